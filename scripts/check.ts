@@ -1,0 +1,93 @@
+/**
+ * The whole check, which is what `npm test` runs: needs, format, lint, types, generated files, tests.
+ *
+ *     npm test                    everything, in its short form, seeded
+ *     npm test -- src/access      only the tests under a path
+ *     npm run test:full           everything with the full figures, and a fresh seed that is printed
+ */
+import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { RECORDED_DATA_SKIP } from '../test/recorded-data.ts'
+import { runTests, type TestTally } from './run-tests.ts'
+import { prepareTestNeeds } from './test-needs.ts'
+
+const root = join(import.meta.dirname, '..')
+const { values, positionals } = parseArgs({
+  options: { full: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const isCi = process.env['CI'] === 'true'
+const seed = process.env['SLUICE_SEED'] ?? String(values.full ? randomInt(1, 2 ** 31) : 1)
+
+// Handed down to every step and test process. The pinned Node comes first, as it does in npm scripts.
+process.env['PATH'] = `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`
+process.env['SLUICE_SEED'] = seed
+if (values.full) process.env['SLUICE_FULL'] = '1'
+process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/sluice')
+
+const failedSteps: string[] = []
+let missingNeeds: string[] = []
+let tally: TestTally = { passed: 0, failures: [], skips: [] }
+
+await step('needs', () => {
+  missingNeeds = prepareTestNeeds(say)
+  if (missingNeeds.length > 0) say(`MISSING: ${missingNeeds.join(', ')}: their tests cannot run here`)
+  return missingNeeds.length === 0 || !isCi
+})
+if (positionals.length === 0) {
+  await step('format', () => runTool('biome', 'check', '.'))
+  await step('lint', () => runTool('oxlint', '--type-aware', '--deny-warnings'))
+  await step('types', () => runTool('tsc', '-p', 'tsconfig.json'))
+  await step('generated', () => runNode('scripts/generate.ts', '--check'))
+}
+await step('tests', async () => {
+  say(`seed ${seed}; to repeat: SLUICE_SEED=${seed} npm run ${values.full ? 'test:full' : 'test'}`)
+  tally = await runTests({
+    root,
+    patterns: positionals.length === 0 ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern),
+    concurrency: availableParallelism(),
+    testTimeoutMs: values.full ? 2 * 3_600_000 : 300_000,
+    silenceMs: values.full ? 2 * 3_600_000 : 360_000,
+    showSeeds: values.full,
+    say,
+  })
+  const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))
+  for (const { test, reason } of tally.skips) say(`SKIPPED  ${test}: ${reason}`)
+  return tally.failures.length === 0 && refused.length === 0 && tally.passed > 0
+})
+
+say(failedSteps.length === 0 ? '\nall steps passed' : `\nfailed steps: ${failedSteps.join(', ')}`)
+say(`${tally.passed} passed, ${tally.failures.length} failed, ${tally.skips.length} skipped`)
+process.exitCode = failedSteps.length === 0 ? 0 : 1
+
+/** Recordings may be absent anywhere; a program that cannot be installed is tolerated outside CI, where it was named aloud. */
+function mayBeSkipped(reason: string): boolean {
+  return reason === RECORDED_DATA_SKIP || (!isCi && missingNeeds.some((need) => reason.includes(need)))
+}
+
+async function step(name: string, run: () => boolean | Promise<boolean>): Promise<void> {
+  say(`\n== ${name}`)
+  const startedMs = performance.now()
+  const passed = await run()
+  if (!passed) failedSteps.push(name)
+  say(`== ${name}: ${passed ? 'ok' : 'FAILED'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+}
+
+function runTool(tool: string, ...args: string[]): boolean {
+  return spawnSync(join(root, 'node_modules/.bin', tool), args, { cwd: root, stdio: 'inherit' }).status === 0
+}
+
+function runNode(...args: string[]): boolean {
+  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0
+}
+
+function toPattern(path: string): string {
+  return path.endsWith('.ts') ? path : `${path.replace(/\/$/, '')}/**/*.test.ts`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,154 @@
+import { relative } from 'node:path'
+import { run } from 'node:test'
+import { inspect } from 'node:util'
+
+export type TestOptions = {
+  root: string
+  patterns: string[]
+  concurrency: number
+  testTimeoutMs: number
+  /** A test that leaves a socket or timer behind keeps its file alive; after this long without news the run is ended. */
+  silenceMs: number
+  showSeeds: boolean
+  say: (line: string) => void
+}
+
+export type TestTally = {
+  passed: number
+  failures: string[]
+  skips: { test: string; reason: string }[]
+}
+
+type FileState = { names: string[]; output: string; troubles: string[]; seeds: Set<string>; tests: number }
+
+/** Runs the test files, says one line for each, everything about those that fail, and returns what happened. */
+export async function runTests(options: TestOptions): Promise<TestTally> {
+  const { root, patterns, concurrency, testTimeoutMs, silenceMs, say } = options
+  const tally: TestTally = { passed: 0, failures: [], skips: [] }
+  const files = new Map<string, FileState>()
+  const running = new Set<string>()
+  const silence = new AbortController()
+  let watchdog: NodeJS.Timeout | undefined
+
+  const reports = run({
+    globPatterns: patterns,
+    cwd: root,
+    concurrency,
+    timeout: testTimeoutMs,
+    signal: silence.signal,
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  for await (const report of reports) {
+    clearTimeout(watchdog)
+    watchdog = setTimeout(() => {
+      tally.failures.push(`no news for ${silenceMs / 1000} s, given up; still running: ${[...running].join(', ')}`)
+      silence.abort()
+    }, silenceMs)
+    if (report.type === 'test:dequeue' && isWholeFile(report.data)) running.add(report.data.name)
+    if (report.type === 'test:complete' && isWholeFile(report.data)) running.delete(report.data.name)
+    handleReport(report, { files, tally, options })
+  }
+  clearTimeout(watchdog)
+  if (files.size === 0) tally.failures.push(`no test file matches ${patterns.join(' ')}`)
+  for (const failure of tally.failures) say(`FAILED  ${failure}`)
+  return tally
+}
+
+type Context = { files: Map<string, FileState>; tally: TestTally; options: TestOptions }
+
+function handleReport(report: { type: string; data: unknown }, { files, tally, options }: Context): void {
+  const data = report.data as ReportData
+  const entry = data.entryFile ?? data.file
+  if (entry === undefined) return
+  const path = relative(options.root, entry)
+  const file = files.get(path) ?? { names: [], output: '', troubles: [], seeds: new Set(), tests: 0 }
+  files.set(path, file)
+
+  switch (report.type) {
+    case 'test:stdout':
+    case 'test:stderr':
+      file.output += data.message
+      if (/\bseed\b/i.test(data.message)) file.seeds.add(data.message.trim())
+      return
+    case 'test:diagnostic':
+      if (/\bseed\b/i.test(data.message)) file.seeds.add(data.message.trim())
+      return
+    case 'test:start':
+      file.names.length = data.nesting
+      file.names.push(data.name)
+      return
+    case 'test:pass':
+    case 'test:fail':
+      judge(report.type === 'test:pass', data, { path, file, tally })
+      if (isWholeFile(data)) sayFile({ path, file, options })
+      return
+    case 'test:summary':
+      sayFile({ path, file, options, durationMs: data.duration_ms })
+  }
+}
+
+function judge(
+  passed: boolean,
+  data: ReportData,
+  { path, file, tally }: { path: string; file: FileState; tally: TestTally },
+): void {
+  const title = isWholeFile(data) ? path : `${path}: ${[...file.names.slice(0, data.nesting), data.name].join(' > ')}`
+  const isSuite = data.details.type === 'suite'
+  if (!isSuite) file.tests += 1
+  if (isWholeFile(data) && passed) {
+    tally.failures.push(`${path}: has no tests`)
+    file.troubles.push('has no tests')
+  } else if (data.skip !== undefined || data.todo !== undefined) {
+    tally.skips.push({ test: title, reason: String(data.skip ?? `todo ${data.todo}`) })
+  } else if (passed) {
+    tally.passed += isSuite ? 0 : 1
+  } else if (data.details.error?.failureType !== 'subtestsFailed') {
+    const { error } = data.details
+    tally.failures.push(title)
+    file.troubles.push(
+      `${title}\n${indent(inspect(error?.cause ?? error, { depth: 8, colors: process.stdout.isTTY }))}`,
+    )
+  }
+}
+
+function sayFile({
+  path,
+  file,
+  options,
+  durationMs,
+}: {
+  path: string
+  file: FileState
+  options: TestOptions
+  durationMs?: number
+}): void {
+  const seconds = durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1).padStart(6)} s`
+  const verdict = file.troubles.length === 0 ? 'ok  ' : 'FAIL'
+  options.say(`${verdict}  ${path.padEnd(64)} ${String(file.tests).padStart(4)} tests ${seconds}`)
+  for (const seed of options.showSeeds ? file.seeds : []) options.say(indent(seed))
+  for (const trouble of file.troubles) options.say(`\n${indent(trouble)}`)
+  if (file.troubles.length > 0 && file.output !== '')
+    options.say(`\n${indent(`what ${path} printed:\n${indent(file.output)}`)}`)
+}
+
+/** The fields used of what `node:test` reports; each kind of report has some of them. */
+type ReportData = {
+  name: string
+  nesting: number
+  file?: string
+  /** The test file that was run. Missing when the report is about the file as a whole. */
+  entryFile?: string
+  message: string
+  duration_ms: number
+  skip?: string | boolean
+  todo?: string | boolean
+  details: { type?: string; error?: { failureType?: string; cause?: unknown } }
+}
+
+function isWholeFile(data: { entryFile?: string; nesting: number; file?: string }): boolean {
+  return data.entryFile === undefined && data.nesting === 0 && data.file !== undefined
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replaceAll(/^(?=.)/gm, '    ')
+}

@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** A program the tests use that npm does not bring. */
+type Need = { name: string; debian: string; why: string; find: () => string | undefined }
+
+const NEEDS: readonly Need[] = [
+  {
+    name: 'PostgreSQL 15 or newer',
+    debian: 'postgresql',
+    why: 'the access store on its second engine',
+    // Debian keeps server programs out of PATH, one folder for each major version.
+    find: () =>
+      globSync('/usr/lib/postgresql/*/bin/postgres').findLast((path) => Number(path.split('/')[4]) >= 15) ??
+      findInPath('postgres'),
+  },
+  { name: 'redis-server', debian: 'redis-server', why: 'the shared quota', find: () => findInPath('redis-server') },
+  { name: 'prometheus', debian: 'prometheus', why: 'a real scrape of /metrics', find: () => findInPath('prometheus') },
+  { name: 'promtool', debian: 'prometheus', why: 'the judge of /metrics', find: () => findInPath('promtool') },
+  { name: 'openssl', debian: 'openssl', why: 'certificates for the TLS listener', find: () => findInPath('openssl') },
+  { name: 'curl', debian: 'curl', why: 'the lines of the handover card', find: () => findInPath('curl') },
+  {
+    name: 'libfaketime',
+    debian: 'libfaketime',
+    why: 'clocks that jump',
+    find: () => globSync('/usr/lib/{*/,}faketime/libfaketime.so.1')[0],
+  },
+]
+
+/**
+ * Looks for every need and installs what is missing from Debian or Ubuntu, asking nothing.
+ * Returns the names of what is still missing afterwards.
+ */
+export function prepareTestNeeds(say: (line: string) => void): string[] {
+  const missing = NEEDS.filter((need) => need.find() === undefined)
+  if (missing.length === 0) return []
+  for (const need of missing) say(`missing: ${need.name} (Debian package ${need.debian}), used for ${need.why}`)
+  const problem = installFromDebian([...new Set(missing.map((need) => need.debian))], say)
+  if (problem !== undefined) say(`cannot install: ${problem}`)
+  return NEEDS.filter((need) => need.find() === undefined).map((need) => need.name)
+}
+
+// The policy file keeps Debian from starting the servers it installs: tests start their own, on ports of their own.
+const INSTALL = `set -e
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  printf '#!/bin/sh\\nexit 101\\n' >"$policy"
+  chmod 755 "$policy"
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "$@"
+`
+
+function installFromDebian(packages: string[], say: (line: string) => void): string | undefined {
+  if (findInPath('apt-get') === undefined) return 'there is no apt-get on this machine'
+  const isRoot = process.getuid?.() === 0
+  if (!isRoot && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status !== 0) {
+    return `not root, and sudo asks for a password; run: sudo apt-get install ${packages.join(' ')}`
+  }
+  say(`installing with apt-get: ${packages.join(' ')}`)
+  const command = [...(isRoot ? [] : ['sudo', '-n']), 'sh', '-c', INSTALL, 'sh', ...packages]
+  const { status } = spawnSync(command[0] ?? 'sh', command.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] })
+  return status === 0 ? undefined : `apt-get ended with ${status ?? 'a signal'}`
+}
+
+function findInPath(program: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/bin']
+  return folders.map((folder) => globSync(join(folder, program))[0]).find((path) => path !== undefined)
+}
+
+if (import.meta.main) {
+  const missing = prepareTestNeeds((line) => process.stdout.write(`${line}\n`))
+  process.stdout.write(
+    missing.length === 0 ? 'everything the tests need is here\n' : `MISSING: ${missing.join(', ')}\n`,
+  )
+  process.exitCode = missing.length === 0 ? 0 : 1
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../test/support/property.ts'
+import { CARRIER_LENGTH_MAX, CARRIERS, collectLogin, collectToken, type PresentedToken } from './credentials.ts'
+
+const A = 'slc_000000000000000000000000000000000JcP3N'
+const B = 'slc_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz1IfYpL'
+const token = (text: string): PresentedToken => ({ token: text })
+const missing: PresentedToken = { refused: 'missing' }
+const conflicting: PresentedToken = { refused: 'conflicting' }
+
+type Case = [headers: string[], query: string, rpc: PresentedToken, others: PresentedToken]
+
+/** Forty combinations: what RPC makes of them, and what WebSocket, gRPC and the execution service do, which read two headers only. */
+const TABLE: Case[] = [
+  [[], '', missing, missing],
+  [['host', 'x', 'user-agent', A], '', missing, missing],
+  [['x-token', A], '', token(A), token(A)],
+  [['X-Token', A], '', token(A), token(A)],
+  [['X-TOKEN', ''], '', token(''), token('')],
+  [['x_token', A], '', missing, missing],
+  [['authorization', `Bearer ${A}`], '', token(A), token(A)],
+  [['Authorization', `bearer ${A}`], '', token(A), token(A)],
+  [['Authorization', `BEARER   ${A} `], '', token(A), token(A)],
+  [['authorization', 'Bearer'], '', token(''), token('')],
+  [['authorization', `Bearer${A}`], '', missing, missing],
+  [['authorization', 'Basic dTpw'], '', missing, missing],
+  [['authorization', A], '', missing, missing],
+  [['authorization', 'Basic dTpw', 'x-token', A], '', token(A), token(A)],
+  [['x-api-key', A], '', token(A), missing],
+  [['X-API-Key', A], '', token(A), missing],
+  [[], `api-key=${A}`, token(A), missing],
+  [[], `api_key=${A}`, token(A), missing],
+  [[], `a=1&api-key=${A}&b=2`, token(A), missing],
+  [[], `API-KEY=${A}`, missing, missing],
+  [[], `api%2Dkey=${A}`, token(A), missing],
+  [[], `api-key=${A.replace('_', '%5f')}`, token(A), missing],
+  [[], 'api-key', token(''), missing],
+  [[], 'api-key=', token(''), missing],
+  [[], 'api-key=%zz', token('%zz'), missing],
+  [[], 'apikey=x&key=y', missing, missing],
+  [['x-token', A, 'authorization', `Bearer ${A}`], '', token(A), token(A)],
+  [['x-token', A, 'authorization', `Bearer ${B}`], '', conflicting, conflicting],
+  [['x-token', A, 'x-token', A], '', conflicting, conflicting],
+  [['x-token', A, 'X-Token', B], '', conflicting, conflicting],
+  [['authorization', `Bearer ${A}`, 'authorization', `Bearer ${A}`], '', conflicting, conflicting],
+  [['authorization', `Bearer ${A}`, 'Authorization', 'Basic dTpw'], '', conflicting, conflicting],
+  [['x-token', A, 'x-api-key', A], '', token(A), token(A)],
+  [['x-token', A, 'x-api-key', B], '', conflicting, token(A)],
+  [['x-api-key', A, 'x-api-key', A], '', conflicting, missing],
+  [['x-token', A], `api-key=${A}`, token(A), token(A)],
+  [['x-token', A], `api-key=${B}`, conflicting, token(A)],
+  [['x-token', A], 'api-key=', conflicting, token(A)],
+  [[], `api-key=${A}&api_key=${A}`, token(A), missing],
+  [[], `api-key=${A}&api_key=${B}`, conflicting, missing],
+  [[], `api-key=${A}&api-key=${A}`, conflicting, missing],
+  [[], `api-key=${A}&api%2dkey=${A}`, conflicting, missing],
+  [['x-token', A, 'authorization', `Bearer ${A}`, 'x-api-key', A], `api-key=${A}&api_key=${A}`, token(A), token(A)],
+]
+
+describe('token carriers', () => {
+  test('every combination is read as the table says, on each door', () => {
+    assert.ok(TABLE.length >= 40)
+    for (const [headers, query, rpc, others] of TABLE) {
+      const shown = JSON.stringify([headers, query])
+      assert.deepEqual(collectToken(CARRIERS.rpc, headers, query), rpc, `rpc ${shown}`)
+      for (const door of ['ws', 'grpc', 'execution'] as const) {
+        assert.deepEqual(collectToken(CARRIERS[door], headers, query), others, `${door} ${shown}`)
+      }
+    }
+  })
+
+  test('a WebSocket reads its query only where the operator said so, and x-api-key never', () => {
+    assert.deepEqual(collectToken(CARRIERS.wsWithQuery, [], `api-key=${A}`), token(A))
+    assert.deepEqual(collectToken(CARRIERS.wsWithQuery, ['x-token', A], `api_key=${B}`), conflicting)
+    assert.deepEqual(collectToken(CARRIERS.wsWithQuery, ['x-api-key', A], ''), missing)
+  })
+
+  test('the indexer takes its token in x-token alone', () => {
+    assert.deepEqual(collectToken(CARRIERS.indexer, ['authorization', `Bearer ${A}`], ''), missing)
+    assert.deepEqual(collectToken(CARRIERS.indexer, ['authorization', 'Basic dTpw', 'x-token', A], ''), token(A))
+  })
+
+  test('an oversized value is presented as an empty one', () => {
+    assert.deepEqual(collectToken(CARRIERS.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX)]), token('x'.repeat(8192)))
+    assert.deepEqual(collectToken(CARRIERS.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX + 1)]), token(''))
+    assert.deepEqual(collectToken(CARRIERS.rpc, [], `api-key=${'x'.repeat(100_000)}`), token(''))
+    assert.deepEqual(collectToken(CARRIERS.rpc, [], '&'.repeat(100_000)), missing)
+  })
+
+  test('agrees with a plain restatement of the rule on random requests', (t) => {
+    const carrier = fc.constantFrom('x-token', 'authorization', 'x-api-key', 'api-key', 'api_key', 'other')
+    const value = fc.constantFrom(A, B, '')
+    const property = fc.property(fc.array(fc.tuple(carrier, value), { maxLength: 5 }), (carried) => {
+      const headers = carried
+        .filter(([name]) => name !== 'api-key' && name !== 'api_key')
+        .flatMap(([name, text]) => [name, name === 'authorization' ? `Bearer ${text}` : text])
+      const query = carried
+        .filter(([name]) => name === 'api-key' || name === 'api_key')
+        .map(([name, text]) => `${name}=${text}`)
+        .join('&')
+      const counted = carried.filter(([name]) => name !== 'other')
+      const isTwice = new Set(counted.map(([name]) => name)).size < counted.length
+      const values = new Set(counted.map(([, text]) => text))
+      const expected =
+        counted.length === 0 ? missing : isTwice || values.size > 1 ? conflicting : token([...values][0] ?? '')
+      assert.deepEqual(collectToken(CARRIERS.rpc, headers, query), expected)
+    })
+    checkProperty(t, property, 1000, 50_000)
+  })
+})
+
+describe('database login', () => {
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+
+  test('Basic and the ClickHouse headers are equivalent', () => {
+    const login = { username: 'u_1', password: 'p:w' }
+    assert.deepEqual(collectLogin(['Authorization', basic('u_1:p:w')]), login)
+    assert.deepEqual(collectLogin(['X-ClickHouse-User', 'u_1', 'x-clickhouse-key', 'p:w']), login)
+  })
+
+  test('absent, mixed, doubled and broken ones are refused', () => {
+    const cases: [string[], string][] = [
+      [[], 'missing'],
+      [['x-clickhouse-user', 'u'], 'missing'],
+      [['x-clickhouse-key', 'p'], 'missing'],
+      [['authorization', basic('u:p'), 'x-clickhouse-user', 'u'], 'conflicting'],
+      [['authorization', basic('u:p'), 'Authorization', basic('u:p')], 'conflicting'],
+      [['x-clickhouse-user', 'u', 'x-clickhouse-user', 'u', 'x-clickhouse-key', 'p'], 'conflicting'],
+      [['authorization', `Bearer ${A}`], 'malformed'],
+      [['authorization', basic('nocolon')], 'malformed'],
+      [['authorization', 'Basic !!!'], 'malformed'],
+      [['authorization', basic(`u:${'p'.repeat(9000)}`)], 'malformed'],
+      [['x-clickhouse-user', 'u', 'x-clickhouse-key', 'p'.repeat(9000)], 'malformed'],
+    ]
+    for (const [headers, refused] of cases)
+      assert.deepEqual(collectLogin(headers), { refused }, JSON.stringify(headers).slice(0, 80))
+  })
+})

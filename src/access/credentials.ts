@@ -1,0 +1,145 @@
+/**
+ * From a request's raw header list (name, value, name, value, as `rawHeaders` gives it) to the one credential it presents. The joined or
+ * deduplicated views of headers hide a second value, so they are never used here. Nothing but the credential comes out: no query string, no header.
+ */
+
+export type PresentedToken =
+  | { readonly token: string }
+  /** Said without looking at any token. */
+  | { readonly refused: 'missing' | 'conflicting' }
+
+export type PresentedLogin =
+  | { readonly username: string; readonly password: string }
+  | { readonly refused: 'missing' | 'conflicting' | 'malformed' }
+
+/** Which carriers a door reads besides `x-token`. What a door does not read does not authenticate there, and is not a conflict either. */
+export type Carriers = { readonly bearer: boolean; readonly apiKeyHeader: boolean; readonly query: boolean }
+
+const HEADERS_ONLY: Carriers = { bearer: true, apiKeyHeader: false, query: false }
+
+export const CARRIERS = {
+  rpc: { bearer: true, apiKeyHeader: true, query: true },
+  ws: HEADERS_ONLY,
+  /** For an operator who accepts the token in the query of a WebSocket address. */
+  wsWithQuery: { ...HEADERS_ONLY, query: true },
+  grpc: HEADERS_ONLY,
+  execution: HEADERS_ONLY,
+  /** Basic occupies `Authorization` there. */
+  indexer: { ...HEADERS_ONLY, bearer: false },
+} as const satisfies Record<string, Carriers>
+
+/** A longer value is presented as an empty one: no token is that long, and nothing then handles the bulk of it. */
+export const CARRIER_LENGTH_MAX = 8192
+/** A longer query is looked at up to here; the HTTP server refuses such heads before. */
+const QUERY_LENGTH_MAX = 16_384
+
+const MISSING: PresentedToken = { refused: 'missing' }
+const CONFLICTING: PresentedToken = { refused: 'conflicting' }
+
+/**
+ * All carriers present are collected. None: missing. The same carrier twice, equal or not: conflicting. Different carriers: accepted when their
+ * values are equal, else conflicting. `query` is the part of the address after `?`, used only where the door reads it.
+ */
+export function collectToken(carriers: Carriers, headers: readonly string[], query = ''): PresentedToken {
+  let xToken: string | undefined
+  let authorization: string | undefined
+  let apiKey: string | undefined
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string
+    // Lengths first: most headers are told apart without a look at their letters.
+    if (name.length === 7 && name.toLowerCase() === 'x-token') {
+      if (xToken !== undefined) return CONFLICTING
+      xToken = headers[at + 1] as string
+    } else if (name.length === 13 && carriers.bearer && name.toLowerCase() === 'authorization') {
+      if (authorization !== undefined) return CONFLICTING
+      authorization = headers[at + 1] as string
+    } else if (name.length === 9 && carriers.apiKeyHeader && name.toLowerCase() === 'x-api-key') {
+      if (apiKey !== undefined) return CONFLICTING
+      apiKey = headers[at + 1] as string
+    }
+  }
+  const bearer = authorization === undefined ? undefined : bearerOf(authorization)
+  let token = xToken
+  if (bearer !== undefined) {
+    if (token !== undefined && token !== bearer) return CONFLICTING
+    token = bearer
+  }
+  if (apiKey !== undefined) {
+    if (token !== undefined && token !== apiKey) return CONFLICTING
+    token = apiKey
+  }
+  if (carriers.query && query !== '') return withQuery(token, query)
+  return present(token)
+}
+
+function withQuery(fromHeaders: string | undefined, query: string): PresentedToken {
+  const seen = new Map<string, string>()
+  for (const part of query.slice(0, QUERY_LENGTH_MAX).split('&')) {
+    const split = part.indexOf('=')
+    const name = decode(split === -1 ? part : part.slice(0, split))
+    if (name !== 'api-key' && name !== 'api_key') continue
+    if (seen.has(name)) return CONFLICTING
+    seen.set(name, decode(split === -1 ? '' : part.slice(split + 1)))
+  }
+  let token = fromHeaders
+  for (const value of seen.values()) {
+    if (token !== undefined && token !== value) return CONFLICTING
+    token = value
+  }
+  return present(token)
+}
+
+function present(token: string | undefined): PresentedToken {
+  if (token === undefined) return MISSING
+  return { token: token.length > CARRIER_LENGTH_MAX ? '' : token }
+}
+
+/** The credential of a Bearer header, whose scheme is matched without case (RFC 9110 section 11.1); undefined for another scheme. */
+function bearerOf(authorization: string): string | undefined {
+  if (authorization.slice(0, 6).toLowerCase() !== 'bearer') return undefined
+  if (authorization.length === 6) return ''
+  return authorization[6] === ' ' ? authorization.slice(7).trim() : undefined
+}
+
+/** Percent-decoding and nothing else: a plus stays a plus. What cannot be decoded stays as it is, and is then no token. */
+function decode(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * Database user and password of the indexer: `Authorization: Basic`, or `X-ClickHouse-User` with `X-ClickHouse-Key`, which the official client
+ * sends in some settings. Mixing the two, or either twice, is a conflict.
+ */
+export function collectLogin(headers: readonly string[]): PresentedLogin {
+  const found = { authorization: undefined, 'x-clickhouse-user': undefined, 'x-clickhouse-key': undefined } as Record<
+    string,
+    string | undefined
+  >
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = (headers[at] as string).toLowerCase()
+    if (!Object.hasOwn(found, name)) continue
+    if (found[name] !== undefined) return { refused: 'conflicting' }
+    found[name] = headers[at + 1] as string
+  }
+  const { authorization, 'x-clickhouse-user': user, 'x-clickhouse-key': key } = found
+  if (authorization !== undefined && (user !== undefined || key !== undefined)) return { refused: 'conflicting' }
+  if (authorization !== undefined) return basicOf(authorization)
+  if (user === undefined || key === undefined) return { refused: 'missing' }
+  return user.length + key.length > CARRIER_LENGTH_MAX ? { refused: 'malformed' } : { username: user, password: key }
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i
+
+function basicOf(authorization: string): PresentedLogin {
+  if (authorization.length > CARRIER_LENGTH_MAX) return { refused: 'malformed' }
+  const encoded = BASIC.exec(authorization)?.[1]
+  if (encoded === undefined) return { refused: 'malformed' }
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  const split = text.indexOf(':')
+  return split === -1 ? { refused: 'malformed' } : { username: text.slice(0, split), password: text.slice(split + 1) }
+}

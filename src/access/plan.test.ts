@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Limits } from '../contract/limits.ts'
+import { isServiceError } from '../core/service-error.ts'
+import { type AccessOptionsInput, accessOptions, overridesSchema, parseAccessOptions } from './options.ts'
+import { BUILT_IN_PLANS, createPlanTable, dearestCost, findPlanFaults, methodCost } from './plan.ts'
+
+const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.build, ...changes })
+
+describe('plans', () => {
+  test('the built-in five rise from starter to professional, hold no contradiction and open every interface', () => {
+    assert.deepEqual(Object.keys(BUILT_IN_PLANS), ['starter', 'focus', 'build', 'grow', 'professional'])
+    let before: Limits | undefined
+    for (const [name, limits] of Object.entries(BUILT_IN_PLANS)) {
+      assert.deepEqual(findPlanFaults(limits), [], name)
+      assert.ok(limits.grpcStreams >= 1 && limits.wsConnections >= 1, name)
+      assert.ok(limits.unitsPerSecond > (before?.unitsPerSecond ?? 0), name)
+      before = limits
+    }
+  })
+
+  test('a plan that breaks its own promise is named', () => {
+    const cases: [Partial<Limits>, keyof Limits][] = [
+      [{ wsConnections: 0 }, 'wsConnections'],
+      [{ grpcStreams: 0 }, 'grpcStreams'],
+      [{ grpcAccountsPerStream: 0 }, 'grpcAccountsPerStream'],
+      [{ wsConnections: 4, wsSubscriptions: 4001 }, 'wsSubscriptions'],
+      [{ sendsPerSecond: 201 }, 'sendsPerSecond'],
+      [{ methods: { getProgramAccounts: { perSecond: 7 } } }, 'methods'],
+      [{ batchItems: 2001 }, 'batchItems'],
+      [{ unitsPerMonth: 199 }, 'unitsPerMonth'],
+    ]
+    for (const [changes, limit] of cases) {
+      assert.ok(
+        findPlanFaults(own(changes)).some((fault) => fault.limit === limit),
+        limit,
+      )
+    }
+    assert.deepEqual(findPlanFaults(own({ wsConnections: 5, wsSubscriptions: 5000, unitsPerSecond: null })), [])
+  })
+
+  test("the cost of a method is the plan's, else the contract's, else one", () => {
+    const limits = own({ methods: { getSlot: { cost: 3 }, getBlock: { perSecond: 1 }, constructor: { cost: 9 } } })
+    assert.equal(methodCost(limits, 'getSlot'), 3)
+    assert.equal(methodCost(limits, 'getBlock'), 5)
+    assert.equal(methodCost(limits, 'getProgramAccounts'), 30)
+    assert.equal(methodCost(limits, 'neverHeardOf'), 1)
+    assert.equal(methodCost(limits, 'toString'), 1)
+    assert.equal(methodCost(limits, 'constructor'), 9)
+    assert.equal(dearestCost(limits), 30)
+    assert.equal(dearestCost(own({ methods: { getSlot: { cost: 70 } } })), 70)
+  })
+
+  test('equal limits are one object, and an unknown plan falls back to the smallest', () => {
+    const table = createPlanTable(BUILT_IN_PLANS)
+    assert.equal(table.limitsOf('grow', {}), BUILT_IN_PLANS.grow)
+    const a = table.limitsOf('grow', { unitsPerSecond: 1, batchItems: 5 })
+    assert.equal(table.limitsOf('grow', { batchItems: 5, unitsPerSecond: 1 }), a)
+    assert.notEqual(table.limitsOf('build', { batchItems: 5, unitsPerSecond: 1 }), a)
+    assert.equal(a.sendsPerSecond, 50)
+    assert.equal(table.limitsOf('gone', {}), BUILT_IN_PLANS.starter)
+    assert.equal(table.has('gone'), false)
+    assert.throws(
+      () => table.get('gone'),
+      (error) => isServiceError(error, 'not-found'),
+    )
+  })
+
+  test("an override of one method leaves the plan's other methods alone", () => {
+    const table = createPlanTable({ p: own({ methods: { getSlot: { cost: 2 }, getBlock: { cost: 9 } } }) })
+    assert.deepEqual(table.limitsOf('p', { methods: { getSlot: { perSecond: 1 } } }).methods, {
+      getSlot: { perSecond: 1 },
+      getBlock: { cost: 9 },
+    })
+  })
+})
+
+describe('access options', () => {
+  const plan = {
+    unitsPerSecond: 100,
+    sendsPerSecond: 10,
+    wsConnections: 5,
+    wsSubscriptions: 'unlimited' as const,
+    grpcStreams: 2,
+    grpcAccountsPerStream: 10,
+  }
+
+  test('nothing at all is a whole configuration', () => {
+    const options = parseAccessOptions()
+    assert.deepEqual(options.store, { engine: 'sqlite', file: 'access.db' })
+    assert.deepEqual(options.quota, {})
+    assert.deepEqual(options.plans, BUILT_IN_PLANS)
+  })
+
+  test('own plans join the built-in ones, with defaults for the rest', () => {
+    const { plans } = parseAccessOptions({ plans: { desk: plan } })
+    assert.deepEqual(Object.keys(plans), [...Object.keys(BUILT_IN_PLANS), 'desk'])
+    assert.equal(plans['desk']?.wsSubscriptions, null)
+    assert.equal(plans['desk']?.batchItems, 100)
+  })
+
+  test('mistakes are refused where they stand', () => {
+    const cases: [AccessOptionsInput, string][] = [
+      [{ plans: { desk: { ...plan, sendsPerSecond: 101 } } }, 'plans.desk.sendsPerSecond'],
+      [{ plans: { desk: { ...plan, unitsPerSecond: -1 } } }, 'plans.desk.unitsPerSecond'],
+      [{ plans: { desk: { ...plan, wsConections: 1 } as typeof plan } }, 'plans.desk'],
+      [{ plans: { 'A b': plan } }, 'plans.A b'],
+      [{ store: { engine: 'postgres', url: 'postgres://u:secret@h/d' } }, 'store.url'],
+      [{ quota: { shared: { url: 'redis://:secret@h' } } }, 'quota.shared.url'],
+      [{ quota: { shared: { url: 'http://h' } } }, 'quota.shared.url'],
+      [{ quota: { shared: { url: 'redis://h', password: 'hunter2' } } }, 'quota.shared.password'],
+    ]
+    for (const [input, path] of cases) {
+      const result = accessOptions.safeParse(input)
+      assert.equal(result.success, false, path)
+      assert.ok(
+        result.error?.issues.some((issue) => issue.path.join('.') === path),
+        `${path}: ${result.error?.message}`,
+      )
+    }
+  })
+
+  test('overrides may name any limit and lift it', () => {
+    assert.deepEqual(overridesSchema.parse({ unitsPerSecond: 'unlimited', batchItems: 5 }), {
+      unitsPerSecond: null,
+      batchItems: 5,
+    })
+    assert.deepEqual(overridesSchema.parse({ unitsPerSecond: null }), { unitsPerSecond: null })
+    assert.equal(overridesSchema.safeParse({ batchItems: 'unlimited' }).success, false)
+  })
+})

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { BURST_SECONDS, type Limits } from '../contract/limits.ts'
+import { RPC_METHODS, rpcMethod, SEND_METHOD } from '../contract/rpc-methods.ts'
+import { ServiceError } from '../core/service-error.ts'
+
+export type Plan = { readonly name: string; readonly limits: Limits }
+
+/** Plans by the name a subscription gives. */
+export type Plans = Readonly<Record<string, Limits>>
+
+/** What one WebSocket connection may hold at most; a plan's total has to be reachable with its connections. */
+export const WS_SUBSCRIPTIONS_PER_CONNECTION_MAX = 1000
+
+/** Agave takes 50 KiB; a `sendTransaction` in base64 needs about 1.7 kB. */
+export const REQUEST_BYTES_DEFAULT = 65_536
+export const BATCH_ITEMS_DEFAULT = 100
+
+const COMMON = {
+  unitsPerMonth: null,
+  requestBytes: REQUEST_BYTES_DEFAULT,
+  batchItems: BATCH_ITEMS_DEFAULT,
+  methods: {},
+} satisfies Partial<Limits>
+
+/** The five plans that exist without any configuration. Each has a gRPC stream: one token works on all three interfaces. */
+export const BUILT_IN_PLANS = {
+  starter: {
+    ...COMMON,
+    unitsPerSecond: 15,
+    sendsPerSecond: 5,
+    wsConnections: 10,
+    wsSubscriptions: 1000,
+    grpcStreams: 1,
+    grpcAccountsPerStream: 25,
+  },
+  focus: {
+    ...COMMON,
+    unitsPerSecond: 25,
+    sendsPerSecond: 10,
+    wsConnections: 20,
+    wsSubscriptions: 5000,
+    grpcStreams: 1,
+    grpcAccountsPerStream: 50,
+  },
+  build: {
+    ...COMMON,
+    unitsPerSecond: 200,
+    sendsPerSecond: 30,
+    wsConnections: 30,
+    wsSubscriptions: 5000,
+    grpcStreams: 10,
+    grpcAccountsPerStream: 500,
+  },
+  grow: {
+    ...COMMON,
+    unitsPerSecond: 300,
+    sendsPerSecond: 50,
+    wsConnections: 40,
+    wsSubscriptions: 10_000,
+    grpcStreams: 20,
+    grpcAccountsPerStream: 1200,
+  },
+  professional: {
+    ...COMMON,
+    unitsPerSecond: 500,
+    sendsPerSecond: 100,
+    wsConnections: 70,
+    wsSubscriptions: 25_000,
+    grpcStreams: 50,
+    grpcAccountsPerStream: 2000,
+  },
+} as const satisfies Record<string, Limits>
+
+/** What a method costs under these limits: their own figure, else the contract's. */
+export function methodCost(limits: Limits, method: string): number {
+  const own = Object.hasOwn(limits.methods, method) ? limits.methods[method]?.cost : undefined
+  return own ?? rpcMethod(method).cost
+}
+
+/** The dearest single call: no bucket is smaller, or that call could never be made. */
+export function dearestCost(limits: Limits): number {
+  let dearest = 1
+  for (const method of [...Object.keys(RPC_METHODS), ...Object.keys(limits.methods)]) {
+    dearest = Math.max(dearest, methodCost(limits, method))
+  }
+  return dearest
+}
+
+/** Promises of a plan that its own other limits would break, one sentence each with the limit it is about. */
+export function findPlanFaults(limits: Limits): { limit: keyof Limits; says: string }[] {
+  const faults: { limit: keyof Limits; says: string }[] = []
+  const object = (limit: keyof Limits, says: string) => void faults.push({ limit, says })
+  const { unitsPerSecond, sendsPerSecond, unitsPerMonth, wsConnections, wsSubscriptions, batchItems } = limits
+
+  if (limits.wsConnections === 0) object('wsConnections', 'is 0, but the token has to work on WebSocket too')
+  if (limits.grpcStreams === 0) object('grpcStreams', 'is 0, but the token has to work on gRPC too')
+  if (limits.grpcAccountsPerStream === 0) object('grpcAccountsPerStream', 'is 0, so no account stream could be opened')
+  if (wsConnections !== null) {
+    const reachable = wsConnections * WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
+    if (wsSubscriptions !== null && wsSubscriptions > reachable) {
+      object('wsSubscriptions', `is ${wsSubscriptions}, but ${wsConnections} connections can hold only ${reachable}`)
+    }
+  }
+  if (unitsPerSecond !== null) {
+    const sendCost = methodCost(limits, SEND_METHOD)
+    if (sendsPerSecond !== null && sendsPerSecond * sendCost > unitsPerSecond) {
+      object(
+        'sendsPerSecond',
+        `is ${sendsPerSecond} at ${sendCost} units each, more than ${unitsPerSecond} units a second allow`,
+      )
+    }
+    for (const [method, { perSecond }] of Object.entries(limits.methods)) {
+      const cost = methodCost(limits, method)
+      if (perSecond !== undefined && perSecond * cost > unitsPerSecond) {
+        object(
+          'methods',
+          `gives ${method} ${perSecond} a second at ${cost} units each, more than ${unitsPerSecond} units allow`,
+        )
+      }
+    }
+    if (batchItems > unitsPerSecond * BURST_SECONDS) {
+      object('batchItems', `is ${batchItems}, but the bucket holds only ${unitsPerSecond * BURST_SECONDS} units`)
+    }
+    if (unitsPerMonth !== null && unitsPerMonth < unitsPerSecond) {
+      object('unitsPerMonth', `is ${unitsPerMonth}, less than one second of ${unitsPerSecond}`)
+    }
+  }
+  return faults
+}
+
+/** How many different sets of overrides are shared; more only cost memory. */
+const SHARED_MAX = 4096
+
+export type PlanTable = {
+  list(): readonly Plan[]
+  has(name: string): boolean
+  /** Throws `not-found`, naming what there is. */
+  get(name: string): Plan
+  /** The limits of a subscription. Equal answers are the same object, so thousands of subscriptions on five plans hold five sets of limits. */
+  limitsOf(plan: string, overrides: Partial<Limits>): Limits
+}
+
+/** A subscription whose plan is no longer configured keeps its service on the smallest one; `has` lets the operator be told. */
+export function createPlanTable(limitsByName: Plans): PlanTable {
+  const plans = new Map(Object.entries(limitsByName).map(([name, limits]) => [name, { name, limits }]))
+  assert(plans.size > 0, 'there is no plan')
+  const smallest = [...plans.values()].reduce((least, plan) => (rateOf(plan) < rateOf(least) ? plan : least))
+  const shared = new Map<string, Limits>()
+  return {
+    list: () => [...plans.values()],
+    has: (name) => plans.has(name),
+    get(name) {
+      const plan = plans.get(name)
+      if (plan !== undefined) return plan
+      throw new ServiceError('not-found', `there is no plan "${name}": there are ${[...plans.keys()].join(', ')}`)
+    },
+    limitsOf(name, overrides) {
+      const base = (plans.get(name) ?? smallest).limits
+      const keys = Object.keys(overrides) as (keyof Limits)[]
+      if (keys.length === 0) return base
+      const key = JSON.stringify([name, keys.toSorted().map((limit) => [limit, overrides[limit]])])
+      const known = shared.get(key)
+      if (known !== undefined) return known
+      const limits: Limits = { ...base, ...overrides, methods: { ...base.methods, ...overrides.methods } }
+      const [oldest] = shared.keys()
+      if (shared.size >= SHARED_MAX && oldest !== undefined) shared.delete(oldest)
+      shared.set(key, limits)
+      return limits
+    },
+  }
+}
+
+function rateOf({ limits }: Plan): number {
+  return limits.unitsPerSecond ?? Number.POSITIVE_INFINITY
+}

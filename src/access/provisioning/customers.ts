@@ -1,0 +1,48 @@
+import { ServiceError } from '../../core/service-error.ts'
+import type { Customer } from '../model.ts'
+import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
+
+export async function addCustomer(on: Provisioning, input: { name: string; contact: string }): Promise<Customer> {
+  const name = parseName(input.name, 'customer')
+  const contact = input.contact.trim()
+  if (contact.length > 200) throw new ServiceError('invalid-value', 'a contact is at most 200 characters')
+  return act(on, async (tx) => {
+    if ((await tx.find('customers', { name })).length > 0) {
+      throw new ServiceError('already-exists', `there is a customer "${name}" already`)
+    }
+    const customer: Customer = {
+      id: makeId('cus', on.random),
+      revision: 0,
+      name,
+      contact,
+      state: 'active',
+      createdAt: on.nowMs,
+    }
+    await tx.put('customers', customer)
+    return { audit: { action: 'customer.add', subjects: [customer.id], after: { name, contact } }, result: customer }
+  })
+}
+
+/** A suspended customer's subscriptions are all refused until it is resumed; none of them changes. */
+export async function setCustomerState(
+  on: Provisioning,
+  input: { customer: string; state: Customer['state'] },
+): Promise<Customer> {
+  return act(on, async (tx) => {
+    const customer = await lookUp(tx, 'customers', input.customer)
+    if (customer.state === input.state) {
+      throw new ServiceError('wrong-state', `customer "${customer.name}" is ${input.state} already`)
+    }
+    const changed: Customer = { ...customer, state: input.state }
+    await tx.put('customers', changed)
+    return {
+      audit: {
+        action: input.state === 'suspended' ? 'customer.suspend' : 'customer.resume',
+        subjects: [customer.id],
+        before: { state: customer.state },
+        after: { state: input.state },
+      },
+      result: changed,
+    }
+  })
+}

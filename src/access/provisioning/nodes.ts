@@ -1,0 +1,78 @@
+import { ServiceError } from '../../core/service-error.ts'
+import type { DedicatedNode, Subscription } from '../model.ts'
+import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
+
+export type NodeInput = { name: string; rpc: string; ws: string; grpc: string; credential: string | null }
+
+/** Puts a dedicated node on record; it serves nobody until it is assigned. */
+export async function addNode(on: Provisioning, input: NodeInput): Promise<DedicatedNode> {
+  const name = parseName(input.name, 'node')
+  const addresses = {
+    rpc: parseNodeUrl(input.rpc, ['http:', 'https:']),
+    ws: parseNodeUrl(input.ws, ['ws:', 'wss:']),
+    grpc: parseNodeUrl(input.grpc, ['http:', 'https:']),
+  }
+  if (input.credential !== null && !/^(file|env):./.test(input.credential)) {
+    throw new ServiceError('invalid-value', 'the credential of a node is a reference: file:PATH or env:NAME')
+  }
+  return act(on, async (tx) => {
+    if ((await tx.find('nodes', { name })).length > 0) throw new ServiceError('already-exists', `there is a node "${name}" already`)
+    const node: DedicatedNode = {
+      id: makeId('node', on.random),
+      revision: 0,
+      name,
+      ...addresses,
+      credential: input.credential,
+      subscriptionId: null,
+      createdAt: on.nowMs,
+    }
+    await tx.put('nodes', node)
+    return { audit: { action: 'node.add', subjects: [node.id], after: { name, ...addresses } }, result: node }
+  })
+}
+
+/** Gives the node to one subscription, which is then served by its own nodes alone; `null` takes it back. */
+export async function assignNode(
+  on: Provisioning,
+  input: { node: string; subscription: string | null },
+): Promise<{ node: DedicatedNode; subscription: Subscription | null }> {
+  return act(on, async (tx) => {
+    const node = await lookUp(tx, 'nodes', input.node)
+    const subscription = input.subscription === null ? null : await lookUp(tx, 'subscriptions', input.subscription)
+    if (subscription !== null && !subscription.products.includes('dedicated-node')) {
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include dedicated-node`)
+    }
+    if (subscription !== null && node.subscriptionId !== null && node.subscriptionId !== subscription.id) {
+      throw new ServiceError('wrong-state', `node "${node.name}" belongs to ${node.subscriptionId} already`, {
+        fix: `Take it back first with: sluice node assign ${node.name} --nobody`,
+      })
+    }
+    const changed: DedicatedNode = { ...node, subscriptionId: subscription?.id ?? null }
+    await tx.put('nodes', changed)
+    return {
+      audit: {
+        action: 'node.assign',
+        subjects: [node.id, ...(subscription === null ? [] : [subscription.id])],
+        before: { subscriptionId: node.subscriptionId },
+        after: { subscriptionId: changed.subscriptionId },
+      },
+      result: { node: changed, subscription },
+    }
+  })
+}
+
+/** A node's address is a plain origin: what could carry a secret or lead elsewhere is refused. */
+function parseNodeUrl(text: string, protocols: readonly string[]): string {
+  if (text === '') return ''
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const words = protocols.map((protocol) => `${protocol}//`).join(' or ')
+  if (url === undefined || !protocols.includes(url.protocol)) {
+    throw new ServiceError('invalid-value', `a node address must begin with ${words}`)
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new ServiceError('invalid-value', 'a node address may not carry credentials or a query', {
+      fix: 'Give the credential as a reference: --credential file:PATH or --credential env:NAME',
+    })
+  }
+  return url.href.replace(/\/$/, '')
+}

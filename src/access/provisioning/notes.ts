@@ -1,0 +1,56 @@
+import { ServiceError } from '../../core/service-error.ts'
+import type { Note, Refund, Subscription } from '../model.ts'
+import { act, lookUp, makeId, type Provisioning } from './context.ts'
+
+export const NOTE_CHARACTERS_MAX = 2000
+
+/** The operator's own words about a customer or a subscription. */
+export async function addNote(on: Provisioning, input: { subject: string; text: string }): Promise<Note> {
+  const text = input.text.trim()
+  if (text === '' || text.length > NOTE_CHARACTERS_MAX) {
+    throw new ServiceError('invalid-value', `a note has 1 to ${NOTE_CHARACTERS_MAX} characters`)
+  }
+  return act(on, async (tx) => {
+    const [customer] = await tx.find('customers', { name: input.subject })
+    const byCustomer = (await tx.get('customers', input.subject)) ?? customer
+    const subjectId = byCustomer?.id ?? (await lookUp(tx, 'subscriptions', input.subject)).id
+    const note: Note = { id: makeId('note', on.random), revision: 0, subjectId, text, createdAt: on.nowMs }
+    await tx.put('notes', note)
+    return { audit: { action: 'note.add', subjects: [subjectId, note.id], after: { text } }, result: note }
+  })
+}
+
+/** Records money that was given back elsewhere; Sluice moves none. */
+export async function recordRefund(
+  on: Provisioning,
+  input: { subscription: string; amount: string; currency: string; reason: string },
+): Promise<{ refund: Refund; subscription: Subscription }> {
+  if (!/^(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?$/.test(input.amount) || Number(input.amount) === 0) {
+    throw new ServiceError('invalid-value', `"${input.amount}" is not an amount: write a positive decimal such as 40 or 12.50`)
+  }
+  if (!/^[A-Z]{3,5}$/.test(input.currency)) {
+    throw new ServiceError('invalid-value', `"${input.currency}" is not a currency: write 3 to 5 capital letters such as USD, EUR or SOL`)
+  }
+  const reason = input.reason.trim()
+  if (reason === '' || reason.length > NOTE_CHARACTERS_MAX) {
+    throw new ServiceError('invalid-value', `a reason has 1 to ${NOTE_CHARACTERS_MAX} characters`)
+  }
+  return act(on, async (tx) => {
+    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const { amount, currency } = input
+    const refund: Refund = {
+      id: makeId('ref', on.random),
+      revision: 0,
+      subscriptionId: subscription.id,
+      amount,
+      currency,
+      reason,
+      createdAt: on.nowMs,
+    }
+    await tx.put('refunds', refund)
+    return {
+      audit: { action: 'refund.record', subjects: [subscription.id, refund.id], after: { amount, currency, reason } },
+      result: { refund, subscription },
+    }
+  })
+}

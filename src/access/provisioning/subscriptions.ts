@@ -1,0 +1,196 @@
+import type { Limits } from '../../contract/limits.ts'
+import { isProductKey, PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../../contract/products.ts'
+import { ServiceError } from '../../core/service-error.ts'
+import { printAddressPort } from '../../host/ip-range.ts'
+import type { Customer, Destination, Subscription } from '../model.ts'
+import type { AccessTransaction } from '../store.ts'
+import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
+import { newDestination, parseDestination } from './destinations.ts'
+import { endCredentials, type IssuedCredential, putNewCredential } from './indexer-credentials.ts'
+import { endTokens, type IssuedToken, putNewToken } from './tokens.ts'
+
+export type SubscriptionInput = {
+  readonly customer: string
+  readonly name: string
+  readonly plan: string
+  readonly products: readonly ProductKey[]
+  readonly overrides: Partial<Limits>
+  readonly validUntil: number | null
+  /** For shreds-raw: where to, and whether the operator vouches for it. */
+  readonly destination?: { readonly address: string; readonly vouched: boolean } | undefined
+}
+
+/** Everything a new subscription comes with. The secrets are seen here and never again. */
+export type CreatedSubscription = {
+  readonly customer: Customer
+  readonly subscription: Subscription
+  readonly token: IssuedToken | undefined
+  readonly credential: IssuedCredential | undefined
+  readonly destination: Destination | undefined
+}
+
+/** Products whose callers show the subscription's token. */
+const TOKEN_PRODUCTS: readonly ProductKey[] = ['bundle', 'indexer', 'dedicated-node']
+
+export async function createSubscription(on: Provisioning, input: SubscriptionInput): Promise<CreatedSubscription> {
+  const name = parseName(input.name, 'subscription')
+  const address = input.destination && parseDestination(input.destination.address, input.destination.vouched)
+  if (address !== undefined && !input.products.includes('shreds-raw')) {
+    throw new ServiceError('invalid-value', 'a destination needs the product shreds-raw')
+  }
+  return act(on, async (tx) => {
+    const customer = await lookUp(tx, 'customers', input.customer)
+    if ((await tx.find('subscriptions', { name })).length > 0) {
+      throw new ServiceError('already-exists', `there is a subscription "${name}" already`)
+    }
+    const subscription: Subscription = {
+      id: makeId('sub', on.random),
+      revision: 0,
+      customerId: customer.id,
+      name,
+      plan: input.plan,
+      products: input.products,
+      overrides: input.overrides,
+      state: 'active',
+      createdAt: on.nowMs,
+      validUntil: input.validUntil,
+    }
+    await tx.put('subscriptions', subscription)
+    const needsToken = input.products.some((product) => TOKEN_PRODUCTS.includes(product))
+    const token = needsToken ? await putNewToken(on, tx, subscription.id) : undefined
+    const credential = input.products.includes('indexer') ? await putNewCredential(on, tx, subscription.id) : undefined
+    const destination = address && newDestination(subscription.id, address, input.destination?.vouched === true, on.nowMs)
+    if (destination !== undefined) await tx.put('destinations', destination)
+    const subjects = [subscription.id, customer.id, token?.record.id, credential?.record.id]
+    return {
+      audit: {
+        action: 'sub.create',
+        subjects: subjects.filter((id) => id !== undefined),
+        after: {
+          name,
+          customer: customer.name,
+          plan: input.plan,
+          products: input.products,
+          overrides: input.overrides,
+          validUntil: input.validUntil,
+          ...(token === undefined ? {} : { token: { last4: token.record.last4 } }),
+          ...(credential === undefined ? {} : { indexerUser: credential.record.username }),
+          ...(destination === undefined
+            ? {}
+            : { destination: printAddressPort(destination.ip, destination.port), proof: destination.proof }),
+        },
+      },
+      result: { customer, subscription, token, credential, destination },
+    }
+  })
+}
+
+/** Which products a text such as `bundle,indexer` names, refusing what cannot be provisioned. */
+export function parseProducts(text: string): ProductKey[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  if (names.length === 0) throw new ServiceError('invalid-value', 'name at least one product')
+  const products = new Set<ProductKey>()
+  for (const name of names) {
+    if (!isProductKey(name)) {
+      throw new ServiceError('invalid-value', `"${name}" is not a product: there are ${PRODUCT_KEYS.join(', ')}`)
+    }
+    const { available, provisioned, title, authorization } = PRODUCTS[name]
+    if (!available) throw new ServiceError('coming-soon', `${title} is coming soon and cannot be provisioned yet`)
+    if (!provisioned) throw new ServiceError('invalid-value', `${title} needs no subscription: ${authorization}`)
+    products.add(name)
+  }
+  return [...products]
+}
+
+/** Changes limits of this subscription only; a limit given as undefined falls back to the plan's. */
+export async function limitSubscription(
+  on: Provisioning,
+  input: { subscription: string; overrides: LimitChanges; plan?: string | undefined },
+): Promise<Subscription> {
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.limit',
+    from: ['active', 'suspended'],
+    change: (before) => {
+      const merged = { ...before.overrides, ...input.overrides }
+      const kept = Object.entries(merged).filter(([, value]) => value !== undefined)
+      return { ...before, overrides: Object.fromEntries(kept) as Partial<Limits>, plan: input.plan ?? before.plan }
+    },
+  })
+}
+
+export type LimitChanges = { readonly [K in keyof Limits]?: Limits[K] | undefined }
+
+export async function renewSubscription(
+  on: Provisioning,
+  input: { subscription: string; validUntil: number | null },
+): Promise<Subscription> {
+  if (input.validUntil !== null && input.validUntil <= on.nowMs) {
+    throw new ServiceError('invalid-value', 'the new end lies in the past')
+  }
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.renew',
+    from: ['active', 'suspended'],
+    change: (before) => ({ ...before, validUntil: input.validUntil }),
+  })
+}
+
+export async function suspendSubscription(on: Provisioning, input: { subscription: string }): Promise<Subscription> {
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.suspend',
+    from: ['active'],
+    change: (before) => ({ ...before, state: 'suspended' }),
+  })
+}
+
+export async function resumeSubscription(on: Provisioning, input: { subscription: string }): Promise<Subscription> {
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.resume',
+    from: ['suspended'],
+    change: (before) => ({ ...before, state: 'active' }),
+  })
+}
+
+/** The end: tokens and database users are revoked with it, its nodes are free again, and nothing brings it back. */
+export async function cancelSubscription(on: Provisioning, input: { subscription: string }): Promise<Subscription> {
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.cancel',
+    from: ['active', 'suspended'],
+    change: (before) => ({ ...before, state: 'cancelled' }),
+    also: async (tx, { id }) => {
+      await endTokens(tx, id, on.nowMs, 0)
+      await endCredentials(tx, id)
+      for (const node of await tx.find('nodes', { subscriptionId: id })) {
+        await tx.put('nodes', { ...node, subscriptionId: null })
+      }
+    },
+  })
+}
+
+type SubscriptionChange = {
+  action: string
+  /** The states in which it may happen. */
+  from: readonly Subscription['state'][]
+  change(before: Subscription): Subscription
+  also?(tx: AccessTransaction, after: Subscription): Promise<void>
+}
+
+async function changeSubscription(on: Provisioning, idOrName: string, how: SubscriptionChange): Promise<Subscription> {
+  return act(on, async (tx) => {
+    const before = await lookUp(tx, 'subscriptions', idOrName)
+    if (!how.from.includes(before.state)) {
+      throw new ServiceError('wrong-state', `subscription "${before.name}" is ${before.state}`)
+    }
+    const after = how.change(before)
+    await tx.put('subscriptions', after)
+    await how.also?.(tx, after)
+    const audit = { action: how.action, subjects: [before.id], before: changeable(before), after: changeable(after) }
+    return { audit, result: after }
+  })
+}
+
+function changeable({ plan, overrides, state, validUntil }: Subscription): object {
+  return { plan, overrides, state, validUntil }
+}

@@ -1,0 +1,83 @@
+import { BURST_SECONDS, type LimitName, type Limits } from '../contract/limits.ts'
+import { RPC_METHODS, SEND_METHOD } from '../contract/rpc-methods.ts'
+import { dearestCost, methodCost } from './plan.ts'
+
+/** One token bucket of a subscription. */
+export type BucketTerms = {
+  /** The limit a refusal names. */
+  readonly limit: LimitName
+  /** Names the bucket among those of the subscription, in memory and in shared books. */
+  readonly key: string
+  readonly perSecond: number
+  readonly capacity: number
+}
+
+/** What one call takes: its units, and an amount of each bucket it draws on. */
+export type CallTerms = {
+  readonly cost: number
+  readonly draws: readonly { readonly bucket: number; readonly amount: number }[]
+}
+
+/** Limits worked out for charging. One object for one set of limits, however many subscriptions have it. */
+export type Terms = {
+  readonly limits: Limits
+  readonly buckets: readonly BucketTerms[]
+  /** Where in `buckets` the units are; -1 when they are unlimited. */
+  readonly unitsBucket: number
+  readonly unitsPerMonth: number | null
+  callOf(method: string): CallTerms
+}
+
+export type TermsTable = { of(limits: Limits): Terms }
+
+/** Works each set of limits out once. Limits nobody holds any more are forgotten. */
+export function createTermsTable(): TermsTable {
+  const known = new WeakMap<Limits, Terms>()
+  return {
+    of(limits) {
+      const found = known.get(limits)
+      if (found !== undefined) return found
+      const terms = compileTerms(limits)
+      known.set(limits, terms)
+      return terms
+    },
+  }
+}
+
+export function compileTerms(limits: Limits): Terms {
+  const buckets: BucketTerms[] = []
+  const add = (limit: LimitName, key: string, perSecond: number | null | undefined, largestDraw: number): number => {
+    if (perSecond === null || perSecond === undefined) return -1
+    // Never smaller than the dearest call, or that call could not be made at all; a rate of zero means never.
+    const capacity = perSecond === 0 ? 0 : Math.max(perSecond * BURST_SECONDS, largestDraw)
+    return buckets.push({ limit, key, perSecond, capacity }) - 1
+  }
+  const units = add('unitsPerSecond', 'units', limits.unitsPerSecond, dearestCost(limits))
+  const sends = add('sendsPerSecond', 'sends', limits.sendsPerSecond, 1)
+  const ownBuckets = new Map<string, number>()
+  for (const [method, { perSecond }] of Object.entries(limits.methods)) {
+    const bucket = add('methodPerSecond', `method:${method}`, perSecond, 1)
+    if (bucket !== -1) ownBuckets.set(method, bucket)
+  }
+
+  const callOf = (method: string): CallTerms => {
+    const cost = methodCost(limits, method)
+    const draws = []
+    if (units !== -1 && cost > 0) draws.push({ bucket: units, amount: cost })
+    if (sends !== -1 && method === SEND_METHOD) draws.push({ bucket: sends, amount: 1 })
+    const own = ownBuckets.get(method)
+    if (own !== undefined) draws.push({ bucket: own, amount: 1 })
+    return { cost, draws }
+  }
+  // Names that nobody listed share one entry, so a caller's invention cannot grow the table.
+  const unknown = callOf('')
+  const calls = new Map<string, CallTerms>()
+  for (const method of [...Object.keys(RPC_METHODS), ...Object.keys(limits.methods)]) calls.set(method, callOf(method))
+  return {
+    limits,
+    buckets,
+    unitsBucket: units,
+    unitsPerMonth: limits.unitsPerMonth,
+    callOf: (method) => calls.get(method) ?? unknown,
+  }
+}

@@ -1,0 +1,70 @@
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Random } from '../core/random.ts'
+
+/**
+ * A token is `slc_`, 32 random base62 characters (190.5 bits) and six of a checksum. The checksum holds no secret: it tells a typo from an
+ * unknown token, and lets a scanner recognise a leaked one offline.
+ */
+export const TOKEN_PREFIX = 'slc_'
+export const TOKEN_LENGTH = 42
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const BODY_LENGTH = 32
+const CHECKSUM_LENGTH = 6
+const CHECKSUM_AT = TOKEN_PREFIX.length + BODY_LENGTH
+/** The greatest multiple of 62 that fits a byte: bytes from here on are drawn again, so that no character is likelier than another. */
+const FAIR_BYTES = 248
+
+export type NewToken = {
+  /** The token itself, to be shown once and forgotten. */
+  readonly secret: string
+  readonly sha256: string
+  readonly last4: string
+}
+
+export function createToken(random: Random): NewToken {
+  const body = TOKEN_PREFIX + createSecretText(random, BODY_LENGTH)
+  const secret = body + checksumOf(body)
+  return { secret, sha256: hashToken(secret), last4: secret.slice(-4) }
+}
+
+/** Random base62 text, every character equally likely. */
+export function createSecretText(random: Random, length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of random.bytes(length - text.length + 8)) {
+      if (byte < FAIR_BYTES && text.length < length) text += ALPHABET[byte % 62]
+    }
+  }
+  return text
+}
+
+/** Whether the text has a token's form and checksum. Says nothing about whether such a token was ever issued. */
+export function isTokenText(text: string): boolean {
+  if (text.length !== TOKEN_LENGTH || !TOKEN_FORM.test(text)) return false
+  return checksumOf(text.slice(0, CHECKSUM_AT)) === text.slice(CHECKSUM_AT)
+}
+
+const TOKEN_FORM = /^slc_[0-9A-Za-z]{38}$/
+
+/** SHA-256 of the whole token in hex: all that is ever kept of it. */
+export function hashToken(token: string): string {
+  return hash('sha256', token, 'hex')
+}
+
+/** How a token is named to people. */
+export function displayToken(last4: string): string {
+  return `${TOKEN_PREFIX}…${last4}`
+}
+
+/** CRC32 (zlib's) of prefix and body as a base62 number, most significant digit first, padded to six. */
+function checksumOf(prefixAndBody: string): string {
+  let rest = crc32(prefixAndBody)
+  let text = ''
+  for (let digit = 0; digit < CHECKSUM_LENGTH; digit++) {
+    text = ALPHABET.charAt(rest % 62) + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}

@@ -1,0 +1,28 @@
+import { proposeCompletions, run } from '@stricli/core'
+import { createApplication } from './commands/application.ts'
+
+/** The operator's command line. Data goes to standard output, talk to standard error; the exit code is from `contract/exit-codes.ts`. */
+const argv = process.argv.slice(2)
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader such as `head` that has seen enough is no mistake of ours.
+  if (error.code !== 'EPIPE') throw error
+})
+
+const application = createApplication(argv)
+
+// Asked by the shell's completion script: what could the last word become?
+if (argv[0] === '__complete') {
+  for (const { completion } of await proposeCompletions(application, argv.slice(1), { process })) process.stdout.write(`${completion}\n`)
+} else {
+  await run(application, argv, { process })
+}
+
+// The library's own codes are negative: an unknown command or flag is wrong usage, the rest went wrong inside.
+const code = Number(process.exitCode ?? 0)
+if (code < 0 || code > 200) process.exitCode = isUsage(code) ? 2 : 1
+
+function isUsage(libraryCode: number): boolean {
+  const signed = libraryCode > 200 ? libraryCode - 256 : libraryCode
+  return signed === -5 || signed === -4
+}

@@ -1,0 +1,64 @@
+import { buildApplication, buildRouteMap } from '@stricli/core'
+import { VERSION } from '../version.ts'
+import { configRoutes } from './config.ts'
+import { customerRoutes } from './customer.ts'
+import type { CliContext } from './define.ts'
+import { exitCodeOf } from './errors.ts'
+import { indexerRoutes } from './indexer.ts'
+import { auditRoutes, logsRoutes, usageCommand } from './insight.ts'
+import { ringRoutes, tipRoutes, topCommand, upstreamRoutes } from './later.ts'
+import { localnetCommand } from './localnet.ts'
+import { nodeRoutes } from './node.ts'
+import { planRoutes } from './plan.ts'
+import { doctorCommand, drainCommand, initCommand, reloadCommand, serveCommand, statusCommand } from './running.ts'
+import { completionRoutes, versionCommand } from './self.ts'
+import { shredRoutes } from './shred.ts'
+import { subRoutes } from './sub.ts'
+import { tokenRoutes } from './token.ts'
+import { createApplicationText } from './words.ts'
+
+export const rootRoutes = buildRouteMap<string, CliContext>({
+  docs: {
+    brief: 'Sell access to blockchain data and transaction submission',
+    fullDescription:
+      'Sell access to blockchain data and transaction submission.\nStart with `sluice serve`; add a customer with `sluice customer add`, then `sluice sub create`.',
+  },
+  routes: {
+    init: initCommand,
+    serve: serveCommand,
+    status: statusCommand,
+    doctor: doctorCommand,
+    reload: reloadCommand,
+    drain: drainCommand,
+    top: topCommand,
+    customer: customerRoutes,
+    sub: subRoutes,
+    token: tokenRoutes,
+    plan: planRoutes,
+    node: nodeRoutes,
+    upstream: upstreamRoutes,
+    shred: shredRoutes,
+    indexer: indexerRoutes,
+    tip: tipRoutes,
+    ring: ringRoutes,
+    localnet: localnetCommand,
+    usage: usageCommand,
+    audit: auditRoutes,
+    logs: logsRoutes,
+    config: configRoutes,
+    completion: completionRoutes,
+    version: versionCommand,
+  },
+})
+
+/** The command line as the library wants it; `argv` decides only how mistakes are printed. */
+export function createApplication(argv: readonly string[]) {
+  return buildApplication<CliContext>(rootRoutes, {
+    name: 'sluice',
+    versionInfo: { currentVersion: VERSION },
+    scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
+    documentation: { caseStyle: 'convert-camel-to-kebab', onlyRequiredInUsageLine: true, useAliasInUsageLine: false },
+    localization: { text: createApplicationText(argv) },
+    determineExitCode: exitCodeOf,
+  })
+}

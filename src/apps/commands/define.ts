@@ -1,0 +1,98 @@
+import { buildCommand, type Command, type CommandContext, type TypedCommandParameters } from '@stricli/core'
+
+/** What a command may use of the process around it. */
+export type CliContext = CommandContext & {
+  readonly process: NodeJS.Process
+}
+
+/** Flags that every command takes. */
+export type CommonFlags = {
+  readonly config?: string
+  readonly state?: string
+  readonly json?: boolean
+}
+
+/** Flags of commands that change customers. */
+export type ChangeFlags = CommonFlags & { readonly dryRun?: boolean }
+
+/** Flags of commands that cut live service. */
+export type CutFlags = ChangeFlags & { readonly yes?: boolean }
+
+/** Flags of commands that print a list. */
+export type ListFlags = CommonFlags & { readonly output?: OutputFormat }
+
+/** Flags of commands that show a secret, once. */
+export type SecretFlags = ChangeFlags & { readonly printToken?: boolean; readonly out?: string }
+
+export type OutputFormat = 'table' | 'wide' | 'json' | 'csv'
+
+export const text = (input: string): string => input
+
+const optionalText = (brief: string, placeholder: string) =>
+  ({ kind: 'parsed', parse: text, optional: true, brief, placeholder }) as const
+const optionalSwitch = (brief: string) => ({ kind: 'boolean', optional: true, withNegated: false, brief }) as const
+
+export const flag = { text: optionalText, switch: optionalSwitch }
+
+export const commonFlags = {
+  config: optionalText('Config file (default ./sluice.toml if there)', 'FILE'),
+  state: optionalText('State folder (default ./.sluice)', 'DIR'),
+  json: optionalSwitch('Print JSON'),
+} as const
+
+export const changeFlags = { ...commonFlags, dryRun: optionalSwitch('Check everything, change nothing') } as const
+
+export const cutFlags = { ...changeFlags, yes: optionalSwitch('Do not ask') } as const
+
+export const listFlags = {
+  ...commonFlags,
+  output: { kind: 'enum', values: ['table', 'wide', 'json', 'csv'], optional: true, brief: 'How to print' },
+} as const
+
+export const secretFlags = {
+  ...changeFlags,
+  printToken: optionalSwitch('Print the secret though standard output is not a terminal'),
+  out: optionalText('Write the secret to a new file of mode 0600 instead of printing it', 'FILE'),
+} as const
+
+/** A required word on the command line. */
+export const word = (placeholder: string, brief: string) => ({ placeholder, brief, parse: text }) as const
+/** A word that may be left out. */
+export const optionalWord = (placeholder: string, brief: string) =>
+  ({ placeholder, brief, parse: text, optional: true }) as const
+
+export const words = <T extends readonly unknown[]>(...parameters: T) => ({ kind: 'tuple', parameters }) as const
+
+export type CommandSpec<F extends Readonly<Record<string, unknown>>, A extends readonly unknown[]> = {
+  readonly brief: string
+  readonly details?: string
+  /** What follows the command's own words; shown first in the help and run by a test. */
+  readonly examples: readonly string[]
+  readonly parameters: TypedCommandParameters<F, A, CliContext>
+  /** The code of the command, loaded only when it runs. */
+  readonly load: () => Promise<(this: CliContext, flags: F, ...args: A) => Promise<void>>
+}
+
+const EXAMPLES = new WeakMap<object, readonly string[]>()
+
+export function command<
+  const F extends Readonly<Record<string, unknown>> = CommonFlags,
+  const A extends readonly unknown[] = [],
+>(spec: CommandSpec<F, A>): Command<CliContext> {
+  const built = buildCommand<F, A, CliContext>({
+    loader: spec.load,
+    parameters: spec.parameters,
+    docs: {
+      brief: spec.brief,
+      ...(spec.details === undefined ? {} : { fullDescription: `${spec.brief}\n${spec.details}` }),
+      customUsage: spec.examples,
+    },
+  } as Parameters<typeof buildCommand<F, A, CliContext>>[0])
+  EXAMPLES.set(built, spec.examples)
+  return built
+}
+
+/** The examples a command was defined with, for the test that runs them. */
+export function examplesOf(built: object): readonly string[] {
+  return EXAMPLES.get(built) ?? []
+}

@@ -1,0 +1,30 @@
+import { docsUrl, errorEntry } from '../../contract/errors.ts'
+import { messageOf, ServiceError } from '../../core/service-error.ts'
+
+/** What went wrong in the form that both people and scripts get. */
+export type CliError = { code: string; message: string; fix: string; docs_url: string; retryable: boolean }
+
+export function cliErrorOf(error: unknown): CliError {
+  const code = error instanceof ServiceError ? error.code : 'internal'
+  const entry = errorEntry(code)
+  return {
+    code,
+    message: messageOf(error),
+    fix: (error instanceof ServiceError ? error.fix : undefined) ?? entry.fix,
+    docs_url: docsUrl(code),
+    retryable: entry.retryable,
+  }
+}
+
+export function exitCodeOf(error: unknown): number {
+  const code = error instanceof ServiceError ? error.code : 'internal'
+  return errorEntry(code).exit ?? 1
+}
+
+/** One block on standard error: what happened, what to do, where it is explained. */
+export function formatError(error: unknown, json: boolean): string {
+  const shown = cliErrorOf(error)
+  if (json) return JSON.stringify(shown)
+  const stack = shown.code === 'internal' && error instanceof Error ? `\n${error.stack ?? ''}` : ''
+  return `error: ${shown.message}\n  fix: ${shown.fix}\n  see: ${shown.docs_url}${stack}`
+}

@@ -1,0 +1,34 @@
+import { buildRouteMap } from '@stricli/core'
+import { notInBuild } from './not-in-build.ts'
+
+/** Command groups whose services this build does not have yet. */
+export const upstreamRoutes = buildRouteMap({
+  docs: { brief: 'Upstream nodes' },
+  routes: {
+    list: notInBuild('upstream list', 'List upstream nodes with health and lag'),
+    test: notInBuild('upstream test', 'Reach an upstream'),
+    drain: notInBuild('upstream drain', 'Take a node out of rotation'),
+    undrain: notInBuild('upstream undrain', 'Put it back'),
+  },
+})
+
+export const tipRoutes = buildRouteMap({
+  docs: { brief: 'Sender tips' },
+  routes: {
+    accounts: notInBuild('tip accounts', 'List tip accounts'),
+    check: notInBuild('tip check', 'Check the tip of a transaction'),
+    stats: notInBuild('tip stats', 'Tips received'),
+  },
+})
+
+export const ringRoutes = buildRouteMap({
+  docs: { brief: 'Execution event ring' },
+  routes: {
+    inspect: notInBuild('ring inspect', 'Header, schema and counts of a ring'),
+    fold: notInBuild('ring fold', 'Fold a ring or snapshot into metrics'),
+    record: notInBuild('ring record', 'Record a ring'),
+    watch: notInBuild('ring watch', 'Watch a ring live'),
+  },
+})
+
+export const topCommand = notInBuild('top', 'Live view of products, customers and upstreams')

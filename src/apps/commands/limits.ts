@@ -1,0 +1,36 @@
+import { LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
+import type { LimitChanges } from '../../access/provisioning/subscriptions.ts'
+import { ServiceError } from '../../core/service-error.ts'
+import type { LimitFlags } from './sub.ts'
+
+type NumberLimit = Exclude<keyof Limits, 'methods'>
+
+const ALWAYS_LIMITED: readonly NumberLimit[] = ['requestBytes', 'batchItems']
+
+/** Limits given as flags. `plan` takes an own limit back; `unlimited` lifts it. */
+export function overridesOf(flags: LimitFlags): LimitChanges & Partial<Limits> {
+  const overrides: Record<string, number | null | undefined> = {}
+  for (const name of Object.keys(LIMIT_WORDS) as (keyof LimitFlags)[]) {
+    const given = flags[name]
+    if (given !== undefined) overrides[name] = parseLimit(name, given)
+  }
+  return overrides as LimitChanges & Partial<Limits>
+}
+
+function parseLimit(name: NumberLimit, given: string): number | null | undefined {
+  if (given === 'plan') return undefined
+  if (given === 'unlimited' && !ALWAYS_LIMITED.includes(name)) return null
+  const value = Number(given)
+  if (/^[1-9][0-9]*$/.test(given) && Number.isSafeInteger(value)) return value
+  throw new ServiceError('invalid-value', `"${given}" is not a limit for ${LIMIT_WORDS[name]}: write a whole number above zero, unlimited, or plan`)
+}
+
+/** Every limit in force, a line each; own ones are marked. */
+export function printLimits(limits: Limits, overrides: Partial<Limits>): (readonly [string, string])[] {
+  return (Object.keys(LIMIT_WORDS) as (keyof typeof LIMIT_WORDS)[])
+    .filter((name): name is NumberLimit => name !== 'methodPerSecond')
+    .map((name) => {
+      const value = limits[name] === null ? 'unlimited' : String(limits[name])
+      return ['limit', `${value} ${LIMIT_WORDS[name]}${Object.hasOwn(overrides, name) ? '  (own)' : ''}`]
+    })
+}

@@ -1,0 +1,90 @@
+import { stringify as stringifyCsv } from 'csv-stringify/sync'
+import stringWidth from 'string-width'
+import { plainForTerminal } from './plain.ts'
+import type { CliContext, OutputFormat } from './define.ts'
+
+/** A column of a listing. `wide` ones are left out of the plain table; JSON and CSV have all of them. */
+export type Column<Row> = {
+  readonly title: string
+  readonly value: (row: Row) => string | number | boolean | null | undefined | readonly string[]
+  readonly wide?: true
+  /** How a person reads it, where that differs from the value. */
+  readonly show?: (row: Row) => string
+}
+
+/** The name of a column in JSON and CSV: `VALID UNTIL` is `valid_until`. */
+const wireName = (title: string): string => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
+
+export function printList<Row>(
+  context: CliContext,
+  flags: { readonly json?: boolean; readonly output?: OutputFormat },
+  list: { readonly rows: readonly Row[]; readonly columns: readonly Column<Row>[]; readonly empty: string },
+): void {
+  const { rows, columns } = list
+  const format = flags.json === true ? 'json' : (flags.output ?? 'table')
+  if (format === 'json') {
+    printJson(context, rows.map((row) => Object.fromEntries(columns.map((column) => [wireName(column.title), column.value(row) ?? null]))))
+  } else if (format === 'csv') {
+    const lines = rows.map((row) => columns.map((column) => csvText(column.value(row))))
+    const header = columns.map((column) => wireName(column.title))
+    context.process.stdout.write(stringifyCsv([header, ...lines], { escape_formulas: true }))
+  } else if (rows.length === 0) {
+    context.process.stderr.write(`${list.empty}\n`)
+  } else {
+    const shown = columns.filter((column) => format === 'wide' || column.wide !== true)
+    const cells = rows.map((row) => shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))))
+    context.process.stdout.write(alignColumns([shown.map((column) => column.title), ...cells]))
+  }
+}
+
+export function printJson(context: CliContext, value: unknown): void {
+  context.process.stdout.write(`${JSON.stringify(toWire(value), null, 2)}\n`)
+}
+
+/** Pairs of a label and a value, one a line. */
+export function printFacts(context: CliContext, facts: readonly (readonly [string, string | number | null | undefined])[]): void {
+  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  context.process.stdout.write(alignColumns(shown.map(([label, value]) => [label, plainForTerminal(String(value))])))
+}
+
+/** Said to the person at the terminal, never part of the data. */
+export function say(context: CliContext, sentence: string): void {
+  context.process.stderr.write(`${plainForTerminal(sentence)}\n`)
+}
+
+/** JSON of the command line has snake_case keys throughout, as the REST interface has. */
+function toWire(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toWire)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [snakeCase(key), toWire(inner)]))
+}
+
+function snakeCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+function cellText(value: ReturnType<Column<never>['value']>): string {
+  if (value === null || value === undefined) return '-'
+  return Array.isArray(value) ? value.join(',') : String(value)
+}
+
+function csvText(value: ReturnType<Column<never>['value']>): string | number {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'number' ? value : Array.isArray(value) ? value.join(' ') : String(value)
+}
+
+export function alignColumns(lines: readonly (readonly string[])[]): string {
+  const widths: number[] = []
+  for (const line of lines) {
+    line.forEach((cell, at) => {
+      widths[at] = Math.max(widths[at] ?? 0, stringWidth(cell))
+    })
+  }
+  const padded = lines.map((line) =>
+    line
+      .map((cell, at) => (at === line.length - 1 ? cell : cell + ' '.repeat((widths[at] ?? 0) - stringWidth(cell))))
+      .join('  ')
+      .trimEnd(),
+  )
+  return padded.map((line) => `${line}\n`).join('')
+}

@@ -1,0 +1,48 @@
+import { closeSync, openSync, unlinkSync, writeSync, fsyncSync } from 'node:fs'
+import { ServiceError } from '../../core/service-error.ts'
+import type { CliContext, SecretFlags } from './define.ts'
+import { say } from './output.ts'
+
+/** A place that will take a secret, settled before the secret exists. */
+export type SecretPlace = Disposable & {
+  /** Prints or writes the text that holds the secret. Called at most once, after the change is durable. */
+  reveal(text: string): void
+}
+
+/**
+ * Secrets go to a terminal, to a new file of mode 0600, or, when the operator insists, to wherever standard output leads. Asked first, so that no
+ * secret is made that could then not be shown.
+ */
+export function secretPlace(context: CliContext, flags: SecretFlags): SecretPlace {
+  if (flags.out !== undefined) return newSecretFile(context, flags.out)
+  if (context.process.stdout.isTTY !== true && flags.printToken !== true && flags.dryRun !== true) {
+    throw new ServiceError('needs-terminal', 'the secret is shown once and standard output is not a terminal')
+  }
+  return { reveal: (text) => void context.process.stdout.write(text), [Symbol.dispose]() {} }
+}
+
+function newSecretFile(context: CliContext, path: string): SecretPlace {
+  let fd: number
+  try {
+    fd = openSync(path, 'wx', 0o600)
+  } catch (cause) {
+    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST'
+    throw new ServiceError(exists ? 'already-exists' : 'invalid-value', exists ? `${path} exists already` : `${path} cannot be written`, {
+      fix: 'Give --out the name of a new file in a folder you may write.',
+      cause,
+    })
+  }
+  let revealed = false
+  return {
+    reveal(text) {
+      writeSync(fd, text)
+      fsyncSync(fd)
+      revealed = true
+      say(context, `written to ${path} (mode 0600); it cannot be shown again`)
+    },
+    [Symbol.dispose]() {
+      closeSync(fd)
+      if (!revealed) unlinkSync(path)
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { LIMIT_WORDS } from '../../../contract/limits.ts'
+import { RPC_METHODS } from '../../../contract/rpc-methods.ts'
+import { methodCost, type Plan } from '../../../access/plan.ts'
+import type { CliContext, CommonFlags, ListFlags } from '../define.ts'
+import { printLimits } from '../limits.ts'
+import { printFacts, printJson, printList } from '../output.ts'
+import { loadSettings } from '../settings.ts'
+
+export async function listPlans(this: CliContext, flags: ListFlags): Promise<void> {
+  const { plans } = await loadSettings(this, flags)
+  const limit = (name: Exclude<keyof typeof LIMIT_WORDS, 'methodPerSecond'>, title: string) => ({
+    title,
+    value: ({ limits }: Plan) => limits[name],
+    show: ({ limits }: Plan) => (limits[name] === null ? 'unlimited' : String(limits[name])),
+  })
+  printList(this, flags, {
+    rows: plans.list(),
+    empty: 'no plans',
+    columns: [
+      { title: 'NAME', value: (row) => row.name },
+      limit('unitsPerSecond', 'UNITS PER SECOND'),
+      limit('sendsPerSecond', 'SENDS PER SECOND'),
+      limit('wsConnections', 'WS CONNECTIONS'),
+      limit('wsSubscriptions', 'WS SUBSCRIPTIONS'),
+      limit('grpcStreams', 'GRPC STREAMS'),
+      limit('grpcAccountsPerStream', 'GRPC ACCOUNTS PER STREAM'),
+      { ...limit('unitsPerMonth', 'UNITS PER MONTH'), wide: true },
+      { ...limit('requestBytes', 'REQUEST BYTES'), wide: true },
+      { ...limit('batchItems', 'BATCH ITEMS'), wide: true },
+    ],
+  })
+}
+
+export async function showPlan(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
+  const { plans } = await loadSettings(this, flags)
+  const plan = plans.get(name)
+  const costs = Object.keys(RPC_METHODS).map((method) => [method, methodCost(plan.limits, method)] as const)
+  if (flags.json === true) return printJson(this, { name: plan.name, limits: plan.limits, costs: Object.fromEntries(costs) })
+  printFacts(this, [
+    ['plan', plan.name],
+    ...printLimits(plan.limits, {}),
+    ...costs.filter(([, cost]) => cost !== 1).map(([method, cost]) => ['cost', `${cost} units  ${method}`] as const),
+    ['cost', '1 unit  every other method'],
+  ])
+}

@@ -1,0 +1,44 @@
+import { type ApplicationText, ArgumentScannerError, formatMessageForArgumentScannerError, text_en } from '@stricli/core'
+import { docsUrl } from '../../contract/errors.ts'
+import { cliErrorOf, formatError } from './errors.ts'
+
+/** Whether the caller asked for JSON, known before any flag is parsed so that errors of parsing obey it too. */
+export function wantsJson(argv: readonly string[]): boolean {
+  return argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
+}
+
+/** How the command-line library speaks here: every mistake says what is wrong and what to do, as text or as JSON. */
+export function createApplicationText(argv: readonly string[]): ApplicationText {
+  const json = wantsJson(argv)
+  const usageError = (message: string, fix: string): string =>
+    json
+      ? JSON.stringify({ code: 'usage', message, fix, docs_url: docsUrl('usage'), retryable: false })
+      : `error: ${message}\n  fix: ${fix}`
+  const helpOf = `Run: sluice ${argv.filter((word) => /^[a-z][a-z-]*$/.test(word)).slice(0, 2).join(' ')} --help`.replace(/ +/g, ' ')
+  return {
+    ...text_en,
+    noCommandRegisteredForInput: ({ input, corrections }) =>
+      usageError(
+        `there is no command "${input}"${corrections.length > 0 ? `, did you mean ${orList(corrections)}?` : ''}`,
+        corrections.length > 0 ? `Use ${orList(corrections)}.` : 'Run: sluice --help',
+      ),
+    exceptionWhileParsingArguments: (error) => {
+      if (!(error instanceof ArgumentScannerError)) return formatError(error, json)
+      const message = formatMessageForArgumentScannerError(error, {})
+      return usageError(lowerFirst(message), helpOf)
+    },
+    exceptionWhileLoadingCommandFunction: (error) => formatError(error, json),
+    exceptionWhileLoadingCommandContext: (error) => formatError(error, json),
+    exceptionWhileRunningCommand: (error) => formatError(error, json),
+    commandErrorResult: (error) => formatError(error, json),
+    formatException: (error) => cliErrorOf(error).message,
+  }
+}
+
+function orList(words: readonly string[]): string {
+  return words.map((word) => `"${word}"`).join(' or ')
+}
+
+function lowerFirst(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1)
+}

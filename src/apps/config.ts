@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { accessOptions, plansSchema } from '../access/options.ts'
+import { listenerOption } from '../contract/listener-option.ts'
+import { localnetOptions } from '../localnet/options.ts'
+
+/**
+ * The one file an operator writes: every room's options joined. A room's defaults live in its own `options.ts`; a misspelt key stops the start.
+ */
+export const configSchema = z.strictObject({
+  host: z
+    .string()
+    .regex(/^[^\s/:]+$|^\[[0-9a-fA-F:]+\]$/, 'give a host name or address without scheme and port')
+    .default('127.0.0.1')
+    .describe('Host name customers use; it stands on handover cards.'),
+  log: z
+    .strictObject({
+      level: z
+        .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+        .default('info')
+        .describe('The least level that is logged. Changes with a reload.'),
+    })
+    .prefault({})
+    .describe('Log: JSON lines on standard output.'),
+  metrics: z
+    .strictObject({
+      ...listenerOption('127.0.0.1:9464'),
+      bearer: z
+        .string()
+        .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+        .optional()
+        .describe('Reference to a secret that scrapers of /metrics must show as Authorization: Bearer.'),
+    })
+    .prefault({})
+    .describe('Operator metrics: /metrics, /healthz, /readyz.'),
+  drain: z
+    .strictObject({
+      lameDuckMs: z.int().min(0).max(60_000).default(5000).describe('From readiness gone to sockets closed.'),
+      deadlineMs: z.int().min(1000).max(300_000).default(25_000).describe('From the first signal to the end, whatever is open.'),
+    })
+    .prefault({})
+    .describe('How a process leaves.'),
+  access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
+  plans: plansSchema.describe('Plans beside the built-in five; one of the same name takes its place.'),
+  localnet: localnetOptions
+    .omit({ stateDir: true, rpc: true, ws: true, grpc: true, shreds: true })
+    .extend({ enabled: z.boolean().optional().describe('Run the embedded chain in `serve` (default: when no upstream is configured).') })
+    .prefault({})
+    .describe('The embedded Solana chain.'),
+})
+
+export type Config = z.output<typeof configSchema>

@@ -1,0 +1,25 @@
+import { createSubscription } from '../access/provisioning/subscriptions.ts'
+import { addCustomer } from '../access/provisioning/customers.ts'
+import type { Provisioning } from '../access/provisioning/context.ts'
+import type { PlanTable } from '../access/plan.ts'
+import type { Endpoints } from './endpoints.ts'
+import { handoverCard } from './handover-card.ts'
+
+/**
+ * On the very first start without a configuration: one subscription with everything, so that a newcomer has something to call with. Returns its
+ * card, the only time it can be shown; undefined when the store has customers already.
+ */
+export async function makeDemo(on: Provisioning, plans: PlanTable, endpoints: Endpoints): Promise<string | undefined> {
+  if ((await on.store.list('customers')).length > 0) return undefined
+  await addCustomer(on, { name: 'demo', contact: 'made by the first start' })
+  const created = await createSubscription(on, {
+    customer: 'demo',
+    name: 'demo',
+    plan: 'professional',
+    products: ['bundle', 'indexer', 'shreds-raw'],
+    overrides: {},
+    validUntil: null,
+    destination: { address: '127.0.0.1:20001', vouched: true },
+  })
+  return handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
+}

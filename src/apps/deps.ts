@@ -1,0 +1,24 @@
+import { userInfo } from 'node:os'
+import { readlinkSync } from 'node:fs'
+import type { Actor } from '../access/model.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import type { Logger } from '../host/logger.ts'
+
+/** The living things every service is given. */
+export type Deps = { readonly log: Logger; readonly clock: Clock; readonly random: Random; readonly env: NodeJS.ProcessEnv }
+
+/** Who sits at the keyboard, for the audit log. */
+export function currentActor(env: NodeJS.ProcessEnv): Actor {
+  const { uid, username } = userInfo()
+  return { uid, user: username, sudoUser: env['SUDO_USER'] ?? null, tty: terminalName() }
+}
+
+function terminalName(): string | null {
+  try {
+    const name = readlinkSync('/proc/self/fd/0')
+    return /^\/dev\/(pts\/|tty)/.test(name) ? name : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * What the gateway knows of Solana's JSON-RPC methods before any plan has its say. A method that is not listed is the main path: it is forwarded
+ * at the default cost, counted under the label `other`, and never repeated on a second upstream.
+ */
+export type RpcMethod = {
+  /** Units of the token's budget; a plan may set its own. */
+  readonly cost: number
+  /** `read` may be asked again of another node; `write` is sent once. */
+  readonly kind: 'read' | 'write'
+  /** Heavy methods get the longer upstream deadline. */
+  readonly heavy?: true
+}
+
+export const UNKNOWN_METHOD: RpcMethod = { cost: 1, kind: 'write' }
+
+const read = (cost: number): RpcMethod => ({ cost, kind: 'read' })
+const heavyRead = (cost: number): RpcMethod => ({ cost, kind: 'read', heavy: true })
+
+/** The method whose calls also draw on `sendsPerSecond`. */
+export const SEND_METHOD = 'sendTransaction'
+
+export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
+  getAccountInfo: read(2),
+  getBalance: read(1),
+  getBlock: heavyRead(5),
+  getBlockCommitment: read(1),
+  getBlockHeight: read(1),
+  getBlockProduction: read(1),
+  getBlockTime: read(1),
+  getBlocks: heavyRead(2),
+  getBlocksWithLimit: heavyRead(2),
+  getClusterNodes: read(1),
+  getEpochInfo: read(1),
+  getEpochSchedule: read(1),
+  getFeeForMessage: read(1),
+  getFirstAvailableBlock: read(1),
+  getGenesisHash: read(1),
+  getHealth: read(1),
+  getHighestSnapshotSlot: read(1),
+  getIdentity: read(1),
+  getInflationGovernor: read(1),
+  getInflationRate: read(1),
+  getInflationReward: heavyRead(5),
+  getLargestAccounts: heavyRead(10),
+  getLatestBlockhash: read(1),
+  getLeaderSchedule: read(1),
+  getMaxRetransmitSlot: read(1),
+  getMaxShredInsertSlot: read(1),
+  getMinimumBalanceForRentExemption: read(1),
+  getMultipleAccounts: read(5),
+  getProgramAccounts: heavyRead(30),
+  getRecentPerformanceSamples: read(1),
+  getRecentPrioritizationFees: read(1),
+  getSignatureStatuses: read(1),
+  getSignaturesForAddress: heavyRead(5),
+  getSlot: read(1),
+  getSlotLeader: read(1),
+  getSlotLeaders: read(1),
+  getStakeMinimumDelegation: read(1),
+  getSupply: heavyRead(10),
+  getTokenAccountBalance: read(2),
+  getTokenAccountsByDelegate: heavyRead(10),
+  getTokenAccountsByOwner: heavyRead(10),
+  getTokenLargestAccounts: heavyRead(10),
+  getTokenSupply: read(1),
+  getTransaction: heavyRead(10),
+  getTransactionCount: read(1),
+  getVersion: read(1),
+  getVoteAccounts: read(1),
+  isBlockhashValid: read(1),
+  minimumLedgerSlot: read(1),
+  requestAirdrop: { cost: 1, kind: 'write' },
+  sendTransaction: { cost: 1, kind: 'write' },
+  simulateTransaction: read(1),
+}
+
+export function rpcMethod(name: string): RpcMethod {
+  return Object.hasOwn(RPC_METHODS, name) ? (RPC_METHODS[name] as RpcMethod) : UNKNOWN_METHOD
+}

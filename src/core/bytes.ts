@@ -1,0 +1,104 @@
+/** Sizes and durations as people write them: `64KiB`, `1.5MB`, `250ms`, `1h`, `1h30m`. */
+
+const BYTE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+  tib: 1024 ** 4,
+}
+
+const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+}
+
+const TEXT_CHARS_MAX = 40
+
+/** Whole bytes, or undefined when the text is not a size. */
+export function parseBytes(text: string): number | undefined {
+  if (text.length > TEXT_CHARS_MAX) return undefined
+  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$/.exec(text)
+  const unit = BYTE_UNITS[match?.[2]?.toLowerCase() ?? 'none']
+  if (!match || unit === undefined) return undefined
+  const bytes = Number(match[1]) * unit
+  return Number.isInteger(bytes) && Number.isSafeInteger(bytes) ? bytes : undefined
+}
+
+/** Milliseconds, or undefined when the text is not a duration. A number needs its unit; only `0` stands alone. */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > TEXT_CHARS_MAX) return undefined
+  const trimmed = text.trim()
+  if (trimmed === '0') return 0
+  if (!/^(?:\d+(?:\.\d+)?\s*(?:ms|[smhdw])\s*)+$/.test(trimmed)) return undefined
+  let totalMs = 0
+  let largestLeft = Number.POSITIVE_INFINITY
+  for (const [, amount, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*(ms|[smhdw])/g)) {
+    const unitMs = DURATION_UNITS_MS[unit as string] as number
+    // `1h30m` reads well; `30m1h` or `1h1h` is more likely a slip.
+    if (unitMs >= largestLeft) return undefined
+    largestLeft = unitMs
+    totalMs += Number(amount) * unitMs
+  }
+  return Number.isSafeInteger(Math.round(totalMs)) ? Math.round(totalMs) : undefined
+}
+
+/** The shortest exact form: `64KiB`, `1500B`. Parses back to the same number. */
+export function printBytes(bytes: number): string {
+  for (const [unit, size] of [
+    ['TiB', 1024 ** 4],
+    ['GiB', 1024 ** 3],
+    ['MiB', 1024 ** 2],
+    ['KiB', 1024],
+  ] as const) {
+    if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`
+  }
+  return `${bytes}B`
+}
+
+/** About the size, for reading: `1.4MiB`. */
+export function printBytesShort(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+  let value = bytes
+  let at = 0
+  while (value >= 1024 && at < units.length - 1) {
+    value /= 1024
+    at += 1
+  }
+  return `${at === 0 ? value : value.toFixed(value < 10 ? 1 : 0)}${units[at]}`
+}
+
+/** The exact form: `1h30m`, `250ms`, `0`. Parses back to the same number. */
+export function printDuration(durationMs: number): string {
+  let leftMs = Math.round(durationMs)
+  if (leftMs === 0) return '0'
+  let text = leftMs < 0 ? '-' : ''
+  leftMs = Math.abs(leftMs)
+  for (const [unit, unitMs] of [
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1000],
+    ['ms', 1],
+  ] as const) {
+    const count = Math.floor(leftMs / unitMs)
+    if (count > 0) text += `${count}${unit}`
+    leftMs -= count * unitMs
+  }
+  return text
+}
+
+/** The two largest parts, for reading: `3d4h`, `12m5s`. */
+export function printDurationShort(durationMs: number): string {
+  const parts = printDuration(durationMs).match(/-?\d+[a-z]+/g)
+  return parts ? parts.slice(0, 2).join('') : '0'
+}

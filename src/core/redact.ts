@@ -1,0 +1,43 @@
+/**
+ * What must never be printed, and what stands in its place. One set of rules for log records, error texts and
+ * dumps: a value is hidden because of the name it goes by, or because of what it looks like.
+ */
+
+/** `slc_` and enough of what follows to matter, so that a token cut short by a limit is hidden too. */
+const TOKEN = /slc(?:_|%5[fF])[0-9A-Za-z]{12,}/g
+const SCHEME_VALUE = /\b(Basic|Bearer)(\s+|%20)(?!\[redacted)([^\s"',;&]{6,})/gi
+/** The part between `://` and `@`. */
+const USER_INFO = /(:\/\/)[^\s/?#@"']+@/g
+/** A question mark that follows a piece of address and is followed by one: a query string. */
+const QUERY = /(?<=[\w/\])%.~:*-])\?(?!\[query\])[\w%&=.~+:;,@!$*'()/[{-][^\s"<>]*/g
+const NAMED_VALUE =
+  /\b([\w-]*(?:x-token|api[-_]?key|authorization|password|passwd|secret|ticket|cookie))("?\s*[:=]\s*"?)(?!\[redacted|Basic\b|Bearer\b)([^\s"',;&}]+)/gi
+/** Characters JSON leaves alone but a terminal or a line reader may act on: DEL, C1, line separators, direction marks. */
+const UNSAFE = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
+
+const SECRET_NAME =
+  /(?:token|password|passwd|passphrase|secret|ticket|apikey|authorization|cookie|credential|credentials|privatekey|secretkey|clickhousekey)$/
+
+/** Values shorter than this are hidden whole: four characters would be too large a part of them. */
+const TAIL_SHOWN_FROM = 16
+
+/** Whether a field, header or parameter of this name carries a secret. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name.toLowerCase().replaceAll(/[-_. ]/g, ''))
+}
+
+/** What stands for a secret: its last four characters, enough to tell two apart. */
+export function maskSecret(value: string): string {
+  return value.length < TAIL_SHOWN_FROM ? '[redacted]' : `[redacted:${value.slice(-4).replaceAll(UNSAFE, '?')}]`
+}
+
+/** The text with every secret masked, every query string dropped, and nothing in it that can steer a terminal. */
+export function redactText(text: string): string {
+  return text
+    .replace(SCHEME_VALUE, (_all, scheme: string, gap: string, value: string) => `${scheme}${gap}${maskSecret(value)}`)
+    .replace(TOKEN, maskSecret)
+    .replace(USER_INFO, '$1[redacted]@')
+    .replace(NAMED_VALUE, (_all, name: string, sign: string, value: string) => `${name}${sign}${maskSecret(value)}`)
+    .replace(QUERY, '?[query]')
+    .replace(UNSAFE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

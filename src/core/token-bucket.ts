@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+
+export type TokenBucketLimits = { capacity: number; perSecond: number }
+
+/** Levels are kept as whole millionths: additions are exact, so a bucket never drifts however often it is asked. */
+const PARTS = 1_000_000
+/** Above this a level would leave the range in which whole numbers are exact. */
+const CAPACITY_MAX = 9_000_000_000
+
+/**
+ * A budget that refills as time passes, on the monotonic milliseconds its callers give. It holds no timer and reads no
+ * clock: the refill happens when somebody asks. A clock that stands still refills nothing; one that goes back is
+ * ignored until it has caught up.
+ */
+export class TokenBucket {
+  #capacityParts = 0
+  #partsPerMs = 0
+  #level = 0
+  #lastMs: number
+
+  constructor(limits: TokenBucketLimits, monotonicMs: number) {
+    this.#lastMs = Math.floor(monotonicMs)
+    this.#apply(limits)
+    this.#level = this.#capacityParts
+  }
+
+  /** Takes `cost` and answers true, or takes nothing and answers false. */
+  take(cost: number, monotonicMs: number): boolean {
+    this.#refill(monotonicMs)
+    const parts = Math.ceil(cost * PARTS)
+    if (parts > this.#level) return false
+    this.#level -= parts
+    return true
+  }
+
+  /** Takes `cost` although it may not be there; the level may fall below zero and has to be earned back. */
+  force(cost: number, monotonicMs: number): void {
+    this.#refill(monotonicMs)
+    this.#level -= Math.ceil(cost * PARTS)
+  }
+
+  /** Gives back what was taken for something that then did not happen. */
+  giveBack(cost: number, monotonicMs: number): void {
+    this.#refill(monotonicMs)
+    this.#level = Math.min(this.#capacityParts, this.#level + Math.ceil(cost * PARTS))
+  }
+
+  level(monotonicMs: number): number {
+    this.#refill(monotonicMs)
+    return this.#level / PARTS
+  }
+
+  /** Milliseconds until `cost` can be taken; 0 when it can be now; Infinity when it never can. */
+  waitMs(cost: number, monotonicMs: number): number {
+    this.#refill(monotonicMs)
+    return this.#msUntil(Math.ceil(cost * PARTS))
+  }
+
+  /** Milliseconds until the bucket is full. */
+  fullInMs(monotonicMs: number): number {
+    this.#refill(monotonicMs)
+    return this.#msUntil(this.#capacityParts)
+  }
+
+  /** Changes the limits and keeps the level, cut to the new capacity. */
+  setLimits(limits: TokenBucketLimits, monotonicMs: number): void {
+    this.#refill(monotonicMs)
+    this.#apply(limits)
+    this.#level = Math.min(this.#level, this.#capacityParts)
+  }
+
+  #apply(limits: TokenBucketLimits): void {
+    assert(limits.capacity >= 0 && limits.capacity <= CAPACITY_MAX, 'capacity is out of range')
+    assert(limits.perSecond >= 0 && limits.perSecond <= CAPACITY_MAX, 'rate is out of range')
+    this.#capacityParts = Math.floor(limits.capacity * PARTS)
+    this.#partsPerMs = Math.round((limits.perSecond * PARTS) / 1000)
+  }
+
+  #refill(monotonicMs: number): void {
+    const nowMs = Math.floor(monotonicMs)
+    const elapsedMs = nowMs - this.#lastMs
+    if (elapsedMs <= 0) return
+    this.#lastMs = nowMs
+    const missing = this.#capacityParts - this.#level
+    // Compared before multiplying: after a long sleep the product would leave the exact range.
+    if (this.#partsPerMs > 0 && elapsedMs >= missing / this.#partsPerMs) this.#level = this.#capacityParts
+    else this.#level += elapsedMs * this.#partsPerMs
+  }
+
+  #msUntil(parts: number): number {
+    if (parts <= this.#level) return 0
+    if (parts > this.#capacityParts || this.#partsPerMs === 0) return Number.POSITIVE_INFINITY
+    return Math.ceil((parts - this.#level) / this.#partsPerMs)
+  }
+}
+
+export function createTokenBucket(limits: TokenBucketLimits, monotonicMs: number): TokenBucket {
+  return new TokenBucket(limits, monotonicMs)
+}

@@ -1,0 +1,180 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import type { Clock, Timer } from '../core/clock.ts'
+import { ACCEPTED_ENCODINGS, createMessageReader, frameMessage, type GrpcEncoding } from './grpc-framing.ts'
+import { encodeGrpcMessage, GrpcCode, type GrpcStatus, parseGrpcTimeout } from './grpc-status.ts'
+
+/** One call of one client, unary or streaming: messages in, messages out, one status at the end. */
+export type GrpcCall = {
+  /** For example `/geyser.Geyser/Subscribe`. */
+  readonly path: string
+  readonly metadata: IncomingHttpHeaders
+  readonly remoteAddress: string
+  /** How messages sent by this side are encoded: gzip when the client itself sends gzip. */
+  readonly sendEncoding: GrpcEncoding
+  /** Messages flow from the moment a listener is set. */
+  onMessage(listener: (message: Uint8Array) => void): void
+  /** The client will send no more; it still listens. */
+  onHalfClose(listener: () => void): void
+  /** The call is over, however it ended. Called exactly once. */
+  onClose(listener: () => void): void
+  /** Everything written so far has left, after a write that answered false. */
+  onWritable(listener: () => void): void
+  /** The server is about to stop: a long call should end itself. */
+  onShutdown(listener: () => void): void
+  pauseMessages(): void
+  resumeMessages(): void
+  /** Answers the headers now; otherwise they go out with the first message. */
+  sendHeaders(metadata?: Readonly<Record<string, string>>): void
+  /** Frames, encodes and writes one message. False means: better wait for `onWritable`. */
+  send(message: Uint8Array): boolean
+  /** Writes messages that already carry their prefixes, as many as wanted. False means: better wait for `onWritable`. */
+  writeFramed(frames: Uint8Array): boolean
+  end(status: GrpcStatus): void
+  /** Ends the call without a status; what was written may be lost. */
+  abort(): void
+  readonly isOver: boolean
+}
+
+export type GrpcCallOptions = {
+  readonly messageBytesMax: number
+  /** How long a client that does not read may delay the end of its call. */
+  readonly endGraceMs: number
+}
+
+type GrpcCallParts = {
+  readonly stream: ServerHttp2Stream
+  readonly headers: IncomingHttpHeaders
+  readonly clock: Clock
+}
+
+export function createGrpcCall(
+  options: GrpcCallOptions,
+  { stream, headers, clock }: GrpcCallParts,
+): GrpcCall & { shutdown(): void } {
+  const { messageBytesMax, endGraceMs } = options
+  const sendEncoding: GrpcEncoding = headers['grpc-encoding'] === 'gzip' && acceptsGzip(headers) ? 'gzip' : 'identity'
+  const closeListeners: (() => void)[] = []
+  const shutdownListeners: (() => void)[] = []
+  let messageListener: ((message: Uint8Array) => void) | undefined
+  let trailers: Record<string, string> | undefined
+  let isClosed = false
+  let timer: Timer | undefined
+
+  const reader = createMessageReader(
+    { messageBytesMax, encoding: headers['grpc-encoding'] === 'gzip' ? 'gzip' : 'identity' },
+    (message) => {
+      if (!trailers) messageListener?.(message)
+    },
+  )
+
+  const timeoutMs = parseGrpcTimeout(headers['grpc-timeout'] as string | undefined)
+  if (timeoutMs !== undefined) {
+    timer = clock.setTimer(timeoutMs, () => end({ code: GrpcCode.deadlineExceeded, message: 'deadline exceeded' }))
+  }
+
+  stream.on('wantTrailers', () => stream.sendTrailers(trailers ?? {}))
+  // Resets and broken connections are a client's way to leave; 'close' follows and is where the call ends.
+  stream.on('error', () => {})
+  stream.on('close', () => {
+    isClosed = true
+    timer?.cancel()
+    for (const listener of closeListeners) listener()
+  })
+
+  function onMessage(listener: (message: Uint8Array) => void): void {
+    messageListener = listener
+    stream.on('data', (chunk: Buffer) => {
+      if (trailers) return
+      const problem = reader.push(chunk)
+      if (problem) end(problem)
+    })
+  }
+
+  function sendHeaders(metadata: Readonly<Record<string, string>> = {}): void {
+    if (stream.headersSent || isOver()) return
+    stream.respond(
+      {
+        ':status': 200,
+        'content-type': 'application/grpc',
+        'grpc-accept-encoding': ACCEPTED_ENCODINGS,
+        ...(sendEncoding === 'gzip' ? { 'grpc-encoding': 'gzip' } : {}),
+        ...metadata,
+      },
+      { waitForTrailers: true },
+    )
+  }
+
+  function writeFramed(frames: Uint8Array): boolean {
+    if (isOver()) return false
+    sendHeaders()
+    return stream.write(frames)
+  }
+
+  function end(status: GrpcStatus): void {
+    if (isOver()) return
+    trailers = statusTrailers(status)
+    timer?.cancel()
+    if (stream.headersSent) stream.end()
+    else stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
+    // What the client still sends is read and dropped. A reset right here would overtake the status, so one that keeps
+    // its side open, or does not read, is only reset after the grace.
+    stream.resume()
+    timer = clock.setTimer(endGraceMs, abort)
+    timer.unref?.()
+  }
+
+  function abort(): void {
+    if (!isClosed) stream.close(constants.NGHTTP2_CANCEL)
+  }
+
+  function isOver(): boolean {
+    return isClosed || trailers !== undefined || stream.destroyed
+  }
+
+  return {
+    path: headers[':path'] ?? '',
+    metadata: headers,
+    remoteAddress: stream.session?.socket?.remoteAddress ?? '',
+    sendEncoding,
+    onMessage,
+    onHalfClose(listener) {
+      stream.on('end', () => {
+        if (trailers) return
+        if (reader.isAtBoundary()) listener()
+        else end({ code: GrpcCode.internal, message: 'the request ended within a message' })
+      })
+    },
+    onClose(listener) {
+      if (isClosed) listener()
+      else closeListeners.push(listener)
+    },
+    onWritable: (listener) => void stream.on('drain', listener),
+    onShutdown: (listener) => void shutdownListeners.push(listener),
+    pauseMessages: () => void stream.pause(),
+    resumeMessages: () => void stream.resume(),
+    sendHeaders,
+    send: (message) => writeFramed(frameMessage(message, sendEncoding)),
+    writeFramed,
+    end,
+    abort,
+    get isOver() {
+      return isOver()
+    },
+    shutdown() {
+      for (const listener of shutdownListeners) listener()
+    },
+  }
+}
+
+function statusTrailers({ code, message, metadata }: GrpcStatus): Record<string, string> {
+  return {
+    ...metadata,
+    'grpc-status': String(code),
+    ...(message === undefined ? {} : { 'grpc-message': encodeGrpcMessage(message) }),
+  }
+}
+
+function acceptsGzip(headers: IncomingHttpHeaders): boolean {
+  const accepted = headers['grpc-accept-encoding']
+  return typeof accepted === 'string' && accepted.split(',').some((name) => name.trim() === 'gzip')
+}

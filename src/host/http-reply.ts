@@ -1,0 +1,64 @@
+import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+const READ_OVER_BYTES_MAX = 64 * 1024
+
+/** Answers with JSON; to HEAD without the body. */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  sendText(response, status, JSON.stringify(body), { 'content-type': 'application/json', ...headers })
+}
+
+/** Answers with text or bytes. Does nothing when the peer has left or an answer was begun. */
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  body: string | Uint8Array,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  if (leavesMuchUnread(response)) response.shouldKeepAlive = false
+  response.writeHead(status, {
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': bytes.byteLength,
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  })
+  response.end(response.req.method === 'HEAD' ? undefined : bytes)
+}
+
+/** A request answered early leaves the rest of its body on the wire. A little is read over, more ends the connection. */
+function leavesMuchUnread({ req: request }: ServerResponse): boolean {
+  if (request.complete) return false
+  return (
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > READ_OVER_BYTES_MAX
+  )
+}
+
+/** An answer on a socket that no response object belongs to (a refused upgrade, a request that did not parse). */
+export function sendRaw(
+  socket: Duplex,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (socket.destroyed || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const fields = {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+    ...headers,
+  }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.once('finish', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n${body}`)
+}

@@ -1,0 +1,241 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock, Timer } from '../core/clock.ts'
+import { delay, systemClock } from './clock.ts'
+import type { ConnectionCapsOptions, ConnectionRefusal } from './connection-caps.ts'
+import { sendJson, sendRaw } from './http-reply.ts'
+import { type ListenerOptions, openListener } from './listener.ts'
+import type { Logger } from './logger.ts'
+import type { TlsFilesOptions } from './tls-files.ts'
+
+export type HttpServerOptions = {
+  listen: ListenerOptions
+  headersTimeoutMs?: number
+  requestTimeoutMs?: number
+  /** How long a connection may stay idle between two requests. */
+  keepAliveMs?: number
+  headerBytesMax?: number
+  headerFieldsMax?: number
+  requestsPerConnectionMax?: number
+  caps?: ConnectionCapsOptions
+  tlsFiles?: TlsFilesOptions
+}
+
+export type HttpServerDeps = {
+  log: Logger
+  clock?: Clock | undefined
+  onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void>
+  onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
+  /**
+   * Sees each new connection before HTTP does, for a door with a reader of its own. Such a door hands what it does not
+   * read itself to `HttpServer.takeConnection`.
+   */
+  onConnection?: ((socket: Socket) => void) | undefined
+  onRefused?: ((reason: ConnectionRefusal | 'tls-handshake') => void) | undefined
+  onNotAfter?: ((notAfterMs: number) => void) | undefined
+}
+
+export type HttpServer = AsyncDisposable & {
+  readonly address: { host: string; port: number }
+  readonly secure: boolean
+  readonly draining: boolean
+  connections(): number
+  /** Gives HTTP a connection that `onConnection` held back. Bytes already read go back by `socket.unshift` first. */
+  takeConnection(socket: Socket): void
+  /** From now on every answer says `connection: close`; connections are still taken. */
+  beginLameDuck(): void
+  /**
+   * Ends in three steps: for `lameDuckMs` new connections are still taken while every answer says `connection: close`;
+   * then the port is given up and idle connections are closed; what is still open at the deadline is cut.
+   */
+  drain(deadlineMs: number, options?: { lameDuckMs?: number }): Promise<void>
+}
+
+/** Limits of the reference; Node ships 60 s, 300 s and a check every 30 s. */
+const DEFAULTS = {
+  headersTimeoutMs: 5000,
+  requestTimeoutMs: 15_000,
+  keepAliveMs: 65_000,
+  headerBytesMax: 16 * 1024,
+  headerFieldsMax: 64,
+  requestsPerConnectionMax: 10_000,
+}
+const CHECK_PERIOD_MS = 1000
+
+export async function startHttpServer(given: HttpServerOptions, deps: HttpServerDeps): Promise<HttpServer> {
+  const options = { ...DEFAULTS, ...given }
+  const { log, clock = systemClock } = deps
+  const open = new Set<ServerResponse>()
+  let draining = false
+
+  const http = createHttp(options, deps)
+  http.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    open.add(response)
+    if (draining) response.shouldKeepAlive = false
+    response.once('close', () => {
+      open.delete(response)
+      if (draining) http.closeIdleConnections()
+    })
+    const refusal = refuseHead(request, options.headerFieldsMax)
+    if (refusal) {
+      response.shouldKeepAlive = false
+      sendJson(response, refusal.status, refusal.body)
+      return
+    }
+    runHandler(() => deps.onRequest(request, response), response, log)
+  })
+
+  await using opening = new AsyncDisposableStack()
+  opening.defer(() => void http.close())
+  const listener = opening.use(
+    await openListener(options.listen, {
+      log,
+      clock,
+      allowHalfOpen: true,
+      alpnProtocols: ['http/1.1'],
+      caps: options.caps,
+      tlsFiles: options.tlsFiles,
+      onRefused: deps.onRefused,
+      onNotAfter: deps.onNotAfter,
+      onConnection: deps.onConnection ?? takeConnection,
+    }),
+  )
+  const opened = opening.move()
+
+  function takeConnection(socket: Socket): void {
+    http.emit('connection', socket)
+  }
+
+  function beginLameDuck(): void {
+    draining = true
+    for (const response of open) {
+      if (!response.headersSent) response.shouldKeepAlive = false
+    }
+  }
+
+  async function drain(deadlineMs: number, { lameDuckMs = 0 }: { lameDuckMs?: number } = {}): Promise<void> {
+    beginLameDuck()
+    const endMs = clock.monotonicMs() + deadlineMs
+    if (lameDuckMs > 0) await delay(clock, Math.min(lameDuckMs, deadlineMs))
+    await listener.stopAccepting()
+    http.closeIdleConnections()
+    let timer: Timer | undefined
+    const deadline = new Promise<void>((resolve) => {
+      timer = clock.setTimer(Math.max(0, endMs - clock.monotonicMs()), resolve)
+    })
+    await Promise.race([listener.allClosed(), deadline])
+    timer?.cancel()
+    if (listener.connections() > 0) {
+      log.warn({ connections: listener.connections() }, 'connections cut at the end of the drain')
+    }
+    await opened.disposeAsync()
+  }
+
+  return {
+    address: listener.address,
+    secure: listener.secure,
+    get draining() {
+      return draining
+    },
+    connections: () => listener.connections(),
+    takeConnection,
+    beginLameDuck,
+    drain,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
+  const http = createServer({
+    headersTimeout: options.headersTimeoutMs,
+    requestTimeout: options.requestTimeoutMs,
+    keepAliveTimeout: options.keepAliveMs,
+    connectionsCheckingInterval: CHECK_PERIOD_MS,
+    maxHeaderSize: options.headerBytesMax,
+    insecureHTTPParser: false,
+    joinDuplicateHeaders: false,
+    requireHostHeader: true,
+  })
+  http.maxHeadersCount = options.headerFieldsMax
+  http.maxRequestsPerSocket = options.requestsPerConnectionMax
+  const { onUpgrade } = deps
+  if (onUpgrade) {
+    http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      socket.on('error', ignore)
+      const refusal = refuseHead(request, options.headerFieldsMax)
+      if (refusal) sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
+      else onUpgrade(request, socket, head)
+    })
+  }
+  http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
+    // The text of the parser's error is not passed on: it may quote the request.
+    sendRaw(socket, status, JSON.stringify({ error: reason }))
+  })
+  // The timeouts are watched from the moment a server listens. This one never does, its connections are handed to it.
+  http.emit('listening')
+  return http
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'headers-too-large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body-too-large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request-timeout'],
+}
+
+type HeadRefusal = { status: number; body: { error: string } }
+
+/** What Node lets pass and the house does not (robustness: T5, trap 7.1). */
+function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefusal | undefined {
+  const fields = request.rawHeaders
+  if (fields.length / 2 > headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
+  let hosts = 0
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts > 1 ? { status: 400, body: { error: 'several-hosts' } } : undefined
+}
+
+function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {
+  const fail = (error: unknown) => {
+    log.error({ err: error }, 'request handler failed')
+    if (response.headersSent) response.destroy()
+    else sendJson(response, 500, { error: 'internal' })
+  }
+  try {
+    handle()?.catch(fail)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+export type Body = { ok: true; body: Buffer } | { ok: false; reason: 'too-large' | 'aborted' }
+
+/** The whole body, or why not. A body over the limit is not read further; answering it ends the connection. */
+export function readBody(request: IncomingMessage, limits: { bodyBytesMax: number }): Promise<Body> {
+  if (request.destroyed) return Promise.resolve({ ok: false, reason: 'aborted' })
+  if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytesMax) {
+    return Promise.resolve({ ok: false, reason: 'too-large' })
+  }
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const finish = (result: Body) => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose)
+      if (!result.ok) request.pause()
+      resolve(result)
+    }
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > limits.bodyBytesMax) finish({ ok: false, reason: 'too-large' })
+      else chunks.push(chunk)
+    }
+    const onEnd = () => finish({ ok: true, body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks) })
+    const onClose = () => finish({ ok: false, reason: 'aborted' })
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore)
+  })
+}
+
+function ignore(): void {}

@@ -1,0 +1,83 @@
+import { writeSync } from 'node:fs'
+
+export type LogSinkOptions = {
+  fd: number
+  /** For tests: writes bytes and returns how many were taken. */
+  write?: (fd: number, bytes: Uint8Array) => number
+}
+
+export type LogSink = {
+  write(line: string): void
+  /** Lines that could not be written, since start. */
+  lost(): number
+}
+
+/** How often a full pipe is tried again, at 5 ms each, before the line is given up. */
+const TRIES_MAX = 20
+const TRY_AGAIN_MS = 5
+
+/**
+ * Whole lines to a descriptor. A full disk, a closed pipe or a reader that stopped never stops the service: the line is
+ * counted as lost, and the next line that gets through is preceded by one that tells how many were. A line begun is
+ * finished before another starts.
+ */
+export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSink {
+  let rest: Uint8Array | undefined
+  let lost = 0
+  let untold = 0
+  let stalled = false
+
+  function put(bytes: Uint8Array): boolean {
+    let at = 0
+    for (let tries = 0; at < bytes.length; ) {
+      try {
+        at += write(fd, at === 0 ? bytes : bytes.subarray(at))
+        tries = 0
+      } catch (error) {
+        tries += 1
+        const full = (error as NodeJS.ErrnoException).code === 'EAGAIN'
+        // Once a reader is known to have stopped, later lines do not wait for it again.
+        if (full && !stalled && tries < TRIES_MAX) {
+          pause()
+          continue
+        }
+        stalled = true
+        rest = at === 0 ? undefined : bytes.slice(at)
+        return at > 0
+      }
+    }
+    stalled = false
+    return true
+  }
+
+  function flushRest(): boolean {
+    if (!rest) return true
+    const pending = rest
+    rest = undefined
+    if (put(pending) && !rest) return true
+    rest ??= pending
+    return false
+  }
+
+  return {
+    write(line) {
+      if (!flushRest()) {
+        lost += 1
+        untold += 1
+        return
+      }
+      if (untold > 0) {
+        const record = { level: 'warn', time: new Date().toISOString(), lost: untold, msg: 'log lines were lost' }
+        if (put(Buffer.from(`${JSON.stringify(record)}\n`))) untold = 0
+      }
+      if (!rest && put(Buffer.from(line))) return
+      lost += 1
+      untold += 1
+    },
+    lost: () => lost,
+  }
+}
+
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TRY_AGAIN_MS)
+}

@@ -1,0 +1,78 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../core/clock.ts'
+import { systemClock } from './clock.ts'
+import { sendJson, sendText } from './http-reply.ts'
+import { type HttpServer, startHttpServer } from './http-server.ts'
+import type { Health } from './lifecycle.ts'
+import type { ListenerOptions } from './listener.ts'
+import type { Logger } from './logger.ts'
+import { type MetricsRegistry, negotiateFormat } from './metrics-registry.ts'
+import type { Secret } from './secret-ref.ts'
+
+export type OperatorListenerOptions = { listen: ListenerOptions; bearer?: Secret | undefined }
+export type OperatorListenerDeps = {
+  log: Logger
+  registry: MetricsRegistry
+  /** Read at each request, changed by none. */
+  health(): Health
+  clock?: Clock | undefined
+}
+
+/**
+ * For the operator's own eyes: `/metrics` for Prometheus, `/healthz` (the process lives) and `/readyz` (send work here)
+ * for balancers and supervisors. A degraded process is ready: it serves, and says what is wrong.
+ */
+export function startOperatorListener(
+  options: OperatorListenerOptions,
+  deps: OperatorListenerDeps,
+): Promise<HttpServer> {
+  const { log, clock = systemClock } = deps
+  return startHttpServer(
+    { listen: options.listen },
+    {
+      log,
+      clock,
+      async onRequest(request, response) {
+        const path = request.url?.split('?', 1)[0]
+        const known = path === '/metrics' || path === '/healthz' || path === '/readyz'
+        if (!known) return sendJson(response, 404, { error: 'not-found', paths: ['/metrics', '/healthz', '/readyz'] })
+        if (request.method !== 'GET' && request.method !== 'HEAD') {
+          return sendJson(response, 405, { error: 'method-not-allowed' }, { allow: 'GET, HEAD' })
+        }
+        if (path !== '/metrics') return sendHealth(path, response)
+        if (options.bearer && !hasBearer(request, options.bearer)) {
+          return sendJson(response, 401, { error: 'unauthorized' }, { 'www-authenticate': 'Bearer' })
+        }
+        const format = negotiateFormat(request.headers.accept)
+        const text = await deps.registry.text(format)
+        sendText(response, 200, text, { 'content-type': deps.registry.contentType(format) })
+      },
+    },
+  )
+
+  function sendHealth(path: '/healthz' | '/readyz', response: ServerResponse): void {
+    const { state, reasons, startedMs } = deps.health()
+    const ready = state === 'ok' || state === 'degraded'
+    const nowMs = clock.nowMs()
+    const body = {
+      state,
+      ready,
+      uptime_seconds: age(startedMs, nowMs),
+      reasons: reasons.map(({ part, reason, sinceMs }) => ({ part, reason, age_seconds: age(sinceMs, nowMs) })),
+    }
+    sendJson(response, path === '/healthz' || ready ? 200 : 503, body, { 'cache-control': 'no-store' })
+  }
+}
+
+function age(sinceMs: number, nowMs: number): number {
+  return Math.max(0, Math.floor((nowMs - sinceMs) / 1000))
+}
+
+function hasBearer(request: IncomingMessage, expected: Secret): boolean {
+  const given = request.headersDistinct['authorization'] ?? []
+  if (given.length !== 1) return false
+  const sent = Buffer.from(given[0] as string)
+  const wanted = Buffer.from(`Bearer ${expected.reveal()}`)
+  return sent.length === wanted.length && timingSafeEqual(sent, wanted)
+}

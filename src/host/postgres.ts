@@ -1,0 +1,198 @@
+import { crc32 } from 'node:zlib'
+import pg from 'pg'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { ServiceError } from '../core/service-error.ts'
+import type { Logger } from './logger.ts'
+import { postgresError } from './postgres-error.ts'
+import { startPostgresListener } from './postgres-listener.ts'
+import { parsePostgresUrl, printPostgresPlace, tlsOptions } from './postgres-url.ts'
+import { LOCK_WAIT_MS, type SqlDatabase, type SqlReader, type SqlRow, type SqlValue, type SqlWriter } from './sql.ts'
+
+export type PostgresOptions = {
+  /** `postgres://USER@HOST:PORT/DATABASE`, without a password. */
+  readonly url: string
+  readonly password?: string | undefined
+  /** The schema that holds the tables; made when it is missing. */
+  readonly schema?: string | undefined
+  /** How long a change waits for another writer. */
+  readonly lockWaitMs?: number | undefined
+}
+
+export type PostgresDeps = { readonly clock: Clock; readonly random: Random; readonly log: Logger }
+
+const DEFAULT_SCHEMA = 'sluice'
+const CONNECTIONS_MAX = 4
+const CONNECT_TIMEOUT_MS = 5000
+/** A statement that takes longer than this is given up, so that a server that fell silent is noticed. */
+const QUERY_TIMEOUT_MS = 30_000
+/** A writer that stops in the middle of its change (a stopped process, a lost machine) holds the lock at most this long. */
+const IDLE_IN_CHANGE_MS = 30_000
+/** How long counting waits for a row that somebody else counts on. */
+const COUNT_WAIT_MS = 1000
+/** In case a notification is lost with its connection. */
+const POLL_MS = 500
+/** First half of the advisory lock's key: the letters SLUI. The second half tells schemas apart. */
+const LOCK_SPACE = 0x534c5549
+/** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */
+const BIGINT_OID = 20
+
+const TYPES = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === BIGINT_OID ? Number : pg.types.getTypeParser(oid, format as 'text'),
+}
+
+export async function openPostgres(options: PostgresOptions, deps: PostgresDeps): Promise<SqlDatabase> {
+  const { clock } = deps
+  const { schema = DEFAULT_SCHEMA, lockWaitMs = LOCK_WAIT_MS, password } = options
+  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) {
+    throw new ServiceError('config-invalid', `"${schema}" is not a schema name: use a-z, 0-9 and underscore`)
+  }
+  const server = parsePostgresUrl(options.url)
+  const place = {
+    name: printPostgresPlace(server),
+    restoreAdvice: `Restore the schema "${schema}" of ${printPostgresPlace(server)} from a backup (pg_restore), then run: sluice doctor`,
+  }
+  const config: pg.ClientConfig = {
+    host: server.host,
+    port: server.port,
+    user: server.user,
+    database: server.database,
+    ssl: await tlsOptions(server),
+    ...(password === undefined ? {} : { password }),
+    application_name: 'sluice',
+    options: `-c search_path=${schema}`,
+    types: TYPES,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+  }
+  const channel = `sluice_${schema}`
+  const lockKey = crc32(schema) | 0
+
+  const pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX })
+  // The loss of an idle connection is not an event for anybody: the next use opens another.
+  pool.on('error', () => {})
+
+  async function translated<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call()
+    } catch (error) {
+      throw postgresError(error, place)
+    }
+  }
+
+  async function query(on: pg.Pool | pg.PoolClient, sql: string, values: readonly SqlValue[] = []): Promise<SqlRow[]> {
+    const statement = { text: numbered(sql), values: [...values], rowMode: 'array' as const }
+    return (await translated(() => on.query<SqlValue[]>(statement))).rows
+  }
+
+  const reader = (on: pg.Pool | pg.PoolClient): SqlReader => ({
+    rows: (sql, values) => query(on, sql, values),
+    hasTable: async (name) =>
+      (await query(on, 'SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?', [schema, name])).length > 0,
+  })
+
+  const writer = (on: pg.PoolClient): SqlWriter => ({
+    ...reader(on),
+    run: async (sql, values) => void (await query(on, sql, values)),
+  })
+
+  /** One transaction on a connection of its own. `before` and `after` are statements around the work. */
+  async function transact<T>(
+    begin: string,
+    steps: { before?: readonly string[]; after?: readonly string[] },
+    work: (client: pg.PoolClient) => Promise<T>,
+  ): Promise<T> {
+    const client = await translated(() => pool.connect())
+    let ended = false
+    try {
+      await query(client, begin)
+      for (const sql of steps.before ?? []) await query(client, sql)
+      const result = await work(client)
+      for (const sql of steps.after ?? []) await query(client, sql)
+      await query(client, 'COMMIT')
+      ended = true
+      return result
+    } finally {
+      if (!ended)
+        ended = await client.query('ROLLBACK').then(
+          () => true,
+          () => false,
+        )
+      // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
+      client.release(!ended)
+    }
+  }
+
+  const database: SqlDatabase = {
+    ...place,
+    ...reader(pool),
+    read: (work) => transact('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', {}, (client) => work(reader(client))),
+
+    change: (work) =>
+      transact(
+        'BEGIN',
+        {
+          before: [
+            `SET LOCAL lock_timeout = ${lockWaitMs}`,
+            `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
+            'SET LOCAL synchronous_commit = on',
+            // Held until the commit is visible: revisions are therefore given in the order of commits.
+            `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
+          ],
+          after: [`NOTIFY ${channel}`],
+        },
+        (client) => work(writer(client)),
+      ),
+
+    count: (work) =>
+      transact(
+        'BEGIN',
+        { before: [`SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`, 'SET LOCAL synchronous_commit = off'] },
+        (client) => work(writer(client)),
+      ),
+
+    async watch(onStir) {
+      const poll = clock.setRepeating(POLL_MS, onStir)
+      const listener = await startPostgresListener({ config, channel, onNotice: onStir }, deps)
+      return {
+        async [Symbol.asyncDispose]() {
+          poll.cancel()
+          await listener[Symbol.asyncDispose]()
+        },
+      }
+    },
+
+    // The server checks its own pages; what it hands out is checked row by row.
+    damage: async () => [],
+
+    async [Symbol.asyncDispose]() {
+      await pool.end()
+    },
+  }
+
+  try {
+    await ensureSchema(database, schema)
+  } catch (error) {
+    await database[Symbol.asyncDispose]()
+    throw error
+  }
+  return database
+}
+
+async function ensureSchema(database: SqlDatabase, schema: string): Promise<void> {
+  // Asked first, because the one who made the schema for us may not have given us the right to make one.
+  const isThere = async (on: SqlReader) =>
+    (await on.rows('SELECT 1 FROM pg_namespace WHERE nspname = ?', [schema])).length > 0
+  if (await isThere(database)) return
+  await database.change(async (tx) => {
+    if (!(await isThere(tx))) await tx.run(`CREATE SCHEMA ${schema}`)
+  })
+}
+
+/** `?` as the house writes it becomes `$1`, `$2` … as the server reads it. The house's statements have no `?` inside quotes. */
+function numbered(sql: string): string {
+  let count = 0
+  return sql.replaceAll('?', () => `$${++count}`)
+}

@@ -1,0 +1,51 @@
+/**
+ * What the house asks of a SQL database. Statements are written in the common subset of SQLite and PostgreSQL with `?` for values; rows come back
+ * as arrays in the order of the columns asked for. Everything an engine does in its own way (locking, telling of changes, checking itself, naming
+ * its errors) is behind these few calls. All of them fail with the same `ServiceError` codes: `store-locked`, `store-unavailable`,
+ * `store-corrupt`, `already-exists`, `disk-full`, `state-unwritable`.
+ */
+
+/** How long a change waits for another writer, unless told otherwise. */
+export const LOCK_WAIT_MS = 5000
+
+/** Whole numbers stay below 2^53. */
+export type SqlValue = string | number | null
+
+export type SqlRow = readonly SqlValue[]
+
+export interface SqlReader {
+  rows(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>
+  hasTable(name: string): Promise<boolean>
+}
+
+export interface SqlWriter extends SqlReader {
+  run(sql: string, values?: readonly SqlValue[]): Promise<void>
+}
+
+export interface SqlDatabase extends SqlReader, AsyncDisposable {
+  /** How the database is named to a person; never with a password. */
+  readonly name: string
+  /** What a person does when the database is damaged, as a command where there is one. */
+  readonly restoreAdvice: string
+
+  /** Runs `work` on one unchanging state: everything it reads was committed together. */
+  read<T>(work: (view: SqlReader) => Promise<T>): Promise<T>
+
+  /**
+   * Runs `work` as the only writer among all processes and commits it durably, or leaves nothing behind when it throws. Fails with `store-locked`
+   * when another writer does not make room within the lock wait.
+   */
+  change<T>(work: (tx: SqlWriter) => Promise<T>): Promise<T>
+
+  /**
+   * A small write beside the changes, for counting: it survives the end of the process but the last of it may be lost with the machine, and it
+   * fails with `store-locked` rather than wait for a writer.
+   */
+  count(work: (tx: SqlWriter) => Promise<void>): Promise<void>
+
+  /** Calls back within half a second of any commit by anyone. May call without need. */
+  watch(onStir: () => void): Promise<AsyncDisposable>
+
+  /** What the engine itself finds wrong with its files, at most a few sentences. */
+  damage(): Promise<string[]>
+}

@@ -1,0 +1,81 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { SqlRow, SqlValue, SqlWriter } from './sql.ts'
+import { type SqlitePlace, sqliteError } from './sqlite-error.ts'
+
+/** Statements kept prepared per connection; beyond it they are prepared each time. */
+const STATEMENTS_MAX = 256
+/** Pages kept in memory while the whole file is checked; looking up every index entry would read most pages many times. */
+const CHECK_CACHE_KIB = 65_536
+
+/** Changes are on the disk when their commit returns; counts reach it with the next checkpoint. */
+const SETTINGS = {
+  change: 'PRAGMA synchronous = FULL',
+  count: 'PRAGMA synchronous = NORMAL',
+  read: 'PRAGMA query_only = ON',
+  check: `PRAGMA query_only = ON; PRAGMA cache_size = -${CHECK_CACHE_KIB}`,
+} as const
+
+/** One connection to a file. It never waits: a call that would have to fails with `store-locked`, for the caller to try again. */
+export class SqliteConnection implements SqlWriter, Disposable {
+  readonly #place: SqlitePlace
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(place: SqlitePlace, purpose: keyof typeof SETTINGS) {
+    this.#place = place
+    this.#database = this.#translated(() => new DatabaseSync(place.file, { timeout: 0 }))
+    try {
+      this.execute(SETTINGS[purpose])
+    } catch (error) {
+      this.#database.close()
+      throw error
+    }
+  }
+
+  async rows(sql: string, values: readonly SqlValue[] = []): Promise<SqlRow[]> {
+    return this.query(sql, values)
+  }
+
+  async run(sql: string, values: readonly SqlValue[] = []): Promise<void> {
+    this.#translated(() => this.#prepare(sql).run(...values))
+  }
+
+  async hasTable(name: string): Promise<boolean> {
+    return this.query('SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?', ['table', name]).length > 0
+  }
+
+  query(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
+    return this.#translated(() => this.#prepare(sql).all(...values) as unknown as SqlRow[])
+  }
+
+  execute(sql: string): void {
+    this.#translated(() => this.#database.exec(sql))
+  }
+
+  /** Ends a transaction that was not committed, if one is open: after a failed commit the engine may have ended it itself. */
+  rollBack(): void {
+    if (this.#database.isTransaction) this.execute('ROLLBACK')
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const statement = this.#database.prepare(sql)
+    statement.setReturnArrays(true)
+    if (this.#statements.size < STATEMENTS_MAX) this.#statements.set(sql, statement)
+    return statement
+  }
+
+  #translated<T>(call: () => T): T {
+    try {
+      return call()
+    } catch (error) {
+      throw sqliteError(error, this.#place)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear()
+    this.#database.close()
+  }
+}

@@ -1,0 +1,169 @@
+import { link, mkdir, open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { isServiceError, ServiceError } from '../core/service-error.ts'
+import { delay } from './clock.ts'
+import { LOCK_WAIT_MS, type SqlDatabase } from './sql.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
+import { sqliteError } from './sqlite-error.ts'
+import { APPLICATION_ID, checkHeader, placeOf, syncPath } from './sqlite-file.ts'
+
+export type SqliteOptions = {
+  readonly file: string
+  /** How long a change waits for another writer. */
+  readonly lockWaitMs?: number | undefined
+}
+
+export type SqliteDeps = { readonly clock: Clock }
+
+/** Pause between two attempts to get the write lock. Short, so that a busy writer in another process does not shut this one out. */
+const LOCK_RETRY_MS = 2
+const WATCH_MS = 100
+const DAMAGE_LINES_MAX = 5
+
+/**
+ * Opens a database file that is there. A missing, empty or foreign file is an error: new ones are made by `createSqliteFile` alone, whole or not at
+ * all, so an empty file is never a new store but a damaged one.
+ */
+export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps): Promise<SqlDatabase> {
+  const { file, lockWaitMs = LOCK_WAIT_MS } = options
+  const place = placeOf(file)
+  await checkHeader(place)
+
+  const opened = new Map<string, SqliteConnection>()
+  function connection(purpose: 'change' | 'count' | 'read'): SqliteConnection {
+    const found = opened.get(purpose) ?? new SqliteConnection(place, purpose)
+    opened.set(purpose, found)
+    return found
+  }
+
+  let changing = false
+  function beginChange(): SqliteConnection {
+    if (changing) throw new ServiceError('store-locked', `another change of ${file} is under way`)
+    const writer = connection('change')
+    writer.execute('BEGIN IMMEDIATE')
+    changing = true
+    return writer
+  }
+
+  /** Tries again while another connection writes or recovers, without blocking the event loop. */
+  async function patiently<T>(attempt: () => T): Promise<T> {
+    const untilMs = clock.monotonicMs() + lockWaitMs
+    for (;;) {
+      try {
+        return attempt()
+      } catch (error) {
+        if (!isServiceError(error, 'store-locked') || clock.monotonicMs() >= untilMs) throw error
+      }
+      await delay(clock, LOCK_RETRY_MS)
+    }
+  }
+
+  return {
+    name: file,
+    restoreAdvice: place.restoreAdvice,
+    rows: (sql, values) => patiently(() => connection('read').query(sql, values)),
+    hasTable: (name) => connection('read').hasTable(name),
+
+    async read(work) {
+      using view = new SqliteConnection(place, 'read')
+      view.execute('BEGIN')
+      // The state is chosen by the first read, not by BEGIN.
+      await patiently(() => view.query('SELECT 1 FROM sqlite_master LIMIT 1'))
+      return await work(view)
+    },
+
+    async change(work) {
+      const writer = await patiently(beginChange)
+      try {
+        const result = await work(writer)
+        writer.execute('COMMIT')
+        return result
+      } finally {
+        changing = false
+        writer.rollBack()
+      }
+    },
+
+    async count(work) {
+      const counter = connection('count')
+      counter.execute('BEGIN IMMEDIATE')
+      try {
+        await work(counter)
+        counter.execute('COMMIT')
+      } finally {
+        counter.rollBack()
+      }
+    },
+
+    async watch(onStir) {
+      const watcher = new SqliteConnection(place, 'read')
+      // Cheap: the engine compares a counter in shared memory. It moves with the commits of all other connections, also of this process.
+      const readVersion = () => watcher.query('PRAGMA data_version')[0]?.[0]
+      let version = await patiently(readVersion)
+      const timer = clock.setRepeating(WATCH_MS, () => {
+        try {
+          const versionNow = readVersion()
+          if (versionNow === version) return
+          version = versionNow
+        } catch {
+          // Whoever is called reads the file too, meets the same error and can say so.
+        }
+        onStir()
+      })
+      return {
+        async [Symbol.asyncDispose]() {
+          timer.cancel()
+          watcher[Symbol.dispose]()
+        },
+      }
+    },
+
+    async damage() {
+      using checker = new SqliteConnection(place, 'check')
+      // Not quick_check: that one does not compare indexes with their tables, and names are looked up through indexes.
+      const lines = await patiently(() => checker.query(`PRAGMA integrity_check(${DAMAGE_LINES_MAX})`))
+      return lines.map(([line]) => String(line)).filter((line) => line !== 'ok')
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const each of opened.values()) each[Symbol.dispose]()
+      opened.clear()
+    },
+  }
+}
+
+/**
+ * Makes a new database file: filled by `prepare` under another name and linked into place when it is whole and on the disk. When somebody else was
+ * quicker, theirs stays.
+ */
+export async function createSqliteFile(
+  options: SqliteOptions,
+  deps: SqliteDeps & { readonly random: Random },
+  prepare: (database: SqlDatabase) => Promise<void>,
+): Promise<void> {
+  const { file } = options
+  const draft = `${file}.new-${Buffer.from(deps.random.bytes(6)).toString('hex')}`
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await (await open(draft, 'wx', 0o600)).close()
+    {
+      using connection = new SqliteConnection(placeOf(draft), 'change')
+      connection.execute(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA journal_mode = WAL`)
+    }
+    {
+      await using database = await openSqlite({ ...options, file: draft }, deps)
+      await prepare(database)
+    }
+    await syncPath(draft)
+    await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await syncPath(dirname(file))
+  } catch (error) {
+    throw isServiceError(error) ? error : sqliteError(error, placeOf(file))
+  } finally {
+    for (const ending of ['', '-wal', '-shm']) await rm(draft + ending, { force: true })
+  }
+}

@@ -1,0 +1,199 @@
+/** Where a key stands in the text; both count from 1. */
+export type Position = { line: number; column: number }
+export type KeyPath = readonly (string | number)[]
+
+/**
+ * Finds where each key of a TOML text is written. The text is known to be valid (the parser has accepted it), so this
+ * only has to walk it: table headers, dotted and quoted keys, and over values it looks into arrays and inline tables for
+ * the keys inside. The parser itself keeps no positions.
+ */
+export function findKeyPositions(text: string): Map<string, Position> {
+  const walker = new Walker(text)
+  walker.walk()
+  return walker.positions
+}
+
+export function pathKey(path: KeyPath): string {
+  return path.map((part) => JSON.stringify(String(part))).join('.')
+}
+
+class Walker {
+  readonly positions = new Map<string, Position>()
+  readonly #text: string
+  readonly #lineStarts: number[] = [0]
+  /** How many elements each array of tables has so far. */
+  readonly #tableCounts = new Map<string, number>()
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1)
+  }
+
+  walk(): void {
+    let table: KeyPath = []
+    for (this.#skipBlank(); this.#at < this.#text.length; this.#skipBlank()) {
+      if (this.#peek() === '[') table = this.#readHeader()
+      else this.#readPair(table)
+    }
+  }
+
+  #readHeader(): KeyPath {
+    const isArray = this.#text.startsWith('[[', this.#at)
+    this.#at += isArray ? 2 : 1
+    this.#skipSpaces()
+    const start = this.#at
+    const keys = this.#readKeys()
+    this.#at += isArray ? 2 : 1
+    // A header below an array of tables speaks of its newest element.
+    let path: KeyPath = []
+    for (const [index, key] of keys.entries()) {
+      path = [...path, key]
+      const counted = pathKey(path)
+      if (isArray && index === keys.length - 1) {
+        this.#mark(path, start)
+        const count = (this.#tableCounts.get(counted) ?? 0) + 1
+        this.#tableCounts.set(counted, count)
+        path = [...path, count - 1]
+      } else if (this.#tableCounts.has(counted)) path = [...path, (this.#tableCounts.get(counted) as number) - 1]
+    }
+    this.#mark(path, start)
+    return path
+  }
+
+  #readPair(table: KeyPath): void {
+    const start = this.#at
+    const keys = this.#readKeys()
+    for (let count = 1; count <= keys.length; count++) this.#mark([...table, ...keys.slice(0, count)], start)
+    this.#skipSpaces()
+    this.#at += 1 // the equals sign
+    this.#skipSpaces()
+    this.#readValue([...table, ...keys])
+  }
+
+  #readKeys(): string[] {
+    const keys: string[] = []
+    while (this.#at < this.#text.length) {
+      this.#skipSpaces()
+      keys.push(this.#readKey())
+      this.#skipSpaces()
+      if (this.#peek() !== '.') return keys
+      this.#at += 1
+    }
+    return keys
+  }
+
+  #readKey(): string {
+    const quote = this.#peek()
+    const start = this.#at
+    if (quote === '"' || quote === "'") {
+      this.#skipString()
+      const written = this.#text.slice(start, this.#at)
+      return quote === "'" ? written.slice(1, -1) : unescape(written)
+    }
+    const bare = /[A-Za-z0-9_-]*/y
+    bare.lastIndex = start
+    const key = bare.exec(this.#text)?.[0] ?? ''
+    // Always moves on, so that even a text that is not TOML ends the walk.
+    this.#at += Math.max(1, key.length)
+    return key
+  }
+
+  #readValue(path: KeyPath): void {
+    const first = this.#peek()
+    if (first === '"' || first === "'") this.#skipString()
+    else if (first === '[') this.#readArray(path)
+    else if (first === '{') this.#readInlineTable(path)
+    else {
+      const plain = /[^,\]}#\n]*/y
+      plain.lastIndex = this.#at
+      this.#at += plain.exec(this.#text)?.[0]?.length ?? 0
+    }
+  }
+
+  #readArray(path: KeyPath): void {
+    this.#at += 1
+    for (let index = 0; this.#at < this.#text.length; ) {
+      this.#skipBlank()
+      const next = this.#peek()
+      if (next === ']') break
+      if (next === ',') {
+        this.#at += 1
+        continue
+      }
+      this.#mark([...path, index], this.#at)
+      this.#readValue([...path, index])
+      index += 1
+    }
+    this.#at += 1
+  }
+
+  #readInlineTable(path: KeyPath): void {
+    this.#at += 1
+    while (this.#at < this.#text.length) {
+      this.#skipBlank()
+      const next = this.#peek()
+      if (next === '}') break
+      if (next === ',') this.#at += 1
+      else this.#readPair(path)
+    }
+    this.#at += 1
+  }
+
+  #skipString(): void {
+    const quote = this.#peek()
+    const long = quote.repeat(3)
+    const isLong = this.#text.startsWith(long, this.#at)
+    const end = isLong ? long : quote
+    this.#at += end.length
+    while (this.#at < this.#text.length && !this.#text.startsWith(end, this.#at)) {
+      this.#at += quote === '"' && this.#peek() === '\\' ? 2 : 1
+    }
+    this.#at += end.length
+    // A long string may end in up to two quotes of its own.
+    if (isLong) for (let more = 0; more < 2 && this.#peek() === quote; more++) this.#at += 1
+  }
+
+  #skipSpaces(): void {
+    while (this.#peek() === ' ' || this.#peek() === '\t') this.#at += 1
+  }
+
+  /** Spaces, line ends and comments. */
+  #skipBlank(): void {
+    const blank = /(?:[ \t\r\n]|#[^\n]*)*/y
+    blank.lastIndex = this.#at
+    this.#at += blank.exec(this.#text)?.[0]?.length ?? 0
+  }
+
+  #peek(): string {
+    return this.#text[this.#at] ?? ''
+  }
+
+  #mark(path: KeyPath, at: number): void {
+    const key = pathKey(path)
+    if (this.positions.has(key)) return
+    let low = 0
+    let high = this.#lineStarts.length - 1
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if ((this.#lineStarts[middle] as number) <= at) low = middle
+      else high = middle - 1
+    }
+    this.positions.set(key, { line: low + 1, column: at - (this.#lineStarts[low] as number) + 1 })
+  }
+}
+
+/** A basic string as written, quotes included. TOML's `\U0001F600` and `\e` are the only escapes JSON lacks. */
+function unescape(written: string): string {
+  const json = written
+    .replaceAll(/\\U([0-9A-Fa-f]{8})/g, (_all, hex: string) =>
+      JSON.stringify(String.fromCodePoint(Number.parseInt(hex, 16))).slice(1, -1),
+    )
+    .replaceAll(/\\e/g, '\\u001b')
+    .replaceAll(/\\x([0-9A-Fa-f]{2})/g, '\\u00$1')
+  try {
+    return JSON.parse(json) as string
+  } catch {
+    return written.slice(1, -1)
+  }
+}

@@ -1,0 +1,70 @@
+import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
+import { AccountStore } from './accounts.ts'
+import type { Head } from './bank.ts'
+import { type BlockhashQueue, createBlockhashQueue } from './blockhash-queue.ts'
+import type { Genesis } from './genesis.ts'
+import { Ledger, type LedgerOptions } from './ledger.ts'
+import type { Block } from './model.ts'
+import { recordEntries, sha256 } from './poh.ts'
+import type { SlotHash } from './sysvars.ts'
+
+/** All the chain knows, in the main process. */
+export type ChainState = {
+  readonly genesisHash: string
+  readonly accounts: AccountStore
+  readonly ledger: Ledger
+  readonly blockhashes: BlockhashQueue
+  /** Newest first. */
+  readonly slotHashes: SlotHash[]
+  readonly head: Head
+}
+
+/** The chain right after its genesis: slot 0 is frozen and holds every account of the genesis. */
+export function createGenesisState(
+  genesis: Genesis,
+  options: {
+    readonly ledger: LedgerOptions
+    readonly ticksPerSlot: number
+    readonly identity: string
+    readonly unixSeconds: number
+  },
+): ChainState {
+  const accounts = new AccountStore()
+  let writeVersion = 0n
+  for (const [address, account] of genesis.accounts) {
+    writeVersion += 1n
+    accounts.write({ address, account, slot: 0, writeVersion })
+  }
+  const genesisHash = decodeBase58(genesis.hash)
+  const entries = recordEntries({ previousHash: genesisHash, batches: [], ticks: options.ticksPerSlot })
+  const lastHash = entries.at(-1)?.hash as Uint8Array
+  const block: Block = {
+    slot: 0,
+    parentSlot: 0,
+    height: 0,
+    blockhash: encodeBase58(lastHash),
+    previousBlockhash: genesis.hash,
+    time: options.unixSeconds,
+    leader: options.identity,
+    entries,
+    transactions: [],
+    systemWrites: [],
+    rewards: [],
+  }
+  const bankHash = sha256(genesisHash, lastHash)
+  const ledger = new Ledger(options.ledger)
+  ledger.add(block)
+  const blockhashes = createBlockhashQueue()
+  blockhashes.push(block.blockhash, 0)
+  const head: Head = {
+    slot: 0,
+    height: 0,
+    blockhash: block.blockhash,
+    bankHash,
+    time: block.time,
+    epochStartTimestamp: block.time,
+    transactionCount: 0,
+    writeVersion,
+  }
+  return { genesisHash: genesis.hash, accounts, ledger, blockhashes, slotHashes: [{ slot: 0, hash: bankHash }], head }
+}

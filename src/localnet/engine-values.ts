@@ -1,0 +1,58 @@
+import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
+import type { EngineAccount, EngineMeta, EngineTokenBalance } from './engine-protocol.ts'
+import type { Account, TokenBalance, TransactionMeta } from './model.ts'
+import { RENT_EXEMPT_EPOCH } from './sysvars.ts'
+
+/**
+ * The engine's values in the room's own form. Arrays that came in a message are views into it, so whatever is kept is
+ * copied: otherwise one small account would hold a whole batch in memory.
+ */
+
+export function toAccount({ lamports, owner, data, executable }: EngineAccount): Account {
+  return { lamports, owner: textKey(owner), data: data.slice(), executable, rentEpoch: RENT_EXEMPT_EPOCH }
+}
+
+export function fromAccount({ lamports, owner, data, executable }: Account): EngineAccount {
+  return { lamports, owner: decodeBase58(owner), data, executable }
+}
+
+export function toMeta(meta: EngineMeta): TransactionMeta {
+  return {
+    err: meta.err,
+    fee: meta.fee,
+    preBalances: meta.preBalances,
+    postBalances: meta.postBalances,
+    preTokenBalances: meta.preTokenBalances.map(toTokenBalance),
+    postTokenBalances: meta.postTokenBalances.map(toTokenBalance),
+    innerInstructions: meta.innerInstructions.map(({ index, instructions }) => ({
+      index,
+      instructions: instructions.map((inner) => ({
+        ...inner,
+        accounts: inner.accounts.slice(),
+        data: inner.data.slice(),
+      })),
+    })),
+    logMessages: meta.logMessages,
+    loadedAddresses: { writable: meta.loadedWritable.map(textKey), readonly: meta.loadedReadonly.map(textKey) },
+    computeUnitsConsumed: meta.computeUnitsConsumed,
+    returnData: meta.returnData && {
+      programId: textKey(meta.returnData.programId),
+      data: meta.returnData.data.slice(),
+    },
+  }
+}
+
+function toTokenBalance(balance: EngineTokenBalance): TokenBalance {
+  return {
+    accountIndex: balance.accountIndex,
+    mint: textKey(balance.mint),
+    owner: textKey(balance.owner),
+    programId: textKey(balance.programId),
+    amount: balance.amount,
+    decimals: balance.decimals,
+  }
+}
+
+export function textKey(bytes: Uint8Array): string {
+  return encodeBase58(bytes)
+}

@@ -1,0 +1,37 @@
+import type { Entry } from '../model.ts'
+import { writer } from './scratch.ts'
+
+export class EntryUpdate {
+  readonly kind = 'entry'
+  readonly #entry: Entry
+  readonly #place: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array }
+  #body: Uint8Array | undefined
+
+  constructor(entry: Entry, place: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array }) {
+    this.#entry = entry
+    this.#place = place
+  }
+
+  body(): Uint8Array {
+    if (this.#body) return this.#body
+    writer.message(8, () => this.#write())
+    writer.raw(this.#place.createdAt)
+    this.#body = writer.take()
+    return this.#body
+  }
+
+  /** The message SubscribeUpdateEntry alone, for blocks. */
+  info(): Uint8Array {
+    this.#write()
+    return writer.take()
+  }
+
+  #write(): void {
+    writer.uint(1, this.#place.slot)
+    writer.uint(2, this.#place.index)
+    writer.uint(3, this.#entry.numHashes)
+    writer.bytes(4, this.#entry.hash)
+    writer.uint(5, this.#entry.transactionCount)
+    writer.uint(6, this.#entry.firstTransaction)
+  }
+}

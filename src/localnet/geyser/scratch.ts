@@ -1,0 +1,27 @@
+import { ProtobufWriter } from '../../solana/protobuf-writer.ts'
+
+/** Where all updates are encoded, one after the other. Empty whenever no encoder is running. */
+export const writer = new ProtobufWriter()
+
+/** The field created_at, as it follows every oneof. */
+export function encodeCreatedAt(unixMs: number): Uint8Array {
+  writer.message(11, () => {
+    writer.uint(1, Math.floor(unixMs / 1000))
+    writer.uint(2, Math.floor((unixMs % 1000) * 1_000_000))
+  })
+  return writer.take()
+}
+
+/** The inner message of an account or transaction update, whose body begins with tag, length, tag, length. */
+export function infoOf(body: Uint8Array): Uint8Array {
+  let at = 1
+  while ((body[at] as number) > 127) at++
+  at += 2
+  let length = 0
+  for (let shift = 0; ; shift += 7) {
+    const byte = body[at++] as number
+    length += (byte & 127) * 2 ** shift
+    if (byte < 128) break
+  }
+  return body.subarray(at, at + length)
+}

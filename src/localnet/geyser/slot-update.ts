@@ -1,0 +1,35 @@
+import { SlotStatus } from '../../solana/gen/geyser_pb.ts'
+import { writer } from './scratch.ts'
+
+export type SlotStage = keyof typeof SLOT_STATUS
+
+/** The three that stand for a commitment level come to every stream; the others only to one that asks for them. */
+export const SLOT_STATUS = {
+  processed: SlotStatus.SLOT_PROCESSED,
+  confirmed: SlotStatus.SLOT_CONFIRMED,
+  finalized: SlotStatus.SLOT_FINALIZED,
+  firstShredReceived: SlotStatus.SLOT_FIRST_SHRED_RECEIVED,
+  completed: SlotStatus.SLOT_COMPLETED,
+  createdBank: SlotStatus.SLOT_CREATED_BANK,
+} as const
+
+export class SlotUpdate {
+  readonly kind = 'slot'
+  readonly stage: SlotStage
+  readonly #body: Uint8Array
+
+  constructor(slot: { slot: number; parentSlot: number }, stage: SlotStage, createdAt: Uint8Array) {
+    this.stage = stage
+    writer.message(3, () => {
+      writer.uint(1, slot.slot)
+      writer.presentUint(2, slot.parentSlot)
+      writer.uint(3, SLOT_STATUS[stage])
+    })
+    writer.raw(createdAt)
+    this.#body = writer.take()
+  }
+
+  body(): Uint8Array {
+    return this.#body
+  }
+}

@@ -1,0 +1,11 @@
+import type { AccountUpdate } from './account-update.ts'
+import type { BlockMetaUpdate, BlockUpdate } from './block-update.ts'
+import type { EntryUpdate } from './entry-update.ts'
+import type { SlotUpdate } from './slot-update.ts'
+import type { TransactionUpdate } from './transaction-update.ts'
+
+/**
+ * What a stream can be told. Each update encodes its part of the message SubscribeUpdate (the oneof field and created_at)
+ * once; a stream puts the names of its own filters in front. Field numbers: proto/geyser.proto.
+ */
+export type Update = AccountUpdate | TransactionUpdate | EntryUpdate | BlockUpdate | BlockMetaUpdate | SlotUpdate

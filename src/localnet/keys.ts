@@ -1,0 +1,21 @@
+import { createSigningKey, type SigningKey } from '../solana/ed25519.ts'
+
+/** The keys the chain itself signs with. */
+export type ChainKeys = {
+  readonly identity: SigningKey
+  readonly vote: SigningKey
+  readonly stake: SigningKey
+  readonly faucet: SigningKey
+}
+
+export const KEY_NAMES = ['identity', 'vote', 'stake', 'faucet'] as const
+
+/** Asks for each key's secret seed by its name. */
+export function createChainKeys(seedOf: (name: (typeof KEY_NAMES)[number]) => Uint8Array): ChainKeys {
+  return {
+    identity: createSigningKey(seedOf('identity')),
+    vote: createSigningKey(seedOf('vote')),
+    stake: createSigningKey(seedOf('stake')),
+    faucet: createSigningKey(seedOf('faucet')),
+  }
+}

@@ -1,0 +1,99 @@
+import { Buffer } from 'node:buffer'
+import { constants, zstdCompressSync } from 'node:zlib'
+import { encodeBase58 } from '../../solana/base58.ts'
+import type { Account } from '../model.ts'
+import type { Json } from './json.ts'
+import { parseAccountData } from './parsed-accounts.ts'
+import { readClockTimestamp } from './parsed-sysvars.ts'
+import { isTokenProgram, SYSVAR } from './program-ids.ts'
+import type { TokenDisplay } from './token-amount.ts'
+import { tokenDisplay } from './token-extensions.ts'
+import { parseMint, parseTokenAccount } from './token-state.ts'
+
+export const ACCOUNT_ENCODINGS = ['binary', 'base58', 'base64', 'jsonParsed', 'base64+zstd'] as const
+export type AccountEncoding = (typeof ACCOUNT_ENCODINGS)[number]
+
+export type DataSlice = { readonly offset: number; readonly length: number }
+
+/** Reads another account of the same bank: the mint of a token account, the clock. */
+export type ReadAccount = (address: string) => Account | null
+
+export type AccountEncodingOptions = {
+  readonly encoding: AccountEncoding
+  readonly dataSlice?: DataSlice | undefined
+  readonly readAccount: ReadAccount
+}
+
+export const BASE58_ACCOUNT_BYTES_MAX = 128
+
+/** The JSON of an account as every method and notification shows it. Never throws: data too long for base58 is replaced by a sentence. */
+export function encodeAccount(address: string, account: Account, options: AccountEncodingOptions): Json {
+  return {
+    data: encodeData(address, account, options),
+    executable: account.executable,
+    lamports: account.lamports,
+    owner: account.owner,
+    rentEpoch: account.rentEpoch,
+    space: account.data.length,
+  }
+}
+
+/** Data that a request must be refused for: nodes answer it with -32600 instead of the sentence. */
+export function isTooLongForBase58(account: Account, { encoding, dataSlice }: Omit<AccountEncodingOptions, 'readAccount'>): boolean {
+  if (encoding !== 'binary' && encoding !== 'base58') return false
+  return sliceData(account.data, dataSlice).length > BASE58_ACCOUNT_BYTES_MAX
+}
+
+function encodeData(address: string, account: Account, { encoding, dataSlice, readAccount }: AccountEncodingOptions): Json {
+  const sliced = sliceData(account.data, dataSlice)
+  switch (encoding) {
+    case 'binary':
+      return base58Text(sliced)
+    case 'base58':
+      return [base58Text(sliced), 'base58']
+    case 'base64':
+      return [base64Text(sliced), 'base64']
+    case 'base64+zstd':
+      return [base64Text(compress(sliced)), 'base64+zstd']
+    case 'jsonParsed': {
+      const display = isTokenProgram(account.owner) ? displayOfAccount(account, readAccount) : undefined
+      return parseAccountData({ address, owner: account.owner, data: account.data, display }) ?? [base64Text(sliced), 'base64']
+    }
+  }
+}
+
+function displayOfAccount(account: Account, readAccount: ReadAccount): TokenDisplay | undefined {
+  const mint = parseTokenAccount(account.data)?.mint
+  return mint === undefined ? undefined : displayOfMint(readAccount(mint), readAccount)
+}
+
+/** How amounts of this mint are shown at the bank's time, or undefined where the account is no mint. */
+export function displayOfMint(mint: Account | null, readAccount: ReadAccount): TokenDisplay | undefined {
+  const state = mint && parseMint(mint.data)
+  if (!state) return undefined
+  const clock = state.extensions.length > 0 ? readAccount(SYSVAR.clock) : null
+  return tokenDisplay(state, clock && clock.data.length >= 40 ? Number(readClockTimestamp(clock.data)) : 0)
+}
+
+function sliceData(data: Uint8Array, slice: DataSlice | undefined): Uint8Array {
+  return slice ? data.subarray(slice.offset, slice.offset + slice.length) : data
+}
+
+function base58Text(data: Uint8Array): string {
+  return data.length <= BASE58_ACCOUNT_BYTES_MAX ? encodeBase58(data) : 'error: data too large for bs58 encoding'
+}
+
+function base64Text(data: Uint8Array): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
+}
+
+/** Position and value of the window descriptor (RFC 8878) in the frames of a node's streaming encoder: 2 MiB, no content size, no checksum. */
+const WINDOW_DESCRIPTOR_AT = 5
+const WINDOW_2_MIB = 0x58
+
+/** A zstd frame, byte for byte the one a node makes. A larger window than the blocks need is always valid. */
+function compress(data: Uint8Array): Uint8Array {
+  const frame = zstdCompressSync(data, { params: { [constants.ZSTD_c_contentSizeFlag]: 0 } })
+  frame[WINDOW_DESCRIPTOR_AT] = WINDOW_2_MIB
+  return frame
+}

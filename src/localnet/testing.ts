@@ -1,0 +1,24 @@
+import { createManualClock, type ManualClock } from '../core/clock.ts'
+import { createSeededRandom } from '../core/random.ts'
+import { silentLogger } from '../host/logger.ts'
+import { type LocalChain, startChain } from './chain.ts'
+import { createChainKeys } from './keys.ts'
+import type { Account } from './model.ts'
+import { createNewState } from './new-state.ts'
+import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
+
+export type TestChain = { readonly chain: LocalChain; readonly clock: ManualClock }
+
+/** A chain in memory whose slots stand still until the manual clock moves or `produceBlock` is called. Keys follow from the seed. */
+export async function startTestChain(
+  input: LocalnetOptionsInput = {},
+  { fixtures = [], seed = 1 }: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},
+): Promise<TestChain & AsyncDisposable> {
+  const options = parseLocalnetOptions(input)
+  const clock = createManualClock()
+  const random = createSeededRandom(seed)
+  const keys = createChainKeys(() => random.bytes(32))
+  const state = await createNewState(options, { keys, fixtures, clock, log: silentLogger })
+  const chain = await startChain(options, { state, keys }, { clock, log: silentLogger, random })
+  return { chain, clock, [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() }
+}

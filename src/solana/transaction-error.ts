@@ -1,0 +1,179 @@
+import { Buffer } from 'node:buffer'
+
+/** Variants of Solana's TransactionError in their order: the position is the bincode discriminant. */
+const TRANSACTION_ERRORS = [
+  'AccountInUse',
+  'AccountLoadedTwice',
+  'AccountNotFound',
+  'ProgramAccountNotFound',
+  'InsufficientFundsForFee',
+  'InvalidAccountForFee',
+  'AlreadyProcessed',
+  'BlockhashNotFound',
+  'InstructionError',
+  'CallChainTooDeep',
+  'MissingSignatureForFee',
+  'InvalidAccountIndex',
+  'SignatureFailure',
+  'InvalidProgramForExecution',
+  'SanitizeFailure',
+  'ClusterMaintenance',
+  'AccountBorrowOutstanding',
+  'WouldExceedMaxBlockCostLimit',
+  'UnsupportedVersion',
+  'InvalidWritableAccount',
+  'WouldExceedMaxAccountCostLimit',
+  'WouldExceedAccountDataBlockLimit',
+  'TooManyAccountLocks',
+  'AddressLookupTableNotFound',
+  'InvalidAddressLookupTableOwner',
+  'InvalidAddressLookupTableData',
+  'InvalidAddressLookupTableIndex',
+  'InvalidRentPayingAccount',
+  'WouldExceedMaxVoteCostLimit',
+  'WouldExceedAccountDataTotalLimit',
+  'DuplicateInstruction',
+  'InsufficientFundsForRent',
+  'MaxLoadedAccountsDataSizeExceeded',
+  'InvalidLoadedAccountsDataSizeLimit',
+  'ResanitizationNeeded',
+  'ProgramExecutionTemporarilyRestricted',
+  'UnbalancedTransaction',
+  'ProgramCacheHitMaxLimit',
+  'CommitCancelled',
+]
+
+/** Variants of InstructionError, likewise. */
+const INSTRUCTION_ERRORS = [
+  'GenericError',
+  'InvalidArgument',
+  'InvalidInstructionData',
+  'InvalidAccountData',
+  'AccountDataTooSmall',
+  'InsufficientFunds',
+  'IncorrectProgramId',
+  'MissingRequiredSignature',
+  'AccountAlreadyInitialized',
+  'UninitializedAccount',
+  'UnbalancedInstruction',
+  'ModifiedProgramId',
+  'ExternalAccountLamportSpend',
+  'ExternalAccountDataModified',
+  'ReadonlyLamportChange',
+  'ReadonlyDataModified',
+  'DuplicateAccountIndex',
+  'ExecutableModified',
+  'RentEpochModified',
+  'NotEnoughAccountKeys',
+  'AccountDataSizeChanged',
+  'AccountNotExecutable',
+  'AccountBorrowFailed',
+  'AccountBorrowOutstanding',
+  'DuplicateAccountOutOfSync',
+  'Custom',
+  'InvalidError',
+  'ExecutableDataModified',
+  'ExecutableLamportChange',
+  'ExecutableAccountNotRentExempt',
+  'UnsupportedProgramId',
+  'CallDepth',
+  'MissingAccount',
+  'ReentrancyNotAllowed',
+  'MaxSeedLengthExceeded',
+  'InvalidSeeds',
+  'InvalidRealloc',
+  'ComputationalBudgetExceeded',
+  'PrivilegeEscalation',
+  'ProgramEnvironmentSetupFailure',
+  'ProgramFailedToComplete',
+  'ProgramFailedToCompile',
+  'Immutable',
+  'IncorrectAuthority',
+  'BorshIoError',
+  'AccountNotRentExempt',
+  'InvalidAccountOwner',
+  'ArithmeticOverflow',
+  'UnsupportedSysvar',
+  'IllegalOwner',
+  'MaxAccountsDataAllocationsExceeded',
+  'MaxAccountsExceeded',
+  'MaxInstructionTraceLengthExceeded',
+  'BuiltinProgramsMustConsumeComputeUnits',
+]
+
+/** A transaction error in its JSON form: a name, or an object of one name and what belongs to it. */
+export type TransactionErrorJson = string | { readonly [name: string]: unknown }
+
+/** The bincode form, as geyser's `TransactionError.err` carries it. Undefined when the error is not one of Solana's. */
+export function encodeTransactionError(error: TransactionErrorJson): Uint8Array | undefined {
+  const [name, detail] = split(error)
+  const variant = TRANSACTION_ERRORS.indexOf(name)
+  if (variant < 0) return undefined
+  switch (name) {
+    case 'InstructionError': {
+      const [index, inner] = Array.isArray(detail) ? detail : []
+      const instructionError = isErrorJson(inner) ? encodeInstructionError(inner) : undefined
+      if (!isU8(index) || !instructionError) return undefined
+      return Buffer.concat([u32(variant), Buffer.from([index]), instructionError])
+    }
+    case 'DuplicateInstruction':
+      return isU8(detail) ? Buffer.concat([u32(variant), Buffer.from([detail])]) : undefined
+    case 'InsufficientFundsForRent':
+    case 'ProgramExecutionTemporarilyRestricted': {
+      const index = (detail as { account_index?: unknown } | undefined)?.account_index
+      return isU8(index) ? Buffer.concat([u32(variant), Buffer.from([index])]) : undefined
+    }
+    default:
+      return u32(variant)
+  }
+}
+
+/** The JSON form of bincode bytes, or undefined when they are not a known error. */
+export function decodeTransactionError(bytes: Uint8Array): TransactionErrorJson | undefined {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const name = view.length >= 4 ? TRANSACTION_ERRORS[view.readUInt32LE(0)] : undefined
+  if (name === undefined) return undefined
+  switch (name) {
+    case 'InstructionError': {
+      const inner = view.length >= 9 ? INSTRUCTION_ERRORS[view.readUInt32LE(5)] : undefined
+      if (inner === undefined) return undefined
+      if (inner !== 'Custom') return { InstructionError: [view[4], inner] }
+      return view.length >= 13 ? { InstructionError: [view[4], { Custom: view.readUInt32LE(9) }] } : undefined
+    }
+    case 'DuplicateInstruction':
+      return view.length >= 5 ? { DuplicateInstruction: view[4] } : undefined
+    case 'InsufficientFundsForRent':
+    case 'ProgramExecutionTemporarilyRestricted':
+      return view.length >= 5 ? { [name]: { account_index: view[4] } } : undefined
+    default:
+      return name
+  }
+}
+
+function encodeInstructionError(error: TransactionErrorJson): Uint8Array | undefined {
+  const [name, detail] = split(error)
+  const variant = INSTRUCTION_ERRORS.indexOf(name)
+  if (variant < 0) return undefined
+  if (name !== 'Custom') return u32(variant)
+  return typeof detail === 'number' || typeof detail === 'bigint'
+    ? Buffer.concat([u32(variant), u32(Number(detail))])
+    : undefined
+}
+
+function split(error: TransactionErrorJson): [name: string, detail: unknown] {
+  return typeof error === 'string' ? [error, undefined] : (Object.entries(error)[0] ?? ['', undefined])
+}
+
+function isErrorJson(value: unknown): value is TransactionErrorJson {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null)
+}
+
+function isU8(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value)
+  return bytes
+}

@@ -1,0 +1,104 @@
+/** What the three wire formats of a transaction have in common: the parsed form, the limits, the faults. */
+
+export type ParsedTransaction = {
+  readonly version: 'legacy' | 0 | 1
+  readonly signatures: readonly Uint8Array[]
+  /** The signed bytes. */
+  readonly message: Uint8Array
+  readonly header: TransactionHeader
+  readonly staticKeys: readonly Uint8Array[]
+  readonly recentBlockhash: Uint8Array
+  readonly instructions: readonly ParsedInstruction[]
+  readonly addressTableLookups: readonly AddressTableLookup[]
+  /** v1 only; null in the other formats. */
+  readonly config: TransactionConfig | null
+  readonly wireLength: number
+}
+
+export type TransactionHeader = {
+  readonly numRequiredSignatures: number
+  readonly numReadonlySigned: number
+  readonly numReadonlyUnsigned: number
+}
+
+export type ParsedInstruction = {
+  readonly programIdIndex: number
+  readonly accounts: Uint8Array
+  readonly data: Uint8Array
+}
+
+export type AddressTableLookup = {
+  readonly accountKey: Uint8Array
+  readonly writableIndexes: Uint8Array
+  readonly readonlyIndexes: Uint8Array
+}
+
+/** Null where the transaction says nothing; what that then means is in SIMD-0385. */
+export type TransactionConfig = {
+  readonly priorityFeeLamports: bigint | null
+  readonly computeUnitLimit: number | null
+  readonly loadedAccountsDataSizeLimit: number | null
+  readonly heapSize: number | null
+}
+
+export type TransactionFault =
+  | 'truncated'
+  | 'too-large'
+  | 'trailing-bytes'
+  | 'length-not-canonical'
+  | 'version-unsupported'
+  | 'signature-count'
+  | 'header-counts'
+  | 'too-many-accounts'
+  | 'duplicate-account'
+  | 'too-many-instructions'
+  | 'program-index'
+  | 'account-index'
+  | 'empty-lookup'
+  | 'config-mask'
+  | 'config-heap-size'
+
+/** What a reader of one format gives: the transaction, or why it is none. */
+export type TransactionRead = ParsedTransaction | TransactionFault
+
+/** Legacy and v0: what fits one packet, 1280 - 40 - 8. */
+export const WIRE_BYTES_MAX = 1232
+/** v1 (SIMD-0296, SIMD-0385). */
+export const WIRE_BYTES_V1_MAX = 4096
+export const SIGNATURES_MAX = 12
+/** Static and loaded keys together. */
+export const ACCOUNTS_MAX = 64
+/** SIMD-0160. */
+export const INSTRUCTIONS_MAX = 64
+
+/** A plain view, also when `bytes` is a Buffer. */
+export function viewOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from)
+}
+
+/** Views of `count` items of `size` bytes each, back to back. */
+export function viewsOf(bytes: Uint8Array, from: number, count: number, size: number): Uint8Array[] {
+  const views: Uint8Array[] = []
+  for (let i = 0; i < count; i++) views.push(viewOf(bytes, from + i * size, from + (i + 1) * size))
+  return views
+}
+
+export function headerFits(header: TransactionHeader, keyCount: number): boolean {
+  return (
+    header.numReadonlySigned < header.numRequiredSignatures &&
+    header.numRequiredSignatures + header.numReadonlyUnsigned <= keyCount
+  )
+}
+
+export function hasDuplicateKey(keys: readonly Uint8Array[]): boolean {
+  for (let i = 1; i < keys.length; i++) {
+    const key = keys[i] as Uint8Array
+    for (let j = 0; j < i; j++) {
+      const other = keys[j] as Uint8Array
+      let at = 0
+      while (at < 32 && key[at] === other[at]) at++
+      if (at === 32) return true
+    }
+  }
+  return false
+}

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { findObjections, type Plan } from './architecture.ts'
+import { readSource, type SourceFacts } from './read-source.ts'
+
+const root = join(import.meta.dirname, '..')
+const packageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  dependencies: Record<string, string>
+}
+
+const CLI = ['@stricli/core', '@stricli/auto-complete', '@clack/prompts', 'string-width', 'csv-stringify']
+
+/** The plan of the house. Nothing else states these rules; ARCHITECTURE.md explains them. */
+const plan: Plan = {
+  rooms: {
+    core: { floor: 0, sees: [], node: 'pure', npm: [] },
+
+    contract: { floor: 1, sees: ['core'], node: 'service', npm: ['zod'] },
+    solana: { floor: 1, sees: ['core'], node: 'pure', npm: ['@bufbuild/protobuf', '@scure/base'] },
+    evm: { floor: 1, sees: ['core'], node: 'pure', npm: [] },
+    host: { floor: 1, sees: ['core'], node: 'system', npm: 'all' },
+
+    access: { floor: 2, sees: ['core', 'contract', 'host'], node: 'service', npm: [] },
+    upstreams: { floor: 2, sees: ['core', 'contract', 'host', 'solana'], node: 'service', npm: [] },
+
+    bundle: service(['solana', 'access', 'upstreams']),
+    sender: service(['solana', 'access', 'upstreams']),
+    indexer: service(['solana', 'access', 'upstreams']),
+    shreds: service(['solana', 'access']),
+    execution: service(['evm', 'access']),
+    // The chain engine is a native module in a child process, and its ledger is kept in files of its own.
+    localnet: {
+      ...service(['solana', 'evm']),
+      npm: ['litesvm'],
+      nodeExtra: ['child_process', 'fs', 'fs/promises', 'module'],
+    },
+    dashboard: { floor: 3, sees: ['contract'], node: 'pure', npm: [] },
+
+    apps: {
+      floor: 4,
+      sees: [
+        'core',
+        'contract',
+        'host',
+        'access',
+        'upstreams',
+        'bundle',
+        'shreds',
+        'sender',
+        'indexer',
+        'execution',
+        'localnet',
+      ],
+      node: 'system',
+      npm: [],
+    },
+  },
+  npmPlaces: [
+    { place: /\/options\.ts$/, npm: ['zod'] },
+    { place: /^src\/apps\/config\.ts$/, npm: ['zod'] },
+    { place: /^src\/apps\/(cli\.ts$|cli\/|commands\/)/, npm: CLI },
+  ],
+  pureNode: ['assert', 'assert/strict', 'buffer', 'crypto'],
+  serviceNode: [
+    'assert',
+    'assert/strict',
+    'buffer',
+    'crypto',
+    'events',
+    'path',
+    'stream',
+    'stream/promises',
+    'url',
+    'util',
+    'zlib',
+  ],
+  consolePlaces: /^src\/apps\/(cli\.ts$|cli\/|commands\/)/,
+  exitPlaces: /^src\/apps\//,
+  generated: /^src\/solana\/gen\//,
+  linesMax: 400,
+  dependencies: new Set(Object.keys(packageJson.dependencies)),
+}
+
+function service(more: string[]): Plan['rooms'][string] {
+  return { floor: 3, sees: ['core', 'contract', 'host', ...more], node: 'service', npm: [] }
+}
+
+describe('the house', () => {
+  const files = readSource(readFiles('src/**/*.{ts,tsx}'))
+
+  test('was read: there are files, and they import', () => {
+    const imports = files.flatMap((file) => file.imports)
+    assert.ok(files.length >= 20, `saw ${files.length} files`)
+    assert.ok(imports.length >= files.length, `saw ${imports.length} imports`)
+    for (const form of ['static', 'type'] as const)
+      assert.ok(
+        imports.some((used) => used.form === form),
+        form,
+      )
+  })
+
+  test('stands as drawn in the plan', () => {
+    const objections = findObjections(files, plan).map(({ rule, at, says }) => `${at}: ${says} [${rule}]`)
+    assert.deepEqual(objections, [])
+  })
+
+  test('has no hand-written file of more than 400 lines', () => {
+    const written = readFiles('{test,scripts,bench,examples}/**/*.ts')
+    const long = [...written].filter(([, text]) => text.split('\n').length > plan.linesMax + 1).map(([path]) => path)
+    assert.deepEqual(long, [])
+  })
+})
+
+describe('the rule can say no', () => {
+  for (const { name, rule, files } of plantedExamples()) {
+    test(name, () => {
+      const found = findObjections(readPlanted(files), plan)
+      assert.deepEqual(
+        found.map((objection) => objection.rule),
+        [rule],
+        JSON.stringify(found),
+      )
+    })
+  }
+
+  test('and says nothing about a good house', () => {
+    const found = findObjections(
+      readPlanted({
+        'src/core/clock.ts': `import assert from 'node:assert/strict'\nexport const clock = (x: number): number => { switch (x) { default: assert.ok(x); return x } }`,
+        'src/host/files.ts': `import { readFileSync } from 'node:fs'\nimport pino from 'pino'\nexport const read = () => [readFileSync, pino]`,
+        'src/access/options.ts': `import * as z from 'zod'\nimport { clock } from '../core/clock.ts'\nexport const options = [z, clock]`,
+        'src/access/admit.ts': `// console.log(1)\nimport type { Server } from 'node:http'\nexport const text = "import x from 'express'; console.log()"\nexport const pattern = /import 'y'/\nexport type S = Server`,
+        'src/access/admit.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { house } from '../../test/house.ts'\nconsole.log(test, fc, text, house)`,
+        'src/apps/commands/status.ts': `import { run } from '@stricli/core'\nimport { text } from '../../access/admit.ts'\nconsole.log(run, text)\nprocess.exit(1)\nexport const lazy = () => import('../../access/options.ts')`,
+        'src/apps/commands/define.ts': `export const load = () => import('./run.ts')\nexport type Flags = { x: 1 }`,
+        'src/apps/commands/run.ts': `import type { Flags } from './define.ts'\nexport const run = (flags: Flags) => flags`,
+        'src/solana/gen/geyser.ts': `export * from '@bufbuild/protobuf'`,
+      }),
+      plan,
+    )
+    assert.deepEqual(found, [])
+  })
+
+  test('reads every form of import', () => {
+    const [facts] = readPlanted({
+      'src/core/all.ts': [
+        `import { a } from './1.ts'`,
+        `import './2.ts'`,
+        `import type { B } from './3.ts'`,
+        `import { type C } from './4.ts'`,
+        `export { d } from './5.ts'`,
+        `export type { E } from './6.ts'`,
+        `export * as f from './7.ts'`,
+        `type G = import('./8.ts').G`,
+        'const h = await import(`./9.ts`)',
+        `import i = require('./10.ts')`,
+        `const j = require('./11.ts')`,
+        `const k = import.meta.resolve('./12.ts')`,
+        `const l = new Worker(new URL('./13.ts', import.meta.url))`,
+        `const m = process.getBuiltinModule('node:fs')`,
+        `const n = require.resolve('./14.ts')`,
+        `const o = await import(a + b)`,
+        `const p = createRequire(import.meta.url)('./15.ts')`,
+        `const q = createRequire(import.meta.url)`,
+        `const r = new URL(isSource ? './16.ts' : './16.js', import.meta.url)`,
+      ].join('\n'),
+    })
+    assert.deepEqual(
+      facts?.imports.map(({ form, specifier, line }) => `${line} ${form} ${specifier}`),
+      [
+        '1 static ./1.ts',
+        '2 static ./2.ts',
+        '3 type ./3.ts',
+        '4 static ./4.ts',
+        '5 re-export ./5.ts',
+        '6 re-export ./6.ts',
+        '7 re-export ./7.ts',
+        '8 type ./8.ts',
+        '9 dynamic ./9.ts',
+        '10 require ./10.ts',
+        '11 require ./11.ts',
+        '12 resolve ./12.ts',
+        '13 url ./13.ts',
+        '14 builtin node:fs',
+        '15 require ./14.ts',
+        '16 dynamic undefined',
+        '17 require ./15.ts',
+        '18 require undefined',
+        '19 url ./16.ts',
+        '19 url ./16.js',
+      ],
+    )
+  })
+})
+
+type Planted = { name: string; rule: string; files: Record<string, string> }
+
+function plantedExamples(): Planted[] {
+  const one = (name: string, rule: string, path: string, text: string): Planted => ({
+    name,
+    rule,
+    files: { [path]: text },
+  })
+  return [
+    one('a room not on the plan', 'room', 'src/billing/invoice.ts', 'export const x = 1'),
+    one('a file outside every room', 'room', 'src/main.ts', 'export const x = 1'),
+    one('an import of a room not on the plan', 'room', 'src/apps/all.ts', `import { x } from '../billing/x.ts'; x()`),
+    one('sideways between services', 'direction', 'src/bundle/route.ts', `import { x } from '../sender/x.ts'; x()`),
+    one('sideways on floor 1', 'direction', 'src/contract/x.ts', `import { x } from '../host/x.ts'; x()`),
+    one('upward', 'direction', 'src/core/x.ts', `import { x } from '../access/x.ts'; x()`),
+    one(
+      'upward, only a type',
+      'direction',
+      'src/core/x.ts',
+      `import type { X } from '../access/x.ts'; export type Y = X`,
+    ),
+    one('upward, an inline type', 'direction', 'src/core/x.ts', `export type Y = import('../access/x.ts').X`),
+    one('upward, when it runs', 'direction', 'src/core/x.ts', `export const x = () => import('../access/x.ts')`),
+    one('upward, passed on', 'direction', 'src/core/x.ts', `export { x } from '../access/x.ts'; export const y = 1`),
+    one(
+      'upward, as a worker',
+      'direction',
+      'src/core/x.ts',
+      `export const x = new URL('../access/x.ts', import.meta.url)`,
+    ),
+    one('upward, in a test', 'direction', 'src/core/x.test.ts', `import { x } from '../access/x.ts'; x()`),
+    one('down to a room it must not see', 'direction', 'src/execution/x.ts', `import { x } from '../solana/x.ts'; x()`),
+    one('localnet from a service', 'direction', 'src/bundle/x.ts', `import { x } from '../localnet/x.ts'; x()`),
+    one('out of src', 'outside', 'src/core/x.ts', `import { x } from '../../scripts/x.ts'; x()`),
+    one('a test helper from the program', 'outside', 'src/core/x.ts', `import { x } from '../../test/house.ts'; x()`),
+    one('a test from the program', 'outside', 'src/core/x.ts', `import { x } from './y.test.ts'; x()`),
+    one('an import that cannot be read', 'unreadable', 'src/apps/x.ts', `export const x = (y: string) => import(y)`),
+    one('a library outside host', 'npm', 'src/bundle/ws.ts', `import { WebSocket } from 'ws'; new WebSocket('')`),
+    one(
+      'a type of a library outside host',
+      'npm',
+      'src/bundle/ws.ts',
+      `import type { WebSocket } from 'ws'; export type X = WebSocket`,
+    ),
+    one('zod outside contract and options', 'npm', 'src/access/plan.ts', `import * as z from 'zod'; z.string()`),
+    one(
+      'the command-line library in a service app',
+      'npm',
+      'src/apps/all.ts',
+      `import { run } from '@stricli/core'; run()`,
+    ),
+    one('a library not among the dependencies', 'npm', 'src/host/x.ts', `import fc from 'fast-check'; fc()`),
+    one('a built-in without node:', 'npm', 'src/host/x.ts', `import fs from 'fs'; fs()`),
+    one('I/O in a pure room', 'node', 'src/solana/x.ts', `import { readFileSync } from 'node:fs'; readFileSync('')`),
+    one(
+      'a type of I/O in a pure room',
+      'node',
+      'src/evm/x.ts',
+      `import type { Socket } from 'node:net'; export type X = Socket`,
+    ),
+    one('I/O in a service', 'node', 'src/bundle/x.ts', `import { createServer } from 'node:http'; createServer()`),
+    one('I/O by the back door', 'node', 'src/bundle/x.ts', `process.getBuiltinModule('node:fs')`),
+    one('process as a module', 'node', 'src/host/x.ts', `import { exit } from 'node:process'; exit(1)`),
+    one('console in a service', 'console', 'src/bundle/x.ts', `console.log(1)`),
+    one('console behind globalThis', 'console', 'src/host/x.ts', `globalThis.console.error(1)`),
+    one('console in an app that is not the command line', 'console', 'src/apps/all.ts', `console.log(1)`),
+    one('process.exit outside apps', 'exit', 'src/host/x.ts', `process.exit(1)`),
+    one("process['exit'] outside apps", 'exit', 'src/host/x.ts', `process['exit'](1)`),
+    one('a default export', 'default-export', 'src/core/x.ts', `export default function x() {}`),
+    one('a default value', 'default-export', 'src/core/x.ts', `export default 1`),
+    one(
+      'a default export under another name',
+      'default-export',
+      'src/core/x.ts',
+      `const x = 1; export { x as default }`,
+    ),
+    one('a barrel by name', 'barrel', 'src/core/index.ts', `export const x = 1`),
+    one('a barrel by content', 'barrel', 'src/core/x.ts', `export { y } from './y.ts'`),
+    one('a star export', 'barrel', 'src/core/x.ts', `export * from './y.ts'; export const x = 1`),
+    one('a file of 401 lines', 'length', 'src/core/x.ts', `export const x = 1\n${'//\n'.repeat(400)}`),
+    {
+      name: 'a cycle',
+      rule: 'cycle',
+      files: {
+        'src/core/a.ts': `import { b } from './b.ts'; export const a = () => b`,
+        'src/core/b.ts': `import { c } from './c.ts'; export const b = () => c`,
+        'src/core/c.ts': `export { a as c } from './a.ts'; export const e = 1`,
+        'src/core/d.ts': `import { a } from './a.ts'; export const d = a`,
+      },
+    },
+  ]
+}
+
+function readPlanted(files: Record<string, string>): SourceFacts[] {
+  return readSource(new Map(Object.entries(files)))
+}
+
+function readFiles(pattern: string): Map<string, string> {
+  const paths = globSync(pattern, { cwd: root }).toSorted()
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+
+const root = join(import.meta.dirname, '..')
+const pinned = process.versions.node
+
+describe('the launcher', () => {
+  let elsewhere = ''
+  let env: NodeJS.ProcessEnv = {}
+
+  before(() => {
+    elsewhere = mkdtempSync(join(tmpdir(), 'sluice launcher '))
+    // A shell whose own Node is another one: whoever runs it instead of the pinned Node fails.
+    writeFileSync(join(elsewhere, 'node'), '#!/bin/sh\necho wrong node >&2\nexit 99\n')
+    chmodSync(join(elsewhere, 'node'), 0o755)
+    const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.startsWith(root))
+    env = { ...process.env, PATH: [elsewhere, ...path].join(':') }
+  })
+  after(() => rmSync(elsewhere, { recursive: true }))
+
+  const sluice = (command: string, ...args: string[]) =>
+    spawnSync(command, args, { cwd: elsewhere, env, encoding: 'utf8', timeout: 60_000 })
+
+  test('runs the pinned Node from any folder, whatever node the shell has', () => {
+    const { status, stdout, stderr } = sluice(join(root, 'sluice'), 'version', '--json')
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+    assert.match(stdout, new RegExp(`"${pinned.replaceAll('.', '\\.')}"`))
+  })
+
+  test('may be linked to, relatively and in two steps', () => {
+    symlinkSync(join(root, 'sluice'), join(elsewhere, 'first'))
+    symlinkSync('first', join(elsewhere, 'second'))
+    assert.equal(sluice('./second', '--version').status, 0)
+  })
+
+  test('says what to do when npm ci was not run', () => {
+    copyFileSync(join(root, 'sluice'), join(elsewhere, 'sluice'))
+    const { status, stdout, stderr } = sluice('./sluice', '--help')
+    assert.deepEqual({ status, stdout }, { status: 1, stdout: '' })
+    assert.match(stderr, /fix: .*npm ci/)
+  })
+
+  test('is what `npx sluice` runs in a checkout', () => {
+    const npx = spawnSync('npx', ['--offline', '--yes', 'sluice', '--version'], {
+      cwd: join(root, 'docs'),
+      env: { ...process.env, npm_config_cache: join(elsewhere, 'npm-cache') },
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    assert.equal(npx.status, 0, npx.stderr)
+    assert.equal(npx.stdout, sluice(join(root, 'sluice'), '--version').stdout)
+  })
+
+  test('answers --help within 200 ms', (t) => {
+    const timesMs = Array.from({ length: 7 }, () => {
+      const startedMs = performance.now()
+      assert.equal(sluice(join(root, 'sluice'), '--help').status, 0)
+      return performance.now() - startedMs
+    })
+    // The other tests run on the same cores meanwhile: the fastest of a few is what the program itself needs.
+    const bestMs = Math.min(...timesMs)
+    t.diagnostic(`fastest --help: ${bestMs.toFixed(0)} ms`)
+    assert.ok(bestMs <= 200, `${bestMs} ms`)
+  })
+})

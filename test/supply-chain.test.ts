@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { parse as parseToml } from 'smol-toml'
+import { closureOf, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
+
+const root = join(import.meta.dirname, '..')
+const packageJson = readPackageJson()
+const locked = readLockedPackages()
+
+const RUNTIME_PACKAGES_MAX = 60
+const LICENCES = ['MIT', 'Apache-2.0', 'BSD-3-Clause', 'ISC', '(Apache-2.0 AND BSD-3-Clause)']
+/** Only tests and tools use these; nothing of them is shipped. */
+const DEVELOPMENT_LICENCES = ['MIT OR Apache-2.0', '(MIT OR Apache-2.0)', 'BSD-2-Clause', 'CC0-1.0', '(MIT AND Zlib)']
+const DEVELOPMENT_EXCEPTIONS = new Map([
+  ['eyes', 'states MIT in its text'],
+  ['text-encoding-utf-8', 'public domain by its text'],
+  ['rpc-websockets', 'LGPL, under @solana/web3.js, which the tests use as a client'],
+])
+
+describe('supply chain', () => {
+  test('every direct dependency is pinned to one exact version, and the lockfile agrees', () => {
+    const direct = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies })
+    assert.ok(direct.length > 20)
+    for (const [name, version] of direct) {
+      assert.match(version, /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/, name)
+      assert.equal(locked.get(`node_modules/${name}`)?.version, version, name)
+    }
+  })
+
+  test('the lockfile names contents, not hosts', () => {
+    assert.ok(locked.size > 100)
+    for (const [folder, entry] of locked) {
+      assert.match(entry.integrity ?? '', /^sha512-/, folder)
+      assert.equal(entry.resolved, undefined, `${folder}: keep omit-lockfile-registry-resolved=true in .npmrc`)
+      assert.equal(entry.link, undefined, folder)
+    }
+    const npmrc = readFileSync(join(root, '.npmrc'), 'utf8').split('\n')
+    for (const line of ['save-exact=true', 'omit-lockfile-registry-resolved=true'])
+      assert.ok(npmrc.includes(line), line)
+  })
+
+  test('install scripts: each is decided on in package.json, and only the one that brings Node runs', () => {
+    const withScript = [...locked]
+      .filter(([, entry]) => entry.hasInstallScript === true)
+      .map(([folder]) => nameOf(folder))
+    assert.deepEqual(withScript.toSorted(), Object.keys(packageJson.allowScripts).toSorted())
+    const allowed = Object.entries(packageJson.allowScripts).filter(([, isAllowed]) => isAllowed)
+    assert.deepEqual(allowed, [['node', true]])
+  })
+
+  test(`what a running Sluice loads is at most ${RUNTIME_PACKAGES_MAX} packages`, (t) => {
+    const runtime = Object.keys(packageJson.dependencies)
+    // litesvm declares @solana/kit; localnet loads its native part alone (docs/decisions/0005).
+    const loaded = closureOf(
+      runtime.filter((name) => name !== 'litesvm'),
+      locked,
+    )
+    t.diagnostic(`${loaded.size} packages, ${closureOf(runtime, locked).size} with litesvm and what it declares`)
+    assert.ok(loaded.size >= runtime.length - 1)
+    assert.ok(loaded.size + 1 <= RUNTIME_PACKAGES_MAX, `${loaded.size} packages`)
+    const ofEngine = [...closureOf(['litesvm'], locked).difference(loaded)].map(nameOf)
+    const foreign = ofEngine.filter((name) => !/^(litesvm|@solana\/|@solana-program\/)/.test(name))
+    assert.deepEqual(foreign.toSorted(), ['chalk', 'commander', 'undici-types'])
+  })
+
+  test('licences are permissive', () => {
+    const objections = [...locked].filter(([folder, { license = 'none', dev = false, devOptional = false }]) => {
+      if (LICENCES.includes(license)) return false
+      return (
+        !(dev || devOptional) || !(DEVELOPMENT_LICENCES.includes(license) || DEVELOPMENT_EXCEPTIONS.has(nameOf(folder)))
+      )
+    })
+    assert.deepEqual(
+      objections.map(([folder, { license }]) => `${folder}: ${license}`),
+      [],
+    )
+  })
+
+  test('no file of the repository holds a token, by the rule we ship for secret scanners', () => {
+    const shipped = parseToml(readFileSync(join(root, '.gitleaks.toml'), 'utf8')) as {
+      rules: { regex: string; allowlist: { regexes: string[] } }[]
+    }
+    const rule = shipped.rules[0]
+    assert.ok(rule)
+    const findTokens = (text: string): string[] =>
+      [...text.matchAll(new RegExp(rule.regex, 'g'))]
+        .map(String)
+        .filter((found) => !rule.allowlist.regexes.includes(found))
+
+    const leak = `slc_${'x'.repeat(38)}`
+    assert.deepEqual(findTokens(`curl -H 'x-token: ${leak}'`), [leak])
+    const paths = globSync('**/*', { cwd: root, exclude: ['node_modules', '.git', '.sluice', '**/*.db'] })
+    const files = paths.filter((path) => statSync(join(root, path)).isFile())
+    assert.ok(files.length > 50)
+    const leaks = files.flatMap((path) =>
+      findTokens(readFileSync(join(root, path), 'latin1')).map((token) => `${path}: ${token.slice(-4)}`),
+    )
+    assert.deepEqual(leaks, [])
+  })
+})

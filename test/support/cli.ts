@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export const CLI = new URL('../../src/apps/cli.ts', import.meta.url).pathname
+
+export type CliResult = { code: number | null; stdout: string; stderr: string }
+
+export type CliOptions = {
+  cwd?: string
+  env?: Record<string, string>
+  input?: string
+  timeoutMs?: number
+}
+
+/** Runs `sluice …` as a process of its own, as an operator would, with standard output piped. */
+export async function sluice(words: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, ...words], {
+    cwd: options.cwd,
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', NODE_COMPILE_CACHE: '', ...options.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: options.timeoutMs ?? 60_000,
+  })
+  child.stdin.end(options.input ?? '')
+  const chunks: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] }
+  child.stdout.on('data', (chunk: Buffer) => chunks.stdout.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.stderr.push(chunk))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+  return { code, stdout: Buffer.concat(chunks.stdout).toString(), stderr: Buffer.concat(chunks.stderr).toString() }
+}
+
+/** A folder of its own for a test, gone afterwards. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { path: string; file(name: string): string }> {
+  const path = await mkdtemp(join(tmpdir(), 'sluice-test-'))
+  return {
+    path,
+    file: (name) => join(path, name),
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+  }
+}
+
+/** Splits a command line as a shell would, as far as the examples in the help use it: spaces and double quotes. */
+export function splitWords(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2] ?? '')
+}
