@@ -22,6 +22,8 @@ const { values, positionals } = parseArgs({
 const isCi = process.env['CI'] === 'true'
 const seed = process.env['SLUICE_SEED'] ?? String(values.full ? randomInt(1, 2 ** 31) : 1)
 
+process.chdir(root)
+
 // Handed down to every step and test process. The pinned Node comes first, as it does in npm scripts.
 process.env['PATH'] = `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`
 process.env['SLUICE_SEED'] = seed

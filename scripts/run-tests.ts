@@ -19,6 +19,8 @@ export type TestTally = {
   skips: { test: string; reason: string }[]
 }
 
+const NOTHING_REPORTED = 'reported no test: it has none, or something in it ended the process with exit code 0'
+
 type FileState = { names: string[]; output: string; troubles: string[]; seeds: Set<string>; tests: number }
 
 /** Runs the test files, says one line for each, everything about those that fail, and returns what happened. */
@@ -96,8 +98,8 @@ function judge(
   const isSuite = data.details.type === 'suite'
   if (!isSuite) file.tests += 1
   if (isWholeFile(data) && passed) {
-    tally.failures.push(`${path}: has no tests`)
-    file.troubles.push('has no tests')
+    tally.failures.push(`${path}: ${NOTHING_REPORTED}`)
+    file.troubles.push(NOTHING_REPORTED)
   } else if (data.skip !== undefined || data.todo !== undefined) {
     tally.skips.push({ test: title, reason: String(data.skip ?? `todo ${data.todo}`) })
   } else if (passed) {

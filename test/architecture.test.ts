@@ -34,7 +34,7 @@ const plan: Plan = {
     localnet: {
       ...service(['solana', 'evm']),
       npm: ['litesvm'],
-      nodeExtra: ['child_process', 'fs', 'fs/promises', 'module'],
+      nodeExtra: ['child_process', 'fs', 'fs/promises', 'module', 'v8'],
     },
     dashboard: { floor: 3, sees: ['contract'], node: 'pure', npm: [] },
 
@@ -104,6 +104,16 @@ describe('the house', () => {
   test('stands as drawn in the plan', () => {
     const objections = findObjections(files, plan).map(({ rule, at, says }) => `${at}: ${says} [${rule}]`)
     assert.deepEqual(objections, [])
+  })
+
+  test('uses every package that package.json lists as a dependency', () => {
+    const program = files.filter(({ path }) => !path.endsWith('.test.ts'))
+    const used = new Set(program.flatMap((file) => file.imports.map(({ specifier }) => specifier ?? '')))
+    const isUsed = (name: string): boolean => used.values().some((path) => path === name || path.startsWith(`${name}/`))
+    assert.deepEqual(
+      [...plan.dependencies].filter((name) => !isUsed(name)),
+      [],
+    )
   })
 
   test('has no hand-written file of more than 400 lines', () => {

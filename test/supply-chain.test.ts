@@ -41,6 +41,15 @@ describe('supply chain', () => {
       assert.ok(npmrc.includes(line), line)
   })
 
+  test('the lockfile holds every optional package, also for other machines: npm ci refuses it otherwise', () => {
+    const missing = [...locked].flatMap(([folder, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies)
+        .filter((name) => closureOf([name], locked).size === 0)
+        .map((name) => `${folder}: ${name}`),
+    )
+    assert.deepEqual(missing, [], 'choose the newest version of the package that has all its binaries')
+  })
+
   test('install scripts: each is decided on in package.json, and only the one that brings Node runs', () => {
     const withScript = [...locked]
       .filter(([, entry]) => entry.hasInstallScript === true)

@@ -31,12 +31,12 @@ describe('calendar', () => {
     clock.advance(1499)
     calendar.look(clock.monotonicMs())
     assert.equal(calendar.month, november)
-    assert.equal(calendar.minuteMs, Date.parse('2026-11-30T23:59:00Z'))
+    assert.equal(calendar.minute * 60_000, Date.parse('2026-11-30T23:59:00Z'))
     clock.advance(1)
     calendar.look(clock.monotonicMs())
     assert.equal(calendar.month, november + 1)
-    assert.equal(calendar.hourMs, Date.parse('2026-12-01T00:00:00Z'))
-    assert.equal(calendar.minuteMs, Date.parse('2026-12-01T00:00:00Z'))
+    assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-12-01T00:00:00Z'))
+    assert.equal(calendar.minute * 60_000, Date.parse('2026-12-01T00:00:00Z'))
   })
 
   test('jumps of an hour and a day that do not last change nothing', () => {
@@ -45,11 +45,11 @@ describe('calendar', () => {
       clock.setWallMs(clock.nowMs() + jumpMs)
       pass(30 * 60_000 - 1)
       assert.equal(calendar.month, november)
-      assert.equal(calendar.hourMs, Date.parse('2026-11-30T12:00:00Z'))
+      assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-11-30T12:00:00Z'))
       clock.setWallMs(clock.nowMs() - jumpMs)
       pass(2 * HOUR_MS)
       assert.equal(calendar.month, november)
-      assert.equal(calendar.hourMs, Date.parse('2026-11-30T14:00:00Z'))
+      assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-11-30T14:00:00Z'))
     }
   })
 
@@ -60,7 +60,7 @@ describe('calendar', () => {
     assert.equal(calendar.month, november)
     pass(2000)
     assert.equal(calendar.month, november + 1)
-    assert.equal(calendar.hourMs, Date.parse('2026-12-01T13:00:00Z'))
+    assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-12-01T13:00:00Z'))
   })
 
   test('a month that came too early by a believed jump is not begun twice', () => {
@@ -69,7 +69,7 @@ describe('calendar', () => {
     pass(JUMP_HOLD_MS + 2000)
     clock.setWallMs(clock.nowMs() - DAY_MS)
     pass(JUMP_HOLD_MS + 2000)
-    assert.equal(calendar.hourMs, Date.parse('2026-11-30T14:00:00Z'))
+    assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-11-30T14:00:00Z'))
     assert.equal(calendar.month, november + 1)
     pass(DAY_MS, 60_000)
     assert.equal(calendar.month, november + 1)
@@ -92,6 +92,6 @@ describe('calendar', () => {
     clock.advance(DAY_MS)
     clock.setWallMs(clock.nowMs() - 40_000)
     calendar.look(clock.monotonicMs())
-    assert.equal(calendar.minuteMs, clock.nowMs() - (clock.nowMs() % 60_000))
+    assert.equal(calendar.minute * 60_000, clock.nowMs() - (clock.nowMs() % 60_000))
   })
 })

@@ -7,8 +7,8 @@ const ADJUSTMENT_MS = 2000
 /** A clock that is being adjusted runs at most this much too fast or too slow. */
 const ADJUSTMENT_RATE = 0.001
 const LOOK_MS = 1000
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 3_600_000
 
 /**
  * The calendar that quota and usage go by: UTC months, hours and minutes of a wall clock that does not jump. Between two looks it runs on the
@@ -19,9 +19,9 @@ const HOUR_MS = 3_600_000
 export class Calendar {
   /** Months since January 1970. */
   month: number
-  /** Start of the hour, and of the minute, in unix milliseconds. */
-  hourMs = 0
-  minuteMs = 0
+  /** Hours and minutes since 1970: small whole numbers, which cost nothing to keep by the thousand. */
+  hour = 0
+  minute = 0
   readonly #clock: Clock
   #offsetMs: number
   #lookedAtMs: number
@@ -50,8 +50,8 @@ export class Calendar {
   #turn(monotonicMs: number): void {
     this.#follow(monotonicMs)
     const wallMs = monotonicMs + this.#offsetMs
-    this.minuteMs = wallMs - (wallMs % MINUTE_MS)
-    this.hourMs = wallMs - (wallMs % HOUR_MS)
+    this.minute = Math.floor(wallMs / MINUTE_MS)
+    this.hour = Math.floor(wallMs / HOUR_MS)
     const month = monthOf(wallMs)
     if (month > this.month || month < this.month - 1) this.month = month
     // Months and hours begin with a minute, so a look at each minute's first instant misses neither.

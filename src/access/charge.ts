@@ -46,26 +46,20 @@ export type QuotaView = Budget & {
  * Books are kept by subscription, so that tokens, connections and interfaces of one subscription share one budget.
  */
 export interface QuotaLedger {
-  charge(subscriptionId: string, terms: Terms, call: CallTerms, monotonicMs: number): Charge
-  /** Takes a charge back because the call was then not forwarded. */
-  refund(subscriptionId: string, terms: Terms, call: CallTerms, monotonicMs: number): void
-  view(subscriptionId: string, terms: Terms, monotonicMs: number): QuotaView
-  /** Forgets books that say nothing: full buckets of idle subscriptions. */
+  /** The subscription's books. Good as long as `isOpen`; then they are opened again. */
+  open(subscriptionId: string, terms: Terms, monotonicMs: number): QuotaAccount
+  /** Closes books that say nothing: full buckets of idle subscriptions. */
   sweep(monotonicMs: number): void
 }
 
-/** A pot as `budgetOf` looks at it. */
-export type Pot = { readonly size: number; readonly left: number; readonly resetMs: number }
-
-/** The tighter of the two. */
-export function budgetOf(units: Pot | undefined, month: Pot | undefined): Budget {
-  const tighter = units === undefined || (month !== undefined && month.left < units.left) ? month : units
-  if (tighter === undefined) return UNLIMITED
-  return { limit: tighter.size, remaining: wholeUnits(tighter.left), resetMs: tighter.resetMs }
+export interface QuotaAccount {
+  readonly isOpen: boolean
+  charge(terms: Terms, call: CallTerms, monotonicMs: number): Charge
+  /** Takes a charge back because the call was then not forwarded. */
+  refund(terms: Terms, call: CallTerms, monotonicMs: number): void
+  view(terms: Terms, monotonicMs: number): QuotaView
 }
 
 export function wholeUnits(left: number): number {
   return Math.max(0, Math.floor(left))
 }
-
-const UNLIMITED: Budget = { limit: null, remaining: null, resetMs: 0 }

@@ -47,13 +47,13 @@ export function collectToken(carriers: Carriers, headers: readonly string[], que
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
     // Lengths first: most headers are told apart without a look at their letters.
-    if (name.length === 7 && name.toLowerCase() === 'x-token') {
+    if (name.length === 7 && isNamed(name, 'x-token')) {
       if (xToken !== undefined) return CONFLICTING
       xToken = headers[at + 1] as string
-    } else if (name.length === 13 && carriers.bearer && name.toLowerCase() === 'authorization') {
+    } else if (name.length === 13 && carriers.bearer && isNamed(name, 'authorization')) {
       if (authorization !== undefined) return CONFLICTING
       authorization = headers[at + 1] as string
-    } else if (name.length === 9 && carriers.apiKeyHeader && name.toLowerCase() === 'x-api-key') {
+    } else if (name.length === 9 && carriers.apiKeyHeader && isNamed(name, 'x-api-key')) {
       if (apiKey !== undefined) return CONFLICTING
       apiKey = headers[at + 1] as string
     }
@@ -70,6 +70,10 @@ export function collectToken(carriers: Carriers, headers: readonly string[], que
   }
   if (carriers.query && query !== '') return withQuery(token, query)
   return present(token)
+}
+
+function isNamed(name: string, lower: string): boolean {
+  return name === lower || name.toLowerCase() === lower
 }
 
 function withQuery(fromHeaders: string | undefined, query: string): PresentedToken {
@@ -96,7 +100,7 @@ function present(token: string | undefined): PresentedToken {
 
 /** The credential of a Bearer header, whose scheme is matched without case (RFC 9110 section 11.1); undefined for another scheme. */
 function bearerOf(authorization: string): string | undefined {
-  if (authorization.slice(0, 6).toLowerCase() !== 'bearer') return undefined
+  if (!authorization.startsWith('Bearer') && authorization.slice(0, 6).toLowerCase() !== 'bearer') return undefined
   if (authorization.length === 6) return ''
   return authorization[6] === ' ' ? authorization.slice(7).trim() : undefined
 }

@@ -115,7 +115,12 @@ export type Records = {
 export type RecordKind = keyof Records
 
 /** Who changed something: fields of an audit line. */
-export type Actor = { readonly uid: number; readonly user: string; readonly sudoUser: string | null; readonly tty: string | null }
+export type Actor = {
+  readonly uid: number
+  readonly user: string
+  readonly sudoUser: string | null
+  readonly tty: string | null
+}
 
 /** One row of counted use: an hour of one subscription on one interface. */
 export type UsageRow = {

@@ -1,13 +1,7 @@
 import type { Actor, RecordKind, Records, UsageRow } from './model.ts'
 
-/**
- * The contract of the access store, the same on SQLite and PostgreSQL. Readers see whole changes only; a change is one transaction together with
- * its line in the audit log, and is durable when `change` resolves.
- */
-export interface AccessStore extends AsyncDisposable {
-  /** How the store is named to a person: a file path, or a database without its password. */
-  readonly name: string
-
+/** What can be read of the store. Inside `AccessStore.read` and a change all answers belong to one revision; on the store itself each is the newest. */
+export interface AccessView {
   revision(): Promise<number>
 
   get<K extends RecordKind>(kind: K, id: string): Promise<Records[K] | undefined>
@@ -17,11 +11,32 @@ export interface AccessStore extends AsyncDisposable {
   /** What changed after `revision`, one kind at a time in ascending revision. Used by followers; a first load starts at 0. */
   changedSince<K extends RecordKind>(kind: K, revision: number): AsyncIterable<Records[K]>
 
+  /** Lines of the audit chain as kept in the store, ascending from `seq`. */
+  auditLines(fromSeq: number): AsyncIterable<string>
+  auditHead(): Promise<{ seq: number; hash: string }>
+  /** The audit file of this process's state folder, and how far the store says it goes: the last line, and the size with its newline. */
+  auditMirror(): Promise<{ file: string; seq: number; bytes: number }>
+}
+
+/**
+ * The contract of the access store, the same on SQLite and PostgreSQL. Readers see whole changes only; a change is one transaction together with
+ * its line in the audit log, and is durable when `change` resolves.
+ */
+export interface AccessStore extends AccessView, AsyncDisposable {
+  /** How the store is named to a person: a file path, or a database without its password. */
+  readonly name: string
+
+  /** Runs `work` on one unchanging state of the store: everything it reads belongs to the same revision. */
+  read<T>(work: (view: AccessView) => Promise<T>): Promise<T>
+
   /**
    * Runs `work` under the store's write lock. What it puts and the audit line it returns are committed together; a throw leaves nothing behind.
    * Waits at most 5 s for another writer, then fails with `store-locked`.
    */
-  change<T>(context: ChangeContext, work: (tx: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>): Promise<T>
+  change<T>(
+    context: ChangeContext,
+    work: (tx: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>,
+  ): Promise<T>
 
   /** Adds counted use. Not a change: no revision, no audit line. */
   addUsage(rows: readonly UsageRow[], lastUsed: ReadonlyMap<string, number>): Promise<void>
@@ -32,10 +47,6 @@ export interface AccessStore extends AsyncDisposable {
 
   /** A random 32-byte key that every process of this store shares, made on first use. */
   sharedKey(purpose: 'ws-ticket'): Promise<Uint8Array>
-
-  /** Lines of the audit chain as kept in the store, ascending from `seq`. */
-  auditLines(fromSeq: number): AsyncIterable<string>
-  auditHead(): Promise<{ seq: number; hash: string }>
 
   /** Calls back soon (well under a second) after the revision moved. */
   follow(onMoved: (revision: number) => void): Promise<AsyncDisposable>

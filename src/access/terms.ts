@@ -10,12 +10,16 @@ export type BucketTerms = {
   readonly key: string
   readonly perSecond: number
   readonly capacity: number
+  /** Levels are kept in whole parts of a unit, so that no rounding ever adds up. */
+  readonly partsPerUnit: number
+  readonly partsPerMs: number
+  readonly capacityParts: number
 }
 
 /** What one call takes: its units, and an amount of each bucket it draws on. */
 export type CallTerms = {
   readonly cost: number
-  readonly draws: readonly { readonly bucket: number; readonly amount: number }[]
+  readonly draws: readonly { readonly bucket: number; readonly amount: number; readonly parts: number }[]
 }
 
 /** Limits worked out for charging. One object for one set of limits, however many subscriptions have it. */
@@ -50,8 +54,25 @@ export function compileTerms(limits: Limits): Terms {
     if (perSecond === null || perSecond === undefined) return -1
     // Never smaller than the dearest call, or that call could not be made at all; a rate of zero means never.
     const capacity = perSecond === 0 ? 0 : Math.max(perSecond * BURST_SECONDS, largestDraw)
-    return buckets.push({ limit, key, perSecond, capacity }) - 1
+    // A thousandth is what a whole rate brings in a millisecond; rates with a fraction are counted finer, to a thousandth of a unit a second.
+    const partsPerUnit = Number.isInteger(perSecond) ? 1000 : 1_000_000
+    return (
+      buckets.push({
+        limit,
+        key,
+        perSecond,
+        capacity,
+        partsPerUnit,
+        partsPerMs: Math.round((perSecond * partsPerUnit) / 1000),
+        capacityParts: Math.floor(capacity * partsPerUnit),
+      }) - 1
+    )
   }
+  const draw = (bucket: number, amount: number) => ({
+    bucket,
+    amount,
+    parts: amount * (buckets[bucket]?.partsPerUnit ?? 0),
+  })
   const units = add('unitsPerSecond', 'units', limits.unitsPerSecond, dearestCost(limits))
   const sends = add('sendsPerSecond', 'sends', limits.sendsPerSecond, 1)
   const ownBuckets = new Map<string, number>()
@@ -63,10 +84,10 @@ export function compileTerms(limits: Limits): Terms {
   const callOf = (method: string): CallTerms => {
     const cost = methodCost(limits, method)
     const draws = []
-    if (units !== -1 && cost > 0) draws.push({ bucket: units, amount: cost })
-    if (sends !== -1 && method === SEND_METHOD) draws.push({ bucket: sends, amount: 1 })
+    if (units !== -1 && cost > 0) draws.push(draw(units, cost))
+    if (sends !== -1 && method === SEND_METHOD) draws.push(draw(sends, 1))
     const own = ownBuckets.get(method)
-    if (own !== undefined) draws.push({ bucket: own, amount: 1 })
+    if (own !== undefined) draws.push(draw(own, 1))
     return { cost, draws }
   }
   // Names that nobody listed share one entry, so a caller's invention cannot grow the table.

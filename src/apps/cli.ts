@@ -1,5 +1,6 @@
-import { proposeCompletions, run } from '@stricli/core'
+import { type ApplicationContext, proposeCompletions, run } from '@stricli/core'
 import { createApplication } from './commands/application.ts'
+import type { CliContext } from './commands/define.ts'
 
 /** The operator's command line. Data goes to standard output, talk to standard error; the exit code is from `contract/exit-codes.ts`. */
 const argv = process.argv.slice(2)
@@ -9,13 +10,17 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
 
+// The library's type of a process leaves out that an exit code may be undefined; Node's has it.
+const context = { process } as unknown as ApplicationContext & CliContext
+
 const application = createApplication(argv)
 
 // Asked by the shell's completion script: what could the last word become?
 if (argv[0] === '__complete') {
-  for (const { completion } of await proposeCompletions(application, argv.slice(1), { process })) process.stdout.write(`${completion}\n`)
+  for (const { completion } of await proposeCompletions(application, argv.slice(1), context))
+    process.stdout.write(`${completion}\n`)
 } else {
-  await run(application, argv, { process })
+  await run(application, argv, context)
 }
 
 // The library's own codes are negative: an unknown command or flag is wrong usage, the rest went wrong inside.

@@ -35,7 +35,12 @@ export const configSchema = z.strictObject({
   drain: z
     .strictObject({
       lameDuckMs: z.int().min(0).max(60_000).default(5000).describe('From readiness gone to sockets closed.'),
-      deadlineMs: z.int().min(1000).max(300_000).default(25_000).describe('From the first signal to the end, whatever is open.'),
+      deadlineMs: z
+        .int()
+        .min(1000)
+        .max(300_000)
+        .default(25_000)
+        .describe('From the first signal to the end, whatever is open.'),
     })
     .prefault({})
     .describe('How a process leaves.'),
@@ -43,9 +48,33 @@ export const configSchema = z.strictObject({
   plans: plansSchema.describe('Plans beside the built-in five; one of the same name takes its place.'),
   localnet: localnetOptions
     .omit({ stateDir: true, rpc: true, ws: true, grpc: true, shreds: true })
-    .extend({ enabled: z.boolean().optional().describe('Run the embedded chain in `serve` (default: when no upstream is configured).') })
+    .extend({
+      enabled: z
+        .boolean()
+        .optional()
+        .describe('Run the embedded chain in `serve` (default: when no upstream is configured).'),
+    })
     .prefault({})
     .describe('The embedded Solana chain.'),
 })
 
 export type Config = z.output<typeof configSchema>
+
+/** JSON Schema of the file as it is written: what editors complete from and documents are made of. */
+export function configJsonSchema(): JsonSchema {
+  return z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
+}
+
+export type JsonSchema = {
+  readonly type?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: JsonSchema | boolean
+  readonly anyOf?: readonly JsonSchema[]
+  readonly oneOf?: readonly JsonSchema[]
+}

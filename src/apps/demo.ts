@@ -1,7 +1,7 @@
-import { createSubscription } from '../access/provisioning/subscriptions.ts'
-import { addCustomer } from '../access/provisioning/customers.ts'
-import type { Provisioning } from '../access/provisioning/context.ts'
 import type { PlanTable } from '../access/plan.ts'
+import type { Provisioning } from '../access/provisioning/context.ts'
+import { addCustomer } from '../access/provisioning/customers.ts'
+import { createSubscription } from '../access/provisioning/subscriptions.ts'
 import type { Endpoints } from './endpoints.ts'
 import { handoverCard } from './handover-card.ts'
 

@@ -1,12 +1,17 @@
-import { userInfo } from 'node:os'
 import { readlinkSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import type { Actor } from '../access/model.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { Logger } from '../host/logger.ts'
 
 /** The living things every service is given. */
-export type Deps = { readonly log: Logger; readonly clock: Clock; readonly random: Random; readonly env: NodeJS.ProcessEnv }
+export type Deps = {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly env: NodeJS.ProcessEnv
+}
 
 /** Who sits at the keyboard, for the audit log. */
 export function currentActor(env: NodeJS.ProcessEnv): Actor {

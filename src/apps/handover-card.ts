@@ -36,7 +36,8 @@ function bundleLines({ subscription, endpoints, limits }: CardInput): string[] {
 function indexerLines({ subscription, endpoints, credential }: CardInput): string[] {
   if (!subscription.products.includes('indexer')) return []
   const lines = [fact('SQL', endpoints.indexer ?? NOT_IN_BUILD)]
-  if (credential !== undefined) lines.push(fact('', `user ${credential.record.username}   password ${credential.password}   shown once`))
+  if (credential !== undefined)
+    lines.push(fact('', `user ${credential.record.username}   password ${credential.password}   shown once`))
   return lines
 }
 

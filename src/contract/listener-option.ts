@@ -24,7 +24,11 @@ export function listenerOption(listen: string) {
 }
 
 /** The same as the host room wants it. */
-export function listenAddress(option: { listen: string; tls?: { cert: string; key: string } | undefined; plaintext?: 'behind-proxy' | undefined }) {
+export function listenAddress(option: {
+  listen: string
+  tls?: { cert: string; key: string } | undefined
+  plaintext?: 'behind-proxy' | undefined
+}) {
   const colon = option.listen.lastIndexOf(':')
   return {
     host: option.listen.slice(0, colon).replace(/^\[|\]$/g, ''),

@@ -7,6 +7,8 @@ export type BoundedQueueOptions<Item> = {
   weightOf?: (item: Item) => number
 }
 
+const RING_FIRST = 16
+
 /**
  * First in, first out, never more than its bounds. What happens at the bound is the caller's choice at each call:
  * `offer` refuses the new item, `pushDroppingOldest` makes room and says how many items that cost.
@@ -16,7 +18,7 @@ export class BoundedQueue<Item> {
   readonly #weightMax: number
   readonly #weightOf: (item: Item) => number
   // A ring that doubles as it fills, so that an idle queue with a high bound is small.
-  #ring: (Item | undefined)[] = new Array<Item | undefined>(16)
+  #ring: (Item | undefined)[] = emptyRing(RING_FIRST)
   #head = 0
   #size = 0
   #weight = 0
@@ -72,7 +74,7 @@ export class BoundedQueue<Item> {
   }
 
   clear(): void {
-    this.#ring = new Array<Item | undefined>(16)
+    this.#ring = emptyRing(RING_FIRST)
     this.#head = 0
     this.#size = 0
     this.#weight = 0
@@ -90,11 +92,15 @@ export class BoundedQueue<Item> {
   }
 
   #grow(): void {
-    const larger = new Array<Item | undefined>(this.#ring.length * 2)
+    const larger = emptyRing<Item>(this.#ring.length * 2)
     for (let at = 0; at < this.#size; at++) larger[at] = this.#ring[(this.#head + at) % this.#ring.length]
     this.#ring = larger
     this.#head = 0
   }
+}
+
+function emptyRing<Item>(length: number): (Item | undefined)[] {
+  return Array.from({ length })
 }
 
 export function createBoundedQueue<Item>(options: BoundedQueueOptions<Item>): BoundedQueue<Item> {

@@ -9,9 +9,13 @@ const SCHEME_VALUE = /\b(Basic|Bearer)(\s+|%20)(?!\[redacted)([^\s"',;&]{6,})/gi
 /** The part between `://` and `@`. */
 const USER_INFO = /(:\/\/)[^\s/?#@"']+@/g
 /** A question mark that follows a piece of address and is followed by one: a query string. */
-const QUERY = /(?<=[\w/\])%.~:*-])\?(?!\[query\])[\w%&=.~+:;,@!$*'()/[{-][^\s"<>]*/g
-const NAMED_VALUE =
-  /\b([\w-]*(?:x-token|api[-_]?key|authorization|password|passwd|secret|ticket|cookie))("?\s*[:=]\s*"?)(?!\[redacted|Basic\b|Bearer\b)([^\s"',;&}]+)/gi
+const QUERY = /(?<=[\w/\])%.~:*-])\?(?!\[query\])[\w%&=+~-][^\s"<>]*/g
+/** A header as it stands on the wire, or copied from there. */
+const HEADER_VALUE =
+  /\b((?:proxy-)?authorization|x-token|(?:x-)?api[-_]key|x-clickhouse-key|(?:set-)?cookie)("?\s*[:=]\s*"?)(?!\[redacted|Basic\b|Bearer\b)([^\s"',;&}]+)/gi
+/** Other names only where they are given a value, not where a sentence speaks of them. */
+const ASSIGNED_VALUE =
+  /(api-?key|password|passwd|passphrase|secret|ticket|token)("?\s*=\s*"?|"\s*:\s*"?)(?!\[redacted)([^\s"',;&}]+)/gi
 /** Characters JSON leaves alone but a terminal or a line reader may act on: DEL, C1, line separators, direction marks. */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
 
@@ -37,7 +41,12 @@ export function redactText(text: string): string {
     .replace(SCHEME_VALUE, (_all, scheme: string, gap: string, value: string) => `${scheme}${gap}${maskSecret(value)}`)
     .replace(TOKEN, maskSecret)
     .replace(USER_INFO, '$1[redacted]@')
-    .replace(NAMED_VALUE, (_all, name: string, sign: string, value: string) => `${name}${sign}${maskSecret(value)}`)
+    .replace(HEADER_VALUE, maskNamed)
+    .replace(ASSIGNED_VALUE, maskNamed)
     .replace(QUERY, '?[query]')
     .replace(UNSAFE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+function maskNamed(_all: string, name: string, sign: string, value: string): string {
+  return `${name}${sign}${maskSecret(value)}`
 }

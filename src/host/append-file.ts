@@ -1,7 +1,7 @@
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { fileError } from './file-error.ts'
-import { syncPath } from './sqlite-file.ts'
+import { syncPath } from './sync-path.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const NEWLINE = 0x0a
@@ -15,16 +15,18 @@ export type FileLine = {
   readonly ended: boolean
 }
 
-/** A file of lines that grows at its end and is written to the disk before anybody is told. Nothing is kept between calls. */
+/** A file of lines that grows at its end. Nothing of it is kept in memory between calls. */
 export interface AppendFile extends AsyncDisposable {
   readonly path: string
   size(): Promise<number>
   /** Lines from `at` on. A line longer than `lineBytesMax` is handed out cut, as not ended, and is the last one. */
   lines(at: number, lineBytesMax: number): AsyncGenerator<FileLine>
   byteAt(at: number): Promise<number | undefined>
-  /** Writes at a place and waits for the disk. */
-  writeAt(at: number, bytes: Uint8Array): Promise<void>
+  /** Writes at a place and returns where the text ends. */
+  writeAt(at: number, text: string): Promise<number>
   cutTo(size: number): Promise<void>
+  /** Resolves when everything written is on the disk. */
+  sync(): Promise<void>
 }
 
 /** Opens the file, or returns undefined when it is missing and not to be made. A new one can be read by its owner alone. */
@@ -43,21 +45,15 @@ export async function openAppendFile(path: string, mode: 'read' | 'write'): Prom
       const { bytesRead } = await on(() => handle.read(byte, 0, 1, at))
       return bytesRead === 1 ? byte[0] : undefined
     },
-    async writeAt(at, bytes) {
-      await on(async () => {
-        for (let done = 0; done < bytes.length; ) {
-          const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, at + done)
-          done += bytesWritten
-        }
-        await handle.datasync()
-      })
+    async writeAt(at, text) {
+      const bytes = Buffer.from(text)
+      for (let done = 0; done < bytes.length; ) {
+        done += (await on(() => handle.write(bytes, done, bytes.length - done, at + done))).bytesWritten
+      }
+      return at + bytes.length
     },
-    async cutTo(size) {
-      await on(async () => {
-        await handle.truncate(size)
-        await handle.datasync()
-      })
-    },
+    cutTo: (size) => on(() => handle.truncate(size)),
+    sync: () => on(() => handle.datasync()),
     [Symbol.asyncDispose]: () => handle.close(),
   }
 }

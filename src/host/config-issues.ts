@@ -73,6 +73,7 @@ function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[
       const message = isMissing ? `is required (${issue.expected})` : plain(issue.message)
       return [{ ...place(path), path, message }]
     }
+    default:
   }
   return [{ ...place(path), path, message: plain(issue.message) }]
 }

@@ -97,7 +97,7 @@ export function peerKey(address: string): string {
   const left = head === '' ? [] : head.split(':')
   const right = tail === '' ? [] : tail.split(':')
   const groups = plain.includes('::')
-    ? [...left, ...new Array<string>(8 - left.length - right.length).fill('0'), ...right]
+    ? [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right]
     : left
   return `${groups
     .slice(0, 4)

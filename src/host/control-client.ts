@@ -64,23 +64,21 @@ export async function openControlClient(
   return {
     call(method, params) {
       return new Promise((resolve, reject) => {
-        let timer: Timer | undefined
+        const timer: Timer = clock.setTimer(answerMsMax, () => {
+          calls.delete(id)
+          reject(unavailable(path, `no answer to ${method} within ${answerMsMax} ms`))
+        })
         const id = send(method, params, {
           onMessage(message) {
-            timer?.cancel()
+            timer.cancel()
             calls.delete(id)
             if (message.error === undefined) resolve(message.result)
             else reject(errorFrom(message.error))
           },
           onGone(error) {
-            timer?.cancel()
+            timer.cancel()
             reject(error)
           },
-        })
-        if (!calls.has(id)) return
-        timer = clock.setTimer(answerMsMax, () => {
-          calls.delete(id)
-          reject(unavailable(path, `no answer to ${method} within ${answerMsMax} ms`))
         })
       })
     },
@@ -117,7 +115,8 @@ export async function openControlClient(
       } finally {
         calls.delete(id)
         // The only way to end a stream early is to leave.
-        if (!finished) socket.destroy()
+        if (finished || failure) socket.resume()
+        else socket.destroy()
       }
     },
     [Symbol.dispose]() {
@@ -153,7 +152,7 @@ function unavailable(path: string, why: string, cause?: unknown): ServiceError {
 
 function errorFrom(error: unknown): ServiceError {
   const { code, message, fix } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>
-  return new ServiceError(String(code ?? 'internal'), String(message ?? 'the call failed'), {
-    ...(typeof fix === 'string' ? { fix } : {}),
-  })
+  const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise)
+  const options = typeof fix === 'string' ? { fix } : {}
+  return new ServiceError(text(code, 'internal'), text(message, 'the call failed'), options)
 }

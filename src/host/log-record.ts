@@ -14,7 +14,14 @@ type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plai
 export function plainFields(fields: object): Record<string, Plain> {
   if (fields instanceof Error) return { err: plainError(fields, 0) }
   const plain = plainObject(fields, 0)
-  return typeof plain === 'object' && plain !== null && !Array.isArray(plain) ? plain : { value: plain }
+  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) return { value: plain }
+  // What the logger itself writes cannot be given by a field: no record can pass for one of another level.
+  for (const name of ['level', 'time', 'msg'] as const) {
+    if (plain[name] === undefined) continue
+    plain[`${name}_`] = plain[name]
+    delete plain[name]
+  }
+  return plain
 }
 
 /** Text for a record: masked, and cut to a bounded length. */
@@ -52,15 +59,15 @@ function plainObject(value: object, depth: number): Plain {
   if (value instanceof Set) return plainArray([...value], depth)
   if (Array.isArray(value)) return plainArray(value, depth)
   const entries: Iterable<[unknown, unknown]> = value instanceof Map ? value.entries() : ownEntries(value)
-  // Without a prototype, so that a field called __proto__ stays a field.
-  const plain: Record<string, Plain> = Object.create(null) as Record<string, Plain>
+  const plain: Record<string, Plain> = {}
   let count = 0
   for (const [key, item] of entries) {
     if (count === ENTRIES_MAX) {
       plain['…'] = 'more fields were cut'
       break
     }
-    const name = plainText(String(key))
+    // As a name of its own, so that it cannot set the prototype.
+    const name = key === '__proto__' ? '[__proto__]' : plainText(String(key))
     const kept = plainValue(name, item, depth + 1)
     if (kept === undefined) continue
     plain[name] = kept

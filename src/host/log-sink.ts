@@ -59,6 +59,13 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
     return false
   }
 
+  function tellLost(): boolean {
+    const record = { level: 'warn', time: new Date().toISOString(), lost: untold, msg: 'log lines were lost' }
+    const told = put(Buffer.from(`${JSON.stringify(record)}\n`))
+    if (told) untold = 0
+    return told
+  }
+
   return {
     write(line) {
       if (!flushRest()) {
@@ -66,11 +73,7 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
         untold += 1
         return
       }
-      if (untold > 0) {
-        const record = { level: 'warn', time: new Date().toISOString(), lost: untold, msg: 'log lines were lost' }
-        if (put(Buffer.from(`${JSON.stringify(record)}\n`))) untold = 0
-      }
-      if (!rest && put(Buffer.from(line))) return
+      if ((untold === 0 || tellLost()) && !rest && put(Buffer.from(line))) return
       lost += 1
       untold += 1
     },

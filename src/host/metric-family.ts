@@ -20,8 +20,8 @@ export type MetricDescription = {
 export type Sample = { value: number; labels: Record<string, string | number>; metricName?: string }
 /** One metric with all its series, ready to be printed. */
 export type Family = MetricDescription & {
-  samples(): Sample[]
-  valueAt(labels: Readonly<Record<string, string>> | undefined): number | undefined
+  samples: () => Sample[]
+  valueAt: (labels: Readonly<Record<string, string>> | undefined) => number | undefined
 }
 
 export function numberFamily<Lists extends LabelLists>(

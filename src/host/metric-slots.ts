@@ -59,14 +59,14 @@ export class MetricSlots<Lists extends LabelLists> {
 
   *#walk(): Generator<{ slot: number; labels: Record<string, string> }> {
     for (let slot = 0; slot < this.size; slot++) {
-      const labels: Record<string, string> = {}
+      const pairs: [string, string][] = []
       let rest = slot
       for (let at = this.labelNames.length - 1; at >= 0; at--) {
         const values = this.labelValues[at] as readonly string[]
-        labels[this.labelNames[at] as string] = values[rest % values.length] as string
+        pairs.unshift([this.labelNames[at] as string, values[rest % values.length] as string])
         rest = Math.floor(rest / values.length)
       }
-      yield { slot, labels }
+      yield { slot, labels: Object.fromEntries(pairs) }
     }
   }
 }

@@ -7,7 +7,15 @@ import type { Logger } from './logger.ts'
 import { postgresError } from './postgres-error.ts'
 import { startPostgresListener } from './postgres-listener.ts'
 import { parsePostgresUrl, printPostgresPlace, tlsOptions } from './postgres-url.ts'
-import { LOCK_WAIT_MS, type SqlDatabase, type SqlReader, type SqlRow, type SqlValue, type SqlWriter } from './sql.ts'
+import {
+  LOCK_WAIT_MS,
+  PAGE_ROWS,
+  type SqlDatabase,
+  type SqlReader,
+  type SqlRow,
+  type SqlValue,
+  type SqlWriter,
+} from './sql.ts'
 
 export type PostgresOptions = {
   /** `postgres://USER@HOST:PORT/DATABASE`, without a password. */
@@ -36,6 +44,8 @@ const POLL_MS = 500
 const LOCK_SPACE = 0x534c5549
 /** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */
 const BIGINT_OID = 20
+
+const READ_ONLY = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY']
 
 const TYPES = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
@@ -89,69 +99,96 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
 
   const reader = (on: pg.Pool | pg.PoolClient): SqlReader => ({
     rows: (sql, values) => query(on, sql, values),
+    pages: (sql, values) => (on instanceof pg.Pool ? pagesOfPool(sql, values) : pagesOf(on, sql, values)),
     hasTable: async (name) =>
       (await query(on, 'SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?', [schema, name])).length > 0,
   })
+
+  let cursors = 0
+  async function* pagesOf(on: pg.PoolClient, sql: string, values: readonly SqlValue[] = []): AsyncGenerator<SqlRow[]> {
+    const cursor = `pages_${++cursors}`
+    await query(on, `DECLARE ${cursor} NO SCROLL CURSOR FOR ${sql}`, values)
+    for (;;) {
+      const page = await query(on, `FETCH ${PAGE_ROWS} FROM ${cursor}`)
+      if (page.length > 0) yield page
+      if (page.length < PAGE_ROWS) break
+    }
+    await query(on, `CLOSE ${cursor}`)
+  }
+
+  async function* pagesOfPool(sql: string, values?: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
+    await using opened = await openTransaction(READ_ONLY)
+    yield* pagesOf(opened.client, sql, values)
+  }
 
   const writer = (on: pg.PoolClient): SqlWriter => ({
     ...reader(on),
     run: async (sql, values) => void (await query(on, sql, values)),
   })
 
-  /** One transaction on a connection of its own. `before` and `after` are statements around the work. */
-  async function transact<T>(
-    begin: string,
-    steps: { before?: readonly string[]; after?: readonly string[] },
-    work: (client: pg.PoolClient) => Promise<T>,
-  ): Promise<T> {
+  /** A transaction on a connection of its own; leaving it without a commit rolls it back. */
+  async function openTransaction(
+    begin: readonly string[],
+  ): Promise<AsyncDisposable & { client: pg.PoolClient; commit(): Promise<void> }> {
     const client = await translated(() => pool.connect())
     let ended = false
+    const transaction = {
+      client,
+      async commit() {
+        await query(client, 'COMMIT')
+        ended = true
+      },
+      async [Symbol.asyncDispose]() {
+        if (!ended)
+          ended = await client.query('ROLLBACK').then(
+            () => true,
+            () => false,
+          )
+        // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
+        client.release(!ended)
+      },
+    }
     try {
-      await query(client, begin)
-      for (const sql of steps.before ?? []) await query(client, sql)
-      const result = await work(client)
-      for (const sql of steps.after ?? []) await query(client, sql)
-      await query(client, 'COMMIT')
-      ended = true
-      return result
-    } finally {
-      if (!ended)
-        ended = await client.query('ROLLBACK').then(
-          () => true,
-          () => false,
-        )
-      // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
-      client.release(!ended)
+      for (const sql of begin) await query(client, sql)
+      return transaction
+    } catch (error) {
+      await transaction[Symbol.asyncDispose]()
+      throw error
     }
   }
 
   const database: SqlDatabase = {
     ...place,
     ...reader(pool),
-    read: (work) => transact('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', {}, (client) => work(reader(client))),
+    async read(work) {
+      await using view = await openTransaction(READ_ONLY)
+      return await work(reader(view.client))
+    },
 
-    change: (work) =>
-      transact(
+    async change(work) {
+      await using tx = await openTransaction([
         'BEGIN',
-        {
-          before: [
-            `SET LOCAL lock_timeout = ${lockWaitMs}`,
-            `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
-            'SET LOCAL synchronous_commit = on',
-            // Held until the commit is visible: revisions are therefore given in the order of commits.
-            `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
-          ],
-          after: [`NOTIFY ${channel}`],
-        },
-        (client) => work(writer(client)),
-      ),
+        `SET LOCAL lock_timeout = ${lockWaitMs}`,
+        `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
+        'SET LOCAL synchronous_commit = on',
+        // Held until the commit is visible: revisions are therefore given in the order of commits.
+        `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
+      ])
+      const result = await work(writer(tx.client))
+      await query(tx.client, `NOTIFY ${channel}`)
+      await tx.commit()
+      return result
+    },
 
-    count: (work) =>
-      transact(
+    async count(work) {
+      await using tx = await openTransaction([
         'BEGIN',
-        { before: [`SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`, 'SET LOCAL synchronous_commit = off'] },
-        (client) => work(writer(client)),
-      ),
+        `SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`,
+        'SET LOCAL synchronous_commit = off',
+      ])
+      await work(writer(tx.client))
+      await tx.commit()
+    },
 
     async watch(onStir) {
       const poll = clock.setRepeating(POLL_MS, onStir)

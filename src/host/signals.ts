@@ -10,7 +10,7 @@ export type SignalDeps = {
   source: SignalSource
   log: Logger
   /** The operator or the system asks to end; every signal is passed on, the second means now. */
-  onStop(signal: 'SIGTERM' | 'SIGINT'): void
+  onStop: (signal: 'SIGTERM' | 'SIGINT') => void
   /** Read the config again. Runs one at a time; several requests during a run lead to one more. */
   onReload?: (() => void | Promise<void>) | undefined
 }
@@ -31,7 +31,11 @@ export function watchSignals({ source, log, onStop, onReload }: SignalDeps): Dis
         again = false
         log.info('reloading')
         // A config that does not load leaves the running one as it is (F18).
-        await Promise.resolve(onReload?.()).catch((error: unknown) => log.error({ err: error }, 'reload failed'))
+        try {
+          await onReload?.()
+        } catch (error) {
+          log.error({ err: error }, 'reload failed, nothing was changed')
+        }
       } while (again)
     } finally {
       reloading = false

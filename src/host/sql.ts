@@ -8,6 +8,9 @@
 /** How long a change waits for another writer, unless told otherwise. */
 export const LOCK_WAIT_MS = 5000
 
+/** Rows in one page of a long answer. */
+export const PAGE_ROWS = 1000
+
 /** Whole numbers stay below 2^53. */
 export type SqlValue = string | number | null
 
@@ -15,6 +18,8 @@ export type SqlRow = readonly SqlValue[]
 
 export interface SqlReader {
   rows(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>
+  /** The same rows a page at a time, all of one state, for answers that do not fit in memory or would hold up the event loop. */
+  pages(sql: string, values?: readonly SqlValue[]): AsyncIterable<SqlRow[]>
   hasTable(name: string): Promise<boolean>
 }
 
@@ -25,7 +30,7 @@ export interface SqlWriter extends SqlReader {
 export interface SqlDatabase extends SqlReader, AsyncDisposable {
   /** How the database is named to a person; never with a password. */
   readonly name: string
-  /** What a person does when the database is damaged, as a command where there is one. */
+  /** What a person does when the database is damaged: a sentence, with the command where there is one. */
   readonly restoreAdvice: string
 
   /** Runs `work` on one unchanging state: everything it reads was committed together. */

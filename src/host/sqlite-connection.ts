@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import type { SqlRow, SqlValue, SqlWriter } from './sql.ts'
+import { PAGE_ROWS, type SqlRow, type SqlValue, type SqlWriter } from './sql.ts'
 import { type SqlitePlace, sqliteError } from './sqlite-error.ts'
 
 /** Statements kept prepared per connection; beyond it they are prepared each time. */
@@ -36,6 +36,23 @@ export class SqliteConnection implements SqlWriter, Disposable {
     return this.query(sql, values)
   }
 
+  async *pages(sql: string, values: readonly SqlValue[] = []): AsyncGenerator<SqlRow[]> {
+    // A statement of its own: the kept one may be asked again while this one is half read.
+    const rows = this.#translated(() => this.#newStatement(sql).iterate(...values)) as unknown as Iterator<SqlRow>
+    for (;;) {
+      const page: SqlRow[] = []
+      this.#translated(() => {
+        while (page.length < PAGE_ROWS) {
+          const { value, done } = rows.next()
+          if (done === true) return
+          page.push(value)
+        }
+      })
+      if (page.length > 0) yield page
+      if (page.length < PAGE_ROWS) return
+    }
+  }
+
   async run(sql: string, values: readonly SqlValue[] = []): Promise<void> {
     this.#translated(() => this.#prepare(sql).run(...values))
   }
@@ -60,9 +77,14 @@ export class SqliteConnection implements SqlWriter, Disposable {
   #prepare(sql: string): StatementSync {
     const known = this.#statements.get(sql)
     if (known) return known
+    const statement = this.#newStatement(sql)
+    if (this.#statements.size < STATEMENTS_MAX) this.#statements.set(sql, statement)
+    return statement
+  }
+
+  #newStatement(sql: string): StatementSync {
     const statement = this.#database.prepare(sql)
     statement.setReturnArrays(true)
-    if (this.#statements.size < STATEMENTS_MAX) this.#statements.set(sql, statement)
     return statement
   }
 

@@ -31,8 +31,11 @@ function isSqliteFault(error: unknown): error is SqliteFault {
 /** An error of the engine or of the file system in the house's own words; a mistake in a statement passes as it is. */
 export function sqliteError(error: unknown, { file, restoreAdvice }: SqlitePlace): unknown {
   const options = { fields: { file }, cause: error }
-  if (!isSqliteFault(error)) return fileError(error, file)
   const says = messageOf(error)
+  const damaged = () => new ServiceError('store-corrupt', `${file}: ${says}`, { ...options, fix: restoreAdvice })
+  // No number of ours is that large.
+  if ((error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE') return damaged()
+  if (!isSqliteFault(error)) return fileError(error, file)
   if (error.errcode === CONSTRAINT_UNIQUE || error.errcode === CONSTRAINT_PRIMARYKEY) {
     return new ServiceError('already-exists', says, options)
   }
@@ -44,12 +47,11 @@ export function sqliteError(error: unknown, { file, restoreAdvice }: SqlitePlace
       return new ServiceError('disk-full', `no space is left on the disk of ${file}`, options)
     case CORRUPT:
     case NOTADB:
-      return new ServiceError('store-corrupt', `${file}: ${says}`, {
-        ...options,
-        fix: `Restore a backup: ${restoreAdvice}`,
-      })
-    case READONLY:
+      return damaged()
     case CANTOPEN:
+    case READONLY:
+      // The files beside the database cannot be made either when the disk is full.
+      if (isDiskFull(file)) return new ServiceError('disk-full', `no space is left on the disk of ${file}`, options)
       return new ServiceError('state-unwritable', `${file} cannot be opened for writing: ${says}`, options)
     case IOERR:
       if (isDiskFull(file)) return new ServiceError('disk-full', `no space is left on the disk of ${file}`, options)

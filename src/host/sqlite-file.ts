@@ -9,13 +9,16 @@ const HEADER_BYTES = 100
 const HEADER_MAGIC = 'SQLite format 3\0'
 
 export function placeOf(file: string): SqlitePlace {
-  return { file, restoreAdvice: `cp BACKUP ${file} && rm -f ${file}-wal ${file}-shm && sluice doctor` }
+  return {
+    file,
+    restoreAdvice: `Restore a backup: cp BACKUP ${file} && rm -f ${file}-wal ${file}-shm && sluice doctor`,
+  }
 }
 
 export function corrupt({ file, restoreAdvice }: SqlitePlace, what: string): ServiceError {
   return new ServiceError('store-corrupt', `${file}: ${what}`, {
     fields: { file },
-    fix: `Restore a backup: ${restoreAdvice}`,
+    fix: restoreAdvice,
   })
 }
 
@@ -49,16 +52,6 @@ export async function checkHeader(place: SqlitePlace): Promise<void> {
   }
   if (header.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID) {
     throw corrupt(place, `the mark at byte ${APPLICATION_ID_AT} is not that of a file made by Sluice`)
-  }
-}
-
-/** Makes sure that what was written to a file, or what a folder lists, is on the disk. */
-export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
 

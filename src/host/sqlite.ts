@@ -7,7 +7,8 @@ import { delay } from './clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase } from './sql.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteError } from './sqlite-error.ts'
-import { APPLICATION_ID, checkHeader, placeOf, syncPath } from './sqlite-file.ts'
+import { APPLICATION_ID, checkHeader, placeOf } from './sqlite-file.ts'
+import { syncPath } from './sync-path.ts'
 
 export type SqliteOptions = {
   readonly file: string
@@ -64,6 +65,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     name: file,
     restoreAdvice: place.restoreAdvice,
     rows: (sql, values) => patiently(() => connection('read').query(sql, values)),
+    pages: (sql, values) => connection('read').pages(sql, values),
     hasTable: (name) => connection('read').hasTable(name),
 
     async read(work) {

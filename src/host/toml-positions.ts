@@ -49,9 +49,9 @@ class Walker {
     let path: KeyPath = []
     for (const [index, key] of keys.entries()) {
       path = [...path, key]
+      this.#mark(path, start)
       const counted = pathKey(path)
       if (isArray && index === keys.length - 1) {
-        this.#mark(path, start)
         const count = (this.#tableCounts.get(counted) ?? 0) + 1
         this.#tableCounts.set(counted, count)
         path = [...path, count - 1]
@@ -107,7 +107,7 @@ class Walker {
     else {
       const plain = /[^,\]}#\n]*/y
       plain.lastIndex = this.#at
-      this.#at += plain.exec(this.#text)?.[0]?.length ?? 0
+      this.#at += Math.max(1, plain.exec(this.#text)?.[0]?.length ?? 0)
     }
   }
 

@@ -23,6 +23,12 @@ export class AccountStore {
     addTo(this.#touched, slot, address)
   }
 
+  /** Puts an account in as true since ever: the state a snapshot brought. */
+  load(address: string, account: Account): void {
+    this.#versions.set(address, [{ slot: 0, account }])
+    addTo(this.#byOwner, account.owner, address)
+  }
+
   read(address: string, slot: number): Account | null {
     return accountAt(this.#versions.get(address), slot)
   }

@@ -18,7 +18,9 @@ import {
   encodeClock,
   encodeRecentBlockhashes,
   encodeSlotHashes,
+  RECENT_BLOCKHASHES_MAX,
   RENT_EXEMPT_EPOCH,
+  SLOT_HASHES_MAX,
   type SlotHash,
   slotHistoryAccount,
   sysvarAccount,
@@ -49,9 +51,6 @@ export type BankState = {
   readonly slotHashes: SlotHash[]
 }
 
-/** MAX_ENTRIES of the slot hashes sysvar. */
-const SLOT_HASHES_MAX = 512
-const RECENT_BLOCKHASHES_MAX = 150
 /** Positions in a block are written in 16 bits by the ledger. */
 export const TRANSACTIONS_PER_BLOCK_MAX = 65_535
 

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import type { Logger } from '../host/logger.ts'
 import type { EngineReply, EngineRequest, FromEngine, ToEngine } from './engine-protocol.ts'
 
-/** Called once, in the order of `send`; `engine-down` when the engine died on this very request, or could not be started. */
+/** Called once, in the order of `send`; `engine-down` when the engine died of this very request, or does not come up. */
 export type EngineAnswer = (reply: EngineReply | 'engine-down') => void
 
 export type EngineProcessOptions = {
@@ -18,92 +18,106 @@ export type EngineProcessOptions = {
 export type EngineProcessDeps = {
   readonly clock: Clock
   readonly log: Logger
-  /** What a new engine is filled with, in order. Called at every start. */
+  /** What a new engine is filled with, in order. Asked at every start. */
   refill(): Iterable<EngineRequest>
+  /** Starts the process; tests put another program in its place. */
+  fork?: () => ChildProcess
 }
 
-export type EngineProcess = {
+export type EngineProcess = AsyncDisposable & {
   send(request: EngineRequest, done: EngineAnswer): void
+  /** Passes accounts and slot to the engine; resolves when it has them. An engine that is down gets them by its refill. */
+  fill(requests: Iterable<EngineRequest>): Promise<void>
   /** Runs `then` as soon as the engine has nothing in hand, and holds back everything sent since until `resume`. */
   pause(then: () => void): void
-  /** Passes `first` to the engine ahead of all that waited. An engine that is down gets the same by its refill. */
-  resume(first: Iterable<EngineRequest>): void
-  /** How many requests wait or are in the engine's hands. */
-  backlog(): number
+  resume(): void
   pid(): number | undefined
   restarts(): number
-  [Symbol.asyncDispose](): Promise<void>
 }
 
-type Job = { readonly request: EngineRequest; readonly done: EngineAnswer; deaths: number; readonly isFill?: true }
+type Job = {
+  readonly request: EngineRequest
+  readonly done: EngineAnswer
+  /** How many engines died while they had it. */
+  deaths: number
+  /** State rather than work: nobody waits for its answer, and a new engine gets it anyway. */
+  readonly isFill: boolean
+}
 
-/** How often a request may have seen the engine die before it is given up. Once may be another request's fault. */
+const DEFAULTS: EngineProcessOptions = { windowMax: 256, restartDelayMs: 50, restartDelayMsMax: 2_000 }
+/** Requests that travel in one message; replies come when all of them are done. */
+const BATCH_MAX = 64
+/** A request that saw this many engines die is taken for the cause. The first time it may have been another's fault. */
 const DEATHS_MAX = 2
+/** Engines that died in a row without taking their fill; then what waits is answered instead of kept waiting. */
+const FAILED_STARTS_MAX = 4
 
-const ENGINE_PROCESS: EngineProcessOptions = { windowMax: 256, restartDelayMs: 50, restartDelayMsMax: 2_000 }
-
-/** Resolves when the first engine has taken its fill. */
-export async function startEngineProcess(deps: EngineProcessDeps, options = ENGINE_PROCESS): Promise<EngineProcess> {
+/** Resolves when the first engine has taken its fill; throws when none does. */
+export async function startEngineProcess(deps: EngineProcessDeps, options = DEFAULTS): Promise<EngineProcess> {
   const { clock, log } = deps
   const waiting: Job[] = []
   const inHand = new Map<number, Job>()
   let child: ChildProcess | undefined
-  let filled = false
-  let closed = false
-  let paused = false
+  let isFilled = false
+  let isClosed = false
+  let isPaused = false
+  let isFlushing = false
   let onIdle: (() => void) | undefined
   let seq = 0
   /** Requests in hand whose answer somebody waits for. */
-  let running = 0
+  let working = 0
   let restarts = 0
-  let delayMs = options.restartDelayMs
+  let failedStarts = 0
   let restartTimer: Timer | undefined
-  let flushing = false
-  const first = Promise.withResolvers<void>()
+  const firstFill = Promise.withResolvers<void>()
 
   function startChild(): void {
-    const path = fileURLToPath(
-      new URL(import.meta.url.endsWith('.ts') ? './engine-child.ts' : './engine-child.js', import.meta.url),
-    )
-    // The engine inherits no secrets of the environment and no debugger port of the parent.
-    const started = fork(path, [], {
-      serialization: 'advanced',
-      env: {},
-      execArgv: [],
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    })
+    const started = (deps.fork ?? forkEngine)()
     child = started
-    filled = false
     started.on('message', (batch: FromEngine) => child === started && take(batch))
     started.on('exit', (code, signal) => child === started && died({ code, signal }))
-    started.on('error', (err) => log.warn({ err }, 'engine process reported an error'))
-
-    const requests = [...deps.refill()]
-    let missing = requests.length
-    const fillDone = (reply: EngineReply | 'engine-down') => {
-      if (reply === 'engine-down' || child !== started) return
-      if (reply && 'refused' in reply)
-        for (const { reason } of reply.refused) log.warn({ reason }, 'engine refused an account')
-      if (--missing === 0) ready()
-    }
-    if (missing === 0) missing = 1
-    for (const request of requests) post([{ request, done: fillDone, deaths: DEATHS_MAX, isFill: true }])
-    if (requests.length === 0) setImmediate(() => fillDone(null))
+    started.on('error', (err) => {
+      log.warn({ err }, 'engine process reported an error')
+      if (child === started && started.pid === undefined) died({ code: null, signal: null })
+    })
+    void fill(deps.refill()).then(() => {
+      if (child === started) becomeReady()
+    })
   }
 
-  function ready(): void {
-    filled = true
-    delayMs = options.restartDelayMs
-    first.resolve()
+  function becomeReady(): void {
+    isFilled = true
+    failedStarts = 0
+    firstFill.resolve()
     flush()
+  }
+
+  function fill(requests: Iterable<EngineRequest>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const all = [...requests]
+    all.forEach((request, index) => {
+      const done: EngineAnswer = (reply) => {
+        noteRefused(reply)
+        if (index === all.length - 1) resolve()
+      }
+      // One message each: a fill may be large, and the engine works on one while the next is on its way.
+      post([{ request, done, deaths: DEATHS_MAX, isFill: true }])
+    })
+    if (all.length === 0) resolve()
+    return promise
+  }
+
+  function noteRefused(reply: EngineReply | 'engine-down'): void {
+    if (!reply || reply === 'engine-down' || !('refused' in reply)) return
+    for (const { reason } of reply.refused) log.warn({ reason }, 'engine refused an account')
   }
 
   function post(jobs: readonly Job[]): void {
     const batch: ToEngine = jobs.map((job) => {
       inHand.set(++seq, job)
+      if (!job.isFill) working++
       return { seq, request: job.request }
     })
-    running += jobs.filter((job) => !job.isFill).length
     // A failure to write shows itself as the exit of the engine.
     child?.send(batch, () => {})
   }
@@ -113,96 +127,116 @@ export async function startEngineProcess(deps: EngineProcessDeps, options = ENGI
       const job = inHand.get(answered)
       assert(job, 'the engine answered a request it was not asked')
       inHand.delete(answered)
-      if (!job.isFill) running--
+      if (!job.isFill) working--
       job.done(reply)
     }
     settle()
     flush()
   }
 
-  function died(how: { code: number | null; signal: NodeJS.Signals | null }): void {
+  function died(how: { readonly code: number | null; readonly signal: NodeJS.Signals | null }): void {
     child = undefined
-    filled = false
-    // The engine's work is lost, and none of it was answered: everything in hand can run again.
+    isFilled = false
+    // Nothing the engine had in hand was answered, so nothing of it has happened: it can all run again.
     const lost = [...inHand.values()]
     inHand.clear()
-    running = 0
-    const again = lost.filter((job) => ++job.deaths < DEATHS_MAX)
-    waiting.unshift(...again)
+    working = 0
+    for (const job of lost) job.deaths++
+    waiting.unshift(...lost.filter((job) => job.deaths < DEATHS_MAX))
     for (const job of lost) if (job.deaths >= DEATHS_MAX) job.done('engine-down')
-    if (closed) return
+    if (isClosed) return
+    failedStarts++
+    if (failedStarts >= FAILED_STARTS_MAX) giveUpWaiting()
     restarts++
+    const delayMs = Math.min(options.restartDelayMs * 2 ** (failedStarts - 1), options.restartDelayMsMax)
     log.warn({ ...how, inHand: lost.length, delayMs }, 'engine process died; starting another')
     restartTimer = clock.setTimer(delayMs, startChild)
-    delayMs = Math.min(delayMs * 2, options.restartDelayMsMax)
     settle()
   }
 
+  function giveUpWaiting(): void {
+    firstFill.reject(new Error('the chain engine does not start'))
+    for (const job of waiting.splice(0)) job.done('engine-down')
+  }
+
   function settle(): void {
-    if (!onIdle || running > 0) return
+    if (!onIdle || working > 0) return
     const run = onIdle
     onIdle = undefined
     run()
   }
 
-  /** After a death the suspects go one at a time, so that only the one at fault dies twice. */
+  /** After a death the suspects go one at a time, so that only the one at fault dies twice. They stand in front. */
   function flush(): void {
-    if (!filled || paused) return
-    while (waiting.length > 0) {
-      const suspect = (waiting[0] as Job).deaths > 0
-      if (suspect ? running > 0 : running >= options.windowMax) return
-      const end = waiting.findIndex((job) => job.deaths > 0)
-      const count = suspect ? 1 : Math.min(options.windowMax - running, end < 0 ? waiting.length : end, BATCH_MAX)
-      post(waiting.splice(0, count))
+    while (isFilled && !isPaused && waiting.length > 0) {
+      const isSuspect = (waiting[0] as Job).deaths > 0
+      const room = isSuspect ? 1 - working : Math.min(options.windowMax - working, BATCH_MAX)
+      if (room <= 0) return
+      post(waiting.splice(0, room))
     }
   }
 
   function flushSoon(): void {
-    if (flushing) return
-    flushing = true
+    if (isFlushing) return
+    isFlushing = true
     setImmediate(() => {
-      flushing = false
+      isFlushing = false
       flush()
     })
   }
 
+  async function close(): Promise<void> {
+    isClosed = true
+    restartTimer?.cancel()
+    const ending = child
+    if (ending) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      ending.once('exit', () => resolve())
+      ending.kill('SIGKILL')
+      await promise
+    }
+    for (const job of waiting.splice(0)) job.done('engine-down')
+  }
+
   startChild()
-  await first.promise
+  try {
+    await firstFill.promise
+  } catch (error) {
+    await close()
+    throw error
+  }
 
   return {
     send(request, done) {
-      if (closed) return done('engine-down')
-      waiting.push({ request, done, deaths: 0 })
+      if (isClosed) return done('engine-down')
+      waiting.push({ request, done, deaths: 0, isFill: false })
       flushSoon()
     },
+    // An engine that is still taking its refill gets this after it; one not yet started will find it in its own.
+    fill: (requests) => (child ? fill(requests) : Promise.resolve()),
     pause(then) {
-      assert(!paused, 'the engine is paused already')
-      paused = true
+      assert(!isPaused, 'the engine is paused already')
+      isPaused = true
       onIdle = then
       settle()
     },
-    resume(requests) {
-      paused = false
-      if (filled) for (const request of requests) post([{ request, done: () => {}, deaths: DEATHS_MAX, isFill: true }])
-      flush()
+    resume() {
+      isPaused = false
+      flushSoon()
     },
-    backlog: () => waiting.length + running,
     pid: () => child?.pid,
     restarts: () => restarts,
-    async [Symbol.asyncDispose]() {
-      closed = true
-      restartTimer?.cancel()
-      const ending = child
-      if (ending) {
-        await new Promise<void>((resolve) => {
-          ending.once('exit', () => resolve())
-          ending.kill('SIGKILL')
-        })
-      }
-      for (const job of waiting.splice(0)) job.done('engine-down')
-    },
+    [Symbol.asyncDispose]: close,
   }
 }
 
-/** Requests that travel in one message; replies come when all of them are done. */
-const BATCH_MAX = 64
+function forkEngine(): ChildProcess {
+  const file = import.meta.url.endsWith('.ts') ? './engine-child.ts' : './engine-child.js'
+  // It inherits no secret of the environment, no flag of the parent (a debugger's port, a test runner's) and no terminal.
+  return fork(fileURLToPath(new URL(file, import.meta.url)), [], {
+    serialization: 'advanced',
+    env: {},
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+}

@@ -1,11 +1,13 @@
 import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
 import { AccountStore } from './accounts.ts'
 import type { Head } from './bank.ts'
+import { packBlock } from './block-codec.ts'
 import { type BlockhashQueue, createBlockhashQueue } from './blockhash-queue.ts'
 import type { Genesis } from './genesis.ts'
 import { Ledger, type LedgerOptions } from './ledger.ts'
 import type { Block } from './model.ts'
 import { recordEntries, sha256 } from './poh.ts'
+import { headSysvars } from './sysvar-accounts.ts'
 import type { SlotHash } from './sysvars.ts'
 
 /** All the chain knows, in the main process. */
@@ -19,22 +21,21 @@ export type ChainState = {
   readonly head: Head
 }
 
+export type GenesisOptions = {
+  readonly ledger: LedgerOptions
+  readonly ticksPerSlot: number
+  readonly slotsPerEpoch: number
+  readonly identity: string
+  readonly unixSeconds: number
+}
+
 /** The chain right after its genesis: slot 0 is frozen and holds every account of the genesis. */
 export function createGenesisState(
   genesis: Genesis,
-  options: {
-    readonly ledger: LedgerOptions
-    readonly ticksPerSlot: number
-    readonly identity: string
-    readonly unixSeconds: number
-  },
-): ChainState {
+  options: GenesisOptions,
+): { readonly state: ChainState; readonly block: Block } {
   const accounts = new AccountStore()
-  let writeVersion = 0n
-  for (const [address, account] of genesis.accounts) {
-    writeVersion += 1n
-    accounts.write({ address, account, slot: 0, writeVersion })
-  }
+  for (const [address, account] of genesis.accounts) accounts.load(address, account)
   const genesisHash = decodeBase58(genesis.hash)
   const entries = recordEntries({ previousHash: genesisHash, batches: [], ticks: options.ticksPerSlot })
   const lastHash = entries.at(-1)?.hash as Uint8Array
@@ -52,8 +53,6 @@ export function createGenesisState(
     rewards: [],
   }
   const bankHash = sha256(genesisHash, lastHash)
-  const ledger = new Ledger(options.ledger)
-  ledger.add(block)
   const blockhashes = createBlockhashQueue()
   blockhashes.push(block.blockhash, 0)
   const head: Head = {
@@ -64,7 +63,12 @@ export function createGenesisState(
     time: block.time,
     epochStartTimestamp: block.time,
     transactionCount: 0,
-    writeVersion,
+    writeVersion: BigInt(genesis.accounts.size),
   }
-  return { genesisHash: genesis.hash, accounts, ledger, blockhashes, slotHashes: [{ slot: 0, hash: bankHash }], head }
+  const ledger = new Ledger(options.ledger)
+  ledger.add(block, packBlock(block, head, options.ticksPerSlot).core)
+  const slotHashes = [{ slot: 0, hash: bankHash }]
+  const chain = { slotHashes, blockhashes, slotsPerEpoch: options.slotsPerEpoch }
+  for (const [address, account] of headSysvars(head, chain)) accounts.load(address, account)
+  return { state: { genesisHash: genesis.hash, accounts, ledger, blockhashes, slotHashes, head }, block }
 }

@@ -1,14 +1,15 @@
 import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
 import type { Logger } from '../host/logger.ts'
 import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
 import { admit } from './admission.ts'
 import { buildAirdrop } from './airdrop.ts'
 import { Bank } from './bank.ts'
+import { packBlock } from './block-codec.ts'
 import { BLOCKHASH_AGE_MAX, isRecent } from './blockhash-queue.ts'
-import { type EngineProcess, startEngineProcess } from './chain-process.ts'
+import { startEngineProcess } from './chain-process.ts'
 import type { ChainState } from './chain-state.ts'
-import type { ExecuteReply, SimulateReply } from './engine-protocol.ts'
+import type { ChainStore } from './chain-store.ts'
+import type { EngineRequest, ExecuteReply, SimulateReply } from './engine-protocol.ts'
 import { textKey, toAccount, toMeta } from './engine-values.ts'
 import type { ChainKeys } from './keys.ts'
 import type {
@@ -21,6 +22,7 @@ import type {
   SubmitOutcome,
   TransactionError,
 } from './model.ts'
+import { createNewState } from './new-state.ts'
 import type { LocalnetOptions } from './options.ts'
 import { loadRequests, refillRequests } from './refill.ts'
 import { minimumBalance } from './sysvars.ts'
@@ -29,7 +31,8 @@ import { startTicker } from './ticker.ts'
 export type ChainDeps = {
   readonly clock: Clock
   readonly log: Logger
-  readonly random: Random
+  /** Where blocks are kept beyond this process. */
+  readonly store?: ChainStore | undefined
 }
 
 /** The chain as its owner has it: it also ends it, and in tests drives its slots. */
@@ -40,14 +43,22 @@ export interface LocalChain extends Chain, AsyncDisposable {
   engineRestarts(): number
 }
 
-/** Takes the chain from `state` on: fills an engine, opens the next slot and keeps producing blocks until it is disposed. */
-export async function startChain(
-  options: LocalnetOptions,
-  start: { readonly state: ChainState; readonly keys: ChainKeys },
-  deps: ChainDeps,
-): Promise<LocalChain> {
-  const { clock, log } = deps
-  const { state, keys } = start
+export type ChainStart = {
+  readonly keys: ChainKeys
+  /** The chain to go on with; without it a new one begins, */
+  readonly state?: ChainState | undefined
+  /** Accounts a new chain begins with beside its own. One that goes on gets those it does not have. */
+  readonly fixtures?: Iterable<readonly [string, Account]> | undefined
+}
+
+/** Fills an engine with the chain's state, opens the next slot and keeps producing blocks until it is disposed. */
+export async function startChain(options: LocalnetOptions, start: ChainStart, deps: ChainDeps): Promise<LocalChain> {
+  const { clock, log, store } = deps
+  const { keys } = start
+  await using opening = new AsyncDisposableStack()
+  let refill: () => Iterable<EngineRequest> = () => []
+  const engine = opening.use(await startEngineProcess({ clock, log, refill: () => refill() }))
+  const state = start.state ?? (await beginChain())
   const { accounts, ledger, blockhashes } = state
   const identity = encodeBase58(keys.identity.publicKey)
   const bank = new Bank(
@@ -64,12 +75,22 @@ export async function startChain(
   let airdrops = 0
   let onBlock: ((block: Block) => void)[] = []
 
-  await using opening = new AsyncDisposableStack()
   bank.open(unixSeconds())
-  const engine: EngineProcess = opening.use(
-    await startEngineProcess({ clock, log, refill: () => refillRequests(accounts.allNewest(), bank.openSlot()) }),
-  )
+  if (start.state) addMissing(start.fixtures ?? [])
+  refill = () => refillRequests(accounts.allNewest(), bank.openSlot())
+  await engine.fill(refill())
   opening.use(startTicker(options.slotMs, { clock, beat }))
+
+  async function beginChain(): Promise<ChainState> {
+    const { fixtures = [] } = start
+    const begun = await createNewState(options, { keys, fixtures, clock, engine })
+    await store?.begin(begun.state, begun.block, options.ticksPerSlot)
+    return begun.state
+  }
+
+  function addMissing(fixtures: Iterable<readonly [string, Account]>): void {
+    for (const [address, account] of fixtures) if (!accounts.readNewest(address)) bank.writeSystem(address, account)
+  }
 
   function unixSeconds(): number {
     return Math.floor(clock.nowMs() / 1000)
@@ -86,13 +107,16 @@ export async function startChain(
     beatsDue--
     engine.pause(() => {
       const block = bank.freeze()
-      ledger.add(block)
+      const packed = packBlock(block, bank.head, options.ticksPerSlot)
+      ledger.add(block, packed.core)
+      store?.append(packed, state, bank.head)
       for (const { signature } of block.transactions) unfrozen.delete(signature)
       bank.open(unixSeconds())
       const paid = block.systemWrites.flatMap(({ address, account }) =>
         address === identity && account ? [[address, account] as const] : [],
       )
-      engine.resume([...loadRequests(paid), { op: 'open', slot: bank.openSlot() }])
+      void engine.fill([...loadRequests(paid), { op: 'open', slot: bank.openSlot() }])
+      engine.resume()
       announce(block)
       freezing = false
       for (const resolve of onBlock.splice(0)) resolve(block)
@@ -128,7 +152,7 @@ export async function startChain(
     get headHeight() {
       return bank.head.height
     },
-    isKnown: (signature: string) => unfrozen.has(signature) || ledger.transaction(signature) !== undefined,
+    isKnown: (signature: string) => unfrozen.has(signature) || ledger.has(signature),
   }
 
   function submit(given: Uint8Array): Promise<SubmitOutcome> {
@@ -245,6 +269,7 @@ export async function startChain(
     engineRestarts: () => engine.restarts(),
     async [Symbol.asyncDispose]() {
       await opened.disposeAsync()
+      await store?.close(state, bank.head)
     },
   }
   const opened = opening.move()

@@ -2,7 +2,14 @@ import type { TransactionMetadata } from 'litesvm/dist/internal.js'
 import { decodeBase58 } from '../solana/base58.ts'
 import { parseTransaction, verifySignatures } from '../solana/transaction.ts'
 import type { ParsedTransaction } from '../solana/transaction-types.ts'
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM, UPGRADEABLE_LOADER } from './addresses.ts'
+import {
+  BPF_LOADER,
+  BPF_LOADER_DEPRECATED,
+  NATIVE_LOADER,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  UPGRADEABLE_LOADER,
+} from './addresses.ts'
 import { toTransactionError } from './engine-errors.ts'
 import type {
   DumpReply,
@@ -36,6 +43,8 @@ const FEE_ONLY_ERRORS: ReadonlySet<TransactionError> = new Set([
 const ACCOUNT_BASE_BYTES = 64
 const LOOKUP_TABLE_BASE_BYTES = 8248
 
+const FIXED_PROGRAMS_MAX = 256
+
 type Prepared = {
   readonly transaction: ParsedTransaction
   readonly loaded: LoadedAddresses
@@ -51,8 +60,26 @@ export function createEngine(): Engine {
   const svm = createSvm()
   const tokenPrograms = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map(decodeBase58)
   const upgradeableLoader = decodeBase58(UPGRADEABLE_LOADER)
+  const oldLoaders = new Set(
+    [NATIVE_LOADER, BPF_LOADER, BPF_LOADER_DEPRECATED].map((loader) => idOf(decodeBase58(loader))),
+  )
+  const fixedPrograms = new Map<string, EngineAccount>()
   let slot = 0
   let parentBlockhash: Uint8Array = new Uint8Array(32)
+
+  /**
+   * Programs of the old loaders never change and may be large: their data is copied out of litesvm once, only the
+   * balance is read again.
+   */
+  function readKnown(address: Uint8Array): EngineAccount | null {
+    const id = idOf(address)
+    const known = fixedPrograms.get(id)
+    if (known) return { ...known, lamports: svm.native.getBalance(address) ?? 0n }
+    const account = svm.read(address)
+    if (account?.executable && oldLoaders.has(idOf(account.owner)) && fixedPrograms.size < FIXED_PROGRAMS_MAX)
+      fixedPrograms.set(id, account)
+    return account
+  }
 
   function prepare(request: { wire: Uint8Array; nonce: boolean; verify: boolean }): Prepared | TransactionError {
     const parsed = parseTransaction(request.wire)
@@ -65,7 +92,7 @@ export function createEngine(): Engine {
     const { writable, readonly } = loaded
     const keys = [...transaction.staticKeys, ...writable, ...readonly]
     if (new Set(keys.map(idOf)).size < keys.length) return 'AccountLoadedTwice'
-    const pre = keys.map(svm.read)
+    const pre = keys.map(readKnown)
 
     const nonceIndex = request.nonce ? nonceAccountIndex(transaction) : undefined
     if (request.nonce) {
@@ -86,7 +113,7 @@ export function createEngine(): Engine {
     const result = svm.native.sendVersionedTransaction(prepared.wire)
     const failed = 'err' in result ? result : undefined
     let err = failed ? toTransactionError(failed.err()) : null
-    if (failed && svm.native.getBalance(keys[0] as Uint8Array) === pre[0]?.lamports) {
+    if (failed && (svm.native.getBalance(keys[0] as Uint8Array) ?? 0n) === lamportsOf(pre[0] ?? null)) {
       if (err === 'InvalidProgramForExecution' && namesMissingProgram(prepared)) err = 'ProgramAccountNotFound'
       if (!FEE_ONLY_ERRORS.has(err as TransactionError) || !chargeFee(prepared)) {
         return { landed: false, err: err as TransactionError }
@@ -199,6 +226,7 @@ export function createEngine(): Engine {
     for (const [address, account] of request.accounts) {
       if (same(svm.read(address), account)) continue
       try {
+        fixedPrograms.delete(idOf(address))
         svm.write(address, account)
       } catch (error) {
         refused.push({ address, reason: String(error instanceof Error ? error.message : error) })

@@ -1,42 +1,42 @@
 import type { Clock } from '../core/clock.ts'
-import type { Logger } from '../host/logger.ts'
 import { encodeBase58 } from '../solana/base58.ts'
-import { startEngineProcess } from './chain-process.ts'
+import type { EngineProcess } from './chain-process.ts'
 import { type ChainState, createGenesisState } from './chain-state.ts'
 import type { DumpReply } from './engine-protocol.ts'
 import { textKey, toAccount } from './engine-values.ts'
 import { createGenesis } from './genesis.ts'
 import type { ChainKeys } from './keys.ts'
-import type { Account } from './model.ts'
+import type { Account, Block } from './model.ts'
 import type { LocalnetOptions } from './options.ts'
 
-/** A chain that has just begun. The engine is asked once for the programs and sysvars it brings along. */
+/** A chain that has just begun. The engine is asked for the programs and sysvars it brings along. */
 export async function createNewState(
   options: LocalnetOptions,
   source: {
     readonly keys: ChainKeys
     readonly fixtures: Iterable<readonly [string, Account]>
     readonly clock: Clock
-    readonly log: Logger
+    readonly engine: EngineProcess
   },
-): Promise<ChainState> {
+): Promise<{ readonly state: ChainState; readonly block: Block }> {
   const { keys, fixtures, clock } = source
-  const engineAccounts = await readEngineAccounts(source)
+  const engineAccounts = await readEngineAccounts(source.engine)
   const genesis = createGenesis({ engineAccounts, fixtures, keys, createdAtMs: clock.nowMs() })
   return createGenesisState(genesis, {
     ledger: { bytesMax: options.limits.ledgerBytesMax, blocksMax: options.limits.ledgerBlocksMax },
     ticksPerSlot: options.ticksPerSlot,
+    slotsPerEpoch: options.slotsPerEpoch,
     identity: encodeBase58(keys.identity.publicKey),
     unixSeconds: Math.floor(clock.nowMs() / 1000),
   })
 }
 
-async function readEngineAccounts(deps: { readonly clock: Clock; readonly log: Logger }): Promise<[string, Account][]> {
-  await using engine = await startEngineProcess({ ...deps, refill: () => [] })
+async function readEngineAccounts(engine: EngineProcess): Promise<[string, Account][]> {
   const { promise, resolve, reject } = Promise.withResolvers<DumpReply>()
-  engine.send({ op: 'dump' }, (reply) =>
-    reply === 'engine-down' ? reject(new Error('the engine does not start')) : resolve(reply as DumpReply),
-  )
+  engine.send({ op: 'dump' }, (reply) => {
+    if (reply === 'engine-down') reject(new Error('the engine died before the chain began'))
+    else resolve(reply as DumpReply)
+  })
   const { accounts } = await promise
   return accounts.map(([address, account]) => [textKey(address), toAccount(account)])
 }

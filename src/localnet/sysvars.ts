@@ -13,9 +13,9 @@ export type ClockValues = {
 export type SlotHash = { readonly slot: number; readonly hash: Uint8Array }
 
 /** MAX_ENTRIES of `slot-hashes`, and the fixed account size that follows. */
-const SLOT_HASHES_MAX = 512
+export const SLOT_HASHES_MAX = 512
 /** MAX_ENTRIES of `sysvar::recent_blockhashes`. */
-const RECENT_BLOCKHASHES_MAX = 150
+export const RECENT_BLOCKHASHES_MAX = 150
 const LAMPORTS_PER_SIGNATURE = 5000n
 /** MAX_ENTRIES of `slot-history`: a bit vector of 1024 * 1024 slots. */
 const SLOT_HISTORY_BITS = 1024 * 1024

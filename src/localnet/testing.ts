@@ -4,7 +4,6 @@ import { silentLogger } from '../host/logger.ts'
 import { type LocalChain, startChain } from './chain.ts'
 import { createChainKeys } from './keys.ts'
 import type { Account } from './model.ts'
-import { createNewState } from './new-state.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 
 export type TestChain = { readonly chain: LocalChain; readonly clock: ManualClock }
@@ -18,7 +17,6 @@ export async function startTestChain(
   const clock = createManualClock()
   const random = createSeededRandom(seed)
   const keys = createChainKeys(() => random.bytes(32))
-  const state = await createNewState(options, { keys, fixtures, clock, log: silentLogger })
-  const chain = await startChain(options, { state, keys }, { clock, log: silentLogger, random })
+  const chain = await startChain(options, { keys, fixtures }, { clock, log: silentLogger })
   return { chain, clock, [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() }
 }

@@ -31,7 +31,7 @@ test('agrees with an independent implementation in both directions', (t) => {
 })
 
 test('texts of any length decode to the same bytes as elsewhere', (t) => {
-  const digits = [...'123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz']
+  const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'.split('')
   const texts = fc.string({ unit: fc.constantFrom(...digits, '1', 'z'), maxLength: 120 })
   checkProperty(
     t,
@@ -52,6 +52,20 @@ test('the largest values of keys and signatures', () => {
     const zero = new Uint8Array(length)
     assert.equal(encodeBase58(zero), '1'.repeat(length))
     assert.deepEqual(decodeBase58('1'.repeat(length)), zero)
+  }
+})
+
+test('texts as long as a key or a signature that stand for one byte more', () => {
+  for (const [bytes, chars] of [
+    [32, 44],
+    [64, 88],
+  ] as const) {
+    const above = Uint8Array.of(1, ...new Uint8Array(bytes))
+    for (const text of [encodeBase58(above), 'z'.repeat(chars)]) {
+      assert.equal(text.length, chars)
+      assert.deepEqual(decodeBase58(text), Uint8Array.from(base58.decode(text)))
+      assert.equal(decodeBase58(text).length, bytes + 1)
+    }
   }
 })
 

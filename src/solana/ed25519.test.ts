@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { createSigningKey, importPublicKey, signEd25519, verifyEd25519 } from './ed25519.ts'
+import { createSigningKey, importPublicKey, type SigningKey, signEd25519, verifyEd25519 } from './ed25519.ts'
 
 const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'))
 
@@ -23,27 +24,34 @@ test('RFC 8032 test 2', () => {
 })
 
 test('a key of small order signs nothing, with and without the sign bit, canonical or not', () => {
-  const p = 2n ** 255n - 19n
-  for (const y of pointsOfSmallOrder(p)) {
+  for (const y of pointsOfSmallOrder(2n ** 255n - 19n)) {
     for (const sign of [0, 0x80]) {
       const encoded = littleEndian(y)
       encoded[31] = (encoded[31] as number) | sign
       assert.equal(importPublicKey(encoded), undefined, y.toString(16))
-      // With the neutral element as nonce and s = 0 this passes every check that does not look at orders.
-      const forged = Uint8Array.of(...littleEndian(1n), ...new Uint8Array(32))
-      assert.equal(verifyEd25519(new Uint8Array(3), forged, encoded), false)
+      assert.equal(verifyEd25519(new Uint8Array(3), new Uint8Array(64).fill(7), encoded), false)
     }
   }
 })
 
-test('a nonce of small order is refused under an honest key', () => {
-  const key = createSigningKey(new Uint8Array(32).fill(1))
-  for (const y of pointsOfSmallOrder(2n ** 255n - 19n)) {
-    assert.equal(
-      verifyEd25519(new Uint8Array(3), Uint8Array.of(...littleEndian(y), ...new Uint8Array(32)), key.publicKey),
-      false,
-    )
-  }
+test('a forged signature of the System Program, whose address is a key of small order, is refused', () => {
+  // With a nonce r and its point R = rB the equation sB = R + hA holds for s = r whenever hA is the neutral element, and that is so for
+  // every eighth message. A secret key and its public point serve as r and R.
+  const { secret, key } = secretOf(new Uint8Array(32).fill(1))
+  const address = new Uint8Array(32)
+  const isNeutral = (message: Uint8Array) => (number(sha512(key.publicKey, address, message)) % ORDER) % 8n === 0n
+  const message = Array.from({ length: 256 }, (_, i) => Uint8Array.of(i)).find(isNeutral)
+  assert.ok(message !== undefined)
+  const signature = Uint8Array.of(...key.publicKey, ...littleEndian(secret % ORDER))
+  assert.equal(verifyEd25519(message, signature, address), false)
+})
+
+test('a signature whose nonce is the neutral element is refused, though made with the secret key', () => {
+  const { secret, key } = secretOf(new Uint8Array(32).fill(1))
+  const message = Uint8Array.of(1, 2, 3)
+  const nonce = littleEndian(1n)
+  const s = (number(sha512(nonce, key.publicKey, message)) * secret) % ORDER
+  assert.equal(verifyEd25519(message, Uint8Array.of(...nonce, ...littleEndian(s)), key.publicKey), false)
 })
 
 test('keys that begin like one of small order are not refused', () => {
@@ -62,6 +70,22 @@ test('bytes of another length are no key', () => {
   assert.equal(importPublicKey(new Uint8Array(33).fill(7)), undefined)
   assert.throws(() => createSigningKey(new Uint8Array(31)), TypeError)
 })
+
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n
+
+function sha512(...parts: Uint8Array[]): Uint8Array {
+  return createHash('sha512').update(Buffer.concat(parts)).digest()
+}
+
+function number(littleEndianBytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(littleEndianBytes).reverse().toString('hex')}`)
+}
+
+/** The scalar behind a seed (RFC 8032, 5.1.5). */
+function secretOf(seed: Uint8Array): { secret: bigint; key: SigningKey } {
+  const secret = (number(sha512(seed).subarray(0, 32)) & ~(2n ** 255n) & ~7n) | (2n ** 254n)
+  return { secret, key: createSigningKey(seed) }
+}
 
 /** The y of all points P with 8P = 0 on edwards25519, found by arithmetic, with the non-canonical encodings below 2^255. */
 function pointsOfSmallOrder(p: bigint): bigint[] {

@@ -6,7 +6,7 @@ export type SigningKey = { readonly publicKey: Uint8Array; readonly privateKey: 
 
 /**
  * The y coordinates of the points of small order, canonical and not, without the sign bit. A key among them has signatures that
- * nobody's secret made; Solana's verify_strict refuses such keys and such nonces, OpenSSL does not.
+ * nobody's secret made; Solana's verify_strict refuses such keys and such nonces. Node 26 does too, Node 20 takes both.
  */
 const SMALL_ORDER = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',

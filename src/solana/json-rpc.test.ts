@@ -14,7 +14,9 @@ const items = (text: string) => {
 
 describe('readRequestBody', () => {
   it('keeps id and params as the client wrote them', () => {
-    const [item] = items(' {"jsonrpc":"2.0", "id" : 18446744073709551615 ,"method":"getSlot","params": [ {"a":1e3} ] } \n')
+    const [item] = items(
+      ' {"jsonrpc":"2.0", "id" : 18446744073709551615 ,"method":"getSlot","params": [ {"a":1e3} ] } \n',
+    )
     assert.equal(item?.id, '18446744073709551615')
     assert.equal(item?.params, '[ {"a":1e3} ]')
     assert.equal(item?.methodName, 'getSlot')
@@ -69,21 +71,56 @@ describe('readRequestBody', () => {
   })
 
   it('refuses what is not JSON', () => {
-    const broken = ['', ' ', '{', '[', '{]', '[1,]', '{"a":1,}', "{'a':1}", '{"a" 1}', '01', '1.', '-', '.5', '+1', 'nul', '"a', '"\n"', '"\\x"']
-    broken.push('"\\ud800"', '"\\udc00\\ud800"', '"\\ud800\\u0041"', '1e999', '1 2', '[1]]', '{"a":1}x', '\ufeff{}', 'NaN', '"\\u12g4"')
+    const broken = [
+      '',
+      ' ',
+      '{',
+      '[',
+      '{]',
+      '[1,]',
+      '{"a":1,}',
+      "{'a':1}",
+      '{"a" 1}',
+      '01',
+      '1.',
+      '-',
+      '.5',
+      '+1',
+      'nul',
+      '"a',
+      '"\n"',
+      '"\\x"',
+    ]
+    broken.push(
+      '"\\ud800"',
+      '"\\udc00\\ud800"',
+      '"\\ud800\\u0041"',
+      '1e999',
+      '1 2',
+      '[1]]',
+      '{"a":1}x',
+      '\ufeff{}',
+      'NaN',
+      '"\\u12g4"',
+    )
     for (const text of broken) assert.deepEqual(read(text), { ok: false, reason: 'not-json' }, text)
   })
 
   it('accepts what JSON.stringify writes, and nothing JSON.parse refuses', () => {
     fc.assert(
-      fc.property(fc.json({ maxDepth: 10 }), fc.nat(), fc.string({ maxLength: 2, unit: 'grapheme' }), (json, position, noise) => {
-        const whole = readRequestBody(json, { depthMax: 100, batchItemsMax: 1_000_000 })
-        if (/\\ud[89a-f]/i.test(json)) return
-        assert.equal(whole.ok, true, json)
-        const cut = position % (json.length + 1)
-        const changed = json.slice(0, cut) + noise + json.slice(cut + 1)
-        if (readRequestBody(changed, { depthMax: 100, batchItemsMax: 1_000_000 }).ok) JSON.parse(changed)
-      }),
+      fc.property(
+        fc.json({ maxDepth: 10 }),
+        fc.nat(),
+        fc.string({ maxLength: 2, unit: 'grapheme' }),
+        (json, position, noise) => {
+          const whole = readRequestBody(json, { depthMax: 100, batchItemsMax: 1_000_000 })
+          if (/\\ud[89a-f]/i.test(json)) return
+          assert.equal(whole.ok, true, json)
+          const cut = position % (json.length + 1)
+          const changed = json.slice(0, cut) + noise + json.slice(cut + 1)
+          if (readRequestBody(changed, { depthMax: 100, batchItemsMax: 1_000_000 }).ok) JSON.parse(changed)
+        },
+      ),
       { seed: SEED, numRuns: process.env['SLUICE_FULL'] === '1' ? 100_000 : 2000 },
     )
   })
@@ -91,13 +128,40 @@ describe('readRequestBody', () => {
 
 describe('ids and answers', () => {
   it('tells the kinds of ids apart', () => {
-    const kinds = ['null', '"0"', '0', '18446744073709551615', '18446744073709551616', '-1', '1.5', '1e3', '{}', '[]', 'true'].map(idKind)
-    assert.deepEqual(kinds, ['null', 'string', 'u64', 'u64', 'number', 'number', 'number', 'number', 'other', 'other', 'other'])
+    const kinds = [
+      'null',
+      '"0"',
+      '0',
+      '18446744073709551615',
+      '18446744073709551616',
+      '-1',
+      '1.5',
+      '1e3',
+      '{}',
+      '[]',
+      'true',
+    ].map(idKind)
+    assert.deepEqual(kinds, [
+      'null',
+      'string',
+      'u64',
+      'u64',
+      'number',
+      'number',
+      'number',
+      'number',
+      'other',
+      'other',
+      'other',
+    ])
   })
 
   it('writes members in the order a node does', () => {
     assert.equal(writeResult('1e3', '[1]'), '{"jsonrpc":"2.0","result":[1],"id":1e3}')
     const error = { code: -32602, message: 'a "b"', data: '{"c":1}' }
-    assert.equal(writeError('"x"', error), '{"jsonrpc":"2.0","error":{"code":-32602,"message":"a \\"b\\"","data":{"c":1}},"id":"x"}')
+    assert.equal(
+      writeError('"x"', error),
+      '{"jsonrpc":"2.0","error":{"code":-32602,"message":"a \\"b\\"","data":{"c":1}},"id":"x"}',
+    )
   })
 })

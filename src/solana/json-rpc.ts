@@ -53,7 +53,8 @@ export function readRequestBody(text: string, limits: RequestLimits): RequestBod
 export function idKind(raw: string): 'null' | 'string' | 'u64' | 'number' | 'other' {
   if (raw === 'null') return 'null'
   if (raw.startsWith('"')) return 'string'
-  if (/^\d+$/.test(raw)) return raw.length < 20 || (raw.length === 20 && raw <= '18446744073709551615') ? 'u64' : 'number'
+  if (/^\d+$/.test(raw))
+    return raw.length < 20 || (raw.length === 20 && raw <= '18446744073709551615') ? 'u64' : 'number'
   return /^[-\d]/.test(raw) ? 'number' : 'other'
 }
 
@@ -63,7 +64,10 @@ export function writeResult(id: string, result: string): string {
 }
 
 /** A refusal; `data` is JSON text. */
-export function writeError(id: string, error: { readonly code: number; readonly message: string; readonly data?: string | undefined }): string {
+export function writeError(
+  id: string,
+  error: { readonly code: number; readonly message: string; readonly data?: string | undefined },
+): string {
   const data = error.data === undefined ? '' : `,"data":${error.data}`
   return `{"jsonrpc":"2.0","error":{"code":${error.code},"message":${JSON.stringify(error.message)}${data}},"id":${id}}`
 }

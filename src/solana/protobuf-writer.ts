@@ -4,7 +4,8 @@ const VARINT = 0
 const FIXED64 = 1
 const LENGTH_DELIMITED = 2
 
-const INITIAL_BYTES = 16 * 1024
+/** Messages are cut from slabs of this size. One that holds on to a message holds on to its slab. */
+const SLAB_BYTES = 64 * 1024
 
 /**
  * Writes protobuf fields straight into one growing buffer, for messages made by the thousand. Fields must be written in
@@ -12,12 +13,10 @@ const INITIAL_BYTES = 16 * 1024
  * default value as proto3 does; the `present…` forms are for `optional` and `repeated` fields.
  */
 export class ProtobufWriter {
-  #buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES)
+  #buffer = Buffer.allocUnsafeSlow(SLAB_BYTES)
+  /** Where what is being written began. */
+  #start = 0
   #length = 0
-
-  get length(): number {
-    return this.#length
-  }
 
   uint(field: number, value: number | bigint): void {
     if (value !== 0 && value !== 0n) this.presentUint(field, value)
@@ -77,15 +76,15 @@ export class ProtobufWriter {
   message(field: number, write: () => void): void {
     this.#tag(field, LENGTH_DELIMITED)
     this.#reserve(1)
-    const lengthAt = this.#length++
+    // Relative to the start: the message may move to another slab while it is written.
+    const lengthAt = this.#length++ - this.#start
     write()
-    const bytes = this.#length - lengthAt - 1
+    const bytes = this.#length - this.#start - lengthAt - 1
     const extra = varintBytes(bytes) - 1
-    if (extra > 0) {
-      this.#reserve(extra)
-      this.#buffer.copyWithin(lengthAt + 1 + extra, lengthAt + 1, this.#length)
-    }
-    this.#length = lengthAt
+    this.#reserve(extra)
+    const from = this.#start + lengthAt + 1
+    if (extra > 0) this.#buffer.copyWithin(from + extra, from, this.#length)
+    this.#length = from - 1
     this.#varint(bytes)
     this.#length += bytes
   }
@@ -103,13 +102,10 @@ export class ProtobufWriter {
     this.#length += bytes.length
   }
 
-  /** What was written since the last `take`, as bytes of their own. */
+  /** What was written since the last `take`. The bytes are not touched again. */
   take(): Uint8Array {
-    const taken = new Uint8Array(this.#length)
-    taken.set(this.#buffer.subarray(0, this.#length))
-    this.#length = 0
-    // One large message must not make this writer keep its size for ever.
-    if (this.#buffer.length > INITIAL_BYTES) this.#buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES)
+    const taken = this.#buffer.subarray(this.#start, this.#length)
+    this.#start = this.#length
     return taken
   }
 
@@ -144,11 +140,13 @@ export class ProtobufWriter {
   }
 
   #reserve(bytes: number): void {
-    const needed = this.#length + bytes
-    if (needed <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2))
-    larger.set(this.#buffer.subarray(0, this.#length))
-    this.#buffer = larger
+    if (this.#length + bytes <= this.#buffer.length) return
+    const written = this.#length - this.#start
+    const slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, (written + bytes) * 2))
+    slab.set(this.#buffer.subarray(this.#start, this.#length))
+    this.#buffer = slab
+    this.#start = 0
+    this.#length = written
   }
 }
 

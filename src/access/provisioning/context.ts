@@ -1,8 +1,7 @@
-import { ServiceError } from '../../core/service-error.ts'
 import type { Random } from '../../core/random.ts'
+import { ServiceError } from '../../core/service-error.ts'
 import type { RecordKind, Records } from '../model.ts'
-import type { AccessTransaction, AuditEntry, ChangeContext } from '../store.ts'
-import type { AccessStore } from '../store.ts'
+import type { AccessStore, AccessTransaction, AuditEntry, ChangeContext } from '../store.ts'
 
 /** What every act of provisioning needs: the store it changes, who acts and when, and where new secrets and ids come from. */
 export type Provisioning = ChangeContext & {
@@ -55,7 +54,10 @@ const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/
 
 export function parseName(text: string, what: string): string {
   if (NAME.test(text) && !/^(cus|sub|tok|idx|node|note|ref)_/.test(text)) return text
-  throw new ServiceError('invalid-value', `"${text}" is not a ${what} name: use 1 to 63 of a-z, 0-9, dot, dash and underscore, beginning and ending with a letter or digit`)
+  throw new ServiceError(
+    'invalid-value',
+    `"${text}" is not a ${what} name: use 1 to 63 of a-z, 0-9, dot, dash and underscore, beginning and ending with a letter or digit`,
+  )
 }
 
 /** Finds a record by its id or its name, and says plainly when there is none. */

@@ -14,7 +14,10 @@ export const DESTINATION_PORT_MIN = 1024
 export function parseDestination(text: string, vouched: boolean): { ip: string; port: number } {
   const parsed = parseAddressPort(text)
   if (parsed === undefined) {
-    throw new ServiceError('invalid-value', `"${text}" is not a destination: give a literal IP:PORT, such as 198.51.100.7:20001 or [2001:db8::7]:20001`)
+    throw new ServiceError(
+      'invalid-value',
+      `"${text}" is not a destination: give a literal IP:PORT, such as 198.51.100.7:20001 or [2001:db8::7]:20001`,
+    )
   }
   const kind = addressKind(parsed.ip)
   if (kind === 'loopback' || kind === 'private') {
@@ -27,7 +30,10 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
     throw new ServiceError('invalid-value', `${parsed.ip} is a ${kind} address; shreds are never sent there`)
   }
   if (parsed.port < DESTINATION_PORT_MIN) {
-    throw new ServiceError('invalid-value', `port ${parsed.port} is below ${DESTINATION_PORT_MIN}; shreds are never sent there`)
+    throw new ServiceError(
+      'invalid-value',
+      `port ${parsed.port} is below ${DESTINATION_PORT_MIN}; shreds are never sent there`,
+    )
   }
   return parsed
 }
@@ -47,7 +53,9 @@ export async function setDestination(
       audit: {
         action: 'shred.set-destination',
         subjects: [subscription.id],
-        ...(before === undefined ? {} : { before: { destination: printAddressPort(before.ip, before.port), proof: before.proof } }),
+        ...(before === undefined
+          ? {}
+          : { before: { destination: printAddressPort(before.ip, before.port), proof: before.proof } }),
         after: { destination: printAddressPort(address.ip, address.port), proof: destination.proof },
       },
       result: { subscription, destination },
@@ -84,13 +92,26 @@ export async function setDestinationPaused(
   })
 }
 
-export function newDestination(subscriptionId: string, address: { ip: string; port: number }, vouched: boolean, nowMs: number): Destination {
-  return { id: subscriptionId, revision: 0, ...address, proof: vouched ? 'vouched' : 'unproven', paused: false, setAt: nowMs }
+export function newDestination(
+  subscriptionId: string,
+  address: { ip: string; port: number },
+  vouched: boolean,
+  nowMs: number,
+): Destination {
+  return {
+    id: subscriptionId,
+    revision: 0,
+    ...address,
+    proof: vouched ? 'vouched' : 'unproven',
+    paused: false,
+    setAt: nowMs,
+  }
 }
 
 async function shredSubscription(tx: AccessTransaction, idOrName: string): Promise<Subscription> {
   const subscription = await lookUp(tx, 'subscriptions', idOrName)
-  if (subscription.state === 'cancelled') throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
+  if (subscription.state === 'cancelled')
+    throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
   if (!subscription.products.includes('shreds-raw')) {
     throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include shreds-raw`)
   }

@@ -15,15 +15,20 @@ export async function grantIndexer(
 ): Promise<IssuedCredential & { subscription: Subscription }> {
   return act(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
-    if (subscription.state === 'cancelled') throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
+    if (subscription.state === 'cancelled')
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
     if (!subscription.products.includes('indexer')) {
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include indexer`)
     }
     const [live] = await liveCredentials(tx, subscription.id)
     if (live !== undefined && !input.rotate) {
-      throw new ServiceError('already-exists', `subscription "${subscription.name}" has the database user ${live.username}`, {
-        fix: `Replace its password with: sluice indexer rotate ${subscription.name}`,
-      })
+      throw new ServiceError(
+        'already-exists',
+        `subscription "${subscription.name}" has the database user ${live.username}`,
+        {
+          fix: `Replace its password with: sluice indexer rotate ${subscription.name}`,
+        },
+      )
     }
     if (live === undefined && input.rotate) {
       throw new ServiceError('not-found', `subscription "${subscription.name}" has no database user`, {
@@ -50,7 +55,8 @@ export async function revokeIndexer(
   return act(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     const ended = await endCredentials(tx, subscription.id)
-    if (ended.length === 0) throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no database user`)
+    if (ended.length === 0)
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no database user`)
     return {
       audit: {
         action: 'indexer.revoke',
@@ -62,7 +68,11 @@ export async function revokeIndexer(
   })
 }
 
-export async function putNewCredential(on: Provisioning, tx: AccessTransaction, subscriptionId: string): Promise<IssuedCredential> {
+export async function putNewCredential(
+  on: Provisioning,
+  tx: AccessTransaction,
+  subscriptionId: string,
+): Promise<IssuedCredential> {
   const password = createSecretText(on.random, 32)
   const id = makeId('idx', on.random)
   const record: IndexerCredential = {

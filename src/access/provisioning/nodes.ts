@@ -16,7 +16,8 @@ export async function addNode(on: Provisioning, input: NodeInput): Promise<Dedic
     throw new ServiceError('invalid-value', 'the credential of a node is a reference: file:PATH or env:NAME')
   }
   return act(on, async (tx) => {
-    if ((await tx.find('nodes', { name })).length > 0) throw new ServiceError('already-exists', `there is a node "${name}" already`)
+    if ((await tx.find('nodes', { name })).length > 0)
+      throw new ServiceError('already-exists', `there is a node "${name}" already`)
     const node: DedicatedNode = {
       id: makeId('node', on.random),
       revision: 0,

@@ -26,10 +26,16 @@ export async function recordRefund(
   input: { subscription: string; amount: string; currency: string; reason: string },
 ): Promise<{ refund: Refund; subscription: Subscription }> {
   if (!/^(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?$/.test(input.amount) || Number(input.amount) === 0) {
-    throw new ServiceError('invalid-value', `"${input.amount}" is not an amount: write a positive decimal such as 40 or 12.50`)
+    throw new ServiceError(
+      'invalid-value',
+      `"${input.amount}" is not an amount: write a positive decimal such as 40 or 12.50`,
+    )
   }
   if (!/^[A-Z]{3,5}$/.test(input.currency)) {
-    throw new ServiceError('invalid-value', `"${input.currency}" is not a currency: write 3 to 5 capital letters such as USD, EUR or SOL`)
+    throw new ServiceError(
+      'invalid-value',
+      `"${input.currency}" is not a currency: write 3 to 5 capital letters such as USD, EUR or SOL`,
+    )
   }
   const reason = input.reason.trim()
   if (reason === '' || reason.length > NOTE_CHARACTERS_MAX) {

@@ -59,7 +59,8 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
     const needsToken = input.products.some((product) => TOKEN_PRODUCTS.includes(product))
     const token = needsToken ? await putNewToken(on, tx, subscription.id) : undefined
     const credential = input.products.includes('indexer') ? await putNewCredential(on, tx, subscription.id) : undefined
-    const destination = address && newDestination(subscription.id, address, input.destination?.vouched === true, on.nowMs)
+    const destination =
+      address && newDestination(subscription.id, address, input.destination?.vouched === true, on.nowMs)
     if (destination !== undefined) await tx.put('destinations', destination)
     const subjects = [subscription.id, customer.id, token?.record.id, credential?.record.id]
     return {

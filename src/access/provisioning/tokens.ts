@@ -10,15 +10,22 @@ export type IssuedToken = { readonly secret: string; readonly record: Token }
 export const GRACE_MS_MAX = 7 * 24 * 3_600_000
 
 /** The subscription's first token, or a new one after the last was revoked. */
-export async function issueToken(on: Provisioning, input: { subscription: string }): Promise<IssuedToken & { subscription: Subscription }> {
+export async function issueToken(
+  on: Provisioning,
+  input: { subscription: string },
+): Promise<IssuedToken & { subscription: Subscription }> {
   return act(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     refuseCancelled(subscription)
     const live = await liveTokens(tx, subscription.id)
     if (live.length > 0) {
-      throw new ServiceError('already-exists', `subscription "${subscription.name}" has a token (slc_…${live[0]?.last4}); a subscription has one`, {
-        fix: `Replace it with: sluice token rotate ${subscription.name}`,
-      })
+      throw new ServiceError(
+        'already-exists',
+        `subscription "${subscription.name}" has a token (slc_…${live[0]?.last4}); a subscription has one`,
+        {
+          fix: `Replace it with: sluice token rotate ${subscription.name}`,
+        },
+      )
     }
     const issued = await putNewToken(on, tx, subscription.id)
     return {
@@ -61,9 +68,14 @@ export async function revokeTokens(
   return act(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     const ended = await endTokens(tx, subscription.id, on.nowMs, 0)
-    if (ended.length === 0) throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no token to revoke`)
+    if (ended.length === 0)
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no token to revoke`)
     return {
-      audit: { action: 'token.revoke', subjects: [subscription.id, ...ended.map((token) => token.id)], before: ended.map(auditOf) },
+      audit: {
+        action: 'token.revoke',
+        subjects: [subscription.id, ...ended.map((token) => token.id)],
+        before: ended.map(auditOf),
+      },
       result: { subscription, ended },
     }
   })
@@ -73,7 +85,11 @@ export async function liveTokens(tx: Pick<AccessTransaction, 'find'>, subscripti
   return (await tx.find('tokens', { subscriptionId })).filter((token) => token.state !== 'revoked')
 }
 
-export async function putNewToken(on: Provisioning, tx: AccessTransaction, subscriptionId: string): Promise<IssuedToken> {
+export async function putNewToken(
+  on: Provisioning,
+  tx: AccessTransaction,
+  subscriptionId: string,
+): Promise<IssuedToken> {
   const { secret, sha256, last4 } = createToken(on.random)
   const record: Token = {
     id: makeId('tok', on.random),
@@ -91,7 +107,12 @@ export async function putNewToken(on: Provisioning, tx: AccessTransaction, subsc
 }
 
 /** At most one predecessor lives on: the active token may retire, one that was retiring already ends. */
-export async function endTokens(tx: AccessTransaction, subscriptionId: string, nowMs: number, graceMs: number): Promise<Token[]> {
+export async function endTokens(
+  tx: AccessTransaction,
+  subscriptionId: string,
+  nowMs: number,
+  graceMs: number,
+): Promise<Token[]> {
   const live = await liveTokens(tx, subscriptionId)
   const ended = live.map((token): Token => {
     if (graceMs === 0 || token.state === 'retiring') return { ...token, state: 'revoked' }

@@ -10,5 +10,6 @@ export async function confirmCut(context: CliContext, flags: CutFlags, what: str
   }
   const { confirm, isCancel } = await import('@clack/prompts')
   const answer = await confirm({ message: `${what}. Go on?`, initialValue: false, output: stderr })
-  if (answer !== true || isCancel(answer)) throw new ServiceError('needs-confirmation', 'left as it was', { fix: 'Answer yes, or add --yes.' })
+  if (answer !== true || isCancel(answer))
+    throw new ServiceError('needs-confirmation', 'left as it was', { fix: 'Answer yes, or add --yes.' })
 }

@@ -1,5 +1,18 @@
 import { buildRouteMap } from '@stricli/core'
-import { type ChangeFlags, type CommonFlags, type CutFlags, changeFlags, command, commonFlags, cutFlags, flag, type ListFlags, listFlags, word, words } from './define.ts'
+import {
+  type ChangeFlags,
+  type CommonFlags,
+  type CutFlags,
+  changeFlags,
+  command,
+  commonFlags,
+  cutFlags,
+  flag,
+  type ListFlags,
+  listFlags,
+  word,
+  words,
+} from './define.ts'
 
 const load = () => import('./run/customer.ts')
 
@@ -10,7 +23,7 @@ export const customerRoutes = buildRouteMap({
       brief: 'Add a customer',
       examples: ['acme --contact "@acme on the chat"'],
       parameters: {
-        flags: { ...changeFlags, contact: flag.text('How you reach the customer, in your own words', 'TEXT') },
+        flags: { contact: flag.text('How you reach the customer, in your own words', 'TEXT'), ...changeFlags },
         positional: words(word('NAME', 'Short name, unique')),
       },
       load: async () => (await load()).addCustomerCommand,

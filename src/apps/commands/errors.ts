@@ -9,7 +9,7 @@ export function cliErrorOf(error: unknown): CliError {
   const entry = errorEntry(code)
   return {
     code,
-    message: messageOf(error),
+    message: error instanceof ServiceError ? error.message : messageOf(error),
     fix: (error instanceof ServiceError ? error.fix : undefined) ?? entry.fix,
     docs_url: docsUrl(code),
     retryable: entry.retryable,

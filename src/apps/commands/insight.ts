@@ -24,7 +24,11 @@ export const auditRoutes = buildRouteMap({
       brief: 'Print the newest lines, and follow with --follow',
       examples: ['', '--lines 50'],
       parameters: {
-        flags: { ...commonFlags, lines: flag.text('How many lines (default 20)', 'N'), follow: flag.switch('Go on printing') },
+        flags: {
+          lines: flag.text('How many lines (default 20)', 'N'),
+          follow: flag.switch('Go on printing'),
+          ...commonFlags,
+        },
         aliases: { n: 'lines', f: 'follow' },
       },
       load: async () => (await import('./run/audit.ts')).tailAudit,

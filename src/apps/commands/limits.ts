@@ -1,5 +1,5 @@
-import { LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
 import type { LimitChanges } from '../../access/provisioning/subscriptions.ts'
+import { LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { LimitFlags } from './sub.ts'
 
@@ -22,7 +22,10 @@ function parseLimit(name: NumberLimit, given: string): number | null | undefined
   if (given === 'unlimited' && !ALWAYS_LIMITED.includes(name)) return null
   const value = Number(given)
   if (/^[1-9][0-9]*$/.test(given) && Number.isSafeInteger(value)) return value
-  throw new ServiceError('invalid-value', `"${given}" is not a limit for ${LIMIT_WORDS[name]}: write a whole number above zero, unlimited, or plan`)
+  throw new ServiceError(
+    'invalid-value',
+    `"${given}" is not a limit for ${LIMIT_WORDS[name]}: write a whole number above zero, unlimited, or plan`,
+  )
 }
 
 /** Every limit in force, a line each; own ones are marked. */

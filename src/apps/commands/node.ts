@@ -1,5 +1,16 @@
 import { buildRouteMap } from '@stricli/core'
-import { type ChangeFlags, changeFlags, command, flag, type ListFlags, listFlags, optionalWord, text, word, words } from './define.ts'
+import {
+  type ChangeFlags,
+  changeFlags,
+  command,
+  flag,
+  type ListFlags,
+  listFlags,
+  optionalWord,
+  text,
+  word,
+  words,
+} from './define.ts'
 import { notInBuild } from './not-in-build.ts'
 
 const load = () => import('./run/node.ts')
@@ -9,7 +20,9 @@ export const nodeRoutes = buildRouteMap({
   routes: {
     add: command<ChangeFlags & { rpc: string; ws?: string; grpc?: string; credential?: string }, [string]>({
       brief: 'Put a dedicated node on record',
-      examples: ['ded-1 --rpc https://ded-1.example.net:8899 --ws wss://ded-1.example.net:8900 --grpc https://ded-1.example.net:10000'],
+      examples: [
+        'ded-1 --rpc https://ded-1.example.net:8899 --ws wss://ded-1.example.net:8900 --grpc https://ded-1.example.net:10000',
+      ],
       parameters: {
         flags: {
           ...changeFlags,
@@ -26,7 +39,7 @@ export const nodeRoutes = buildRouteMap({
       brief: 'Give a node to one subscription, alone',
       examples: ['ded-1 --nobody'],
       parameters: {
-        flags: { ...changeFlags, nobody: flag.switch('Take the node back') },
+        flags: { nobody: flag.switch('Take the node back'), ...changeFlags },
         positional: words(word('NODE', 'Node name or id'), optionalWord('SUB', 'Subscription name or id')),
       },
       load: async () => (await load()).assignNodeCommand,

@@ -1,7 +1,7 @@
 import { stringify as stringifyCsv } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
-import { plainForTerminal } from './plain.ts'
 import type { CliContext, OutputFormat } from './define.ts'
+import { plainForTerminal } from './plain.ts'
 
 /** A column of a listing. `wide` ones are left out of the plain table; JSON and CSV have all of them. */
 export type Column<Row> = {
@@ -23,7 +23,12 @@ export function printList<Row>(
   const { rows, columns } = list
   const format = flags.json === true ? 'json' : (flags.output ?? 'table')
   if (format === 'json') {
-    printJson(context, rows.map((row) => Object.fromEntries(columns.map((column) => [wireName(column.title), column.value(row) ?? null]))))
+    printJson(
+      context,
+      rows.map((row) =>
+        Object.fromEntries(columns.map((column) => [wireName(column.title), column.value(row) ?? null])),
+      ),
+    )
   } else if (format === 'csv') {
     const lines = rows.map((row) => columns.map((column) => csvText(column.value(row))))
     const header = columns.map((column) => wireName(column.title))
@@ -32,7 +37,9 @@ export function printList<Row>(
     context.process.stderr.write(`${list.empty}\n`)
   } else {
     const shown = columns.filter((column) => format === 'wide' || column.wide !== true)
-    const cells = rows.map((row) => shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))))
+    const cells = rows.map((row) =>
+      shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
+    )
     context.process.stdout.write(alignColumns([shown.map((column) => column.title), ...cells]))
   }
 }
@@ -42,7 +49,10 @@ export function printJson(context: CliContext, value: unknown): void {
 }
 
 /** Pairs of a label and a value, one a line. */
-export function printFacts(context: CliContext, facts: readonly (readonly [string, string | number | null | undefined])[]): void {
+export function printFacts(
+  context: CliContext,
+  facts: readonly (readonly [string, string | number | null | undefined])[],
+): void {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
   context.process.stdout.write(alignColumns(shown.map(([label, value]) => [label, plainForTerminal(String(value))])))
 }

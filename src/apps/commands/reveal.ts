@@ -1,4 +1,4 @@
-import { closeSync, openSync, unlinkSync, writeSync, fsyncSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { ServiceError } from '../../core/service-error.ts'
 import type { CliContext, SecretFlags } from './define.ts'
 import { say } from './output.ts'
@@ -18,7 +18,12 @@ export function secretPlace(context: CliContext, flags: SecretFlags): SecretPlac
   if (context.process.stdout.isTTY !== true && flags.printToken !== true && flags.dryRun !== true) {
     throw new ServiceError('needs-terminal', 'the secret is shown once and standard output is not a terminal')
   }
-  return { reveal: (text) => void context.process.stdout.write(text), [Symbol.dispose]() {} }
+  return {
+    reveal(text) {
+      context.process.stdout.write(text)
+    },
+    [Symbol.dispose]() {},
+  }
 }
 
 function newSecretFile(context: CliContext, path: string): SecretPlace {
@@ -27,10 +32,14 @@ function newSecretFile(context: CliContext, path: string): SecretPlace {
     fd = openSync(path, 'wx', 0o600)
   } catch (cause) {
     const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST'
-    throw new ServiceError(exists ? 'already-exists' : 'invalid-value', exists ? `${path} exists already` : `${path} cannot be written`, {
-      fix: 'Give --out the name of a new file in a folder you may write.',
-      cause,
-    })
+    throw new ServiceError(
+      exists ? 'already-exists' : 'invalid-value',
+      exists ? `${path} exists already` : `${path} cannot be written`,
+      {
+        fix: 'Give --out the name of a new file in a folder you may write.',
+        cause,
+      },
+    )
   }
   let revealed = false
   return {

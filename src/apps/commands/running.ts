@@ -15,12 +15,17 @@ export const initCommand = command<CommonFlags & { host?: string; force?: boolea
 
 export const serveCommand = command<CommonFlags & { demo?: boolean }>({
   brief: 'Run all services of this build',
-  details: 'Without a configuration everything runs on loopback over an embedded chain, and the first start prints a demo handover card.',
+  details:
+    'Without a configuration everything runs on loopback over an embedded chain, and the first start prints a demo handover card.',
   examples: [''],
   parameters: {
     flags: {
       ...commonFlags,
-      demo: { kind: 'boolean', optional: true, brief: 'Make the demo subscription on first start (default: only without a config file)' },
+      demo: {
+        kind: 'boolean',
+        optional: true,
+        brief: 'Make the demo subscription on first start (default: only without a config file)',
+      },
     },
   },
   load: async () => (await import('./run/serve.ts')).serve,
@@ -50,6 +55,6 @@ export const reloadCommand = command<CommonFlags>({
 export const drainCommand = command<CommonFlags & { yes?: boolean }>({
   brief: 'Finish what is in flight and stop',
   examples: ['--yes'],
-  parameters: { flags: { ...commonFlags, yes: flag.switch('Do not ask') } },
+  parameters: { flags: { yes: flag.switch('Do not ask'), ...commonFlags } },
   load: async () => (await import('./run/control.ts')).drain,
 })

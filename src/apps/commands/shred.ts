@@ -1,5 +1,15 @@
 import { buildRouteMap } from '@stricli/core'
-import { type ChangeFlags, changeFlags, command, flag, type ListFlags, listFlags, optionalWord, word, words } from './define.ts'
+import {
+  type ChangeFlags,
+  changeFlags,
+  command,
+  flag,
+  type ListFlags,
+  listFlags,
+  optionalWord,
+  word,
+  words,
+} from './define.ts'
 import { notInBuild } from './not-in-build.ts'
 
 const load = () => import('./run/shred.ts')
@@ -13,7 +23,7 @@ export const shredRoutes = buildRouteMap({
       brief: 'Replace the one destination of a subscription',
       examples: ['acme-shreds 127.0.0.1:20002 --vouched'],
       parameters: {
-        flags: { ...changeFlags, vouched: flag.switch('You vouch for the destination; the audit log keeps your word') },
+        flags: { vouched: flag.switch('You vouch for the destination; the audit log keeps your word'), ...changeFlags },
         positional: words(subscription, word('IP:PORT', 'Literal address and port')),
       },
       load: async () => (await load()).setDestinationCommand,
@@ -21,7 +31,11 @@ export const shredRoutes = buildRouteMap({
     show: command<ListFlags, [string?]>({
       brief: 'Show destinations',
       examples: ['', 'acme-shreds'],
-      parameters: { flags: listFlags, aliases: { o: 'output' }, positional: words(optionalWord('SUB', 'Only of this subscription')) },
+      parameters: {
+        flags: listFlags,
+        aliases: { o: 'output' },
+        positional: words(optionalWord('SUB', 'Only of this subscription')),
+      },
       load: async () => (await load()).showDestinations,
     }),
     pause: command<ChangeFlags, [string]>({

@@ -1,7 +1,20 @@
 import { buildRouteMap } from '@stricli/core'
 import {
-  type ChangeFlags, type CommonFlags, type CutFlags, changeFlags, command, commonFlags, cutFlags, flag, type ListFlags, listFlags, type SecretFlags,
-  secretFlags, text, word, words,
+  type ChangeFlags,
+  type CommonFlags,
+  type CutFlags,
+  changeFlags,
+  command,
+  commonFlags,
+  cutFlags,
+  flag,
+  type ListFlags,
+  listFlags,
+  type SecretFlags,
+  secretFlags,
+  text,
+  word,
+  words,
 } from './define.ts'
 
 const load = () => import('./run/sub.ts')
@@ -20,7 +33,9 @@ export type LimitFlags = {
   readonly batchItems?: string
 }
 
-const limit = (brief: string) => flag.text(`${brief} (a number, "unlimited", or "plan" for the plan's own)`, 'N')
+const limit = (brief: string) => flag.text(brief, 'N')
+
+const LIMIT_VALUES = 'A limit is a whole number, "unlimited", or "plan" for the plan\'s own.'
 
 const limitFlags = {
   unitsPerSecond: limit('Units per second'),
@@ -49,7 +64,7 @@ export const subRoutes = buildRouteMap({
   routes: {
     create: command<CreateFlags, [string]>({
       brief: 'Create a subscription and print its handover card',
-      details: 'The card is what you hand to the customer. Its token is shown once and cannot be shown again.',
+      details: `The card is what you hand to the customer. Its token is shown once and cannot be shown again.\n${LIMIT_VALUES}`,
       examples: [
         'acme-prod --customer acme --plan build --print-token',
         'acme-shreds --customer acme --products shreds-raw --destination 127.0.0.1:20001 --vouched',
@@ -57,14 +72,14 @@ export const subRoutes = buildRouteMap({
       ],
       parameters: {
         flags: {
-          ...secretFlags,
-          ...limitFlags,
           customer: { kind: 'parsed', parse: text, brief: 'Customer name or id', placeholder: 'CUSTOMER' },
           plan: flag.text('Plan (default starter; sluice plan list)', 'PLAN'),
           products: flag.text('Products, separated by commas (default bundle)', 'LIST'),
           until: flag.text('Last day, as 2027-01-31, or a time span such as 30d (default no end)', 'DATE'),
           destination: flag.text('Where raw shreds go', 'IP:PORT'),
           vouched: flag.switch('You vouch for the destination; the audit log keeps your word'),
+          ...limitFlags,
+          ...secretFlags,
         },
         positional: words(word('NAME', 'Short name, unique')),
       },
@@ -91,15 +106,27 @@ export const subRoutes = buildRouteMap({
     }),
     limit: command<ChangeFlags & LimitFlags & { plan?: string }, [string]>({
       brief: 'Change plan or single limits',
+      details: LIMIT_VALUES,
       examples: ['acme-prod --units-per-second 300', 'acme-prod --plan grow --units-per-second plan'],
-      parameters: { flags: { ...changeFlags, ...limitFlags, plan: flag.text('Another plan', 'PLAN') }, positional: words(subscription) },
+      parameters: {
+        flags: { plan: flag.text('Another plan', 'PLAN'), ...limitFlags, ...changeFlags },
+        positional: words(subscription),
+      },
       load: async () => (await load()).limitSub,
     }),
     renew: command<ChangeFlags & { until: string }, [string]>({
       brief: 'Set a new last day',
       examples: ['acme-prod --until 2028-01-31', 'acme-prod --until 90d', 'acme-prod --until never'],
       parameters: {
-        flags: { ...changeFlags, until: { kind: 'parsed', parse: text, brief: 'Last day, a time span from today, or never', placeholder: 'DATE' } },
+        flags: {
+          until: {
+            kind: 'parsed',
+            parse: text,
+            brief: 'Last day, a time span from today, or never',
+            placeholder: 'DATE',
+          },
+          ...changeFlags,
+        },
         positional: words(subscription),
       },
       load: async () => (await load()).renewSub,
@@ -126,7 +153,7 @@ export const subRoutes = buildRouteMap({
       brief: 'Record a refund you paid through your own channel',
       examples: ['acme-prod 40 USD --reason "outage on the 3rd"'],
       parameters: {
-        flags: { ...changeFlags, reason: { kind: 'parsed', parse: text, brief: 'Why', placeholder: 'TEXT' } },
+        flags: { reason: { kind: 'parsed', parse: text, brief: 'Why', placeholder: 'TEXT' }, ...changeFlags },
         positional: words(subscription, word('AMOUNT', 'Decimal amount'), word('CURRENCY', 'Such as USD')),
       },
       load: async () => (await load()).refundSub,

@@ -1,5 +1,17 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CutFlags, command, cutFlags, flag, type ListFlags, listFlags, optionalWord, type SecretFlags, secretFlags, word, words } from './define.ts'
+import {
+  type CutFlags,
+  command,
+  cutFlags,
+  flag,
+  type ListFlags,
+  listFlags,
+  optionalWord,
+  type SecretFlags,
+  secretFlags,
+  word,
+  words,
+} from './define.ts'
 
 const load = () => import('./run/token.ts')
 
@@ -36,7 +48,11 @@ export const tokenRoutes = buildRouteMap({
     list: command<ListFlags, [string?]>({
       brief: 'List tokens by their last four characters',
       examples: ['', 'acme-prod'],
-      parameters: { flags: listFlags, aliases: { o: 'output' }, positional: words(optionalWord('SUB', 'Only of this subscription')) },
+      parameters: {
+        flags: listFlags,
+        aliases: { o: 'output' },
+        positional: words(optionalWord('SUB', 'Only of this subscription')),
+      },
       load: async () => (await load()).listTokens,
     }),
   },

@@ -10,7 +10,10 @@ export function parseUntil(text: string, nowMs: number): number | null {
   if (spanMs !== undefined && spanMs > 0) return nowMs + spanMs
   const dayMs = parseDay(text)
   if (dayMs !== undefined) return dayMs + DAY_MS
-  throw new ServiceError('invalid-value', `"${text}" is not an end: write a day such as 2027-01-31, a time span such as 30d, or never`)
+  throw new ServiceError(
+    'invalid-value',
+    `"${text}" is not an end: write a day such as 2027-01-31, a time span such as 30d, or never`,
+  )
 }
 
 /** The beginning of the day named, or that span back from now. */
@@ -19,7 +22,10 @@ export function parseSince(text: string, nowMs: number): number {
   if (spanMs !== undefined && spanMs > 0) return nowMs - spanMs
   const dayMs = parseDay(text)
   if (dayMs !== undefined) return dayMs
-  throw new ServiceError('invalid-value', `"${text}" is not a beginning: write a day such as 2027-01-31 or a time span such as 7d`)
+  throw new ServiceError(
+    'invalid-value',
+    `"${text}" is not a beginning: write a day such as 2027-01-31 or a time span such as 7d`,
+  )
 }
 
 function parseDay(text: string): number | undefined {

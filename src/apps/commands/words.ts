@@ -1,10 +1,17 @@
-import { type ApplicationText, ArgumentScannerError, formatMessageForArgumentScannerError, text_en } from '@stricli/core'
+import {
+  type ApplicationText,
+  ArgumentScannerError,
+  formatMessageForArgumentScannerError,
+  text_en,
+} from '@stricli/core'
 import { docsUrl } from '../../contract/errors.ts'
 import { cliErrorOf, formatError } from './errors.ts'
 
 /** Whether the caller asked for JSON, known before any flag is parsed so that errors of parsing obey it too. */
 export function wantsJson(argv: readonly string[]): boolean {
-  return argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
+  return (
+    argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
+  )
 }
 
 /** How the command-line library speaks here: every mistake says what is wrong and what to do, as text or as JSON. */
@@ -14,14 +21,19 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
     json
       ? JSON.stringify({ code: 'usage', message, fix, docs_url: docsUrl('usage'), retryable: false })
       : `error: ${message}\n  fix: ${fix}`
-  const helpOf = `Run: sluice ${argv.filter((word) => /^[a-z][a-z-]*$/.test(word)).slice(0, 2).join(' ')} --help`.replace(/ +/g, ' ')
+  const helpOf = `Run: sluice ${argv
+    .filter((word) => /^[a-z][a-z-]*$/.test(word))
+    .slice(0, 2)
+    .join(' ')} --help`.replace(/ +/g, ' ')
   return {
     ...text_en,
-    noCommandRegisteredForInput: ({ input, corrections }) =>
-      usageError(
+    noCommandRegisteredForInput: ({ input, corrections: quoted }) => {
+      const corrections = quoted.map((word) => word.replaceAll('`', ''))
+      return usageError(
         `there is no command "${input}"${corrections.length > 0 ? `, did you mean ${orList(corrections)}?` : ''}`,
         corrections.length > 0 ? `Use ${orList(corrections)}.` : 'Run: sluice --help',
-      ),
+      )
+    },
     exceptionWhileParsingArguments: (error) => {
       if (!(error instanceof ArgumentScannerError)) return formatError(error, json)
       const message = formatMessageForArgumentScannerError(error, {})

@@ -14,7 +14,13 @@ const INODES_MIN = 10_000
 
 /** The machine and the process limits the services would run under. */
 export async function checkMachine(stateDir: string): Promise<Finding[]> {
-  return [checkRuntime(), checkUmask(), await checkDescriptors(), await checkUdpBuffer(), ...(await checkDisk(stateDir))]
+  return [
+    checkRuntime(),
+    checkUmask(),
+    await checkDescriptors(),
+    await checkUdpBuffer(),
+    ...(await checkDisk(stateDir)),
+  ]
 }
 
 function checkRuntime(): Finding {
@@ -35,7 +41,11 @@ async function checkDescriptors(): Promise<Finding> {
   const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1]
   if (soft === undefined) return ok('descriptors', 'limit not told by this system')
   if (soft === 'unlimited' || Number(soft) >= DESCRIPTORS_MIN) return ok('descriptors', soft)
-  return bad('descriptors', `only ${soft} open files allowed, ${DESCRIPTORS_MIN} wanted`, `ulimit -n ${DESCRIPTORS_MIN}`)
+  return bad(
+    'descriptors',
+    `only ${soft} open files allowed, ${DESCRIPTORS_MIN} wanted`,
+    `ulimit -n ${DESCRIPTORS_MIN}`,
+  )
 }
 
 async function checkUdpBuffer(): Promise<Finding> {
@@ -62,7 +72,13 @@ async function checkDisk(stateDir: string): Promise<Finding[]> {
   // File systems without a fixed table of inodes report none at all.
   const inodes =
     disk.files > 0 && disk.ffree < INODES_MIN
-      ? [bad('inodes', `only ${disk.ffree} inodes free for ${stateDir}`, `df -i ${stateDir}   # then remove small files`)]
+      ? [
+          bad(
+            'inodes',
+            `only ${disk.ffree} inodes free for ${stateDir}`,
+            `df -i ${stateDir}   # then remove small files`,
+          ),
+        ]
       : []
   return [space, ...inodes]
 }
@@ -73,7 +89,9 @@ export async function checkClockSync(newestAuditMs: number | undefined, nowMs: n
     const ahead = new Date(newestAuditMs).toISOString()
     return bad('clock', `the clock is behind the newest audit line (${ahead})`, 'timedatectl set-ntp true')
   }
-  const answer = await promisify(execFile)('timedatectl', ['show', '-p', 'NTPSynchronized', '--value'], { timeout: 2000 }).catch(() => undefined)
+  const answer = await promisify(execFile)('timedatectl', ['show', '-p', 'NTPSynchronized', '--value'], {
+    timeout: 2000,
+  }).catch(() => undefined)
   if (answer?.stdout.trim() === 'no') return warn('clock', 'the clock is not synchronized', 'timedatectl set-ntp true')
   return ok('clock', answer === undefined ? 'not behind the newest audit line' : 'synchronized')
 }

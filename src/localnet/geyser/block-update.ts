@@ -1,3 +1,4 @@
+import { RewardType } from '../../solana/gen/solana-storage_pb.ts'
 import type { Block } from '../model.ts'
 import type { AccountUpdate } from './account-update.ts'
 import type { DataSlices } from './data-slices.ts'
@@ -47,7 +48,7 @@ export class BlockUpdate {
     writer.message(5, () => {
       writer.uint(1, block.slot)
       writer.text(2, block.blockhash)
-      writer.message(3, () => {})
+      writer.message(3, () => writeRewards(block))
       writer.message(4, () => writer.int(1, block.time))
       writer.message(5, () => writer.uint(1, block.height))
       for (const info of transactions) writer.presentBytes(6, info)
@@ -72,7 +73,7 @@ export class BlockMetaUpdate {
     writer.message(7, () => {
       writer.uint(1, block.slot)
       writer.text(2, block.blockhash)
-      writer.message(3, () => {})
+      writer.message(3, () => writeRewards(block))
       writer.message(4, () => writer.int(1, block.time))
       writer.message(5, () => writer.uint(1, block.height))
       writer.uint(6, block.parentSlot)
@@ -86,5 +87,17 @@ export class BlockMetaUpdate {
 
   body(): Uint8Array {
     return this.#body
+  }
+}
+
+/** The message Rewards. The only rewards of a localnet are the leader's fees. */
+function writeRewards({ rewards = [] }: Block): void {
+  for (const { pubkey, lamports, postBalance } of rewards) {
+    writer.message(1, () => {
+      writer.text(1, pubkey)
+      writer.int(2, lamports)
+      writer.uint(3, postBalance)
+      writer.uint(4, RewardType.Fee)
+    })
   }
 }

@@ -39,12 +39,19 @@ export function encodeAccount(address: string, account: Account, options: Accoun
 }
 
 /** Data that a request must be refused for: nodes answer it with -32600 instead of the sentence. */
-export function isTooLongForBase58(account: Account, { encoding, dataSlice }: Omit<AccountEncodingOptions, 'readAccount'>): boolean {
+export function isTooLongForBase58(
+  account: Account,
+  { encoding, dataSlice }: Omit<AccountEncodingOptions, 'readAccount'>,
+): boolean {
   if (encoding !== 'binary' && encoding !== 'base58') return false
   return sliceData(account.data, dataSlice).length > BASE58_ACCOUNT_BYTES_MAX
 }
 
-function encodeData(address: string, account: Account, { encoding, dataSlice, readAccount }: AccountEncodingOptions): Json {
+function encodeData(
+  address: string,
+  account: Account,
+  { encoding, dataSlice, readAccount }: AccountEncodingOptions,
+): Json {
   const sliced = sliceData(account.data, dataSlice)
   switch (encoding) {
     case 'binary':
@@ -57,7 +64,12 @@ function encodeData(address: string, account: Account, { encoding, dataSlice, re
       return [base64Text(compress(sliced)), 'base64+zstd']
     case 'jsonParsed': {
       const display = isTokenProgram(account.owner) ? displayOfAccount(account, readAccount) : undefined
-      return parseAccountData({ address, owner: account.owner, data: account.data, display }) ?? [base64Text(sliced), 'base64']
+      return (
+        parseAccountData({ address, owner: account.owner, data: account.data, display }) ?? [
+          base64Text(sliced),
+          'base64',
+        ]
+      )
     }
   }
 }

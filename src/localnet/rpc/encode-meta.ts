@@ -57,7 +57,13 @@ function encodeTokenBalancesOf(meta: TransactionMeta): Members {
 }
 
 export function encodeTokenBalance({ accountIndex, mint, owner, programId, amount, decimals }: TokenBalance): Json {
-  return { accountIndex, mint, uiTokenAmount: encodeTokenAmount(amount, { decimals, unixTimestamp: 0 }), owner, programId }
+  return {
+    accountIndex,
+    mint,
+    uiTokenAmount: encodeTokenAmount(amount, { decimals, unixTimestamp: 0 }),
+    owner,
+    programId,
+  }
 }
 
 function encodeInner(meta: TransactionMeta): Json {
@@ -80,7 +86,9 @@ export function encodeParsedInner(meta: TransactionMeta, keys: readonly string[]
 }
 
 export function encodeReturnData(returnData: TransactionMeta['returnData']): Json {
-  return returnData && { programId: returnData.programId, data: [Buffer.from(returnData.data).toString('base64'), 'base64'] }
+  return (
+    returnData && { programId: returnData.programId, data: [Buffer.from(returnData.data).toString('base64'), 'base64'] }
+  )
 }
 
 /** Errors of the model already have Solana's JSON form. */

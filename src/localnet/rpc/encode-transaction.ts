@@ -6,7 +6,7 @@ import type { ParsedTransaction } from '../../solana/transaction-types.ts'
 import type { Block, TransactionMeta, TransactionRecord } from '../model.ts'
 import { encodeFullMeta, encodeParsedMeta, encodeSimpleMeta } from './encode-meta.ts'
 import type { Json } from './json.ts'
-import { listKeys, type ListedKey } from './message-keys.ts'
+import { type ListedKey, listKeys } from './message-keys.ts'
 import { encodeParsedInstruction } from './parsed-instructions.ts'
 
 export const TRANSACTION_ENCODINGS = ['binary', 'base64', 'base58', 'json', 'jsonParsed'] as const
@@ -27,7 +27,9 @@ export type BlockEncodingOptions = TransactionEncodingOptions & { readonly detai
 type Members = { readonly [member: string]: Json | undefined }
 
 /** The JSON, or the version of the first transaction that the client does not know (error -32015). */
-export type Encoded<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly unsupportedVersion: number }
+export type Encoded<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly unsupportedVersion: number }
 
 /** Top-level instructions are at height 1, what they call at 2 and above. */
 const TOP_STACK_HEIGHT = 1
@@ -78,7 +80,10 @@ function encodeAccounts(record: TransactionRecord, options: TransactionEncodingO
   const refused = refuseVersion(transaction, options.maxSupportedVersion)
   if (refused) return refused
   const value = {
-    transaction: { signatures: signaturesOf(transaction), accountKeys: listKeys(transaction, record.meta.loadedAddresses).map(encodeKey) },
+    transaction: {
+      signatures: signaturesOf(transaction),
+      accountKeys: listKeys(transaction, record.meta.loadedAddresses).map(encodeKey),
+    },
     meta: encodeSimpleMeta(record.meta, options.showRewards),
     version: shownVersion(transaction, options.maxSupportedVersion),
   }
@@ -144,7 +149,9 @@ function encodeVersionParts({ version, addressTableLookups, config }: ParsedTran
   }
   if (!config) return {}
   const { priorityFeeLamports, computeUnitLimit, loadedAccountsDataSizeLimit, heapSize } = config
-  return { transactionConfig: { priorityFee: priorityFeeLamports, computeUnitLimit, loadedAccountsDataSizeLimit, heapSize } }
+  return {
+    transactionConfig: { priorityFee: priorityFeeLamports, computeUnitLimit, loadedAccountsDataSizeLimit, heapSize },
+  }
 }
 
 function encodeKey({ address, writable, signer, source }: ListedKey): Json {

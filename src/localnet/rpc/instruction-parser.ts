@@ -5,7 +5,10 @@ import type { ParsedState } from './parsed-state.ts'
 export type InstructionParser = (accounts: readonly string[], data: Uint8Array) => ParsedState
 
 /** The first accounts under their names; further ones are not shown. Throws BytesError when there are fewer accounts than names. */
-export function nameAccounts(accounts: readonly string[], names: readonly string[]): { readonly [name: string]: string } {
+export function nameAccounts(
+  accounts: readonly string[],
+  names: readonly string[],
+): { readonly [name: string]: string } {
   if (accounts.length < names.length) throw new BytesError('too few accounts')
   return Object.fromEntries(names.map((name, index) => [name, accounts[index] as string]))
 }

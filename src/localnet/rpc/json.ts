@@ -1,7 +1,15 @@
 /**
  * JSON with exact integers. Answers are plain values in which a u64 is a bigint; they are printed digit by digit, never through a double.
  */
-export type Json = null | boolean | number | bigint | string | JsonText | readonly Json[] | { readonly [member: string]: Json | undefined }
+export type Json =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | JsonText
+  | readonly Json[]
+  | { readonly [member: string]: Json | undefined }
 
 /** A piece of JSON that is already text. */
 export class JsonText {

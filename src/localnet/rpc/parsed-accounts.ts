@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer'
 import { ByteReader, BytesError, parsable } from './byte-reader.ts'
 import type { Json } from './json.ts'
 import { parseConfig } from './parsed-config.ts'
-import type { AccountToParse, ParsedState } from './parsed-state.ts'
 import { parseStake } from './parsed-stake.ts'
+import type { AccountToParse, ParsedState } from './parsed-state.ts'
 import { parseSysvar } from './parsed-sysvars.ts'
 import { parseVote } from './parsed-vote.ts'
 import * as id from './program-ids.ts'
@@ -11,7 +11,9 @@ import { encodeTokenAmount } from './token-amount.ts'
 import { encodeExtensions } from './token-extensions.ts'
 import { parseMint, parseMultisig, parseTokenAccount } from './token-state.ts'
 
-const PARSERS: Readonly<Record<string, { readonly program: string; readonly parse: (account: AccountToParse) => ParsedState | undefined }>> = {
+const PARSERS: Readonly<
+  Record<string, { readonly program: string; readonly parse: (account: AccountToParse) => ParsedState | undefined }>
+> = {
   [id.LOOKUP_TABLE]: { program: 'address-lookup-table', parse: parseLookupTable },
   [id.UPGRADEABLE_LOADER]: { program: 'bpf-upgradeable-loader', parse: parseUpgradeableLoader },
   [id.CONFIG]: { program: 'config', parse: parseConfig },
@@ -76,7 +78,10 @@ function parseNonce({ data }: AccountToParse): ParsedState | undefined {
   if (version > 1 || read.u32() !== 1) return undefined
   const authority = read.key()
   const blockhash = read.key()
-  return { type: 'initialized', info: { authority, blockhash, feeCalculator: { lamportsPerSignature: read.u64().toString() } } }
+  return {
+    type: 'initialized',
+    info: { authority, blockhash, feeCalculator: { lamportsPerSignature: read.u64().toString() } },
+  }
 }
 
 const LOOKUP_TABLE_META_BYTES = 56
@@ -93,7 +98,10 @@ function parseLookupTable({ data }: AccountToParse): ParsedState | undefined {
   if (data.length < LOOKUP_TABLE_META_BYTES || (data.length - LOOKUP_TABLE_META_BYTES) % 32 !== 0) return undefined
   read.offset = LOOKUP_TABLE_META_BYTES
   const addresses = Array.from({ length: read.remaining / 32 }, () => read.key())
-  return { type: 'lookupTable', info: { deactivationSlot, lastExtendedSlot, lastExtendedSlotStartIndex, authority, addresses } }
+  return {
+    type: 'lookupTable',
+    info: { deactivationSlot, lastExtendedSlot, lastExtendedSlotStartIndex, authority, addresses },
+  }
 }
 
 function parseUpgradeableLoader({ data }: AccountToParse): ParsedState {

@@ -1,5 +1,5 @@
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { type Json, jsonFloat, JsonText } from './json.ts'
+import { type Json, JsonText, jsonFloat } from './json.ts'
 import type { AccountToParse, ParsedState } from './parsed-state.ts'
 import { STAKE_CONFIG, VALIDATOR_INFO } from './program-ids.ts'
 

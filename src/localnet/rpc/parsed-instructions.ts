@@ -1,16 +1,20 @@
 import { encodeBase58 } from '../../solana/base58.ts'
 import { ByteReader, BytesError, parsable, readUtf8 } from './byte-reader.ts'
+import { type InstructionParser, nameAccounts } from './instruction-parser.ts'
 import type { Json } from './json.ts'
 import { parseLoaderInstruction, parseUpgradeableLoaderInstruction } from './parsed-loader-instructions.ts'
 import { parseStakeInstruction } from './parsed-stake-instructions.ts'
-import { type InstructionParser, nameAccounts } from './instruction-parser.ts'
 import type { ParsedState } from './parsed-state.ts'
 import { parseSystemInstruction } from './parsed-system-instructions.ts'
 import { parseTokenInstruction } from './parsed-token-instructions.ts'
 import { parseVoteInstruction } from './parsed-vote-instructions.ts'
 import * as id from './program-ids.ts'
 
-export type CompiledInstruction = { readonly programIdIndex: number; readonly accounts: Uint8Array; readonly data: Uint8Array }
+export type CompiledInstruction = {
+  readonly programIdIndex: number
+  readonly accounts: Uint8Array
+  readonly data: Uint8Array
+}
 
 const PARSERS: Readonly<Record<string, { readonly program: string; readonly parse: InstructionParser }>> = {
   [id.LOOKUP_TABLE]: { program: 'address-lookup-table', parse: parseLookupTableInstruction },

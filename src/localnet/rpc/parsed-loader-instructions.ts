@@ -31,7 +31,15 @@ export function parseUpgradeableLoaderInstruction(accounts: readonly string[], d
       return { type: 'deployWithMaxDataLen', info: { maxDataLen: read.u64(), ...programs } }
     }
     case 3: {
-      const names = ['programDataAccount', 'programAccount', 'bufferAccount', 'spillAccount', 'rentSysvar', 'clockSysvar', 'authority']
+      const names = [
+        'programDataAccount',
+        'programAccount',
+        'bufferAccount',
+        'spillAccount',
+        'rentSysvar',
+        'clockSysvar',
+        'authority',
+      ]
       return { type: 'upgrade', info: named(...names) }
     }
     case 4:

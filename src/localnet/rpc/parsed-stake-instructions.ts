@@ -54,7 +54,10 @@ export function parseStakeInstruction(accounts: readonly string[], data: Uint8Ar
       const newAuthorized = read.key()
       const fields = { authorityType: readAuthorize(read), authoritySeed: read.string64(), authorityOwner: read.key() }
       const names = ['stakeAccount', 'authorityBase', ...(hasClock(2) ? ['clockSysvar'] : [])]
-      return { type: 'authorizeWithSeed', info: { ...withOptional(accounts, names, 'custodian'), newAuthorized, ...fields } }
+      return {
+        type: 'authorizeWithSeed',
+        info: { ...withOptional(accounts, names, 'custodian'), newAuthorized, ...fields },
+      }
     }
     case 9: {
       const rent = accounts[1] === SYSVAR.rent ? ['rentSysvar'] : []
@@ -85,7 +88,10 @@ export function parseStakeInstruction(accounts: readonly string[], data: Uint8Ar
     case 16:
       return { type: 'moveStake', info: { ...named('source', 'destination', 'stakeAuthority'), lamports: read.u64() } }
     case 17:
-      return { type: 'moveLamports', info: { ...named('source', 'destination', 'stakeAuthority'), lamports: read.u64() } }
+      return {
+        type: 'moveLamports',
+        info: { ...named('source', 'destination', 'stakeAuthority'), lamports: read.u64() },
+      }
     default:
       throw new BytesError('unknown instruction')
   }
@@ -112,5 +118,8 @@ function readAuthorize(read: ByteReader): string {
 }
 
 function readLockup(read: ByteReader) {
-  return { unixTimestamp: read.option(() => read.i64()) ?? undefined, epoch: read.option(() => read.u64()) ?? undefined }
+  return {
+    unixTimestamp: read.option(() => read.i64()) ?? undefined,
+    epoch: read.option(() => read.u64()) ?? undefined,
+  }
 }

@@ -35,7 +35,11 @@ export function readStakeState(data: Uint8Array): StakeState {
       const [voter, stake, activationEpoch, deactivationEpoch] = [read.key(), read.u64(), read.u64(), read.u64()]
       // The warm-up rate that follows is no longer shown (Agave 4.1).
       read.f64()
-      return { kind: 'delegated', meta, delegation: { voter, stake, activationEpoch, deactivationEpoch, creditsObserved: read.u64() } }
+      return {
+        kind: 'delegated',
+        meta,
+        delegation: { voter, stake, activationEpoch, deactivationEpoch, creditsObserved: read.u64() },
+      }
     }
     case 3:
       return { kind: 'rewardsPool' }

@@ -16,7 +16,13 @@ export function parseSystemInstruction(accounts: readonly string[], data: Uint8A
     case 2:
       return { type: 'transfer', info: { ...named('source', 'destination'), lamports: read.u64() } }
     case 3: {
-      const seeded = { base: read.key(), seed: read.string64(), lamports: read.u64(), space: read.u64(), owner: read.key() }
+      const seeded = {
+        base: read.key(),
+        seed: read.string64(),
+        lamports: read.u64(),
+        space: read.u64(),
+        owner: read.key(),
+      }
       return { type: 'createAccountWithSeed', info: { ...named('source', 'newAccount'), ...seeded } }
     }
     case 4:
@@ -52,7 +58,10 @@ export function parseSystemInstruction(accounts: readonly string[], data: Uint8A
     case 13: {
       const lamports = read.u64()
       const fields = { space: read.u64(), owner: read.key() }
-      const info = lamports === 0n ? { ...named('newAccount'), ...fields } : { ...named('newAccount', 'source'), lamports, ...fields }
+      const info =
+        lamports === 0n
+          ? { ...named('newAccount'), ...fields }
+          : { ...named('newAccount', 'source'), lamports, ...fields }
       return { type: 'createAccountAllowPrefund', info }
     }
     default:

@@ -22,7 +22,10 @@ const PARSERS: Readonly<Record<string, { readonly type: string; readonly read: (
   },
   [SYSVAR.rent]: { type: 'rent', read: readRent },
   [SYSVAR.rewards]: { type: 'rewards', read: (read) => ({ validatorPointValue: jsonFloat(read.f64()) }) },
-  [SYSVAR.slotHashes]: { type: 'slotHashes', read: (read) => read.list64(40, () => ({ slot: read.u64(), hash: read.key() })) },
+  [SYSVAR.slotHashes]: {
+    type: 'slotHashes',
+    read: (read) => read.list64(40, () => ({ slot: read.u64(), hash: read.key() })),
+  },
   [SYSVAR.slotHistory]: { type: 'slotHistory', read: readSlotHistory },
   [SYSVAR.stakeHistory]: {
     type: 'stakeHistory',

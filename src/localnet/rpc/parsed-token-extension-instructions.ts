@@ -54,9 +54,15 @@ function pointer(name: string, member: string): Parser {
   return (accounts, read) => {
     if (choose(read, ['initialize', 'update']) === 'initialize') {
       const authority = maybeKey(read) ?? undefined
-      return { type: `initialize${name}`, info: { ...nameAccounts(accounts, ['mint']), authority, [member]: maybeKey(read) ?? undefined } }
+      return {
+        type: `initialize${name}`,
+        info: { ...nameAccounts(accounts, ['mint']), authority, [member]: maybeKey(read) ?? undefined },
+      }
     }
-    return { type: `update${name}`, info: { ...nameSigned(accounts, ['mint'], 'authority'), [member]: maybeKey(read) ?? undefined } }
+    return {
+      type: `update${name}`,
+      info: { ...nameSigned(accounts, ['mint'], 'authority'), [member]: maybeKey(read) ?? undefined },
+    }
   }
 }
 
@@ -66,14 +72,22 @@ function parseTransferFee(accounts: readonly string[], read: ByteReader): Parsed
     case 0: {
       const transferFeeConfigAuthority = readOptionalKey(read) ?? undefined
       const withdrawWithheldAuthority = readOptionalKey(read) ?? undefined
-      const info = { ...nameAccounts(accounts, ['mint']), transferFeeConfigAuthority, withdrawWithheldAuthority, ...readFee(read) }
+      const info = {
+        ...nameAccounts(accounts, ['mint']),
+        transferFeeConfigAuthority,
+        withdrawWithheldAuthority,
+        ...readFee(read),
+      }
       return { type: 'initializeTransferFeeConfig', info }
     }
     case 1: {
       const amount = read.u64()
       const decimals = read.u8()
       const amounts = { tokenAmount: showAmount(amount, decimals), feeAmount: showAmount(read.u64(), decimals) }
-      return { type: 'transferCheckedWithFee', info: { ...nameSigned(accounts, ['source', 'mint', 'destination'], 'authority'), ...amounts } }
+      return {
+        type: 'transferCheckedWithFee',
+        info: { ...nameSigned(accounts, ['source', 'mint', 'destination'], 'authority'), ...amounts },
+      }
     }
     case 2:
       return { type: 'withdrawWithheldTokensFromMint', info: withdrawn(accounts) }
@@ -84,9 +98,15 @@ function parseTransferFee(accounts: readonly string[], read: ByteReader): Parsed
       return { type: 'withdrawWithheldTokensFromAccounts', info }
     }
     case 4:
-      return { type: 'harvestWithheldTokensToMint', info: { ...nameAccounts(accounts, ['mint']), sourceAccounts: accounts.slice(1) } }
+      return {
+        type: 'harvestWithheldTokensToMint',
+        info: { ...nameAccounts(accounts, ['mint']), sourceAccounts: accounts.slice(1) },
+      }
     case 5:
-      return { type: 'setTransferFee', info: { ...nameSigned(accounts, ['mint'], 'transferFeeConfigAuthority'), ...readFee(read) } }
+      return {
+        type: 'setTransferFee',
+        info: { ...nameSigned(accounts, ['mint'], 'transferFeeConfigAuthority'), ...readFee(read) },
+      }
     default:
       throw new BytesError('unknown instruction')
   }
@@ -99,7 +119,8 @@ function readFee(read: ByteReader): { readonly [name: string]: Json } {
 function parseDefaultAccountState(accounts: readonly string[], read: ByteReader): ParsedState {
   const which = choose(read, ['initialize', 'update'])
   const state = { accountState: accountStateName(read.u8()) }
-  const names = which === 'initialize' ? nameAccounts(accounts, ['mint']) : nameSigned(accounts, ['mint'], 'freezeAuthority')
+  const names =
+    which === 'initialize' ? nameAccounts(accounts, ['mint']) : nameSigned(accounts, ['mint'], 'freezeAuthority')
   return { type: `${which}DefaultAccountState`, info: { ...names, ...state } }
 }
 
@@ -117,7 +138,11 @@ function parseScaledUiAmount(accounts: readonly string[], read: ByteReader): Par
     const info = { ...nameAccounts(accounts, ['mint']), authority: maybeKey(read), multiplier: String(read.f64()) }
     return { type: 'initializeScaledUiAmountConfig', info }
   }
-  const info = { ...nameSigned(accounts, ['mint'], 'authority'), newMultiplier: String(read.f64()), newMultiplierTimestamp: read.i64() }
+  const info = {
+    ...nameSigned(accounts, ['mint'], 'authority'),
+    newMultiplier: String(read.f64()),
+    newMultiplierTimestamp: read.i64(),
+  }
   return { type: 'updateMultiplier', info }
 }
 

@@ -76,7 +76,10 @@ function parseBaseInstruction(accounts: readonly string[], data: Uint8Array): Pa
     case 11:
       return { type: 'thawAccount', info: signed('freezeAuthority', 'account', 'mint') }
     case 12:
-      return { type: 'transferChecked', info: { ...signed('authority', 'source', 'mint', 'destination'), ...tokenAmount() } }
+      return {
+        type: 'transferChecked',
+        info: { ...signed('authority', 'source', 'mint', 'destination'), ...tokenAmount() },
+      }
     case 13:
       return { type: 'approveChecked', info: { ...signed('owner', 'source', 'mint', 'delegate'), ...tokenAmount() } }
     case 14:
@@ -95,7 +98,10 @@ function parseBaseInstruction(accounts: readonly string[], data: Uint8Array): Pa
       return { type: 'initializeMint2', info: { ...named('mint'), ...readMint(read) } }
     case 21: {
       const types = readExtensionTypes(read)
-      return { type: 'getAccountDataSize', info: { ...named('mint'), extensionTypes: types.length > 0 ? types : undefined } }
+      return {
+        type: 'getAccountDataSize',
+        info: { ...named('mint'), extensionTypes: types.length > 0 ? types : undefined },
+      }
     }
     case 22:
       return { type: 'initializeImmutableOwner', info: named('account') }
@@ -115,7 +121,10 @@ function parseBaseInstruction(accounts: readonly string[], data: Uint8Array): Pa
       return { type: 'withdrawExcessLamports', info: signed('authority', 'source', 'destination') }
     case 45: {
       const names = signed('authority', 'source', 'destination')
-      return { type: 'unwrapLamports', info: { ...names, amount: read.option(() => read.u64().toString()) ?? undefined } }
+      return {
+        type: 'unwrapLamports',
+        info: { ...names, amount: read.option(() => read.u64().toString()) ?? undefined },
+      }
     }
     default:
       return undefined
@@ -152,7 +161,8 @@ function parseBatch(accounts: readonly string[], read: ByteReader): ParsedState 
   while (read.remaining > 0) {
     const accountCount = read.u8()
     const data = read.bytes(read.u8())
-    if (data[0] === BATCH || at + accountCount > accounts.length || accountCount === 0) throw new BytesError('not a batch')
+    if (data[0] === BATCH || at + accountCount > accounts.length || accountCount === 0)
+      throw new BytesError('not a batch')
     instructions.push(parseTokenInstruction(accounts.slice(at, at + accountCount), data))
     at += accountCount
   }

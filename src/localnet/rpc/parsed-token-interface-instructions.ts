@@ -23,7 +23,10 @@ export function parseTokenInterfaceInstruction(accounts: readonly string[], data
     }
     case 'ea122038598d25b5': {
       const idempotent = read.bool()
-      return { type: 'removeTokenMetadataKey', info: { ...named('metadata', 'updateAuthority'), key: read.string32(), idempotent } }
+      return {
+        type: 'removeTokenMetadataKey',
+        info: { ...named('metadata', 'updateAuthority'), key: read.string32(), idempotent },
+      }
     }
     case 'd7e4a6e45464567b': {
       const info = { ...named('metadata', 'updateAuthority'), newAuthority: maybeKey(read) }
@@ -35,13 +38,23 @@ export function parseTokenInterfaceInstruction(accounts: readonly string[], data
       return { type: 'emitTokenMetadata', info: { ...named('metadata'), start, end } }
     }
     case '79716c2736330004': {
-      const info = { ...named('group', 'mint', 'mintAuthority'), updateAuthority: maybeKey(read), maxSize: readCount(read) }
+      const info = {
+        ...named('group', 'mint', 'mintAuthority'),
+        updateAuthority: maybeKey(read),
+        maxSize: readCount(read),
+      }
       return { type: 'initializeTokenGroup', info }
     }
     case '6c25ab8ff81e126e':
-      return { type: 'updateTokenGroupMaxSize', info: { ...named('group', 'updateAuthority'), maxSize: readCount(read) } }
+      return {
+        type: 'updateTokenGroupMaxSize',
+        info: { ...named('group', 'updateAuthority'), maxSize: readCount(read) },
+      }
     case 'a1695801edddd8cb':
-      return { type: 'updateTokenGroupAuthority', info: { ...named('group', 'updateAuthority'), newAuthority: maybeKey(read) } }
+      return {
+        type: 'updateTokenGroupAuthority',
+        info: { ...named('group', 'updateAuthority'), newAuthority: maybeKey(read) },
+      }
     case '9820deb0dfed7486': {
       const info = named('member', 'memberMint', 'memberMintAuthority', 'group', 'groupUpdateAuthority')
       return { type: 'initializeTokenGroupMember', info }

@@ -23,9 +23,15 @@ export function parseVoteInstruction(accounts: readonly string[], data: Uint8Arr
     case 2:
       return { type: 'vote', info: { ...voteAccounts(), vote: readVote(read) } }
     case 3:
-      return { type: 'withdraw', info: { ...named('voteAccount', 'destination', 'withdrawAuthority'), lamports: read.u64() } }
+      return {
+        type: 'withdraw',
+        info: { ...named('voteAccount', 'destination', 'withdrawAuthority'), lamports: read.u64() },
+      }
     case 4:
-      return { type: 'updateValidatorIdentity', info: named('voteAccount', 'newValidatorIdentity', 'withdrawAuthority') }
+      return {
+        type: 'updateValidatorIdentity',
+        info: named('voteAccount', 'newValidatorIdentity', 'withdrawAuthority'),
+      }
     case 5:
       return { type: 'updateCommission', info: { ...named('voteAccount', 'withdrawAuthority'), commission: read.u8() } }
     case 6:
@@ -46,7 +52,10 @@ export function parseVoteInstruction(accounts: readonly string[], data: Uint8Arr
       return { type: 'authorizeWithSeed', info }
     }
     case 11: {
-      const info = { ...named('voteAccount', 'clockSysvar', 'authorityBaseKey', 'newAuthority'), ...readSeedAuthority(read) }
+      const info = {
+        ...named('voteAccount', 'clockSysvar', 'authorityBaseKey', 'newAuthority'),
+        ...readSeedAuthority(read),
+      }
       return { type: 'authorizeCheckedWithSeed', info }
     }
     case 12:

@@ -14,7 +14,11 @@ export type VoteState = {
   readonly votes: readonly { readonly latency: number; readonly slot: bigint; readonly confirmationCount: number }[]
   readonly rootSlot: bigint | null
   readonly authorizedVoters: readonly { readonly epoch: bigint; readonly authorizedVoter: string }[]
-  readonly epochCredits: readonly { readonly epoch: bigint; readonly credits: bigint; readonly previousCredits: bigint }[]
+  readonly epochCredits: readonly {
+    readonly epoch: bigint
+    readonly credits: bigint
+    readonly previousCredits: bigint
+  }[]
   readonly lastTimestamp: { readonly slot: bigint; readonly timestamp: bigint }
 }
 

@@ -51,9 +51,15 @@ export function decimalText(amount: bigint, decimals: number): string {
 const SECONDS_PER_YEAR = 60 * 60 * 24 * 365.24
 const BASIS_POINTS = 10_000
 
-function displayedAmount(amount: bigint, { decimals, interest, scale, unixTimestamp }: TokenDisplay): string | undefined {
+function displayedAmount(
+  amount: bigint,
+  { decimals, interest, scale, unixTimestamp }: TokenDisplay,
+): string | undefined {
   if (interest) {
-    const before = exponent(interest.preUpdateAverageRate, interest.lastUpdateTimestamp - interest.initializationTimestamp)
+    const before = exponent(
+      interest.preUpdateAverageRate,
+      interest.lastUpdateTimestamp - interest.initializationTimestamp,
+    )
     const after = exponent(interest.currentRate, unixTimestamp - interest.lastUpdateTimestamp)
     return fixedTrimmed(Number(amount) * ((before * after) / 10 ** decimals), decimals)
   }

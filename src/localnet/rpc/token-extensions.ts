@@ -17,7 +17,11 @@ const EXTENSIONS: Readonly<Record<number, { readonly name: string; readonly read
   3: { name: 'mintCloseAuthority', read: (read) => ({ closeAuthority: maybeKey(read) }) },
   4: {
     name: 'confidentialTransferMint',
-    read: (read) => ({ authority: maybeKey(read), autoApproveNewAccounts: flag(read), auditorElgamalPubkey: maybeElgamal(read) }),
+    read: (read) => ({
+      authority: maybeKey(read),
+      autoApproveNewAccounts: flag(read),
+      auditorElgamalPubkey: maybeElgamal(read),
+    }),
   },
   5: { name: 'confidentialTransferAccount', read: readConfidentialAccount },
   6: { name: 'defaultAccountState', read: (read) => ({ accountState: accountStateName(read.u8()) }) },
@@ -54,7 +58,10 @@ const EXTENSIONS: Readonly<Record<number, { readonly name: string; readonly read
   20: { name: 'groupPointer', read: (read) => ({ authority: maybeKey(read), groupAddress: maybeKey(read) }) },
   21: { name: 'tokenGroup', read: readTokenGroup },
   22: { name: 'groupMemberPointer', read: (read) => ({ authority: maybeKey(read), memberAddress: maybeKey(read) }) },
-  23: { name: 'tokenGroupMember', read: (read) => ({ mint: read.key(), group: read.key(), memberNumber: wholeRest(read) }) },
+  23: {
+    name: 'tokenGroupMember',
+    read: (read) => ({ mint: read.key(), group: read.key(), memberNumber: wholeRest(read) }),
+  },
   24: {
     name: 'confidentialMintBurn',
     read: (read) => ({

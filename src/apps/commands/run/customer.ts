@@ -1,5 +1,5 @@
-import { addCustomer, setCustomerState } from '../../../access/provisioning/customers.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
+import { addCustomer, setCustomerState } from '../../../access/provisioning/customers.ts'
 import { addNote } from '../../../access/provisioning/notes.ts'
 import { confirmCut } from '../confirm.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../define.ts'
@@ -7,18 +7,28 @@ import { printFacts, printJson, printList, say } from '../output.ts'
 import { done, openSession } from '../session.ts'
 import { printTime } from '../when.ts'
 
-export async function addCustomerCommand(this: CliContext, flags: ChangeFlags & { contact?: string }, name: string): Promise<void> {
+export async function addCustomerCommand(
+  this: CliContext,
+  flags: ChangeFlags & { contact?: string },
+  name: string,
+): Promise<void> {
   await using session = await openSession(this, flags)
   const customer = await addCustomer(session.provisioning(flags), { name, contact: flags.contact ?? '' })
   if (flags.json === true) printJson(this, customer)
-  else done(this, flags, `customer ${customer.name} added (${customer.id}); next: sluice sub create NAME --customer ${customer.name}`)
+  else
+    done(
+      this,
+      flags,
+      `customer ${customer.name} added (${customer.id}); next: sluice sub create NAME --customer ${customer.name}`,
+    )
 }
 
 export async function listCustomers(this: CliContext, flags: ListFlags): Promise<void> {
   await using session = await openSession(this, flags, 'read')
   const customers = await session.store.list('customers')
   const counts = new Map<string, number>()
-  for (const { customerId } of await session.store.list('subscriptions')) counts.set(customerId, (counts.get(customerId) ?? 0) + 1)
+  for (const { customerId } of await session.store.list('subscriptions'))
+    counts.set(customerId, (counts.get(customerId) ?? 0) + 1)
   printList(this, flags, {
     rows: customers.toSorted((a, b) => a.name.localeCompare(b.name)),
     empty: 'no customers yet; add one with: sluice customer add NAME',
@@ -45,7 +55,9 @@ export async function showCustomer(this: CliContext, flags: CommonFlags, idOrNam
     ['state', customer.state],
     ['contact', customer.contact],
     ['created', printTime(customer.createdAt)],
-    ...subscriptions.map((sub) => ['subscription', `${sub.name}  ${sub.plan}  ${sub.products.join(',')}  ${sub.state}`] as const),
+    ...subscriptions.map(
+      (sub) => ['subscription', `${sub.name}  ${sub.plan}  ${sub.products.join(',')}  ${sub.state}`] as const,
+    ),
     ...notes.map((note) => ['note', `${printTime(note.createdAt)}  ${note.text}`] as const),
   ])
 }
@@ -55,7 +67,11 @@ export async function suspendCustomer(this: CliContext, flags: CutFlags, idOrNam
   const found = await lookUp(session.store, 'customers', idOrName)
   const subscriptions = await session.store.find('subscriptions', { customerId: found.id })
   const live = subscriptions.filter((sub) => sub.state === 'active').length
-  await confirmCut(this, flags, `this refuses every call of customer ${found.name} and cuts the streams of ${live} subscription(s)`)
+  await confirmCut(
+    this,
+    flags,
+    `this refuses every call of customer ${found.name} and cuts the streams of ${live} subscription(s)`,
+  )
   const customer = await setCustomerState(session.provisioning(flags), { customer: found.id, state: 'suspended' })
   if (flags.json === true) printJson(this, customer)
   else done(this, flags, `customer ${customer.name} suspended`)

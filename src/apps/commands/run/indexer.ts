@@ -23,11 +23,16 @@ export async function revokeIndexerCommand(this: CliContext, flags: CutFlags, su
   else done(this, flags, `database user ${ended.map(({ username }) => username).join(', ')} of ${found.name} revoked`)
 }
 
-async function issue(context: CliContext, flags: SecretFlags, input: { subscription: string; rotate: boolean }): Promise<void> {
+async function issue(
+  context: CliContext,
+  flags: SecretFlags,
+  input: { subscription: string; rotate: boolean },
+): Promise<void> {
   using place = secretPlace(context, flags)
   await using session = await openSession(context, flags)
   const { record, password, subscription } = await grantIndexer(session.provisioning(flags), input)
-  if (flags.dryRun === true) return done(context, flags, `database credentials for ${subscription.name} would be issued`)
+  if (flags.dryRun === true)
+    return done(context, flags, `database credentials for ${subscription.name} would be issued`)
   if (flags.json === true) {
     place.reveal(`${JSON.stringify({ subscription: subscription.id, username: record.username, password }, null, 2)}\n`)
   } else {

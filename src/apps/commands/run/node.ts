@@ -13,7 +13,12 @@ export async function addNodeCommand(
   const { rpc, ws = '', grpc = '', credential = null } = flags
   const node = await addNode(session.provisioning(flags), { name, rpc, ws, grpc, credential })
   if (flags.json === true) printJson(this, node)
-  else done(this, flags, `node ${node.name} added (${node.id}); give it to a customer with: sluice node assign ${node.name} SUB`)
+  else
+    done(
+      this,
+      flags,
+      `node ${node.name} added (${node.id}); give it to a customer with: sluice node assign ${node.name} SUB`,
+    )
 }
 
 export async function assignNodeCommand(
@@ -31,7 +36,12 @@ export async function assignNodeCommand(
     subscription: subscriptionName ?? null,
   })
   if (flags.json === true) printJson(this, node)
-  else done(this, flags, `node ${node.name} ${subscription === null ? 'belongs to nobody' : `serves ${subscription.name} alone`}`)
+  else
+    done(
+      this,
+      flags,
+      `node ${node.name} ${subscription === null ? 'belongs to nobody' : `serves ${subscription.name} alone`}`,
+    )
 }
 
 export async function listNodes(this: CliContext, flags: ListFlags): Promise<void> {

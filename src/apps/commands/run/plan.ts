@@ -1,6 +1,6 @@
-import { LIMIT_WORDS } from '../../../contract/limits.ts'
-import { RPC_METHODS } from '../../../contract/rpc-methods.ts'
 import { methodCost, type Plan } from '../../../access/plan.ts'
+import type { LIMIT_WORDS } from '../../../contract/limits.ts'
+import { RPC_METHODS } from '../../../contract/rpc-methods.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../define.ts'
 import { printLimits } from '../limits.ts'
 import { printFacts, printJson, printList } from '../output.ts'
@@ -35,7 +35,8 @@ export async function showPlan(this: CliContext, flags: CommonFlags, name: strin
   const { plans } = await loadSettings(this, flags)
   const plan = plans.get(name)
   const costs = Object.keys(RPC_METHODS).map((method) => [method, methodCost(plan.limits, method)] as const)
-  if (flags.json === true) return printJson(this, { name: plan.name, limits: plan.limits, costs: Object.fromEntries(costs) })
+  if (flags.json === true)
+    return printJson(this, { name: plan.name, limits: plan.limits, costs: Object.fromEntries(costs) })
   printFacts(this, [
     ['plan', plan.name],
     ...printLimits(plan.limits, {}),

@@ -26,7 +26,12 @@ export async function pauseDestination(this: CliContext, flags: ChangeFlags, sub
 
 export async function resumeDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {
   await using session = await openSession(this, flags)
-  show(this, flags, await setDestinationPaused(session.provisioning(flags), { subscription, paused: false }), 'sending again')
+  show(
+    this,
+    flags,
+    await setDestinationPaused(session.provisioning(flags), { subscription, paused: false }),
+    'sending again',
+  )
 }
 
 export async function showDestinations(this: CliContext, flags: ListFlags, subscription?: string): Promise<void> {

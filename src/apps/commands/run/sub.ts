@@ -1,3 +1,4 @@
+import type { Subscription } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { recordRefund } from '../../../access/provisioning/notes.ts'
 import {
@@ -12,7 +13,6 @@ import {
 import { displayToken } from '../../../access/token.ts'
 import { ServiceError } from '../../../core/service-error.ts'
 import { printAddressPort } from '../../../host/ip-range.ts'
-import type { Subscription } from '../../../access/model.ts'
 import { handoverCard } from '../../handover-card.ts'
 import { confirmCut } from '../confirm.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../define.ts'
@@ -39,7 +39,8 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
     products,
     overrides: overridesOf(flags),
     validUntil: flags.until === undefined ? null : parseUntil(flags.until, session.nowMs),
-    destination: flags.destination === undefined ? undefined : { address: flags.destination, vouched: flags.vouched === true },
+    destination:
+      flags.destination === undefined ? undefined : { address: flags.destination, vouched: flags.vouched === true },
   })
   const { subscription, token, credential, destination } = created
   if (flags.dryRun === true) return done(this, flags, `subscription ${subscription.name} would be created`)
@@ -48,19 +49,30 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   if (flags.json === true) {
     const secrets = {
       ...(token === undefined ? {} : { token: token.secret }),
-      ...(credential === undefined ? {} : { indexer: { username: credential.record.username, password: credential.password } }),
+      ...(credential === undefined
+        ? {}
+        : { indexer: { username: credential.record.username, password: credential.password } }),
     }
-    reveal(`${JSON.stringify({ id: subscription.id, name: subscription.name, plan: subscription.plan, products, ...secrets }, null, 2)}\n`)
+    reveal(
+      `${JSON.stringify({ id: subscription.id, name: subscription.name, plan: subscription.plan, products, ...secrets }, null, 2)}\n`,
+    )
   } else {
     reveal(handoverCard({ ...created, limits, endpoints: session.endpoints }))
-    if (destination?.proof === 'unproven') done(this, flags, 'nothing is sent to the destination until it answers its challenge')
+    if (destination?.proof === 'unproven')
+      done(this, flags, 'nothing is sent to the destination until it answers its challenge')
   }
 }
 
-export async function listSubs(this: CliContext, flags: ListFlags & { customer?: string; stateIs?: string }): Promise<void> {
+export async function listSubs(
+  this: CliContext,
+  flags: ListFlags & { customer?: string; stateIs?: string },
+): Promise<void> {
   await using session = await openSession(this, flags, 'read')
   const customer = flags.customer === undefined ? undefined : await lookUp(session.store, 'customers', flags.customer)
-  const all = customer === undefined ? await session.store.list('subscriptions') : await session.store.find('subscriptions', { customerId: customer.id })
+  const all =
+    customer === undefined
+      ? await session.store.list('subscriptions')
+      : await session.store.find('subscriptions', { customerId: customer.id })
   const names = new Map((await session.store.list('customers')).map((row) => [row.id, row.name]))
   printList(this, flags, {
     rows: all
@@ -88,7 +100,9 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
   const customer = await store.get('customers', subscription.customerId)
   const tokens = (await store.find('tokens', { subscriptionId: id })).filter((token) => token.state !== 'revoked')
   const destination = await store.get('destinations', id)
-  const credentials = (await store.find('indexerCredentials', { subscriptionId: id })).filter((row) => row.state === 'active')
+  const credentials = (await store.find('indexerCredentials', { subscriptionId: id })).filter(
+    (row) => row.state === 'active',
+  )
   const nodes = await store.find('nodes', { subscriptionId: id })
   const notes = await store.find('notes', { subjectId: id })
   const refunds = await store.find('refunds', { subscriptionId: id })
@@ -116,16 +130,26 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
     ['state', stateOf(subscription, session.nowMs)],
     ['valid until', printUntil(subscription.validUntil)],
     ...tokens.map((token) => ['token', `${displayToken(token.last4)}  ${token.state}`] as const),
-    ['destination', destination && `${printAddressPort(destination.ip, destination.port)}  ${destination.proof}${destination.paused ? '  paused' : ''}`],
+    [
+      'destination',
+      destination &&
+        `${printAddressPort(destination.ip, destination.port)}  ${destination.proof}${destination.paused ? '  paused' : ''}`,
+    ],
     ...credentials.map((row) => ['database user', row.username] as const),
     ...nodes.map((node) => ['dedicated node', node.name] as const),
     ...printLimits(limits, subscription.overrides),
     ...notes.map((note) => ['note', `${printTime(note.createdAt)}  ${note.text}`] as const),
-    ...refunds.map((row) => ['refund', `${printTime(row.createdAt)}  ${row.amount} ${row.currency}  ${row.reason}`] as const),
+    ...refunds.map(
+      (row) => ['refund', `${printTime(row.createdAt)}  ${row.amount} ${row.currency}  ${row.reason}`] as const,
+    ),
   ])
 }
 
-export async function limitSub(this: CliContext, flags: ChangeFlags & LimitFlags & { plan?: string }, idOrName: string): Promise<void> {
+export async function limitSub(
+  this: CliContext,
+  flags: ChangeFlags & LimitFlags & { plan?: string },
+  idOrName: string,
+): Promise<void> {
   await using session = await openSession(this, flags)
   const plan = flags.plan === undefined ? undefined : session.plan(flags.plan).name
   const overrides = overridesOf(flags)
@@ -133,10 +157,19 @@ export async function limitSub(this: CliContext, flags: ChangeFlags & LimitFlags
     throw new ServiceError('usage', 'name at least one limit or a plan', { fix: 'For example: --units-per-second 300' })
   }
   const subscription = await limitSubscription(session.provisioning(flags), { subscription: idOrName, overrides, plan })
-  report(this, flags, subscription, `now has plan ${subscription.plan} with ${Object.keys(subscription.overrides).length} own limit(s)`)
+  report(
+    this,
+    flags,
+    subscription,
+    `now has plan ${subscription.plan} with ${Object.keys(subscription.overrides).length} own limit(s)`,
+  )
 }
 
-export async function renewSub(this: CliContext, flags: ChangeFlags & { until: string }, idOrName: string): Promise<void> {
+export async function renewSub(
+  this: CliContext,
+  flags: ChangeFlags & { until: string },
+  idOrName: string,
+): Promise<void> {
   await using session = await openSession(this, flags)
   const validUntil = parseUntil(flags.until, session.nowMs)
   const subscription = await renewSubscription(session.provisioning(flags), { subscription: idOrName, validUntil })
@@ -147,18 +180,32 @@ export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: st
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', idOrName)
   await confirmCut(this, flags, `this refuses every call of ${found.name} and cuts its open streams within 5 s`)
-  report(this, flags, await suspendSubscription(session.provisioning(flags), { subscription: found.id }), 'is suspended')
+  report(
+    this,
+    flags,
+    await suspendSubscription(session.provisioning(flags), { subscription: found.id }),
+    'is suspended',
+  )
 }
 
 export async function resumeSub(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
-  report(this, flags, await resumeSubscription(session.provisioning(flags), { subscription: idOrName }), 'is active again')
+  report(
+    this,
+    flags,
+    await resumeSubscription(session.provisioning(flags), { subscription: idOrName }),
+    'is active again',
+  )
 }
 
 export async function cancelSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', idOrName)
-  await confirmCut(this, flags, `this ends ${found.name} for good: token and database user are revoked, open streams cut within 5 s`)
+  await confirmCut(
+    this,
+    flags,
+    `this ends ${found.name} for good: token and database user are revoked, open streams cut within 5 s`,
+  )
   report(this, flags, await cancelSubscription(session.provisioning(flags), { subscription: found.id }), 'is cancelled')
 }
 
@@ -173,7 +220,12 @@ export async function refundSub(
   const input = { subscription: idOrName, amount, currency, reason: flags.reason }
   const { refund, subscription } = await recordRefund(session.provisioning(flags), input)
   if (flags.json === true) printJson(this, refund)
-  else done(this, flags, `refund of ${refund.amount} ${refund.currency} to ${subscription.name} recorded (${refund.id}); no money was moved`)
+  else
+    done(
+      this,
+      flags,
+      `refund of ${refund.amount} ${refund.currency} to ${subscription.name} recorded (${refund.id}); no money was moved`,
+    )
 }
 
 /** Past its last day a subscription is expired, whatever its record says. */

@@ -1,9 +1,9 @@
+import type { Subscription } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { type IssuedToken, issueToken, revokeTokens, rotateToken } from '../../../access/provisioning/tokens.ts'
 import { displayToken } from '../../../access/token.ts'
 import { parseDuration } from '../../../core/bytes.ts'
 import { ServiceError } from '../../../core/service-error.ts'
-import type { Subscription } from '../../../access/model.ts'
 import { confirmCut } from '../confirm.ts'
 import type { CliContext, CutFlags, ListFlags, SecretFlags } from '../define.ts'
 import { printJson, printList } from '../output.ts'
@@ -24,12 +24,17 @@ export async function rotateTokenCommand(
   subscription: string,
 ): Promise<void> {
   const graceMs = flags.grace === undefined ? 0 : parseDuration(flags.grace)
-  if (graceMs === undefined) throw new ServiceError('invalid-value', `"${flags.grace}" is not a time span: write 1h, 30m or 2d`)
+  if (graceMs === undefined)
+    throw new ServiceError('invalid-value', `"${flags.grace}" is not a time span: write 1h, 30m or 2d`)
   using place = secretPlace(this, flags)
   await using session = await openSession(this, flags)
   if (graceMs === 0) {
     const found = await lookUp(session.store, 'subscriptions', subscription)
-    await confirmCut(this, flags, `this ends the present token of ${found.name} at once and cuts its open streams within 5 s`)
+    await confirmCut(
+      this,
+      flags,
+      `this ends the present token of ${found.name} at once and cuts its open streams within 5 s`,
+    )
   }
   const issued = await rotateToken(session.provisioning(flags), { subscription, graceMs })
   showIssued(this, flags, place.reveal, issued)
@@ -40,14 +45,18 @@ export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subs
   const found = await lookUp(session.store, 'subscriptions', subscription)
   await confirmCut(this, flags, `this ends the token of ${found.name} at once and cuts its open streams within 5 s`)
   const { ended } = await revokeTokens(session.provisioning(flags), { subscription: found.id })
-  if (flags.json === true) printJson(this, { subscription: found.id, revoked: ended.map(({ id, last4 }) => ({ id, last4 })) })
+  if (flags.json === true)
+    printJson(this, { subscription: found.id, revoked: ended.map(({ id, last4 }) => ({ id, last4 })) })
   else done(this, flags, `token ${ended.map((token) => displayToken(token.last4)).join(', ')} of ${found.name} revoked`)
 }
 
 export async function listTokens(this: CliContext, flags: ListFlags, subscription?: string): Promise<void> {
   await using session = await openSession(this, flags, 'read')
   const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
-  const tokens = only === undefined ? await session.store.list('tokens') : await session.store.find('tokens', { subscriptionId: only.id })
+  const tokens =
+    only === undefined
+      ? await session.store.list('tokens')
+      : await session.store.find('tokens', { subscriptionId: only.id })
   const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
   const lastUsed = new Map<string, number | undefined>()
   for (const token of tokens) lastUsed.set(token.id, await session.store.lastUsed(token.id))
@@ -60,7 +69,11 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
       { title: 'STATE', value: (row) => row.state },
       { title: 'CREATED AT', value: (row) => row.createdAt, show: (row) => printTime(row.createdAt) },
       { title: 'CREATED BY', value: (row) => row.createdBy, wide: true },
-      { title: 'NOT AFTER', value: (row) => row.notAfter, show: (row) => (row.notAfter === null ? '-' : printTime(row.notAfter)) },
+      {
+        title: 'NOT AFTER',
+        value: (row) => row.notAfter,
+        show: (row) => (row.notAfter === null ? '-' : printTime(row.notAfter)),
+      },
       { title: 'LAST USED AT', value: (row) => lastUsed.get(row.id), show: (row) => printMaybe(lastUsed.get(row.id)) },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
@@ -80,7 +93,9 @@ function showIssued(
   if (flags.dryRun === true) return done(context, flags, `a new token for ${issued.subscription.name} would be issued`)
   const { secret, record, subscription } = issued
   if (flags.json === true) {
-    reveal(`${JSON.stringify({ subscription: subscription.id, token_id: record.id, last4: record.last4, token: secret }, null, 2)}\n`)
+    reveal(
+      `${JSON.stringify({ subscription: subscription.id, token_id: record.id, last4: record.last4, token: secret }, null, 2)}\n`,
+    )
   } else {
     reveal(`${secret}\n`)
     done(context, flags, `the new token of ${subscription.name}; shown once, it cannot be shown again`)

@@ -18,7 +18,9 @@ export async function usage(this: CliContext, flags: UsageFlags): Promise<void> 
     rows: group(rows, by),
     empty: 'no usage in this time',
     columns: [
-      ...(by === 'total' ? [] : [{ title: 'FROM', value: (row: UsageRow) => row.hour, show: (row: UsageRow) => printTime(row.hour) }]),
+      ...(by === 'total'
+        ? []
+        : [{ title: 'FROM', value: (row: UsageRow) => row.hour, show: (row: UsageRow) => printTime(row.hour) }]),
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
       { title: 'INTERFACE', value: (row) => row.interface },
       { title: 'CALLS', value: (row) => row.calls },
@@ -44,5 +46,8 @@ function group(rows: readonly UsageRow[], by: 'hour' | 'day' | 'total'): UsageRo
       refused: row.refused + (sum?.refused ?? 0),
     })
   }
-  return [...sums.values()].toSorted((a, b) => a.hour - b.hour || a.subscriptionId.localeCompare(b.subscriptionId) || a.interface.localeCompare(b.interface))
+  return [...sums.values()].toSorted(
+    (a, b) =>
+      a.hour - b.hour || a.subscriptionId.localeCompare(b.subscriptionId) || a.interface.localeCompare(b.interface),
+  )
 }

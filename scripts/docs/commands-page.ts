@@ -1,0 +1,15 @@
+import { generateHelpTextForAllCommands } from '@stricli/core'
+import { createApplication } from '../../src/apps/commands/application.ts'
+import { GENERATED } from './markdown.ts'
+
+export function commandsPage(): string {
+  const commands = generateHelpTextForAllCommands(
+    createApplication([]) as unknown as Parameters<typeof generateHelpTextForAllCommands>[0],
+  )
+  return `${[
+    '# Commands',
+    GENERATED,
+    'Standard output is data, standard error is talk. `--json` works everywhere; listings also take `-o table|wide|json|csv`. Exit codes are in [errors.md](errors.md).',
+    ...commands.map(([route, help]) => `## ${route}\n\n\`\`\`text\n${help.trimEnd()}\n\`\`\``),
+  ].join('\n\n')}\n`
+}

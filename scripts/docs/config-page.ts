@@ -1,0 +1,64 @@
+import { configJsonSchema, type JsonSchema } from '../../src/apps/config.ts'
+import { envNameOf } from '../../src/host/config-env.ts'
+import { GENERATED, table } from './markdown.ts'
+
+export function configPage(): string {
+  const schema = configJsonSchema()
+  const sections = Object.entries(schema.properties ?? {})
+  const top = sections.filter(([, value]) => value.properties === undefined && value.type !== 'object')
+  const tables = sections.filter(([, value]) => value.properties !== undefined || value.type === 'object')
+  return `${[
+    '# Configuration',
+    GENERATED,
+    'One TOML file: `--config FILE`, else `./sluice.toml` where it is there. Every key has a default; a misspelt key stops the start and names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
+    'Source: the schema in `src/apps/config.ts` and the `options.ts` of each room. `sluice init` writes a commented file, `sluice config check` looks for mistakes, `sluice config show` says where each value came from.',
+    '## Top level',
+    rowsOf([], top),
+    ...tables.flatMap(([name, value]) => [`## [${name}]`, value.description ?? '', rowsOf([name], entriesOf(value))]),
+  ]
+    .filter((text) => text !== '')
+    .join('\n\n')}\n`
+}
+
+function entriesOf(schema: JsonSchema): [string, JsonSchema][] {
+  const own = Object.entries(schema.properties ?? {})
+  const named =
+    typeof schema.additionalProperties === 'object'
+      ? [['NAME', schema.additionalProperties] as [string, JsonSchema]]
+      : []
+  return [...own, ...named]
+}
+
+function rowsOf(path: string[], entries: [string, JsonSchema][]): string {
+  return table(
+    ['key', 'type', 'default', 'environment', 'meaning'],
+    flatten(path, entries).map(([keys, schema]) => row(keys, schema)),
+  )
+}
+
+function* walk(path: string[], entries: [string, JsonSchema][]): Generator<[string[], JsonSchema]> {
+  for (const [name, schema] of entries) {
+    const inner = entriesOf(schema)
+    if (inner.length === 0) yield [[...path, name], schema]
+    else yield* walk([...path, name], inner)
+  }
+}
+
+const flatten = (path: string[], entries: [string, JsonSchema][]): [string[], JsonSchema][] => [...walk(path, entries)]
+
+function row(path: string[], schema: JsonSchema): string[] {
+  const environment = path.includes('NAME') ? '' : `\`${envNameOf(path)}\``
+  const given = schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``
+  return [`\`${path.join('.')}\``, typeOf(schema), given, environment, schema.description ?? '']
+}
+
+function typeOf(schema: JsonSchema): string {
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ')
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
+  const variants = schema.anyOf ?? schema.oneOf
+  if (variants !== undefined) return [...new Set(variants.map(typeOf))].filter((text) => text !== 'null').join(' or ')
+  if (schema.properties !== undefined) return `{ ${Object.keys(schema.properties).join(', ')} }`
+  if (schema.type !== 'integer' && schema.type !== 'number') return schema.type ?? 'any'
+  const bounded = schema.maximum !== undefined && schema.maximum < Number.MAX_SAFE_INTEGER
+  return bounded ? `${schema.type} ${schema.minimum ?? ''}..${schema.maximum}` : schema.type
+}

@@ -1,0 +1,22 @@
+import { accessMetrics } from '../../src/access/metrics.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { GENERATED, table } from './markdown.ts'
+
+export function metricsPage(): string {
+  using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
+  accessMetrics(registry)
+  const rows = registry.describe().map(({ name, type, help, labels }) => [
+    `\`${name}\``,
+    type,
+    Object.entries(labels ?? {})
+      .map(([label, values]) => `${label}: ${values.join(', ')}`)
+      .join('; '),
+    help,
+  ])
+  return `${[
+    '# Metrics',
+    GENERATED,
+    'What Sluice tells Prometheus about itself on the operator metrics listener (`metrics.listen`, default 127.0.0.1:9464). Labels come from closed lists; what is not on a list is counted as `other`.',
+    table(['metric', 'type', 'labels', 'meaning'], rows),
+  ].join('\n\n')}\n`
+}

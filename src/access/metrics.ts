@@ -1,0 +1,118 @@
+import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
+import { LIMIT_WORDS, type LimitName } from '../contract/limits.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import type { UsageInterface } from './model.ts'
+import { SEAT_NAMES, type SeatsTaken } from './slots.ts'
+import type { UsageState } from './usage.ts'
+
+const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
+const LIMITS = Object.keys(LIMIT_WORDS) as LimitName[]
+const SYNC_RESULTS = ['booked', 'failed'] as const
+
+type Count = { inc(by?: number): void }
+
+/** What the access room tells Prometheus. Counters of the hot path are looked up once, here. */
+export type AccessMetrics = {
+  readonly admitted: Readonly<Record<UsageInterface, Count>>
+  readonly units: Readonly<Record<UsageInterface, Count>>
+  readonly refused: Readonly<Record<TokenRefusal, Count>>
+  readonly limited: Readonly<Record<LimitName, Count>>
+  readonly snapshotSwaps: Count
+  readonly sharedSyncs: Readonly<Record<(typeof SYNC_RESULTS)[number], Count>>
+}
+
+/** Values that are asked for when somebody looks. */
+export type AccessReadings = {
+  usage(): UsageState
+  seats(): SeatsTaken
+  snapshot(): { revision: number; subscriptions: number; tokens: number }
+  /** Undefined where the quota is not shared. */
+  shared(): { isUp: boolean; processes: number } | undefined
+}
+
+export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NOTHING_TO_READ): AccessMetrics {
+  const perInterface = (name: string, help: string) => {
+    const counter = registry.counter({ name, help, labels: { interface: INTERFACES } })
+    return byName(INTERFACES, (value) => counter.with({ interface: value }))
+  }
+  const refused = registry.counter({
+    name: 'sluice_access_refused_total',
+    help: 'Requests refused for want of a valid token, by reason.',
+    labels: { reason: TOKEN_REFUSALS },
+  })
+  const limited = registry.counter({
+    name: 'sluice_access_limited_total',
+    help: 'Calls refused because a limit of the subscription was reached, by limit.',
+    labels: { limit: LIMITS },
+  })
+  const syncs = registry.counter({
+    name: 'sluice_access_quota_syncs_total',
+    help: 'Bookings of spent quota in the shared ledger, by result.',
+    labels: { result: SYNC_RESULTS },
+  })
+  const gauge = (name: string, help: string, value: () => number) => registry.gauge({ name, help, read: value })
+  const counter = (name: string, help: string, value: () => number) => registry.counter({ name, help, read: value })
+
+  counter('sluice_access_usage_flushes_total', 'Writes of counted use to the store.', () => read.usage().flushes)
+  counter(
+    'sluice_access_usage_lost_total',
+    'Rows of counted use given up because the store could not take them.',
+    () => read.usage().lostRows,
+  )
+  gauge(
+    'sluice_access_usage_waiting_rows',
+    'Rows of counted use that wait for the store.',
+    () => read.usage().waitingRows,
+  )
+  gauge('sluice_access_snapshot_revision', 'Store revision this process works with.', () => read.snapshot().revision)
+  gauge(
+    'sluice_access_subscriptions',
+    'Subscriptions in the snapshot, whatever their state.',
+    () => read.snapshot().subscriptions,
+  )
+  gauge('sluice_access_tokens', 'Tokens in the snapshot, whatever their state.', () => read.snapshot().tokens)
+  for (const name of SEAT_NAMES)
+    gauge(SEAT_METRICS[name], `${LIMIT_WORDS[name]} of all subscriptions.`, () => read.seats()[name])
+  gauge(
+    'sluice_access_quota_shared_up',
+    '1 while the shared ledger answers, 0 while local shares are used or nothing is shared.',
+    () => (read.shared()?.isUp === true ? 1 : 0),
+  )
+  gauge(
+    'sluice_access_quota_processes',
+    'Processes that share the quota, as last heard.',
+    () => read.shared()?.processes ?? 1,
+  )
+
+  return {
+    admitted: perInterface('sluice_access_admitted_total', 'Calls admitted and charged, by interface.'),
+    units: perInterface('sluice_access_units_total', 'Units charged, by interface.'),
+    refused: byName(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
+    limited: byName(LIMITS, (limit) => limited.with({ limit })),
+    snapshotSwaps: registry
+      .counter({
+        name: 'sluice_access_snapshot_swaps_total',
+        help: 'Times a newer snapshot of the store was taken into use.',
+      })
+      .with({}),
+    sharedSyncs: byName(SYNC_RESULTS, (result) => syncs.with({ result })),
+  }
+}
+
+/** For a registry that is only described. */
+const NOTHING_TO_READ: AccessReadings = {
+  usage: () => ({ waitingRows: 0, lostRows: 0, flushes: 0, failing: undefined }),
+  seats: () => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 }),
+  snapshot: () => ({ revision: 0, subscriptions: 0, tokens: 0 }),
+  shared: () => undefined,
+}
+
+const SEAT_METRICS = {
+  wsConnections: 'sluice_access_ws_connections',
+  wsSubscriptions: 'sluice_access_ws_subscriptions',
+  grpcStreams: 'sluice_access_grpc_streams',
+} as const
+
+function byName<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>
+}

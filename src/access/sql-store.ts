@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import type { Random } from '../core/random.ts'
+import { messageOf, ServiceError } from '../core/service-error.ts'
+import type { Logger } from '../host/logger.ts'
+import type { SqlDatabase, SqlReader, SqlWriter } from '../host/sql.ts'
+import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from './audit-file.ts'
+import { createAuditLine, headAfter } from './audit-line.ts'
+import { readAuditLines } from './audit-rows.ts'
+import { readMeta, writeMeta } from './meta.ts'
+import { createRecordReader, createRecordWriter } from './record-access.ts'
+import type { TableRows } from './rows.ts'
+import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
+import { findRowDamage } from './store-check.ts'
+import { AUDIT_TABLE, LAST_USED_TABLE, MIRROR_TABLE, SHARED_KEY_TABLE } from './tables.ts'
+import { addUsage, readUnitsSince, readUsage, setLastUsed } from './usage-rows.ts'
+
+export type SqlStoreOptions = {
+  /** The version of the tables this process knows. */
+  readonly schemaVersion: number
+  readonly audit: AuditOptions
+}
+
+export type AuditOptions = {
+  /** The audit file of this state folder. */
+  readonly file: string
+  /** Tells this file from those of other machines on the same store. */
+  readonly mirror: string
+  /** Version of the tool, written into each line. */
+  readonly toolVersion: string
+}
+
+export type SqlStoreDeps = {
+  readonly database: SqlDatabase
+  readonly rows: TableRows
+  readonly random: Random
+  readonly log: Logger
+}
+
+const SHARED_KEY_BYTES = 32
+
+/** The access store on either engine: everything here is the common subset of their SQL. Owns the database from now on. */
+export function createSqlStore(options: SqlStoreOptions, { database, rows, random, log }: SqlStoreDeps): AccessStore {
+  const { audit } = options
+  const meta = (on: SqlReader) => readMeta(on, rows, { ...options, store: database })
+
+  function view(on: SqlReader): AccessView {
+    return {
+      ...createRecordReader(on, rows),
+      revision: async () => (await meta(on)).revision,
+      auditLines: (fromSeq) => readAuditLines(on, rows, fromSeq),
+      async auditHead() {
+        const { auditSeq, auditHash } = await meta(on)
+        return { seq: auditSeq, hash: auditHash }
+      },
+      auditMirror: async () => ({ file: audit.file, ...(await mirrorPosition(on)) }),
+    }
+  }
+
+  async function mirrorPosition(on: SqlReader): Promise<MirrorPosition> {
+    const of = rows(MIRROR_TABLE)
+    const [row] = await on.rows(of.select('WHERE mirror = ?'), [audit.mirror])
+    if (row === undefined) return MIRROR_START
+    const { seq, bytes } = of.decode(row)
+    return { seq, bytes }
+  }
+
+  return {
+    name: database.name,
+    ...view(database),
+    read: (work) => database.read((reader) => work(view(reader))),
+
+    async change(context, work) {
+      const { result, position } = await database.change(async (tx) => {
+        const before = await meta(tx)
+        const writer = createRecordWriter(tx, rows, before)
+        const { audit: entry, result } = await whileOpen(writer, work)
+
+        const head = { seq: before.auditSeq, hash: before.auditHash }
+        const line = createAuditLine(head, { entry, context, version: audit.toolVersion })
+        const newHead = headAfter(head.seq + 1, line)
+        await tx.run(rows(AUDIT_TABLE).insert, rows(AUDIT_TABLE).encode({ seq: newHead.seq, line }))
+        const position = await extend(tx, { head, lines: (fromSeq) => readAuditLines(tx, rows, fromSeq) })
+        await writeMeta(tx, rows, {
+          ...before,
+          revision: before.revision + 1,
+          auditSeq: newHead.seq,
+          auditHash: newHead.hash,
+          tallies: writer.tallies(),
+        })
+        return { result, position }
+      })
+      await confirmMirror(audit.file, position).catch((error: unknown) => {
+        log.warn(
+          { file: audit.file, reason: messageOf(error) },
+          'the audit file lacks its last newline until the next change',
+        )
+      })
+      return result
+    },
+
+    addUsage: (used, lastUsed) =>
+      database.count(async (tx) => {
+        await addUsage(tx, used)
+        await setLastUsed(tx, rows, lastUsed)
+      }),
+    usage: (filter) => readUsage(database, filter),
+    unitsSince: (fromMs) => readUnitsSince(database, fromMs),
+    async lastUsed(tokenId) {
+      const of = rows(LAST_USED_TABLE)
+      const [row] = await database.rows(of.select('WHERE token_id = ?'), [tokenId])
+      return row && of.decode(row).at
+    },
+
+    async sharedKey(purpose) {
+      const of = rows(SHARED_KEY_TABLE)
+      const find = async (on: SqlReader) => (await on.rows(of.select('WHERE purpose = ?'), [purpose]))[0]
+      const row =
+        (await find(database)) ??
+        (await database.change(async (tx) => {
+          const made = of.encode({ purpose, keyHex: Buffer.from(random.bytes(SHARED_KEY_BYTES)).toString('hex') })
+          const found = await find(tx)
+          if (found === undefined) await tx.run(of.insert, made)
+          return found ?? made
+        }))
+      return new Uint8Array(Buffer.from(of.decode(row).keyHex, 'hex'))
+    },
+
+    follow,
+    async integrity() {
+      const ofEngine = await database.damage().catch((error: unknown) => [messageOf(error)])
+      return [...ofEngine, ...(await findRowDamage(database, rows, options))]
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+
+  async function extend(tx: SqlWriter, chain: Chain): Promise<MirrorPosition> {
+    const position = await extendMirror(audit.file, await mirrorPosition(tx), chain)
+    if (position === 'lost') throw lostChanges(database, audit.file, chain.head.seq + 1)
+    const of = rows(MIRROR_TABLE)
+    await tx.run(of.upsert, of.encode({ mirror: audit.mirror, ...position }))
+    return position
+  }
+
+  async function follow(onMoved: (revision: number) => void): Promise<AsyncDisposable> {
+    let last: number | undefined
+    let reading = false
+    let stirred = false
+    let failing = false
+    let closed = false
+    async function look(): Promise<void> {
+      stirred = true
+      if (reading) return
+      reading = true
+      while (stirred && !closed) {
+        stirred = false
+        try {
+          const revision = (await meta(database)).revision
+          if (failing) log.info({ store: database.name }, 'the store can be read again')
+          failing = false
+          if (revision !== last && !closed) onMoved(revision)
+          last = revision
+        } catch (err) {
+          if (!failing && !closed) log.warn({ err, store: database.name }, 'the store cannot be read')
+          failing = true
+        }
+      }
+      reading = false
+    }
+    const watching = await database.watch(() => void look())
+    await look()
+    return {
+      async [Symbol.asyncDispose]() {
+        closed = true
+        await watching[Symbol.asyncDispose]()
+      },
+    }
+  }
+}
+
+/** Lends the transaction to `work`; afterwards nothing can be put through it any more. */
+async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction) => Promise<T>): Promise<T> {
+  let isOpen = true
+  try {
+    return await work({
+      get: (kind, id) => tx.get(kind, id),
+      find: (kind, where) => tx.find(kind, where),
+      async put(kind, record) {
+        assert(isOpen, 'a record was put after its change ended')
+        await tx.put(kind, record)
+      },
+    })
+  } finally {
+    isOpen = false
+  }
+}
+
+/** The audit file shows that changes were committed which the store does not have: it was rolled back, by damage or by an older backup. */
+export function lostChanges(store: { name: string; restoreAdvice: string }, file: string, seq: number): ServiceError {
+  return new ServiceError(
+    'store-corrupt',
+    `${store.name} has lost changes: line ${seq} of ${file} and those after it are not in the store`,
+    {
+      fields: { store: store.name, file, line: seq },
+      fix: `${store.restoreAdvice}. To go on with the store as it is, keep the log under another name: mv ${file} ${file}.old`,
+    },
+  )
+}

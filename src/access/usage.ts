@@ -1,0 +1,223 @@
+import type { Clock } from '../core/clock.ts'
+import { isServiceError, messageOf } from '../core/service-error.ts'
+import type { Logger } from '../host/logger.ts'
+import { type Calendar, HOUR_MS, MINUTE_MS } from './calendar.ts'
+import type { UsageInterface, UsageRow } from './model.ts'
+import type { AccessStore } from './store.ts'
+
+/** How often counts go to the store: what a kill of the process can lose. */
+export const FLUSH_MS = 1000
+/** Rows written in one go, so that a synchronous store never holds the event loop for long. */
+const BATCH_ROWS = 500
+/** 64 MiB at about 256 bytes a row in memory. */
+const WAITING_ROWS_MAX = 262_144
+
+const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
+const INDEX = Object.fromEntries(INTERFACES.map((name, at) => [name, at])) as Record<UsageInterface, number>
+/** Per interface: calls, units, refused. */
+const FIELDS = 3
+
+/** Counts of one caller since the last flush. Several callers of one subscription may have one each; the store adds them up. */
+export type UsageMeter = {
+  readonly subscriptionId: string
+  readonly tokenId: string
+  readonly counts: number[]
+  hour: number
+  minute: number
+  isDirty: boolean
+}
+
+export type UsageState = {
+  readonly waitingRows: number
+  /** Rows given up because the store could not take them and the room for them was full. */
+  readonly lostRows: number
+  readonly flushes: number
+  /** Set while the store refuses: the error's code and since when. */
+  readonly failing: { readonly code: string; readonly sinceMs: number } | undefined
+}
+
+export type Usage = AsyncDisposable & {
+  createMeter(subscriptionId: string, tokenId: string): UsageMeter
+  countAdmitted(meter: UsageMeter, at: UsageInterface, units: number): void
+  countRefused(meter: UsageMeter, at: UsageInterface): void
+  /** Takes an admitted call back. */
+  countRefunded(meter: UsageMeter, at: UsageInterface, units: number): void
+  /** Writes what is waiting. Never throws: what the store does not take stays. */
+  flush(): Promise<void>
+  state(): UsageState
+}
+
+export type UsageDeps = {
+  readonly store: Pick<AccessStore, 'addUsage'>
+  readonly calendar: Calendar
+  readonly clock: Clock
+  readonly log: Logger
+  readonly waitingRowsMax?: number
+}
+
+type Waiting = { -readonly [Name in keyof UsageRow]: UsageRow[Name] }
+
+/**
+ * Counts use in memory and adds it to the store every second. While the store is locked or its disk full, rows of the same hour, subscription
+ * and interface are added up, so waiting costs no more memory than the customers that are active; at the limit the oldest rows are given up
+ * and counted as lost. Closing flushes.
+ */
+export function startUsage(deps: UsageDeps): Usage {
+  const { store, calendar, clock, log, waitingRowsMax = WAITING_ROWS_MAX } = deps
+  let dirty: UsageMeter[] = []
+  let waiting = new Map<string, Waiting>()
+  let lastUsed = new Map<string, number>()
+  let lostRows = 0
+  let flushes = 0
+  let failing: UsageState['failing']
+  let flushing: Promise<void> | undefined
+
+  function touch(meter: UsageMeter, at: UsageInterface): number {
+    if (meter.hour !== calendar.hour) {
+      if (meter.isDirty) collect(meter)
+      meter.hour = calendar.hour
+    }
+    if (meter.minute !== calendar.minute) {
+      meter.minute = calendar.minute
+      lastUsed.set(meter.tokenId, calendar.minute * MINUTE_MS)
+    }
+    if (!meter.isDirty) {
+      meter.isDirty = true
+      dirty.push(meter)
+    }
+    return INDEX[at] * FIELDS
+  }
+
+  /** Moves a meter's counts to the waiting rows. */
+  function collect(meter: UsageMeter): void {
+    for (let at = 0; at < INTERFACES.length; at++) {
+      const [calls = 0, units = 0, refused = 0] = meter.counts.slice(at * FIELDS, (at + 1) * FIELDS)
+      if (calls === 0 && units === 0 && refused === 0) continue
+      const { subscriptionId } = meter
+      const hour = meter.hour * HOUR_MS
+      wait({ subscriptionId, hour, interface: INTERFACES[at] as UsageInterface, calls, units, refused })
+    }
+    meter.counts.fill(0)
+  }
+
+  function wait(row: Waiting): void {
+    const key = `${row.hour}/${row.interface}/${row.subscriptionId}`
+    const same = waiting.get(key)
+    if (same === undefined) {
+      waiting.set(key, row)
+      return
+    }
+    same.calls += row.calls
+    same.units += row.units
+    same.refused += row.refused
+  }
+
+  function forgetBeyondMax(): void {
+    for (const key of waiting.keys()) {
+      if (waiting.size <= waitingRowsMax) break
+      waiting.delete(key)
+      lostRows += 1
+    }
+    for (const key of lastUsed.keys()) {
+      if (lastUsed.size <= waitingRowsMax) break
+      lastUsed.delete(key)
+    }
+  }
+
+  async function write(): Promise<void> {
+    const meters = dirty
+    dirty = []
+    for (const meter of meters) {
+      meter.isDirty = false
+      collect(meter)
+    }
+    const rows = [...waiting.values()]
+    const used = [...lastUsed]
+    waiting = new Map()
+    lastUsed = new Map()
+    let written = 0
+    try {
+      for (let at = 0; at < Math.max(rows.length, used.length); at += BATCH_ROWS) {
+        await store.addUsage(rows.slice(at, at + BATCH_ROWS), new Map(used.slice(at, at + BATCH_ROWS)))
+        written = at + BATCH_ROWS
+      }
+      flushes += 1
+      if (failing !== undefined)
+        log.info({ forMs: clock.monotonicMs() - failing.sinceMs, lostRows }, 'usage is written again')
+      failing = undefined
+    } catch (error) {
+      keep(rows.slice(written), used.slice(written))
+      noteFailure(error)
+    }
+  }
+
+  /** Puts back what was not written, before what was counted meanwhile, so that the oldest stays first. */
+  function keep(rows: readonly Waiting[], used: readonly (readonly [string, number])[]): void {
+    const newer = waiting
+    waiting = new Map()
+    for (const row of rows) wait(row)
+    for (const row of newer.values()) wait(row)
+    lastUsed = new Map([...used, ...lastUsed])
+    forgetBeyondMax()
+  }
+
+  function noteFailure(error: unknown): void {
+    const code = isServiceError(error) ? error.code : 'internal'
+    if (failing?.code === code) return
+    failing = { code, sinceMs: failing?.sinceMs ?? clock.monotonicMs() }
+    // A busy store is weather: another process writes, and the next second brings another try.
+    if (code === 'store-locked') log.debug({ code }, 'usage waits for the store')
+    else
+      log.warn(
+        { code, err: messageOf(error), waitingRows: waiting.size },
+        'usage cannot be written and is kept in memory',
+      )
+  }
+
+  function flush(): Promise<void> {
+    flushing ??= write().finally(() => {
+      flushing = undefined
+    })
+    return flushing
+  }
+
+  const timer = clock.setRepeating(FLUSH_MS, () => {
+    calendar.look(clock.monotonicMs())
+    void flush()
+  })
+  timer.unref?.()
+
+  return {
+    createMeter: (subscriptionId, tokenId) => ({
+      subscriptionId,
+      tokenId,
+      counts: new Array<number>(INTERFACES.length * FIELDS).fill(0),
+      hour: calendar.hour,
+      minute: 0,
+      isDirty: false,
+    }),
+    countAdmitted(meter, at, units) {
+      const field = touch(meter, at)
+      meter.counts[field] = (meter.counts[field] as number) + 1
+      meter.counts[field + 1] = (meter.counts[field + 1] as number) + units
+    },
+    countRefused(meter, at) {
+      const field = touch(meter, at)
+      meter.counts[field + 2] = (meter.counts[field + 2] as number) + 1
+    },
+    countRefunded(meter, at, units) {
+      const field = touch(meter, at)
+      meter.counts[field] = (meter.counts[field] as number) - 1
+      meter.counts[field + 1] = (meter.counts[field + 1] as number) - units
+    },
+    flush,
+    state: () => ({ waitingRows: waiting.size, lostRows, flushes, failing }),
+    async [Symbol.asyncDispose]() {
+      timer.cancel()
+      await flushing
+      await flush()
+      if (waiting.size > 0)
+        log.error({ rows: waiting.size, code: failing?.code }, 'usage could not be written at the end and is lost')
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** How long a ticket opens connections, as often as wanted. */
+export const TICKET_MS = 60_000
+
+const PREFIX = 'wst_'
+const KEY_BYTES = 32
+const EXPIRY_BYTES = 6
+const DIGEST_BYTES = 32
+const MAC_BYTES = 32
+const SIGNED_BYTES = EXPIRY_BYTES + DIGEST_BYTES
+const TICKET_LENGTH = PREFIX.length + Math.ceil(((SIGNED_BYTES + MAC_BYTES) * 4) / 3)
+const CONTEXT = 'sluice ws-ticket v1\0'
+
+export type Ticket = { readonly ticket: string; readonly expiresAtMs: number }
+
+export type CheckedTicket =
+  | { readonly ok: true; readonly tokenSha256: string }
+  | { readonly ok: false; readonly reason: 'malformed' | 'unknown' | 'expired' }
+
+export type WsTickets = {
+  issue(tokenSha256: string, nowMs: number): Ticket
+  check(ticket: string, nowMs: number): CheckedTicket
+}
+
+/**
+ * Tickets stand in for a token where a client can set no header. A ticket is its end and the digest of the token it was issued for, under an
+ * HMAC with a key that all processes of a store share: any of them accepts it, none remembers it. It names the subscription through the token,
+ * so that it ends with the token; the token cannot be had from it.
+ *
+ * Layout, base64url after the prefix: u48 end in unix milliseconds, 32 bytes SHA-256 of the token, 32 bytes HMAC-SHA-256.
+ */
+export function createWsTickets(key: Uint8Array): WsTickets {
+  if (key.length !== KEY_BYTES) throw new RangeError(`the key of tickets has ${KEY_BYTES} bytes`)
+  const macOf = (signed: Uint8Array): Buffer => createHmac('sha256', key).update(CONTEXT).update(signed).digest()
+
+  return {
+    issue(tokenSha256, nowMs) {
+      const expiresAtMs = Math.floor(nowMs) + TICKET_MS
+      const signed = Buffer.alloc(SIGNED_BYTES)
+      signed.writeUIntBE(expiresAtMs, 0, EXPIRY_BYTES)
+      signed.write(tokenSha256, EXPIRY_BYTES, 'hex')
+      return { ticket: PREFIX + Buffer.concat([signed, macOf(signed)]).toString('base64url'), expiresAtMs }
+    },
+
+    check(ticket, nowMs) {
+      if (ticket.length !== TICKET_LENGTH || !ticket.startsWith(PREFIX)) return { ok: false, reason: 'malformed' }
+      const bytes = Buffer.from(ticket.slice(PREFIX.length), 'base64url')
+      if (bytes.length !== SIGNED_BYTES + MAC_BYTES) return { ok: false, reason: 'malformed' }
+      const signed = bytes.subarray(0, SIGNED_BYTES)
+      if (!timingSafeEqual(macOf(signed), bytes.subarray(SIGNED_BYTES))) return { ok: false, reason: 'unknown' }
+      if (nowMs > signed.readUIntBE(0, EXPIRY_BYTES)) return { ok: false, reason: 'expired' }
+      return { ok: true, tokenSha256: signed.toString('hex', EXPIRY_BYTES) }
+    },
+  }
+}

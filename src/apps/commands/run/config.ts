@@ -1,0 +1,50 @@
+import { isSecretName } from '../../../core/redact.ts'
+import type { ConfigOrigin } from '../../../host/config-file.ts'
+import { configJsonSchema } from '../../config.ts'
+import type { CliContext, CommonFlags } from '../define.ts'
+import { alignColumns, printJson, say } from '../output.ts'
+import { loadSettings } from '../settings.ts'
+
+export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
+  const { loaded } = await loadSettings(this, flags)
+  if (flags.json === true) printJson(this, { ok: true, file: loaded.file ?? null })
+  else say(this, loaded.file === undefined ? 'no config file: the defaults are in force' : `${loaded.file} is right`)
+}
+
+export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {
+  const { loaded } = await loadSettings(this, flags)
+  const rows = loaded.entries().map(({ path, value, origin }) => ({
+    key: path.join('.'),
+    // References to secrets are no secrets; they are masked all the same, so that a dump can be handed on without a thought.
+    value: path.some((part) => isSecretName(String(part))) && value !== undefined ? '[secret]' : value,
+    origin,
+  }))
+  if (flags.json === true) {
+    return printJson(
+      this,
+      rows.map(({ key, value, origin }) => ({ key, value: value ?? null, ...origin })),
+    )
+  }
+  this.process.stdout.write(
+    alignColumns(
+      rows
+        .filter(({ value }) => value !== undefined)
+        .map(({ key, value, origin }) => [key, JSON.stringify(value), originWords(origin)]),
+    ),
+  )
+}
+
+export async function printConfigSchema(this: CliContext, _flags: CommonFlags): Promise<void> {
+  this.process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+}
+
+function originWords(origin: ConfigOrigin): string {
+  switch (origin.from) {
+    case 'env':
+      return `environment ${origin.variable}`
+    case 'file':
+      return `${origin.file}:${origin.line}:${origin.column}`
+    default:
+      return origin.from
+  }
+}

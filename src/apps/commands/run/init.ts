@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { ServiceError } from '../../../core/service-error.ts'
+import { writeFileAtomic } from '../../../host/atomic-file.ts'
+import { exampleConfig } from '../../example-config.ts'
+import type { CliContext, CommonFlags } from '../define.ts'
+import { printJson, say } from '../output.ts'
+import { DEFAULT_CONFIG } from '../settings.ts'
+
+/** Writes a config file that says every value there is, with the defaults commented out. */
+export async function init(this: CliContext, flags: CommonFlags & { host?: string; force?: boolean }): Promise<void> {
+  const file = flags.config ?? DEFAULT_CONFIG
+  if (existsSync(file) && flags.force !== true) {
+    throw new ServiceError('already-exists', `${file} is there already`, {
+      fix: 'Edit it, or replace it with --force.',
+    })
+  }
+  const host = flags.host ?? (await askHost(this))
+  await writeFileAtomic(file, exampleConfig({ host }), { mode: 0o600 })
+  if (flags.json === true) printJson(this, { file, host })
+  else say(this, `${file} written (mode 0600); check it with: sluice config check`)
+}
+
+async function askHost(context: CliContext): Promise<string> {
+  if (context.process.stdin.isTTY !== true || context.process.stderr.isTTY !== true) return '127.0.0.1'
+  const { isCancel, text } = await import('@clack/prompts')
+  const answer = await text({
+    message: 'Which host name will customers use?',
+    placeholder: 'rpc.example.net',
+    defaultValue: '127.0.0.1',
+    output: context.process.stderr,
+  })
+  if (isCancel(answer)) throw new ServiceError('usage', 'left as it was')
+  return answer
+}

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Subscription } from '../../access/model.ts'
+import type { Plan } from '../../access/plan.ts'
+import type { Provisioning } from '../../access/provisioning/context.ts'
+import type { AccessStore } from '../../access/store.ts'
+import type { Limits } from '../../contract/limits.ts'
+import { ServiceError } from '../../core/service-error.ts'
+import { systemClock } from '../../host/clock.ts'
+import { secureRandom } from '../../host/random.ts'
+import { currentActor } from '../deps.ts'
+import { openAccessStore } from '../open-access-store.ts'
+import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
+import { say } from './output.ts'
+import { loadSettings, type Settings } from './settings.ts'
+
+/** One run of a command on the access store. */
+export type Session = Settings &
+  AsyncDisposable & {
+    readonly store: AccessStore
+    readonly nowMs: number
+    provisioning(flags: ChangeFlags): Provisioning
+    /** The plan of that name, or an error that lists those there are. */
+    plan(name: string): Plan
+    limitsOf(subscription: Subscription): Limits
+  }
+
+/** Opens the store for a command. A command that only reads never makes a state folder. */
+export async function openSession(
+  context: CliContext,
+  flags: CommonFlags,
+  mode: 'read' | 'write' = 'write',
+): Promise<Session> {
+  const settings = await loadSettings(context, flags)
+  const { config, stateDir, plans } = settings
+  const { store: options } = config.access
+  if (mode === 'read' && options.engine === 'sqlite' && !existsSync(join(stateDir, options.file))) {
+    throw new ServiceError('not-found', `there is no access store in ${stateDir}`, {
+      fix: 'Start Sluice once (sluice serve), add a customer, or name the right folder with --state DIR.',
+    })
+  }
+  const store = await openAccessStore(settings, { env: context.process.env, check: 'quick' })
+  const nowMs = systemClock.nowMs()
+  return {
+    ...settings,
+    store,
+    nowMs,
+    provisioning: ({ dryRun }) => ({
+      store,
+      nowMs,
+      random: secureRandom,
+      actor: currentActor(context.process.env),
+      dryRun: dryRun === true,
+    }),
+    plan: plans.get,
+    limitsOf: (subscription) => plans.limitsOf(subscription.plan, subscription.overrides),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+/** The last word of a command that changed something, or would have. */
+export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
+  say(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
+}

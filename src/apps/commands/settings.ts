@@ -1,0 +1,42 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { createPlanTable, type PlanTable } from '../../access/plan.ts'
+import { type LoadedConfig, loadConfig } from '../../host/config-file.ts'
+import { type Config, configSchema } from '../config.ts'
+import type { Endpoints } from '../endpoints.ts'
+import type { CliContext, CommonFlags } from './define.ts'
+
+/** What the flags, the environment and the config file come to. */
+export type Settings = {
+  readonly config: Config
+  readonly loaded: LoadedConfig<Config>
+  readonly stateDir: string
+  readonly plans: PlanTable
+  readonly endpoints: Endpoints
+}
+
+export async function loadSettings(context: CliContext, flags: CommonFlags): Promise<Settings> {
+  const { env } = context.process
+  const loaded = await loadConfig({ schema: configSchema, env, file: configFileOf(flags) })
+  const config = loaded.value
+  return {
+    config,
+    loaded,
+    stateDir: stateDirOf(context, flags),
+    plans: createPlanTable(config.plans),
+    endpoints: {},
+  }
+}
+
+export const DEFAULT_CONFIG = 'sluice.toml'
+export const DEFAULT_STATE = '.sluice'
+
+/** The file named, or `./sluice.toml` where it is there; a file that was named must exist. */
+export function configFileOf(flags: CommonFlags): string | undefined {
+  if (flags.config !== undefined) return flags.config
+  return existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined
+}
+
+export function stateDirOf(context: CliContext, flags: CommonFlags): string {
+  return resolve(flags.state ?? context.process.env['SLUICE_STATE'] ?? DEFAULT_STATE)
+}

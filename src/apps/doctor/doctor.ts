@@ -1,0 +1,56 @@
+import { createPlanTable } from '../../access/plan.ts'
+import { ServiceError } from '../../core/service-error.ts'
+import { systemClock } from '../../host/clock.ts'
+import { ConfigError, type LoadedConfig, loadConfig } from '../../host/config-file.ts'
+import { printIssue } from '../../host/config-issues.ts'
+import { type Config, configSchema } from '../config.ts'
+import { bad, type Finding, ok } from './finding.ts'
+import { checkListeners } from './listeners.ts'
+import { checkClockSync, checkMachine } from './machine.ts'
+import { checkSecrets } from './secrets.ts'
+import { checkServices } from './services.ts'
+import { checkState } from './state.ts'
+
+export type Patient = {
+  readonly stateDir: string
+  readonly configFile: string | undefined
+  readonly env: NodeJS.ProcessEnv
+}
+
+/** Looks at everything that commonly goes wrong, from the machine up. What cannot be looked at because of an earlier fault is left out. */
+export async function examine(patient: Patient): Promise<Finding[]> {
+  const findings: Finding[] = await checkMachine(patient.stateDir)
+  const loaded = await readConfig(patient, findings)
+  if (loaded === undefined) return findings
+  const config = loaded.value
+  findings.push(...(await checkSecrets(loaded, patient.env)))
+  findings.push(...(await checkListeners(config, loaded.folder, patient.stateDir)))
+  const { findings: ofState, newestAuditMs } = await checkState({
+    ...patient,
+    loaded,
+    plans: createPlanTable(config.plans),
+  })
+  findings.push(...ofState)
+  findings.push(...(await checkServices(config, loaded.folder, patient.env)))
+  findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
+  return findings
+}
+
+async function readConfig(patient: Patient, findings: Finding[]): Promise<LoadedConfig<Config> | undefined> {
+  try {
+    const loaded = await loadConfig({ schema: configSchema, env: patient.env, file: patient.configFile })
+    findings.push(ok('config', loaded.file ?? 'no file, the defaults are in force'))
+    return loaded
+  } catch (error) {
+    if (error instanceof ConfigError)
+      findings.push(
+        ...error.issues.map((issue) =>
+          bad('config', printIssue(issue), 'edit the place named, then run: sluice config check'),
+        ),
+      )
+    else if (error instanceof ServiceError)
+      findings.push(bad('config', error.message, error.fix ?? 'sluice config check'))
+    else throw error
+    return undefined
+  }
+}

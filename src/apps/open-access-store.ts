@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import { openStore, type StorePlace } from '../access/open-store.ts'
+import type { AccessStore } from '../access/store.ts'
+import { systemClock } from '../host/clock.ts'
+import type { Logger } from '../host/logger.ts'
+import { silentLogger } from '../host/logger.ts'
+import { secureRandom } from '../host/random.ts'
+import { resolveSecret } from '../host/secret-ref.ts'
+import { openStateFolder } from '../host/state-folder.ts'
+import type { Settings } from './commands/settings.ts'
+import { machineId } from './machine-id.ts'
+import { VERSION } from './version.ts'
+
+export type StoreSettings = Pick<Settings, 'config' | 'loaded' | 'stateDir'>
+
+/** The store the configuration names. `full` reads all of it first and refuses a damaged one: what a start does. */
+export async function openAccessStore(
+  settings: StoreSettings,
+  how: { env: NodeJS.ProcessEnv; check: 'full' | 'quick'; log?: Logger },
+): Promise<AccessStore> {
+  const state = await openStateFolder(settings.stateDir)
+  const { env, check, log = silentLogger } = how
+  return openStore(
+    {
+      place: await placeOf(settings, env),
+      check,
+      audit: { file: state.file('audit.log'), mirror: await machineId(state), toolVersion: VERSION },
+    },
+    { clock: systemClock, random: secureRandom, log },
+  )
+}
+
+async function placeOf({ config, loaded, stateDir }: StoreSettings, env: NodeJS.ProcessEnv): Promise<StorePlace> {
+  const { store } = config.access
+  if (store.engine === 'sqlite') return { engine: 'sqlite', file: join(stateDir, store.file) }
+  const password = store.password && (await resolveSecret(store.password, { env, folder: loaded.folder })).reveal()
+  return { engine: 'postgres', url: store.url, password }
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLogSink } from './log-sink.ts'
+
+/** A descriptor that takes what the script says: a number of bytes, or an error code. */
+function scripted(script: (number | string)[]) {
+  let text = ''
+  const write = (_fd: number, bytes: Uint8Array): number => {
+    const step = script.length > 0 ? script.shift() : Number.POSITIVE_INFINITY
+    if (typeof step === 'string') throw Object.assign(new Error(step), { code: step })
+    const taken = Math.min(step as number, bytes.length)
+    text += Buffer.from(bytes.subarray(0, taken)).toString()
+    return taken
+  }
+  return { sink: createLogSink({ fd: 1, write }), text: () => text }
+}
+
+test('short writes are continued', () => {
+  const { sink, text } = scripted([2, 1])
+  sink.write('hello\n')
+  assert.equal(text(), 'hello\n')
+  assert.equal(sink.lost(), 0)
+})
+
+test('a full disk loses lines, counts them, and tells when there is room again', () => {
+  const { sink, text } = scripted(['ENOSPC', 'ENOSPC'])
+  sink.write('a\n')
+  sink.write('b\n')
+  sink.write('c\n')
+  assert.equal(sink.lost(), 2)
+  const [told, line] = text().split('\n')
+  assert.equal((JSON.parse(told ?? '') as { lost: number }).lost, 2)
+  assert.equal(line, 'c')
+  sink.write('d\n')
+  assert.match(text(), /c\nd\n$/)
+})
+
+test('a line cut by a full disk is finished before the next begins', () => {
+  const { sink, text } = scripted([3, 'ENOSPC', 'ENOSPC'])
+  sink.write('first\n')
+  sink.write('second\n')
+  sink.write('third\n')
+  assert.equal(sink.lost(), 1)
+  const lines = text().trimEnd().split('\n')
+  assert.equal(lines[0], 'first')
+  assert.match(lines[1] ?? '', /"lost":1/)
+  assert.equal(lines[2], 'third')
+})
+
+test('a full pipe is tried again for a while, then given up without waiting for each line', () => {
+  const { sink, text } = scripted(['EAGAIN', 'EAGAIN'])
+  sink.write('a\n')
+  assert.equal(text(), 'a\n')
+  const stuck = scripted(Array.from({ length: 25 }, () => 'EAGAIN'))
+  const startMs = performance.now()
+  for (const line of ['a\n', 'b\n', 'c\n', 'd\n', 'e\n', 'f\n']) stuck.sink.write(line)
+  assert(performance.now() - startMs < 1000)
+  assert.equal(stuck.sink.lost(), 6)
+  stuck.sink.write('g\n')
+  assert.match(stuck.text(), /"lost":6.*\ng\n$/)
+})

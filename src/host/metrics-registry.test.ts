@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { createMetricsRegistry, negotiateFormat } from './metrics-registry.ts'
+
+function sample() {
+  const registry = createMetricsRegistry({ processMetrics: true, build: { version: '1.2.3' } })
+  const requests = registry.counter({
+    name: 'sluice_bundle_requests_total',
+    help: 'Requests by method.',
+    labels: { method: ['getSlot', 'getBlock'], door: ['http', 'ws'] },
+  })
+  const streams = registry.gauge({
+    name: 'sluice_bundle_streams',
+    help: 'Open streams.',
+    labels: { door: ['ws', 'grpc'] },
+  })
+  const seconds = registry.histogram({
+    name: 'sluice_bundle_request_seconds',
+    help: 'Time "to" answer.\nSecond line.',
+    buckets: [0.01, 0.1, 1],
+    labels: { method: ['getSlot'] },
+  })
+  return { registry, requests, streams, seconds, [Symbol.dispose]: () => registry[Symbol.dispose]() }
+}
+
+test('promtool finds nothing to object to', async (t) => {
+  using house = sample()
+  house.requests.inc({ method: 'getSlot', door: 'http' })
+  house.streams.set(3, { door: 'ws' })
+  house.seconds.observe(0.05, { method: 'getSlot' })
+  const checked = spawnSync('promtool', ['check', 'metrics'], { input: await house.registry.text(), encoding: 'utf8' })
+  if (checked.error && 'code' in checked.error && checked.error.code === 'ENOENT') {
+    t.skip('PROMTOOL IS NOT INSTALLED: install the Debian package "prometheus"')
+    return
+  }
+  assert.equal(checked.stderr + checked.stdout, '')
+  assert.equal(checked.status, 0)
+})
+
+test('both formats name counters rightly, whichever was asked first', async () => {
+  using house = sample()
+  house.requests.inc({ method: 'getSlot', door: 'http' }, 5)
+  for (let round = 0; round < 2; round++) {
+    const open = await house.registry.text('openmetrics')
+    assert.match(open, /^# TYPE sluice_bundle_requests counter$/m)
+    assert.match(open, /^sluice_bundle_requests_total\{method="getSlot",door="http"\} 5$/m)
+    assert(open.endsWith('# EOF\n'))
+    const classic = await house.registry.text()
+    assert.match(classic, /^# TYPE sluice_bundle_requests_total counter$/m)
+    assert.match(classic, /^sluice_bundle_requests_total\{method="getSlot",door="http"\} 5$/m)
+  }
+  assert.match(house.registry.contentType('openmetrics'), /^application\/openmetrics-text; version=1\.0\.0/)
+  assert.equal(negotiateFormat('application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1'), 'openmetrics')
+  assert.equal(negotiateFormat('text/plain'), 'prometheus')
+  assert.equal(negotiateFormat(undefined), 'prometheus')
+})
+
+test('labels stay bounded under 10,000 random values; unknown and missing ones are other', async () => {
+  using house = sample()
+  const series = async () =>
+    (await house.registry.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#')).length
+  house.requests.inc({ method: 'x', door: 'y' })
+  house.seconds.observe(1, { method: 'x' })
+  const before = await series()
+  for (let n = 0; n < 10_000; n++) {
+    house.requests.inc({ method: `m${n}\n{}"`, door: `${n}` })
+    house.seconds.observe(1, { method: `m${n}` })
+  }
+  assert.equal(await series(), before)
+  assert.equal(house.registry.value('sluice_bundle_requests_total', { method: 'other', door: 'other' }), 10_001)
+  assert.equal(house.registry.value('sluice_bundle_requests_total', {}), 10_001)
+})
+
+test('histogram buckets are cumulative and bounds belong to the lower bucket', async () => {
+  const registry = createMetricsRegistry()
+  const seconds = registry.histogram({ name: 'sluice_test_wait_seconds', help: 'x', buckets: [1, 2] })
+  for (const value of [0.5, 1, 1.5, 2, 99]) seconds.observe(value)
+  const text = await registry.text()
+  for (const line of ['_bucket{le="1"} 2', '_bucket{le="2"} 4', '_bucket{le="+Inf"} 5', '_sum 104', '_count 5']) {
+    assert(text.includes(`sluice_test_wait_seconds${line}\n`), text)
+  }
+  assert.equal(registry.value('sluice_test_wait_seconds'), 5)
+})
+
+test('gauges go up and down; bound children reach the same series; reads are asked at each scrape', async () => {
+  const registry = createMetricsRegistry()
+  const gauge = registry.gauge({ name: 'sluice_test_open', help: 'x', labels: { door: ['a'] } })
+  const child = gauge.with({ door: 'a' })
+  child.set(5)
+  child.inc()
+  gauge.dec({ door: 'a' }, 2)
+  assert.equal(registry.value('sluice_test_open', { door: 'a' }), 4)
+  assert.equal(registry.value('sluice_test_open', { door: 'b' }), undefined)
+  let level = 1
+  registry.gauge({ name: 'sluice_test_level', help: 'x', read: () => level })
+  level = 42
+  assert.match(await registry.text(), /^sluice_test_level 42$/m)
+})
+
+test('a counter with one short label shows its zeros from the start', async () => {
+  const registry = createMetricsRegistry()
+  registry.counter({ name: 'sluice_test_refusals_total', help: 'x', labels: { limit: ['rate', 'size'] } })
+  assert.match(await registry.text(), /limit="rate"\} 0\n.*limit="size"\} 0\n$/)
+})
+
+test('names that would fail promtool are refused at once', () => {
+  const registry = createMetricsRegistry()
+  const help = 'x'
+  assert.throws(() => registry.gauge({ name: 'sluice_a_total', help }), /end in _total/)
+  assert.throws(() => registry.counter({ name: 'sluice_a', help }), /end in _total/)
+  assert.throws(() => registry.gauge({ name: 'other_a', help }), /names are/)
+  assert.throws(() => registry.gauge({ name: 'sluice_aB', help }), /names are/)
+  assert.throws(() => registry.gauge({ name: 'sluice_a_count', help }), /belongs to histograms/)
+  assert.throws(() => registry.gauge({ name: 'sluice_a', help: ' ' }), /help/)
+  assert.throws(() => registry.gauge({ name: 'sluice_a', help, labels: { quantile: ['x'] } }), /cannot be a label/)
+  registry.gauge({ name: 'sluice_a', help })
+  assert.throws(() => registry.gauge({ name: 'sluice_a', help }), /twice/)
+  const counter = registry.counter({ name: 'sluice_b_total', help })
+  assert.throws(() => counter.inc({}, -1), /only grows/)
+})
+
+test('describe lists every metric with its labels and its bound', () => {
+  using house = sample()
+  const described = house.registry.describe()
+  assert.deepEqual(
+    described.map(({ name }) => name),
+    described.map(({ name }) => name).toSorted(),
+  )
+  const requests = described.find(({ name }) => name === 'sluice_bundle_requests_total')
+  assert.deepEqual(requests?.labels, { method: ['getSlot', 'getBlock', 'other'], door: ['http', 'ws', 'other'] })
+  assert.equal(requests?.seriesMax, 9)
+  assert(described.some(({ name }) => name === 'sluice_process_event_loop_delay_seconds'))
+  assert(described.every((metric) => !('samples' in metric)))
+})
+
+test('process figures are plausible', () => {
+  using house = sample()
+  const { registry } = house
+  assert((registry.value('sluice_process_resident_memory_bytes') ?? 0) > 10_000_000)
+  assert((registry.value('sluice_process_cpu_seconds_total') ?? 0) > 0)
+  assert((registry.value('sluice_process_open_descriptors') ?? 0) > 3)
+  assert.equal(registry.value('sluice_build_info', { version: '1.2.3', node: process.version }), 1)
+})

@@ -1,0 +1,67 @@
+import type { AccountWrite, Block } from '../model.ts'
+import { AccountUpdate } from './account-update.ts'
+import { BlockMetaUpdate, BlockUpdate } from './block-update.ts'
+import { EntryUpdate } from './entry-update.ts'
+import { encodeCreatedAt } from './scratch.ts'
+import { TransactionUpdate } from './transaction-update.ts'
+import type { Update } from './updates.ts'
+
+/** Everything there is to tell of one block, in the order it is told. */
+export type SlotContent = {
+  /** As it happened: every write of every account. */
+  readonly live: readonly Update[]
+  /** As it stands: only the last write of each account. What confirmed and finalized streams get. */
+  readonly settled: readonly Update[]
+  /** The whole block and its meta, which follow the content. */
+  readonly summary: readonly Update[]
+}
+
+/**
+ * For each transaction the accounts it wrote, then the transaction; then the entries. Writes of the slot itself stand
+ * where their write_version puts them: before the first transaction or after the last.
+ */
+export function createSlotContent(block: Block, createdAtMs: number): SlotContent {
+  const createdAt = encodeCreatedAt(createdAtMs)
+  const live: Update[] = []
+  const accounts: AccountUpdate[] = []
+  const transactions: TransactionUpdate[] = []
+
+  const addWrites = (writes: readonly AccountWrite[]) => {
+    for (const write of writes) {
+      const update = new AccountUpdate(write, createdAt)
+      accounts.push(update)
+      live.push(update)
+    }
+  }
+  const firstVersion = block.transactions.find(({ writes }) => writes.length > 0)?.writes[0]?.writeVersion
+  const isEarly = ({ writeVersion }: AccountWrite) => firstVersion === undefined || writeVersion < firstVersion
+  addWrites(block.systemWrites.filter(isEarly))
+  for (const record of block.transactions) {
+    addWrites(record.writes)
+    const update = new TransactionUpdate(record, createdAt)
+    transactions.push(update)
+    live.push(update)
+  }
+  addWrites(block.systemWrites.filter((write) => !isEarly(write)))
+  const entries = block.entries.map((entry, index) => new EntryUpdate(entry, { slot: block.slot, index, createdAt }))
+  live.push(...entries)
+
+  const newest = new Map<string, AccountUpdate>()
+  for (const update of accounts) {
+    const other = newest.get(update.write.address)
+    if (!other || other.write.writeVersion < update.write.writeVersion) newest.set(update.write.address, update)
+  }
+  const last = new Set<Update>(newest.values())
+  return {
+    live,
+    settled: live.filter((update) => update.kind !== 'account' || last.has(update)),
+    summary: [
+      new BlockUpdate(
+        block,
+        { transactions, accounts: accounts.filter((update) => last.has(update)), entries },
+        createdAt,
+      ),
+      new BlockMetaUpdate(block, createdAt),
+    ],
+  }
+}

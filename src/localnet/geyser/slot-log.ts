@@ -1,0 +1,149 @@
+import type { Block, ChainEvent, Commitment } from '../model.ts'
+import { encodeCreatedAt } from './scratch.ts'
+import { createSlotContent, type SlotContent } from './slot-content.ts'
+import { type SlotStage, SlotUpdate } from './slot-update.ts'
+import type { Update } from './updates.ts'
+
+export type SlotLogOptions = {
+  /** How many slots back the log reaches, in time: what happened while that many slots were frozen. */
+  readonly slotsMax: number
+}
+
+export type SlotLogDeps = {
+  readonly nowMs: () => number
+  /** Where a block is read again once the log has let go of it. */
+  readonly block: (slot: number) => Block | undefined
+}
+
+/** Blocks this recent keep their encoded updates, shared by all streams; older ones are encoded again on demand. */
+const ENCODED_SLOTS = 4
+
+/** One event of the chain, as each commitment's streams are told of it. */
+type SlotRecord = {
+  readonly slot: number
+  /** The newest frozen slot when this happened. */
+  readonly headSlot: number
+  readonly createdAtMs: number
+  /** To be told to everyone, before and after the content. */
+  readonly before: readonly Update[]
+  readonly after: readonly Update[]
+  /** Whose streams get the block's content with this event; undefined for none. */
+  readonly contentFor: Commitment | undefined
+  content: SlotContent | undefined
+}
+
+/**
+ * What happened on the chain, in the order streams are told, as far back as streams may lag or replay. A position in
+ * it is a number that grows by one per record; every stream holds its own.
+ */
+export class SlotLog {
+  readonly #options: SlotLogOptions
+  readonly #deps: SlotLogDeps
+  #records: SlotRecord[] = []
+  /** Position of the first record still held. */
+  #first = 0
+  /** Position of the first record that may still hold encoded content. */
+  #encodedFrom = 0
+  #headSlot = -1
+
+  constructor(options: SlotLogOptions, deps: SlotLogDeps) {
+    this.#options = options
+    this.#deps = deps
+  }
+
+  get first(): number {
+    return this.#first
+  }
+
+  /** The position after the newest record. */
+  get end(): number {
+    return this.#first + this.#records.length
+  }
+
+  /** The oldest slot of which everything is still here. */
+  firstSlot(): number | undefined {
+    return this.#records.find(isOpening)?.slot
+  }
+
+  /** Where the story of this slot begins; the end for a slot that has not begun. */
+  positionOf(slot: number): number {
+    const index = this.#records.findIndex((record) => isOpening(record) && record.slot >= slot)
+    return index < 0 ? this.end : this.#first + index
+  }
+
+  slotAt(position: number): number {
+    return this.#at(position).slot
+  }
+
+  /** How many slots were frozen since this record; the log lets go of it when they are `slotsMax`. */
+  ageOf(position: number): number {
+    return position < this.end ? this.#headSlot - this.#at(position).headSlot : 0
+  }
+
+  /**
+   * The updates of one record for streams of this commitment. Undefined when the block has been forgotten by the ledger:
+   * the stream is too far behind.
+   */
+  updatesAt(position: number, commitment: Commitment): readonly Update[] | undefined {
+    const record = this.#at(position)
+    const { before, after, contentFor } = record
+    if (contentFor !== commitment) return before.length === 0 ? after : [...before, ...after]
+    const content = record.content ?? this.#content(record, position)
+    if (!content) return undefined
+    return [...(commitment === 'processed' ? content.live : content.settled), ...before, ...content.summary, ...after]
+  }
+
+  append(event: ChainEvent): void {
+    const createdAtMs = this.#deps.nowMs()
+    const createdAt = encodeCreatedAt(createdAtMs)
+    const slot = event.kind === 'opened' ? event : event.block
+    const tell = (...stages: SlotStage[]) => stages.map((stage) => new SlotUpdate(slot, stage, createdAt))
+    if (event.kind === 'frozen') this.#headSlot = event.block.slot
+    this.#records.push({
+      slot: slot.slot,
+      headSlot: this.#headSlot,
+      createdAtMs,
+      before: event.kind === 'frozen' ? tell('completed') : [],
+      after: event.kind === 'opened' ? tell('firstShredReceived', 'createdBank') : tell(STAGE[event.kind]),
+      contentFor: event.kind === 'opened' ? undefined : STAGE[event.kind],
+      content: undefined,
+    })
+    this.#forget()
+  }
+
+  #forget(): void {
+    const oldest = this.#headSlot - this.#options.slotsMax
+    let gone = 0
+    while (gone < this.#records.length && (this.#records[gone] as SlotRecord).headSlot < oldest) gone++
+    if (gone > 0) {
+      this.#records.splice(0, gone)
+      this.#first += gone
+    }
+    this.#encodedFrom = Math.max(this.#encodedFrom, this.#first)
+    while (this.#encodedFrom < this.end && this.#at(this.#encodedFrom).headSlot <= this.#headSlot - ENCODED_SLOTS) {
+      this.#at(this.#encodedFrom++).content = undefined
+    }
+  }
+
+  #content(record: SlotRecord, position: number): SlotContent | undefined {
+    const isRecent = position >= this.#encodedFrom
+    // A block that is frozen and confirmed within the same few slots is encoded once for both.
+    const other = this.#records.find((one) => one.slot === record.slot && one.content)?.content
+    const block = other ? undefined : this.#deps.block(record.slot)
+    const content = other ?? (block && createSlotContent(block, record.createdAtMs))
+    if (isRecent) record.content = content
+    return content
+  }
+
+  #at(position: number): SlotRecord {
+    const record = this.#records[position - this.#first]
+    if (!record) throw new RangeError(`no record at ${position}`)
+    return record
+  }
+}
+
+const STAGE = { frozen: 'processed', confirmed: 'confirmed', finalized: 'finalized' } as const
+
+function isOpening(record: SlotRecord): boolean {
+  return record.contentFor === undefined
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { describe, it } from 'node:test'
+import { Keypair, SystemProgram, Transaction } from '@solana/web3.js'
+import { encodeBase58 } from '../../solana/base58.ts'
+import { decodeMessage, decodeTransaction } from './decode-transaction.ts'
+import { RpcError } from './errors.ts'
+
+const payer = Keypair.fromSeed(new Uint8Array(32).fill(7))
+const transfer = new Transaction({ feePayer: payer.publicKey, recentBlockhash: '11111111111111111111111111111111' })
+transfer.add(SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1 }))
+transfer.sign(payer)
+const wire = transfer.serialize()
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+
+function refusal(run: () => unknown): string {
+  try {
+    run()
+  } catch (error) {
+    assert(error instanceof RpcError)
+    assert.equal(error.code, -32602)
+    return error.message
+  }
+  return assert.fail('was not refused')
+}
+
+const DESERIALIZE = 'failed to deserialize solana_transaction::versioned::VersionedTransaction: '
+
+describe('decodeTransaction', () => {
+  it('takes both encodings, and lets bytes after the end go', () => {
+    assert.equal(decodeTransaction(base64(wire), 'base64').wire.length, wire.length)
+    assert.equal(decodeTransaction(encodeBase58(wire), 'base58').transaction.version, 'legacy')
+    assert.equal(decodeTransaction(base64(Buffer.concat([wire, Buffer.alloc(9)])), 'base64').wire.length, wire.length)
+  })
+
+  it('refuses text in the words of a node', () => {
+    assert.equal(
+      refusal(() => decodeTransaction('', 'jsonParsed')),
+      'unsupported encoding: jsonParsed. Supported encodings: base58, base64',
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('a0', 'base58')),
+      "invalid base58 encoding: InvalidCharacter { character: '0', index: 1 }",
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('a!==', 'base64')),
+      'invalid base64 encoding: InvalidByte(1, 33)',
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('AAA', 'base64')),
+      'invalid base64 encoding: InvalidPadding',
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('A'.repeat(1648), 'base64')),
+      'base64 encoded solana_transaction::versioned::VersionedTransaction too large: 1648 bytes (max: encoded/raw 1644/1232)',
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('1'.repeat(1684), 'base58')),
+      'base58 encoded solana_transaction::versioned::VersionedTransaction too large: 1684 bytes (max: encoded/raw 1683/1232)',
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('1'.repeat(1233), 'base58')),
+      'decoded solana_transaction::versioned::VersionedTransaction too large: 1233 bytes (max: 1232 bytes)',
+    )
+  })
+
+  it('refuses bytes in the words of a node', () => {
+    const signed = (...message: number[]) => base64(Uint8Array.from([1, ...new Array<number>(64).fill(0), ...message]))
+    assert.equal(
+      refusal(() => decodeTransaction(signed(4, 5, 6), 'base64')),
+      `${DESERIALIZE}io error: failed to fill whole buffer`,
+    )
+    assert.equal(
+      refusal(() => decodeTransaction('', 'base64')),
+      `${DESERIALIZE}io error: failed to fill whole buffer`,
+    )
+    assert.equal(
+      refusal(() => decodeTransaction(signed(0xfe, 1, 0, 1), 'base64')),
+      `${DESERIALIZE}invalid value: integer \`126\`, expected a valid transaction message version`,
+    )
+    assert.equal(
+      refusal(() => decodeTransaction(signed(1, 0, 0, 0x81, 0), 'base64')),
+      `${DESERIALIZE}invalid value: alias encoding, expected strict form encoding`,
+    )
+    const twoSigners = Uint8Array.from(wire)
+    twoSigners[65] = 2
+    assert.equal(
+      refusal(() => decodeTransaction(base64(twoSigners), 'base64')),
+      'invalid transaction: Transaction failed to sanitize accounts offsets correctly',
+    )
+  })
+
+  it('never throws anything else, whatever byte is changed or cut', () => {
+    for (let at = 0; at < wire.length; at++) {
+      for (const value of [0, 1, 0x7f, 0x80, 0x81, 0xff]) {
+        const changed = Uint8Array.from(wire)
+        changed[at] = value
+        for (const bytes of [changed, changed.subarray(0, at)]) {
+          try {
+            decodeTransaction(base64(bytes), 'base64')
+          } catch (error) {
+            assert(error instanceof RpcError)
+          }
+        }
+      }
+    }
+  })
+})
+
+describe('decodeMessage', () => {
+  it('reads a message without signatures', () => {
+    const message = decodeMessage(base64(transfer.serializeMessage()))
+    assert.equal(message.header.numRequiredSignatures, 1)
+    assert.equal(message.instructions.length, 1)
+    assert.equal(
+      refusal(() => decodeMessage('AQ==')),
+      'failed to deserialize solana_message::versions::VersionedMessage: io error: failed to fill whole buffer',
+    )
+  })
+})

@@ -1,0 +1,94 @@
+import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../../solana/json-rpc.ts'
+import type { RpcContext, RpcMethods } from './context.ts'
+import { internalError, invalidRequest, methodNotFound, parseError, RpcError } from './errors.ts'
+import { writeJson } from './json.ts'
+import { accountMethods } from './methods-accounts.ts'
+import { blockMethods } from './methods-blocks.ts'
+import { clusterMethods } from './methods-cluster.ts'
+import { feeMethods } from './methods-fees.ts'
+import { leaderMethods } from './methods-leaders.ts'
+import { sendMethods } from './methods-send.ts'
+import { tokenMethods } from './methods-tokens.ts'
+import { transactionMethods } from './methods-transactions.ts'
+
+export const RPC_METHODS: RpcMethods = {
+  ...accountMethods,
+  ...blockMethods,
+  ...clusterMethods,
+  ...feeMethods,
+  ...leaderMethods,
+  ...sendMethods,
+  ...tokenMethods,
+  ...transactionMethods,
+}
+
+/** serde_json stops where a value is nested 128 deep. */
+const DEPTH_MAX = 127
+/** More items than fit the largest body. */
+const BATCH_ITEMS_MAX = 25_600
+/** What one body may be answered with; what a batch asks for beyond it is refused item by item. */
+export const ANSWER_CHARS_MAX = 256 * 1024 * 1024
+
+/** Answers a request body as jsonrpc-core does. Undefined where there is nothing to answer: notifications only, or an empty batch. */
+export async function answerBody(context: RpcContext, text: string): Promise<string | undefined> {
+  const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_ITEMS_MAX })
+  if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())
+  if (!body.batch) return answerItem(context, body.items[0] as RequestItem)
+  const answers: string[] = []
+  let chars = 0
+  for (const item of body.items) {
+    const answer = chars < ANSWER_CHARS_MAX ? await answerItem(context, item) : refuseItem(item)
+    if (answer === undefined) continue
+    answers.push(answer)
+    chars += answer.length
+  }
+  return answers.length === 0 ? undefined : `[${answers.join(',')}]`
+}
+
+/** An item that is no object, or has an id of another kind, makes the whole body unreadable to a node. */
+function isReadable({ isObject, id, duplicate }: RequestItem): boolean {
+  if (!isObject || duplicate === 'id') return false
+  const kind = id === undefined ? 'null' : idKind(id)
+  return kind === 'null' || kind === 'string' || kind === 'u64'
+}
+
+async function answerItem(context: RpcContext, item: RequestItem): Promise<string | undefined> {
+  const { id, methodName } = item
+  if (!isRequest(item) || methodName === undefined) return fail(id ?? 'null', invalidRequest())
+  const hasVersion = item.jsonrpc !== undefined && item.jsonrpc !== 'null'
+  if (id === undefined) {
+    if (hasVersion) await run(context, methodName, item.params)
+    return undefined
+  }
+  if (!hasVersion) return fail(id, invalidRequest('Unsupported JSON-RPC protocol version'))
+  const outcome = await run(context, methodName, item.params)
+  return outcome instanceof RpcError ? fail(id, outcome) : writeResult(id, outcome)
+}
+
+/** The members a node takes, each once and of its kind. */
+function isRequest({ jsonrpc, params, duplicate, hasUnknownMember }: RequestItem): boolean {
+  if (duplicate !== undefined || hasUnknownMember) return false
+  if (jsonrpc !== undefined && jsonrpc !== 'null' && jsonrpc !== '"2.0"') return false
+  return params === undefined || params === 'null' || params.startsWith('[') || params.startsWith('{')
+}
+
+/** The result as text, or why there is none. A fault of the program is logged and told as -32603; it does not end the service. */
+async function run(context: RpcContext, name: string, params: string | undefined): Promise<string | RpcError> {
+  const method = Object.hasOwn(RPC_METHODS, name) ? RPC_METHODS[name] : undefined
+  if (!method) return methodNotFound()
+  try {
+    return writeJson(await method(context, params === 'null' ? undefined : params))
+  } catch (error) {
+    if (error instanceof RpcError) return error
+    context.log.error({ err: error }, 'rpc method failed')
+    return internalError()
+  }
+}
+
+function refuseItem({ id }: RequestItem): string | undefined {
+  return id === undefined ? undefined : fail(id, internalError('Too much asked for in one batch'))
+}
+
+function fail(id: string, { code, message, data }: RpcError): string {
+  return writeError(id, { code, message, data: data === undefined ? undefined : writeJson(data) })
+}

@@ -1,0 +1,22 @@
+import type { Chain } from '../model.ts'
+import { parsable } from './byte-reader.ts'
+import type { BankView } from './context.ts'
+import { readStakeState } from './parsed-stake.ts'
+import { readClockTimestamp } from './parsed-sysvars.ts'
+import { STAKE, SYSVAR } from './program-ids.ts'
+
+/**
+ * Accounts whose lamports nobody can spend at will: the faucet's store, and stake under a lockup that still holds. Mainnet's list of
+ * named accounts has no meaning here.
+ */
+export function findNonCirculating(chain: Chain, bank: BankView): ReadonlySet<string> {
+  const found = new Set([chain.faucet])
+  const clock = bank.readAccount(SYSVAR.clock)
+  const now = clock ? readClockTimestamp(clock.data) : 0n
+  const epoch = BigInt(Math.floor(bank.slot / chain.slotsPerEpoch))
+  for (const [address, account] of chain.accountsOwnedBy(STAKE, bank.commitment)) {
+    const lockup = parsable(() => readStakeState(account.data))?.meta?.lockup
+    if (lockup && (lockup.unixTimestamp > now || lockup.epoch > epoch)) found.add(address)
+  }
+  return found
+}

@@ -1,0 +1,82 @@
+import { silentLogger } from '../../host/logger.ts'
+import { startRpcDoor } from '../http.ts'
+import type { Account } from '../model.ts'
+import type { LocalnetOptionsInput } from '../options.ts'
+import { startTestChain, type TestChain } from '../testing.ts'
+import { parseExactJson } from './json.ts'
+
+export type Answer = { readonly result?: unknown; readonly error?: { code: number; message: string; data?: unknown } }
+
+export type TestDoor = TestChain &
+  AsyncDisposable & {
+    readonly url: string
+    /** The whole answer, integers exact. */
+    ask(method: string, ...params: unknown[]): Promise<Answer>
+    /** The result; throws where the node refuses. */
+    call<T = never>(method: string, ...params: unknown[]): Promise<T>
+    /** The error's code and message; throws where the node does not refuse. */
+    refusal(method: string, ...params: unknown[]): Promise<[number, string]>
+    post(
+      body: string | Uint8Array,
+      headers?: Record<string, string>,
+    ): Promise<{ status: number; text: string; headers: Headers }>
+    /** Ends so many slots. */
+    pass(slots: number): Promise<void>
+  }
+
+/** A chain that stands still, with its JSON-RPC door on a port of its own. */
+export async function startTestDoor(
+  options: LocalnetOptionsInput = {},
+  given: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},
+): Promise<TestDoor> {
+  await using opening = new AsyncDisposableStack()
+  const { chain, clock } = opening.use(await startTestChain(options, given))
+  const door = opening.use(
+    await startRpcDoor(
+      { listen: { host: '127.0.0.1', port: 0 }, pubsub: '127.0.0.1:8900' },
+      { chain, clock, log: silentLogger },
+    ),
+  )
+  const url = `http://127.0.0.1:${door.address.port}`
+
+  async function post(
+    body: string | Uint8Array,
+    headers: Record<string, string> = { 'content-type': 'application/json' },
+  ) {
+    const response = await fetch(url, { method: 'POST', body: body as string, headers })
+    return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+
+  async function ask(method: string, ...params: unknown[]): Promise<Answer> {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }, (_key, value) =>
+      typeof value === 'bigint' ? rawJson(value.toString()) : value,
+    )
+    return parseExactJson((await post(body)).text) as Answer
+  }
+
+  const opened = opening.move()
+  return {
+    chain,
+    clock,
+    url,
+    ask,
+    post,
+    async call(method, ...params) {
+      const answer = await ask(method, ...params)
+      if (answer.error) throw new Error(`${method}: ${answer.error.code} ${answer.error.message}`)
+      return answer.result as never
+    },
+    async refusal(method, ...params) {
+      const { error } = await ask(method, ...params)
+      if (!error) throw new Error(`${method} was not refused`)
+      return [error.code, error.message]
+    },
+    async pass(slots) {
+      for (let i = 0; i < slots; i++) await chain.produceBlock()
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+// In the engine, not yet in the library types.
+const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON

@@ -1,0 +1,215 @@
+/**
+ * The wire format of merkle shreds and the rules a shred must obey to be relayed (SIMD-0504, family 1). Bytes in, values out.
+ */
+export const DATA_SHRED_BYTES = 1203
+export const CODE_SHRED_BYTES = 1228
+/** Shreds of one kind in an erasure set. */
+export const SET_SHREDS = 32
+/** Indexes of a slot of 400 ms are below this; shorter slots have proportionally fewer (SIMD-0525). */
+export const INDEX_MAX = 32_768
+
+export const SIGNATURE_BYTES = 64
+export const ROOT_BYTES = 32
+export const PROOF_ENTRIES = 6
+export const PROOF_ENTRY_BYTES = 20
+export const DATA_HEADER_BYTES = 88
+export const CODE_HEADER_BYTES = 89
+
+export const FLAG_DATA_COMPLETE = 0x40
+export const FLAG_LAST_IN_SLOT = 0xc0
+export const REFERENCE_TICK_MASK = 0x3f
+
+/** Where the parts of a shred of one variant stand. */
+export type ShredLayout = {
+  readonly variant: number
+  readonly kind: 'data' | 'code'
+  /** Resigned shreds end with a signature of the retransmitter, which is not under the merkle root. */
+  readonly resigned: boolean
+  readonly length: number
+  readonly proofAt: number
+  readonly chainedRootAt: number
+  /** The bytes covered by the erasure code: [erasureFrom, chainedRootAt). */
+  readonly erasureFrom: number
+}
+
+export const LAYOUTS = {
+  data: layoutOf(0x96, 'data', false),
+  resignedData: layoutOf(0xb6, 'data', true),
+  code: layoutOf(0x66, 'code', false),
+  resignedCode: layoutOf(0x76, 'code', true),
+}
+
+type ShredCommon = {
+  /** The canonical bytes, without what a packet carries after them (nonce of a repair, padding). A view. */
+  readonly bytes: Uint8Array
+  readonly layout: ShredLayout
+  readonly slot: number
+  readonly index: number
+  readonly version: number
+  /** The index of the set's first data shred. */
+  readonly setIndex: number
+}
+
+export type DataShred = ShredCommon & {
+  readonly kind: 'data'
+  readonly parentOffset: number
+  readonly flags: number
+  /** Headers and payload. */
+  readonly size: number
+}
+
+export type CodeShred = ShredCommon & { readonly kind: 'code'; readonly position: number }
+
+export type Shred = DataShred | CodeShred
+
+/** Why a packet is no valid shred; the numbers are those of the rules in SIMD-0504. Rule 1, the signature, needs the leader. */
+export type ShredFault =
+  | 'too-short'
+  /** 6 */
+  | 'variant'
+  /** 7 */
+  | 'proof-length'
+  /** A slot no chain will reach: at or above 2^53. */
+  | 'slot'
+  /** 2 */
+  | 'index-too-large'
+  /** 4 */
+  | 'set-index-unaligned'
+  /** 5 */
+  | 'set-index-too-large'
+  /** 3 */
+  | 'index-outside-set'
+  /** 8 */
+  | 'flags'
+  /** 9 */
+  | 'complete-inside-set'
+  /** 10 */
+  | 'parent-before-genesis'
+  /** 11 */
+  | 'parent-is-self'
+  /** 12 */
+  | 'size'
+  /** 15 */
+  | 'set-size'
+  /** 13, 14, 16 */
+  | 'position'
+
+export type ShredParse =
+  | { readonly ok: true; readonly shred: Shred }
+  | { readonly ok: false; readonly reason: ShredFault }
+
+/** Parses a packet and applies every rule that needs nothing but the packet itself. Never throws. */
+export function parseShred(packet: Uint8Array, indexMax: number = INDEX_MAX): ShredParse {
+  if (packet.length < DATA_SHRED_BYTES) return refused('too-short')
+  const layout = layoutOfVariant(packet[64] as number)
+  if (typeof layout === 'string') return refused(layout)
+  if (packet.length < layout.length) return refused('too-short')
+
+  const slotHigh = readU32(packet, 69)
+  if (slotHigh > 0x1fffff) return refused('slot')
+  const common = {
+    bytes: new Uint8Array(packet.buffer, packet.byteOffset, layout.length),
+    layout,
+    slot: slotHigh * 0x1_0000_0000 + readU32(packet, 65),
+    index: readU32(packet, 73),
+    version: readU16(packet, 77),
+    setIndex: readU32(packet, 79),
+  }
+  const { index, setIndex } = common
+  if (index >= indexMax) return refused('index-too-large')
+  if (setIndex % SET_SHREDS !== 0) return refused('set-index-unaligned')
+  if (setIndex > indexMax - SET_SHREDS) return refused('set-index-too-large')
+  if (index < setIndex || index >= setIndex + SET_SHREDS) return refused('index-outside-set')
+
+  if (layout.kind === 'data') {
+    const shred: DataShred = {
+      ...common,
+      kind: 'data',
+      parentOffset: readU16(packet, 83),
+      flags: packet[85] as number,
+      size: readU16(packet, 86),
+    }
+    const fault = faultOfData(shred)
+    return fault === undefined ? { ok: true, shred } : refused(fault)
+  }
+  const position = readU16(packet, 87)
+  if (readU16(packet, 83) !== SET_SHREDS || readU16(packet, 85) !== SET_SHREDS) return refused('set-size')
+  if (position !== index - setIndex) return refused('position')
+  return { ok: true, shred: { ...common, kind: 'code', position } }
+}
+
+function faultOfData({ flags, index, parentOffset, slot, size, layout }: DataShred): ShredFault | undefined {
+  if ((flags & FLAG_LAST_IN_SLOT) === 0x80) return 'flags'
+  if ((flags & FLAG_DATA_COMPLETE) !== 0 && index % SET_SHREDS !== SET_SHREDS - 1) return 'complete-inside-set'
+  if (parentOffset > slot) return 'parent-before-genesis'
+  if ((parentOffset === 0) !== (slot === 0)) return 'parent-is-self'
+  if (size < DATA_HEADER_BYTES || size > layout.chainedRootAt) return 'size'
+  return undefined
+}
+
+export function signatureOf(shred: Shred): Uint8Array {
+  return shred.bytes.subarray(0, SIGNATURE_BYTES)
+}
+
+/** The merkle root of the set before this one. */
+export function chainedRootOf({ bytes, layout }: Shred): Uint8Array {
+  return bytes.subarray(layout.chainedRootAt, layout.chainedRootAt + ROOT_BYTES)
+}
+
+export function erasureShardOf({ bytes, layout }: Shred): Uint8Array {
+  return bytes.subarray(layout.erasureFrom, layout.chainedRootAt)
+}
+
+export function payloadOf({ bytes, size }: DataShred): Uint8Array {
+  return bytes.subarray(DATA_HEADER_BYTES, size)
+}
+
+export function isDataComplete(shred: DataShred): boolean {
+  return (shred.flags & FLAG_DATA_COMPLETE) !== 0
+}
+
+export function isLastInSlot(shred: DataShred): boolean {
+  return (shred.flags & FLAG_LAST_IN_SLOT) === FLAG_LAST_IN_SLOT
+}
+
+/** The shred's place among the 64 of its set: data first, code after. */
+export function placeInSet(shred: Shred): number {
+  return shred.kind === 'data' ? shred.index - shred.setIndex : SET_SHREDS + shred.position
+}
+
+function layoutOf(variant: number, kind: 'data' | 'code', resigned: boolean): ShredLayout {
+  const length = kind === 'data' ? DATA_SHRED_BYTES : CODE_SHRED_BYTES
+  const proofAt = length - (resigned ? SIGNATURE_BYTES : 0) - PROOF_ENTRIES * PROOF_ENTRY_BYTES
+  const erasureFrom = kind === 'data' ? SIGNATURE_BYTES : CODE_HEADER_BYTES
+  return { variant, kind, resigned, length, proofAt, chainedRootAt: proofAt - ROOT_BYTES, erasureFrom }
+}
+
+/** High nibble: kind; low nibble: entries of the merkle proof, which is 6 for sets of 64. */
+function layoutOfVariant(variant: number): ShredLayout | 'variant' | 'proof-length' {
+  switch (variant) {
+    case 0x96:
+      return LAYOUTS.data
+    case 0xb6:
+      return LAYOUTS.resignedData
+    case 0x66:
+      return LAYOUTS.code
+    case 0x76:
+      return LAYOUTS.resignedCode
+    default: {
+      const kind = variant >> 4
+      return kind === 0x9 || kind === 0xb || kind === 0x6 || kind === 0x7 ? 'proof-length' : 'variant'
+    }
+  }
+}
+
+function refused(reason: ShredFault): ShredParse {
+  return { ok: false, reason }
+}
+
+function readU16(bytes: Uint8Array, at: number): number {
+  return (bytes[at] as number) | ((bytes[at + 1] as number) << 8)
+}
+
+function readU32(bytes: Uint8Array, at: number): number {
+  return (readU16(bytes, at) | (readU16(bytes, at + 2) << 16)) >>> 0
+}

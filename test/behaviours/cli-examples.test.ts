@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { cpSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { rootRoutes } from '../../src/apps/commands/application.ts'
+import { examplesOf } from '../../src/apps/commands/define.ts'
+import { splitWords, temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
+
+type Route = { path: string[]; brief: string; examples: readonly string[] }
+type Target = { getAllEntries?(): readonly { name: Record<string, string>; target: Target }[]; brief: string }
+
+/** Every command there is, found by walking the routes. */
+function* walk(target: Target, path: string[] = []): Generator<Route> {
+  if (target.getAllEntries === undefined) yield { path, brief: target.brief, examples: examplesOf(target) }
+  else
+    for (const { name, target: inner } of target.getAllEntries())
+      yield* walk(inner, [...path, name['convert-camel-to-kebab'] ?? ''])
+}
+
+const ROUTES = [...walk(rootRoutes as unknown as Target)]
+
+/** Commands that talk to a running process or are one; `serve.test.ts` runs their examples. */
+const NEED_A_PROCESS = ['serve', 'localnet', 'status', 'reload', 'drain']
+
+const BASE = [
+  'customer add acme',
+  'sub create acme-prod --customer acme --plan build --products bundle,dedicated-node --print-token',
+  'sub create acme-shreds --customer acme --products shreds-raw --destination 127.0.0.1:20001 --vouched',
+  'sub create acme-sql --customer acme --products bundle,indexer --print-token',
+  'node add ded-1 --rpc https://ded-1.example.net',
+]
+
+/** What has to be true before an example can work. */
+const GIVEN: Record<string, string[]> = {
+  'customer add': [],
+  'customer resume': [...BASE, 'customer suspend acme --yes'],
+  'sub create': ['customer add acme'],
+  'sub resume': [...BASE, 'sub suspend acme-prod --yes'],
+  'token issue': [...BASE, 'token revoke acme-prod --yes'],
+  'shred resume': [...BASE, 'shred pause acme-shreds'],
+  'node add': [],
+  'indexer grant': [...BASE, 'indexer revoke acme-sql --yes'],
+}
+
+const home = await temporaryFolder()
+const startedIn = process.cwd()
+before(async () => {
+  process.chdir(home.path)
+  for (const setUp of BASE) await must(setUp, 'base')
+})
+after(async () => {
+  process.chdir(startedIn)
+  await home[Symbol.asyncDispose]()
+})
+
+async function must(text: string, state: string): Promise<void> {
+  const done = await sluiceHere(splitWords(text), { SLUICE_STATE: state })
+  assert.equal(done.code, 0, `${text}: ${done.stderr}`)
+}
+
+test('every command has an example and a brief', () => {
+  assert.ok(ROUTES.length > 45, `only ${ROUTES.length} commands were found`)
+  for (const { path, brief, examples } of ROUTES) {
+    assert.ok(examples.length > 0, `sluice ${path.join(' ')} has no example`)
+    assert.ok(brief.length > 5, `sluice ${path.join(' ')} has no brief`)
+  }
+})
+
+for (const { path, brief, examples } of ROUTES) {
+  const words = path.join(' ')
+  if (NEED_A_PROCESS.includes(words)) continue
+  test(`the examples of "sluice ${words}" work as the help shows them`, async () => {
+    const notInBuild = brief.includes('not available in this build')
+    for (const [at, example] of examples.entries()) {
+      const state = `state-${path.join('-')}-${at}`
+      const given = GIVEN[words]
+      if (!notInBuild && given === undefined) cpSync('base', state, { recursive: true })
+      for (const setUp of given ?? []) await must(setUp, state)
+      const result = await sluiceHere(splitWords(`${words} ${example}`), { SLUICE_STATE: state })
+      if (notInBuild) {
+        assert.equal(result.code, 1, result.stderr)
+        assert.match(result.stderr, /is not available in this build/)
+      } else if (words === 'doctor') {
+        assert.ok(result.stdout.includes('store'), result.stderr)
+      } else {
+        assert.equal(result.code, 0, `sluice ${words} ${example}: ${result.stderr}`)
+      }
+    }
+  })
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { sluice, temporaryFolder } from '../support/cli.ts'
+import { SMALL, serve } from '../support/serve.ts'
+
+test('the first start shows a demo card once; the second re-uses the folder and shows no token', async () => {
+  await using home = await temporaryFolder()
+  {
+    await using first = serve({ cwd: home.path })
+    await first.line(/"msg":"started"/)
+    assert.equal(first.stdout().match(/slc_[0-9A-Za-z]{38}/g)?.length, 1)
+    assert.match(first.stdout(), /^Sluice subscription {2}demo/m)
+    assert.match(first.stdout(), /UDP to 127\.0\.0\.1:20001 \(vouched\)/)
+    assert.equal(await first.stop(), 0)
+  }
+  await using second = serve({ cwd: home.path })
+  await second.line(/"msg":"started"/)
+  assert.doesNotMatch(second.stdout(), /slc_[0-9A-Za-z]{38}|Sluice subscription/)
+  const { stdout } = await sluice(['sub', 'list', '--json'], { cwd: home.path })
+  assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
+})
+
+test('status, reload and drain speak with the running process', async () => {
+  await using home = await temporaryFolder()
+  const run = (...words: string[]) => sluice(words, { cwd: home.path })
+  const alone = await run('status')
+  assert.equal(alone.code, 69)
+  assert.match(alone.stderr, /sluice serve/)
+
+  writeFileSync(home.file('sluice.toml'), '[log]\nlevel = "info"\n')
+  await using running = serve({ cwd: home.path })
+  await running.line(/"msg":"started"/)
+  const report = JSON.parse((await run('status', '--json')).stdout) as Record<string, unknown>
+  assert.equal(report['state'], 'ok')
+  assert.equal(report['pid'], running.child.pid)
+  assert.match((await run('status')).stdout, /^state +ok$/m)
+
+  writeFileSync(
+    home.file('sluice.toml'),
+    '[log]\nlevel = "warn"\n[drain]\ndeadlineMs = 9000\n[plans.big]\nunitsPerSecond = 1000\nsendsPerSecond = 1\nwsConnections = 1\nwsSubscriptions = 10\ngrpcStreams = 1\ngrpcAccountsPerStream = 1\n',
+  )
+  const reloaded = await run('reload')
+  assert.equal(reloaded.code, 0, reloaded.stderr)
+  assert.match(reloaded.stderr, /log\.level is in force/)
+  assert.match(reloaded.stderr, /drain\.deadlineMs needs a restart/)
+  assert.match(reloaded.stderr, /plans\.big\.unitsPerSecond is in force/)
+
+  writeFileSync(home.file('sluice.toml'), '[log]\nlevle = "info"\n')
+  const refused = await run('reload')
+  assert.equal(refused.code, 78, 'a bad file is refused')
+  assert.match(refused.stderr, /:2:1.*level/s)
+  assert.equal((await run('status')).code, 78, 'and the command line itself will not read it either')
+  writeFileSync(home.file('sluice.toml'), '')
+  assert.match((await run('status')).stdout, /^state +ok$/m, 'the running process never noticed')
+
+  assert.equal((await run('drain')).code, 2, 'a drain asks first')
+  assert.equal((await run('drain', '--yes')).code, 0)
+  assert.equal(await running.stop(), 0)
+})
+
+test('a second instance on the same folder is refused with exit code 75 and the holder named', async () => {
+  await using home = await temporaryFolder()
+  await using first = serve({ cwd: home.path })
+  await first.line(/"msg":"started"/)
+  const second = await sluice(['serve'], { cwd: home.path, env: SMALL })
+  assert.equal(second.code, 75)
+  assert.match(second.stderr, new RegExp(`process ${first.child.pid}`))
+  assert.equal((await sluice(['status'], { cwd: home.path })).code, 0, 'the first one goes on')
+})
+
+test('after SIGKILL the folder is free again and nothing is lost', async () => {
+  await using home = await temporaryFolder()
+  await using first = serve({ cwd: home.path })
+  await first.line(/"msg":"started"/)
+  await first.stop('SIGKILL')
+  await using second = serve({ cwd: home.path })
+  await second.line(/"msg":"started"/)
+  const { stdout } = await sluice(['sub', 'list', '--json'], { cwd: home.path })
+  assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
+})
+
+test('readiness goes first when the process is asked to leave, and a second signal means now', async () => {
+  await using home = await temporaryFolder()
+  await using running = serve({ cwd: home.path, env: { SLUICE_DRAIN__LAME_DUCK_MS: '20000' } })
+  const address = await running.address('metrics')
+  await running.line(/"msg":"started"/)
+  assert.equal((await fetch(`http://${address}/readyz`)).status, 200)
+  running.child.kill('SIGTERM')
+  await running.line(/"msg":"draining"/)
+  assert.equal((await fetch(`http://${address}/readyz`)).status, 503)
+  assert.equal((await fetch(`http://${address}/healthz`)).status, 200)
+  running.child.kill('SIGTERM')
+  assert.equal(await running.stop(), 1)
+})
+
+test('a damaged store stops the start with exit code 78, the file and the way back', async () => {
+  await using home = await temporaryFolder()
+  await sluice(['customer', 'add', 'acme'], { cwd: home.path })
+  writeFileSync(home.file('.sluice/access.db'), Buffer.alloc(8192, 7))
+  const { code, stderr } = await sluice(['serve'], { cwd: home.path, env: SMALL })
+  assert.equal(code, 78)
+  assert.match(stderr, /access\.db/)
+  assert.match(stderr, /[Rr]estore/)
+})

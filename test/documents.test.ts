@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { findDeadLinks, readFences } from './markdown.ts'
+
+const root = join(import.meta.dirname, '..')
+const documents = new Map(
+  globSync(['*.md', 'docs/**/*.md'], { cwd: root })
+    .toSorted()
+    .map((path) => [path, readFileSync(join(root, path), 'utf8')]),
+)
+
+describe('documents', () => {
+  test('every link leads somewhere', () => {
+    assert.ok(documents.size >= 6)
+    assert.deepEqual(
+      findDeadLinks(documents, (path) => existsSync(join(root, path))),
+      [],
+    )
+  })
+
+  test('a dead link would be found', () => {
+    const planted = new Map([
+      [
+        'a.md',
+        '# One two\n[b](docs/b.md#here) [self](#one-two) [gone](gone.md) [lost](docs/b.md#lost) [web](https://example.net)',
+      ],
+      ['docs/b.md', '## Here\n```\n[not a link](x)\n```\n`[nor this](y)` [up](../a.md)'],
+    ])
+    assert.deepEqual(
+      findDeadLinks(planted, (path) => planted.has(path)),
+      ['a.md: gone.md', 'a.md: docs/b.md#lost'],
+    )
+  })
+
+  test('the README names the two commands, and npm has every script that a document names', () => {
+    const readme = documents.get('README.md') ?? ''
+    for (const command of ['npm ci && npm start', 'npm ci && npm test'])
+      assert.ok(readme.includes(`\`\`\`sh\n${command}\n\`\`\``), command)
+    assert.match(readFileSync(join(root, '.ci/run'), 'utf8'), /^npm ci\nnpm test$/m)
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    for (const [path, text] of documents) {
+      for (const [, name = ''] of text.matchAll(/npm run ([\w:-]+)/g))
+        assert.ok(name in scripts, `${path}: npm run ${name}`)
+    }
+  })
+
+  for (const [path, text] of documents) {
+    const lines = readFences(text).filter((fence) => fence.info === 'sh run')
+    if (lines.length > 0)
+      test(`the lines of ${path} work as written`, () => runOnTerminal(lines.map((fence) => fence.text).join('')))
+  }
+})
+
+/** Runs the lines in an empty folder that has only `./sluice`, on a terminal, as the reader would. */
+function runOnTerminal(lines: string): void {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-documents-'))
+  try {
+    symlinkSync(join(root, 'sluice'), join(folder, 'sluice'))
+    writeFileSync(join(folder, 'lines.sh'), `set -eux\n${lines}`)
+    const { status, stdout } = spawnSync('script', ['-qefc', 'bash lines.sh', '/dev/null'], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: 120_000,
+    })
+    assert.equal(status, 0, stdout)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { TestTally } from '../scripts/run-tests.ts'
+
+const IMPORTS = `import { describe, it, test } from 'node:test'\nimport assert from 'node:assert/strict'\n`
+
+describe('the test runner of the check', () => {
+  test('counts what passed and says one line for each file', () => {
+    const { tally, output } = runPlanted({
+      'a.test.ts': `${IMPORTS}describe('group', () => { it('one', () => {}); it('two', () => {}) })\ntest('three', () => {})`,
+      'b.test.ts': `${IMPORTS}test('four', () => {})`,
+    })
+    assert.deepEqual(tally, { passed: 4, failures: [], skips: [] })
+    assert.match(output, /^ok {4}a\.test\.ts +3 tests/m)
+  })
+
+  test('shows a failure with its path, its difference and what the file printed', () => {
+    const { tally, output } = runPlanted({
+      'a.test.ts': `${IMPORTS}console.log('a clue')\ndescribe('group', () => { it('breaks', () => assert.equal('left', 'right')) })`,
+    })
+    assert.deepEqual(tally.failures, ['a.test.ts: group > breaks'])
+    for (const part of [/^FAIL {2}a\.test\.ts/m, /'left' !== 'right'|\+ 'left'/, /a clue/]) assert.match(output, part)
+  })
+
+  test('notices a file that cannot be loaded, one that dies, one without tests, and a pattern without files', () => {
+    const { tally } = runPlanted({
+      'broken.test.ts': `import './gone.ts'`,
+      'dies.test.ts': `${IMPORTS}test('first', () => {})\ntest('dies', () => process.exit(0))\ntest('never', () => {})`,
+      'empty.test.ts': `export const nothing = 1`,
+    })
+    assert.deepEqual(
+      tally.failures.map((failure) => failure.replace(/:.*/, '')).toSorted((a, b) => a.localeCompare(b)),
+      ['broken.test.ts', 'dies.test.ts', 'empty.test.ts'],
+    )
+    assert.match(runPlanted({}).tally.failures.join(), /no test file/)
+  })
+
+  test('reports skipped tests, skipped groups and those left to do', () => {
+    const { tally } = runPlanted({
+      'a.test.ts': `${IMPORTS}test('one', { skip: 'why' }, () => {})\ndescribe('group', { skip: 'whole' }, () => { it('in', () => {}) })\ntest('later', { todo: true }, () => {})`,
+    })
+    assert.deepEqual(
+      tally.skips.map(({ test: title, reason }) => `${title} (${reason})`),
+      ['a.test.ts: one (why)', 'a.test.ts: group (whole)', 'a.test.ts: later (todo true)'],
+    )
+  })
+
+  test('ends a run that hangs and names the file', () => {
+    const { tally } = runPlanted(
+      { 'hangs.test.ts': `${IMPORTS}test('leaves a timer', () => { setInterval(() => {}, 1000) })` },
+      { silenceMs: 1500 },
+    )
+    assert.match(tally.failures.join(), /no news for 1\.5 s.*hangs\.test\.ts/)
+  })
+})
+
+/** In a process of its own: `node:test` does not run inside itself. */
+function runPlanted(files: Record<string, string>, { silenceMs = 60_000 } = {}): { tally: TestTally; output: string } {
+  const root = mkdtempSync(join(tmpdir(), 'sluice-run-tests-'))
+  try {
+    writeFileSync(join(root, 'package.json'), '{"type":"module"}')
+    for (const [path, text] of Object.entries(files)) writeFileSync(join(root, path), text)
+    const program = join(root, 'program.ts')
+    const text = `
+      import { runTests } from ${JSON.stringify(join(import.meta.dirname, '../scripts/run-tests.ts'))}
+      const options = ${JSON.stringify({ root, patterns: ['*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, showSeeds: false })}
+      const tally = await runTests({ ...options, say: (line) => console.log(line) })
+      process.stderr.write(JSON.stringify(tally))`
+    writeFileSync(program, text)
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const { stdout, stderr } = spawnSync(process.execPath, [program], {
+      cwd: root,
+      env,
+      encoding: 'utf8',
+      timeout: 90_000,
+    })
+    return { tally: JSON.parse(stderr) as TestTally, output: stdout }
+  } finally {
+    rmSync(root, { recursive: true })
+  }
+}

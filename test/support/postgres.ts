@@ -1,0 +1,114 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+const run = promisify(execFile)
+
+/** Where Debian puts the server's programs. */
+const BIN = '/usr/lib/postgresql/15/bin'
+/** The server refuses to run as root; Debian's package brings this user. */
+const USER = 'postgres'
+const READY_MS_MAX = 30_000
+
+export type TestPostgres = AsyncDisposable & {
+  readonly port: number
+  /** The address of a database, as the store's options take it. Everyone on loopback is trusted. */
+  url(database: string): string
+  createDatabase(name: string): Promise<void>
+  /** Runs statements as the superuser. */
+  query(database: string, sql: string): Promise<unknown[][]>
+  stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>
+  start(): Promise<void>
+}
+
+/** A private PostgreSQL cluster in a folder of its own on a free port of loopback. `durable: false` trades safety of the machine for speed. */
+export async function startTestPostgres(options: { durable?: boolean } = {}): Promise<TestPostgres> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'))
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
+  const asUser = (program: string, args: string[]): [string, string[]] => {
+    const path = join(BIN, program)
+    return isRoot ? ['setpriv', ['--reuid', USER, '--regid', USER, '--init-groups', path, ...args]] : [path, args]
+  }
+  const data = join(folder, 'data')
+  await run(
+    ...asUser('initdb', ['-D', data, '-U', 'sluice', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']),
+    {
+      cwd: folder,
+    },
+  )
+  const port = await freePort()
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    `port=${port}`,
+    'unix_socket_directories=',
+    'max_connections=50',
+    ...(options.durable === true ? [] : ['fsync=off', 'full_page_writes=off']),
+  ]
+  let server: ChildProcess | undefined
+
+  const connect = async <T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'sluice', database })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return await work(client)
+    } finally {
+      await client.end()
+    }
+  }
+
+  const cluster: TestPostgres = {
+    port,
+    url: (database) => `postgres://sluice@127.0.0.1:${port}/${database}`,
+    async createDatabase(name) {
+      await cluster.query('postgres', `CREATE DATABASE ${name}`)
+    },
+    query: (database, sql) =>
+      connect(database, async (client) => (await client.query({ text: sql, rowMode: 'array' })).rows as unknown[][]),
+    async start() {
+      const [program, args] = asUser('postgres', ['-D', data, ...settings.flatMap((setting) => ['-c', setting])])
+      server = spawn(program, args, { cwd: folder, stdio: 'ignore' })
+      const untilMs = performance.now() + READY_MS_MAX
+      for (;;) {
+        try {
+          return await connect('postgres', async () => {})
+        } catch (error) {
+          if (performance.now() > untilMs || server.exitCode !== null) throw error
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+      }
+    },
+    async stop(signal = 'SIGINT') {
+      const running = server
+      server = undefined
+      if (!running || running.exitCode !== null) return
+      const ended = new Promise((resolve) => running.once('exit', resolve))
+      running.kill(signal)
+      await ended
+    },
+    async [Symbol.asyncDispose]() {
+      await cluster.stop('SIGQUIT')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+  await cluster.start()
+  return cluster
+}
+
+async function idOf(flag: '-u' | '-g'): Promise<number> {
+  return Number((await run('id', [flag, USER])).stdout)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}

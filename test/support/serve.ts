@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { CLI } from './cli.ts'
+
+export type Served = AsyncDisposable & {
+  readonly child: ChildProcess
+  /** Everything printed so far. */
+  stdout(): string
+  stderr(): string
+  /** Waits until a whole line matches; fails when the process ends first. */
+  line(pattern: RegExp): Promise<string>
+  /** Address of a door, as the log told it. */
+  address(service: string): Promise<string>
+  /** Ends it with a signal and returns its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Quick and quiet: no embedded chain, system-chosen ports, no lame duck. */
+export const SMALL = {
+  SLUICE_METRICS__LISTEN: '127.0.0.1:0',
+  SLUICE_LOCALNET__ENABLED: 'false',
+  SLUICE_DRAIN__LAME_DUCK_MS: '0',
+}
+
+const WAIT_MS = 30_000
+
+/** A real `sluice serve` in a process of its own. */
+export function serve(options: { cwd: string; args?: string[]; env?: Record<string, string> }): Served {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', CLI, 'serve', ...(options.args ?? [])],
+    {
+      cwd: options.cwd,
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...SMALL, ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  let out = ''
+  let talk = ''
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (talk += chunk.toString()))
+  const ended = once(child, 'close')
+
+  async function line(pattern: RegExp): Promise<string> {
+    const signal = AbortSignal.timeout(WAIT_MS)
+    for (;;) {
+      const found = out
+        .split('\n')
+        .slice(0, -1)
+        .find((text) => pattern.test(text))
+      if (found !== undefined) return found
+      if (child.exitCode !== null)
+        throw new Error(`sluice serve ended with ${child.exitCode} before ${pattern}:\n${out}\n${talk}`)
+      await Promise.race([once(child.stdout, 'data', { signal }), ended]).catch(() => {
+        throw new Error(`no line like ${pattern} within ${WAIT_MS} ms:\n${out}\n${talk}`)
+      })
+    }
+  }
+
+  return {
+    child,
+    stdout: () => out,
+    stderr: () => talk,
+    line,
+    async address(service) {
+      const found = await line(new RegExp(`"service":"${service}".*"msg":"listening"`))
+      return (JSON.parse(found) as { address: string }).address
+    },
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+      await ended
+      return child.exitCode
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
