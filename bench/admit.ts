@@ -36,9 +36,10 @@ const registry = createMetricsRegistry()
 const calendar = new Calendar(systemClock)
 await using usage = startUsage({ store: { addUsage: async () => {} }, calendar, clock: systemClock, log: silentLogger })
 const metrics = accessMetrics(registry)
+const plans = createPlanTable({ bench: plan })
 const admission = createAdmission({
   snapshot: fixture.snapshot,
-  plans: createPlanTable({ bench: plan }),
+  plans: () => plans,
   ledger: createLedger({ calendar }),
   usage,
   clock: systemClock,

@@ -10,7 +10,7 @@ import { silentLogger } from '../src/host/logger.ts'
 import { openPostgres } from '../src/host/postgres.ts'
 import { secureRandom } from '../src/host/random.ts'
 import { openSqlite } from '../src/host/sqlite.ts'
-import { startTestPostgres } from '../test/support/postgres.ts'
+import { startPostgres } from '../test/support/postgres.ts'
 import { seededSubscription, seedSubscriptions } from '../test/support/store-seed.ts'
 
 /**
@@ -59,9 +59,8 @@ async function makePlace(
   stack: AsyncDisposableStack,
 ): Promise<StorePlace> {
   if (engine === 'sqlite') return { engine, file: join(folder, 'access.db') }
-  const server = stack.use(await startTestPostgres())
-  await server.createDatabase('bench')
-  return { engine, url: server.url('bench') }
+  const server = stack.use(await startPostgres())
+  return { engine, url: server.url }
 }
 
 function optionsFor(place: StorePlace, folder: string): OpenStoreOptions {

@@ -20,6 +20,8 @@ const NEEDS: readonly Need[] = [
   { name: 'promtool', debian: 'prometheus', why: 'the judge of /metrics', find: () => findInPath('promtool') },
   { name: 'openssl', debian: 'openssl', why: 'certificates for the TLS listener', find: () => findInPath('openssl') },
   { name: 'curl', debian: 'curl', why: 'the lines of the handover card', find: () => findInPath('curl') },
+  { name: 'zsh', debian: 'zsh', why: 'its completion script', find: () => findInPath('zsh') },
+  { name: 'fish', debian: 'fish', why: 'its completion script', find: () => findInPath('fish') },
   {
     name: 'libfaketime',
     debian: 'libfaketime',

@@ -56,7 +56,7 @@ export type Admissions = {
 
 export type AdmissionDeps = {
   snapshot(): AccessSnapshot
-  readonly plans: PlanTable
+  plans(): PlanTable
   readonly ledger: QuotaLedger
   readonly usage: Usage
   readonly clock: Clock
@@ -96,18 +96,20 @@ const PRODUCT_BIT = Object.fromEntries(PRODUCT_KEYS.map((product, at) => [produc
  * For every other one the same work is done whatever is wrong with it: one checksum, one hash, one look-up, one comparison.
  */
 export function createAdmission(deps: AdmissionDeps): Admissions {
-  const { plans, ledger, usage, clock, metrics, hash = hashToken, callersMax = CALLERS_MAX } = deps
+  const { ledger, usage, clock, metrics, hash = hashToken, callersMax = CALLERS_MAX } = deps
   const terms = createTermsTable()
   const byText = new Map<string, Entry>()
   const byDigest = new Map<string, Entry>()
   let seen = deps.snapshot()
+  let plans = deps.plans()
   /** Which snapshot a caller comes from. A number, so that an old connection does not keep an old snapshot alive. */
   let epoch = 0
 
   function snapshot(): AccessSnapshot {
     const current = deps.snapshot()
-    if (current !== seen) {
+    if (current !== seen || deps.plans() !== plans) {
       seen = current
+      plans = deps.plans()
       epoch += 1
       byText.clear()
       byDigest.clear()

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Logger } from '../host/logger.ts'
-import { type AccessSnapshot, addChange, createChanges, SNAPSHOT_KINDS, Snapshot } from './snapshot.ts'
+import { type AccessSnapshot, SNAPSHOT_KEYS, SNAPSHOT_KINDS, Snapshot } from './snapshot.ts'
 import type { AccessStore } from './store.ts'
 
 export type FollowDeps = {
@@ -20,7 +20,7 @@ const RETRY_MS = 500
 /** Loads the store into a snapshot and keeps replacing it as the store moves on, reading only what changed. */
 export async function followStore(store: AccessStore, deps: FollowDeps): Promise<StoreFollower> {
   const { log, clock } = deps
-  let current = await loadSince(store, Snapshot.empty)
+  let current = await loadSince(store, Snapshot.empty())
   let hasMoved = false
   let refreshing: Promise<void> | undefined
   let retry: Timer | undefined
@@ -72,11 +72,12 @@ async function loadSince(store: AccessStore, known: Snapshot): Promise<Snapshot>
   return store.read(async (view) => {
     const revision = await view.revision()
     // A store that was restored from a backup has other records under numbers that were seen before.
-    const base = revision < known.revision ? Snapshot.empty : known
-    const changes = createChanges()
+    const base = revision < known.revision ? Snapshot.empty() : known
+    const draft = base.draft()
     for (const kind of SNAPSHOT_KINDS) {
-      for await (const record of view.changedSince(kind, base.revision)) addChange(changes, kind, record)
+      for await (const page of view.packedSince(kind, SNAPSHOT_KEYS[kind] as never, base.revision))
+        draft.add(kind, page)
     }
-    return base.after(changes, revision)
+    return draft.finish(revision)
   })
 }

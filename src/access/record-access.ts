@@ -5,7 +5,7 @@ import type { TableRows } from './rows.ts'
 import type { AccessTransaction, AccessView } from './store.ts'
 import { type Meta, RECORD_TABLES, type Tally } from './tables.ts'
 
-type RecordReader = Pick<AccessView, 'get' | 'find' | 'list' | 'changedSince'>
+type RecordReader = Pick<AccessView, 'get' | 'find' | 'list' | 'changedSince' | 'packedSince'>
 
 /** Reads records: of one state inside a transaction, of the newest otherwise. */
 export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader {
@@ -22,6 +22,14 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
       const of = rows(RECORD_TABLES[kind])
       for await (const page of on.pages(of.select('WHERE revision > ? ORDER BY revision, id'), [revision])) {
         for (const row of page) yield of.decode(row)
+      }
+    },
+    async *packedSince(kind, by, revision) {
+      const of = rows(RECORD_TABLES[kind])
+      const place = of.placeOf(by)
+      // Without an order: a first load is then a plain scan of the table.
+      for await (const page of on.pages(of.select('WHERE revision > ?'), [revision])) {
+        yield page.map((row) => ({ key: String(row[place]), text: of.pack(row) }))
       }
     },
   }

@@ -15,6 +15,10 @@ export type Rows<T> = {
   encode(record: T): SqlValue[]
   /** Fails with `store-corrupt` when the row does not match its check. */
   decode(row: SqlRow): T
+  /** The checked row as text, for those who keep very many; `createUnpacker` has the way back. */
+  pack(row: SqlRow): string
+  /** Where a field stands in a row. */
+  placeOf(field: keyof T & string): number
   isWhole(row: SqlRow): boolean
   /** The condition on some fields, and its values. */
   where(fields: Partial<T>): { sql: string; values: SqlValue[] }
@@ -42,10 +46,19 @@ function createRows<T>(table: Table<T>, pool: ValuePool, store: StoreName): Rows
   const names = [...fields.map(columnName), 'row_check']
   const list = names.join(', ')
   const keyNames = table.key.map(columnName)
-  const decoders = columns.map((column) => columnDecoder(column, pool))
   const updates = names.filter((name) => !keyNames.includes(name)).map((name) => `${name} = excluded.${name}`)
   const insert = `INSERT INTO ${table.name} (${list}) VALUES (${names.map(() => '?').join(', ')})`
   const select = (rest: string) => `SELECT ${list} FROM ${table.name} ${rest}`
+  const toRecord = createDecoder(table, pool)
+  const damaged = (row: SqlRow) =>
+    new ServiceError(
+      'store-corrupt',
+      `${store.name}: row ${String(row[0])} of table ${table.name} does not match its check`,
+      {
+        fields: { store: store.name, table: table.name },
+        fix: store.restoreAdvice,
+      },
+    )
   const isWhole = (row: SqlRow) => row.at(-1) === rowCheck(table.name, row.slice(0, -1))
 
   return {
@@ -58,17 +71,15 @@ function createRows<T>(table: Table<T>, pool: ValuePool, store: StoreName): Rows
       return [...values, rowCheck(table.name, values)]
     },
     decode(row) {
-      if (!isWhole(row)) {
-        const what = `row ${String(row[0])} of table ${table.name} does not match its check`
-        throw new ServiceError('store-corrupt', `${store.name}: ${what}`, {
-          fields: { store: store.name, table: table.name },
-          fix: store.restoreAdvice,
-        })
-      }
-      const record: Record<string, unknown> = {}
-      for (let at = 0; at < fields.length; at++) record[fields[at] as string] = decoders[at]?.(row[at] as SqlValue)
-      return record as T
+      if (!isWhole(row)) throw damaged(row)
+      return toRecord(row)
     },
+    pack(row) {
+      const text = JSON.stringify(row.slice(0, -1))
+      if (row.at(-1) !== textCheck(table.name, text)) throw damaged(row)
+      return text
+    },
+    placeOf: (field) => fields.indexOf(field),
     isWhole,
     where(wanted) {
       const values: SqlValue[] = []
@@ -103,7 +114,27 @@ export function columnName(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** Over the name of the table too, so that a row cannot pass for one of another table. CRC-32 finds every change of up to 32 neighbouring bits. */
+/** CRC-32 finds every change of up to 32 neighbouring bits. It starts from the name, so that a row cannot pass for one of another table. */
 export function rowCheck(table: string, values: readonly SqlValue[]): number {
-  return crc32(JSON.stringify([table, values]))
+  return textCheck(table, JSON.stringify(values))
+}
+
+function textCheck(table: string, text: string): number {
+  return crc32(text, crc32(table))
+}
+
+/** Makes records of what `pack` gave. */
+export function createUnpacker<T>(table: Table<T>): (text: string) => T {
+  const toRecord = createDecoder(table, new Map())
+  return (text) => toRecord(JSON.parse(text) as SqlRow)
+}
+
+function createDecoder<T>(table: Table<T>, pool: ValuePool): (row: SqlRow) => T {
+  const fields = Object.keys(table.columns)
+  const decoders = fields.map((field) => columnDecoder(table.columns[field as keyof T] as Column, pool))
+  return (row) => {
+    const record: Record<string, unknown> = {}
+    for (let at = 0; at < fields.length; at++) record[fields[at] as string] = decoders[at]?.(row[at] as SqlValue)
+    return record as T
+  }
 }

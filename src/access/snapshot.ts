@@ -1,5 +1,7 @@
-import { LayeredMap } from './layered-map.ts'
 import type { Customer, DedicatedNode, Destination, IndexerCredential, Records, Subscription, Token } from './model.ts'
+import { type Packed, PackedMap } from './packed-map.ts'
+import { createUnpacker } from './rows.ts'
+import { RECORD_TABLES } from './tables.ts'
 
 /** What a process knows of the store at one revision. It never changes; a newer one takes its place. */
 export interface AccessSnapshot {
@@ -17,7 +19,7 @@ export interface AccessSnapshot {
 }
 
 /** The kinds a snapshot holds, and the field each is found by. None of these fields changes in the life of a record. */
-const KEYS = {
+export const SNAPSHOT_KEYS = {
   customers: 'id',
   subscriptions: 'id',
   tokens: 'sha256',
@@ -26,87 +28,89 @@ const KEYS = {
   nodes: 'id',
 } as const satisfies { [K in keyof Records]?: keyof Records[K] }
 
-export type SnapshotKind = keyof typeof KEYS
+export type SnapshotKind = keyof typeof SNAPSHOT_KEYS
 
-export const SNAPSHOT_KINDS = Object.keys(KEYS) as SnapshotKind[]
+export const SNAPSHOT_KINDS = Object.keys(SNAPSHOT_KEYS) as SnapshotKind[]
 
-type Layers = { readonly [K in SnapshotKind]: LayeredMap<Records[K]> }
+type Maps = { readonly [K in SnapshotKind]: PackedMap<Records[K]> }
 
-/** New and changed records of each kind, by what they are found by. */
-export type SnapshotChanges = { readonly [K in SnapshotKind]: Map<string, Records[K]> }
-
-export function createChanges(): SnapshotChanges {
-  return Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, new Map()])) as unknown as SnapshotChanges
-}
-
-export function addChange<K extends SnapshotKind>(changes: SnapshotChanges, kind: K, record: Records[K]): void {
-  const byKey: Map<string, Records[K]> = changes[kind]
-  byKey.set(record[KEYS[kind] as keyof Records[K]] as string, record)
+/** Collects what changed and makes the snapshot of a later revision. */
+export type SnapshotDraft = {
+  add(kind: SnapshotKind, changes: readonly Packed[]): void
+  finish(revision: number): Snapshot
 }
 
 export class Snapshot implements AccessSnapshot {
   readonly revision: number
-  readonly #layers: Layers
-  readonly #nodesOf: ReadonlyMap<string, readonly DedicatedNode[]>
+  readonly #maps: Maps
+  #nodesOf: ReadonlyMap<string, readonly DedicatedNode[]> | undefined
 
-  private constructor(revision: number, layers: Layers) {
+  private constructor(revision: number, maps: Maps) {
     this.revision = revision
-    this.#layers = layers
-    const owned = [...layers.nodes.values()].filter((node) => node.subscriptionId !== null)
-    this.#nodesOf = Map.groupBy(owned, (node) => node.subscriptionId as string)
+    this.#maps = maps
   }
 
-  static readonly empty = new Snapshot(
-    0,
-    Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, new LayeredMap()])) as unknown as Layers,
-  )
+  static empty(): Snapshot {
+    return new Snapshot(0, Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, emptyMap(kind)])) as unknown as Maps)
+  }
 
-  /** The snapshot of a later revision. This one stays as it is for those who hold it. */
-  after(changes: SnapshotChanges, revision: number): Snapshot {
-    const layer = <K extends SnapshotKind>(kind: K): [K, LayeredMap<Records[K]>] => {
-      const old: LayeredMap<Records[K]> = this.#layers[kind]
-      return [kind, old.with(changes[kind])]
+  /** This snapshot stays as it is for those who hold it. */
+  draft(): SnapshotDraft {
+    const drafts = Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, this.#maps[kind].draft()]))
+    return {
+      add(kind, changes) {
+        for (const change of changes) drafts[kind]?.set(change)
+      },
+      finish(revision) {
+        const maps = Object.entries(drafts).map(([kind, draft]) => [kind, draft.finish()])
+        return new Snapshot(revision, Object.fromEntries(maps) as Maps)
+      },
     }
-    return new Snapshot(revision, Object.fromEntries(SNAPSHOT_KINDS.map(layer)) as unknown as Layers)
   }
 
   byDigest(sha256: string): { token: Token; subscription: Subscription; customer: Customer } | undefined {
-    const token = this.#layers.tokens.get(sha256)
-    const subscription = token && this.#layers.subscriptions.get(token.subscriptionId)
-    const customer = subscription && this.#layers.customers.get(subscription.customerId)
+    const token = this.#maps.tokens.get(sha256)
+    const subscription = token && this.#maps.subscriptions.get(token.subscriptionId)
+    const customer = subscription && this.#maps.customers.get(subscription.customerId)
     return token && subscription && customer && { token, subscription, customer }
   }
 
   subscription(id: string): Subscription | undefined {
-    return this.#layers.subscriptions.get(id)
+    return this.#maps.subscriptions.get(id)
   }
 
   customer(id: string): Customer | undefined {
-    return this.#layers.customers.get(id)
+    return this.#maps.customers.get(id)
   }
 
   destination(subscriptionId: string): Destination | undefined {
-    return this.#layers.destinations.get(subscriptionId)
+    return this.#maps.destinations.get(subscriptionId)
   }
 
   indexerCredential(username: string): IndexerCredential | undefined {
-    return this.#layers.indexerCredentials.get(username)
+    return this.#maps.indexerCredentials.get(username)
   }
 
   node(id: string): DedicatedNode | undefined {
-    return this.#layers.nodes.get(id)
+    return this.#maps.nodes.get(id)
   }
 
   nodesOf(subscriptionId: string): readonly DedicatedNode[] {
+    this.#nodesOf ??= Map.groupBy(this.#maps.nodes.values(), (node) => node.subscriptionId ?? '')
     return this.#nodesOf.get(subscriptionId) ?? []
   }
 
   counts(): { customers: number; subscriptions: number; tokens: number } {
-    const { customers, subscriptions, tokens } = this.#layers
+    const { customers, subscriptions, tokens } = this.#maps
     return { customers: customers.size, subscriptions: subscriptions.size, tokens: tokens.size }
   }
 
   subscriptions(): Iterable<Subscription> {
-    return this.#layers.subscriptions.values()
+    return this.#maps.subscriptions.values()
   }
+}
+
+function emptyMap<K extends SnapshotKind>(kind: K): PackedMap<Records[K]> {
+  const key = SNAPSHOT_KEYS[kind] as keyof Records[K]
+  return PackedMap.empty({ unpack: createUnpacker(RECORD_TABLES[kind]), keyOf: (record) => record[key] as string })
 }

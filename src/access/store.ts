@@ -11,6 +11,13 @@ export interface AccessView {
   /** What changed after `revision`, one kind at a time in ascending revision. Used by followers; a first load starts at 0. */
   changedSince<K extends RecordKind>(kind: K, revision: number): AsyncIterable<Records[K]>
 
+  /** The same in any order and as text with the value of one field, some at a time: for those who keep very many (`packed-map.ts`). */
+  packedSince<K extends RecordKind>(
+    kind: K,
+    by: keyof Records[K] & string,
+    revision: number,
+  ): AsyncIterable<{ readonly key: string; readonly text: string }[]>
+
   /** Lines of the audit chain as kept in the store, ascending from `seq`. */
   auditLines(fromSeq: number): AsyncIterable<string>
   auditHead(): Promise<{ seq: number; hash: string }>

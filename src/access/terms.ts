@@ -10,6 +10,10 @@ export type BucketTerms = {
   readonly key: string
   readonly perSecond: number
   readonly capacity: number
+  /** The most one call takes. */
+  readonly largestDraw: number
+  /** How much one of several processes may spend before the shared books know: see `shared-quota.ts`. */
+  readonly chunk: number
   /** Levels are kept in whole parts of a unit, so that no rounding ever adds up. */
   readonly partsPerUnit: number
   readonly partsPerMs: number
@@ -29,6 +33,8 @@ export type Terms = {
   /** Where in `buckets` the units are; -1 when they are unlimited. */
   readonly unitsBucket: number
   readonly unitsPerMonth: number | null
+  /** As a bucket's chunk, for the units of the month. */
+  readonly monthChunk: number
   callOf(method: string): CallTerms
 }
 
@@ -50,7 +56,12 @@ export function createTermsTable(): TermsTable {
 
 export function compileTerms(limits: Limits): Terms {
   const buckets: BucketTerms[] = []
-  const add = (limit: LimitName, key: string, perSecond: number | null | undefined, largestDraw: number): number => {
+  const add = (
+    limit: LimitName,
+    key: string,
+    perSecond: number | null | undefined,
+    { largestDraw = 1, atOnce = 1 } = {},
+  ): number => {
     if (perSecond === null || perSecond === undefined) return -1
     // Never smaller than the dearest call, or that call could not be made at all; a rate of zero means never.
     const capacity = perSecond === 0 ? 0 : Math.max(perSecond * BURST_SECONDS, largestDraw)
@@ -62,6 +73,8 @@ export function compileTerms(limits: Limits): Terms {
         key,
         perSecond,
         capacity,
+        largestDraw,
+        chunk: Math.min(capacity, Math.max(perSecond, atOnce)),
         partsPerUnit,
         partsPerMs: Math.round((perSecond * partsPerUnit) / 1000),
         capacityParts: Math.floor(capacity * partsPerUnit),
@@ -73,11 +86,13 @@ export function compileTerms(limits: Limits): Terms {
     amount,
     parts: amount * (buckets[bucket]?.partsPerUnit ?? 0),
   })
-  const units = add('unitsPerSecond', 'units', limits.unitsPerSecond, dearestCost(limits))
-  const sends = add('sendsPerSecond', 'sends', limits.sendsPerSecond, 1)
+  const largestDraw = dearestCost(limits)
+  const atOnce = Math.max(largestDraw, limits.batchItems)
+  const units = add('unitsPerSecond', 'units', limits.unitsPerSecond, { largestDraw, atOnce })
+  const sends = add('sendsPerSecond', 'sends', limits.sendsPerSecond)
   const ownBuckets = new Map<string, number>()
   for (const [method, { perSecond }] of Object.entries(limits.methods)) {
-    const bucket = add('methodPerSecond', `method:${method}`, perSecond, 1)
+    const bucket = add('methodPerSecond', `method:${method}`, perSecond)
     if (bucket !== -1) ownBuckets.set(method, bucket)
   }
 
@@ -99,6 +114,7 @@ export function compileTerms(limits: Limits): Terms {
     buckets,
     unitsBucket: units,
     unitsPerMonth: limits.unitsPerMonth,
+    monthChunk: buckets[units]?.chunk ?? atOnce * BURST_SECONDS,
     callOf: (method) => calls.get(method) ?? unknown,
   }
 }

@@ -1,4 +1,10 @@
-import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http'
+import {
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  STATUS_CODES,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http'
 import type { Duplex } from 'node:stream'
 
 const READ_OVER_BYTES_MAX = 64 * 1024
@@ -42,23 +48,25 @@ function leavesMuchUnread({ req: request }: ServerResponse): boolean {
 }
 
 /** An answer on a socket that no response object belongs to (a refused upgrade, a request that did not parse). */
-export function sendRaw(
-  socket: Duplex,
-  status: number,
-  body: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+export function sendRaw(socket: Duplex, status: number, body: string, headers: OutgoingHttpHeaders = {}): void {
   if (socket.destroyed || !socket.writable) {
     socket.destroy()
     return
   }
-  const fields = {
+  const fields: OutgoingHttpHeaders = {
     'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(body)),
+    'content-length': Buffer.byteLength(body),
     connection: 'close',
     ...headers,
   }
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`
+  for (const [name, values] of Object.entries(fields)) {
+    for (const value of values === undefined ? [] : [values].flat()) {
+      validateHeaderName(name)
+      validateHeaderValue(name, String(value))
+      head += `${name}: ${value}\r\n`
+    }
+  }
   socket.once('finish', () => socket.destroy())
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}\r\n${body}`)
+  socket.end(`${head}\r\n${body}`)
 }

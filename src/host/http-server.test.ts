@@ -35,6 +35,8 @@ function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string>
       text += String(chunk)
     })
     socket.on('error', () => {})
+    // A server that never closes fails the test instead of holding it up.
+    socket.setTimeout(20_000, () => socket.destroy())
     socket.on('close', () => resolve(text))
     for (const part of parts) socket.write(part)
   })

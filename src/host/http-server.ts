@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { delay, systemClock } from './clock.ts'
-import type { ConnectionCapsOptions, ConnectionRefusal } from './connection-caps.ts'
+import type { ConnectionCapsOptions } from './connection-caps.ts'
 import { sendJson, sendRaw } from './http-reply.ts'
-import { type ListenerOptions, openListener } from './listener.ts'
+import { type ListenerOptions, type ListenerRefusal, openListener } from './listener.ts'
 import type { Logger } from './logger.ts'
 import type { TlsFilesOptions } from './tls-files.ts'
 
@@ -32,7 +32,8 @@ export type HttpServerDeps = {
    * read itself to `HttpServer.takeConnection`.
    */
   onConnection?: ((socket: Socket) => void) | undefined
-  onRefused?: ((reason: ConnectionRefusal | 'tls-handshake') => void) | undefined
+  mayAccept?: (() => boolean) | undefined
+  onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
 
@@ -96,6 +97,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       alpnProtocols: ['http/1.1'],
       caps: options.caps,
       tlsFiles: options.tlsFiles,
+      mayAccept: deps.mayAccept,
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
       onConnection: deps.onConnection ?? takeConnection,

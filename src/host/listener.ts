@@ -21,6 +21,16 @@ export type ListenerOptions = {
   plaintext?: 'behind-proxy' | undefined
 }
 
+/** Why a connection was not let in. */
+export type ListenerRefusal = ConnectionRefusal | 'memory' | 'tls-handshake'
+export const LISTENER_REFUSALS = [
+  'connections',
+  'address-connections',
+  'address-rate',
+  'memory',
+  'tls-handshake',
+] as const satisfies ListenerRefusal[]
+
 export type ListenerDeps = {
   /** A connection that may speak: past the caps, and past the TLS handshake where there is one. */
   onConnection(socket: Socket | TLSSocket): void
@@ -32,7 +42,9 @@ export type ListenerDeps = {
   allowHalfOpen?: boolean | undefined
   caps?: ConnectionCapsOptions | undefined
   tlsFiles?: TlsFilesOptions | undefined
-  onRefused?: ((reason: ConnectionRefusal | 'tls-handshake') => void) | undefined
+  /** Asked for each new connection; false turns it away, for instance when memory runs short. */
+  mayAccept?: (() => boolean) | undefined
+  onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
 
@@ -93,7 +105,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       socket.destroy()
       return
     }
-    const refusal = caps.enter(peer)
+    const refusal = deps.mayAccept?.() === false ? 'memory' : caps.enter(peer)
     if (refusal) {
       deps.onRefused?.(refusal)
       socket.resetAndDestroy()

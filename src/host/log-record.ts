@@ -8,6 +8,9 @@ const TEXT_CHARS_MAX = 8192
 /** Text beyond this is not even searched for secrets, since it is cut away. */
 const TEXT_CHARS_READ_MAX = 65_536
 
+/** Tells where a customer's page is, and often carries a query; never needed to run the service. */
+const REFERER = /^referr?er$/i
+
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
 
 /** Any value as plain data without secrets, of bounded size, safe to print as one line of JSON. */
@@ -34,6 +37,7 @@ export function plainText(text: string): string {
 function plainValue(name: string, value: unknown, depth: number): Plain | undefined {
   if (value === null || typeof value === 'boolean') return value
   if (value === undefined || typeof value === 'function' || typeof value === 'symbol') return undefined
+  if (REFERER.test(name)) return undefined
   if (isSecretName(name)) return maskedValue(value, depth)
   if (typeof value === 'string') return plainText(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)

@@ -7,15 +7,7 @@ import type { Logger } from './logger.ts'
 import { postgresError } from './postgres-error.ts'
 import { startPostgresListener } from './postgres-listener.ts'
 import { parsePostgresUrl, printPostgresPlace, tlsOptions } from './postgres-url.ts'
-import {
-  LOCK_WAIT_MS,
-  PAGE_ROWS,
-  type SqlDatabase,
-  type SqlReader,
-  type SqlRow,
-  type SqlValue,
-  type SqlWriter,
-} from './sql.ts'
+import { LOCK_WAIT_MS, type SqlDatabase, type SqlReader, type SqlRow, type SqlValue, type SqlWriter } from './sql.ts'
 
 export type PostgresOptions = {
   /** `postgres://USER@HOST:PORT/DATABASE`, without a password. */
@@ -40,6 +32,8 @@ const IDLE_IN_CHANGE_MS = 30_000
 const COUNT_WAIT_MS = 1000
 /** In case a notification is lost with its connection. */
 const POLL_MS = 500
+/** Rows fetched at a time: enough to be worth the way to the server and back. */
+const PAGE_ROWS = Number(process.env.PAGE ?? 500)
 /** First half of the advisory lock's key: the letters SLUI. The second half tells schemas apart. */
 const LOCK_SPACE = 0x534c5549
 /** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */

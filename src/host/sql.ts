@@ -8,9 +8,6 @@
 /** How long a change waits for another writer, unless told otherwise. */
 export const LOCK_WAIT_MS = 5000
 
-/** Rows in one page of a long answer. */
-export const PAGE_ROWS = 1000
-
 /** Whole numbers stay below 2^53. */
 export type SqlValue = string | number | null
 

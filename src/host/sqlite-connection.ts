@@ -1,7 +1,9 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { PAGE_ROWS, type SqlRow, type SqlValue, type SqlWriter } from './sql.ts'
+import type { SqlRow, SqlValue, SqlWriter } from './sql.ts'
 import { type SqlitePlace, sqliteError } from './sqlite-error.ts'
 
+/** Rows read before the event loop gets its turn, and before a caller has let go of the rows before them. */
+const PAGE_ROWS = 200
 /** Statements kept prepared per connection; beyond it they are prepared each time. */
 const STATEMENTS_MAX = 256
 /** Pages kept in memory while the whole file is checked; looking up every index entry would read most pages many times. */

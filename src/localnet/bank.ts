@@ -96,20 +96,21 @@ export class Bank {
     this.#systemWrites = []
     this.#leaderFee = 0n
     const { slotHashes } = this.#state
-    this.writeSystem(CLOCK_SYSVAR, sysvarAccount(encodeClock(this.openSlot())))
+    this.writeSystem(CLOCK_SYSVAR, sysvarAccount(encodeClock(this.openSlot('next'))))
     this.writeSystem(SLOT_HASHES_SYSVAR, sysvarAccount(encodeSlotHashes(slotHashes)))
   }
 
-  /** What the engine needs to run transactions in this slot. */
-  openSlot(): OpenSlot {
+  /** What a new engine needs to run transactions in this slot, or one that has followed so far (`next`). */
+  openSlot(engine: 'new' | 'next'): OpenSlot {
+    const count = engine === 'new' ? SLOT_HASHES_MAX : 1
     return {
       slot: this.slot,
       epoch: Math.floor(this.slot / this.#options.slotsPerEpoch),
       epochStartTimestamp: this.#epochStartTimestamp,
       unixTimestamp: this.#unixTimestamp,
       slotsPerEpoch: this.#options.slotsPerEpoch,
-      slotHashes: this.#state.slotHashes,
-      blockhashes: this.#state.blockhashes.newest(RECENT_BLOCKHASHES_MAX).map(decodeBase58),
+      slotHashes: this.#state.slotHashes.slice(0, count),
+      blockhashes: this.#state.blockhashes.newest(Math.min(count, RECENT_BLOCKHASHES_MAX)).map(decodeBase58),
     }
   }
 

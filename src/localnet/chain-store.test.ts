@@ -106,13 +106,13 @@ test('a chain that was killed comes back at its last block', async () => {
 })
 
 describe('damage', () => {
+  /** The folder as a killed process leaves it. */
   async function makeImage(path: string) {
-    const { chain, ...opened } = await open(path)
-    await run(chain, 6)
-    const before = portrait(chain)
-    cpSync(path, `${path}/image`, { recursive: true, filter: (source) => !source.includes('/image') })
-    await opened[Symbol.asyncDispose]()
-    return { before, image: `${path}/image` }
+    await using host = await open(join(path, 'run'))
+    await run(host.chain, 6)
+    const image = join(path, 'image')
+    cpSync(join(path, 'run'), image, { recursive: true })
+    return { before: portrait(host.chain), image }
   }
   const blocksFile = (dir: string) => join(dir, 'ledger', readdirSync(join(dir, 'ledger')).at(-1) as string)
 

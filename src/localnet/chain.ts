@@ -77,7 +77,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
 
   bank.open(unixSeconds())
   if (start.state) addMissing(start.fixtures ?? [])
-  refill = () => refillRequests(accounts.allNewest(), bank.openSlot())
+  refill = () => refillRequests(accounts.allNewest(), bank.openSlot('new'))
   await engine.fill(refill())
   opening.use(startTicker(options.slotMs, { clock, beat }))
 
@@ -115,7 +115,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
       const paid = block.systemWrites.flatMap(({ address, account }) =>
         address === identity && account ? [[address, account] as const] : [],
       )
-      void engine.fill([...loadRequests(paid), { op: 'open', slot: bank.openSlot() }])
+      void engine.fill([...loadRequests(paid), { op: 'open', slot: bank.openSlot('next') }])
       engine.resume()
       announce(block)
       freezing = false

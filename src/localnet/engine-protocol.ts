@@ -41,7 +41,7 @@ export type EngineMeta = {
   readonly returnData: { readonly programId: Uint8Array; readonly data: Uint8Array } | null
 }
 
-/** The sysvars of the slot being filled. Lists are newest first. */
+/** The slot being filled. Lists are newest first and come before those the engine has: a new engine gets them whole. */
 export type OpenSlot = {
   readonly slot: number
   readonly epoch: number

@@ -19,6 +19,7 @@ import type {
   EngineRequest,
   ExecuteReply,
   LoadReply,
+  OpenSlot,
   SimulateReply,
 } from './engine-protocol.ts'
 import { type Fee, feeOf } from './fees.ts'
@@ -26,7 +27,7 @@ import { type LoadedAddresses, resolveLookups } from './lookup-tables.ts'
 import type { TransactionError } from './model.ts'
 import { advancedNonce, isNonceUsable, nonceAccountIndex } from './nonce.ts'
 import { createSvm, fromSvm } from './svm.ts'
-import { minimumBalance } from './sysvars.ts'
+import { minimumBalance, RECENT_BLOCKHASHES_MAX, SLOT_HASHES_MAX, type SlotHash } from './sysvars.ts'
 import { tokenBalancesOf } from './token-balances.ts'
 
 export type Engine = { handle(request: EngineRequest): EngineReply }
@@ -65,6 +66,8 @@ export function createEngine(): Engine {
   )
   const fixedPrograms = new Map<string, EngineAccount>()
   let slot = 0
+  let slotHashes: readonly SlotHash[] = []
+  let blockhashes: readonly Uint8Array[] = []
   let parentBlockhash: Uint8Array = new Uint8Array(32)
 
   /**
@@ -221,6 +224,14 @@ export function createEngine(): Engine {
     return bytes
   }
 
+  function open(next: OpenSlot): void {
+    slot = next.slot
+    slotHashes = [...next.slotHashes, ...slotHashes].slice(0, SLOT_HASHES_MAX)
+    blockhashes = [...next.blockhashes, ...blockhashes].slice(0, RECENT_BLOCKHASHES_MAX)
+    svm.openSlot({ ...next, slotHashes, blockhashes })
+    parentBlockhash = blockhashes[0] as Uint8Array
+  }
+
   function load(request: EngineRequest & { op: 'load' }): LoadReply {
     const refused: { address: Uint8Array; reason: string }[] = []
     for (const [address, account] of request.accounts) {
@@ -247,9 +258,7 @@ export function createEngine(): Engine {
         case 'dump':
           return { accounts: svm.genesisAccounts() } satisfies DumpReply
         case 'open':
-          slot = request.slot.slot
-          parentBlockhash = request.slot.blockhashes[0] as Uint8Array
-          svm.openSlot(request.slot)
+          open(request.slot)
           return null
       }
     },

@@ -26,3 +26,19 @@ export function isSimpleVote({ version, instructions, signatures, staticKeys }: 
   const programId = staticKeys[instruction.programIdIndex]
   return programId !== undefined && VOTE_PROGRAM_BYTES.compare(programId) === 0
 }
+
+/** What filters ask of a transaction, worked out when the first one asks. */
+export type TransactionFacts = { readonly isVote: boolean; readonly keys: ReadonlySet<string> }
+
+export function factsOf(record: TransactionRecord): TransactionFacts {
+  let parsed: ParsedTransaction | undefined
+  let keys: ReadonlySet<string> | undefined
+  return {
+    get isVote() {
+      return isSimpleVote((parsed ??= parseRecorded(record)))
+    },
+    get keys() {
+      return (keys ??= keysOf((parsed ??= parseRecorded(record)), record.meta))
+    },
+  }
+}

@@ -32,6 +32,8 @@ export type BlockContent = {
 
 export type TransactionParts = {
   readonly memo?: string
+  /** Called with the memo as its data; the memo program when not given. */
+  readonly programId?: string
   /** Seeds the payer's key. */
   readonly payer?: number
   readonly writes?: readonly (readonly [string, Account | null])[]
@@ -131,12 +133,19 @@ export function createChainDouble(
     return block
   }
 
-  function transaction({ memo = '', payer = 1, writes = [], meta = {}, wire }: TransactionParts = {}) {
+  function transaction({
+    memo = '',
+    programId = MEMO,
+    payer = 1,
+    writes = [],
+    meta = {},
+    wire,
+  }: TransactionParts = {}) {
     const key = createSigningKey(digest(`payer ${payer}`))
     const message = buildLegacyMessage({
       feePayer: key.publicKey,
       recentBlockhash: digest(`recent ${made++}`),
-      instructions: [memoInstruction(decodeBase58(MEMO), memo, [key.publicKey])],
+      instructions: [memoInstruction(decodeBase58(programId), memo, [key.publicKey])],
     })
     const bytes = wire ?? signMessage(message, [key])
     const signature = encodeBase58(bytes.subarray(1, 65))

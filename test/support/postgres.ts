@@ -16,9 +16,10 @@ const READY_MS_MAX = 30_000
 
 export type TestPostgres = AsyncDisposable & {
   readonly port: number
-  /** The address of a database, as the store's options take it. Everyone on loopback is trusted. */
-  url(database: string): string
-  createDatabase(name: string): Promise<void>
+  /** The address of a database that is there from the start, as the store's options take it. Everyone on loopback is trusted. */
+  readonly url: string
+  /** Makes another database and returns its address. */
+  createDatabase(name: string): Promise<string>
   /** Runs statements as the superuser. */
   query(database: string, sql: string): Promise<unknown[][]>
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>
@@ -26,7 +27,7 @@ export type TestPostgres = AsyncDisposable & {
 }
 
 /** A private PostgreSQL cluster in a folder of its own on a free port of loopback. `durable: false` trades safety of the machine for speed. */
-export async function startTestPostgres(options: { durable?: boolean } = {}): Promise<TestPostgres> {
+export async function startPostgres(options: { durable?: boolean } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'))
   const isRoot = process.getuid?.() === 0
   if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
@@ -49,6 +50,7 @@ export async function startTestPostgres(options: { durable?: boolean } = {}): Pr
     'max_connections=50',
     ...(options.durable === true ? [] : ['fsync=off', 'full_page_writes=off']),
   ]
+  const urlOf = (database: string) => `postgres://sluice@127.0.0.1:${port}/${database}`
   let server: ChildProcess | undefined
 
   const connect = async <T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
@@ -64,9 +66,10 @@ export async function startTestPostgres(options: { durable?: boolean } = {}): Pr
 
   const cluster: TestPostgres = {
     port,
-    url: (database) => `postgres://sluice@127.0.0.1:${port}/${database}`,
+    url: urlOf('sluice'),
     async createDatabase(name) {
       await cluster.query('postgres', `CREATE DATABASE ${name}`)
+      return urlOf(name)
     },
     query: (database, sql) =>
       connect(database, async (client) => (await client.query({ text: sql, rowMode: 'array' })).rows as unknown[][]),
@@ -97,6 +100,7 @@ export async function startTestPostgres(options: { durable?: boolean } = {}): Pr
     },
   }
   await cluster.start()
+  await cluster.createDatabase('sluice')
   return cluster
 }
 

@@ -6,17 +6,19 @@ import { readClockTimestamp } from './parsed-sysvars.ts'
 import { STAKE, SYSVAR } from './program-ids.ts'
 
 /**
- * Accounts whose lamports nobody can spend at will: the faucet's store, and stake under a lockup that still holds. Mainnet's list of
- * named accounts has no meaning here.
+ * Accounts whose lamports do not circulate: stake under a lockup that still holds, and stake that only the chain's own validator may
+ * withdraw, as the genesis stake. Mainnet's list of named accounts has no meaning here.
  */
 export function findNonCirculating(chain: Chain, bank: BankView): ReadonlySet<string> {
-  const found = new Set([chain.faucet])
+  const found = new Set<string>()
   const clock = bank.readAccount(SYSVAR.clock)
   const now = clock ? readClockTimestamp(clock.data) : 0n
   const epoch = BigInt(Math.floor(bank.slot / chain.slotsPerEpoch))
   for (const [address, account] of chain.accountsOwnedBy(STAKE, bank.commitment)) {
-    const lockup = parsable(() => readStakeState(account.data))?.meta?.lockup
-    if (lockup && (lockup.unixTimestamp > now || lockup.epoch > epoch)) found.add(address)
+    const meta = parsable(() => readStakeState(account.data))?.meta
+    if (!meta) continue
+    const { lockup, withdrawer } = meta
+    if (withdrawer === chain.identity || lockup.unixTimestamp > now || lockup.epoch > epoch) found.add(address)
   }
   return found
 }

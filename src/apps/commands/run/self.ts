@@ -12,7 +12,7 @@ export async function version(this: CliContext, flags: CommonFlags): Promise<voi
 const SCRIPTS = {
   bash: `_sluice_complete() {
   local IFS=$'\\n'
-  COMPREPLY=( $(COMP_LINE="$COMP_LINE" sluice __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | grep -F -- "\${COMP_WORDS[COMP_CWORD]}") )
+  COMPREPLY=( $(sluice __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) )
 }
 complete -o default -F _sluice_complete sluice
 `,

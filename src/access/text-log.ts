@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+
+/** A position is 32 bits: the number of a chunk above, the place in it below. That makes 4 GiB. */
+const CHUNK_BITS = 20
+const CHUNK_BYTES = 2 ** CHUNK_BITS
+const CHUNKS_MAX = 2 ** (32 - CHUNK_BITS) - 1
+const LENGTH_BYTES = 4
+
+/** The longest text a log takes, in bytes. */
+export const LOGGED_BYTES_MAX = CHUNK_BYTES - LENGTH_BYTES
+
+/** Texts one after the other in large buffers outside the garbage collector's heap. A text is never changed once it is written. */
+export class TextLog {
+  readonly #chunks: Buffer[] = []
+  #used = CHUNK_BYTES
+
+  /** Bytes written, with what was left empty at the ends of chunks. */
+  get bytes(): number {
+    return this.#chunks.length * CHUNK_BYTES - (CHUNK_BYTES - this.#used)
+  }
+
+  /** Returns where the text is to be read. */
+  append(text: string): number {
+    const length = Buffer.byteLength(text)
+    assert(length <= LOGGED_BYTES_MAX, 'a record is longer than the log takes')
+    if (this.#used + LENGTH_BYTES + length > CHUNK_BYTES) {
+      assert(this.#chunks.length < CHUNKS_MAX, 'the log is full')
+      this.#chunks.push(Buffer.allocUnsafeSlow(CHUNK_BYTES))
+      this.#used = 0
+    }
+    const chunk = this.#chunks.at(-1) as Buffer
+    const at = this.#used
+    chunk.writeUInt32LE(length, at)
+    chunk.write(text, at + LENGTH_BYTES)
+    this.#used += LENGTH_BYTES + length
+    return (this.#chunks.length - 1) * CHUNK_BYTES + at
+  }
+
+  read(position: number): string {
+    const { chunk, at, length } = this.#find(position)
+    return chunk.toString('utf8', at, at + length)
+  }
+
+  /** How many bytes of the log the text there takes. */
+  bytesAt(position: number): number {
+    return LENGTH_BYTES + this.#find(position).length
+  }
+
+  #find(position: number): { chunk: Buffer; at: number; length: number } {
+    const chunk = this.#chunks[Math.floor(position / CHUNK_BYTES)] as Buffer
+    const start = position % CHUNK_BYTES
+    return { chunk, at: start + LENGTH_BYTES, length: chunk.readUInt32LE(start) }
+  }
+}

@@ -1,0 +1,103 @@
+import { DESCRIPTOR_BYTES } from './ring-layout.ts'
+
+const WORDS = DESCRIPTOR_BYTES / 4
+const TWO_32 = 2 ** 32
+
+/** `payloadAt` of an event whose payload was overwritten before it could be copied. */
+export const PAYLOAD_LOST = -1
+
+/**
+ * A run of consecutive events, copied out of the ring and proven whole. The batch is reused: whoever wants to keep something copies
+ * it. Fields are read through 32-bit views, because a DataView or a BigInt per field would cost more than the folding.
+ * Payloads lie on 16-byte boundaries of `payloadBytes`, so `payloadWords[payloadAt / 4 + n]` is its n-th word.
+ */
+export class EventBatch {
+  /** Events in the batch. */
+  count = 0
+  readonly descriptorBytes: Uint8Array
+  readonly descriptorWords: Uint32Array
+  payloadBytes: Uint8Array
+  payloadWords: Uint32Array
+  /** For each event, where its payload begins in `payloadBytes`, or PAYLOAD_LOST. */
+  readonly payloadAt: Int32Array
+
+  constructor(options: { eventsMax: number; payloadBytes: number }) {
+    this.descriptorBytes = new Uint8Array(options.eventsMax * DESCRIPTOR_BYTES)
+    this.descriptorWords = new Uint32Array(this.descriptorBytes.buffer)
+    this.payloadAt = new Int32Array(options.eventsMax)
+    this.payloadBytes = new Uint8Array(options.payloadBytes)
+    this.payloadWords = new Uint32Array(this.payloadBytes.buffer)
+  }
+
+  /** Makes room for payloads; what was there is gone. */
+  reservePayload(bytes: number): void {
+    if (bytes <= this.payloadBytes.length) return
+    this.payloadBytes = new Uint8Array(2 ** Math.ceil(Math.log2(bytes)))
+    this.payloadWords = new Uint32Array(this.payloadBytes.buffer)
+  }
+
+  seqno(at: number): number {
+    return this.u64(at, 0)
+  }
+
+  type(at: number): number {
+    return this.word(at, 2) & 0xffff
+  }
+
+  payloadSize(at: number): number {
+    return this.word(at, 3)
+  }
+
+  /** Recording time in two halves, since nanoseconds since 1970 do not fit a Number. */
+  timeLow(at: number): number {
+    return this.word(at, 4)
+  }
+
+  timeHigh(at: number): number {
+    return this.word(at, 5)
+  }
+
+  payloadOffset(at: number): number {
+    return this.u64(at, 6)
+  }
+
+  /** Sequence number of the BLOCK_START of the block this event belongs to; 0 outside a block. */
+  blockSeqno(at: number): number {
+    return this.u64(at, 8)
+  }
+
+  /** Index of the transaction, or -1 when the event is not part of one. */
+  txnIndex(at: number): number {
+    return this.u64(at, 10) - 1
+  }
+
+  /** STORAGE_ACCESS only: index of the ACCOUNT_ACCESS it belongs to. */
+  accountIndex(at: number): number {
+    return this.u64(at, 12)
+  }
+
+  /** The payload itself, as a view that lives as long as the batch is not refilled. */
+  payload(at: number): Uint8Array | undefined {
+    const begin = this.payloadAt[at] as number
+    return begin === PAYLOAD_LOST ? undefined : this.payloadBytes.subarray(begin, begin + this.payloadSize(at))
+  }
+
+  timeNs(at: number): bigint {
+    return (BigInt(this.timeHigh(at)) << 32n) | BigInt(this.timeLow(at))
+  }
+
+  private word(at: number, field: number): number {
+    return this.descriptorWords[at * WORDS + field] as number
+  }
+
+  private u64(at: number, field: number): number {
+    const base = at * WORDS + field
+    return (this.descriptorWords[base] as number) + (this.descriptorWords[base + 1] as number) * TWO_32
+  }
+}
+
+/** Nanoseconds between two recording times, never negative: the ring's clock is not monotone. */
+export function nanosBetween(fromLow: number, fromHigh: number, toLow: number, toHigh: number): number {
+  const nanos = (toHigh - fromHigh) * TWO_32 + (toLow - fromLow)
+  return nanos > 0 ? nanos : 0
+}

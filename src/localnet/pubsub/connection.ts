@@ -1,0 +1,76 @@
+import type { Logger } from '../../host/logger.ts'
+import type { WsConnection } from '../../host/ws-connection.ts'
+import { invalidParams } from '../rpc/errors.ts'
+import type { Json } from '../rpc/json.ts'
+import { readArguments, u64 } from '../rpc/params.ts'
+import { answerMessage, type PubSubMethod } from './dispatch.ts'
+import type { Holder, Registry, Subscription } from './registry.ts'
+import { READ_REQUEST, type SubscriptionKind } from './requests.ts'
+
+export type PubSubConnectionDeps = {
+  readonly registry: Registry
+  readonly isEnabled: (kind: SubscriptionKind) => boolean
+  /** Tells a new subscription what has already happened. Called after its answer is on its way. */
+  readonly announcePast: (subscription: Subscription) => void
+  readonly getVersion: PubSubMethod
+  readonly log: Logger
+}
+
+const METHOD = /^(account|program|logs|signature|slot|slotsUpdates|root|block|vote)(Subscribe|Unsubscribe)$/
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Serves one connection: its requests, and what it is subscribed to until it leaves. */
+export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps): void {
+  const { registry, log } = deps
+  /** Asking twice for the same thing gives the same id, and one unsubscribe ends it. */
+  const held = new Set<number>()
+  const holder: Holder = {
+    sendFrame: (frame) => connection.sendFrame(frame),
+    forget: (id) => void held.delete(id),
+  }
+  let fresh: Subscription[] = []
+
+  function subscribe(kind: SubscriptionKind, params: string | undefined): Json {
+    const subscription = registry.subscribe(READ_REQUEST[kind](params), holder)
+    held.add(subscription.id)
+    fresh.push(subscription)
+    return subscription.id
+  }
+
+  function unsubscribe(params: string | undefined): Json {
+    const [id] = readArguments(params, [u64])
+    if (!held.delete(Number(id))) throw invalidParams('Invalid subscription id.')
+    registry.release(Number(id), holder)
+    return true
+  }
+
+  function method(name: string): PubSubMethod | undefined {
+    if (name === 'getVersion') return deps.getVersion
+    const [, kind, verb] = METHOD.exec(name) ?? []
+    if (kind === undefined || !deps.isEnabled(kind as SubscriptionKind)) return undefined
+    return verb === 'Subscribe' ? (params) => subscribe(kind as SubscriptionKind, params) : unsubscribe
+  }
+
+  connection.onMessage((message) => {
+    let text: string
+    try {
+      text = UTF8.decode(message)
+    } catch {
+      connection.close(1007, 'not UTF-8')
+      return
+    }
+    const answer = answerMessage(text, {
+      method,
+      onFault: (err) => log.error({ err }, 'pubsub method failed'),
+    })
+    if (answer !== undefined) connection.send(answer)
+    for (const subscription of fresh.splice(0)) {
+      if (subscription.holders.has(holder)) deps.announcePast(subscription)
+    }
+    fresh = []
+  })
+  connection.onClose(() => {
+    for (const id of held) registry.release(id, holder)
+    held.clear()
+  })
+}

@@ -1,0 +1,57 @@
+import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../../solana/json-rpc.ts'
+import { internalError, invalidRequest, methodNotFound, parseError, RpcError } from '../rpc/errors.ts'
+import { type Json, writeJson } from '../rpc/json.ts'
+
+/** A method of one connection: gets the raw text of its params, gives the result or throws RpcError. */
+export type PubSubMethod = (params: string | undefined) => Json
+
+export type DispatchDeps = {
+  readonly method: (name: string) => PubSubMethod | undefined
+  readonly onFault: (error: unknown) => void
+}
+
+/** serde_json stops where a value is nested 128 deep. */
+const DEPTH_MAX = 127
+/** More items than a message of 4096 bytes can hold. */
+const BATCH_ITEMS_MAX = 2048
+
+/** Answers a message as jsonrpc-core does, at once. Undefined where nothing is to be said: the `ping` of clients is a notification. */
+export function answerMessage(text: string, deps: DispatchDeps): string | undefined {
+  const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_ITEMS_MAX })
+  if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())
+  const answers = body.items.map((item) => answerItem(item, deps)).filter((answer) => answer !== undefined)
+  if (!body.batch) return answers[0]
+  return answers.length === 0 ? undefined : `[${answers.join(',')}]`
+}
+
+function isReadable({ isObject, id, duplicate }: RequestItem): boolean {
+  return isObject && duplicate !== 'id' && (id === undefined || ['null', 'string', 'u64'].includes(idKind(id)))
+}
+
+function answerItem(item: RequestItem, deps: DispatchDeps): string | undefined {
+  const { id, methodName, jsonrpc } = item
+  if (!isRequest(item) || methodName === undefined) return fail(id ?? 'null', invalidRequest())
+  if (id === undefined) return undefined
+  if (jsonrpc === undefined || jsonrpc === 'null') {
+    return fail(id, invalidRequest('Unsupported JSON-RPC protocol version'))
+  }
+  try {
+    const method = deps.method(methodName)
+    if (!method) throw methodNotFound()
+    return writeResult(id, writeJson(method(item.params === 'null' ? undefined : item.params)))
+  } catch (error) {
+    if (error instanceof RpcError) return fail(id, error)
+    deps.onFault(error)
+    return fail(id, internalError())
+  }
+}
+
+function isRequest({ jsonrpc, params, duplicate, hasUnknownMember }: RequestItem): boolean {
+  if (duplicate !== undefined || hasUnknownMember) return false
+  if (jsonrpc !== undefined && jsonrpc !== 'null' && jsonrpc !== '"2.0"') return false
+  return params === undefined || params === 'null' || /^[[{]/.test(params)
+}
+
+function fail(id: string, { code, message, data }: RpcError): string {
+  return writeError(id, { code, message, data: data === undefined ? undefined : writeJson(data) })
+}

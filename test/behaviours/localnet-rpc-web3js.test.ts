@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import * as token from '@solana/spl-token'
+import * as web3 from '@solana/web3.js'
+import { startTestDoor, type TestDoor } from '../../src/localnet/rpc/testing.ts'
+
+const SOL = web3.LAMPORTS_PER_SOL
+
+/** web3.js checks the shape of every answer: a missing or wrongly typed member throws. */
+describe('@solana/web3.js 1.98 and @solana/spl-token over the JSON-RPC door', () => {
+  let door: TestDoor
+  let connection: web3.Connection
+  const payer = web3.Keypair.generate()
+  let landed = ''
+
+  before(async () => {
+    door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 2 } })
+    await door.pass(3)
+    connection = new web3.Connection(door.url, { commitment: 'confirmed', disableRetryOnRateLimit: true })
+  })
+  after(() => door[Symbol.asyncDispose]())
+
+  /** Sends, ends the slot, and waits until it is confirmed. Subscriptions are another door. */
+  async function run(instructions: web3.TransactionInstruction[], signers: web3.Signer[] = []): Promise<string> {
+    const { blockhash } = await connection.getLatestBlockhash('processed')
+    const transaction = new web3.Transaction({ feePayer: payer.publicKey, recentBlockhash: blockhash }).add(
+      ...instructions,
+    )
+    transaction.sign(payer, ...signers)
+    const signature = await connection.sendRawTransaction(transaction.serialize(), { preflightCommitment: 'processed' })
+    await door.pass(3)
+    const { value } = await connection.getSignatureStatus(signature)
+    assert.equal(value?.err, null)
+    assert.equal(value?.confirmationStatus, 'finalized')
+    return signature
+  }
+
+  it('airdrops, sends and finds the transfer', async () => {
+    await connection.requestAirdrop(payer.publicKey, 20 * SOL)
+    await door.pass(3)
+    assert.equal(await connection.getBalance(payer.publicKey), 20 * SOL)
+    const to = web3.Keypair.generate().publicKey
+    landed = await run([web3.SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports: SOL })])
+    assert.equal(await connection.getBalance(to), SOL)
+    const parsed = await connection.getParsedTransaction(landed, { maxSupportedTransactionVersion: 0 })
+    const [transfer] = parsed?.transaction.message.instructions ?? []
+    assert.equal(transfer && 'parsed' in transfer && transfer.parsed.info.lamports, SOL)
+    const plain = await connection.getTransaction(landed, { maxSupportedTransactionVersion: 0 })
+    assert.equal(plain?.meta?.fee, 5000)
+    const [listed] = await connection.getSignaturesForAddress(to)
+    assert.equal(listed?.signature, landed)
+  })
+
+  it('simulates', async () => {
+    const { blockhash } = await connection.getLatestBlockhash()
+    const instructions = [
+      web3.SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1 }),
+    ]
+    const message = new web3.TransactionMessage({
+      payerKey: payer.publicKey,
+      recentBlockhash: blockhash,
+      instructions,
+    }).compileToV0Message()
+    const transaction = new web3.VersionedTransaction(message)
+    const { value } = await connection.simulateTransaction(transaction, {
+      replaceRecentBlockhash: true,
+      accounts: { encoding: 'base64', addresses: [payer.publicKey.toBase58()] },
+    })
+    assert.equal(value.err, null)
+    assert.equal(value.unitsConsumed, 150)
+    assert.equal(value.accounts?.length, 1)
+    assert.equal((await connection.getFeeForMessage(message)).value, 5000)
+    transaction.sign([payer])
+    await assert.rejects(connection.sendTransaction(transaction, { minContextSlot: 1_000_000 }), /Minimum context slot/)
+  })
+
+  it('throws preflight failures with their logs', async () => {
+    const { blockhash } = await connection.getLatestBlockhash('processed')
+    const transaction = new web3.Transaction({ feePayer: payer.publicKey, recentBlockhash: blockhash }).add(
+      web3.SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1e6 * SOL }),
+    )
+    transaction.sign(payer)
+    await assert.rejects(connection.sendRawTransaction(transaction.serialize()), (error: unknown) => {
+      assert.ok(error instanceof web3.SendTransactionError)
+      assert.match(error.message, /custom program error: 0x1/)
+      assert.ok(error.logs?.some((line) => line.includes('insufficient lamports')))
+      return true
+    })
+  })
+
+  it('makes a mint, mints, transfers, burns and closes', async () => {
+    const mint = web3.Keypair.generate()
+    const other = web3.Keypair.generate()
+    const lamports = await token.getMinimumBalanceForRentExemptMint(connection)
+    await run(
+      [
+        web3.SystemProgram.createAccount({
+          fromPubkey: payer.publicKey,
+          newAccountPubkey: mint.publicKey,
+          space: token.MINT_SIZE,
+          lamports,
+          programId: token.TOKEN_PROGRAM_ID,
+        }),
+        token.createInitializeMint2Instruction(mint.publicKey, 6, payer.publicKey, null),
+      ],
+      [mint],
+    )
+    const [mine, theirs] = [payer.publicKey, other.publicKey].map((owner) =>
+      token.getAssociatedTokenAddressSync(mint.publicKey, owner),
+    ) as [web3.PublicKey, web3.PublicKey]
+    const signature = await run([
+      token.createAssociatedTokenAccountInstruction(payer.publicKey, mine, payer.publicKey, mint.publicKey),
+      token.createAssociatedTokenAccountIdempotentInstruction(payer.publicKey, theirs, other.publicKey, mint.publicKey),
+      token.createMintToInstruction(mint.publicKey, mine, payer.publicKey, 1_000_000n),
+      token.createTransferCheckedInstruction(mine, mint.publicKey, theirs, payer.publicKey, 250_000n, 6),
+      token.createApproveInstruction(mine, other.publicKey, payer.publicKey, 5n),
+    ])
+    assert.equal((await token.getMint(connection, mint.publicKey)).supply, 1_000_000n)
+    assert.equal((await token.getAccount(connection, theirs)).amount, 250_000n)
+    assert.equal((await connection.getTokenSupply(mint.publicKey)).value.uiAmount, 1)
+    assert.equal((await connection.getTokenAccountBalance(mine)).value.uiAmountString, '0.75')
+    assert.equal(
+      (await connection.getTokenLargestAccounts(mint.publicKey)).value[0]?.address.toBase58(),
+      mine.toBase58(),
+    )
+    const owned = await connection.getParsedTokenAccountsByOwner(payer.publicKey, { mint: mint.publicKey })
+    assert.equal(owned.value[0]?.account.data.parsed.info.tokenAmount.amount, '750000')
+    assert.equal(
+      (await connection.getTokenAccountsByOwner(other.publicKey, { programId: token.TOKEN_PROGRAM_ID })).value.length,
+      1,
+    )
+    const transaction = await connection.getParsedTransaction(signature, { maxSupportedTransactionVersion: 0 })
+    const programs = transaction?.transaction.message.instructions.map((each) =>
+      'program' in each ? each.program : '',
+    )
+    assert.deepEqual(programs, [
+      'spl-associated-token-account',
+      'spl-associated-token-account',
+      'spl-token',
+      'spl-token',
+      'spl-token',
+    ])
+    assert.deepEqual(
+      transaction?.meta?.innerInstructions?.map(({ index }) => index),
+      [0, 1],
+    )
+    assert.deepEqual(transaction?.meta?.postTokenBalances?.map(({ uiTokenAmount }) => uiTokenAmount.amount).sort(), [
+      '250000',
+      '750000',
+    ])
+    await run([
+      token.createBurnInstruction(mine, mint.publicKey, payer.publicKey, 750_000n),
+      token.createCloseAccountInstruction(mine, payer.publicKey, payer.publicKey),
+    ])
+    assert.equal(await connection.getAccountInfo(mine), null)
+  })
+
+  it('reads all it knows', async () => {
+    const slot = await connection.getSlot('finalized')
+    const calls: [string, () => Promise<unknown>][] = [
+      ['getBlock', () => connection.getBlock(slot, { maxSupportedTransactionVersion: 0 })],
+      ['getParsedBlock', () => connection.getParsedBlock(slot, { maxSupportedTransactionVersion: 0 })],
+      [
+        'getBlock accounts',
+        () => connection.getBlock(slot, { maxSupportedTransactionVersion: 0, transactionDetails: 'accounts' }),
+      ],
+      ['getBlockSignatures', () => connection.getBlockSignatures(slot)],
+      ['getBlocks', () => connection.getBlocks(0, slot)],
+      ['getBlockTime', () => connection.getBlockTime(slot)],
+      ['getBlockHeight', () => connection.getBlockHeight()],
+      ['getBlockProduction', () => connection.getBlockProduction()],
+      ['getClusterNodes', () => connection.getClusterNodes()],
+      ['getEpochInfo', () => connection.getEpochInfo()],
+      ['getEpochSchedule', () => connection.getEpochSchedule()],
+      ['getFirstAvailableBlock', () => connection.getFirstAvailableBlock()],
+      ['getGenesisHash', () => connection.getGenesisHash()],
+      ['getInflationGovernor', () => connection.getInflationGovernor()],
+      ['getInflationRate', () => connection.getInflationRate()],
+      ['getLargestAccounts', () => connection.getLargestAccounts()],
+      ['getLatestBlockhashAndContext', () => connection.getLatestBlockhashAndContext()],
+      ['getLeaderSchedule', () => connection.getLeaderSchedule()],
+      [
+        'getMultipleParsedAccounts',
+        () => connection.getMultipleParsedAccounts([web3.SYSVAR_CLOCK_PUBKEY, payer.publicKey]),
+      ],
+      ['getMultipleAccountsInfo', () => connection.getMultipleAccountsInfo([web3.SYSVAR_CLOCK_PUBKEY])],
+      ['getParsedAccountInfo', () => connection.getParsedAccountInfo(web3.SYSVAR_RENT_PUBKEY)],
+      ['getParsedProgramAccounts', () => connection.getParsedProgramAccounts(web3.VOTE_PROGRAM_ID)],
+      ['getProgramAccounts', () => connection.getProgramAccounts(web3.STAKE_CONFIG_ID)],
+      ['getRecentPerformanceSamples', () => connection.getRecentPerformanceSamples(5)],
+      ['getRecentPrioritizationFees', () => connection.getRecentPrioritizationFees()],
+      ['getSignatureStatuses', () => connection.getSignatureStatuses([landed], { searchTransactionHistory: true })],
+      ['getSlotLeader', () => connection.getSlotLeader()],
+      ['getSlotLeaders', () => connection.getSlotLeaders(0, 3)],
+      ['getStakeMinimumDelegation', () => connection.getStakeMinimumDelegation()],
+      ['getSupply', () => connection.getSupply()],
+      ['getTransactionCount', () => connection.getTransactionCount()],
+      ['getTransactions', () => connection.getTransactions([landed], { maxSupportedTransactionVersion: 0 })],
+      [
+        'getParsedTransactions',
+        () => connection.getParsedTransactions([landed], { maxSupportedTransactionVersion: 0 }),
+      ],
+      ['getVersion', () => connection.getVersion()],
+      ['getVoteAccounts', () => connection.getVoteAccounts()],
+      ['isBlockhashValid', async () => connection.isBlockhashValid((await connection.getLatestBlockhash()).blockhash)],
+      ['getMinimumLedgerSlot', () => connection.getMinimumLedgerSlot()],
+      ['getNonce', () => connection.getNonce(payer.publicKey)],
+    ]
+    for (const [name, call] of calls) await assert.doesNotReject(call, name)
+    await assert.rejects(connection.getInflationReward([payer.publicKey]), /Block not available/)
+    await assert.rejects(connection.getStakeActivation(payer.publicKey), /Method not found|fail/i)
+  })
+})

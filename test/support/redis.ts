@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type RedisServer = AsyncDisposable & {
+  readonly port: number
+  readonly url: string
+  readonly pid: () => number | undefined
+  /** Ends the server at once, as a crash would. */
+  kill(): Promise<void>
+  /** Starts it again on the same port, empty. */
+  start(): Promise<void>
+}
+
+const READY_WITHIN_MS = 15_000
+
+/** A real redis-server on a free port of the loopback, in a folder of its own, without persistence. */
+export async function startRedis(options: { password?: string } = {}): Promise<RedisServer> {
+  const port = await freePort()
+  const dir = await mkdtemp(join(tmpdir(), 'sluice-redis-'))
+  let child: ChildProcess | undefined
+
+  async function start(): Promise<void> {
+    const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--appendonly', 'no']
+    if (options.password !== undefined) args.push('--requirepass', options.password)
+    const started = spawn('redis-server', args, { stdio: 'ignore' })
+    child = started
+    const failed = new Promise<never>((_, reject) => started.once('error', reject))
+    await Promise.race([ready(port), failed])
+  }
+
+  async function kill(): Promise<void> {
+    const ending = child
+    child = undefined
+    if (ending === undefined || ending.exitCode !== null) return
+    const gone = new Promise((resolve) => ending.once('exit', resolve))
+    ending.kill('SIGKILL')
+    await gone
+  }
+
+  await start()
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    pid: () => child?.pid,
+    kill,
+    start,
+    async [Symbol.asyncDispose]() {
+      await kill()
+      await rm(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function ready(port: number): Promise<void> {
+  const endAt = Date.now() + READY_WITHIN_MS
+  while (Date.now() < endAt) {
+    if (await answers(port)) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`redis-server on port ${port} did not answer within ${READY_WITHIN_MS} ms`)
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => socket.write('PING\r\n'))
+    // `+PONG`, or `-NOAUTH` where a password is set: either way the server serves.
+    socket.once('data', () => end(true))
+    socket.once('error', () => end(false))
+    socket.once('close', () => end(false))
+    function end(isUp: boolean): void {
+      socket.destroy()
+      resolve(isUp)
+    }
+  })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** Waits until the condition holds; for tests whose other side is a real process. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+  const endAt = Date.now() + withinMs
+  while (!(await holds())) {
+    if (Date.now() > endAt) throw new Error(`waited ${withinMs} ms for: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
