@@ -69,7 +69,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   const unbooked = new Set<SharedAccount>()
   const wanted = new Set<SharedAccount>()
   const sending = new Map<SharedAccount, Promise<void>>()
-  let isUp = false
+  let isUp: boolean | undefined
   let isClosed = false
   let processes = options.processesAssumed
 
@@ -77,7 +77,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     calendar,
     noteUnbooked: (account) => void unbooked.add(account),
     wantBooking(account) {
-      if (!isUp || sending.has(account) || !account.isOpen) return
+      if (isUp !== true || sending.has(account)) return
       wanted.add(account)
       sendWanted()
     },
@@ -118,9 +118,10 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
 
   function turn(up: boolean, says = ''): void {
     if (isClosed || isUp === up) return
+    const isFirst = isUp === undefined
     isUp = up
     if (up) {
-      log.info({ processes }, 'quota is shared again')
+      log.info({ processes }, isFirst ? 'quota is shared' : 'quota is shared again')
       for (const account of accounts.values()) wanted.add(account)
       sendWanted()
     } else {
@@ -145,7 +146,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     if (accounts.size >= accountsMax) closeOldest()
     turnMonth(monotonicMs)
     const used = spent.get(subscriptionId) ?? 0
-    const localShare = isUp ? undefined : 1 / processes
+    const localShare = isUp === true ? undefined : 1 / processes
     const account = new SharedAccount(side, { subscriptionId, terms, monotonicMs, used, localShare })
     accounts.set(subscriptionId, account)
     return account
@@ -171,13 +172,9 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   await redis.tried
   // The first answer decides how the process begins; without one it begins alone and says so.
   await sayAlive()
-  if (!isUp) {
-    log.warn({ processes }, 'shared quota cannot be reached: this process begins with its share')
-    deps.onState?.(false)
-  }
   const beating = clock.setRepeating(HEARTBEAT_MS, () => void sayAlive())
   const booking = clock.setRepeating(BOOK_EVERY_MS, () => {
-    if (!isUp) return
+    if (isUp !== true) return
     for (const account of unbooked) wanted.add(account)
     sendWanted()
   })
@@ -186,7 +183,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
 
   return {
     open,
-    state: () => ({ isUp, processes }),
+    state: () => ({ isUp: isUp === true, processes }),
     accounts: () => accounts.size,
     sweep(monotonicMs) {
       turnMonth(monotonicMs)
@@ -197,7 +194,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     async [Symbol.asyncDispose]() {
       beating.cancel()
       booking.cancel()
-      if (isUp) {
+      if (isUp === true) {
         for (const account of unbooked) wanted.add(account)
         sendWanted()
         const last = (async () => {

@@ -110,7 +110,7 @@ export class Bank {
       unixTimestamp: this.#unixTimestamp,
       slotsPerEpoch: this.#options.slotsPerEpoch,
       slotHashes: this.#state.slotHashes.slice(0, count),
-      blockhashes: this.#state.blockhashes.newest(Math.min(count, RECENT_BLOCKHASHES_MAX)).map(decodeBase58),
+      blockhashes: this.#state.blockhashes.newest(Math.min(count, RECENT_BLOCKHASHES_MAX)),
     }
   }
 
@@ -164,7 +164,7 @@ export class Bank {
     blockhashes.push(blockhash, height)
     slotHashes.unshift({ slot, hash: bankHash })
     slotHashes.splice(SLOT_HASHES_MAX)
-    const recent = blockhashes.newest(RECENT_BLOCKHASHES_MAX).map(decodeBase58)
+    const recent = blockhashes.newest(RECENT_BLOCKHASHES_MAX)
     this.writeSystem(RECENT_BLOCKHASHES_SYSVAR, sysvarAccount(encodeRecentBlockhashes(recent)))
     this.writeSystem(SLOT_HISTORY_SYSVAR, slotHistoryAccount(slot))
 

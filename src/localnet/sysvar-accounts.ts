@@ -1,4 +1,3 @@
-import { decodeBase58 } from '../solana/base58.ts'
 import {
   CLOCK_SYSVAR,
   EPOCH_SCHEDULE_SYSVAR,
@@ -36,7 +35,7 @@ export function headSysvars(
     epochStartTimestamp: head.epochStartTimestamp,
     unixTimestamp: head.time,
   }
-  const recent = chain.blockhashes.newest(RECENT_BLOCKHASHES_MAX).map(decodeBase58)
+  const recent = chain.blockhashes.newest(RECENT_BLOCKHASHES_MAX)
   return [
     [CLOCK_SYSVAR, sysvarAccount(encodeClock(clock))],
     [EPOCH_SCHEDULE_SYSVAR, sysvarAccount(encodeEpochSchedule(slotsPerEpoch))],

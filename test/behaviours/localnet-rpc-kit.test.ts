@@ -4,9 +4,7 @@ import {
   address,
   appendTransactionMessageInstructions,
   type Blockhash,
-  compileTransaction,
   compileTransactionMessage,
-  createNoopSigner,
   createSolanaRpc,
   createTransactionMessage,
   generateKeyPairSigner,
@@ -32,7 +30,7 @@ import { getTransferSolInstruction } from '@solana-program/system'
 import { startTestDoor, type TestDoor } from '../../src/localnet/rpc/testing.ts'
 
 const SOL = 1_000_000_000n
-const TOO_FAR = 2n ** 63n - 1n
+const TOO_FAR = 2n ** 53n - 1n
 
 describe('@solana/kit over the JSON-RPC door', () => {
   let door: TestDoor
@@ -138,8 +136,6 @@ describe('@solana/kit over the JSON-RPC door', () => {
     const text = getBase64Decoder().decode(getCompiledTransactionMessageEncoder().encode(message))
     const { value } = await rpc.getFeeForMessage(text as never, { commitment: 'processed' }).send()
     assert.equal(value, 5000n)
-    assert.ok(compileTransaction(await build()).messageBytes.length > 0)
-    assert.ok(createNoopSigner(payer.address).address === payer.address)
   })
 
   it('reads accounts in every encoding, integers exact', async () => {
