@@ -1,8 +1,10 @@
 import { ServiceError } from '../core/service-error.ts'
 import type { SqlDatabase, SqlWriter } from '../host/sql.ts'
+import { CREATE_AUDIT } from './audit-rows.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
-import { ALL_TABLES, META_TABLE } from './tables.ts'
+import { META_TABLE, TABLES } from './tables.ts'
+import { CREATE_USAGE } from './usage-rows.ts'
 
 /** One step forward. There is no way back: a store that was migrated is opened by this version or a later one. */
 export type Migration = {
@@ -12,7 +14,7 @@ export type Migration = {
 
 /** A released step never changes (a test pins the text of the first); a change of the tables is a new step at the end. */
 export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, migrate: (tx) => runAll(tx, ALL_TABLES.flatMap(createTable)) },
+  { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {
@@ -26,7 +28,7 @@ export async function migrateStore(
   { migrations, create }: { migrations: readonly Migration[]; create: boolean },
 ): Promise<void> {
   const latest = latestVersion(migrations)
-  const found = await readSchemaVersion(database)
+  const found = await readSchemaVersion(database, database)
   if (found > latest) throw newerStore(database, found, latest)
   if (found === latest) return
   if (found === 0 && !create) {
@@ -37,7 +39,7 @@ export async function migrateStore(
   }
   await database.change(async (tx) => {
     // Another opener may have been quicker.
-    const from = await readSchemaVersion(tx)
+    const from = await readSchemaVersion(tx, database)
     for (const step of migrations) if (step.version > from) await step.migrate(tx)
     if (from >= latest) return
     const [row] = from === 0 ? [] : await tx.rows(rows(META_TABLE).select(''))

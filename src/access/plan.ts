@@ -140,8 +140,11 @@ export type PlanTable = {
   limitsOf(plan: string, overrides: Partial<Limits>): Limits
 }
 
-/** A subscription whose plan is no longer configured keeps its service on the smallest one; `has` lets the operator be told. */
-export function createPlanTable(limitsByName: Plans): PlanTable {
+/**
+ * A subscription whose plan is no longer configured keeps its service on the smallest one; `onUnknown` is called with the name, so that the operator
+ * can be told.
+ */
+export function createPlanTable(limitsByName: Plans, onUnknown?: (name: string) => void): PlanTable {
   const plans = new Map(Object.entries(limitsByName).map(([name, limits]) => [name, { name, limits }]))
   assert(plans.size > 0, 'there is no plan')
   const smallest = [...plans.values()].reduce((least, plan) => (rateOf(plan) < rateOf(least) ? plan : least))
@@ -155,7 +158,9 @@ export function createPlanTable(limitsByName: Plans): PlanTable {
       throw new ServiceError('not-found', `there is no plan "${name}": there are ${[...plans.keys()].join(', ')}`)
     },
     limitsOf(name, overrides) {
-      const base = (plans.get(name) ?? smallest).limits
+      const plan = plans.get(name)
+      if (plan === undefined) onUnknown?.(name)
+      const base = (plan ?? smallest).limits
       const keys = Object.keys(overrides) as (keyof Limits)[]
       if (keys.length === 0) return base
       const key = JSON.stringify([name, keys.toSorted().map((limit) => [limit, overrides[limit]])])

@@ -197,14 +197,15 @@ class Account implements QuotaAccount {
     }
   }
 
-  /** New limits give nothing away: a bucket keeps the units that are in it, cut to its new size, and fills at the new rate. */
+  /** With new limits a full bucket is full; any other keeps the units that are in it, cut to its new size, and fills at the new rate. */
   #adopt(terms: Terms): void {
-    const before = new Map(
-      this.#terms.buckets.map(({ key, partsPerUnit }, at) => [key, (this.#levels[at + 1] as number) / partsPerUnit]),
-    )
+    const before = this.#terms.buckets
     const levels = terms.buckets.map(({ key, capacityParts, partsPerUnit }) => {
-      const units = before.get(key)
-      return units === undefined ? capacityParts : Math.min(capacityParts, Math.floor(units * partsPerUnit))
+      const at = before.findIndex((bucket) => bucket.key === key)
+      const level = this.#levels[at + 1] as number
+      const old = before[at]
+      if (old === undefined || level >= old.capacityParts) return capacityParts
+      return Math.min(capacityParts, Math.floor((level / old.partsPerUnit) * partsPerUnit))
     })
     this.#levels = [this.#levels[0] as number, ...levels]
     this.#terms = terms

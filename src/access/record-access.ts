@@ -12,7 +12,7 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
   async function select<K extends RecordKind>(kind: K, where: Partial<Records[K]>): Promise<Records[K][]> {
     const of = rows(RECORD_TABLES[kind])
     const { sql, values } = of.where(where)
-    return (await on.rows(of.select(`${sql} ORDER BY id`), values)).map((row) => of.decode(row))
+    return (await on.rows(of.select(`${sql} ORDER BY id`), values)).map(of.decode)
   }
   return {
     get: async (kind, id) => (await select(kind, { id } as Partial<Records[typeof kind]>))[0],
@@ -26,11 +26,8 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
     },
     async *packedSince(kind, by, revision) {
       const of = rows(RECORD_TABLES[kind])
-      const place = of.placeOf(by)
       // Without an order: a first load is then a plain scan of the table.
-      for await (const page of on.pages(of.select('WHERE revision > ?'), [revision])) {
-        yield page.map((row) => ({ key: String(row[place]), text: of.pack(row) }))
-      }
+      for await (const page of on.pages(of.selectPacked(by, 'WHERE revision > ?'), [revision])) yield page.map(of.pack)
     },
   }
 }

@@ -211,13 +211,16 @@ export class SharedAccount implements QuotaAccount {
     if (this.#terms !== terms) this.#adopt(terms)
   }
 
-  /** As in the ledger of one process: levels are kept and cut to size. What waits to be booked goes with its bucket. */
+  /** As in the ledger of one process: what is full stays full, other levels are kept and cut to size. What waits to be booked goes along. */
   #adopt(terms: Terms): void {
     const before = this.#terms.buckets
     const places = terms.buckets.map(({ key }) => before.findIndex((bucket) => bucket.key === key))
-    this.#levels = terms.buckets.map((bucket, at) =>
-      Math.min(this.#capacity(bucket), this.#levels[places[at] ?? -1] ?? bucket.capacity),
-    )
+    this.#levels = terms.buckets.map((bucket, at) => {
+      const old = before[places[at] ?? -1]
+      const level = this.#levels[places[at] ?? -1] ?? 0
+      const capacity = this.#capacity(bucket)
+      return old === undefined || level >= this.#capacity(old) ? capacity : Math.min(capacity, level)
+    })
     this.#unbooked = places.map((place) => this.#unbooked[place] ?? 0)
     this.#terms = terms
     this.#monthCeiling = this.#ceiling()

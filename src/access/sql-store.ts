@@ -5,13 +5,13 @@ import type { Logger } from '../host/logger.ts'
 import type { SqlDatabase, SqlReader, SqlWriter } from '../host/sql.ts'
 import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from './audit-file.ts'
 import { createAuditLine, headAfter } from './audit-line.ts'
-import { readAuditLines } from './audit-rows.ts'
+import { insertAuditLine, readAuditLines } from './audit-rows.ts'
 import { readMeta, writeMeta } from './meta.ts'
 import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
 import { findRowDamage } from './store-check.ts'
-import { AUDIT_TABLE, LAST_USED_TABLE, MIRROR_TABLE, SHARED_KEY_TABLE } from './tables.ts'
+import { LAST_USED_TABLE, MIRROR_TABLE, SHARED_KEY_TABLE } from './tables.ts'
 import { addUsage, readUnitsSince, readUsage, setLastUsed } from './usage-rows.ts'
 
 export type SqlStoreOptions = {
@@ -47,7 +47,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     return {
       ...createRecordReader(on, rows),
       revision: async () => (await meta(on)).revision,
-      auditLines: (fromSeq) => readAuditLines(on, rows, fromSeq),
+      auditLines: (fromSeq) => readAuditLines(on, fromSeq),
       async auditHead() {
         const { auditSeq, auditHash } = await meta(on)
         return { seq: auditSeq, hash: auditHash }
@@ -78,8 +78,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
         const head = { seq: before.auditSeq, hash: before.auditHash }
         const line = createAuditLine(head, { entry, context, version: audit.toolVersion })
         const newHead = headAfter(head.seq + 1, line)
-        await tx.run(rows(AUDIT_TABLE).insert, rows(AUDIT_TABLE).encode({ seq: newHead.seq, line }))
-        const position = await extend(tx, { head, lines: (fromSeq) => readAuditLines(tx, rows, fromSeq) })
+        await insertAuditLine(tx, newHead.seq, line)
+        const position = await extend(tx, { head, lines: (fromSeq) => readAuditLines(tx, fromSeq) })
         await writeMeta(tx, rows, {
           ...before,
           revision: before.revision + 1,
@@ -113,16 +113,17 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
 
     async sharedKey(purpose) {
       const of = rows(SHARED_KEY_TABLE)
-      const find = async (on: SqlReader) => (await on.rows(of.select('WHERE purpose = ?'), [purpose]))[0]
-      const row =
-        (await find(database)) ??
-        (await database.change(async (tx) => {
-          const made = of.encode({ purpose, keyHex: Buffer.from(random.bytes(SHARED_KEY_BYTES)).toString('hex') })
-          const found = await find(tx)
-          if (found === undefined) await tx.run(of.insert, made)
-          return found ?? made
-        }))
-      return new Uint8Array(Buffer.from(of.decode(row).keyHex, 'hex'))
+      const find = async (on: SqlReader) => {
+        const [row] = await on.rows(of.select('WHERE purpose = ?'), [purpose])
+        return row && of.decode(row).keyHex
+      }
+      const make = (tx: SqlWriter) => {
+        const keyHex = Buffer.from(random.bytes(SHARED_KEY_BYTES)).toString('hex')
+        return tx.run(of.insert, of.encode({ purpose, keyHex })).then(() => keyHex)
+      }
+      const keyHex =
+        (await find(database)) ?? (await database.change(async (tx) => (await find(tx)) ?? (await make(tx))))
+      return new Uint8Array(Buffer.from(keyHex, 'hex'))
     },
 
     follow,
@@ -143,18 +144,16 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
 
   async function follow(onMoved: (revision: number) => void): Promise<AsyncDisposable> {
     let last: number | undefined
-    let reading = false
+    let looking: Promise<void> | undefined
     let stirred = false
     let failing = false
     let closed = false
+
     async function look(): Promise<void> {
-      stirred = true
-      if (reading) return
-      reading = true
       while (stirred && !closed) {
         stirred = false
         try {
-          const revision = (await meta(database)).revision
+          const { revision } = await meta(database)
           if (failing) log.info({ store: database.name }, 'the store can be read again')
           failing = false
           if (revision !== last && !closed) onMoved(revision)
@@ -164,10 +163,17 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
           failing = true
         }
       }
-      reading = false
+      looking = undefined
     }
-    const watching = await database.watch(() => void look())
-    await look()
+
+    function stir(): Promise<void> {
+      stirred = true
+      looking ??= look()
+      return looking
+    }
+
+    const watching = await database.watch(() => void stir())
+    await stir()
     return {
       async [Symbol.asyncDispose]() {
         closed = true

@@ -3,20 +3,20 @@ import type { SqlDatabase, SqlReader, SqlRow } from '../host/sql.ts'
 import { readAuditLines } from './audit-rows.ts'
 import { findChainBreak } from './audit-verify.ts'
 import { readMeta } from './meta.ts'
-import type { RecordKind } from './model.ts'
+import type { RecordKind, Records } from './model.ts'
 import { addToSum, EMPTY_TALLY } from './record-access.ts'
-import type { Rows, TableRows } from './rows.ts'
+import type { TableRows } from './rows.ts'
 import {
-  AUDIT_TABLE,
   LAST_USED_TABLE,
+  META_TABLE,
   type Meta,
   MIRROR_TABLE,
   RECORD_KINDS,
   RECORD_TABLES,
   SHARED_KEY_TABLE,
-  USAGE_TABLE,
+  type Table,
 } from './tables.ts'
-import { isWholeUsage } from './usage-rows.ts'
+import { isWholeUsage, SELECT_USAGE } from './usage-rows.ts'
 
 /** With more than this the store is damaged beyond listing. */
 const FINDINGS_MAX = 20
@@ -40,45 +40,40 @@ export async function findRowDamage(
   async function* checkAll(view: SqlReader): AsyncGenerator<string> {
     const meta = await readMeta(view, rows, { ...known, store: database })
     for (const kind of RECORD_KINDS) yield* checkRecords(view, rows, kind, meta)
-    yield* checkAudit(view, rows, meta)
-    yield* checkRows(view, rows(MIRROR_TABLE))
-    yield* checkRows(view, rows(LAST_USED_TABLE))
-    yield* checkRows(view, rows(SHARED_KEY_TABLE))
-    yield* checkRows(view, { ...rows(USAGE_TABLE), isWhole: isWholeUsage })
+    const head = { seq: meta.auditSeq, hash: meta.auditHash }
+    const inChain = await findChainBreak(readAuditLines(view, 1), head)
+    if (inChain) yield `line ${inChain.line} of the audit chain ${inChain.what}`
+    for (const table of [META_TABLE, MIRROR_TABLE, LAST_USED_TABLE, SHARED_KEY_TABLE]) {
+      const { selectAll, isWhole } = rows(table as Table<never>)
+      yield* checkRows(view, { name: table.name, selectAll, isWhole })
+    }
+    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, isWhole: isWholeUsage })
   }
 }
 
 async function* checkRecords(view: SqlReader, rows: TableRows, kind: RecordKind, meta: Meta): AsyncGenerator<string> {
-  const of: Rows<{ readonly id: string; readonly revision: number }> = rows(RECORD_TABLES[kind] as never)
+  const { table, selectAll, isWhole } = rows(RECORD_TABLES[kind] as Table<Records[RecordKind]>)
   let tally = EMPTY_TALLY
-  for await (const page of view.pages(of.select(''))) {
-    for (const row of page) {
-      if (!of.isWhole(row)) yield damagedRow(of.table, row)
-      else if (of.decode(row).revision > meta.revision)
-        yield `row ${row[0]} of table ${of.table.name} is newer than the store`
+  yield* checkRows(view, {
+    name: table.name,
+    selectAll,
+    isWhole(row) {
       tally = { rows: tally.rows + 1, sum: addToSum(tally.sum, Number(row.at(-1))) }
-    }
-  }
+      return isWhole(row)
+    },
+  })
   const expected = meta.tallies[kind] ?? EMPTY_TALLY
   if (tally.rows !== expected.rows) {
-    yield `table ${of.table.name} has ${tally.rows} rows where ${expected.rows} were written`
+    yield `table ${table.name} has ${tally.rows} rows where ${expected.rows} were written`
   } else if (tally.sum !== expected.sum) {
-    yield `table ${of.table.name} has rows other than those that were written last`
+    yield `table ${table.name} has rows other than those that were written last`
   }
 }
 
-async function* checkAudit(view: SqlReader, rows: TableRows, meta: Meta): AsyncGenerator<string> {
-  yield* checkRows(view, rows(AUDIT_TABLE))
-  const found = await findChainBreak(readAuditLines(view, rows, 1), { seq: meta.auditSeq, hash: meta.auditHash })
-  if (found) yield `line ${found.line} of the audit chain ${found.what}`
-}
+type CheckedTable = { readonly name: string; readonly selectAll: string; isWhole(row: SqlRow): boolean }
 
-async function* checkRows<T>(view: SqlReader, of: Rows<T>): AsyncGenerator<string> {
-  for await (const page of view.pages(of.select(''))) {
-    for (const row of page) if (!of.isWhole(row)) yield damagedRow(of.table, row)
+async function* checkRows(view: SqlReader, { name, selectAll, isWhole }: CheckedTable): AsyncGenerator<string> {
+  for await (const page of view.pages(selectAll)) {
+    for (const row of page) if (!isWhole(row)) yield `row ${String(row[0])} of table ${name} does not match its check`
   }
-}
-
-function damagedRow(table: { readonly name: string }, row: SqlRow): string {
-  return `row ${String(row[0])} of table ${table.name} does not match its check`
 }

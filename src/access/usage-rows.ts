@@ -2,11 +2,19 @@ import assert from 'node:assert/strict'
 import { ServiceError } from '../core/service-error.ts'
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../host/sql.ts'
 import type { UsageRow } from './model.ts'
-import { rowCheck, type TableRows } from './rows.ts'
-import { LAST_USED_TABLE, USAGE_TABLE } from './tables.ts'
+import { type TableRows, textCheck } from './rows.ts'
+import { LAST_USED_TABLE } from './tables.ts'
 
 /** Rows in one statement: 7 values each, far below the engines' limits. */
 const BATCH_ROWS = 100
+
+export const CREATE_USAGE = [
+  `CREATE TABLE usage_hours (
+    subscription_id TEXT NOT NULL, hour BIGINT NOT NULL, interface TEXT NOT NULL,
+    calls BIGINT NOT NULL, units BIGINT NOT NULL, refused BIGINT NOT NULL, row_check BIGINT NOT NULL,
+    PRIMARY KEY (subscription_id, hour, interface))`,
+  'CREATE INDEX usage_hours_by_hour ON usage_hours (hour)',
+]
 
 const LIST = 'subscription_id, hour, interface, calls, units, refused, row_check'
 
@@ -21,7 +29,7 @@ const ADD = `ON CONFLICT (subscription_id, hour, interface) DO UPDATE SET
   row_check = usage_hours.row_check + 3 * excluded.calls + 5 * excluded.units + 7 * excluded.refused`
 
 export function usageCheck({ subscriptionId, hour, interface: door, calls, units, refused }: UsageRow): number {
-  return rowCheck(USAGE_TABLE.name, [subscriptionId, hour, door]) + 3 * calls + 5 * units + 7 * refused
+  return textCheck('usage_hours', JSON.stringify([subscriptionId, hour, door])) + 3 * calls + 5 * units + 7 * refused
 }
 
 export async function addUsage(tx: SqlWriter, rows: readonly UsageRow[]): Promise<void> {
@@ -60,10 +68,7 @@ export async function readUsage(
   add('hour >= ?', filter.fromMs)
   add('hour < ?', filter.toMs)
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  const found = await on.rows(
-    `SELECT ${LIST} FROM usage_hours ${where} ORDER BY hour, subscription_id, interface`,
-    values,
-  )
+  const found = await on.rows(`${SELECT_USAGE} ${where} ORDER BY hour, subscription_id, interface`, values)
   return found.map(decodeUsage)
 }
 
@@ -74,6 +79,8 @@ export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map
   )
   return new Map(found.map(([id, units]) => [id as string, units as number]))
 }
+
+export const SELECT_USAGE = `SELECT ${LIST} FROM usage_hours`
 
 export function isWholeUsage(row: SqlRow): boolean {
   return usageCheck(toUsage(row)) === row.at(-1)

@@ -266,6 +266,18 @@ const OPERATOR_ERRORS = {
     fix: 'Use the running one (sluice status), stop it, or give this one its own --state DIR.',
     retryable: true,
   },
+  'bad-request': {
+    exit: 1,
+    sentence: 'The running Sluice did not understand the request of this command.',
+    fix: 'Use the command line of the same version as the running one: sluice version',
+    retryable: false,
+  },
+  busy: {
+    exit: 75,
+    sentence: 'The running Sluice has too many requests on this connection.',
+    fix: 'Try again in a few seconds.',
+    retryable: true,
+  },
   'control-unavailable': {
     exit: 69,
     sentence: 'No Sluice is running on this state folder.',

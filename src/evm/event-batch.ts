@@ -37,43 +37,43 @@ export class EventBatch {
   }
 
   seqno(at: number): number {
-    return this.u64(at, 0)
+    return u64At(this.descriptorWords, at * WORDS)
   }
 
   type(at: number): number {
-    return this.word(at, 2) & 0xffff
+    return (this.descriptorWords[at * WORDS + 2] as number) & 0xffff
   }
 
   payloadSize(at: number): number {
-    return this.word(at, 3)
+    return this.descriptorWords[at * WORDS + 3] as number
   }
 
   /** Recording time in two halves, since nanoseconds since 1970 do not fit a Number. */
   timeLow(at: number): number {
-    return this.word(at, 4)
+    return this.descriptorWords[at * WORDS + 4] as number
   }
 
   timeHigh(at: number): number {
-    return this.word(at, 5)
+    return this.descriptorWords[at * WORDS + 5] as number
   }
 
   payloadOffset(at: number): number {
-    return this.u64(at, 6)
+    return u64At(this.descriptorWords, at * WORDS + 6)
   }
 
   /** Sequence number of the BLOCK_START of the block this event belongs to; 0 outside a block. */
   blockSeqno(at: number): number {
-    return this.u64(at, 8)
+    return u64At(this.descriptorWords, at * WORDS + 8)
   }
 
   /** Index of the transaction, or -1 when the event is not part of one. */
   txnIndex(at: number): number {
-    return this.u64(at, 10) - 1
+    return u64At(this.descriptorWords, at * WORDS + 10) - 1
   }
 
   /** STORAGE_ACCESS only: index of the ACCOUNT_ACCESS it belongs to. */
   accountIndex(at: number): number {
-    return this.u64(at, 12)
+    return u64At(this.descriptorWords, at * WORDS + 12)
   }
 
   /** The payload itself, as a view that lives as long as the batch is not refilled. */
@@ -85,15 +85,11 @@ export class EventBatch {
   timeNs(at: number): bigint {
     return (BigInt(this.timeHigh(at)) << 32n) | BigInt(this.timeLow(at))
   }
+}
 
-  private word(at: number, field: number): number {
-    return this.descriptorWords[at * WORDS + field] as number
-  }
-
-  private u64(at: number, field: number): number {
-    const base = at * WORDS + field
-    return (this.descriptorWords[base] as number) + (this.descriptorWords[base + 1] as number) * TWO_32
-  }
+/** A little-endian u64 of two words as a Number, exact below 2^53. */
+export function u64At(words: Uint32Array, at: number): number {
+  return (words[at] as number) + (words[at + 1] as number) * TWO_32
 }
 
 /** Nanoseconds between two recording times, never negative: the ring's clock is not monotone. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, constants } from 'node:http2'
 import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
@@ -11,6 +12,8 @@ import { frameMessage } from './grpc-framing.ts'
 import { type GrpcServerOptions, startGrpcServer } from './grpc-server.ts'
 import { GrpcCode } from './grpc-status.ts'
 import { silentLogger } from './logger.ts'
+import { makeTestCert } from './test-cert.ts'
+import { until } from './test-wait.ts'
 
 const raw = (bytes: Buffer) => bytes
 
@@ -66,6 +69,17 @@ function unary(
     )
   })
 }
+
+test('over TLS the same calls are answered', async () => {
+  using cert = makeTestCert()
+  await using echoed = await startEcho({ listen: { host: '127.0.0.1', port: 0, tls: cert } })
+  const secure = credentials.createSsl(readFileSync(cert.cert))
+  const client = new Client(`localhost:${echoed.server.address.port}`, secure)
+  const { error, answer } = await unary(client, '/test.Echo/Say', Buffer.from('hello'))
+  client.close()
+  assert.equal(error, null)
+  assert.equal(answer?.toString(), 'hello')
+})
 
 test('a unary call is answered', async () => {
   await using echoed = await startEcho()
@@ -167,7 +181,7 @@ test('what is not gRPC gets an HTTP answer', async () => {
 test('a deadline of the client ends the call here too', async () => {
   await using echoed = await startEcho({}, (call) => call.sendHeaders())
   const answer = rawCall(echoed.server.address.port, { 'grpc-timeout': '5S' }, frameMessage(Buffer.alloc(1)))
-  await until(() => echoed.calls.length === 1)
+  await until('the call arrived', () => echoed.calls.length === 1)
   echoed.clock.advance(4999)
   assert.equal(echoed.server.openCalls, 1)
   echoed.clock.advance(1)
@@ -265,7 +279,7 @@ test('a client that never reads cannot keep an ended call', async () => {
   await once(stream, 'response')
   assert.equal(echoed.server.openCalls, 1)
   echoed.clock.advance(1000)
-  await until(() => echoed.server.openCalls === 0)
+  await until('the call is gone', () => echoed.server.openCalls === 0)
   session.destroy()
 })
 
@@ -309,11 +323,5 @@ async function rawCall(port: number, headers: Record<string, string>, body: Uint
 }
 
 async function waitForBytes(socket: { bytesRead: number }, bytes: number) {
-  await until(() => socket.bytesRead >= bytes)
-}
-
-/** Turns of the event loop until the condition holds; the bound is far beyond what a slow machine needs. */
-async function until(condition: () => boolean) {
-  for (let turn = 0; turn < 100_000 && !condition(); turn++) await new Promise((resolve) => setImmediate(resolve))
-  assert.ok(condition())
+  await until('the settings came', () => socket.bytesRead >= bytes)
 }

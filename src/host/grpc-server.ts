@@ -147,10 +147,8 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
       return calls.size
     },
     drain,
-    async [Symbol.asyncDispose]() {
-      for (const session of sessions) session.destroy()
-      await listener[Symbol.asyncDispose]()
-    },
+    // Connections are cut, which clients take for UNAVAILABLE; resetting their streams would look like a fault.
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   }
 }
 

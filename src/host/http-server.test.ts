@@ -234,7 +234,9 @@ test('lame duck: still taken, each answer says close; after the deadline what ha
 
 test('answers begun before the drain end their connection too', async () => {
   let begun: ServerResponse | undefined
+  // On a clock that stands still the deadline cannot help.
   const server = await start({
+    clock: createManualClock(),
     onRequest(_request, response) {
       response.writeHead(200, { 'content-length': 4 })
       response.write('ab')
@@ -244,6 +246,7 @@ test('answers begun before the drain end their connection too', async () => {
   const answer = raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
   await until('it has begun', () => begun !== undefined)
   const drained = server.drain(5000)
+  await until('the port is given up', async () => (await raw(server, '')) === '')
   begun?.end('cd')
   assert.match(await answer, /abcd$/)
   await drained

@@ -231,6 +231,11 @@ test('files that do not fit leave the old certificate in use, and are reported o
   for (let n = 0; n < 5; n++) await clock.advanceAsync(1000)
   assert.equal(reports(), 3, lines.join(''))
 
+  chmodSync(cert.key, 0o600)
+  await until('the other pair is served once its mode is right', async () => {
+    await clock.advanceAsync(1000)
+    return (await served()) === 'other'
+  })
   cert.renew('mended')
   await until('the mended pair is served', async () => {
     await clock.advanceAsync(1000)

@@ -33,7 +33,7 @@ const COUNT_WAIT_MS = 1000
 /** In case a notification is lost with its connection. */
 const POLL_MS = 500
 /** Rows fetched at a time: enough to be worth the way to the server and back. */
-const PAGE_ROWS = Number(process.env.PAGE ?? 500)
+const PAGE_ROWS = 500
 /** First half of the advisory lock's key: the letters SLUI. The second half tells schemas apart. */
 const LOCK_SPACE = 0x534c5549
 /** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */
@@ -104,8 +104,11 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     await query(on, `DECLARE ${cursor} NO SCROLL CURSOR FOR ${sql}`, values)
     for (;;) {
       const page = await query(on, `FETCH ${PAGE_ROWS} FROM ${cursor}`)
-      if (page.length > 0) yield page
-      if (page.length < PAGE_ROWS) break
+      const { length } = page
+      if (length > 0) yield page
+      // The driver's results hang together; an emptied one keeps nothing alive until the next full collection.
+      page.length = 0
+      if (length < PAGE_ROWS) break
     }
     await query(on, `CLOSE ${cursor}`)
   }

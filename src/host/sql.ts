@@ -15,7 +15,10 @@ export type SqlRow = readonly SqlValue[]
 
 export interface SqlReader {
   rows(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>
-  /** The same rows a page at a time, all of one state, for answers that do not fit in memory or would hold up the event loop. */
+  /**
+   * The same rows a page at a time, all of one state, for answers that would fill the memory or hold up the event loop. A page is the caller's
+   * until it asks for the next.
+   */
   pages(sql: string, values?: readonly SqlValue[]): AsyncIterable<SqlRow[]>
   hasTable(name: string): Promise<boolean>
 }

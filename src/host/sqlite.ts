@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { isServiceError, ServiceError } from '../core/service-error.ts'
 import { delay } from './clock.ts'
-import { LOCK_WAIT_MS, type SqlDatabase } from './sql.ts'
+import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteError } from './sqlite-error.ts'
 import { APPLICATION_ID, checkHeader, placeOf } from './sqlite-file.ts'
@@ -39,13 +39,25 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     return found
   }
 
-  let changing = false
-  function beginChange(): SqliteConnection {
-    if (changing) throw new ServiceError('store-locked', `another change of ${file} is under way`)
-    const writer = connection('change')
+  /** A connection has one transaction at a time, as the file has one writer. */
+  const busy = new Set<string>()
+  function begin(purpose: 'change' | 'count'): SqliteConnection {
+    if (busy.has(purpose)) throw new ServiceError('store-locked', `another ${purpose} of ${file} is under way`)
+    const writer = connection(purpose)
     writer.execute('BEGIN IMMEDIATE')
-    changing = true
+    busy.add(purpose)
     return writer
+  }
+
+  async function commit<T>(purpose: 'change' | 'count', writer: SqliteConnection, work: (tx: SqlWriter) => Promise<T>) {
+    try {
+      const result = await work(writer)
+      writer.execute('COMMIT')
+      return result
+    } finally {
+      busy.delete(purpose)
+      writer.rollBack()
+    }
   }
 
   /** Tries again while another connection writes or recovers, without blocking the event loop. */
@@ -76,28 +88,8 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
       return await work(view)
     },
 
-    async change(work) {
-      const writer = await patiently(beginChange)
-      try {
-        const result = await work(writer)
-        writer.execute('COMMIT')
-        return result
-      } finally {
-        changing = false
-        writer.rollBack()
-      }
-    },
-
-    async count(work) {
-      const counter = connection('count')
-      counter.execute('BEGIN IMMEDIATE')
-      try {
-        await work(counter)
-        counter.execute('COMMIT')
-      } finally {
-        counter.rollBack()
-      }
-    },
+    change: async (work) => commit('change', await patiently(() => begin('change')), work),
+    count: async (work) => commit('count', begin('count'), work),
 
     async watch(onStir) {
       const watcher = new SqliteConnection(place, 'read')

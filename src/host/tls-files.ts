@@ -79,7 +79,7 @@ export async function openTlsFiles(
     let text = ''
     try {
       text = await readBoth(files)
-      if (text === current.text || text === failedText) return
+      if (text === current.text) return
       current = await load(files)
       failedText = undefined
       if (closed) return

@@ -19,6 +19,7 @@ long = """
 fake = 1
 [fake]
 \\"""" # ends in a quote of its own
+tail = """a"""""
 raw = '''
 [fake2]
 '''
@@ -54,12 +55,13 @@ test('each way of writing a key is found where it is written', () => {
     [['bundle', 'indented', 2], '9:5 3'],
     [['bundle', 'inline', 'y', 'z'], '10:19 y.z'],
     [['bundle', 'long'], '11:1 long'],
-    [['bundle', 'raw'], '15:1 raw'],
-    [['bundle', 'ws', 'queryToken'], '20:1 queryToken'],
-    [['plans', 0, 'name'], '22:1 name = "one"'],
-    [['plans', 1, 'name'], '24:1 name = "two"'],
-    [['plans', 1, 'limits', 'rate'], '26:1 rate'],
-    [['plans', 1, 'extra', 0, 'k'], '28:1 k'],
+    [['bundle', 'tail'], '15:1 tail'],
+    [['bundle', 'raw'], '16:1 raw'],
+    [['bundle', 'ws', 'queryToken'], '21:1 queryToken'],
+    [['plans', 0, 'name'], '23:1 name = "one"'],
+    [['plans', 1, 'name'], '25:1 name = "two"'],
+    [['plans', 1, 'limits', 'rate'], '27:1 rate'],
+    [['plans', 1, 'extra', 0, 'k'], '29:1 k'],
   ]
   for (const [path, start] of cases) assert(at(TEXT, path)?.startsWith(start), `${pathKey(path)}: ${at(TEXT, path)}`)
   for (const path of [['fake'], ['fake2'], ['key'], ['bundle', 'fake']]) assert.equal(at(TEXT, path), undefined)

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import { createManualClock } from '../core/clock.ts'
 import { startHttpServer } from './http-server.ts'
 import { silentLogger } from './logger.ts'
+import { until } from './test-wait.ts'
 import type { WsConnection } from './ws-connection.ts'
 import { encodeTextFrame } from './ws-frame.ts'
 import { createWsServer, type WsServerDeps, type WsServerOptions } from './ws-server.ts'
@@ -67,11 +68,11 @@ test('what is sent within one turn is joined and keeps its order', async () => {
   await using server = await start()
   const client = await open(server.url)
   const received: string[] = []
-  client.on('message', (message) => received.push(String(message)))
+  client.on('message', (message: Buffer) => received.push(message.toString()))
   const connection = server.connections[0] as WsConnection
   for (let i = 0; i < 1000; i++) connection.send(String(i))
   assert.equal(connection.pendingBytes, 1000 * 2 + 2890)
-  await until(() => received.length === 1000)
+  await until('all messages came', () => received.length === 1000)
   assert.deepEqual(
     received,
     Array.from({ length: 1000 }, (_, index) => String(index)),
@@ -89,7 +90,7 @@ test('too large a message closes with 1009, text that is not UTF-8 with 1007', a
   const garbled = await open(server.url)
   garbled.send(Buffer.from([0xff, 0xfe]), { binary: false })
   assert.equal((await once(garbled, 'close'))[0], 1007)
-  await until(() => server.ws.connections() === 0)
+  await until('no connection is left', () => server.ws.connections() === 0)
 })
 
 test('a handshake can be refused with status, headers and body', async () => {
@@ -111,7 +112,7 @@ test('connections beyond the maximum are refused', async () => {
   assert.equal(response.statusCode, 503)
   response.resume()
   first.terminate()
-  await until(() => server.ws.connections() === 0)
+  await until('no connection is left', () => server.ws.connections() === 0)
   ;(await open(server.url)).terminate()
 })
 
@@ -136,14 +137,14 @@ test('a client that reads nothing is cut after the stall time and the grace', as
   const frame = encodeTextFrame('a'.repeat(1_000_000))
   // More than the buffers of both kernels hold.
   for (let i = 0; i < 30; i++) connection.sendFrame(frame)
-  await until(() => connection.pendingBytes > 0)
+  await until('bytes are waiting', () => connection.pendingBytes > 0)
   await turn()
   server.clock.advance(4999)
   assert.ok(connection.isOpen)
   server.clock.advance(1)
   assert.ok(!connection.isOpen)
   server.clock.advance(1000)
-  await until(() => server.ws.connections() === 0)
+  await until('no connection is left', () => server.ws.connections() === 0)
   client.terminate()
 })
 
@@ -156,14 +157,14 @@ test('a peer that does not answer pings is cut, one that does is not', async () 
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   )
   dead.resume()
-  await until(() => server.ws.connections() === 2)
+  await until('both are connected', () => server.ws.connections() === 2)
   server.clock.advance(1000)
   await once(living, 'ping')
   // The echo comes after the pong.
   living.send('after the pong')
   await once(living, 'message')
   server.clock.advance(1000)
-  await until(() => server.ws.connections() === 1)
+  await until('one is left', () => server.ws.connections() === 1)
   assert.equal(living.readyState, WebSocket.OPEN)
   living.terminate()
   dead.destroy()
@@ -181,7 +182,7 @@ test('drain closes with 1012 after what was sent, and cuts those that do not ans
   await using server = await start()
   const client = await open(server.url)
   const received: string[] = []
-  client.on('message', (message) => received.push(String(message)))
+  client.on('message', (message: Buffer) => received.push(message.toString()))
   server.connections[0]?.send('last words')
   const drained = server.ws.drain(60_000)
   assert.equal((await once(client, 'close'))[0], 1012)
@@ -195,7 +196,7 @@ test('drain closes with 1012 after what was sent, and cuts those that do not ans
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   )
   stubborn.resume()
-  await until(() => other.ws.connections() === 1)
+  await until('it is connected', () => other.ws.connections() === 1)
   const cut = other.ws.drain(60_000)
   other.clock.advance(1000)
   await cut
@@ -204,10 +205,4 @@ test('drain closes with 1012 after what was sent, and cuts those that do not ans
 
 async function turn(count = 1): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
-}
-
-/** Turns of the event loop until the condition holds; the bound is far beyond what a slow machine needs. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 200_000 && !condition(); i++) await turn()
-  assert.ok(condition())
 }

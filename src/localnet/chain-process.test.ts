@@ -38,7 +38,7 @@ test('answers come in the order of the requests', async () => {
   const order: unknown[] = []
   await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
-      host.ask(execute(...new Array<number>(i + 1).fill(0))).then((reply) => order.push(reply)),
+      host.ask(execute(...new Uint8Array(i + 1))).then((reply) => order.push(reply)),
     ),
   )
   assert.deepEqual(

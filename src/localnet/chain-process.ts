@@ -45,8 +45,8 @@ type Job = {
 }
 
 const DEFAULTS: EngineProcessOptions = { windowMax: 256, restartDelayMs: 50, restartDelayMsMax: 2_000 }
-/** Requests that travel in one message; replies come when all of them are done. */
-const BATCH_MAX = 64
+/** Requests that travel in one message. They are answered together, so many would leave callers and engine waiting for each other in turns. */
+const BATCH_MAX = 8
 /** A request that saw this many engines die is taken for the cause. The first time it may have been another's fault. */
 const DEATHS_MAX = 2
 /** Engines that died in a row without taking their fill; then what waits is answered instead of kept waiting. */
@@ -231,12 +231,16 @@ export async function startEngineProcess(deps: EngineProcessDeps, options = DEFA
 }
 
 function forkEngine(): ChildProcess {
-  const file = import.meta.url.endsWith('.ts') ? './engine-child.ts' : './engine-child.js'
+  // In the published package the files are emitted JavaScript.
+  const url = import.meta.url.endsWith('.ts')
+    ? new URL('./engine-child.ts', import.meta.url)
+    : new URL('./engine-child.js', import.meta.url)
   // It inherits no secret of the environment, no flag of the parent (a debugger's port, a test runner's) and no terminal.
-  return fork(fileURLToPath(new URL(file, import.meta.url)), [], {
+  // Its heap is small and one thread does all of its work, so it gets by with little memory beside litesvm's own.
+  return fork(fileURLToPath(url), [], {
     serialization: 'advanced',
     env: {},
-    execArgv: [],
+    execArgv: ['--max-semi-space-size=2', '--v8-pool-size=1'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
 }

@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict'
-import {
-  appendFileSync,
-  cpSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, cpSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
 import { silentLogger } from '../host/logger.ts'
+import { makeTestFolder } from '../host/test-folder.ts'
 import { encodeBase58 } from '../solana/base58.ts'
 import type { LocalChain } from './chain.ts'
 import { openChain } from './open-chain.ts'
@@ -22,11 +13,6 @@ import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 
 const SOL = 1_000_000_000n
 const alice = encodeBase58(new Uint8Array(32).fill(7))
-
-function temporaryFolder() {
-  const path = mkdtempSync(join(tmpdir(), 'localnet-'))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) }
-}
 
 async function open(stateDir: string, input: LocalnetOptionsInput = {}) {
   const clock = createManualClock()
@@ -54,8 +40,16 @@ function portrait(chain: LocalChain) {
       ]),
     ),
     blocks: slots.map((slot) => {
-      const { systemWrites, transactions, ...block } = chain.block(slot) as NonNullable<ReturnType<LocalChain['block']>>
-      return { ...block, entries: block.entries, transactions: transactions.map(({ writes, ...record }) => record) }
+      const {
+        systemWrites: _systemWrites,
+        transactions,
+        ...block
+      } = chain.block(slot) as NonNullable<ReturnType<LocalChain['block']>>
+      return {
+        ...block,
+        entries: block.entries,
+        transactions: transactions.map(({ writes: _writes, ...record }) => record),
+      }
     }),
     history: [...chain.signaturesOf(alice)].map(({ signature }) => signature),
   }
@@ -69,7 +63,7 @@ async function run(chain: LocalChain, blocks: number) {
 }
 
 test('a chain that was closed goes on with all it had', async () => {
-  using folder = temporaryFolder()
+  using folder = makeTestFolder()
   const first = await open(folder.path)
   await run(first.chain, 40)
   const before = portrait(first.chain)
@@ -92,8 +86,8 @@ test('a chain that was closed goes on with all it had', async () => {
 })
 
 test('a chain that was killed comes back at its last block', async () => {
-  using folder = temporaryFolder()
-  using image = temporaryFolder()
+  using folder = makeTestFolder()
+  using image = makeTestFolder()
   await using first = await open(folder.path)
   await run(first.chain, 10)
   const before = portrait(first.chain)
@@ -117,7 +111,7 @@ describe('damage', () => {
   const blocksFile = (dir: string) => join(dir, 'ledger', readdirSync(join(dir, 'ledger')).at(-1) as string)
 
   test('half a block at the end is cut off', async () => {
-    using folder = temporaryFolder()
+    using folder = makeTestFolder()
     const { before, image } = await makeImage(folder.path)
     truncateSync(blocksFile(image), statSync(blocksFile(image)).size - 5)
     await using second = await open(image)
@@ -127,7 +121,7 @@ describe('damage', () => {
   })
 
   test('garbage at the end is cut off', async () => {
-    using folder = temporaryFolder()
+    using folder = makeTestFolder()
     const { before, image } = await makeImage(folder.path)
     appendFileSync(blocksFile(image), Buffer.alloc(100, 0x5a))
     await using second = await open(image)
@@ -135,7 +129,7 @@ describe('damage', () => {
   })
 
   test('a snapshot that cannot be read stops the start; no new chain takes its place', async () => {
-    using folder = temporaryFolder()
+    using folder = makeTestFolder()
     const { image } = await makeImage(folder.path)
     writeFileSync(join(image, 'accounts.snapshot'), 'broken')
     await assert.rejects(open(image), { code: 'store-corrupt' })
@@ -145,7 +139,7 @@ describe('damage', () => {
 })
 
 test('keys are files of their owner alone, and stay the same', async () => {
-  using folder = temporaryFolder()
+  using folder = makeTestFolder()
   {
     await using first = await open(folder.path)
     assert.equal(first.chain.faucet.length > 30, true)
@@ -156,7 +150,7 @@ test('keys are files of their owner alone, and stay the same', async () => {
 })
 
 test('history is bounded in memory and on disk', async () => {
-  using folder = temporaryFolder()
+  using folder = makeTestFolder()
   await using host = await open(folder.path, { limits: { ledgerBlocksMax: 512 } })
   const { chain, clock } = host
   clock.advance(400 * 1600)

@@ -8,7 +8,7 @@ import { type PackedBlock, packBlock, unpackCore, unpackWrites } from './block-c
 import { createBlockhashQueue } from './blockhash-queue.ts'
 import type { ChainState } from './chain-state.ts'
 import { Ledger, type LedgerOptions } from './ledger.ts'
-import { LedgerFile } from './ledger-file.ts'
+import { LedgerFile, type StoredBlock } from './ledger-file.ts'
 import type { Block } from './model.ts'
 import { readSnapshot, writeSnapshot } from './snapshot.ts'
 import { headSysvars } from './sysvar-accounts.ts'
@@ -17,6 +17,9 @@ import { SLOT_HASHES_MAX, type SlotHash } from './sysvars.ts'
 /** A snapshot is written when this many slots or this many bytes of writes lie behind the last one. */
 const SLOTS_PER_SNAPSHOT = 1500
 const BYTES_PER_SNAPSHOT = 16 * 1024 * 1024
+const SLOTS_PER_RETRY = 100
+/** Blocks that wait for a disk that takes nothing, about seven minutes; then the process ends rather than pretend. */
+const UNWRITTEN_MAX = 1000
 
 export type RecoverOptions = {
   readonly ledger: LedgerOptions
@@ -35,6 +38,10 @@ export class ChainStore implements AsyncDisposable {
   #snapshotSlot = -1
   #bytesSince = 0
   #writing: Promise<void> | undefined
+  readonly #unwritten: StoredBlock[] = []
+  #isFailing = false
+  /** Above 0 after a snapshot failed: when to try again. */
+  #retrySlot = 0
 
   constructor(dir: string, { log }: { readonly log: Logger }) {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -86,22 +93,52 @@ export class ChainStore implements AsyncDisposable {
     await this.#snapshot(state, state.head)
   }
 
+  /** A disk that takes nothing does not stop the chain: blocks wait for it, in order, as many as are allowed. */
   append(packed: PackedBlock, state: ChainState, head: Head): void {
-    this.#blocks.append({ slot: head.slot, ...packed })
+    this.#unwritten.push({ slot: head.slot, ...packed })
     this.#bytesSince += packed.writes.length
-    const isDue = head.slot - this.#snapshotSlot >= SLOTS_PER_SNAPSHOT || this.#bytesSince >= BYTES_PER_SNAPSHOT
-    if (!isDue || this.#writing) return
-    this.#writing = this.#snapshot(state, head)
-      .catch((err: unknown) => this.#log.error({ err }, 'snapshot could not be written'))
-      .finally(() => {
-        this.#writing = undefined
-      })
+    this.#writeBlocks()
+    if (this.#unwritten.length > 0 || this.#writing || head.slot < this.#nextSnapshotSlot(head)) return
+    this.#writing = this.#trySnapshot(state, head).finally(() => {
+      this.#writing = undefined
+    })
   }
 
   /** Writes a last snapshot, so that the next start has nothing to replay. */
-  async close(state: ChainState, head: Head): Promise<void> {
+  async finish(state: ChainState, head: Head): Promise<void> {
     await this.#writing
-    await this.#snapshot(state, head)
+    this.#writeBlocks()
+    if (this.#unwritten.length === 0) await this.#trySnapshot(state, head)
+  }
+
+  #writeBlocks(): void {
+    try {
+      while (this.#unwritten[0]) {
+        this.#blocks.append(this.#unwritten[0])
+        this.#unwritten.shift()
+      }
+      if (this.#isFailing) this.#log.info('blocks are written again')
+      this.#isFailing = false
+    } catch (err) {
+      if (!this.#isFailing) this.#log.error({ err }, 'blocks cannot be written; they are kept in memory')
+      this.#isFailing = true
+      if (this.#unwritten.length > UNWRITTEN_MAX) throw err
+    }
+  }
+
+  #nextSnapshotSlot(head: Head): number {
+    if (this.#retrySlot > 0) return this.#retrySlot
+    return this.#bytesSince >= BYTES_PER_SNAPSHOT ? head.slot : this.#snapshotSlot + SLOTS_PER_SNAPSHOT
+  }
+
+  async #trySnapshot(state: ChainState, head: Head): Promise<void> {
+    try {
+      await this.#snapshot(state, head)
+      this.#retrySlot = 0
+    } catch (err) {
+      this.#log.error({ err }, 'snapshot could not be written; the blocks since the last one are kept')
+      this.#retrySlot = head.slot + SLOTS_PER_RETRY
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

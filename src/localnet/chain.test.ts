@@ -97,11 +97,12 @@ describe('slots', () => {
       seen.push(`${event.kind} ${'slot' in event ? event.slot : event.block.slot}`),
     )
     host.clock.advance(1200)
-    assert.deepEqual(seen, [
-      ...['frozen 1', 'confirmed 0', 'opened 2'],
-      ...['frozen 2', 'confirmed 1', 'finalized 0', 'opened 3'],
-      ...['frozen 3', 'confirmed 2', 'finalized 1', 'opened 4'],
-    ])
+    const expected = [
+      ['frozen 1', 'confirmed 0', 'opened 2'],
+      ['frozen 2', 'confirmed 1', 'finalized 0', 'opened 3'],
+      ['frozen 3', 'confirmed 2', 'finalized 1', 'opened 4'],
+    ]
+    assert.deepEqual(seen, expected.flat())
   })
 
   test('the clock of the chain follows the wall clock; slots do not drift', async () => {

@@ -12,6 +12,7 @@ import type { ChainStore } from './chain-store.ts'
 import type { EngineRequest, ExecuteReply, SimulateReply } from './engine-protocol.ts'
 import { textKey, toAccount, toMeta } from './engine-values.ts'
 import type { ChainKeys } from './keys.ts'
+import { createLeaderSchedule } from './leader.ts'
 import type {
   Account,
   Block,
@@ -66,6 +67,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
     state,
     state.head,
   )
+  const schedule = createLeaderSchedule({ identity })
   const listeners = new Set<(event: ChainEvent) => void>()
   /** Signatures on their way or landed in the open slot; the ledger knows the others. */
   const unfrozen = new Set<string>()
@@ -73,7 +75,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
   let beatsDue = 0
   let freezing = false
   let airdrops = 0
-  let onBlock: ((block: Block) => void)[] = []
+  const onBlock: ((block: Block) => void)[] = []
 
   bank.open(unixSeconds())
   if (start.state) addMissing(start.fixtures ?? [])
@@ -251,7 +253,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
       return height !== undefined && isRecent(height, atHeight) ? height + BLOCKHASH_AGE_MAX : undefined
     },
     minimumBalance,
-    leaderOf: () => identity,
+    leaderOf: schedule.leaderOf,
     submit,
     simulate,
     airdrop,
@@ -269,7 +271,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
     engineRestarts: () => engine.restarts(),
     async [Symbol.asyncDispose]() {
       await opened.disposeAsync()
-      await store?.close(state, bank.head)
+      await store?.finish(state, bank.head)
     },
   }
   const opened = opening.move()

@@ -5,6 +5,7 @@ import { ServiceError } from '../core/service-error.ts'
 import { createFileExclusive } from '../host/atomic-file.ts'
 import { checkSecretFile } from '../host/state-folder.ts'
 import { createSigningKey, type SigningKey } from '../solana/ed25519.ts'
+import { secretOf } from './keys.ts'
 
 /** The key in `DIR/NAME.json`, in the form of `solana-keygen` (64 numbers: seed, public key); made with mode 0600 when it is not there. */
 export async function openKeyFile(dir: string, name: string, random: Random): Promise<SigningKey> {
@@ -13,8 +14,7 @@ export async function openKeyFile(dir: string, name: string, random: Random): Pr
   const text = readIfThere(path)
   if (text === undefined) {
     const key = createSigningKey(random.bytes(32))
-    const seed = key.privateKey.export({ format: 'jwk' }).d as string
-    await createFileExclusive(path, JSON.stringify([...Buffer.from(seed, 'base64url'), ...key.publicKey]))
+    await createFileExclusive(path, JSON.stringify([...secretOf(key), ...key.publicKey]))
     return key
   }
   await checkSecretFile(path)

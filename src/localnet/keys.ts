@@ -19,3 +19,8 @@ export function createChainKeys(seedOf: (name: (typeof KEY_NAMES)[number]) => Ui
     faucet: createSigningKey(seedOf('faucet')),
   }
 }
+
+/** The secret seed of a key, to derive others from. */
+export function secretOf(key: SigningKey): Uint8Array {
+  return new Uint8Array(Buffer.from(key.privateKey.export({ format: 'jwk' }).d as string, 'base64url'))
+}

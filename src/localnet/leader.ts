@@ -1,15 +1,7 @@
-/** Who leads which slot. This chain has one validator, so the schedule has one name; its epochs are those of the chain. */
-export type LeaderSchedule = {
-  leaderOf(slot: number): string
-  epochOf(slot: number): number
-}
+/** Who leads which slot. */
+export type LeaderSchedule = { leaderOf(slot: number): string }
 
-export function createLeaderSchedule(options: {
-  readonly identity: string
-  readonly slotsPerEpoch: number
-}): LeaderSchedule {
-  return {
-    leaderOf: () => options.identity,
-    epochOf: (slot) => Math.floor(slot / options.slotsPerEpoch),
-  }
+/** This chain has one validator, so every slot of every epoch has the same leader. */
+export function createLeaderSchedule({ identity }: { readonly identity: string }): LeaderSchedule {
+  return { leaderOf: () => identity }
 }

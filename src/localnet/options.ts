@@ -2,54 +2,75 @@ import { z } from 'zod'
 
 const MIB = 1024 * 1024
 
-/** Commitment as distance from the newest block. The compressed mode is for tests that cannot wait 32 slots. */
-const commitment = z.strictObject({
-  confirmedSlots: z.int().min(0).max(31).default(1),
-  finalizedSlots: z.int().min(0).max(150).default(31),
-})
+const listen = (what: string, port: number) =>
+  z
+    .strictObject({
+      host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
+      port: z.int().min(0).max(65_535).default(port).describe('Port; 0 lets the system choose.'),
+    })
+    .prefault({})
+    .describe(what)
 
-const listen = (port: number) =>
-  z.strictObject({ host: z.string().default('127.0.0.1'), port: z.int().min(0).max(65535).default(port) })
-
+/** The embedded chain: how it beats, what it keeps, where it is reached. */
 export const localnetOptions = z.strictObject({
-  /** Folder of keys, snapshot and ledger; without it the chain lives in memory and ends with the process. */
-  stateDir: z.string().optional(),
-  slotMs: z.int().min(50).max(10_000).default(400),
-  slotsPerEpoch: z.int().min(32).max(432_000).default(432_000),
-  ticksPerSlot: z.int().min(1).max(64).default(64),
-  commitment: commitment.prefault({}),
-  /** Folder of account JSON files and `.so` programs to put into the genesis. */
-  accountsDir: z.string().optional(),
-  rpc: listen(8899).prefault({}),
-  ws: listen(8900).prefault({}),
-  grpc: listen(10_000).prefault({}),
+  stateDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of keys, accounts and ledger; without it the chain lives in memory and ends with the process.'),
+  slotMs: z.int().min(50).max(10_000).default(400).describe('Length of a slot in milliseconds.'),
+  slotsPerEpoch: z.int().min(32).max(432_000).default(432_000).describe('Slots of an epoch.'),
+  ticksPerSlot: z.int().min(1).max(64).default(64).describe('Ticks, that is empty entries, at the end of a block.'),
+  commitment: z
+    .strictObject({
+      confirmedSlots: z.int().min(0).max(31).default(1).describe('How far `confirmed` is behind the newest block.'),
+      finalizedSlots: z.int().min(0).max(150).default(31).describe('How far `finalized` is behind the newest block.'),
+    })
+    .refine((value) => value.confirmedSlots <= value.finalizedSlots, 'confirmed cannot be behind finalized')
+    .prefault({})
+    .describe('Commitment levels; small numbers suit tests that cannot wait 32 slots.'),
+  accountsDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of account JSON files and `.so` programs that the chain begins with.'),
+  rpc: listen('JSON-RPC over HTTP.', 8899),
+  ws: listen('PubSub over WebSocket.', 8900),
+  grpc: listen('Geyser over gRPC.', 10_000),
   shreds: z
     .strictObject({
-      /** `IP:PORT` that every block is sent to as shreds. */
       to: z
         .string()
         .regex(/^(\d{1,3}\.){3}\d{1,3}:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'give IP:PORT')
-        .optional(),
+        .optional()
+        .describe('IP:PORT that every block is sent to as shreds.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Shreds over UDP.'),
   traffic: z
     .strictObject({
-      enabled: z.boolean().default(true),
-      tps: z.number().min(0).max(1000).default(5),
+      enabled: z.boolean().default(true).describe('Whether the chain makes transactions of its own.'),
+      tps: z.number().min(0).max(1000).default(5).describe('How many a second.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Traffic generator: transfers, token transfers, memos, and a failing transaction now and then.'),
   limits: z
     .strictObject({
-      /** Transactions and simulations waiting for the engine; more are refused. */
-      pendingMax: z.int().min(1).default(10_000),
-      /** History kept in memory and on disk; the oldest blocks leave first. */
+      pendingMax: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(10_000)
+        .describe('Transactions waiting for the engine; more are refused.'),
       ledgerBytesMax: z
         .int()
         .min(MIB)
-        .default(64 * MIB),
-      ledgerBlocksMax: z.int().min(512).default(100_000),
+        .default(32 * MIB)
+        .describe('Bytes of history kept; the oldest blocks leave first.'),
+      ledgerBlocksMax: z.int().min(512).default(100_000).describe('Blocks of history kept.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Limits.'),
 })
 
 export type LocalnetOptions = z.output<typeof localnetOptions>

@@ -29,6 +29,7 @@ export class RecordFile implements Disposable {
     return this.#bytes
   }
 
+  /** Writes the whole record or throws and leaves the file as it was. */
   append(...parts: readonly Uint8Array[]): void {
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     const record = Buffer.allocUnsafe(HEADER_BYTES + length)
@@ -39,7 +40,12 @@ export class RecordFile implements Disposable {
     }
     record.writeUInt32LE(length, 0)
     record.writeUInt32LE(crc32(record.subarray(HEADER_BYTES)), 4)
-    for (let written = 0; written < record.length; ) written += writeSync(this.#fd, record, written)
+    try {
+      for (let written = 0; written < record.length; ) written += writeSync(this.#fd, record, written)
+    } catch (error) {
+      ftruncateSync(this.#fd, this.#bytes)
+      throw error
+    }
     this.#bytes += record.length
   }
 

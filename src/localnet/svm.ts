@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
-import type { LiteSvm, Account as SvmAccount } from 'litesvm/dist/internal.js'
+// The package's own entry drags in all of @solana/kit: 60 MB and half a second for nothing used here.
+import internal, { type LiteSvm, type Account as SvmAccount } from 'litesvm/dist/internal.js'
 import { decodeBase58 } from '../solana/base58.ts'
 import {
   BPF_LOADER,
@@ -27,9 +27,10 @@ import {
   encodeEpochSchedule,
   encodeRecentBlockhashes,
   encodeSlotHashes,
-  encodeSlotHistory,
   RENT_EXEMPT_EPOCH,
+  SLOT_HISTORY_BYTES,
   sysvarAccount,
+  writeSlotHistory,
 } from './sysvars.ts'
 
 /** The owners under which litesvm's own accounts are found; it has no way to list them all. */
@@ -56,10 +57,6 @@ export type Svm = {
 }
 
 export function createSvm(): Svm {
-  // The package's own entry drags in all of @solana/kit: 60 MB and half a second for nothing used here.
-  const internal = createRequire(import.meta.url)(
-    'litesvm/dist/internal.js',
-  ) as typeof import('litesvm/dist/internal.js')
   const native = new internal.LiteSvm()
   // Signatures, age and duplicates are checked before: with the real parent blockhash put into every message (see
   // `execute`), litesvm could not check them itself.
@@ -70,6 +67,9 @@ export function createSvm(): Svm {
   const memo = native.getAccount(decodeBase58(MEMO_PROGRAM))
   if (memo) native.addProgram(decodeBase58(MEMO_PROGRAM_V4), memo.data())
   for (const { address } of native.getProgramAccounts(decodeBase58(SYSTEM_PROGRAM))) write(address, null)
+
+  // Written anew every slot: 128 KiB that need not be garbage each time.
+  const slotHistory = new Uint8Array(SLOT_HISTORY_BYTES)
 
   function read(address: Uint8Array): EngineAccount | null {
     const account = native.getAccount(address)
@@ -94,7 +94,7 @@ export function createSvm(): Svm {
       writeSysvar(EPOCH_SCHEDULE_SYSVAR, encodeEpochSchedule(slot.slotsPerEpoch))
       writeSysvar(SLOT_HASHES_SYSVAR, encodeSlotHashes(slot.slotHashes))
       writeSysvar(RECENT_BLOCKHASHES_SYSVAR, encodeRecentBlockhashes(slot.blockhashes))
-      writeSysvar(SLOT_HISTORY_SYSVAR, encodeSlotHistory(slot.slot - 1))
+      writeSysvar(SLOT_HISTORY_SYSVAR, writeSlotHistory(slotHistory, slot.slot - 1))
     },
     genesisAccounts() {
       return GENESIS_OWNERS.flatMap((owner) =>

@@ -19,7 +19,7 @@ export const RECENT_BLOCKHASHES_MAX = 150
 const LAMPORTS_PER_SIGNATURE = 5000n
 /** MAX_ENTRIES of `slot-history`: a bit vector of 1024 * 1024 slots. */
 const SLOT_HISTORY_BITS = 1024 * 1024
-const SLOT_HISTORY_BYTES = 1 + 8 + SLOT_HISTORY_BITS / 8 + 8 + 8
+export const SLOT_HISTORY_BYTES = 1 + 8 + SLOT_HISTORY_BITS / 8 + 8 + 8
 
 /** Lamports a sysvar account holds: the rent-exempt minimum of its size, as the bank funds it. */
 export function sysvarAccount(data: Uint8Array): Account {
@@ -108,8 +108,12 @@ export function encodeRecentBlockhashes(hashes: readonly Uint8Array[]): Uint8Arr
  * Bincode of a BitVec: option tag, number of u64 words, words, number of bits; then the next slot.
  */
 export function encodeSlotHistory(newestSlot: number): Uint8Array {
-  const data = new Uint8Array(SLOT_HISTORY_BYTES)
-  const view = new DataView(data.buffer)
+  return writeSlotHistory(new Uint8Array(SLOT_HISTORY_BYTES), newestSlot)
+}
+
+/** The same into `data`, which may hold the form of an earlier slot: bits of all slots up to then are set already. */
+export function writeSlotHistory(data: Uint8Array, newestSlot: number): Uint8Array {
+  const view = new DataView(data.buffer, data.byteOffset, data.length)
   data[0] = 1
   view.setBigUint64(1, BigInt(SLOT_HISTORY_BITS / 64), true)
   const oldest = Math.max(0, newestSlot - SLOT_HISTORY_BITS + 1)

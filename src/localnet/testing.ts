@@ -2,7 +2,7 @@ import { createManualClock, type ManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
 import { silentLogger } from '../host/logger.ts'
 import { type LocalChain, startChain } from './chain.ts'
-import { createChainKeys } from './keys.ts'
+import { type ChainKeys, createChainKeys } from './keys.ts'
 import type { Account } from './model.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 
@@ -13,10 +13,13 @@ export async function startTestChain(
   input: LocalnetOptionsInput = {},
   { fixtures = [], seed = 1 }: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},
 ): Promise<TestChain & AsyncDisposable> {
-  const options = parseLocalnetOptions(input)
   const clock = createManualClock()
-  const random = createSeededRandom(seed)
-  const keys = createChainKeys(() => random.bytes(32))
-  const chain = await startChain(options, { keys, fixtures }, { clock, log: silentLogger })
+  const start = { keys: testKeys(seed), fixtures }
+  const chain = await startChain(parseLocalnetOptions(input), start, { clock, log: silentLogger })
   return { chain, clock, [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() }
+}
+
+export function testKeys(seed = 1): ChainKeys {
+  const random = createSeededRandom(seed)
+  return createChainKeys(() => random.bytes(32))
 }

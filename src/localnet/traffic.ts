@@ -78,23 +78,26 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
     if (isSettingUp) return
     isSettingUp = true
     try {
-      for (const { key } of wallets) await topUp(key)
-      if (!exists(mint)) {
-        const [first] = wallets as [Wallet]
-        const payer = first.key.publicKey
-        const lamports = chain.minimumBalance(MINT_BYTES)
-        const create = createTokenOwnedAccount({ payer, address: mint.publicKey, lamports, bytes: MINT_BYTES })
-        await send([create, initializeMint(mint.publicKey, payer, DECIMALS)], [first.key, mint])
-      }
-      for (const wallet of wallets) if (!exists(wallet.tokens)) await openTokens(wallet)
-      isReady = true
+      const steps: boolean[] = []
+      for (const { key } of wallets) steps.push(await topUp(key))
+      if (!exists(mint)) steps.push(await openMint())
+      for (const wallet of wallets) if (!exists(wallet.tokens)) steps.push(await openTokens(wallet))
+      isReady = steps.every((isDone) => isDone)
       log.debug({ wallets: wallets.length, tps: options.tps }, 'traffic begins')
     } finally {
       isSettingUp = false
     }
   }
 
-  async function openTokens({ key, tokens }: Wallet): Promise<void> {
+  function openMint(): Promise<boolean> {
+    const [{ key }] = wallets as [Wallet]
+    const lamports = chain.minimumBalance(MINT_BYTES)
+    const account = { payer: key.publicKey, address: mint.publicKey, lamports, bytes: MINT_BYTES }
+    const initialize = initializeMint(mint.publicKey, key.publicKey, DECIMALS)
+    return send([createTokenOwnedAccount(account), initialize], [key, mint])
+  }
+
+  function openTokens({ key, tokens }: Wallet): Promise<boolean> {
     const [first] = wallets as [Wallet]
     const lamports = chain.minimumBalance(TOKEN_ACCOUNT_BYTES)
     const create = createTokenOwnedAccount({
@@ -105,7 +108,7 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
     })
     const initialize = initializeTokenAccount(tokens.publicKey, mint.publicKey, key.publicKey)
     const fill = mintTo(mint.publicKey, tokens.publicKey, first.key.publicKey, TOKENS_PER_WALLET)
-    await send([create, initialize, fill], [key, tokens, first.key])
+    return send([create, initialize, fill], [key, tokens, first.key])
   }
 
   async function sendOne(): Promise<void> {
@@ -130,26 +133,27 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
     return transferInstruction({ from: wallet, to: to.key.publicKey, lamports: 2n ** 60n + amount })
   }
 
-  async function send(instructions: readonly Instruction[], signers: readonly SigningKey[]): Promise<void> {
+  async function send(instructions: readonly Instruction[], signers: readonly SigningKey[]): Promise<boolean> {
     const recentBlockhash = decodeBase58(chain.latestBlockhash('processed').blockhash)
     const feePayer = (signers[0] as SigningKey).publicKey
     const message = buildLegacyMessage({ feePayer, recentBlockhash, instructions })
-    note(await chain.submit(signMessage(message, signers)))
+    return note(await chain.submit(signMessage(message, signers)))
   }
 
-  async function topUp(key: SigningKey): Promise<void> {
+  async function topUp(key: SigningKey): Promise<boolean> {
     const address = encodeBase58(key.publicKey)
-    if ((chain.account(address, 'processed')?.lamports ?? 0n) >= TOP_UP_BELOW) return
-    note(await chain.airdrop(address, TOP_UP_LAMPORTS))
+    if ((chain.account(address, 'processed')?.lamports ?? 0n) >= TOP_UP_BELOW) return true
+    return note(await chain.airdrop(address, TOP_UP_LAMPORTS))
   }
 
   function exists(key: SigningKey): boolean {
     return chain.account(encodeBase58(key.publicKey), 'processed') !== null
   }
 
-  function note(outcome: SubmitOutcome): void {
+  function note(outcome: SubmitOutcome): boolean {
     if (outcome.ok) landed++
     else log.debug({ outcome }, 'traffic transaction refused')
+    return outcome.ok
   }
 
   function report(err: unknown): void {

@@ -35,8 +35,8 @@ export type PubSubDoor = AsyncDisposable & {
 
 /** As Agave: of one frame and of one message. */
 const MESSAGE_BYTES_MAX = 4096
-/** As Agave's queue for a slow client, which would otherwise be cut by the host's smaller default. */
-const PENDING_BYTES_MAX = 256 * 1024 * 1024
+/** A whole block as JSON takes megabytes; a node lets 256 MiB wait for all its clients together. */
+const PENDING_BYTES_MAX = 64 * 1024 * 1024
 /** A client may take this long for one large backlog before it counts as dead. */
 const STALL_MS = 30_000
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { openControlClient } from '../../src/host/control-client.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
-import { startTestPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { serve } from '../support/serve.ts'
 
 type Report = { revision: number; customers: number }
@@ -32,7 +32,6 @@ async function reaches(config: string): Promise<void> {
 test('a change by the command line reaches a running process: SQLite', () => reaches(''))
 
 test('a change by the command line reaches a running process: PostgreSQL', async () => {
-  await using database = await startTestPostgres()
-  await database.createDatabase('sluice')
-  await reaches(`[access.store]\nengine = "postgres"\nurl = "${database.url('sluice')}"\n`)
+  await using database = await startPostgres()
+  await reaches(`[access.store]\nengine = "postgres"\nurl = "${database.url}"\n`)
 })

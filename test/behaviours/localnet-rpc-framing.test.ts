@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
-import { startTestDoor, type TestDoor } from '../../src/localnet/rpc/testing.ts'
+import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
 
 /** Framing as jsonrpc-core 18 does it under Agave: HTTP 200 for every JSON-RPC error, plain text for the rest. */
 describe('localnet JSON-RPC framing', () => {

@@ -27,7 +27,7 @@ import {
 } from '@solana/kit'
 import { getAddMemoInstruction } from '@solana-program/memo'
 import { getTransferSolInstruction } from '@solana-program/system'
-import { startTestDoor, type TestDoor } from '../../src/localnet/rpc/testing.ts'
+import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
 
 const SOL = 1_000_000_000n
 const TOO_FAR = 2n ** 53n - 1n

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import * as token from '@solana/spl-token'
 import * as web3 from '@solana/web3.js'
-import { startTestDoor, type TestDoor } from '../../src/localnet/rpc/testing.ts'
+import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
 

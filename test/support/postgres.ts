@@ -72,7 +72,10 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
       return urlOf(name)
     },
     query: (database, sql) =>
-      connect(database, async (client) => (await client.query({ text: sql, rowMode: 'array' })).rows as unknown[][]),
+      connect(database, async (client) => {
+        const results = [await client.query<unknown[]>({ text: sql, rowMode: 'array' })].flat()
+        return results.at(-1)?.rows ?? []
+      }),
     async start() {
       const [program, args] = asUser('postgres', ['-D', data, ...settings.flatMap((setting) => ['-c', setting])])
       server = spawn(program, args, { cwd: folder, stdio: 'ignore' })

@@ -11,6 +11,8 @@ export type Served = AsyncDisposable & {
   line(pattern: RegExp): Promise<string>
   /** Address of a door, as the log told it. */
   address(service: string): Promise<string>
+  /** Waits for its end and returns its exit code. */
+  exit(): Promise<number | null>
   /** Ends it with a signal and returns its exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -65,6 +67,10 @@ export function serve(options: { cwd: string; args?: string[]; env?: Record<stri
     async address(service) {
       const found = await line(new RegExp(`"service":"${service}".*"msg":"listening"`))
       return (JSON.parse(found) as { address: string }).address
+    },
+    async exit() {
+      await ended
+      return child.exitCode
     },
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal)

@@ -1,7 +1,7 @@
 import { NEW_META, writeMeta } from '../../src/access/meta.ts'
 import type { Customer, RecordKind, Records, Subscription, Token } from '../../src/access/model.ts'
 import { addToSum, EMPTY_TALLY } from '../../src/access/record-access.ts'
-import { columnName, createTableRows } from '../../src/access/rows.ts'
+import { createTableRows } from '../../src/access/rows.ts'
 import { RECORD_TABLES, type Tally } from '../../src/access/tables.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import type { SqlDatabase, SqlWriter } from '../../src/host/sql.ts'
@@ -81,12 +81,8 @@ export async function seedSubscriptions(database: SqlDatabase, count: number): P
     async function insert<K extends RecordKind>(into: SqlWriter, kind: K, records: Records[K][]): Promise<void> {
       const of = rows(RECORD_TABLES[kind])
       const encoded = records.map((record) => of.encode(record))
-      const names = [...Object.keys(of.table.columns).map(columnName), 'row_check']
-      const places = `(${names.map(() => '?').join(', ')})`
-      await into.run(
-        `INSERT INTO ${of.table.name} (${names.join(', ')}) VALUES ${encoded.map(() => places).join(', ')}`,
-        encoded.flat(),
-      )
+      const places = of.insert.slice(of.insert.lastIndexOf('('))
+      await into.run(of.insert + `, ${places}`.repeat(encoded.length - 1), encoded.flat())
       const { rows: had, sum } = tallies[kind] ?? EMPTY_TALLY
       tallies[kind] = {
         rows: had + encoded.length,

@@ -63,8 +63,6 @@ function compile(request: SubscribeRequest, limits: FilterLimits): StreamFilter 
     max: number,
     compileOne: (filter: Filter) => Compiled,
   ): Named<Compiled>[] {
-    // The decoder assigns members, so an entry of this name would have become the map's prototype and be lost.
-    if (Object.getPrototypeOf(filters) !== Object.prototype) throw new FilterError('filter name not allowed')
     const entries = Object.entries(filters)
     checkFilterCount(entries.length, max)
     return entries.map(([name, filter]) => {

@@ -1,80 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { WebSocket } from 'ws'
-import { account, address, createChainDouble, MEMO } from '../../../test/support/chain-double.ts'
-import { createManualClock } from '../../core/clock.ts'
-import { silentLogger } from '../../host/logger.ts'
+import { account, address, MEMO } from '../../../test/support/chain-double.ts'
+import { startPubSubNode as start } from '../../../test/support/pubsub-node.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/base58.ts'
-import { type PubSubDoorOptions, startPubSubDoor } from '../ws.ts'
-
-type Answer = {
-  id?: unknown
-  result?: unknown
-  error?: { code: number; message: string }
-  method?: string
-  params?: Params
-}
-type Params = { result: never; subscription: number }
-
-async function start(options: Partial<PubSubDoorOptions> = {}) {
-  const double = createChainDouble()
-  const clock = createManualClock(1_800_000_000_000)
-  const door = await startPubSubDoor(
-    { listen: { host: '127.0.0.1', port: 0 }, ...options },
-    { chain: double.chain, log: silentLogger, clock },
-  )
-  const clients: WebSocket[] = []
-  return {
-    ...double,
-    door,
-    clock,
-    async open() {
-      const socket = new WebSocket(`ws://127.0.0.1:${door.address.port}`)
-      clients.push(socket)
-      const texts: string[] = []
-      const waiting: ((text: string) => void)[] = []
-      socket.on('message', (data) => {
-        const next = waiting.shift()
-        if (next) next(String(data))
-        else texts.push(String(data))
-      })
-      await once(socket, 'open')
-      const text = () => {
-        const ready = texts.shift()
-        return ready === undefined ? new Promise<string>((resolve) => waiting.push(resolve)) : Promise.resolve(ready)
-      }
-      let id = 0
-      return {
-        socket,
-        text,
-        next: async () => JSON.parse(await text()) as Answer,
-        /** Everything that came before the answer to a request made now. */
-        async rest(): Promise<Answer[]> {
-          socket.send('{"jsonrpc":"2.0","id":"rest","method":"getVersion"}')
-          const before: Answer[] = []
-          for (;;) {
-            const answer = JSON.parse(await text()) as Answer
-            if (answer.id === 'rest') return before
-            before.push(answer)
-          }
-        },
-        async call(method: string, params?: unknown): Promise<Answer> {
-          socket.send(JSON.stringify({ jsonrpc: '2.0', id: id++, method, ...(params === undefined ? {} : { params }) }))
-          return JSON.parse(await text()) as Answer
-        },
-        async raw(message: string | Buffer): Promise<string> {
-          socket.send(message)
-          return text()
-        },
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      for (const client of clients) client.terminate()
-      await door[Symbol.asyncDispose]()
-    },
-  }
-}
 
 const ALICE = address('alice')
 const PROGRAM = address('program')

@@ -65,7 +65,7 @@ describe('decodeTransaction', () => {
   })
 
   it('refuses bytes in the words of a node', () => {
-    const signed = (...message: number[]) => base64(Uint8Array.from([1, ...new Array<number>(64).fill(0), ...message]))
+    const signed = (...message: number[]) => base64(Uint8Array.from([1, ...Buffer.alloc(64), ...message]))
     assert.equal(
       refusal(() => decodeTransaction(signed(4, 5, 6), 'base64')),
       `${DESERIALIZE}io error: failed to fill whole buffer`,

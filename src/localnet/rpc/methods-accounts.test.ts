@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
+import { startTestDoor, type TestDoor } from '../../../test/support/rpc-door.ts'
 import { encodeBase58 } from '../../solana/base58.ts'
+import { STAKE_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../addresses.ts'
 import type { Account } from '../model.ts'
-import { STAKE, SYSTEM, SYSVAR, TOKEN, TOKEN_2022 } from './program-ids.ts'
-import { startTestDoor, type TestDoor } from './testing.ts'
+import { SYSVAR } from './program-ids.ts'
 
 type Context<T> = { context: { apiVersion: string; slot: number }; value: T }
 type Shown = { data: unknown; lamports: number; owner: string; rentEpoch: bigint; space: number; executable: boolean }
@@ -54,13 +55,13 @@ const lockedStake = Buffer.concat([
 ])
 
 const FIXTURES: [string, Account][] = [
-  [TEXT, account(SYSTEM, Buffer.from('test data'))],
-  [MINT, account(TOKEN, mint)],
-  [TOKEN_A, account(TOKEN, tokenAccount(300_000n, 11))],
-  [TOKEN_B, account(TOKEN, tokenAccount(700_000n))],
+  [TEXT, account(SYSTEM_PROGRAM, Buffer.from('test data'))],
+  [MINT, account(TOKEN_PROGRAM, mint)],
+  [TOKEN_A, account(TOKEN_PROGRAM, tokenAccount(300_000n, 11))],
+  [TOKEN_B, account(TOKEN_PROGRAM, tokenAccount(700_000n))],
   [OWNED_A, account(PROGRAM, Buffer.from('gpa one'))],
   [OWNED_B, account(PROGRAM, Buffer.from('gpa two!'))],
-  [LOCKED, account(STAKE, lockedStake, 77n)],
+  [LOCKED, account(STAKE_PROGRAM, lockedStake, 77n)],
 ]
 
 describe('account methods', () => {
@@ -82,7 +83,7 @@ describe('account methods', () => {
       data: '2Uw1bpnsXxu3e',
       executable: false,
       lamports: 5_000_000,
-      owner: SYSTEM,
+      owner: SYSTEM_PROGRAM,
       rentEpoch: 18446744073709551615n,
       space: 9,
     })
@@ -184,7 +185,7 @@ describe('account methods', () => {
       -32602,
       'Too many filters provided; max 4',
     ])
-    const parsed = await door.call<Keyed[]>('getProgramAccounts', TOKEN, {
+    const parsed = await door.call<Keyed[]>('getProgramAccounts', TOKEN_PROGRAM, {
       encoding: 'jsonParsed',
       filters: ['tokenAccountState'],
     })
@@ -297,12 +298,12 @@ describe('account methods', () => {
         ({ pubkey }) => pubkey,
       )
     assert.deepEqual(await list('getTokenAccountsByOwner', WALLET, { mint: MINT }), [TOKEN_B, TOKEN_A])
-    assert.deepEqual(await list('getTokenAccountsByOwner', WALLET, { programId: TOKEN }), [TOKEN_B, TOKEN_A])
-    assert.deepEqual(await list('getTokenAccountsByOwner', WALLET, { programId: TOKEN_2022 }), [])
+    assert.deepEqual(await list('getTokenAccountsByOwner', WALLET, { programId: TOKEN_PROGRAM }), [TOKEN_B, TOKEN_A])
+    assert.deepEqual(await list('getTokenAccountsByOwner', WALLET, { programId: TOKEN_2022_PROGRAM }), [])
     assert.deepEqual(await list('getTokenAccountsByOwner', UNKNOWN, { mint: MINT }), [])
     assert.deepEqual(await list('getTokenAccountsByDelegate', key(11), { mint: MINT }), [TOKEN_A])
-    assert.deepEqual(await list('getTokenAccountsByDelegate', key(11), { programId: TOKEN }), [TOKEN_A])
-    assert.deepEqual(await list('getTokenAccountsByDelegate', WALLET, { programId: TOKEN }), [])
+    assert.deepEqual(await list('getTokenAccountsByDelegate', key(11), { programId: TOKEN_PROGRAM }), [TOKEN_A])
+    assert.deepEqual(await list('getTokenAccountsByDelegate', WALLET, { programId: TOKEN_PROGRAM }), [])
     for (const method of ['getTokenAccountsByOwner', 'getTokenAccountsByDelegate']) {
       assert.deepEqual(await door.refusal(method, WALLET, { mint: UNKNOWN }), [
         -32602,
@@ -313,7 +314,7 @@ describe('account methods', () => {
         'Invalid param: unrecognized Token program id',
       ])
       assert.deepEqual(await door.refusal(method, WALLET), [-32602, '`params` should have at least 2 argument(s)'])
-      assert.equal((await door.refusal(method, WALLET, { mint: MINT, programId: TOKEN }))[0], -32602)
+      assert.equal((await door.refusal(method, WALLET, { mint: MINT, programId: TOKEN_PROGRAM }))[0], -32602)
     }
     assert.equal((await door.refusal('getTokenAccountsByOwner', WALLET, { mint: MINT }))[0], -32600)
   })

@@ -102,7 +102,7 @@ export const blockMethods: RpcMethods = {
     const head = chain.slot('processed')
     const isVotedOn = slot > BigInt(chain.slot('finalized')) && slot <= BigInt(head)
     if (!isVotedOn) return { commitment: null, totalStake: stake }
-    const commitment = new Array<bigint>(COMMITMENT_DEPTHS).fill(0n)
+    const commitment = Array.from({ length: COMMITMENT_DEPTHS }, () => 0n)
     commitment[Math.min(head - Number(slot), COMMITMENT_DEPTHS - 1)] = stake
     return { commitment, totalStake: stake }
   },

@@ -1,11 +1,11 @@
+import { VOTE_PROGRAM } from '../addresses.ts'
 import type { Chain } from '../model.ts'
 import { parsable } from './byte-reader.ts'
 import { type BankView, openBank, type RpcMethods, withContext } from './context.ts'
 import { invalidParams } from './errors.ts'
-import type { Json } from './json.ts'
+import { type Json, JsonText } from './json.ts'
 import { readArguments, u64 } from './params.ts'
 import { commissionPercent, readVoteState, type VoteState } from './parsed-vote.ts'
-import { VOTE } from './program-ids.ts'
 import * as shape from './request-shapes.ts'
 import { stakesByVoter } from './stakes.ts'
 
@@ -63,7 +63,7 @@ export const leaderMethods: RpcMethods = {
     const distance = config?.delinquentSlotDistance ?? DELINQUENT_SLOTS
     const current: Json[] = []
     const delinquent: Json[] = []
-    for (const [address, account] of chain.accountsOwnedBy(VOTE, bank.commitment)) {
+    for (const [address, account] of chain.accountsOwnedBy(VOTE_PROGRAM, bank.commitment)) {
       if (config?.votePubkey !== undefined && config.votePubkey !== address) continue
       const state = parsable(() => readVoteState(account.data, address))
       if (!state) continue
@@ -90,7 +90,10 @@ function scheduleOf(chain: Chain, epoch: number, identity: string | undefined): 
     const leader = chain.leaderOf(firstSlot + index)
     if (identity === undefined || identity === leader) (schedule[leader] ??= []).push(index)
   }
-  return schedule
+  // As text, because an epoch has half a million slots.
+  return Object.fromEntries(
+    Object.entries(schedule).map(([leader, slots]) => [leader, new JsonText(`[${slots.join()}]`)]),
+  )
 }
 
 function listLeaders(chain: Chain, bank: BankView, start: bigint, limit: number): string[] {

@@ -1,10 +1,11 @@
+import { TOKEN_PROGRAM } from '../addresses.ts'
 import type { Account, Chain } from '../model.ts'
 import { type BankView, openBank, type RpcMethods, withContext } from './context.ts'
 import { displayOfMint } from './encode-account.ts'
 import { invalidParams } from './errors.ts'
 import { encodeKeyed, LARGEST_ACCOUNTS_MAX, sortByAddress } from './methods-accounts.ts'
 import { readArguments, string } from './params.ts'
-import { isTokenProgram, TOKEN } from './program-ids.ts'
+import { isTokenProgram } from './program-ids.ts'
 import * as shape from './request-shapes.ts'
 import { encodeTokenAmount, type TokenDisplay } from './token-amount.ts'
 import { isTokenAccountData, parseTokenAccount, type TokenAccountState } from './token-state.ts'
@@ -112,7 +113,7 @@ function readTokenMint(bank: BankView, mint: string): { readonly program: string
 
 /** The wrapped SOL mint is known even where its account does not exist. */
 function readMint(bank: BankView, mint: string): { readonly program: string; readonly display: TokenDisplay } {
-  if (mint === NATIVE_MINT) return { program: TOKEN, display: { decimals: NATIVE_DECIMALS, unixTimestamp: 0 } }
+  if (mint === NATIVE_MINT) return { program: TOKEN_PROGRAM, display: { decimals: NATIVE_DECIMALS, unixTimestamp: 0 } }
   const account = bank.readAccount(mint)
   if (!account) throw invalidParams('Invalid param: could not find mint')
   const display = displayOfMint(account, bank.readAccount)

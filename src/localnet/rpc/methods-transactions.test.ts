@@ -2,315 +2,24 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
+import { startTestDoor, type TestDoor } from '../../../test/support/rpc-door.ts'
+import { base64, type Context, key, openRpcWallet, type RpcWallet, SOL } from '../../../test/support/rpc-wallet.ts'
 import { encodeBase58 } from '../../solana/base58.ts'
-import { MEMO_V3 } from './program-ids.ts'
-import { startTestDoor, type TestDoor } from './testing.ts'
-
-type Context<T> = { context: { slot: number }; value: T }
-type Blockhash = { blockhash: string; lastValidBlockHeight: number }
-type Simulated = Record<string, unknown> & { err: unknown; logs: string[]; unitsConsumed: number; accounts: unknown }
+import { MEMO_PROGRAM } from '../addresses.ts'
 
 const FAR = 9223372036854775807n
-const key = (fill: number) => new web3.PublicKey(new Uint8Array(32).fill(fill))
-const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
-const SOL = 1_000_000_000
 
-describe('transaction methods', () => {
+describe('methods that read transactions', () => {
   let door: TestDoor
-  const payer = web3.Keypair.fromSeed(new Uint8Array(32).fill(1))
-  const poor = web3.Keypair.fromSeed(new Uint8Array(32).fill(2))
-
+  let wallet: RpcWallet
   before(async () => {
     door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
-    await door.pass(1)
-    await door.call('requestAirdrop', payer.publicKey.toBase58(), 100 * SOL)
-    await door.pass(4)
+    wallet = await openRpcWallet(door)
   })
   after(() => door[Symbol.asyncDispose]())
 
-  async function recent(): Promise<string> {
-    return (await door.call<Context<Blockhash>>('getLatestBlockhash', { commitment: 'processed' })).value.blockhash
-  }
-
-  async function sign(
-    instructions: web3.TransactionInstruction[],
-    signer = payer,
-    blockhash?: string,
-  ): Promise<Buffer> {
-    const transaction = new web3.Transaction({
-      feePayer: signer.publicKey,
-      recentBlockhash: blockhash ?? (await recent()),
-    })
-    transaction.add(...instructions)
-    transaction.sign(signer)
-    return transaction.serialize({ verifySignatures: false })
-  }
-
-  const transfer = (lamports: number, to = 50, from = payer) =>
-    web3.SystemProgram.transfer({ fromPubkey: from.publicKey, toPubkey: key(to), lamports })
-  const memo = (text: string | Uint8Array) =>
-    new web3.TransactionInstruction({
-      programId: new web3.PublicKey(MEMO_V3),
-      keys: [],
-      data: Buffer.from(text as string),
-    })
-  const send = (wire: Uint8Array, config: object = {}) =>
-    door.call<string>('sendTransaction', base64(wire), { encoding: 'base64', ...config })
-  const simulate = async (wire: Uint8Array, config: object = {}) =>
-    (
-      await door.call<Context<Simulated>>('simulateTransaction', base64(wire), {
-        encoding: 'base64',
-        commitment: 'processed',
-        ...config,
-      })
-    ).value
-
-  it('getLatestBlockhash, isBlockhashValid', async () => {
-    const { value } = await door.call<Context<Blockhash>>('getLatestBlockhash', { commitment: 'processed' })
-    assert.equal(value.lastValidBlockHeight, door.chain.slot('processed') + 150)
-    const valid = async (hash: string) =>
-      (await door.call<Context<boolean>>('isBlockhashValid', hash, { commitment: 'processed' })).value
-    assert.equal(await valid(value.blockhash), true)
-    assert.equal(await valid(key(9).toBase58()), false)
-    assert.deepEqual(await door.refusal('isBlockhashValid', 'x'), [-32602, 'WrongSize'])
-    assert.deepEqual(await door.refusal('isBlockhashValid', value.blockhash, { minContextSlot: FAR }), [
-      -32016,
-      'Minimum context slot has not been reached',
-    ])
-  })
-
-  it('getFeeForMessage', async () => {
-    const fee = async (instructions: web3.TransactionInstruction[], blockhash?: string) => {
-      const transaction = new web3.Transaction({
-        feePayer: payer.publicKey,
-        recentBlockhash: blockhash ?? (await recent()),
-      })
-      const message = base64(transaction.add(...instructions).serializeMessage())
-      return (await door.call<Context<number | null>>('getFeeForMessage', message, { commitment: 'processed' })).value
-    }
-    assert.equal(await fee([transfer(1)]), 5000)
-    const priced = [
-      web3.ComputeBudgetProgram.setComputeUnitLimit({ units: 1000 }),
-      web3.ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 5_000_000 }),
-    ]
-    assert.equal(await fee([...priced, transfer(1)]), 5000 + 5000)
-    assert.equal(await fee([transfer(1)], key(9).toBase58()), null)
-    assert.equal((await door.refusal('getFeeForMessage', 'someInvalidMessage'))[0], -32602)
-  })
-
-  it('getRecentPrioritizationFees', async () => {
-    await send(await sign([web3.ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 777 }), transfer(SOL, 51)]))
-    await door.pass(1)
-    const slot = door.chain.slot('processed')
-    type Fee = { slot: number; prioritizationFee: number }
-    const at = async (...addresses: string[]) =>
-      (await door.call<Fee[]>('getRecentPrioritizationFees', addresses)).find((fee) => fee.slot === slot)
-        ?.prioritizationFee
-    assert.equal(await at(), 777)
-    assert.equal(await at(key(51).toBase58()), 777)
-    const many = Array.from({ length: 129 }, () => key(51).toBase58())
-    assert.deepEqual(await door.refusal('getRecentPrioritizationFees', many), [
-      -32602,
-      'Too many inputs provided; max 128',
-    ])
-    assert.deepEqual(await door.refusal('getRecentPrioritizationFees', ['x']), [-32602, 'Invalid param: WrongSize'])
-  })
-
-  it('requestAirdrop', async () => {
-    const address = key(52).toBase58()
-    const first = await door.call<string>('requestAirdrop', address, SOL)
-    const second = await door.call<string>('requestAirdrop', address, SOL)
-    assert.notEqual(first, second)
-    await door.pass(1)
-    assert.equal((await door.call<Context<number>>('getBalance', address, { commitment: 'processed' })).value, 2 * SOL)
-    assert.deepEqual(await door.refusal('requestAirdrop', 'x', 1), [-32602, 'Invalid param: WrongSize'])
-    assert.deepEqual(await door.refusal('requestAirdrop', address), [
-      -32602,
-      '`params` should have at least 2 argument(s)',
-    ])
-    assert.deepEqual(await door.refusal('requestAirdrop', address, 1, { recentBlockhash: 'x' }), [
-      -32602,
-      'Invalid param: WrongSize',
-    ])
-  })
-
-  it('sendTransaction lands, and tells its signature', async () => {
-    const wire = await sign([transfer(SOL, 53)])
-    const signature = await send(wire)
-    assert.equal(signature, encodeBase58(wire.subarray(1, 65)))
-    const again = await sign([transfer(SOL, 54)])
-    assert.equal(await door.call('sendTransaction', encodeBase58(again)), encodeBase58(again.subarray(1, 65)))
-    await door.pass(1)
-    assert.equal(
-      (await door.call<Context<number>>('getBalance', key(53).toBase58(), { commitment: 'processed' })).value,
-      SOL,
-    )
-  })
-
-  it('sendTransaction refuses in preflight, with the simulation as its data', async () => {
-    const preflight = async (wire: Uint8Array) => {
-      const { error } = await door.ask('sendTransaction', base64(wire), {
-        encoding: 'base64',
-        preflightCommitment: 'processed',
-      })
-      assert.equal(error?.code, -32002)
-      return { message: error.message, data: error.data as Simulated }
-    }
-    const forged = await sign([transfer(1)])
-    forged.fill(0, 1, 65)
-    const { message, data } = await preflight(forged)
-    assert.equal(message, 'Transaction simulation failed: Transaction did not pass signature verification')
-    assert.deepEqual(Object.keys(data).sort(), [
-      'accounts',
-      'err',
-      'fee',
-      'innerInstructions',
-      'loadedAccountsDataSize',
-      'loadedAddresses',
-      'logs',
-      'postBalances',
-      'postTokenBalances',
-      'preBalances',
-      'preTokenBalances',
-      'replacementBlockhash',
-      'returnData',
-      'unitsConsumed',
-    ])
-    assert.deepEqual([data.err, data.logs, data.unitsConsumed], ['SignatureFailure', [], 0])
-
-    const unknown = await preflight(await sign([transfer(1)], payer, key(9).toBase58()))
-    assert.equal(unknown.message, 'Transaction simulation failed: Blockhash not found')
-    assert.equal(unknown.data.err, 'BlockhashNotFound')
-    const broke = await preflight(await sign([transfer(1, 50, poor)], poor))
-    assert.equal(
-      broke.message,
-      'Transaction simulation failed: Attempt to debit an account but found no record of a prior credit.',
-    )
-    const tooMuch = await preflight(await sign([transfer(10_000 * SOL)]))
-    assert.equal(
-      tooMuch.message,
-      'Transaction simulation failed: Error processing Instruction 0: custom program error: 0x1',
-    )
-    assert.deepEqual(tooMuch.data.err, { InstructionError: [0, { Custom: 1 }] })
-    assert.ok(tooMuch.data.logs.some((line) => line.includes('insufficient lamports')))
-    const landed = await sign([transfer(SOL, 55)])
-    await send(landed)
-    assert.equal(
-      (await preflight(landed)).message,
-      'Transaction simulation failed: This transaction has already been processed',
-    )
-  })
-
-  it('sendTransaction without preflight takes what it cannot land, too', async () => {
-    const failing = await sign([transfer(20_000 * SOL)])
-    const signature = await send(failing, { skipPreflight: true })
-    await door.pass(1)
-    const { value } = await door.call<Context<{ err: unknown; status: unknown }[]>>('getSignatureStatuses', [signature])
-    assert.deepEqual(value[0]?.err, { InstructionError: [0, { Custom: 1 }] })
-    assert.deepEqual(value[0]?.status, { Err: { InstructionError: [0, { Custom: 1 }] } })
-    const lost = await sign([transfer(1)], payer, key(9).toBase58())
-    assert.equal(await send(lost, { skipPreflight: true }), encodeBase58(lost.subarray(1, 65)))
-    assert.deepEqual(
-      await door.refusal('sendTransaction', base64(failing), { encoding: 'base64', minContextSlot: FAR }),
-      [-32016, 'Minimum context slot has not been reached'],
-    )
-    assert.deepEqual(await door.refusal('sendTransaction', base64(failing), { encoding: 'json' }), [
-      -32602,
-      'unsupported encoding: json. Supported encodings: base58, base64',
-    ])
-    assert.equal((await door.refusal('sendTransaction', base64(failing), { preflightCommitment: 'soon' }))[0], -32602)
-  })
-
-  it('simulateTransaction', async () => {
-    const wire = await sign([transfer(SOL, 56)])
-    const run = await simulate(wire)
-    assert.equal(run.err, null)
-    assert.equal(run['fee'], 5000)
-    assert.equal(run.unitsConsumed, 150)
-    assert.equal(run['replacementBlockhash'], null)
-    assert.equal(run['innerInstructions'], null)
-    assert.deepEqual(run['loadedAddresses'], { writable: [], readonly: [] })
-    const [pre, post] = [run['preBalances'] as number[], run['postBalances'] as number[]]
-    assert.equal((pre[0] ?? 0) - (post[0] ?? 0), SOL + 5000)
-    assert.equal(post[1], SOL)
-    assert.ok((run['loadedAccountsDataSize'] as number) > 0)
-    assert.equal(
-      (await door.call<Context<number>>('getBalance', key(56).toBase58(), { commitment: 'processed' })).value,
-      0,
-    )
-
-    const replaced = await simulate(await sign([transfer(1)], payer, key(9).toBase58()), {
-      replaceRecentBlockhash: true,
-    })
-    assert.notEqual(replaced['replacementBlockhash'], null)
-    assert.equal((await simulate(await sign([transfer(1)], payer, key(9).toBase58()))).err, 'BlockhashNotFound')
-
-    const forged = Buffer.from(wire).fill(0, 1, 65)
-    assert.equal((await simulate(forged)).err, null)
-    assert.equal((await simulate(forged, { sigVerify: true })).err, 'SignatureFailure')
-    assert.deepEqual(
-      await door.refusal('simulateTransaction', base64(wire), {
-        encoding: 'base64',
-        sigVerify: true,
-        replaceRecentBlockhash: true,
-      }),
-      [-32602, 'sigVerify may not be used with replaceRecentBlockhash'],
-    )
-  })
-
-  it('simulateTransaction shows accounts as they would be', async () => {
-    const wire = await sign([transfer(SOL, 57)])
-    const addresses = [key(57).toBase58(), payer.publicKey.toBase58()]
-    const { accounts } = (await simulate(wire, { accounts: { addresses, encoding: 'jsonParsed' } })) as unknown as {
-      accounts: { lamports: number }[]
-    }
-    assert.equal(accounts[0]?.lamports, SOL)
-    assert.equal(accounts.length, 2)
-    const failed = await simulate(await sign([transfer(20_000 * SOL)]), { accounts: { addresses } })
-    assert.deepEqual(failed.accounts, [null, null])
-    const ask = (config: object) =>
-      door.refusal('simulateTransaction', base64(wire), { encoding: 'base64', accounts: config })
-    assert.deepEqual(await ask({ addresses, encoding: 'base58' }), [-32602, 'base58 encoding not supported'])
-    assert.deepEqual(await ask({ addresses: [...addresses, ...addresses] }), [
-      -32602,
-      'Too many accounts provided; max 3',
-    ])
-    assert.deepEqual(await ask({ encoding: 'base64' }), [-32602, 'Invalid params: missing field `addresses`.'])
-    assert.deepEqual(await ask({ addresses: ['x'] }), [-32602, 'Invalid param: WrongSize'])
-  })
-
-  it('a lookup table that is not there makes no valid transaction', async () => {
-    const table = new web3.AddressLookupTableAccount({
-      key: key(77),
-      state: {
-        deactivationSlot: 18446744073709551615n,
-        lastExtendedSlot: 0,
-        lastExtendedSlotStartIndex: 0,
-        addresses: [key(60)],
-      },
-    })
-    const message = new web3.TransactionMessage({
-      payerKey: payer.publicKey,
-      recentBlockhash: await recent(),
-      instructions: [transfer(1, 60)],
-    })
-    const transaction = new web3.VersionedTransaction(message.compileToV0Message([table]))
-    transaction.sign([payer])
-    const refused = [-32602, "invalid transaction: Transaction loads an address table account that doesn't exist"]
-    for (const [method, config] of [
-      ['sendTransaction', {}],
-      ['sendTransaction', { skipPreflight: true }],
-      ['simulateTransaction', {}],
-    ] as const) {
-      assert.deepEqual(
-        await door.refusal(method, base64(transaction.serialize()), { encoding: 'base64', ...config }),
-        refused,
-      )
-    }
-  })
-
   it('getSignatureStatuses', async () => {
-    const signature = await send(await sign([transfer(SOL, 58)]))
+    const signature = await wallet.send(wallet.sign([wallet.transfer(SOL, 58)]))
     type Status = { slot: number; confirmations: number | null; confirmationStatus: string } | null
     const status = async () =>
       (await door.call<Context<Status[]>>('getSignatureStatuses', [signature])).value[0] as Status
@@ -342,7 +51,7 @@ describe('transaction methods', () => {
     const address = key(59).toBase58()
     const sent: string[] = []
     for (let index = 0; index < 5; index++) {
-      sent.push(await send(await sign([transfer(SOL + index, 59), memo(`no ${index}`)])))
+      sent.push(await wallet.send(wallet.sign([wallet.transfer(SOL + index, 59), wallet.memo(`no ${index}`)])))
       if (index % 2 === 1) await door.pass(1)
     }
     await door.pass(4)
@@ -384,17 +93,17 @@ describe('transaction methods', () => {
   })
 
   it('shows memos that are no text as such', async () => {
-    const address = payer.publicKey.toBase58()
+    const address = wallet.payer.publicKey.toBase58()
     // The program refuses such a memo, the ledger keeps it.
-    await send(await sign([memo(new Uint8Array([0xff])), memo('two')]), { skipPreflight: true })
+    await wallet.send(wallet.sign([wallet.memo(new Uint8Array([0xff])), wallet.memo('two')]), { skipPreflight: true })
     await door.pass(4)
     const [latest] = await door.call<{ memo: string }[]>('getSignaturesForAddress', address, { limit: 1 })
     assert.equal(latest?.memo, '[1] (unparseable); [3] two')
   })
 
   it('getTransaction in every encoding', async () => {
-    const wire = await sign([transfer(SOL, 61), memo('hello')])
-    const signature = await send(wire)
+    const wire = wallet.sign([wallet.transfer(SOL, 61), wallet.memo('hello')])
+    const signature = await wallet.send(wire)
     assert.equal(await door.call('getTransaction', signature), null)
     await door.pass(2)
     assert.equal(await door.call('getTransaction', signature), null)
@@ -414,10 +123,15 @@ describe('transaction methods', () => {
       signatures: [signature],
       message: {
         header: { numRequiredSignatures: 1, numReadonlySignedAccounts: 0, numReadonlyUnsignedAccounts: 2 },
-        accountKeys: [payer.publicKey.toBase58(), key(61).toBase58(), web3.SystemProgram.programId.toBase58(), MEMO_V3],
+        accountKeys: [
+          wallet.payer.publicKey.toBase58(),
+          key(61).toBase58(),
+          web3.SystemProgram.programId.toBase58(),
+          MEMO_PROGRAM,
+        ],
         recentBlockhash: web3.Transaction.from(wire).recentBlockhash,
         instructions: [
-          { programIdIndex: 2, accounts: [0, 1], data: encodeBase58(transfer(SOL, 61).data), stackHeight: 1 },
+          { programIdIndex: 2, accounts: [0, 1], data: encodeBase58(wallet.transfer(SOL, 61).data), stackHeight: 1 },
           { programIdIndex: 3, accounts: [], data: encodeBase58(Buffer.from('hello')), stackHeight: 1 },
         ],
       },
@@ -440,7 +154,7 @@ describe('transaction methods', () => {
     })
     assert.deepEqual(message.instructions[1], {
       program: 'spl-memo',
-      programId: MEMO_V3,
+      programId: MEMO_PROGRAM,
       parsed: 'hello',
       stackHeight: 1,
     })
@@ -451,14 +165,7 @@ describe('transaction methods', () => {
   })
 
   it('getTransaction and getBlock ask for a client that knows version 0', async () => {
-    const message = new web3.TransactionMessage({
-      payerKey: payer.publicKey,
-      recentBlockhash: await recent(),
-      instructions: [transfer(SOL, 62)],
-    })
-    const transaction = new web3.VersionedTransaction(message.compileToV0Message())
-    transaction.sign([payer])
-    const signature = await send(transaction.serialize())
+    const signature = await wallet.send(wallet.signV0([wallet.transfer(SOL, 62)]))
     await door.pass(4)
     const unsupported =
       'Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": 0'
@@ -500,7 +207,7 @@ describe('transaction methods', () => {
     assert.deepEqual(accounts.transactions?.[0]?.transaction, {
       signatures: [signature],
       accountKeys: [
-        { pubkey: payer.publicKey.toBase58(), writable: true, signer: true, source: 'transaction' },
+        { pubkey: wallet.payer.publicKey.toBase58(), writable: true, signer: true, source: 'transaction' },
         { pubkey: key(62).toBase58(), writable: true, signer: false, source: 'transaction' },
         { pubkey: web3.SystemProgram.programId.toBase58(), writable: false, signer: false, source: 'transaction' },
       ],

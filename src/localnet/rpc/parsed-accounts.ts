@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import * as address from '../addresses.ts'
 import { ByteReader, BytesError, parsable } from './byte-reader.ts'
 import type { Json } from './json.ts'
 import { parseConfig } from './parsed-config.ts'
@@ -6,7 +7,6 @@ import { parseStake } from './parsed-stake.ts'
 import type { AccountToParse, ParsedState } from './parsed-state.ts'
 import { parseSysvar } from './parsed-sysvars.ts'
 import { parseVote } from './parsed-vote.ts'
-import * as id from './program-ids.ts'
 import { encodeTokenAmount } from './token-amount.ts'
 import { encodeExtensions } from './token-extensions.ts'
 import { parseMint, parseMultisig, parseTokenAccount } from './token-state.ts'
@@ -14,15 +14,15 @@ import { parseMint, parseMultisig, parseTokenAccount } from './token-state.ts'
 const PARSERS: Readonly<
   Record<string, { readonly program: string; readonly parse: (account: AccountToParse) => ParsedState | undefined }>
 > = {
-  [id.LOOKUP_TABLE]: { program: 'address-lookup-table', parse: parseLookupTable },
-  [id.UPGRADEABLE_LOADER]: { program: 'bpf-upgradeable-loader', parse: parseUpgradeableLoader },
-  [id.CONFIG]: { program: 'config', parse: parseConfig },
-  [id.SYSTEM]: { program: 'nonce', parse: parseNonce },
-  [id.TOKEN]: { program: 'spl-token', parse: parseToken },
-  [id.TOKEN_2022]: { program: 'spl-token-2022', parse: parseToken },
-  [id.STAKE]: { program: 'stake', parse: parseStake },
-  [id.SYSVAR_OWNER]: { program: 'sysvar', parse: parseSysvar },
-  [id.VOTE]: { program: 'vote', parse: parseVote },
+  [address.LOOKUP_TABLE_PROGRAM]: { program: 'address-lookup-table', parse: parseLookupTable },
+  [address.UPGRADEABLE_LOADER]: { program: 'bpf-upgradeable-loader', parse: parseUpgradeableLoader },
+  [address.CONFIG_PROGRAM]: { program: 'config', parse: parseConfig },
+  [address.SYSTEM_PROGRAM]: { program: 'nonce', parse: parseNonce },
+  [address.TOKEN_PROGRAM]: { program: 'spl-token', parse: parseToken },
+  [address.TOKEN_2022_PROGRAM]: { program: 'spl-token-2022', parse: parseToken },
+  [address.STAKE_PROGRAM]: { program: 'stake', parse: parseStake },
+  [address.SYSVAR_OWNER]: { program: 'sysvar', parse: parseSysvar },
+  [address.VOTE_PROGRAM]: { program: 'vote', parse: parseVote },
 }
 
 /** The object of encoding `jsonParsed`, or undefined where owner or data cannot be parsed. */

@@ -1,4 +1,5 @@
 import { encodeBase58 } from '../../solana/base58.ts'
+import * as address from '../addresses.ts'
 import { ByteReader, BytesError, parsable, readUtf8 } from './byte-reader.ts'
 import { type InstructionParser, nameAccounts } from './instruction-parser.ts'
 import type { Json } from './json.ts'
@@ -17,18 +18,25 @@ export type CompiledInstruction = {
 }
 
 const PARSERS: Readonly<Record<string, { readonly program: string; readonly parse: InstructionParser }>> = {
-  [id.LOOKUP_TABLE]: { program: 'address-lookup-table', parse: parseLookupTableInstruction },
-  [id.ASSOCIATED_TOKEN]: { program: 'spl-associated-token-account', parse: parseAssociatedTokenInstruction },
-  [id.BPF_LOADER]: { program: 'bpf-loader', parse: parseLoaderInstruction },
-  [id.UPGRADEABLE_LOADER]: { program: 'bpf-upgradeable-loader', parse: parseUpgradeableLoaderInstruction },
-  [id.STAKE]: { program: 'stake', parse: parseStakeInstruction },
-  [id.SYSTEM]: { program: 'system', parse: parseSystemInstruction },
-  [id.TOKEN]: { program: 'spl-token', parse: parseTokenInstruction },
-  [id.TOKEN_2022]: { program: 'spl-token', parse: parseTokenInstruction },
-  [id.VOTE]: { program: 'vote', parse: parseVoteInstruction },
+  [address.LOOKUP_TABLE_PROGRAM]: { program: 'address-lookup-table', parse: parseLookupTableInstruction },
+  [address.ASSOCIATED_TOKEN_PROGRAM]: {
+    program: 'spl-associated-token-account',
+    parse: parseAssociatedTokenInstruction,
+  },
+  [address.BPF_LOADER]: { program: 'bpf-loader', parse: parseLoaderInstruction },
+  [address.UPGRADEABLE_LOADER]: { program: 'bpf-upgradeable-loader', parse: parseUpgradeableLoaderInstruction },
+  [address.STAKE_PROGRAM]: { program: 'stake', parse: parseStakeInstruction },
+  [address.SYSTEM_PROGRAM]: { program: 'system', parse: parseSystemInstruction },
+  [address.TOKEN_PROGRAM]: { program: 'spl-token', parse: parseTokenInstruction },
+  [address.TOKEN_2022_PROGRAM]: { program: 'spl-token', parse: parseTokenInstruction },
+  [address.VOTE_PROGRAM]: { program: 'vote', parse: parseVoteInstruction },
 }
 
-export const MEMO_PROGRAMS: ReadonlySet<string> = new Set([id.MEMO_V1, id.MEMO_V3, id.MEMO_V4])
+export const MEMO_PROGRAMS: ReadonlySet<string> = new Set([
+  id.MEMO_PROGRAM_V1,
+  address.MEMO_PROGRAM,
+  address.MEMO_PROGRAM_V4,
+])
 
 /** An instruction in encoding `jsonParsed`: parsed where its program is known and its data fit, else with its accounts spelled out. */
 export function encodeParsedInstruction(

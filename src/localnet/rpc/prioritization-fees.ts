@@ -1,9 +1,9 @@
 import { encodeBase58 } from '../../solana/base58.ts'
 import { isWritableStatic, parseTransaction } from '../../solana/transaction.ts'
 import type { ParsedTransaction } from '../../solana/transaction-types.ts'
+import { COMPUTE_BUDGET_PROGRAM } from '../addresses.ts'
 import type { Block, Chain, TransactionRecord } from '../model.ts'
 import type { Json } from './json.ts'
-import { COMPUTE_BUDGET } from './program-ids.ts'
 
 /** How many blocks a node remembers the fees of (MAX_NUM_RECENT_BLOCKS). */
 const BLOCKS_MAX = 150
@@ -70,7 +70,7 @@ function unitPriceOf(transaction: ParsedTransaction): bigint {
   }
   for (const { programIdIndex, data } of transaction.instructions) {
     if (data[0] !== SET_UNIT_PRICE || data.length < 9) continue
-    if (encodeBase58(transaction.staticKeys[programIdIndex] as Uint8Array) !== COMPUTE_BUDGET) continue
+    if (encodeBase58(transaction.staticKeys[programIdIndex] as Uint8Array) !== COMPUTE_BUDGET_PROGRAM) continue
     return new DataView(data.buffer, data.byteOffset).getBigUint64(1, true)
   }
   return 0n

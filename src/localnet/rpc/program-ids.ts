@@ -1,71 +1,52 @@
-/** Addresses of programs and sysvars that the parsers know. */
-export const SYSTEM = '11111111111111111111111111111111'
-export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
-export const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
-export const ASSOCIATED_TOKEN = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
-export const MEMO_V1 = 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo'
-export const MEMO_V3 = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
-export const MEMO_V4 = 'Memo4c2pN8afCj432Lb7RMVKi9PbQnnW7ewFFaV3oAH'
-export const LOOKUP_TABLE = 'AddressLookupTab1e1111111111111111111111111'
-export const BPF_LOADER = 'BPFLoader2111111111111111111111111111111111'
-export const BPF_LOADER_DEPRECATED = 'BPFLoader1111111111111111111111111111111111'
-export const UPGRADEABLE_LOADER = 'BPFLoaderUpgradeab1e11111111111111111111111'
-export const LOADER_V4 = 'LoaderV411111111111111111111111111111111111'
-export const NATIVE_LOADER = 'NativeLoader1111111111111111111111111111111'
-export const CONFIG = 'Config1111111111111111111111111111111111111'
-export const STAKE = 'Stake11111111111111111111111111111111111111'
-export const STAKE_CONFIG = 'StakeConfig11111111111111111111111111111111'
-export const VOTE = 'Vote111111111111111111111111111111111111111'
-export const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111'
-export const FEATURE = 'Feature111111111111111111111111111111111111'
-export const ED25519 = 'Ed25519SigVerify111111111111111111111111111'
-export const SECP256K1 = 'KeccakSecp256k11111111111111111111111111111'
-export const SECP256R1 = 'Secp256r1SigVerify1111111111111111111111111'
-export const ZK_TOKEN_PROOF = 'ZkTokenProof1111111111111111111111111111111'
-export const ZK_ELGAMAL_PROOF = 'ZkE1Gama1Proof11111111111111111111111111111'
-export const VALIDATOR_INFO = 'Va1idator1nfo111111111111111111111111111111'
+import * as known from '../addresses.ts'
 
-export const SYSVAR_OWNER = 'Sysvar1111111111111111111111111111111111111'
+/** Addresses that only the parsers of the API need, beside those of the whole room. */
+export const MEMO_PROGRAM_V1 = 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo'
+export const STAKE_CONFIG = 'StakeConfig11111111111111111111111111111111'
+export const VALIDATOR_INFO = 'Va1idator1nfo111111111111111111111111111111'
+const ZK_TOKEN_PROOF = 'ZkTokenProof1111111111111111111111111111111'
+const ZK_ELGAMAL_PROOF = 'ZkE1Gama1Proof11111111111111111111111111111'
+
 export const SYSVAR = {
-  clock: 'SysvarC1ock11111111111111111111111111111111',
+  clock: known.CLOCK_SYSVAR,
   epochRewards: 'SysvarEpochRewards1111111111111111111111111',
-  epochSchedule: 'SysvarEpochSchedu1e111111111111111111111111',
+  epochSchedule: known.EPOCH_SCHEDULE_SYSVAR,
   fees: 'SysvarFees111111111111111111111111111111111',
   instructions: 'Sysvar1nstructions1111111111111111111111111',
   lastRestartSlot: 'SysvarLastRestartS1ot1111111111111111111111',
-  recentBlockhashes: 'SysvarRecentB1ockHashes11111111111111111111',
-  rent: 'SysvarRent111111111111111111111111111111111',
+  recentBlockhashes: known.RECENT_BLOCKHASHES_SYSVAR,
+  rent: known.RENT_SYSVAR,
   rewards: 'SysvarRewards111111111111111111111111111111',
-  slotHashes: 'SysvarS1otHashes111111111111111111111111111',
-  slotHistory: 'SysvarS1otHistory11111111111111111111111111',
+  slotHashes: known.SLOT_HASHES_SYSVAR,
+  slotHistory: known.SLOT_HISTORY_SYSVAR,
   stakeHistory: 'SysvarStakeHistory1111111111111111111111111',
 } as const
 
 /** Keys that are never write-locked, whatever a transaction's header says (Agave's reserved account keys, all activated). */
 export const RESERVED_KEYS: ReadonlySet<string> = new Set([
   ...Object.values(SYSVAR),
-  SYSVAR_OWNER,
-  SYSTEM,
-  LOOKUP_TABLE,
-  BPF_LOADER,
-  BPF_LOADER_DEPRECATED,
-  UPGRADEABLE_LOADER,
-  LOADER_V4,
-  NATIVE_LOADER,
-  CONFIG,
-  STAKE,
+  known.SYSVAR_OWNER,
+  known.SYSTEM_PROGRAM,
+  known.LOOKUP_TABLE_PROGRAM,
+  known.BPF_LOADER,
+  known.BPF_LOADER_DEPRECATED,
+  known.UPGRADEABLE_LOADER,
+  known.LOADER_V4,
+  known.NATIVE_LOADER,
+  known.CONFIG_PROGRAM,
+  known.STAKE_PROGRAM,
+  known.VOTE_PROGRAM,
+  known.COMPUTE_BUDGET_PROGRAM,
+  known.FEATURE_PROGRAM,
+  known.ED25519_PROGRAM,
+  known.SECP256K1_PROGRAM,
+  known.SECP256R1_PROGRAM,
   STAKE_CONFIG,
-  VOTE,
-  COMPUTE_BUDGET,
-  FEATURE,
-  ED25519,
-  SECP256K1,
-  SECP256R1,
   ZK_TOKEN_PROOF,
   ZK_ELGAMAL_PROOF,
 ])
 
 /** `is_known_spl_token_id` of Agave. */
 export function isTokenProgram(id: string): boolean {
-  return id === TOKEN || id === TOKEN_2022
+  return id === known.TOKEN_PROGRAM || id === known.TOKEN_2022_PROGRAM
 }

@@ -1,13 +1,13 @@
+import { STAKE_PROGRAM } from '../addresses.ts'
 import type { Chain, Commitment } from '../model.ts'
 import { parsable } from './byte-reader.ts'
 import { readStakeState } from './parsed-stake.ts'
-import { STAKE } from './program-ids.ts'
 
 /** Stake delegated to each vote account. There is no warm-up here: a delegation counts from its epoch on, until it is taken back. */
 export function stakesByVoter(chain: Chain, commitment: Commitment): ReadonlyMap<string, bigint> {
   const epoch = BigInt(Math.floor(chain.slot(commitment) / chain.slotsPerEpoch))
   const stakes = new Map<string, bigint>()
-  for (const [, account] of chain.accountsOwnedBy(STAKE, commitment)) {
+  for (const [, account] of chain.accountsOwnedBy(STAKE_PROGRAM, commitment)) {
     const delegation = parsable(() => readStakeState(account.data))?.delegation
     if (!delegation || !isActive(delegation, epoch)) continue
     stakes.set(delegation.voter, (stakes.get(delegation.voter) ?? 0n) + delegation.stake)

@@ -1,9 +1,10 @@
+import { STAKE_PROGRAM } from '../addresses.ts'
 import type { Chain } from '../model.ts'
 import { parsable } from './byte-reader.ts'
 import type { BankView } from './context.ts'
 import { readStakeState } from './parsed-stake.ts'
 import { readClockTimestamp } from './parsed-sysvars.ts'
-import { STAKE, SYSVAR } from './program-ids.ts'
+import { SYSVAR } from './program-ids.ts'
 
 /**
  * Accounts whose lamports do not circulate: stake under a lockup that still holds, and stake that only the chain's own validator may
@@ -14,7 +15,7 @@ export function findNonCirculating(chain: Chain, bank: BankView): ReadonlySet<st
   const clock = bank.readAccount(SYSVAR.clock)
   const now = clock ? readClockTimestamp(clock.data) : 0n
   const epoch = BigInt(Math.floor(bank.slot / chain.slotsPerEpoch))
-  for (const [address, account] of chain.accountsOwnedBy(STAKE, bank.commitment)) {
+  for (const [address, account] of chain.accountsOwnedBy(STAKE_PROGRAM, bank.commitment)) {
     const meta = parsable(() => readStakeState(account.data))?.meta
     if (!meta) continue
     const { lockup, withdrawer } = meta

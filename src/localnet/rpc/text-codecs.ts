@@ -4,18 +4,14 @@ export type DecodedText =
   | { readonly ok: true; readonly bytes: Uint8Array }
   | { readonly ok: false; readonly fault: string }
 
-const BASE64_CHARS = /^[A-Za-z0-9+/]*$/
+const NOT_BASE64 = /[^A-Za-z0-9+/]/u
+const NOT_BASE58 = /[^1-9A-HJ-NP-Za-km-z]/u
 
 /** Standard base64 with its padding and nothing else; the fault is in the words of the decoder that nodes use. */
 export function decodeBase64(text: string): DecodedText {
   const body = text.replace(/={1,2}$/, '')
-  if (!BASE64_CHARS.test(body)) {
-    const at = [...body].findIndex((char) => !BASE64_CHARS.test(char))
-    return {
-      ok: false,
-      fault: `InvalidByte(${Buffer.byteLength([...body].slice(0, at).join(''))}, ${Buffer.from([...body][at] ?? '')[0] ?? 0})`,
-    }
-  }
+  const stranger = findStranger(body, NOT_BASE64)
+  if (stranger) return { ok: false, fault: `InvalidByte(${stranger.index}, ${Buffer.from(stranger.char)[0] ?? 0})` }
   if (body.length % 4 === 1) return { ok: false, fault: `InvalidLength(${text.length})` }
   if (text.length % 4 !== 0) return { ok: false, fault: 'InvalidPadding' }
   const bytes = Buffer.from(body, 'base64')
@@ -26,14 +22,16 @@ export function decodeBase64(text: string): DecodedText {
   return { ok: true, bytes }
 }
 
-/** The fault of the base58 decoder that nodes use. */
+/** The fault of the base58 decoder that nodes use, for text that does not decode. */
 export function describeBase58Fault(text: string): string {
-  const at = [...text].findIndex((char) => !BASE58_CHAR.test(char))
-  const char = [...text][at] ?? ''
-  const index = Buffer.byteLength([...text].slice(0, at).join(''))
+  const { char, index } = findStranger(text, NOT_BASE58) ?? { char: '', index: text.length }
   return char.charCodeAt(0) > 127
     ? `NonAsciiCharacter { index: ${index} }`
     : `InvalidCharacter { character: '${char}', index: ${index} }`
 }
 
-const BASE58_CHAR = /^[1-9A-HJ-NP-Za-km-z]$/
+/** The first character that does not belong, and how many bytes stand before it. */
+function findStranger(text: string, pattern: RegExp): { readonly char: string; readonly index: number } | undefined {
+  const match = pattern.exec(text)
+  return match ? { char: match[0], index: Buffer.byteLength(text.slice(0, match.index)) } : undefined
+}

@@ -1,4 +1,4 @@
-import { ByteReader, BytesError } from './byte-reader.ts'
+import { type ByteReader, BytesError } from './byte-reader.ts'
 import { nameAccounts } from './instruction-parser.ts'
 import type { Json } from './json.ts'
 import { encodeTokenAmount } from './token-amount.ts'

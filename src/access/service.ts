@@ -1,0 +1,167 @@
+import type { ProductKey } from '../contract/products.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import type { Lifecycle } from '../host/lifecycle.ts'
+import type { Logger } from '../host/logger.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { openRedis } from '../host/redis.ts'
+import { resolveSecret, type SecretSources } from '../host/secret-ref.ts'
+import { type Admissions, type Caller, createAdmission, type Refused } from './admit.ts'
+import { Calendar, monthStartMs } from './calendar.ts'
+import type { QuotaLedger } from './charge.ts'
+import { followStore } from './follow.ts'
+import { accessMetrics } from './metrics.ts'
+import type { AccessOptions, SharedQuotaOptions } from './options.ts'
+import { createPlanTable, type Plans, type PlanTable } from './plan.ts'
+import { createLedger } from './quota.ts'
+import { type SharedLedger, startSharedLedger } from './shared-quota.ts'
+import { createSlots, type Slots } from './slots.ts'
+import type { AccessSnapshot } from './snapshot.ts'
+import type { AccessStore } from './store.ts'
+import { startUsage, type Usage } from './usage.ts'
+import { createWsTickets, type Ticket } from './ws-ticket.ts'
+
+/** How often idle books are closed. */
+const SWEEP_MS = 10_000
+const HEALTH_MS = 1000
+/** A store that is busy for a moment is not worth a word to the operator; a full disk is at once. */
+const USAGE_LATE_MS = 5000
+/** Names of missing plans that are told; one is enough to act. */
+const UNKNOWN_PLANS_MAX = 5
+
+export type AccessDeps = SecretSources & {
+  /** Opened by the app; stays its own to close. */
+  readonly store: AccessStore
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly registry: MetricsRegistry
+  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
+}
+
+/** The question every door asks: may this caller do this now, and what does it cost? */
+export type Access = AsyncDisposable &
+  Admissions & {
+    snapshot(): AccessSnapshot
+    readonly slots: Slots
+    readonly usage: Pick<Usage, 'flush' | 'state'>
+    plans(): PlanTable
+    /** Takes over plans of a configuration that was read again. */
+    setPlans(plans: Plans): void
+    /** Calls back after the store or the plans have changed: the moment to `renew` the callers of open streams. */
+    onChange(listener: () => void): Disposable
+    /** A ticket that opens WebSockets for the caller where no header can be set. */
+    issueTicket(caller: Caller, nowMs: number): Ticket
+    authenticateTicket(ticket: string, product: ProductKey, nowMs: number): Caller | Refused
+  }
+
+/** Store to snapshot to books to admission. The store may go away later: the last snapshot serves on, and use is kept until it can be written. */
+export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'>, deps: AccessDeps): Promise<Access> {
+  const { store, clock, lifecycle } = deps
+  const log = deps.log.child({ part: 'access' })
+  await using opening = new AsyncDisposableStack()
+  const listeners = new Set<() => void>()
+  const unknownPlans = new Set<string>()
+  let plans = createPlanTable(options.plans, notePlan)
+  let shared: SharedLedger | undefined
+  /** Nobody can have asked before everything stands. */
+  let changed = () => {}
+
+  const follower = opening.use(await followStore(store, { log, clock, onSwap: () => changed() }))
+  const calendar = new Calendar(clock)
+  const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
+  const usage = opening.use(startUsage({ store, calendar, clock, log }))
+  const slots = createSlots()
+  const metrics = accessMetrics(deps.registry, {
+    usage: usage.state,
+    seats: slots.total,
+    snapshot: () => ({ ...follower.current().counts(), revision: follower.current().revision }),
+    shared: () => shared?.state(),
+  })
+  const ledger = await openLedger(opening, options.quota.shared)
+  const tickets = createWsTickets(await store.sharedKey('ws-ticket'))
+  const admission = createAdmission({
+    snapshot: follower.current,
+    plans: () => plans,
+    ledger,
+    usage,
+    clock,
+    metrics,
+  })
+
+  async function openLedger(stack: AsyncDisposableStack, given: SharedQuotaOptions | undefined): Promise<QuotaLedger> {
+    if (given === undefined) return createLedger({ calendar, spentBefore })
+    const password = given.password === undefined ? undefined : await resolveSecret(given.password, deps)
+    const redis = stack.use(openRedis({ url: given.url, password }, { clock, log, random: deps.random }))
+    const processId = Buffer.from(deps.random.bytes(8)).toString('hex')
+    const { keyPrefix, processesAssumed } = given
+    shared = await startSharedLedger(
+      { keyPrefix, processesAssumed, processId },
+      { redis, calendar, clock, log, metrics, spentBefore, onState: tellQuota },
+    )
+    return stack.use(shared)
+  }
+
+  function tellQuota(isUp: boolean): void {
+    if (isUp) lifecycle.recovered('quota')
+    else lifecycle.degraded('quota', 'redis is away: each process goes on with its local share')
+  }
+
+  /** Said when such a subscription is used: looking through all of them at each change would hold everybody up. */
+  function notePlan(name: string): void {
+    if (unknownPlans.size >= UNKNOWN_PLANS_MAX) return
+    unknownPlans.add(name)
+    lifecycle.degraded(
+      'plans',
+      `not configured, so who has them is on the smallest plan: ${[...unknownPlans].join(', ')}`,
+    )
+  }
+
+  function tellUsage(): void {
+    const { failing } = usage.state()
+    if (failing?.code === 'disk-full') lifecycle.degraded('disk', 'full: use is counted in memory')
+    else lifecycle.recovered('disk')
+    const isLate = failing !== undefined && clock.monotonicMs() - failing.sinceMs >= USAGE_LATE_MS
+    if (isLate && failing.code !== 'disk-full') lifecycle.degraded('usage', `cannot be written: ${failing.code}`)
+    else lifecycle.recovered('usage')
+  }
+
+  changed = () => {
+    metrics.snapshotSwaps.inc()
+    for (const listener of listeners) listener()
+  }
+  for (const timer of [
+    clock.setRepeating(SWEEP_MS, () => ledger.sweep(clock.monotonicMs())),
+    clock.setRepeating(HEALTH_MS, tellUsage),
+  ]) {
+    timer.unref?.()
+    opening.use(timer)
+  }
+
+  const opened = opening.move()
+  return {
+    ...admission,
+    snapshot: follower.current,
+    slots,
+    usage,
+    plans: () => plans,
+    setPlans(next) {
+      plans = createPlanTable(next, notePlan)
+      unknownPlans.clear()
+      lifecycle.recovered('plans')
+      for (const listener of listeners) listener()
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return { [Symbol.dispose]: () => void listeners.delete(listener) }
+    },
+    issueTicket: (caller, nowMs) => tickets.issue(caller.tokenSha256, nowMs),
+    authenticateTicket(ticket, product, nowMs) {
+      const checked = tickets.check(ticket, nowMs)
+      if (checked.ok) return admission.renew(checked.tokenSha256, product, nowMs)
+      metrics.refused[checked.reason].inc()
+      return checked
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

@@ -1,0 +1,49 @@
+import { ServiceError } from '../../../core/service-error.ts'
+import { systemClock } from '../../../host/clock.ts'
+import { createLogger } from '../../../host/logger.ts'
+import { secureRandom } from '../../../host/random.ts'
+import { watchSignals } from '../../../host/signals.ts'
+import { startLocalnetAlone } from '../../localnet.ts'
+import type { CliContext } from '../define.ts'
+import type { LocalnetFlags } from '../localnet.ts'
+import { loadSettings } from '../settings.ts'
+
+/** The embedded chain alone, until a signal ends it. */
+export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
+  const { process } = this
+  process.umask(0o077)
+  const { config, stateDir } = await loadSettings(this, flags)
+  const { enabled: _enabled, ...options } = config.localnet
+  const log = createLogger({ level: config.log.level })
+  const { lifecycle } = await startLocalnetAlone(
+    {
+      ...options,
+      stateDir,
+      rpc: { port: portOf(flags.rpcPort, 8899) },
+      ws: { port: portOf(flags.wsPort, 8900) },
+      grpc: { port: portOf(flags.grpcPort, 10_000) },
+      ...(flags.shreds === undefined ? {} : { shreds: { to: flags.shreds } }),
+      ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
+      ...(flags.slotMs === undefined ? {} : { slotMs: numberOf(flags.slotMs, 'a slot length', 50, 10_000) }),
+      traffic: {
+        enabled: flags.traffic === undefined ? options.traffic.enabled : flags.traffic === 'on',
+        tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),
+      },
+    },
+    { log, clock: systemClock, random: secureRandom },
+  )
+  using _signals = watchSignals({ source: process, log, onStop: (signal) => lifecycle.stop(signal) })
+  const { clean } = await lifecycle.stopped
+  if (!clean) process.exitCode = 1
+  setTimeout(() => process.exit(), 2000).unref()
+}
+
+function portOf(given: string | undefined, byDefault: number): number {
+  return given === undefined ? byDefault : numberOf(given, 'a port', 0, 65_535)
+}
+
+function numberOf(given: string, what: string, min: number, max: number): number {
+  const value = Number(given)
+  if (given.trim() !== '' && value >= min && value <= max) return value
+  throw new ServiceError('invalid-value', `"${given}" is not ${what}: give a number from ${min} to ${max}`)
+}

@@ -1,0 +1,56 @@
+import { JsonScanner } from '../solana/json-scan.ts'
+
+/** Deeper than any node answers; only guards the scanner's own recursion. */
+const ANSWER_DEPTH_MAX = 256
+
+/**
+ * Upstream answers are handled as text of one character per byte (latin1): whatever they hold leaves as the bytes it came in. Only the id
+ * member is found and, where the client's id was not sent upstream as it is, put back.
+ */
+export type SplitAnswer = { readonly id: string; readonly withId: (id: string) => string }
+
+/** Takes one answer object apart; undefined when it is not an object with an id. */
+export function splitAnswer(text: string): SplitAnswer | undefined {
+  const scan = new JsonScanner(text, ANSWER_DEPTH_MAX)
+  scan.skipSpace()
+  const answer = readObject(scan, text)
+  scan.expectEnd()
+  return scan.fault === undefined ? answer : undefined
+}
+
+/** Takes a batch answer apart, in the order the upstream gave; undefined when it is not an array of answers. */
+export function splitBatch(text: string): SplitAnswer[] | undefined {
+  const scan = new JsonScanner(text, ANSWER_DEPTH_MAX)
+  scan.skipSpace()
+  if (scan.peek() !== '[') return undefined
+  const answers: SplitAnswer[] = []
+  const end = scan.eachElement(() => {
+    scan.skipSpace()
+    const answer = readObject(scan, text)
+    if (answer === undefined) return 'stop'
+    answers.push(answer)
+    return 'go on'
+  })
+  scan.expectEnd()
+  return scan.fault === undefined && end === 'ended' ? answers : undefined
+}
+
+function readObject(scan: JsonScanner, text: string): SplitAnswer | undefined {
+  if (scan.peek() !== '{') return undefined
+  const from = scan.at
+  let idFrom = -1
+  let idTo = -1
+  scan.eachMember((name) => {
+    scan.skipSpace()
+    const valueFrom = scan.at
+    scan.skipValue()
+    if (name === 'id') {
+      idFrom = valueFrom
+      idTo = scan.at
+    }
+  })
+  if (scan.fault !== undefined || idFrom === -1) return undefined
+  const to = scan.at
+  const [head, id, tail] = [text.slice(from, idFrom), text.slice(idFrom, idTo), text.slice(idTo, to)]
+  return { id, withId: (own) => head + own + tail }
+}

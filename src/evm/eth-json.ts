@@ -1,0 +1,137 @@
+import { createdAddress } from './contract-address.ts'
+import type { EthBlock, EthTransaction } from './eth-block.ts'
+import type { EventPayload } from './exec-event.ts'
+import { type Hex, toQuantity } from './hex.ts'
+import { logsBloom } from './logs-bloom.ts'
+
+type Json = Record<string, unknown>
+
+const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
+
+/** A header as eth_getBlockByNumber shows it, without size, uncles and transactions. */
+export function headerJson({ start, end }: EthBlock): Json {
+  return {
+    hash: end.eth_block_hash,
+    parentHash: start.parent_eth_hash,
+    sha3Uncles: start.ommers_hash,
+    miner: start.beneficiary,
+    stateRoot: end.state_root,
+    transactionsRoot: start.transactions_root,
+    receiptsRoot: end.receipts_root,
+    logsBloom: end.logs_bloom,
+    difficulty: toQuantity(start.difficulty),
+    number: toQuantity(start.number),
+    gasLimit: toQuantity(start.gas_limit),
+    gasUsed: toQuantity(end.gas_used),
+    timestamp: toQuantity(start.timestamp),
+    extraData: start.extra_data.slice(0, 2 + 2 * Number(start.extra_data_length)),
+    mixHash: start.prev_randao,
+    nonce: start.nonce,
+    baseFeePerGas: toQuantity(start.base_fee_per_gas),
+    ...(start.withdrawals_root === ZERO_HASH ? {} : { withdrawalsRoot: start.withdrawals_root }),
+    blobGasUsed: '0x0',
+    excessBlobGas: '0x0',
+    parentBeaconBlockRoot: ZERO_HASH,
+    requestsHash: ZERO_HASH,
+    totalDifficulty: '0x0',
+  }
+}
+
+/** A transaction as eth_getTransactionByHash shows it. */
+export function transactionJson(block: EthBlock, index: number): Json {
+  const { header, accessList, authList } = block.txns[index] as EthTransaction
+  const isLegacy = header.txn_type === 0
+  const hasFeeMarket = header.txn_type >= 2
+  return {
+    type: toQuantity(header.txn_type),
+    ...(isLegacy && header.chain_id === 0n ? {} : { chainId: toQuantity(header.chain_id) }),
+    nonce: toQuantity(header.nonce),
+    gas: toQuantity(header.gas_limit),
+    ...(hasFeeMarket && {
+      maxFeePerGas: toQuantity(header.max_fee_per_gas),
+      maxPriorityFeePerGas: toQuantity(header.max_priority_fee_per_gas),
+    }),
+    ...(header.txn_type === 3 && {
+      maxFeePerBlobGas: toQuantity(header.max_fee_per_blob_gas),
+      blobVersionedHashes: header.blob_versioned_hashes,
+    }),
+    to: header.is_contract_creation ? null : header.to,
+    value: toQuantity(header.value),
+    ...(!isLegacy && { accessList: accessList.map((entry) => ({ address: entry.address, storageKeys: entry.storage_keys })) }),
+    ...(header.txn_type === 4 && { authorizationList: authList.map(authorizationJson) }),
+    input: header.data,
+    r: toQuantity(header.r),
+    s: toQuantity(header.s),
+    ...(!isLegacy && { yParity: toQuantity(header.y_parity ? 1 : 0) }),
+    v: toQuantity(signatureV(header)),
+    hash: header.txn_hash,
+    ...placeJson(block, index),
+    from: header.sender,
+    gasPrice: toQuantity(effectiveGasPrice(header, block.start.base_fee_per_gas)),
+    blockTimestamp: toQuantity(block.start.timestamp),
+  }
+}
+
+/** A receipt as eth_getTransactionReceipt shows it. */
+export function receiptJson(block: EthBlock, index: number): Json {
+  const { header, output, logs, cumulativeGas } = block.txns[index] as EthTransaction
+  return {
+    type: toQuantity(header.txn_type),
+    status: output.status ? '0x1' : '0x0',
+    cumulativeGasUsed: toQuantity(cumulativeGas),
+    logs: logs.map((_, log) => logJson(block, index, log)),
+    logsBloom: logsBloom(logs),
+    transactionHash: header.txn_hash,
+    ...placeJson(block, index),
+    gasUsed: toQuantity(output.gas_used),
+    effectiveGasPrice: toQuantity(effectiveGasPrice(header, block.start.base_fee_per_gas)),
+    from: header.sender,
+    to: header.is_contract_creation ? null : header.to,
+    contractAddress: header.is_contract_creation ? createdAddress(header.sender, header.nonce) : null,
+  }
+}
+
+/** One log of a transaction. */
+export function logJson(block: EthBlock, txnIndex: number, index: number): Json {
+  const txn = block.txns[txnIndex] as EthTransaction
+  const log = txn.logs[index] as EventPayload<'TXN_LOG'>
+  return {
+    address: log.address,
+    topics: log.topics,
+    data: log.data,
+    ...placeJson(block, txnIndex),
+    blockTimestamp: toQuantity(block.start.timestamp),
+    transactionHash: txn.header.txn_hash,
+    logIndex: toQuantity(txn.firstLogIndex + index),
+    removed: false,
+  }
+}
+
+function placeJson({ start, end }: EthBlock, index: number): Json {
+  return { blockHash: end.eth_block_hash, blockNumber: toQuantity(start.number), transactionIndex: toQuantity(index) }
+}
+
+function authorizationJson(entry: EventPayload<'TXN_AUTH_LIST_ENTRY'>): Json {
+  return {
+    chainId: toQuantity(entry.chain_id),
+    address: entry.address,
+    nonce: toQuantity(entry.nonce),
+    yParity: toQuantity(entry.y_parity ? 1 : 0),
+    r: toQuantity(entry.r),
+    s: toQuantity(entry.s),
+  }
+}
+
+/** What one unit of gas really cost. */
+function effectiveGasPrice(header: EventPayload<'TXN_HEADER_START'>, baseFee: bigint): bigint {
+  if (header.txn_type < 2) return header.max_fee_per_gas
+  const wanted = baseFee + header.max_priority_fee_per_gas
+  return wanted < header.max_fee_per_gas ? wanted : header.max_fee_per_gas
+}
+
+/** Typed transactions carry the parity; legacy ones 27 or 28, or the chain id as of EIP-155. */
+function signatureV({ txn_type, chain_id, y_parity }: EventPayload<'TXN_HEADER_START'>): bigint {
+  const parity = y_parity ? 1n : 0n
+  if (txn_type !== 0) return parity
+  return chain_id === 0n ? 27n + parity : 35n + 2n * chain_id + parity
+}

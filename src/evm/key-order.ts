@@ -1,0 +1,43 @@
+/** Orders entries of a `KeyTable` by the bytes of their keys, which is the order of their hex texts. */
+
+/** Words of a key that take part in a comparison; the others are ignored. */
+type Keys = { keys: Uint32Array; words: number }
+
+/** Negative when `a` comes first. */
+export function compareKeys({ keys, words }: Keys, a: number, b: number): number {
+  const baseA = a * words
+  const baseB = b * words
+  for (let word = 0; word < words; word++) {
+    const wordA = keys[baseA + word] as number
+    const wordB = keys[baseB + word] as number
+    if (wordA !== wordB) return bigEndian(wordA) - bigEndian(wordB)
+  }
+  return 0
+}
+
+/** Entries 0 to count - 1 in key order. Sorts numbers made of the first word and the entry, then settles what is still equal. */
+export function sortByKey(table: Keys, count: number): Uint32Array {
+  const sortable = new Float64Array(count)
+  for (let entry = 0; entry < count; entry++) {
+    sortable[entry] = bigEndian(table.keys[entry * table.words] as number) * ENTRIES_MAX + entry
+  }
+  sortable.sort()
+  const sorted = Uint32Array.from(sortable, (value) => value % ENTRIES_MAX)
+  for (let at = 1; at < count; at++) {
+    const entry = sorted[at] as number
+    let place = at
+    while (place > 0 && compareKeys(table, sorted[place - 1] as number, entry) > 0) {
+      sorted[place] = sorted[place - 1] as number
+      place -= 1
+    }
+    sorted[place] = entry
+  }
+  return sorted
+}
+
+/** A first word (32 bits) and an entry number (21 bits) fit a Number together. */
+const ENTRIES_MAX = 2 ** 21
+
+function bigEndian(word: number): number {
+  return (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  Keypair,
+  PublicKey,
+  SystemProgram,
+  Transaction,
+  TransactionInstruction,
+  TransactionMessage,
+  VersionedTransaction,
+} from '@solana/web3.js'
+import { createSeededRandom, type Random, randomInt } from '../core/random.ts'
+import { systemClock } from '../host/clock.ts'
+import { silentLogger } from '../host/logger.ts'
+import { until } from '../host/test-wait.ts'
+import { encodeBase58 } from '../solana/base58.ts'
+import { startEngineProcess } from './chain-process.ts'
+import { createEngine } from './engine.ts'
+import type { EngineAccount, SimulateReply } from './engine-protocol.ts'
+import { toAccount } from './engine-values.ts'
+import type { SubmitOutcome } from './model.ts'
+import { startTestChain } from './testing.ts'
+
+const isFull = process.env['SLUICE_FULL'] === '1'
+const COUNT = isFull ? 100_000 : 2_000
+const SEED = Number(process.env['SLUICE_SEED'] ?? Date.now() % 2 ** 31)
+const alice = Keypair.fromSeed(new Uint8Array(32).fill(7))
+const MEMO = new PublicKey('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
+
+function seeds(blockhash: string): Uint8Array[] {
+  const pay = SystemProgram.transfer({
+    fromPubkey: alice.publicKey,
+    toPubkey: Keypair.generate().publicKey,
+    lamports: 1_000_000,
+  })
+  const memo = new TransactionInstruction({
+    keys: [{ pubkey: alice.publicKey, isSigner: true, isWritable: true }],
+    programId: MEMO,
+    data: Buffer.from('hello'),
+  })
+  const create = SystemProgram.createAccount({
+    fromPubkey: alice.publicKey,
+    newAccountPubkey: alice.publicKey,
+    lamports: 5,
+    space: 10,
+    programId: MEMO,
+  })
+  return [[pay], [memo], [pay, memo, create]].flatMap((instructions) => {
+    const legacy = new Transaction({ feePayer: alice.publicKey, blockhash, lastValidBlockHeight: 1 }).add(
+      ...instructions,
+    )
+    legacy.sign(alice)
+    const message = new TransactionMessage({
+      payerKey: alice.publicKey,
+      recentBlockhash: blockhash,
+      instructions,
+    }).compileToV0Message()
+    const v0 = new VersionedTransaction(message)
+    v0.sign([alice])
+    return [new Uint8Array(legacy.serialize()), v0.serialize()]
+  })
+}
+
+/** Flips, sets, inserts and cuts a few bytes, most of them where lengths and counts stand. */
+function mutate(random: Random, wire: Uint8Array): Uint8Array {
+  let bytes = [...wire]
+  for (let changes = 1 + randomInt(random, 3); changes > 0 && bytes.length > 0; changes--) {
+    const at =
+      random.float() < 0.5 ? randomInt(random, bytes.length) : Math.min(bytes.length - 1, 64 + randomInt(random, 8))
+    const kind = randomInt(random, 5)
+    if (kind === 0) bytes[at] = (bytes[at] as number) ^ (1 << randomInt(random, 8))
+    else if (kind === 1) bytes[at] = randomInt(random, 256)
+    else if (kind === 2) bytes[at] = randomInt(random, 5)
+    else if (kind === 3) bytes.splice(at, 0, randomInt(random, 256))
+    else bytes = bytes.slice(0, at)
+  }
+  return Uint8Array.from(bytes)
+}
+
+test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, async () => {
+  console.log(`SLUICE_SEED=${SEED}`)
+  await using host = await startTestChain({ limits: { pendingMax: 500 } })
+  const { chain, clock } = host
+  assert((await chain.airdrop(alice.publicKey.toBase58(), 10n ** 15n)).ok)
+  await chain.produceBlock()
+  const random = createSeededRandom(SEED)
+  const answers = new Map<string, number>()
+  for (let done = 0; done < COUNT; done += 500) {
+    const wires = seeds(chain.latestBlockhash('processed').blockhash)
+    const batch = Array.from({ length: 500 }, () =>
+      chain.submit(mutate(random, wires[randomInt(random, wires.length)] as Uint8Array)),
+    )
+    for (const outcome of await Promise.all(batch))
+      answers.set(nameOf(outcome), (answers.get(nameOf(outcome)) ?? 0) + 1)
+    clock.advance(400)
+  }
+  assert(answers.has('"SanitizeFailure"') && answers.has('"SignatureFailure"'), [...answers.keys()].join())
+  assert(!answers.has('engine-down') && !answers.has('queue-full'), [...answers.keys()].join())
+  assert.equal(chain.engineRestarts(), 0)
+  assert((await chain.airdrop(alice.publicKey.toBase58(), 1_000_000n)).ok)
+})
+
+function nameOf(outcome: SubmitOutcome): string {
+  if (outcome.ok) return 'ok'
+  return outcome.reason === 'rejected' ? JSON.stringify(outcome.err) : outcome.reason
+}
+
+/** Signatures stop nearly all mutants above. Here none is checked, so the engine itself meets whatever parses. */
+test('what the parser lets through does not abort the engine, even unsigned', async () => {
+  await using engine = await startEngineProcess({ clock: systemClock, log: silentLogger, refill: () => [] })
+  const parent = new Uint8Array(32).fill(9)
+  const slot = { slot: 5, epoch: 0, epochStartTimestamp: 0, unixTimestamp: 1, slotsPerEpoch: 432_000 }
+  const payer = { lamports: 10n ** 15n, owner: new Uint8Array(32), data: new Uint8Array(0), executable: false }
+  await engine.fill([
+    { op: 'open', slot: { ...slot, slotHashes: [{ slot: 4, hash: parent }], blockhashes: [parent] } },
+    { op: 'load', accounts: [[alice.publicKey.toBytes(), payer]] },
+  ])
+  const random = createSeededRandom(SEED)
+  const wires = seeds(encodeBase58(parent))
+  let executed = 0
+  let answered = 0
+  const batchSize = 500
+  for (let done = 0; done < COUNT; done += batchSize) {
+    for (let i = 0; i < batchSize; i++) {
+      const wire = mutate(random, wires[randomInt(random, wires.length)] as Uint8Array)
+      engine.send({ op: 'simulate', wire, nonce: false, verifySignatures: false }, (reply) => {
+        answered++
+        assert(reply !== 'engine-down')
+        if ((reply as SimulateReply).meta.err === null) executed++
+      })
+    }
+    await until('the batch is answered', () => answered === done + batchSize, 30_000)
+  }
+  assert(executed > COUNT / 100, `${executed} of ${COUNT} ran`)
+  assert.equal(engine.restarts(), 0)
+})
+
+test('an engine that is killed is back with all accounts; history is not touched', async () => {
+  await using host = await startTestChain()
+  const { chain, clock } = host
+  const address = alice.publicKey.toBase58()
+  const before = await chain.airdrop(address, 5_000_000_000n)
+  assert(before.ok)
+  await chain.produceBlock()
+  // Landed in the open slot: only the main process's mirror knows it when the engine dies.
+  assert((await chain.airdrop(address, 7_000_000_000n)).ok)
+
+  const startedMs = performance.now()
+  process.kill(chain.enginePid() as number, 'SIGKILL')
+  await until('the engine is gone', () => chain.enginePid() === undefined)
+  const waiting = chain.airdrop(address, 1_000_000_000n)
+  clock.advance(400) // a slot ends while no engine runs
+  assert((await waiting).ok)
+  assert(performance.now() - startedMs < 10_000)
+  await chain.produceBlock()
+  assert.equal(chain.engineRestarts(), 1)
+  assert.equal(chain.account(address, 'processed')?.lamports, 13_000_000_000n)
+  assert.equal(chain.transaction(before.signature)?.slot, 1)
+  assert.equal([...chain.signaturesOf(address)].length, 3)
+})
+
+test('a program brought along as a fixture runs, also in an engine that took the place of a dead one', async () => {
+  const dump = createEngine().handle({ op: 'dump' })
+  assert(dump && 'accounts' in dump)
+  const memo = dump.accounts.find(([address]) => MEMO.equals(new PublicKey(address)))?.[1] as EngineAccount
+  const programId = Keypair.fromSeed(new Uint8Array(32).fill(6)).publicKey
+  await using host = await startTestChain({}, { fixtures: [[programId.toBase58(), toAccount(memo)]] })
+  const { chain, clock } = host
+  const call = (text: string) => {
+    const { blockhash } = chain.latestBlockhash('processed')
+    const transaction = new Transaction({ feePayer: alice.publicKey, blockhash, lastValidBlockHeight: 1 })
+    transaction.add(new TransactionInstruction({ keys: [], programId, data: Buffer.from(text) }))
+    transaction.sign(alice)
+    return chain.submit(new Uint8Array(transaction.serialize()))
+  }
+  assert((await chain.airdrop(alice.publicKey.toBase58(), 10n ** 9n)).ok)
+  const first = await call('first')
+  process.kill(chain.enginePid() as number, 'SIGKILL')
+  await until('the engine is gone', () => chain.enginePid() === undefined)
+  clock.advance(400)
+  const second = await call('second')
+  await chain.produceBlock()
+  for (const outcome of [first, second]) {
+    assert(outcome.ok)
+    assert.equal(chain.transaction(outcome.signature)?.meta.err, null)
+  }
+})

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../../test/support/property.ts'
+import { silentLogger } from '../../host/logger.ts'
+import type { WsConnection } from '../../host/ws-connection.ts'
+import { servePubSub } from './connection.ts'
+import { Registry } from './registry.ts'
+
+const KINDS = ['account', 'program', 'logs', 'signature', 'slot', 'slotsUpdates', 'root', 'block', 'vote']
+const anyParams = fc.oneof(
+  fc.json({ maxDepth: 4 }),
+  fc.constant('["11111111111111111111111111111111",{"encoding":"base64","filters":[{"dataSize":1}]}]'),
+  fc.constant('[{"mentions":["11111111111111111111111111111111"]}]'),
+)
+const anyMessage = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc
+    .record({
+      method: fc.oneof(
+        fc.constantFrom(...KINDS.flatMap((kind) => [`${kind}Subscribe`, `${kind}Unsubscribe`])),
+        fc.string(),
+      ),
+      params: anyParams,
+      id: fc.oneof(
+        fc.nat().map(String),
+        fc.string().map((text) => JSON.stringify(text)),
+        fc.constant('null'),
+      ),
+    })
+    .map(
+      ({ method, params, id }) => `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`,
+    ),
+)
+
+test('whatever a client sends is answered with JSON-RPC or not at all, and nothing is left behind', (t) => {
+  checkProperty(
+    t,
+    fc.property(fc.array(anyMessage, { maxLength: 20 }), (messages) => {
+      const registry = new Registry()
+      const faults: unknown[] = []
+      const sent: string[] = []
+      let receive: (message: Buffer) => void = () => {}
+      let close = () => {}
+      const connection = {
+        send: (text: string) => sent.push(text),
+        sendFrame: () => {},
+        close: () => {},
+        onMessage(listener: (message: Buffer) => void) {
+          receive = listener
+        },
+        onClose(listener: () => void) {
+          close = listener
+        },
+      } as unknown as WsConnection
+      servePubSub(connection, {
+        registry,
+        isEnabled: () => true,
+        announcePast: () => {},
+        getVersion: () => null,
+        log: { ...silentLogger, error: (fault) => void faults.push(fault) },
+      })
+      for (const message of messages) receive(Buffer.from(message))
+      for (const text of sent) {
+        const answers = [JSON.parse(text)].flat() as { jsonrpc: string; id: unknown; error?: { code: number } }[]
+        for (const answer of answers) {
+          assert.equal(answer.jsonrpc, '2.0')
+          assert.ok('id' in answer)
+          assert.notEqual(answer.error?.code, -32603)
+        }
+      }
+      assert.deepEqual(faults, [])
+      close()
+      assert.equal(registry.size, 0)
+    }),
+    300,
+    20_000,
+  )
+})

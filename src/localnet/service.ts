@@ -1,0 +1,81 @@
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { ServiceError } from '../core/service-error.ts'
+import { parseAddressPort, printAddressPort } from '../host/ip-range.ts'
+import type { Logger } from '../host/logger.ts'
+import { secureRandom } from '../host/random.ts'
+import type { LocalChain } from './chain.ts'
+import { startGeyserDoor } from './grpc.ts'
+import { startRpcDoor } from './http.ts'
+import { secretOf } from './keys.ts'
+import { openChain } from './open-chain.ts'
+import type { LocalnetOptions } from './options.ts'
+import { startShredSource } from './shred-source.ts'
+import { startTraffic } from './traffic.ts'
+import { startPubSubDoor } from './ws.ts'
+
+export type LocalnetDeps = {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random?: Random
+  /** Opens the socket shreds leave by; needed when they are to be sent somewhere. */
+  readonly openUdpSender?: (to: { readonly ip: string; readonly port: number }) => Promise<UdpSender>
+}
+
+export type UdpSender = AsyncDisposable & { send(packet: Uint8Array): void }
+
+type Address = { readonly host: string; readonly port: number }
+
+export type Localnet = AsyncDisposable & {
+  readonly chain: LocalChain
+  readonly rpc: Address
+  readonly ws: Address
+  readonly grpc: Address
+  /** What it listens on, for people. */
+  readonly addresses: readonly { readonly name: string; readonly address: string }[]
+  /** Lets open requests and streams finish until the deadline, then closes the doors; the chain goes on until it is disposed. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** The chain, then its doors, its shreds, and something to do. Closed in reverse. */
+export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps): Promise<Localnet> {
+  const { log, clock, random = secureRandom } = deps
+  await using opening = new AsyncDisposableStack()
+  const { chain, keys } = opening.use(await openChain(options, { log, clock, random }))
+  const ws = opening.use(await startPubSubDoor({ listen: options.ws }, { chain, log, clock }))
+  const pubsub = printAddressPort(ws.address.host, ws.address.port)
+  const rpc = opening.use(await startRpcDoor({ listen: options.rpc, pubsub }, { chain, log, clock }))
+  const grpc = opening.use(await startGeyserDoor({ listen: options.grpc }, { chain, log, clock }))
+
+  if (options.shreds.to !== undefined) {
+    const sender = opening.use(await openShredSocket(options.shreds.to, deps))
+    opening.use(startShredSource({ chain, leader: keys.identity, clock, log, send: sender.send }))
+  }
+  if (options.traffic.enabled) {
+    const secret = secretOf(keys.identity)
+    opening.use(startTraffic({ tps: options.traffic.tps }, { chain, clock, random, log, secret }))
+  }
+
+  const doors = { rpc, ws, grpc }
+  const opened = opening.move()
+  return {
+    chain,
+    rpc: rpc.address,
+    ws: ws.address,
+    grpc: grpc.address,
+    addresses: Object.entries(doors).map(([name, { address }]) => ({
+      name: `localnet ${name}`,
+      address: printAddressPort(address.host, address.port),
+    })),
+    async drain(deadlineMs) {
+      await Promise.all(Object.values(doors).map((door) => door.drain(deadlineMs)))
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+async function openShredSocket(to: string, { openUdpSender }: LocalnetDeps): Promise<UdpSender> {
+  const target = parseAddressPort(to)
+  if (!target || !openUdpSender) throw new ServiceError('invalid-value', `shreds cannot be sent to ${to}: give IP:PORT`)
+  return openUdpSender(target)
+}

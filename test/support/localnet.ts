@@ -1,0 +1,34 @@
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import type { Chain } from '../../src/localnet/model.ts'
+import { type LocalnetOptionsInput, parseLocalnetOptions } from '../../src/localnet/options.ts'
+import { type Localnet, startLocalnet } from '../../src/localnet/service.ts'
+
+/** A whole localnet on ports of its own, with short slots on real time and nothing happening unless a test does it. */
+export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<Localnet> {
+  return startLocalnet(
+    parseLocalnetOptions({
+      slotMs: 50,
+      commitment: { confirmedSlots: 1, finalizedSlots: 4 },
+      rpc: { port: 0 },
+      ws: { port: 0 },
+      grpc: { port: 0 },
+      traffic: { enabled: false },
+      ...options,
+    }),
+    { log: silentLogger, clock: systemClock },
+  )
+}
+
+/** Looks again after every block until the condition holds. */
+export async function untilBlock(chain: Chain, condition: () => boolean, blocksMax = 200): Promise<void> {
+  for (let blocks = 0; blocks < blocksMax && !condition(); blocks++) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const unsubscribe = chain.subscribe(({ kind }) => {
+      if (kind === 'frozen') resolve()
+    })
+    await promise
+    unsubscribe()
+  }
+  if (!condition()) throw new Error(`the condition did not hold within ${blocksMax} blocks`)
+}

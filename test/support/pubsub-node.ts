@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import { createManualClock } from '../../src/core/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { type PubSubDoorOptions, startPubSubDoor } from '../../src/localnet/ws.ts'
+import { createChainDouble } from './chain-double.ts'
+
+export type Answer = {
+  id?: unknown
+  result?: unknown
+  error?: { code: number; message: string }
+  method?: string
+  params?: Params
+}
+type Params = { result: never; subscription: number }
+
+/** A PubSub door over a chain double, on a manual clock; `open` gives a client of it. */
+export async function startPubSubNode(options: Partial<PubSubDoorOptions> = {}) {
+  const double = createChainDouble()
+  const clock = createManualClock(1_800_000_000_000)
+  const door = await startPubSubDoor(
+    { listen: { host: '127.0.0.1', port: 0 }, ...options },
+    { chain: double.chain, log: silentLogger, clock },
+  )
+  const clients: WebSocket[] = []
+  return {
+    ...double,
+    door,
+    clock,
+    async open() {
+      const socket = new WebSocket(`ws://127.0.0.1:${door.address.port}`)
+      clients.push(socket)
+      const texts: string[] = []
+      const waiting: ((text: string) => void)[] = []
+      socket.on('message', (data: Buffer) => {
+        const next = waiting.shift()
+        if (next) next(data.toString())
+        else texts.push(data.toString())
+      })
+      await once(socket, 'open')
+      const text = () => {
+        const ready = texts.shift()
+        return ready === undefined ? new Promise<string>((resolve) => waiting.push(resolve)) : Promise.resolve(ready)
+      }
+      let id = 0
+      return {
+        socket,
+        text,
+        next: async () => JSON.parse(await text()) as Answer,
+        /** Everything that came before the answer to a request made now. */
+        async rest(): Promise<Answer[]> {
+          socket.send('{"jsonrpc":"2.0","id":"rest","method":"getVersion"}')
+          const before: Answer[] = []
+          for (;;) {
+            const answer = JSON.parse(await text()) as Answer
+            if (answer.id === 'rest') return before
+            before.push(answer)
+          }
+        },
+        async call(method: string, params?: unknown): Promise<Answer> {
+          socket.send(JSON.stringify({ jsonrpc: '2.0', id: id++, method, ...(params === undefined ? {} : { params }) }))
+          return JSON.parse(await text()) as Answer
+        },
+        async raw(message: string | Buffer): Promise<string> {
+          socket.send(message)
+          return text()
+        },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      for (const client of clients) client.terminate()
+      await door[Symbol.asyncDispose]()
+    },
+  }
+}

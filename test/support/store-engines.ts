@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Customer } from '../../src/access/model.ts'
+import { type OpenStoreOptions, openStore, type StorePlace } from '../../src/access/open-store.ts'
+import type { AccessStore, ChangeContext } from '../../src/access/store.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { startPostgres, type TestPostgres } from './postgres.ts'
+
+export const STORE_DEPS = { clock: systemClock, random: secureRandom, log: silentLogger }
+
+export const CONTEXT: ChangeContext = {
+  actor: { uid: 1000, user: 'operator', sudoUser: null, tty: '/dev/pts/0' },
+  nowMs: Date.UTC(2027, 0, 1),
+}
+
+/** A store of its own in a folder of its own, which need not exist yet. */
+export type StoreBench = AsyncDisposable & {
+  readonly engine: StorePlace['engine']
+  readonly folder: string
+  readonly auditFile: string
+  readonly options: OpenStoreOptions
+  open(changes?: Partial<OpenStoreOptions>): Promise<AccessStore>
+  /** Statements past the store, as somebody with access to the database could run them. */
+  tamper(sql: string): Promise<unknown[][]>
+}
+
+export type Engines = AsyncDisposable & {
+  readonly postgres: TestPostgres
+  bench(engine: StorePlace['engine']): Promise<StoreBench>
+}
+
+export const ENGINES = ['sqlite', 'postgres'] as const
+
+export async function startEngines(options: { durable?: boolean } = {}): Promise<Engines> {
+  const postgres = await startPostgres(options)
+  let made = 0
+  return {
+    postgres,
+    async bench(engine) {
+      const folder = await mkdtemp(join(tmpdir(), 'sluice-store-'))
+      const name = `store_${++made}`
+      const file = join(folder, 'access.db')
+      const place: StorePlace =
+        engine === 'sqlite' ? { engine, file } : { engine, url: await postgres.createDatabase(name) }
+      const auditFile = join(folder, 'audit.log')
+      const audit = { file: auditFile, mirror: 'this machine', toolVersion: '1.2.3' }
+      const openOptions: OpenStoreOptions = { place, audit, check: 'full' }
+      return {
+        engine,
+        folder,
+        auditFile,
+        options: openOptions,
+        open: (changes = {}) => openStore({ ...openOptions, ...changes }, STORE_DEPS),
+        async tamper(sql) {
+          if (engine === 'postgres') return postgres.query(name, `SET search_path = sluice; ${sql}`)
+          const database = new DatabaseSync(file)
+          try {
+            const statement = database.prepare(sql)
+            statement.setReturnArrays(true)
+            return statement.all() as unknown as unknown[][]
+          } finally {
+            database.close()
+          }
+        },
+        [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+      }
+    },
+    [Symbol.asyncDispose]: () => postgres[Symbol.asyncDispose](),
+  }
+}
+
+export function customer(name: string): Omit<Customer, 'revision'> {
+  return { id: `cus_${name}`, name, contact: `${name}@example.com`, state: 'active', createdAt: 1 }
+}
+
+/** One change that adds one customer. */
+export async function addCustomer(store: AccessStore, name: string): Promise<void> {
+  await store.change(CONTEXT, async (tx) => {
+    await tx.put('customers', customer(name))
+    return { audit: { action: 'customer.add', subjects: [`cus_${name}`], after: { name } }, result: undefined }
+  })
+}
+
+/** Waits for something that takes a moment in another process or behind a socket. */
+export async function until(condition: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const endMs = performance.now() + withinMs
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`not so within ${withinMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
