@@ -1,9 +1,11 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
+import { createListenerMetrics } from '../../src/host/listener-metrics.ts'
 import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { GENERATED, table } from './markdown.ts'
 
 export function metricsPage(): string {
   using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
+  createListenerMetrics(registry, ['metrics'])
   accessMetrics(registry)
   const rows = registry.describe().map(({ name, type, help, labels }) => [
     `\`${name}\``,

@@ -7,6 +7,7 @@ const ADJUSTMENT_MS = 2000
 /** A clock that is being adjusted runs at most this much too fast or too slow. */
 const ADJUSTMENT_RATE = 0.001
 const LOOK_MS = 1000
+const UNSEEN_MS_MAX = 60_000
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 
@@ -60,14 +61,17 @@ export class Calendar {
 
   #follow(monotonicMs: number): void {
     const offsetMs = this.#clock.nowMs() - monotonicMs
-    const toleranceMs = ADJUSTMENT_MS + (monotonicMs - this.#lookedAtMs) * ADJUSTMENT_RATE
+    const unseenMs = monotonicMs - this.#lookedAtMs
+    const toleranceMs = ADJUSTMENT_MS + unseenMs * ADJUSTMENT_RATE
     this.#lookedAtMs = monotonicMs
     if (Math.abs(offsetMs - this.#offsetMs) <= toleranceMs) {
       this.#offsetMs = offsetMs
       this.#jump = undefined
       return
     }
-    if (this.#jump === undefined || Math.abs(offsetMs - this.#jump.offsetMs) > toleranceMs) {
+    // A jump that nobody watched may have been two; it stands from now.
+    const isSame = this.#jump !== undefined && Math.abs(offsetMs - this.#jump.offsetMs) <= toleranceMs
+    if (this.#jump === undefined || !isSame || unseenMs > UNSEEN_MS_MAX) {
       this.#jump = { offsetMs, sinceMs: monotonicMs }
       return
     }

@@ -1,9 +1,9 @@
 import { startAccess } from '../access/service.ts'
-import { listenAddress } from '../contract/listener-option.ts'
 import { openControlSocket } from '../host/control-socket.ts'
 import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type HealthReason, type HealthState, type Lifecycle } from '../host/lifecycle.ts'
+import { createListenerMetrics } from '../host/listener-metrics.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { startOperatorListener } from '../host/operator-listener.ts'
 import { resolveSecret } from '../host/secret-ref.ts'
@@ -12,6 +12,7 @@ import { startLocalnet } from '../localnet/service.ts'
 import type { Settings } from './commands/settings.ts'
 import { makeDemo } from './demo.ts'
 import { currentActor, type Deps } from './deps.ts'
+import { listenerOf } from './listener-of.ts'
 import { openAccessStore } from './open-access-store.ts'
 import { type Reload, reloadFrom } from './reload.ts'
 import { VERSION } from './version.ts'
@@ -52,6 +53,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const state = await openStateFolder(stateDir)
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
+  const doorMetrics = createListenerMetrics(registry, ['metrics'])
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
   const access = opening.use(
     await startAccess(
@@ -81,8 +83,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
   const operator = opening.use(
     await startOperatorListener(
-      { listen: listenAddress(config.metrics), ...(metricsSecret ? { bearer: metricsSecret } : {}) },
-      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock },
+      { listen: listenerOf(config.metrics, loaded.folder), ...(metricsSecret ? { bearer: metricsSecret } : {}) },
+      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics('metrics') },
     ),
   )
   services.push({ name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) })
@@ -95,7 +97,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         status: (): StatusReport => ({ ...statusNow(), services }),
         reload,
         drain: () => {
-          lifecycle.stop('sluice drain')
+          // In the next turn, so that this answer is on its way before its socket closes.
+          clock.setTimer(0, () => lifecycle.stop('sluice drain'))
           return { draining: true }
         },
       },

@@ -1,4 +1,4 @@
-import { DESCRIPTOR_BYTES } from './ring-layout.ts'
+import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from './ring-layout.ts'
 
 const WORDS = DESCRIPTOR_BYTES / 4
 const TWO_32 = 2 ** 32
@@ -59,6 +59,11 @@ export class EventBatch {
 
   payloadOffset(at: number): number {
     return u64At(this.descriptorWords, at * WORDS + 6)
+  }
+
+  /** Payloads are allocated in steps of 16 bytes; one elsewhere could not be read through `payloadWords`. */
+  isPayloadAligned(at: number): boolean {
+    return ((this.descriptorWords[at * WORDS + 6] as number) & (PAYLOAD_ALIGN - 1)) === 0
   }
 
   /** Sequence number of the BLOCK_START of the block this event belongs to; 0 outside a block. */

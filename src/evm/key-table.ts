@@ -20,7 +20,10 @@ export class KeyTable {
   readonly #entriesMax: number
   #keys: Uint32Array
   #hashes: Int32Array
-  /** Entry number + 1; 0 is free. At most half full, so that a probe ends soon. */
+  /**
+   * Pairs of entry number + 1 (0 is free) and hash, side by side so that a probe that finds another key touches nothing else. At most
+   * half full, so that probes end soon.
+   */
   #places: Int32Array
   #mask: number
 
@@ -31,8 +34,8 @@ export class KeyTable {
     this.#entriesMax = entriesMax
     this.#keys = new Uint32Array(room * words)
     this.#hashes = new Int32Array(room)
-    this.#places = new Int32Array(room * 2)
-    this.#mask = room * 2 - 1
+    this.#places = new Int32Array(room * 4)
+    this.#mask = room * 4 - 2
   }
 
   /** All keys one after the other; replaced when the table grows. */
@@ -48,10 +51,10 @@ export class KeyTable {
   find(key: Uint32Array, hash: number): number {
     const places = this.#places
     const mask = this.#mask
-    for (let place = hash & mask; ; place = (place + 1) & mask) {
+    for (let place = (hash << 1) & mask; ; place = (place + 2) & mask) {
       const entry = (places[place] as number) - 1
       if (entry < 0) return NOT_FOUND
-      if (this.#hashes[entry] === hash && this.#isKey(entry, key)) return entry
+      if (places[place + 1] === hash && this.#isKey(entry, key)) return entry
     }
   }
 
@@ -72,7 +75,7 @@ export class KeyTable {
 
   clear(): void {
     // A block that was large once must not make every later one pay for clearing a large table.
-    if (this.size * 8 > this.#places.length) this.#places.fill(0)
+    if (this.size * 16 > this.#places.length) this.#places.fill(0)
     else for (let entry = 0; entry < this.size; entry++) this.#places[this.#placeOf(entry)] = 0
     this.size = 0
   }
@@ -93,16 +96,17 @@ export class KeyTable {
   }
 
   #place(entry: number, hash: number): void {
-    let place = hash & this.#mask
-    while (this.#places[place] !== 0) place = (place + 1) & this.#mask
+    let place = (hash << 1) & this.#mask
+    while (this.#places[place] !== 0) place = (place + 2) & this.#mask
     this.#places[place] = entry + 1
+    this.#places[place + 1] = hash
   }
 
   /** Unlike `find` it does not end at a free place, so it may be used while places are being freed. */
   #placeOf(entry: number): number {
     const mask = this.#mask
-    let place = (this.#hashes[entry] as number) & mask
-    while (this.#places[place] !== entry + 1) place = (place + 1) & mask
+    let place = ((this.#hashes[entry] as number) << 1) & mask
+    while (this.#places[place] !== entry + 1) place = (place + 2) & mask
     return place
   }
 
@@ -111,10 +115,11 @@ export class KeyTable {
     const places = this.#places
     const mask = this.#mask
     let free = this.#placeOf(entry)
-    for (let place = (free + 1) & mask; places[place] !== 0; place = (place + 1) & mask) {
-      const home = (this.#hashes[(places[place] as number) - 1] as number) & mask
+    for (let place = (free + 2) & mask; places[place] !== 0; place = (place + 2) & mask) {
+      const home = ((places[place + 1] as number) << 1) & mask
       if (((place - home) & mask) < ((place - free) & mask)) continue
       places[free] = places[place] as number
+      places[free + 1] = places[place + 1] as number
       free = place
     }
     places[free] = 0
@@ -124,8 +129,8 @@ export class KeyTable {
     const room = this.#hashes.length * 2
     this.#keys = resize(this.#keys, new Uint32Array(room * this.words))
     this.#hashes = resize(this.#hashes, new Int32Array(room))
-    this.#places = new Int32Array(room * 2)
-    this.#mask = room * 2 - 1
+    this.#places = new Int32Array(room * 4)
+    this.#mask = room * 4 - 2
     for (let entry = 0; entry < this.size; entry++) this.#place(entry, this.#hashes[entry] as number)
   }
 }

@@ -4,7 +4,6 @@ import {
   checkRingHeader,
   DESCRIPTOR_BYTES,
   HEADER_BYTES,
-  PAYLOAD_ALIGN,
   RING_LIMITS,
   type RingControl,
   type RingGeometry,
@@ -152,7 +151,7 @@ export class RingReader {
     if (!this.#source.isStatic) {
       const after = this.#readControl()
       if (after.lastSeqno >= want + this.geometry.capacity) return this.#skipLapped()
-      this.#expirePayloads(planned.events, after)
+      if (after.windowStart > before.windowStart) this.#expirePayloads(planned.events, after)
     }
     this.#handOut(planned.events)
     return EVENTS
@@ -197,6 +196,7 @@ export class RingReader {
    */
   #planPayloads(count: number, { windowStart }: RingControl): { events: number; offset: number; length: number } {
     const { batch } = this
+    const sizeMax = Math.min(this.#options.eventBytesMax, this.geometry.payloadBytes)
     let low = Number.POSITIVE_INFINITY
     let high = 0
     let events = 0
@@ -204,7 +204,7 @@ export class RingReader {
       const size = batch.payloadSize(events)
       const offset = batch.payloadOffset(events)
       batch.payloadAt[events] = PAYLOAD_LOST
-      if (size === 0 || !this.#canCopy(offset, size, windowStart)) continue
+      if (size === 0 || size > sizeMax || offset < windowStart || !batch.isPayloadAligned(events)) continue
       const newLow = Math.min(low, offset)
       const newHigh = Math.max(high, offset + size)
       if (high > 0 && newHigh - newLow > this.#options.payloadBytes) break
@@ -217,11 +217,6 @@ export class RingReader {
       else if (batch.payloadAt[at] !== PAYLOAD_LOST) batch.payloadAt[at] = batch.payloadOffset(at) - low
     }
     return { events, offset: low, length: high > 0 ? high - low : 0 }
-  }
-
-  #canCopy(offset: number, size: number, windowStart: number): boolean {
-    if (size > this.#options.eventBytesMax || size > this.geometry.payloadBytes) return false
-    return offset >= windowStart && offset % PAYLOAD_ALIGN === 0
   }
 
   /** Loaded after the copy, the start of the window tells which payloads the writer may have run over. */

@@ -6,12 +6,13 @@ import { sendJson, sendText } from './http-reply.ts'
 import { type HttpServer, startHttpServer } from './http-server.ts'
 import type { Health } from './lifecycle.ts'
 import type { ListenerOptions } from './listener.ts'
+import type { DoorMetrics } from './listener-metrics.ts'
 import type { Logger } from './logger.ts'
 import { type MetricsRegistry, negotiateFormat } from './metrics-registry.ts'
 import type { Secret } from './secret-ref.ts'
 
 export type OperatorListenerOptions = { listen: ListenerOptions; bearer?: Secret | undefined }
-export type OperatorListenerDeps = {
+export type OperatorListenerDeps = Partial<DoorMetrics> & {
   log: Logger
   registry: MetricsRegistry
   /** Read at each request, changed by none. */
@@ -33,6 +34,8 @@ export function startOperatorListener(
     {
       log,
       clock,
+      onRefused: deps.onRefused,
+      onNotAfter: deps.onNotAfter,
       async onRequest(request, response) {
         const path = request.url?.split('?', 1)[0]
         const known = path === '/metrics' || path === '/healthz' || path === '/readyz'

@@ -75,8 +75,8 @@ export function parseExactJson(text: string): unknown {
   return NEEDS_SOURCE.test(text) ? parseWithSource(text, keepExact) : JSON.parse(text)
 }
 
-/** Text without sixteen digits in a row, and without a digit before a point or exponent, has no number that JSON.parse could change. */
-const NEEDS_SOURCE = /\d{16}|\d[.eE]/
+/** A number, not a digit of a string, that JSON.parse might change: sixteen digits or more, a fraction, an exponent. */
+const NEEDS_SOURCE = /(?:^|[[,:\s])-?(?:\d{16}|\d+[.eE])/
 
 // The third argument of the reviver (the number's source text) is in the engine but not yet in the library types.
 const parseWithSource = JSON.parse as (

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { test } from 'node:test'
+import { makeTestCert } from '../../src/host/test-cert.ts'
+import { sluice, temporaryFolder } from '../support/cli.ts'
+import { serve } from '../support/serve.ts'
+
+test('the operator listener speaks TLS with files named from the config, renewed while it runs, and asks for its bearer', async () => {
+  await using home = await temporaryFolder()
+  using files = makeTestCert('first')
+  writeFileSync(home.file('secret'), 'let-me-in\n', { mode: 0o600 })
+  const config = `[metrics]\nlisten = "127.0.0.1:0"\nbearer = "file:secret"\ntls = { cert = "${files.cert}", key = "${files.key}" }\n`
+  writeFileSync(home.file('sluice.toml'), config)
+  await using running = serve({ cwd: home.path, args: ['--no-demo'] })
+  const address = await running.address('metrics')
+  assert.equal((await get(address, '/readyz')).status, 200)
+  assert.equal((await get(address, '/metrics')).status, 401)
+  const { status, text, name } = await get(address, '/metrics', 'let-me-in')
+  assert.equal(status, 200)
+  assert.equal(name, 'first')
+  assert.match(text, /^sluice_tls_not_after_timestamp_seconds\{door="metrics"\} \d+/m)
+  assert.ok(!running.stdout().includes('let-me-in'))
+
+  files.renew('second')
+  const deadline = performance.now() + 15_000
+  while ((await get(address, '/readyz')).name !== 'second')
+    assert.ok(performance.now() < deadline, 'the new certificate is not in use')
+})
+
+test('a public address without TLS does not start unless a proxy is said to be in front', async () => {
+  await using home = await temporaryFolder()
+  const start = (toml: string) => {
+    writeFileSync(home.file('sluice.toml'), toml)
+    return sluice(['serve'], { cwd: home.path, env: { SLUICE_LOCALNET__ENABLED: 'false' } })
+  }
+  const refused = await start('[metrics]\nlisten = "0.0.0.0:0"\n')
+  assert.equal(refused.code, 78)
+  assert.match(refused.stderr, /behind-proxy/)
+
+  writeFileSync(home.file('sluice.toml'), '[metrics]\nlisten = "0.0.0.0:0"\nplaintext = "behind-proxy"\n')
+  await using running = serve({ cwd: home.path, args: ['--no-demo'], env: { SLUICE_METRICS__LISTEN: '0.0.0.0:0' } })
+  await running.line(/"msg":"started"/)
+})
+
+/** One request on a connection of its own; `name` is whom the certificate was made for. */
+function get(address: string, path: string, bearer?: string): Promise<{ status: number; text: string; name: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+    const call = request(
+      `https://${address}${path}`,
+      { rejectUnauthorized: false, agent: false, headers },
+      (answer) => {
+        const peer = (
+          answer.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } }
+        ).getPeerCertificate()
+        let text = ''
+        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text, name: peer.subject.CN }))
+      },
+    )
+    call.on('error', reject)
+    call.end()
+  })
+}
