@@ -56,7 +56,7 @@ export async function inspectSurplus(file: AppendFile, recorded: MirrorPosition,
 /**
  * Brings the file up to the last line of the chain, which is not committed yet, and onto the disk. Remains of an interrupted writer are cut off. A
  * file that was shortened or written to by somebody else is carried on as it is, so that the break stays visible to `audit verify` and an operator
- * can still revoke.
+ * can still revoke. A file that is gone begins with line 1 again.
  */
 export async function extendMirror(
   path: string,

@@ -11,26 +11,30 @@ const orUnlimited = <T extends z.ZodType>(number: T) => z.union([number, unlimit
 const count = z.int().min(0).max(100_000_000)
 
 const methodLimit = z.strictObject({
-  cost: z.int().min(0).max(1_000_000).optional(),
-  perSecond: rate.optional(),
+  cost: z.int().min(0).max(1_000_000).optional().describe('Units one call costs, in place of the usual figure.'),
+  perSecond: rate.optional().describe('Calls a second, with ten seconds of burst.'),
 })
 
 const limitFields = {
-  unitsPerSecond: orUnlimited(rate.gt(0)),
-  sendsPerSecond: orUnlimited(rate),
-  unitsPerMonth: orUnlimited(z.int().min(0)),
-  wsConnections: orUnlimited(count),
-  wsSubscriptions: orUnlimited(count),
-  grpcStreams: orUnlimited(count),
-  grpcAccountsPerStream: orUnlimited(count),
+  unitsPerSecond: orUnlimited(rate.gt(0)).describe(
+    'Units a second over all three interfaces; ten seconds can be saved up.',
+  ),
+  sendsPerSecond: orUnlimited(rate).describe('Calls of sendTransaction a second, on top of their units.'),
+  unitsPerMonth: orUnlimited(z.int().min(0)).describe('Units in a calendar month (UTC).'),
+  wsConnections: orUnlimited(count).describe('WebSocket connections open at once.'),
+  wsSubscriptions: orUnlimited(count).describe('WebSocket subscriptions live at once, over all connections.'),
+  grpcStreams: orUnlimited(count).describe('gRPC streams open at once.'),
+  grpcAccountsPerStream: orUnlimited(count).describe('Accounts that one gRPC stream may name.'),
   requestBytes: z
     .int()
     .min(1024)
-    .max(16 * MIB),
-  batchItems: z.int().min(1).max(10_000),
+    .max(16 * MIB)
+    .describe('Bytes of one request body.'),
+  batchItems: z.int().min(1).max(10_000).describe('Calls in one batch.'),
   methods: z
     .record(z.string().min(1).max(64), methodLimit)
-    .refine((methods) => Object.keys(methods).length <= 256, 'at most 256 methods can have limits of their own'),
+    .refine((methods) => Object.keys(methods).length <= 256, 'at most 256 methods can have limits of their own')
+    .describe('Cost and rate of single methods.'),
 }
 
 /** Limits of one subscription that differ from its plan's. */
@@ -64,17 +68,17 @@ const hasNoPassword = (url: string) => !URL.canParse(url) || new URL(url).passwo
 
 const store = z.discriminatedUnion('engine', [
   z.strictObject({
-    engine: z.literal('sqlite'),
-    /** Relative to the state folder. */
-    file: z.string().min(1).default('access.db'),
+    engine: z.literal('sqlite').describe('One file; several processes of one machine may share it.'),
+    file: z.string().min(1).default('access.db').describe('File of the store, in the state folder.'),
   }),
   z.strictObject({
-    engine: z.literal('postgres'),
+    engine: z.literal('postgres').describe('For several machines.'),
     url: z
       .string()
       .regex(/^postgres(ql)?:\/\//, 'give postgres://USER@HOST:PORT/DATABASE')
-      .refine(hasNoPassword, 'put the password into a file or the environment and name it as password'),
-    password: secretReference.optional(),
+      .refine(hasNoPassword, 'put the password into a file or the environment and name it as password')
+      .describe('Address of the database, without its password.'),
+    password: secretReference.optional().describe('Reference to the password of the database.'),
   }),
 ])
 
@@ -82,22 +86,35 @@ const sharedQuota = z.strictObject({
   url: z
     .string()
     .regex(/^rediss?:\/\//, 'give redis://HOST:PORT or rediss://HOST:PORT')
-    .refine(hasNoPassword, 'put the password into a file or the environment and name it as password'),
-  password: secretReference.optional(),
-  /** Before each key, so that two installations can share one server. */
-  keyPrefix: z.string().min(1).max(64).default('sluice'),
-  /** How many processes share the budget when the server has never been reached and so cannot tell. */
-  processesAssumed: z.int().min(1).max(1000).default(1),
+    .refine(hasNoPassword, 'put the password into a file or the environment and name it as password')
+    .describe('Address of Redis or Valkey, without its password.'),
+  password: secretReference.optional().describe('Reference to the password of the server.'),
+  keyPrefix: z
+    .string()
+    .min(1)
+    .max(64)
+    .default('sluice')
+    .describe('Stands before each key, so that two installations can share one server.'),
+  processesAssumed: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(1)
+    .describe('Processes that share the budget, used only until the server has been reached once and can tell.'),
 })
 
 export const accessOptions = z.strictObject({
-  store: store.default({ engine: 'sqlite', file: 'access.db' }),
+  store: store
+    .default({ engine: 'sqlite', file: 'access.db' })
+    .describe('Where customers, subscriptions and token hashes are kept.'),
   quota: z
     .strictObject({
-      /** Where several processes or machines serve the same tokens: one budget for all of them, kept in Redis or Valkey. */
-      shared: sharedQuota.optional(),
+      shared: sharedQuota
+        .optional()
+        .describe('One budget for several processes or machines that serve the same tokens.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Where quota is counted: in memory, unless it is shared.'),
   plans: plansSchema,
 })
 

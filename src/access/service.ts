@@ -142,7 +142,14 @@ export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'
   return {
     ...admission,
     snapshot: follower.current,
-    slots,
+    slots: {
+      ...slots,
+      acquire(subscriptionId, name, limits) {
+        const seat = slots.acquire(subscriptionId, name, limits)
+        if (!seat.ok) metrics.limited[name].inc()
+        return seat
+      },
+    },
     usage,
     plans: () => plans,
     setPlans(next) {

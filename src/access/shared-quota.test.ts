@@ -128,6 +128,17 @@ describe('shared ledger', () => {
     assert.ok(b.spend('getSlot') <= 55)
   })
 
+  test('what is spent while a booking is on its way stays spent', async () => {
+    const { clock, a, server } = await open(own({}), { latencyMs: () => 100 })
+    assert.equal(a.spend('getSlot', 10), 10)
+    await clock.advanceAsync(150)
+    assert.equal(a.spend('getSlot', 70), 70)
+    await clock.advanceAsync(60)
+    assert.ok(server.state.runs > 0)
+    const { remaining } = a.view()
+    assert.ok(remaining !== null && remaining >= 70 && remaining <= 74, `${remaining}`)
+  })
+
   test('spending ahead is paid back: the long run is the rate', async () => {
     const { clock, a, b } = await open(own({}))
     let admitted = 0

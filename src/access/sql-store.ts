@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Random } from '../core/random.ts'
 import { messageOf, ServiceError } from '../core/service-error.ts'
+import { fileSize } from '../host/append-file.ts'
 import type { Logger } from '../host/logger.ts'
 import type { SqlDatabase, SqlReader, SqlWriter } from '../host/sql.ts'
 import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from './audit-file.ts'
@@ -11,7 +12,7 @@ import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
 import { findRowDamage } from './store-check.ts'
-import { LAST_USED_TABLE, MIRROR_TABLE, SHARED_KEY_TABLE } from './tables.ts'
+import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
 import { addUsage, readUnitsSince, readUsage, setLastUsed } from './usage-rows.ts'
 
 export type SqlStoreOptions = {
@@ -52,16 +53,17 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
         const { auditSeq, auditHash } = await meta(on)
         return { seq: auditSeq, hash: auditHash }
       },
-      auditMirror: async () => ({ file: audit.file, ...(await mirrorPosition(on)) }),
+      async auditMirror() {
+        const { seq, bytes, remadeAt } = await mirrorRow(on)
+        return { file: audit.file, seq, bytes, remadeAt }
+      },
     }
   }
 
-  async function mirrorPosition(on: SqlReader): Promise<MirrorPosition> {
+  async function mirrorRow(on: SqlReader): Promise<MirrorRow> {
     const of = rows(MIRROR_TABLE)
     const [row] = await on.rows(of.select('WHERE mirror = ?'), [audit.mirror])
-    if (row === undefined) return MIRROR_START
-    const { seq, bytes } = of.decode(row)
-    return { seq, bytes }
+    return row ? of.decode(row) : { mirror: audit.mirror, remadeAt: null, ...MIRROR_START }
   }
 
   return {
@@ -135,10 +137,13 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
   }
 
   async function extend(tx: SqlWriter, chain: Chain): Promise<MirrorPosition> {
-    const position = await extendMirror(audit.file, await mirrorPosition(tx), chain)
+    const recorded = await mirrorRow(tx)
+    const isGone = recorded.seq > 0 && (await fileSize(audit.file)) === undefined
+    if (isGone) log.warn({ file: audit.file }, 'the audit file was gone and is written anew from the store')
+    const position = await extendMirror(audit.file, isGone ? MIRROR_START : recorded, chain)
     if (position === 'lost') throw lostChanges(database, audit.file, chain.head.seq + 1)
     const of = rows(MIRROR_TABLE)
-    await tx.run(of.upsert, of.encode({ mirror: audit.mirror, ...position }))
+    await tx.run(of.upsert, of.encode({ ...recorded, ...position, ...(isGone ? { remadeAt: position.seq } : {}) }))
     return position
   }
 

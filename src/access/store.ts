@@ -21,8 +21,11 @@ export interface AccessView {
   /** Lines of the audit chain as kept in the store, ascending from `seq`. */
   auditLines(fromSeq: number): AsyncIterable<string>
   auditHead(): Promise<{ seq: number; hash: string }>
-  /** The audit file of this process's state folder, and how far the store says it goes: the last line, and the size with its newline. */
-  auditMirror(): Promise<{ file: string; seq: number; bytes: number }>
+  /**
+   * The audit file of this process's state folder and how far the store says it goes: its last line, its size with that line's newline, and the
+   * line with which it was written anew after it had been gone.
+   */
+  auditMirror(): Promise<{ file: string; seq: number; bytes: number; remadeAt: number | null }>
 }
 
 /**

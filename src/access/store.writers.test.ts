@@ -19,7 +19,13 @@ before(async () => {
 })
 after(() => engines[Symbol.asyncDispose]())
 
-type Writer = { process: ChildProcessByStdio<null, Readable, Readable>; acknowledged: number[]; errors(): string }
+type Writer = {
+  readonly process: ChildProcessByStdio<null, Readable, Readable>
+  /** Numbers of the customers whose change was acknowledged. */
+  readonly acknowledged: number[]
+  readonly closed: Promise<unknown>
+  errors(): string
+}
 
 function startWriter(bench: StoreBench, task: Pick<WriterTask, 'name' | 'count'>): Writer {
   const argument = JSON.stringify({ ...task, options: { ...bench.options, check: 'quick' } } satisfies WriterTask)
@@ -35,7 +41,7 @@ function startWriter(bench: StoreBench, task: Pick<WriterTask, 'name' | 'count'>
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text
   })
-  return { process: child, acknowledged, errors: () => errors }
+  return { process: child, acknowledged, closed: once(child, 'close'), errors: () => errors }
 }
 
 async function assertWhole(store: AccessStore): Promise<void> {
@@ -51,8 +57,8 @@ for (const engine of ENGINES) {
       const count = isFull ? 500 : 60
       const writers = ['left', 'right'].map((name) => ({ name, ...startWriter(bench, { name, count }) }))
       for (const writer of writers) {
-        const [code] = await once(writer.process, 'close')
-        assert.equal(code, 0, writer.errors())
+        await writer.closed
+        assert.equal(writer.process.exitCode, 0, writer.errors())
         assert.equal(writer.acknowledged.length, count)
       }
       assert.equal((await store.list('customers')).length, 2 * count)
@@ -72,12 +78,12 @@ for (const engine of ENGINES) {
         // Some are hit while they open the store, most between two acknowledgements.
         const from = random(8) === 0 ? 0 : 1 + random(5)
         while (writer.acknowledged.length < from) {
-          await Promise.race([once(writer.process.stdout, 'data'), once(writer.process, 'close')])
+          await Promise.race([once(writer.process.stdout, 'data'), writer.closed])
           assert.equal(writer.process.exitCode, null, writer.errors())
         }
         await new Promise((resolve) => setTimeout(resolve, random(from === 0 ? 400 : 12)))
         writer.process.kill('SIGKILL')
-        await once(writer.process, 'close')
+        await writer.closed
         for (const number of writer.acknowledged) expected.add(`cus_${name}-${number}`)
 
         await using store = await bench.open({ check: 'quick' })

@@ -185,12 +185,20 @@ export const META_TABLE: Table<Meta> = {
   key: 'id',
 }
 
-/** How far the audit file of one state folder goes: its last line, and its size with that line's newline. */
-export type MirrorRow = { readonly mirror: string; readonly seq: number; readonly bytes: number }
+/** How far the audit file of one state folder goes. */
+export type MirrorRow = {
+  readonly mirror: string
+  /** Its last line. */
+  readonly seq: number
+  /** Its size with that line's newline. */
+  readonly bytes: number
+  /** The line with which the file, having been gone, was written anew; null when it never was. */
+  readonly remadeAt: number | null
+}
 
 export const MIRROR_TABLE: Table<MirrorRow> = {
   name: 'audit_mirrors',
-  fields: { mirror: 'text', seq: 'integer', bytes: 'integer' },
+  fields: { mirror: 'text', seq: 'integer', bytes: 'integer', remadeAt: 'integer?' },
   columns: ['mirror'],
   key: 'mirror',
 }

@@ -32,17 +32,28 @@ async function start(input: LocalnetOptionsInput) {
   return { localnet, [Symbol.asyncDispose]: stop }
 }
 
+function openClient({ rpc, ws }: { rpc: { port: number }; ws: { port: number } }) {
+  const wsEndpoint = `ws://127.0.0.1:${ws.port}`
+  const connection = new Connection(`http://127.0.0.1:${rpc.port}`, { commitment: 'confirmed', wsEndpoint })
+  // It has no close of its own, and would try to come back for ever once the node is gone.
+  const inner = connection as unknown as { _rpcWebSocket: { setAutoReconnect(on: boolean): void; close(): void } }
+  const close = () => {
+    inner._rpcWebSocket.setAutoReconnect(false)
+    inner._rpcWebSocket.close()
+  }
+  return { connection, [Symbol.dispose]: close }
+}
+
 test('a client that knows nothing but the ports pays another and finds it again after a restart', async () => {
   using folder = makeTestFolder()
   const alice = Keypair.generate()
   const bob = Keypair.generate().publicKey
-  const open = ({ rpc, ws }: Awaited<ReturnType<typeof start>>['localnet']) =>
-    new Connection(`http://127.0.0.1:${rpc.port}`, { commitment: 'confirmed', wsEndpoint: `ws://127.0.0.1:${ws.port}` })
   let signature = ''
   let genesisHash = ''
   {
     await using host = await start({ stateDir: folder.path, traffic: { tps: 20 } })
-    const connection = open(host.localnet)
+    using client = openClient(host.localnet)
+    const { connection } = client
     genesisHash = await connection.getGenesisHash()
     await connection.confirmTransaction(await connection.requestAirdrop(alice.publicKey, 2 * LAMPORTS_PER_SOL))
     const pay = SystemProgram.transfer({ fromPubkey: alice.publicKey, toPubkey: bob, lamports: LAMPORTS_PER_SOL })
@@ -52,7 +63,8 @@ test('a client that knows nothing but the ports pays another and finds it again 
   assert.equal(statSync(folder.file('localnet')).mode & 0o777, 0o700)
 
   await using host = await start({ stateDir: folder.path, traffic: { enabled: false } })
-  const connection = open(host.localnet)
+  using client = openClient(host.localnet)
+  const { connection } = client
   assert.equal(await connection.getGenesisHash(), genesisHash)
   assert.equal(await connection.getBalance(alice.publicKey), LAMPORTS_PER_SOL - 5000)
   const found = await connection.getTransaction(signature, { maxSupportedTransactionVersion: 0 })

@@ -341,3 +341,26 @@ test('accounts are found by owner at each commitment', async () => {
   )
   assert.deepEqual([...chain.accountsOwnedBy(owner.toBase58(), 'confirmed')], [])
 })
+
+test('an epoch ends with its last slot: clock, epoch start and schedule follow', async () => {
+  await using host = await startTestChain({ slotsPerEpoch: 32 })
+  const { chain, clock } = host
+  const read = () => {
+    const data = chain.account(SYSVAR_CLOCK_PUBKEY.toBase58(), 'processed')?.data as Uint8Array
+    const view = new DataView(data.buffer, data.byteOffset)
+    return {
+      epoch: view.getBigUint64(16, true),
+      start: view.getBigInt64(8, true),
+      scheduled: view.getBigUint64(24, true),
+      now: view.getBigInt64(32, true),
+    }
+  }
+  clock.advance(400 * 31)
+  const before = read()
+  assert.equal(before.epoch, 0n)
+  clock.advance(400)
+  assert.deepEqual({ ...read(), now: 0n }, { epoch: 1n, start: read().now, scheduled: 2n, now: 0n })
+  const { start } = read()
+  clock.advance(400 * 5)
+  assert.equal(read().start, start)
+})

@@ -74,7 +74,8 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
   let pending = 0
   let beatsDue = 0
   let freezing = false
-  let airdrops = 0
+  /** Airdrops under the newest blockhash: how many of each recipient and amount there were. */
+  const airdrops = new Map<string, number>()
   const onBlock: ((block: Block) => void)[] = []
 
   bank.open(unixSeconds())
@@ -113,6 +114,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
       ledger.add(block, packed.core)
       store?.append(packed, state, bank.head)
       for (const { signature } of block.transactions) unfrozen.delete(signature)
+      airdrops.clear()
       bank.open(unixSeconds())
       const paid = block.systemWrites.flatMap(({ address, account }) =>
         address === identity && account ? [[address, account] as const] : [],
@@ -209,13 +211,15 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
 
   function airdrop(address: string, lamports: bigint): Promise<SubmitOutcome> {
     const recentBlockhash = decodeBase58(bank.head.blockhash)
+    const repetition = airdrops.get(`${address} ${lamports}`) ?? 0
+    airdrops.set(`${address} ${lamports}`, repetition + 1)
     return submit(
       buildAirdrop({
         faucet: keys.faucet,
         to: decodeBase58(address),
         lamports,
         recentBlockhash,
-        repetition: airdrops++,
+        repetition,
       }),
     )
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import {
   Keypair,
@@ -14,6 +15,7 @@ import { systemClock } from '../host/clock.ts'
 import { silentLogger } from '../host/logger.ts'
 import { until } from '../host/test-wait.ts'
 import { encodeBase58 } from '../solana/base58.ts'
+import type { LocalChain } from './chain.ts'
 import { startEngineProcess } from './chain-process.ts'
 import { createEngine } from './engine.ts'
 import type { EngineAccount, SimulateReply } from './engine-protocol.ts'
@@ -24,6 +26,7 @@ import { startTestChain } from './testing.ts'
 const isFull = process.env['SLUICE_FULL'] === '1'
 const COUNT = isFull ? 100_000 : 2_000
 const SEED = Number(process.env['SLUICE_SEED'] ?? Date.now() % 2 ** 31)
+const MEMORY_GROWTH_MAX = 64 * 1024 * 1024
 const alice = Keypair.fromSeed(new Uint8Array(32).fill(7))
 const MEMO = new PublicKey('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
 
@@ -85,6 +88,7 @@ test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, a
   await chain.produceBlock()
   const random = createSeededRandom(SEED)
   const answers = new Map<string, number>()
+  let halfway = 0
   for (let done = 0; done < COUNT; done += 500) {
     const wires = seeds(chain.latestBlockhash('processed').blockhash)
     const batch = Array.from({ length: 500 }, () =>
@@ -93,12 +97,23 @@ test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, a
     for (const outcome of await Promise.all(batch))
       answers.set(nameOf(outcome), (answers.get(nameOf(outcome)) ?? 0) + 1)
     clock.advance(400)
+    if (done < COUNT / 2) halfway = memoryOf(chain)
   }
+  // Flat: the second half of the run needs no more than the first.
+  const grown = memoryOf(chain) - halfway
+  assert(grown < MEMORY_GROWTH_MAX, `grew by ${Math.round(grown / 1e6)} MB`)
   assert(answers.has('"SanitizeFailure"') && answers.has('"SignatureFailure"'), [...answers.keys()].join())
   assert(!answers.has('engine-down') && !answers.has('queue-full'), [...answers.keys()].join())
   assert.equal(chain.engineRestarts(), 0)
   assert((await chain.airdrop(alice.publicKey.toBase58(), 1_000_000n)).ok)
 })
+
+/** Resident bytes of this process and the engine's; what another system than Linux does not tell is not counted. */
+function memoryOf(chain: LocalChain): number {
+  const path = `/proc/${chain.enginePid()}/status`
+  const engineKb = existsSync(path) ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(path, 'utf8'))?.[1]) : 0
+  return process.memoryUsage.rss() + engineKb * 1024
+}
 
 function nameOf(outcome: SubmitOutcome): string {
   if (outcome.ok) return 'ok'

@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { Clock } from '../core/clock.ts'
 import { sendText } from '../host/http-reply.ts'
 import { readBody, startHttpServer } from '../host/http-server.ts'
+import { printAddressPort } from '../host/ip-range.ts'
 import type { ListenerOptions } from '../host/listener.ts'
 import type { Logger } from '../host/logger.ts'
 import type { Chain } from './model.ts'
@@ -35,7 +36,7 @@ export async function startRpcDoor(options: RpcDoorOptions, { chain, log, clock 
     { listen: options.listen },
     { log, clock, onRequest: (request, response) => answerRequest(context, request, response) },
   )
-  addresses.rpc = formatAddress(server.address)
+  addresses.rpc = printAddressPort(server.address.host, server.address.port)
   return {
     address: server.address,
     drain: (deadlineMs) => server.drain(deadlineMs),
@@ -110,8 +111,4 @@ async function readSupply(context: RpcContext, path: string): Promise<string> {
   }
   const { circulating, total } = answer.result.value
   return String((path.endsWith('total-supply') ? total : circulating) / 1e9)
-}
-
-function formatAddress({ host, port }: { host: string; port: number }): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

@@ -65,7 +65,7 @@ export type TransactionRecord = {
   /** The transaction as it came over the wire; parse it with `solana/transaction.ts`. */
   readonly wire: Uint8Array
   readonly meta: TransactionMeta
-  /** The writes this transaction made, in account order. */
+  /** The writes this transaction made, in account order. Kept with the newest blocks, finality included; empty in older history. */
   readonly writes: readonly AccountWrite[]
 }
 
@@ -96,7 +96,7 @@ export type Block = {
   readonly leader: string
   readonly entries: readonly Entry[]
   readonly transactions: readonly TransactionRecord[]
-  /** Writes outside transactions in this slot (sysvars). */
+  /** Writes outside transactions in this slot (sysvars, the leader's fees). Kept as long as those of transactions. */
   readonly systemWrites: readonly AccountWrite[]
   readonly rewards?: readonly BlockReward[]
 }

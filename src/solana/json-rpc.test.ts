@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { checkProperty } from '../../test/support/property.ts'
 import { idKind, readRequestBody, writeError, writeResult } from './json-rpc.ts'
 
 const LIMITS = { depthMax: 32, batchItemsMax: 4 }
-const SEED = Number(process.env['SLUICE_SEED'] ?? 20261101)
 const read = (text: string, limits = LIMITS) => readRequestBody(text, limits)
 const items = (text: string) => {
   const body = read(text)
@@ -106,23 +106,18 @@ describe('readRequestBody', () => {
     for (const text of broken) assert.deepEqual(read(text), { ok: false, reason: 'not-json' }, text)
   })
 
-  it('accepts what JSON.stringify writes, and nothing JSON.parse refuses', () => {
-    fc.assert(
-      fc.property(
-        fc.json({ maxDepth: 10 }),
-        fc.nat(),
-        fc.string({ maxLength: 2, unit: 'grapheme' }),
-        (json, position, noise) => {
-          const whole = readRequestBody(json, { depthMax: 100, batchItemsMax: 1_000_000 })
-          if (/\\ud[89a-f]/i.test(json)) return
-          assert.equal(whole.ok, true, json)
-          const cut = position % (json.length + 1)
-          const changed = json.slice(0, cut) + noise + json.slice(cut + 1)
-          if (readRequestBody(changed, { depthMax: 100, batchItemsMax: 1_000_000 }).ok) JSON.parse(changed)
-        },
-      ),
-      { seed: SEED, numRuns: process.env['SLUICE_FULL'] === '1' ? 100_000 : 2000 },
-    )
+  it('accepts what JSON.stringify writes, and nothing JSON.parse refuses', (t) => {
+    const limits = { depthMax: 100, batchItemsMax: 1_000_000 }
+    const noise = fc.string({ maxLength: 2, unit: 'grapheme' })
+    const property = fc.property(fc.json({ maxDepth: 10 }), fc.nat(), noise, (json, position, piece) => {
+      // Unpaired surrogates, which JSON.stringify writes as escapes, are refused.
+      if (/\\ud[89a-f]/i.test(json)) return
+      assert.equal(readRequestBody(json, limits).ok, true, json)
+      const cut = position % (json.length + 1)
+      const changed = json.slice(0, cut) + piece + json.slice(cut + 1)
+      if (readRequestBody(changed, limits).ok) JSON.parse(changed)
+    })
+    checkProperty(t, property, 2000, 100_000)
   })
 })
 

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import type { Localnet } from '../../src/localnet/service.ts'
 import { startQuickLocalnet, untilBlock } from '../support/localnet.ts'
+import { endSocket } from '../support/web3js.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
 
@@ -22,11 +23,7 @@ describe('@solana/web3.js 1.98 over the PubSub door', () => {
     await connection.confirmTransaction({ signature, ...(await connection.getLatestBlockhash()) })
   })
   after(async () => {
-    // The client has no public way to end its socket; left open it would keep trying to come back.
-    const socket = (connection as unknown as { _rpcWebSocket: { setAutoReconnect(on: boolean): void; close(): void } })
-      ._rpcWebSocket
-    socket.setAutoReconnect(false)
-    socket.close()
+    endSocket(connection)
     await node[Symbol.asyncDispose]()
   })
 

@@ -5,10 +5,10 @@ import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import { RPC_METHODS } from '../../src/localnet/rpc/dispatch.ts'
+import { isFull, seedOf } from '../support/property.ts'
 import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
 
-const SEED = Number(process.env['SLUICE_SEED'] ?? 20261101)
-const BODIES = process.env['SLUICE_FULL'] === '1' ? 100_000 : 2000
+const BODIES = isFull ? 100_000 : 2000
 const IN_FLIGHT = 8
 /** What the heap may have grown by at the end: answers in flight and what the collector has not yet taken. */
 const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024
@@ -58,8 +58,8 @@ describe('mutated JSON bodies', () => {
     await door[Symbol.asyncDispose]()
   })
 
-  it(`${BODIES} of them are all answered properly (seed ${SEED})`, async () => {
-    const random = createSeededRandom(SEED)
+  it(`${BODIES} of them are all answered properly`, async (t) => {
+    const random = createSeededRandom(seedOf(t))
     const heapBefore = process.memoryUsage().heapUsed
     let sent = 0
     let refused = 0
@@ -79,6 +79,7 @@ describe('mutated JSON bodies', () => {
     )
     assert.equal(door.chain.engineRestarts(), 0)
     const growth = process.memoryUsage().heapUsed - heapBefore
+    t.diagnostic(`heap grew by ${Math.round(growth / 1024)} KiB`)
     assert.ok(growth < HEAP_GROWTH_BYTES_MAX, `the heap grew by ${growth} bytes`)
   })
 

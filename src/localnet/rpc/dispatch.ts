@@ -30,14 +30,18 @@ const BATCH_ITEMS_MAX = 25_600
 export const ANSWER_CHARS_MAX = 256 * 1024 * 1024
 
 /** Answers a request body as jsonrpc-core does. Undefined where there is nothing to answer: notifications only, or an empty batch. */
-export async function answerBody(context: RpcContext, text: string): Promise<string | undefined> {
+export async function answerBody(
+  context: RpcContext,
+  text: string,
+  answerCharsMax: number = ANSWER_CHARS_MAX,
+): Promise<string | undefined> {
   const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_ITEMS_MAX })
   if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())
   if (!body.batch) return answerItem(context, body.items[0] as RequestItem)
   const answers: string[] = []
   let chars = 0
   for (const item of body.items) {
-    const answer = chars < ANSWER_CHARS_MAX ? await answerItem(context, item) : refuseItem(item)
+    const answer = chars < answerCharsMax ? await answerItem(context, item) : refuseItem(item)
     if (answer === undefined) continue
     answers.push(answer)
     chars += answer.length

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { startRedis, until } from '../../test/support/redis.ts'
+import { systemClock } from '../host/clock.ts'
+import { silentLogger } from '../host/logger.ts'
+import { createMetricsRegistry } from '../host/metrics-registry.ts'
+import { secureRandom } from '../host/random.ts'
+import type { Call, Caller, Refused } from './admit.ts'
+import { openStore } from './open-store.ts'
+import { type AccessOptionsInput, parseAccessOptions } from './options.ts'
+import { BUILT_IN_PLANS } from './plan.ts'
+import { addCustomer } from './provisioning/customers.ts'
+import { createSubscription } from './provisioning/subscriptions.ts'
+import { revokeTokens, rotateToken } from './provisioning/tokens.ts'
+import { startAccess } from './service.ts'
+
+const RPC: Call = { interface: 'rpc', method: 'getSlot' }
+const HEAVY: Call = { interface: 'ws', method: 'getProgramAccounts' }
+
+const CHILD = join(import.meta.dirname, '../../test/support/access-process.ts')
+
+/** A state folder with a real SQLite store in it, and processes started and ended on it. */
+async function openFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-access-'))
+  const audit = { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' }
+  const place = { engine: 'sqlite', file: join(folder, 'access.db') } as const
+  const openIt = () =>
+    openStore({ place, audit, check: 'quick' }, { clock: systemClock, random: secureRandom, log: silentLogger })
+  const operator = await openIt()
+  const on = () => ({
+    store: operator,
+    random: secureRandom,
+    actor: { uid: 1, user: 'operator', sudoUser: null, tty: null },
+    nowMs: systemClock.nowMs(),
+  })
+  await addCustomer(on(), { name: 'acme', contact: 'acme' })
+  return {
+    folder,
+    on,
+    async subscribe(name: string, plan = 'starter') {
+      const created = await createSubscription(on(), {
+        customer: 'acme',
+        name,
+        plan,
+        products: ['bundle'],
+        overrides: {},
+        validUntil: null,
+      })
+      assert.ok(created.token !== undefined)
+      return { id: created.subscription.id, tokenId: created.token.record.id, secret: created.token.secret }
+    },
+    async start(options: AccessOptionsInput = {}) {
+      const store = await openIt()
+      const registry = createMetricsRegistry()
+      const health = new Map<string, string>()
+      const lifecycle = {
+        degraded: (part: string, reason: string) => void health.set(part, reason),
+        recovered: (part: string) => void health.delete(part),
+      }
+      const access = await startAccess(parseAccessOptions(options), {
+        store,
+        log: silentLogger,
+        clock: systemClock,
+        random: secureRandom,
+        registry,
+        lifecycle,
+        env: {},
+      })
+      const enter = (secret: string) => access.authenticate({ token: secret }, 'bundle', systemClock.nowMs())
+      const close = async () => {
+        await access[Symbol.asyncDispose]()
+        await store[Symbol.asyncDispose]()
+      }
+      return { access, store, registry, health, enter, close, [Symbol.asyncDispose]: close }
+    },
+    async [Symbol.asyncDispose]() {
+      await operator[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function reasonOf(outcome: Caller | Refused): string {
+  return outcome.ok ? 'ok' : outcome.reason
+}
+
+function must(outcome: Caller | Refused): Caller {
+  assert.ok(outcome.ok)
+  return outcome
+}
+
+describe('access', () => {
+  test('a token made while the process runs is good within a second, and bad within a second of its end', async () => {
+    await using folder = await openFolder()
+    await using running = await folder.start()
+    const { secret } = await folder.subscribe('first')
+    await until('the new token', () => running.enter(secret).ok, 1000)
+    const rotated = await rotateToken(folder.on(), { subscription: 'first', graceMs: 0 })
+    await until('the successor', () => running.enter(rotated.secret).ok, 1000)
+    assert.equal(reasonOf(running.enter(secret)), 'revoked')
+
+    let changes = 0
+    using _listening = running.access.onChange(() => (changes += 1))
+    const caller = must(running.enter(rotated.secret))
+    await revokeTokens(folder.on(), { subscription: 'first' })
+    await until('open streams to be told', () => changes > 0, 1000)
+    const now = systemClock.nowMs()
+    assert.equal(reasonOf(running.access.renew(caller.tokenSha256, 'bundle', now)), 'revoked')
+    const outcome = running.access.admit(caller, RPC)
+    assert.equal(outcome.ok || outcome.reason, 'revoked')
+  })
+
+  test('use is in the store when the process has closed, and the month goes on from it', async () => {
+    await using folder = await openFolder()
+    const { secret, id, tokenId } = await folder.subscribe('first')
+    const first = await folder.start()
+    const caller = must(first.enter(secret))
+    assert.equal(first.access.admit(caller, HEAVY).ok, true)
+    assert.equal(first.access.admit(caller, RPC).ok, true)
+    await first.close()
+
+    await using second = await folder.start()
+    const rows = await second.store.usage({ subscriptionId: id })
+    assert.deepEqual(
+      rows.map((row) => `${row.interface} ${row.calls} ${row.units}`).toSorted((a, b) => a.localeCompare(b)),
+      ['rpc 1 1', 'ws 1 30'],
+    )
+    assert.equal(second.access.quota(must(second.enter(secret))).month.used, 31)
+    const lastUsed = await second.store.lastUsed(tokenId)
+    assert.ok(lastUsed !== undefined && lastUsed % 60_000 === 0 && systemClock.nowMs() - lastUsed < 120_000)
+  })
+
+  test('use waits while another writer holds the store; nobody is refused and nothing is lost', async () => {
+    await using folder = await openFolder()
+    const { secret, id } = await folder.subscribe('first', 'professional')
+    await using running = await folder.start()
+    const caller = must(running.enter(secret))
+    const gate = Promise.withResolvers<void>()
+    const writing = folder.on().store.change(folder.on(), async () => {
+      await gate.promise
+      return { audit: { action: 'test.wait', subjects: [] }, result: undefined }
+    })
+    await until('a flush to find the store busy', () => {
+      assert.equal(running.access.admit(caller, RPC).ok, true)
+      return running.access.usage.state().failing?.code === 'store-locked'
+    })
+    gate.resolve()
+    await writing
+    await until('the next flush', () => running.access.usage.state().failing === undefined)
+    await running.access.usage.flush()
+    const [row] = await running.store.usage({ subscriptionId: id })
+    assert.equal(row?.calls, running.access.quota(caller).month.used)
+    assert.equal(running.access.usage.state().lostRows, 0)
+  })
+
+  test('a kill loses at most a second of use', async () => {
+    await using folder = await openFolder()
+    const { secret, id } = await folder.subscribe('first', 'professional')
+    const child = spawn(process.execPath, [CHILD, folder.folder], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const gone = new Promise((resolve) => child.once('exit', resolve))
+    child.stdin.write(`${secret}\n`)
+    let text = ''
+    child.stdout.on('data', (bytes: Buffer) => (text += bytes.toString('ascii')))
+    const told = () =>
+      text
+        .slice(0, text.lastIndexOf('\n'))
+        .split('\n')
+        .map((line) => line.split(' ').map(Number))
+    await until('a few flushes', () => (told().at(-1)?.[1] ?? 0) > 2000)
+    child.kill('SIGKILL')
+    await gone
+    const [killedAtMs = 0, admitted = 0] = told().at(-1) ?? []
+    // Half a second for a machine that is busy with other tests.
+    const [, before = 0] = told().findLast(([atMs = 0]) => atMs <= killedAtMs - 1500) ?? []
+    const [row] = await folder.on().store.usage({ subscriptionId: id })
+    assert.ok(row !== undefined && before > 0)
+    assert.ok(row.calls >= before, `${row.calls} written, ${before} admitted a second before the end`)
+    assert.ok(row.calls <= admitted + 10, `${row.calls} written of ${admitted}`)
+  })
+
+  test('no file of the state folder holds a token, before or after its use', async () => {
+    await using folder = await openFolder()
+    const { secret } = await folder.subscribe('first')
+    const running = await folder.start()
+    const caller = must(running.enter(secret))
+    running.access.admit(caller, RPC)
+    const { ticket } = running.access.issueTicket(caller, systemClock.nowMs())
+    const text = await running.registry.text()
+    await running.close()
+    const files = await readdir(folder.folder)
+    assert.ok(files.includes('access.db'))
+    for (const name of files) {
+      const bytes = await readFile(join(folder.folder, name))
+      assert.equal(bytes.includes(secret) || bytes.includes(secret.slice(4, 36)), false, name)
+    }
+    assert.equal(text.includes(secret) || ticket.includes(secret), false)
+  })
+
+  test('a ticket of one process opens another, and dies with its token', async () => {
+    await using folder = await openFolder()
+    const { secret, id } = await folder.subscribe('first')
+    await using a = await folder.start()
+    await using b = await folder.start()
+    const now = systemClock.nowMs()
+    const { ticket, expiresAtMs } = a.access.issueTicket(must(a.enter(secret)), now)
+    assert.equal(must(b.access.authenticateTicket(ticket, 'bundle', now)).subscription.id, id)
+    assert.equal(reasonOf(b.access.authenticateTicket(ticket, 'indexer', now)), 'not-in-plan')
+    assert.equal(reasonOf(b.access.authenticateTicket(ticket, 'bundle', expiresAtMs + 1)), 'expired')
+    assert.equal(reasonOf(b.access.authenticateTicket('wst_nonsense', 'bundle', now)), 'malformed')
+    assert.equal(reasonOf(b.access.authenticateTicket(secret, 'bundle', now)), 'malformed')
+    await revokeTokens(folder.on(), { subscription: 'first' })
+    await until('the end of the token', () => !b.enter(secret).ok, 1000)
+    assert.equal(reasonOf(b.access.authenticateTicket(ticket, 'bundle', now)), 'revoked')
+  })
+
+  test('a seat that is refused is counted under its limit', async () => {
+    await using folder = await openFolder()
+    const { secret, id } = await folder.subscribe('first')
+    await using running = await folder.start()
+    const { limits } = must(running.enter(secret))
+    const seat = running.access.slots.acquire(id, 'grpcStreams', limits)
+    assert.ok(seat.ok)
+    assert.equal(running.registry.value('sluice_access_grpc_streams'), 1)
+    assert.equal(running.access.slots.acquire(id, 'grpcStreams', limits).ok, false)
+    assert.equal(running.registry.value('sluice_access_limited_total', { limit: 'grpcStreams' }), 1)
+    seat.release()
+    assert.equal(running.registry.value('sluice_access_grpc_streams'), 0)
+  })
+
+  test('plans can be exchanged while running, and a plan that is gone is told', async () => {
+    await using folder = await openFolder()
+    const desk = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
+    const { secret } = await folder.subscribe('first', 'desk')
+    await using running = await folder.start({ plans: { desk } })
+    const caller = must(running.enter(secret))
+    assert.equal(caller.limits.unitsPerSecond, 40)
+    assert.equal(running.health.size, 0)
+    running.access.setPlans(BUILT_IN_PLANS)
+    assert.equal(must(running.enter(secret)).limits, BUILT_IN_PLANS.starter)
+    assert.match(running.health.get('plans') ?? '', /desk/)
+    running.access.setPlans({ ...BUILT_IN_PLANS, desk: { ...desk, unitsPerSecond: 50 } })
+    assert.equal(running.health.has('plans'), false)
+    assert.equal(must(running.enter(secret)).limits.unitsPerSecond, 50)
+  })
+
+  test('shares its quota through Redis, and says when it cannot', async () => {
+    await using folder = await openFolder()
+    await using server = await startRedis()
+    const { secret } = await folder.subscribe('first')
+    const options = { quota: { shared: { url: server.url } } }
+    await using a = await folder.start(options)
+    await using b = await folder.start(options)
+    const [one, other] = [must(a.enter(secret)), must(b.enter(secret))]
+    for (let count = 0; count < 4; count++) assert.equal(a.access.admit(one, HEAVY).ok, count < 3)
+    await until('the other process to know', () => {
+      const { remaining } = b.access.quota(other)
+      return remaining !== null && remaining < 100
+    })
+    assert.equal(a.registry.value('sluice_access_quota_shared_up'), 1)
+    await until('both to be counted', () => a.registry.value('sluice_access_quota_processes') === 2)
+    await server.kill()
+    await until('both to say so', () => a.health.has('quota') && b.health.has('quota'))
+    assert.equal(a.registry.value('sluice_access_quota_shared_up'), 0)
+    assert.equal(reasonOf(a.enter(secret)), 'ok')
+    await until('service to go on', () => a.access.admit(one, RPC).ok && b.access.admit(other, RPC).ok)
+    await server.start()
+    await until('both to recover', () => a.health.size === 0 && b.health.size === 0)
+  })
+})

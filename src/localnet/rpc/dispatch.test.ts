@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { startTestDoor, type TestDoor } from '../../../test/support/rpc-door.ts'
+import { base64, openRpcWallet, type RpcWallet } from '../../../test/support/rpc-wallet.ts'
+import { silentLogger } from '../../host/logger.ts'
+import type { Chain } from '../model.ts'
+import type { RpcContext } from './context.ts'
+import { answerBody } from './dispatch.ts'
+import { createPrioritizationFees } from './prioritization-fees.ts'
+
+describe('answerBody on a chain with troubles', () => {
+  let door: TestDoor
+  let wallet: RpcWallet
+  before(async () => {
+    door = await startTestDoor({ commitment: { confirmedSlots: 0, finalizedSlots: 0 } })
+    wallet = await openRpcWallet(door)
+  })
+  after(() => door[Symbol.asyncDispose]())
+
+  /** The real chain but for some of its members. */
+  function contextWith(members: Partial<Chain>, onError: () => void = () => {}): RpcContext {
+    const chain = Object.create(door.chain, Object.getOwnPropertyDescriptors(members)) as Chain
+    const log = { ...silentLogger, error: onError }
+    return { chain, clock: door.clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
+  }
+
+  async function errorOf(context: RpcContext, method: string, ...params: unknown[]): Promise<unknown> {
+    const answer = await answerBody(context, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+    return (JSON.parse(answer ?? '{}') as { error?: unknown }).error
+  }
+
+  const UNHEALTHY = { code: -32005, message: 'Node is unhealthy', data: { numSlotsBehind: null } }
+
+  it('is unhealthy while the engine is down or has too much in hand', async () => {
+    const text = base64(wallet.sign([wallet.transfer(1)]))
+    const down = contextWith({
+      simulate: () => Promise.resolve('engine-down'),
+      submit: () => Promise.resolve({ ok: false, reason: 'queue-full' }),
+      airdrop: () => Promise.resolve({ ok: false, reason: 'engine-down' }),
+    })
+    assert.deepEqual(await errorOf(down, 'sendTransaction', text, { encoding: 'base64' }), UNHEALTHY)
+    assert.deepEqual(
+      await errorOf(down, 'sendTransaction', text, { encoding: 'base64', skipPreflight: true }),
+      UNHEALTHY,
+    )
+    assert.deepEqual(await errorOf(down, 'simulateTransaction', text, { encoding: 'base64' }), UNHEALTHY)
+    assert.deepEqual(await errorOf(down, 'requestAirdrop', wallet.payer.publicKey.toBase58(), 1), UNHEALTHY)
+    const refusing = contextWith({
+      airdrop: () => Promise.resolve({ ok: false, reason: 'rejected', err: 'AccountNotFound' }),
+    })
+    assert.deepEqual(await errorOf(refusing, 'requestAirdrop', wallet.payer.publicKey.toBase58(), 1), {
+      code: -32603,
+      message: 'Internal error',
+    })
+  })
+
+  it('says of a slot without a block that it was skipped', async () => {
+    const gap = contextWith({ block: (slot) => (slot === 2 ? undefined : door.chain.block(slot)) })
+    const skipped = { code: -32007, message: 'Slot 2 was skipped, or missing due to ledger jump to recent snapshot' }
+    assert.deepEqual(await errorOf(gap, 'getBlock', 2), skipped)
+    assert.deepEqual(await errorOf(gap, 'getBlockTime', 2), skipped)
+    const answer = await answerBody(gap, '{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[1,3]}')
+    assert.equal(answer, '{"jsonrpc":"2.0","result":[1,3],"id":1}')
+  })
+
+  it('tells a fault of the program as an internal error, logs it, and goes on', async () => {
+    let logged = 0
+    const broken = contextWith(
+      {
+        slot: () => {
+          throw new TypeError('broken')
+        },
+      },
+      () => logged++,
+    )
+    assert.deepEqual(await errorOf(broken, 'getSlot'), { code: -32603, message: 'Internal error' })
+    assert.equal(logged, 1)
+    assert.equal(await errorOf(broken, 'getHealth'), undefined)
+  })
+
+  it('refuses what a batch asks for beyond the largest answer', async () => {
+    const call = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getHealth"}`
+    const ok = (id: number) => `{"jsonrpc":"2.0","result":"ok","id":${id}}`
+    const over = (id: number) =>
+      `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Too much asked for in one batch"},"id":${id}}`
+    const notification = '{"jsonrpc":"2.0","method":"getHealth"}'
+    const batch = `[${call(1)},${call(2)},${notification},${call(3)}]`
+    assert.equal(await answerBody(contextWith({}), batch, ok(1).length + 1), `[${ok(1)},${ok(2)},${over(3)}]`)
+  })
+})

@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import { openStore } from '../../src/access/open-store.ts'
+import { parseAccessOptions } from '../../src/access/options.ts'
+import { startAccess } from '../../src/access/service.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+
+/**
+ * A process on a store, made to be killed: admits calls of the token it reads from its input without end, and prints for each few milliseconds when it was and
+ * how many calls it has admitted so far.
+ */
+const [, , folder = ''] = process.argv
+const secret = await new Promise<string>((resolve) =>
+  process.stdin.once('data', (bytes: Buffer) => resolve(bytes.toString('ascii').trim())),
+)
+const store = await openStore(
+  {
+    place: { engine: 'sqlite', file: join(folder, 'access.db') },
+    audit: { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' },
+    check: 'quick',
+  },
+  { clock: systemClock, random: secureRandom, log: silentLogger },
+)
+const access = await startAccess(parseAccessOptions(), {
+  store,
+  log: silentLogger,
+  clock: systemClock,
+  random: secureRandom,
+  registry: createMetricsRegistry(),
+  lifecycle: { degraded() {}, recovered() {} },
+  env: {},
+})
+let admitted = 0
+setInterval(() => {
+  const caller = access.authenticate({ token: secret }, 'bundle', systemClock.nowMs())
+  for (let count = 0; caller.ok && count < 5; count++) {
+    if (access.admit(caller, { interface: 'rpc', method: 'getSlot' }).ok) admitted += 1
+  }
+  process.stdout.write(`${performance.timeOrigin + performance.now()} ${admitted}\n`)
+}, 5)

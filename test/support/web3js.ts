@@ -1,0 +1,9 @@
+import type { Connection } from '@solana/web3.js'
+
+/** web3.js has no public way to end its WebSocket; left open it would keep trying to come back. */
+export function endSocket(connection: Connection): void {
+  type Inner = { _rpcWebSocket: { setAutoReconnect(on: boolean): void; close(): void } }
+  const socket = (connection as unknown as Inner)._rpcWebSocket
+  socket.setAutoReconnect(false)
+  socket.close()
+}
