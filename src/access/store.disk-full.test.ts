@@ -19,7 +19,7 @@ for (const engine of ENGINES) {
     const task = JSON.stringify({ options: bench.options, folder: bench.folder } satisfies SmallDiskTask)
     // A mount that only this process and its children see, and that is gone with them; without root, in a user namespace.
     const isolate = process.getuid?.() === 0 ? '-m' : '-Urm'
-    const script = 'mount -t tmpfs -o size=2m small "$1" && exec "$2" "$3" "$4"'
+    const script = 'mount -t tmpfs -o size=12m small "$1" && exec "$2" "$3" "$4"'
     const { stdout } = await promisify(execFile)('unshare', [
       ...[isolate, 'sh', '-c', script, 'sh', bench.folder],
       ...[process.execPath, PROGRAM, task],

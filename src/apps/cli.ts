@@ -1,6 +1,7 @@
 import { type ApplicationContext, proposeCompletions, run } from '@stricli/core'
 import { createApplication } from './commands/application.ts'
 import type { CliContext } from './commands/define.ts'
+import { exitCodeFrom } from './commands/errors.ts'
 
 /** The operator's command line. Data goes to standard output, talk to standard error; the exit code is from `contract/exit-codes.ts`. */
 const argv = process.argv.slice(2)
@@ -23,11 +24,4 @@ if (argv[0] === '__complete') {
   await run(application, argv, context)
 }
 
-// The library's own codes are negative: an unknown command or flag is wrong usage, the rest went wrong inside.
-const code = Number(process.exitCode ?? 0)
-if (code < 0 || code > 200) process.exitCode = isUsage(code) ? 2 : 1
-
-function isUsage(libraryCode: number): boolean {
-  const signed = libraryCode > 200 ? libraryCode - 256 : libraryCode
-  return signed === -5 || signed === -4
-}
+process.exitCode = exitCodeFrom(process.exitCode)

@@ -29,6 +29,7 @@ export class SpaceSaving {
   readonly #lowerBucket: Int32Array
   readonly #freeBuckets: Int32Array
   #freeBucketsLeft: number
+  #isExact = true
   #lowest = NONE
   #highest = NONE
 
@@ -51,9 +52,9 @@ export class SpaceSaving {
     this.#freeBucketsLeft = buckets
   }
 
-  /** No count is further from the truth than this: 0 until all counters are in use. */
+  /** No count is further from the truth than this: 0 as long as every key seen has its own counter. */
   get errorMax(): number {
-    return this.table.size < this.#counters ? 0 : (this.#bucketCount[this.#lowest] as number)
+    return this.#isExact ? 0 : (this.#bucketCount[this.#lowest] as number)
   }
 
   add(key: Uint32Array, hash: number): void {
@@ -61,6 +62,7 @@ export class SpaceSaving {
     const found = this.table.find(key, hash)
     if (found !== NOT_FOUND) return this.#increment(found)
     if (this.table.size < this.#counters) return this.#begin(this.table.add(key, hash))
+    this.#isExact = false
     const victim = this.#bucketHead[this.#lowest] as number
     this.#errors[victim] = this.#bucketCount[this.#lowest] as number
     this.table.replace(victim, key, hash)
@@ -69,6 +71,7 @@ export class SpaceSaving {
 
   clear(): void {
     this.seen = 0
+    this.#isExact = true
     this.table.clear()
     for (let bucket = 0; bucket < this.#freeBuckets.length; bucket++) this.#freeBuckets[bucket] = bucket
     this.#freeBucketsLeft = this.#freeBuckets.length

@@ -7,7 +7,7 @@ import { createMemoryRing, type MemoryRing, type RingSource } from './ring-sourc
 import { type RingEvent, RingWriter } from './ring-writer.ts'
 
 /** For tests: rings far below the format's own minimum, so that wraps are near. */
-export const SMALL_LIMITS: RingLimits = { capacityMin: 4, capacityMax: 2 ** 16, payloadBytesMin: 128, payloadBytesMax: 2 ** 24 }
+export const SMALL_LIMITS: RingLimits = { capacityMin: 4, capacityMax: 2 ** 18, payloadBytesMin: 128, payloadBytesMax: 2 ** 26 }
 
 export type SmallRing = MemoryRing & { writer: RingWriter }
 

@@ -75,8 +75,9 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   const lockKey = crc32(schema) | 0
 
   const pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX })
-  // The loss of an idle connection is not an event for anybody: the next use opens another.
+  // The loss of a connection is no event of its own: a query under way fails, and the next use opens another connection.
   pool.on('error', () => {})
+  pool.on('connect', (client) => void client.on('error', () => {}))
 
   async function translated<T>(call: () => Promise<T>): Promise<T> {
     try {
@@ -146,7 +147,8 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       },
     }
     try {
-      for (const sql of begin) await query(client, sql)
+      // All in one message: each would be a way to the server and back of its own.
+      await translated(() => client.query(begin.join('; ')))
       return transaction
     } catch (error) {
       await transaction[Symbol.asyncDispose]()

@@ -72,7 +72,7 @@ function unpack(path: string, unpackedBytesMax: number): RingFile {
     isStatic: true,
     read(place, target, targetAt, length) {
       const there = Math.max(0, Math.min(length, image.length - place))
-      image.copy(target, targetAt, place, place + there)
+      if (there > 0) image.copy(target, targetAt, place, place + there)
       if (there < length) target.fill(0, targetAt + there, targetAt + length)
     },
     isReplaced: () => false,

@@ -17,6 +17,9 @@ const SETTINGS = {
   check: `PRAGMA query_only = ON; PRAGMA cache_size = -${CHECK_CACHE_KIB}`,
 } as const
 
+/** Finds a row when the table is there. */
+export const TABLE_NAMED = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+
 /** One connection to a file. It never waits: a call that would have to fails with `store-locked`, for the caller to try again. */
 export class SqliteConnection implements SqlWriter, Disposable {
   readonly #place: SqlitePlace
@@ -60,7 +63,7 @@ export class SqliteConnection implements SqlWriter, Disposable {
   }
 
   async hasTable(name: string): Promise<boolean> {
-    return this.query('SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?', ['table', name]).length > 0
+    return this.query(TABLE_NAMED, [name]).length > 0
   }
 
   query(sql: string, values: readonly SqlValue[] = []): SqlRow[] {

@@ -5,7 +5,7 @@ import type { Random } from '../core/random.ts'
 import { isServiceError, ServiceError } from '../core/service-error.ts'
 import { delay } from './clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
-import { SqliteConnection } from './sqlite-connection.ts'
+import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
 import { sqliteError } from './sqlite-error.ts'
 import { APPLICATION_ID, checkHeader, placeOf } from './sqlite-file.ts'
 import { syncPath } from './sync-path.ts'
@@ -73,18 +73,31 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     }
   }
 
+  /** A connection that sees the state of this moment until it is closed. */
+  async function openView(): Promise<SqliteConnection> {
+    const view = new SqliteConnection(place, 'read')
+    try {
+      view.execute('BEGIN')
+      // The state is chosen by the first read, not by BEGIN.
+      await patiently(() => view.query('SELECT 1 FROM sqlite_master LIMIT 1'))
+      return view
+    } catch (error) {
+      view[Symbol.dispose]()
+      throw error
+    }
+  }
+
   return {
     name: file,
     restoreAdvice: place.restoreAdvice,
     rows: (sql, values) => patiently(() => connection('read').query(sql, values)),
-    pages: (sql, values) => connection('read').pages(sql, values),
-    hasTable: (name) => connection('read').hasTable(name),
-
+    hasTable: async (name) => (await patiently(() => connection('read').query(TABLE_NAMED, [name]))).length > 0,
+    async *pages(sql, values) {
+      using view = await openView()
+      yield* view.pages(sql, values)
+    },
     async read(work) {
-      using view = new SqliteConnection(place, 'read')
-      view.execute('BEGIN')
-      // The state is chosen by the first read, not by BEGIN.
-      await patiently(() => view.query('SELECT 1 FROM sqlite_master LIMIT 1'))
+      using view = await openView()
       return await work(view)
     },
 

@@ -43,7 +43,7 @@ export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
   const [slot, parentSlot, height, blockhash, previous, time, leader, ticks, rewards] = core
   const [, , , , , , , , , bankHash, epochStartTimestamp, transactionCount, writeVersion, packed] = core
   const transactions = packed.map(([wire, meta], index) =>
-    unpackTransaction({ slot, index, wire: wire.slice(), meta: unpackMeta(meta) }),
+    unpackTransaction({ slot, index, wire: new Uint8Array(wire), meta: unpackMeta(meta) }),
   )
   const block: Block = {
     slot,
@@ -64,7 +64,7 @@ export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
     slot,
     height,
     blockhash: block.blockhash,
-    bankHash: bankHash.slice(),
+    bankHash: new Uint8Array(bankHash),
     time,
     epochStartTimestamp,
     transactionCount,
@@ -81,7 +81,7 @@ export function unpackWrites(bytes: Uint8Array, slot: number): AccountWrite[] {
     account: account && {
       lamports: account[0],
       owner: account[1],
-      data: account[2].slice(),
+      data: new Uint8Array(account[2]),
       executable: account[3],
       rentEpoch: RENT_EXEMPT_EPOCH,
     },

@@ -65,7 +65,7 @@ test('a new engine is filled before it works', async () => {
   await using host = await start({
     refill: () => {
       fills++
-      return [{ op: 'load', accounts: [] }]
+      return [{ op: 'load', accounts: new Uint8Array(0) }]
     },
   })
   const pid = host.engine.pid() as number
@@ -101,12 +101,15 @@ test('a pause does not wait for an engine that is down', async () => {
 
 test('an engine that never comes up is an error at the start and an answer later', async () => {
   const broken = () => fork(join(dir, 'absent.mjs'), [], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
-  await assert.rejects(start({ fork: broken, refill: () => [{ op: 'load', accounts: [] }] }), /does not start/)
+  await assert.rejects(
+    start({ fork: broken, refill: () => [{ op: 'load', accounts: new Uint8Array(0) }] }),
+    /does not start/,
+  )
 
   let isBroken = false
   await using host = await start({
     fork: () => (isBroken ? broken() : forkFake()),
-    refill: () => [{ op: 'load', accounts: [] }],
+    refill: () => [{ op: 'load', accounts: new Uint8Array(0) }],
   })
   isBroken = true
   process.kill(host.engine.pid() as number, 'SIGKILL')

@@ -1,13 +1,28 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, cpSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
-import { silentLogger } from '../host/logger.ts'
+import { type Logger, silentLogger } from '../host/logger.ts'
 import { makeTestFolder } from '../host/test-folder.ts'
 import { encodeBase58 } from '../solana/base58.ts'
+import { AccountStore } from './accounts.ts'
+import type { Head } from './bank.ts'
 import type { LocalChain } from './chain.ts'
+import type { ChainState } from './chain-state.ts'
+import { ChainStore } from './chain-store.ts'
+import { LedgerFile } from './ledger-file.ts'
 import { openChain } from './open-chain.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 
@@ -158,4 +173,67 @@ test('history is bounded in memory and on disk', async () => {
   assert.equal(chain.slot('processed'), 1601)
   assert.equal(chain.firstAvailableSlot(), 1601 - 511)
   assert.equal(chain.block(chain.firstAvailableSlot() - 1), undefined)
+})
+
+test('a chain that goes on gets the fixtures it does not have, and keeps its own', async () => {
+  using folder = makeTestFolder()
+  const accounts = folder.file('accounts')
+  mkdirSync(accounts)
+  const put = (name: string, pubkey: string, lamports: number) =>
+    writeFileSync(
+      join(accounts, name),
+      JSON.stringify({
+        pubkey,
+        account: { lamports, data: ['', 'base64'], owner: '11111111111111111111111111111111' },
+      }),
+    )
+  const [first, second] = [3, 4].map((byte) => encodeBase58(new Uint8Array(32).fill(byte))) as [string, string]
+  put('first.json', first, 1_000_000)
+  {
+    await using host = await open(folder.file('state'), { accountsDir: accounts })
+    assert.equal(host.chain.account(first, 'processed')?.lamports, 1_000_000n)
+    assert((await host.chain.airdrop(first, SOL)).ok)
+    await host.chain.produceBlock()
+  }
+  put('second.json', second, 2_000_000)
+  await using host = await open(folder.file('state'), { accountsDir: accounts })
+  await host.chain.produceBlock()
+  assert.equal(host.chain.account(first, 'processed')?.lamports, 1_000_000n + SOL)
+  assert.equal(host.chain.account(second, 'processed')?.lamports, 2_000_000n)
+})
+
+test('blocks that the disk does not take are kept and written when it does', () => {
+  using folder = makeTestFolder()
+  const head = (slot: number): Head => ({
+    slot,
+    height: slot,
+    blockhash: alice,
+    bankHash: new Uint8Array(32),
+    time: 0,
+    epochStartTimestamp: 0,
+    transactionCount: 0,
+    writeVersion: 0n,
+  })
+  const state = { accounts: new AccountStore() } as unknown as ChainState
+  const messages: string[] = []
+  const log = {
+    ...silentLogger,
+    error: (_: unknown, message: string) => messages.push(message),
+    info: (message: string) => messages.push(message),
+  } as unknown as Logger
+  const store = new ChainStore(folder.path, { log })
+  const packed = { core: new Uint8Array(9 * 1024 * 1024), writes: new Uint8Array(1) }
+  store.append(packed, state, head(1))
+  // The file is full, and the next one cannot be made.
+  renameSync(folder.file('ledger'), folder.file('elsewhere'))
+  store.append(packed, state, head(2))
+  store.append(packed, state, head(3))
+  renameSync(folder.file('elsewhere'), folder.file('ledger'))
+  store.append(packed, state, head(4))
+  assert.deepEqual(messages, ['blocks cannot be written; they are kept in memory', 'blocks are written again'])
+  using file = new LedgerFile(folder.file('ledger'))
+  assert.deepEqual(
+    [...file.readAll()].map(({ slot }) => slot),
+    [1, 2, 3, 4],
+  )
 })

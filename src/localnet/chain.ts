@@ -160,7 +160,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
   }
 
   function submit(given: Uint8Array): Promise<SubmitOutcome> {
-    const wire = given.slice()
+    const wire = new Uint8Array(given)
     const admission = admit(wire, admissionView)
     if (!admission.ok) return Promise.resolve(rejected(admission.err))
     if (pending >= options.limits.pendingMax || bank.isFull) return Promise.resolve({ ok: false, reason: 'queue-full' })
@@ -185,7 +185,7 @@ export async function startChain(options: LocalnetOptions, start: ChainStart, de
     given: Uint8Array,
     { verifySignatures, replaceBlockhash }: { readonly verifySignatures: boolean; readonly replaceBlockhash: boolean },
   ): Promise<Simulation | 'engine-down'> {
-    const wire = given.slice()
+    const wire = new Uint8Array(given)
     const replacementBlockhash = replaceBlockhash ? chain.latestBlockhash('processed') : null
     const admission = admit(wire, admissionView, { replaceBlockhash })
     if (!admission.ok) return Promise.resolve(failedSimulation(admission.err, replacementBlockhash))

@@ -56,10 +56,8 @@ export type EngineRequest =
   /** Runs the transaction in the open slot. `nonce`: its blockhash is not a recent one, so it must be a durable nonce. */
   | { readonly op: 'execute'; readonly wire: Uint8Array; readonly nonce: boolean }
   | { readonly op: 'simulate'; readonly wire: Uint8Array; readonly nonce: boolean; readonly verifySignatures: boolean }
-  | {
-      readonly op: 'load'
-      readonly accounts: readonly (readonly [address: Uint8Array, account: EngineAccount | null])[]
-    }
+  /** Accounts in the form of `account-codec.ts`. */
+  | { readonly op: 'load'; readonly accounts: Uint8Array }
   | { readonly op: 'open'; readonly slot: OpenSlot }
   | { readonly op: 'dump' }
 

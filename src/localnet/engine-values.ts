@@ -9,7 +9,7 @@ import { RENT_EXEMPT_EPOCH } from './sysvars.ts'
  */
 
 export function toAccount({ lamports, owner, data, executable }: EngineAccount): Account {
-  return { lamports, owner: textKey(owner), data: data.slice(), executable, rentEpoch: RENT_EXEMPT_EPOCH }
+  return { lamports, owner: textKey(owner), data: new Uint8Array(data), executable, rentEpoch: RENT_EXEMPT_EPOCH }
 }
 
 export function fromAccount({ lamports, owner, data, executable }: Account): EngineAccount {
@@ -28,8 +28,8 @@ export function toMeta(meta: EngineMeta): TransactionMeta {
       index,
       instructions: instructions.map((inner) => ({
         ...inner,
-        accounts: inner.accounts.slice(),
-        data: inner.data.slice(),
+        accounts: new Uint8Array(inner.accounts),
+        data: new Uint8Array(inner.data),
       })),
     })),
     logMessages: meta.logMessages,
@@ -37,7 +37,7 @@ export function toMeta(meta: EngineMeta): TransactionMeta {
     computeUnitsConsumed: meta.computeUnitsConsumed,
     returnData: meta.returnData && {
       programId: textKey(meta.returnData.programId),
-      data: meta.returnData.data.slice(),
+      data: new Uint8Array(meta.returnData.data),
     },
   }
 }

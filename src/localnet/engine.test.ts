@@ -9,6 +9,7 @@ import {
   Transaction,
   TransactionInstruction,
 } from '@solana/web3.js'
+import { packAccounts } from './account-codec.ts'
 import { createEngine } from './engine.ts'
 import type { ExecuteReply, SimulateReply } from './engine-protocol.ts'
 
@@ -23,7 +24,7 @@ function openEngine() {
   const engine = createEngine()
   const slot = { slot: 5, epoch: 0, epochStartTimestamp: 0, unixTimestamp: 1_800_000_000, slotsPerEpoch: 432_000 }
   engine.handle({ op: 'open', slot: { ...slot, slotHashes: [{ slot: 4, hash: PARENT }], blockhashes: [PARENT] } })
-  engine.handle({ op: 'load', accounts: [[payer.publicKey.toBytes(), wallet(10n ** 12n)]] })
+  engine.handle({ op: 'load', accounts: packAccounts([[payer.publicKey.toBytes(), wallet(10n ** 12n)]]) })
   const execute = (wire: Uint8Array) => engine.handle({ op: 'execute', wire, nonce: false }) as ExecuteReply
   return { engine, execute }
 }
@@ -160,7 +161,7 @@ test('a transfer reports balances, units, logs and exactly the accounts it chang
 
 test('an account that gives up its last lamport is gone', () => {
   const { engine, execute } = openEngine()
-  engine.handle({ op: 'load', accounts: [[other.publicKey.toBytes(), wallet(1_005_000n)]] })
+  engine.handle({ op: 'load', accounts: packAccounts([[other.publicKey.toBytes(), wallet(1_005_000n)]]) })
   const sweep = new Transaction({ feePayer: other.publicKey, blockhash, lastValidBlockHeight: 1 })
   sweep.add(SystemProgram.transfer({ fromPubkey: other.publicKey, toPubkey: payer.publicKey, lamports: 1_000_000 }))
   sweep.sign(other)

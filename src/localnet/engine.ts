@@ -2,6 +2,7 @@ import type { TransactionMetadata } from 'litesvm/dist/internal.js'
 import { decodeBase58 } from '../solana/base58.ts'
 import { parseTransaction, verifySignatures } from '../solana/transaction.ts'
 import type { ParsedTransaction } from '../solana/transaction-types.ts'
+import { unpackAccounts } from './account-codec.ts'
 import {
   BPF_LOADER,
   BPF_LOADER_DEPRECATED,
@@ -103,7 +104,7 @@ export function createEngine(): Engine {
       if (!isNonceUsable(transaction, pre[nonceIndex] ?? null, parentBlockhash)) return 'BlockhashNotFound'
     }
 
-    const wire = request.wire.slice()
+    const wire = new Uint8Array(request.wire)
     wire.set(parentBlockhash, transaction.recentBlockhash.byteOffset - request.wire.byteOffset)
     return { transaction, loaded: { writable, readonly }, keys, wire, fee: feeOf(transaction), pre, nonceIndex }
   }
@@ -234,7 +235,7 @@ export function createEngine(): Engine {
 
   function load(request: EngineRequest & { op: 'load' }): LoadReply {
     const refused: { address: Uint8Array; reason: string }[] = []
-    for (const [address, account] of request.accounts) {
+    for (const [address, account] of unpackAccounts(request.accounts)) {
       if (same(svm.read(address), account)) continue
       try {
         fixedPrograms.delete(idOf(address))

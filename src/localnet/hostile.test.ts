@@ -15,6 +15,7 @@ import { systemClock } from '../host/clock.ts'
 import { silentLogger } from '../host/logger.ts'
 import { until } from '../host/test-wait.ts'
 import { encodeBase58 } from '../solana/base58.ts'
+import { packAccounts } from './account-codec.ts'
 import type { LocalChain } from './chain.ts'
 import { startEngineProcess } from './chain-process.ts'
 import { createEngine } from './engine.ts'
@@ -128,7 +129,7 @@ test('what the parser lets through does not abort the engine, even unsigned', as
   const payer = { lamports: 10n ** 15n, owner: new Uint8Array(32), data: new Uint8Array(0), executable: false }
   await engine.fill([
     { op: 'open', slot: { ...slot, slotHashes: [{ slot: 4, hash: parent }], blockhashes: [parent] } },
-    { op: 'load', accounts: [[alice.publicKey.toBytes(), payer]] },
+    { op: 'load', accounts: packAccounts([[alice.publicKey.toBytes(), payer]]) },
   ])
   const random = createSeededRandom(SEED)
   const wires = seeds(encodeBase58(parent))

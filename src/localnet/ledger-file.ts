@@ -100,5 +100,5 @@ function split(body: Uint8Array): StoredBlock {
   const view = new DataView(body.buffer, body.byteOffset, body.length)
   const slot = Number(view.getBigUint64(0, true))
   const coreEnd = 12 + view.getUint32(8, true)
-  return { slot, core: body.slice(12, coreEnd), writes: body.subarray(coreEnd) }
+  return { slot, core: new Uint8Array(body.subarray(12, coreEnd)), writes: body.subarray(coreEnd) }
 }

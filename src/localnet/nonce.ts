@@ -46,7 +46,7 @@ export function isNonceUsable(
 
 /** The account after its nonce moved on. A failed durable nonce transaction leaves this behind too. */
 export function advancedNonce(account: EngineAccount, parentBlockhash: Uint8Array): EngineAccount {
-  const data = account.data.slice()
+  const data = new Uint8Array(account.data)
   data.set(durableNonce(parentBlockhash), NONCE_AT)
   new DataView(data.buffer).setBigUint64(LAMPORTS_AT, LAMPORTS_PER_SIGNATURE, true)
   return { ...account, data }

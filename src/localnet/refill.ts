@@ -1,6 +1,7 @@
 import { decodeBase58 } from '../solana/base58.ts'
+import { type AddressedAccount, packAccounts } from './account-codec.ts'
 import { NATIVE_LOADER, SYSVAR_OWNER } from './addresses.ts'
-import type { EngineAccount, EngineRequest, OpenSlot } from './engine-protocol.ts'
+import type { EngineRequest, OpenSlot } from './engine-protocol.ts'
 import { fromAccount } from './engine-values.ts'
 import type { Account } from './model.ts'
 
@@ -25,15 +26,15 @@ export function* refillRequests(
 }
 
 export function* loadRequests(accounts: Iterable<readonly [string, Account]>): Generator<EngineRequest> {
-  let chunk: [Uint8Array, EngineAccount][] = []
+  let chunk: AddressedAccount[] = []
   let bytes = 0
   for (const [address, account] of accounts) {
     chunk.push([decodeBase58(address), fromAccount(account)])
     bytes += account.data.length + 128
     if (bytes < CHUNK_BYTES_MAX) continue
-    yield { op: 'load', accounts: chunk }
+    yield { op: 'load', accounts: packAccounts(chunk) }
     chunk = []
     bytes = 0
   }
-  if (chunk.length > 0) yield { op: 'load', accounts: chunk }
+  if (chunk.length > 0) yield { op: 'load', accounts: packAccounts(chunk) }
 }

@@ -1,10 +1,12 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
+import { decodeBase58 } from '../solana/base58.ts'
+import { type AddressedAccount, packAccounts, unpackAccounts } from './account-codec.ts'
 import type { Head } from './bank.ts'
+import { fromAccount, textKey, toAccount } from './engine-values.ts'
 import type { Account } from './model.ts'
 import { RecordFile, readRecords } from './record-file.ts'
-import { RENT_EXEMPT_EPOCH } from './sysvars.ts'
 
 /** The account state at the end of one block, with what is needed to go on from there. */
 export type Snapshot = {
@@ -17,7 +19,6 @@ const FORMAT = 1
 /** Bytes of account data in one record. */
 const CHUNK_BYTES = 1024 * 1024
 
-type PackedAccount = [address: string, lamports: bigint, owner: string, data: Uint8Array, executable: boolean]
 type SnapshotHeader = { format: number; genesisHash: string; head: Head }
 
 /**
@@ -34,10 +35,10 @@ export async function writeSnapshot(path: string, snapshot: Snapshot, pause: () 
     let count = 0
     for (const chunk of chunksOf(snapshot.accounts)) {
       count += chunk.length
-      file.append(serialize(chunk))
+      file.append(packAccounts(chunk))
       await pause()
     }
-    file.append(serialize({ end: count }))
+    file.append(endRecord(count))
     file.sync()
   }
   renameSync(temporary, path)
@@ -52,21 +53,32 @@ export function readSnapshot(path: string): Snapshot | undefined {
   const header = first.done ? undefined : (deserialize(first.value.body) as SnapshotHeader)
   if (header?.format !== FORMAT) throw new Error(`${path} is no snapshot of this chain's format`)
   const accounts: (readonly [string, Account])[] = []
+  let last: Uint8Array | undefined
   for (const { body } of records) {
-    const record = deserialize(body) as PackedAccount[] | { end: number }
-    if (Array.isArray(record)) accounts.push(...record.map(unpack))
-    else if (record.end === accounts.length)
-      return { genesisHash: header.genesisHash, head: ownedHead(header.head), accounts }
+    // All but the last record are accounts; the last says how many there are.
+    if (last)
+      for (const [address, account] of unpackAccounts(last))
+        if (account) accounts.push([textKey(address), toAccount(account)])
+    last = body
   }
-  throw new Error(`${path} is damaged: it ends before its last account`)
+  if (!isEnd(last, accounts.length)) throw new Error(`${path} is damaged: it ends before its last account`)
+  return { genesisHash: header.genesisHash, head: ownedHead(header.head), accounts }
 }
 
-function* chunksOf(accounts: Iterable<readonly [string, Account]>): Generator<PackedAccount[]> {
-  let chunk: PackedAccount[] = []
+function endRecord(count: number): Uint8Array {
+  return new TextEncoder().encode(`end of ${count} accounts`)
+}
+
+function isEnd(record: Uint8Array | undefined, count: number): boolean {
+  return record !== undefined && Buffer.compare(record, endRecord(count)) === 0
+}
+
+function* chunksOf(accounts: Iterable<readonly [string, Account]>): Generator<AddressedAccount[]> {
+  let chunk: AddressedAccount[] = []
   let bytes = 0
-  for (const [address, { lamports, owner, data, executable }] of accounts) {
-    chunk.push([address, lamports, owner, data, executable])
-    bytes += data.length + 128
+  for (const [address, account] of accounts) {
+    chunk.push([decodeBase58(address), fromAccount(account)])
+    bytes += account.data.length + 128
     if (bytes < CHUNK_BYTES) continue
     yield chunk
     chunk = []
@@ -75,12 +87,8 @@ function* chunksOf(accounts: Iterable<readonly [string, Account]>): Generator<Pa
   if (chunk.length > 0) yield chunk
 }
 
-function unpack([address, lamports, owner, data, executable]: PackedAccount): readonly [string, Account] {
-  return [address, { lamports, owner, data: data.slice(), executable, rentEpoch: RENT_EXEMPT_EPOCH }]
-}
-
 function ownedHead(head: Head): Head {
-  return { ...head, bankHash: head.bankHash.slice() }
+  return { ...head, bankHash: new Uint8Array(head.bankHash) }
 }
 
 function syncDirectory(path: string): void {

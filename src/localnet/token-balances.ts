@@ -20,13 +20,13 @@ export function tokenBalancesOf(source: TokenBalanceSource): EngineTokenBalance[
   source.accounts.forEach((account, accountIndex) => {
     if (!account || !isTokenAccount(account.data) || !source.isTokenProgram(account.owner)) return
     const { data } = account
-    const mint = data.slice(0, 32)
+    const mint = data.subarray(0, 32)
     const mintData = source.readMint(mint)?.data
     if (!mintData || mintData.length < MINT_BYTES) return
     balances.push({
       accountIndex,
       mint,
-      owner: data.slice(32, 64),
+      owner: data.subarray(32, 64),
       programId: account.owner,
       amount: new DataView(data.buffer, data.byteOffset).getBigUint64(64, true),
       decimals: mintData[DECIMALS_AT] as number,

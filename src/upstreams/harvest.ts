@@ -41,16 +41,17 @@ export function errorCodeOf(body: Buffer): number | undefined {
   return typeof code === 'number' ? code : undefined
 }
 
-/** Whether the body is JSON-RPC at all, and not the page of some proxy in between. */
+/** Whether the body is one small JSON-RPC answer, and not the page of some proxy in between. */
 export function isJsonRpcBody(body: Buffer): boolean {
-  if (body.length > ERROR_BYTES_MAX) return body[0] === 0x7b || body[0] === 0x5b
-  return Object.hasOwn(parseObject(body.toString('utf8')), 'jsonrpc')
+  return body.length <= ERROR_BYTES_MAX && Object.hasOwn(parseObject(body.toString('utf8')), 'jsonrpc')
 }
 
 function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : {}
   } catch {
     return {}
   }

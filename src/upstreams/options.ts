@@ -21,7 +21,10 @@ const credentialHeader = z
   .refine((name) => !RESERVED_HEADERS.includes(name), 'this header belongs to the protocol')
 const RESERVED_HEADERS = ['host', 'content-length', 'content-type', 'connection', 'transfer-encoding', 'te', 'upgrade']
 
-export const nodeName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a node name has a-z, 0-9 and dashes')
+export const nodeName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a node name has a-z, 0-9 and dashes')
+  .refine((name) => name !== 'dedicated' && name !== 'other', 'this name is kept for metrics')
 
 const node = z
   .strictObject({
@@ -70,7 +73,12 @@ const breaker = z.strictObject({
   failuresInRow: z.int().min(1).max(1000).default(5).describe('So many failed calls in a row take a node out.'),
   failuresShare: z.number().gt(0).max(1).default(0.5).describe('So does this share of the last ten seconds.'),
   failuresShareCalls: z.int().min(1).max(100_000).default(20).describe('The share counts from so many calls on.'),
-  firstMs: z.int().min(10).max(60_000).default(100).describe('A node that is out is tried again after this, then later.'),
+  firstMs: z
+    .int()
+    .min(10)
+    .max(60_000)
+    .default(100)
+    .describe('A node that is out is tried again after this, then later.'),
   maxMs: z.int().min(10).max(60_000).default(1500).describe('It is tried at least this often.'),
 })
 

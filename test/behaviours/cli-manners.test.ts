@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
 
 const ESCAPE = String.fromCharCode(27)
 
@@ -13,7 +14,7 @@ test('a typo gets a suggestion, exit code 2 and no stack', async () => {
     [['plan', 'show'], /PLAN/],
   ]
   for (const [words, pattern] of cases) {
-    const { code, stdout, stderr } = await sluice(words)
+    const { code, stdout, stderr } = await sluiceHere(words)
     assert.equal(code, 2, words.join(' '))
     assert.equal(stdout, '')
     assert.match(stderr, pattern)
@@ -30,7 +31,7 @@ test('an error as JSON has the five members, on standard error', async () => {
     ['sub', 'list', '--bogus', '--json'],
     ['sub', 'create', 'x', '--customer', 'y', '--products', 'shreds-decoded', '--print-token', '--json'],
   ]) {
-    const { code, stdout, stderr } = await sluice(words, { cwd: home.path })
+    const { code, stdout, stderr } = await sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
     assert.equal(stdout, '', words.join(' '))
     const error = JSON.parse(stderr) as Record<string, unknown>
     assert.deepEqual(Object.keys(error), ['code', 'message', 'fix', 'docs_url', 'retryable'])
@@ -41,7 +42,9 @@ test('an error as JSON has the five members, on standard error', async () => {
 test('shreds-decoded is coming soon, sender needs no subscription, and a wrong product is named', async () => {
   await using home = await temporaryFolder()
   const create = (products: string) =>
-    sluice(['sub', 'create', 'x', '--customer', 'y', '--products', products, '--print-token'], { cwd: home.path })
+    sluiceHere(['sub', 'create', 'x', '--customer', 'y', '--products', products, '--print-token'], {
+      SLUICE_STATE: home.file('.sluice'),
+    })
   assert.match(
     (await create('shreds-decoded')).stderr,
     /ShredStream Decoded is coming soon and cannot be provisioned yet/,
@@ -52,7 +55,7 @@ test('shreds-decoded is coming soon, sender needs no subscription, and a wrong p
 
 test('nothing is coloured when piped, and foreign text cannot steer the terminal', async () => {
   await using home = await temporaryFolder()
-  const run = (...words: string[]) => sluice(words, { cwd: home.path })
+  const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme', '--contact', `evil ${ESCAPE}[2J text`)
   for (const words of [
     ['--help'],
@@ -70,7 +73,7 @@ test('nothing is coloured when piped, and foreign text cannot steer the terminal
 
 test('a dry run checks everything and changes nothing', async () => {
   await using home = await temporaryFolder()
-  const run = (...words: string[]) => sluice(words, { cwd: home.path })
+  const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme')
   const before = (await run('audit', 'tail', '--json')).stdout
   const rehearsal = await run('sub', 'create', 'acme-prod', '--customer', 'acme', '--dry-run')
@@ -86,7 +89,7 @@ test('a dry run checks everything and changes nothing', async () => {
 
 test('a listing is a table, JSON or CSV with the same rows', async () => {
   await using home = await temporaryFolder()
-  const run = (...words: string[]) => sluice(words, { cwd: home.path })
+  const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme', '--contact', 'with, comma and "quotes"')
   const [row] = JSON.parse((await run('customer', 'list', '-o', 'json')).stdout) as Record<string, unknown>[]
   assert.deepEqual(Object.keys(row ?? {}), ['name', 'state', 'subscriptions', 'contact', 'created_at', 'id'])

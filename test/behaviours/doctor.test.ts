@@ -4,7 +4,8 @@ import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, trunc
 import { createServer } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { CLI, sluice, temporaryFolder } from '../support/cli.ts'
+import { CLI, temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 type Finding = { check: string; level: 'ok' | 'warn' | 'bad'; says: string; fix: string | null }
@@ -206,7 +207,7 @@ const SEEDS: Seed[] = [
         home,
         '[plans.gone]\nunitsPerSecond = 100\nsendsPerSecond = 1\nwsConnections = 1\nwsSubscriptions = 10\ngrpcStreams = 1\ngrpcAccountsPerStream = 1\n',
       )
-      await sluice(['sub', 'limit', 'acme-shreds', '--plan', 'gone'], { cwd: home.path })
+      await inHome(home, ['sub', 'limit', 'acme-shreds', '--plan', 'gone'])
       rmSync(home.file('sluice.toml'))
     },
     finds: { check: 'plan', level: 'bad', says: /"gone"/, fix: /sub limit acme-shreds --plan/ },
@@ -214,7 +215,7 @@ const SEEDS: Seed[] = [
   {
     name: 'destination unproven',
     async plant(home) {
-      await sluice(['shred', 'set-destination', 'acme-shreds', '8.8.8.8:20001'], { cwd: home.path })
+      await inHome(home, ['shred', 'set-destination', 'acme-shreds', '8.8.8.8:20001'])
     },
     finds: { check: 'destination', level: 'warn', says: /unproven/, fix: /set-destination acme-shreds/ },
   },
@@ -237,10 +238,7 @@ for (const { name, plant, env, finds } of SEEDS) {
     await prepare(home)
     const undo = await plant(home)
     try {
-      const { code, stdout, stderr } = await sluice(['doctor', '--json'], {
-        cwd: home.path,
-        env: { ...withoutFile(home), ...env },
-      })
+      const { code, stdout, stderr } = await inHome(home, ['doctor', '--json'], { ...withoutFile(home), ...env })
       const findings = JSON.parse(stdout || 'null') as Finding[] | null
       assert.ok(findings, stderr)
       const found = findings.find(
@@ -292,6 +290,12 @@ test('doctor is content with a healthy folder, and prints one line a check', asy
   assert.ok(stdout.split('\n').filter((text) => text.startsWith('✓')).length >= 10, stdout)
 })
 
+/** A command with this home's state folder, and its config file where there is one. */
+function inHome(home: Home, words: string[], env: Record<string, string> = {}) {
+  const config = existsSync(home.file('sluice.toml')) ? ['--config', home.file('sluice.toml')] : []
+  return sluiceHere([...words, ...config], { SLUICE_STATE: home.file('.sluice'), ...env })
+}
+
 /** A folder with a customer and a subscription, healthy. */
 async function prepare(home: Home): Promise<void> {
   mkdirSync(home.path, { recursive: true })
@@ -310,7 +314,7 @@ async function prepare(home: Home): Promise<void> {
       '--vouched',
     ],
   ]) {
-    const { code, stderr } = await sluice(words, { cwd: home.path })
+    const { code, stderr } = await inHome(home, words)
     assert.equal(code, 0, stderr)
   }
 }

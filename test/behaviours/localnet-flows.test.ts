@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
-import anchor from '@coral-xyz/anchor'
+import type * as Anchor from '@coral-xyz/anchor'
 import {
   address,
   airdropFactory,
@@ -56,6 +57,9 @@ import {
 import type { Localnet } from '../../src/localnet/service.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { endSocket } from '../support/web3js.ts'
+
+// A CommonJS package whose Wallet is only there for require.
+const anchor = createRequire(import.meta.url)('@coral-xyz/anchor') as typeof Anchor
 
 const SOL = 1_000_000_000n
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,9 +14,16 @@ const BIN = '/usr/lib/postgresql/15/bin'
 const USER = 'postgres'
 const READY_MS_MAX = 30_000
 
+export type PostgresTestOptions = {
+  /** Waits for the disk as a real server does. Without it the server is faster. */
+  readonly durable?: boolean
+  /** Without one everybody on loopback is trusted. */
+  readonly password?: string
+}
+
 export type TestPostgres = AsyncDisposable & {
   readonly port: number
-  /** The address of a database that is there from the start, as the store's options take it. Everyone on loopback is trusted. */
+  /** The address of a database that is there from the start, as the store's options take it. */
   readonly url: string
   /** Makes another database and returns its address. */
   createDatabase(name: string): Promise<string>
@@ -26,8 +33,8 @@ export type TestPostgres = AsyncDisposable & {
   start(): Promise<void>
 }
 
-/** A private PostgreSQL cluster in a folder of its own on a free port of loopback. `durable: false` trades safety of the machine for speed. */
-export async function startPostgres(options: { durable?: boolean } = {}): Promise<TestPostgres> {
+/** A private PostgreSQL cluster in a folder of its own on a free port of loopback. */
+export async function startPostgres(options: PostgresTestOptions = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'))
   const isRoot = process.getuid?.() === 0
   if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
@@ -36,12 +43,12 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
     return isRoot ? ['setpriv', ['--reuid', USER, '--regid', USER, '--init-groups', path, ...args]] : [path, args]
   }
   const data = join(folder, 'data')
-  await run(
-    ...asUser('initdb', ['-D', data, '-U', 'sluice', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']),
-    {
-      cwd: folder,
-    },
-  )
+  const passwordFile = join(folder, 'password')
+  const { password } = options
+  if (password !== undefined) await writeFile(passwordFile, password)
+  const trust = password === undefined ? ['-A', 'trust'] : ['-A', 'scram-sha-256', '--pwfile', passwordFile]
+  const initdb = ['-D', data, '-U', 'sluice', ...trust, '-E', 'UTF8', '--no-locale', '--no-sync']
+  await run(...asUser('initdb', initdb), { cwd: folder })
   const port = await freePort()
   const settings = [
     'listen_addresses=127.0.0.1',
@@ -54,7 +61,7 @@ export async function startPostgres(options: { durable?: boolean } = {}): Promis
   let server: ChildProcess | undefined
 
   const connect = async <T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-    const client = new pg.Client({ host: '127.0.0.1', port, user: 'sluice', database })
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'sluice', password, database })
     client.on('error', () => {})
     await client.connect()
     try {

@@ -19,7 +19,7 @@ export type SmallDiskReport = {
 }
 
 const BLOCK_BYTES = 4096
-const ROUNDS = 60
+const ROUNDS = 40
 
 /** Makes changes while the disk has no block left, one, two and so on; then again with space. */
 if (import.meta.main) {

@@ -1,3 +1,4 @@
+import { ExitCode } from '@stricli/core'
 import { docsUrl, errorEntry } from '../../contract/errors.ts'
 import { messageOf, ServiceError } from '../../core/service-error.ts'
 
@@ -19,6 +20,13 @@ export function cliErrorOf(error: unknown): CliError {
 export function exitCodeOf(error: unknown): number {
   const code = error instanceof ServiceError ? error.code : 'internal'
   return errorEntry(code).exit ?? 1
+}
+
+/** The library's own codes are negative: an unknown command or a bad argument is wrong usage, the rest went wrong inside. */
+export function exitCodeFrom(libraryCode: number | string | null | undefined): number {
+  const code = Number(libraryCode ?? 0)
+  if (code >= 0) return code
+  return code === ExitCode.UnknownCommand || code === ExitCode.InvalidArgument ? 2 : 1
 }
 
 /** One block on standard error: what happened, what to do, where it is explained. */

@@ -1,0 +1,30 @@
+import { createBackoff } from '../core/backoff.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+
+/** Keeps attempts to connect apart: after a failure it is shut for a while that grows, after a success it is open. */
+export type Gate = {
+  readonly isShut: boolean
+  failed(): void
+  worked(): void
+}
+
+export function createGate(
+  options: { readonly firstMs: number; readonly maxMs: number },
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+): Gate {
+  const backoff = createBackoff(options, random)
+  let shutUntilMs = Number.NEGATIVE_INFINITY
+  return {
+    get isShut() {
+      return clock.monotonicMs() < shutUntilMs
+    },
+    failed() {
+      shutUntilMs = clock.monotonicMs() + backoff.nextMs()
+    },
+    worked() {
+      shutUntilMs = Number.NEGATIVE_INFINITY
+      backoff.reset()
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import type { Clock } from '../core/clock.ts'
+import { type GrpcLoss, type GrpcSession, openGrpcSession } from '../host/grpc-client.ts'
+import type { GrpcStream } from '../host/grpc-stream.ts'
+import type { LossReason, UpstreamsMetrics } from './metrics.ts'
+import type { UpstreamNode } from './node.ts'
+import type { ConnectionOptions } from './options.ts'
+import type { ClientView, Pool } from './pool.ts'
+
+/** The gRPC connections to all nodes of a pool, opened when they are needed. */
+export type GrpcLinks = Disposable & {
+  /** A call to the best node that can take it. A node that cannot be reached is left for another, once. */
+  open(
+    path: string,
+    metadata: Readonly<Record<string, string | undefined>>,
+    on?: { readonly view?: ClientView | undefined; readonly except?: UpstreamNode | undefined },
+  ): Promise<GrpcOpened>
+  countOf(node: UpstreamNode): { readonly connections: number; readonly streams: number }
+}
+
+export type GrpcOpened =
+  | { readonly ok: true; readonly stream: GrpcStream; readonly upstream: UpstreamNode }
+  | { readonly ok: false; readonly reason: 'no-upstream' }
+
+export type GrpcLinksDeps = {
+  readonly clock: Clock
+  readonly metrics: UpstreamsMetrics
+  readonly ca?: string | undefined
+}
+
+/** What of a customer's metadata a node may see. A list of what passes, so that no token can slip through. */
+const PASSED = ['grpc-timeout', 'grpc-encoding', 'grpc-accept-encoding', 'user-agent', 'x-request-snapshot'] as const
+
+export function passedMetadata(metadata: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const name of PASSED) {
+    const value = metadata[name]
+    if (value !== undefined) passed[name] = value
+  }
+  return passed
+}
+
+type NodeSessions = { readonly open: Set<GrpcSession>; opening: Promise<GrpcSession | undefined> | undefined }
+
+export function createGrpcLinks(
+  pool: Pool,
+  options: ConnectionOptions,
+  { clock, metrics, ca }: GrpcLinksDeps,
+): GrpcLinks {
+  const sessions = new Map<UpstreamNode, NodeSessions>(
+    pool.nodes
+      .filter(({ grpc }) => grpc !== undefined)
+      .map((node) => [node, { open: new Set<GrpcSession>(), opening: undefined }]),
+  )
+  let isClosed = false
+
+  async function connect(node: UpstreamNode, ofNode: NodeSessions): Promise<GrpcSession | undefined> {
+    const { grpc: door } = node
+    if (door === undefined || isClosed) return undefined
+    const meter = metrics.of(node.label)
+    const opening = await openGrpcSession({ metadata: door.headers, ca }, { clock, address: door.address })
+    if (!opening.ok) {
+      door.gate.failed()
+      node.lastFailure = opening.loss.says
+      meter.grpcLosses[reasonOf(opening.loss)].inc()
+      return undefined
+    }
+    const { session } = opening
+    if (isClosed) {
+      session[Symbol.dispose]()
+      return undefined
+    }
+    door.gate.worked()
+    ofNode.open.add(session)
+    session.onClose((loss) => {
+      ofNode.open.delete(session)
+      meter.grpcLosses[reasonOf(loss)].inc()
+    })
+    return session
+  }
+
+  /** A connection with room for one more call; calls that come at the same time wait for the same new one. */
+  async function sessionOf(node: UpstreamNode): Promise<GrpcSession | undefined> {
+    const ofNode = sessions.get(node)
+    if (ofNode === undefined) return undefined
+    for (let look = 0; look < 2; look++) {
+      const usable = [...ofNode.open].filter(({ isUsable }) => isUsable)
+      const [least] = usable.toSorted((a, b) => a.openStreams - b.openStreams)
+      if (least !== undefined) return least
+      if (ofNode.open.size >= options.grpcPerNodeMax) return undefined
+      ofNode.opening ??= connect(node, ofNode).finally(() => {
+        ofNode.opening = undefined
+      })
+      const opened = await ofNode.opening
+      if (opened === undefined || opened.isUsable) return opened
+    }
+    return undefined
+  }
+
+  return {
+    async open(path, metadata, { view, except } = {}) {
+      let tried = except
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const node = pool.pick('grpc', view, tried)
+        if (node === undefined) break
+        const session = await sessionOf(node)
+        if (session !== undefined) {
+          const meter = metrics.of(node.label)
+          const stream = session.open(path, passedMetadata(metadata))
+          node.open.grpc += 1
+          meter.grpcStreams.inc()
+          stream.onEnd(() => {
+            node.open.grpc -= 1
+            meter.grpcStreams.dec()
+          })
+          return { ok: true, stream, upstream: node }
+        }
+        tried = node
+      }
+      metrics.noUpstream.inc()
+      return { ok: false, reason: 'no-upstream' }
+    },
+    countOf(node) {
+      return { connections: sessions.get(node)?.open.size ?? 0, streams: node.open.grpc }
+    },
+    [Symbol.dispose]() {
+      isClosed = true
+      for (const { open } of sessions.values()) for (const session of [...open]) session[Symbol.dispose]()
+    },
+  }
+}
+
+function reasonOf({ cause }: GrpcLoss): LossReason {
+  return cause === 'address' ? 'connect' : cause
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSlotHealth } from './health.ts'
+
+const limits = { lagSlotsMax: 25, shredLagSlotsMax: 100 }
+
+test('out at more than 25 slots behind the best, in again at half of that', () => {
+  const health = createSlotHealth(limits)
+  health.toldHead(1000)
+  assert.equal(health.assess(1025), false)
+  assert.equal(health.isLagging, false)
+  assert.equal(health.assess(1026), true)
+  assert.deepEqual([health.isLagging, health.lagSlots, health.lagReason], [true, 26, 'behind-best'])
+  health.sawSlot(1010)
+  assert.equal(health.assess(1026), false, 'still out: at the edge it would go in and out')
+  health.sawSlot(1014)
+  assert.equal(health.assess(1026), true)
+  assert.equal(health.isLagging, false)
+})
+
+test('out when far behind its own shreds although nobody is ahead of it', () => {
+  const health = createSlotHealth(limits)
+  health.toldHead(1000)
+  health.toldShredSlot(1100)
+  health.assess(1000)
+  assert.equal(health.isLagging, false)
+  health.toldShredSlot(1101)
+  health.assess(1000)
+  assert.equal(health.lagReason, 'behind-own-shreds')
+  health.toldHead(1051)
+  health.assess(1051)
+  assert.equal(health.isLagging, false)
+})
+
+test('unknown is not unhealthy', () => {
+  const health = createSlotHealth(limits)
+  health.toldShredSlot(5000)
+  health.assess(10_000)
+  assert.deepEqual([health.isLagging, health.lagSlots], [false, 0])
+})
+
+test('slots of answers only raise; a head far below the known one is a node that started over', () => {
+  const health = createSlotHealth(limits)
+  assert.equal(health.toldHead(1000), true)
+  assert.equal(health.sawSlot(968), false)
+  assert.equal(health.toldHead(990), false, 'a fork, or another machine behind the same name')
+  assert.equal(health.slot, 1000)
+  assert.equal(health.toldHead(10), true)
+  assert.equal(health.slot, 10)
+})

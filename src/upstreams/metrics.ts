@@ -1,0 +1,130 @@
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+
+export const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
+const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const
+const RETRY_REASONS = ['connect', 'broken', 'status', 'answer'] as const
+const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const
+/** Nodes of single subscriptions come and go with provisioning; they are counted together. */
+export const DEDICATED = 'dedicated'
+const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+export type LossReason = (typeof LOSSES)[number]
+
+type Count = { inc(by?: number): void }
+type Setting = { set(value: number): void }
+
+export type NodeMeter = {
+  inFlight(by: 1 | -1): void
+  call(result: (typeof CALL_RESULTS)[number], tookMs: number): void
+  readonly wsConnections: { inc(): void; dec(): void }
+  readonly wsSubscriptions: { inc(): void; dec(): void }
+  readonly grpcStreams: { inc(): void; dec(): void }
+  readonly wsLosses: Readonly<Record<LossReason, Count>>
+  readonly grpcLosses: Readonly<Record<LossReason, Count>>
+  /** Only for the nodes of the config: one series cannot stand for several nodes. */
+  readonly place:
+    | { readonly slot: Setting; readonly lag: Setting; state(now: (typeof NODE_STATES)[number]): void }
+    | undefined
+}
+
+/** What the upstreams tell Prometheus. Node names are the label, from the config and nowhere else. */
+export type UpstreamsMetrics = {
+  of(node: string): NodeMeter
+  readonly retries: Readonly<Record<(typeof RETRY_REASONS)[number], Count>>
+  readonly retriesRefused: Count
+  readonly noUpstream: Count
+}
+
+export function upstreamsMetrics(
+  registry: MetricsRegistry,
+  names: readonly string[],
+  readAllBehind: () => number = () => 0,
+): UpstreamsMetrics {
+  const upstream = [...names, DEDICATED]
+  const counter = (name: string, help: string) => registry.counter({ name, help }).with({})
+  const calls = registry.counter({
+    name: 'sluice_upstreams_calls_total',
+    help: 'Calls forwarded to a node, by what became of them; a retried call counts for each node.',
+    labels: { upstream, result: CALL_RESULTS },
+  })
+  const seconds = registry.histogram({
+    name: 'sluice_upstreams_call_seconds',
+    help: 'From forwarding a call to the node to the end of its answer, or the beginning of a large one.',
+    labels: { upstream },
+    buckets: LATENCY_BUCKETS,
+  })
+  const gauge = (name: string, help: string) => registry.gauge({ name, help, labels: { upstream } })
+  const inFlight = gauge(
+    'sluice_upstreams_calls_in_flight',
+    'Calls on their way to a node or waiting for a connection.',
+  )
+  const slot = gauge('sluice_upstreams_slot', 'Newest processed slot the node has shown.')
+  const lag = gauge('sluice_upstreams_lag_slots', 'Slots the node is behind the best one of its pool.')
+  const wsConnections = gauge('sluice_upstreams_ws_connections', 'Open WebSocket connections to the node.')
+  const wsSubscriptions = gauge('sluice_upstreams_ws_subscriptions', 'Subscriptions on them.')
+  const grpcStreams = gauge('sluice_upstreams_grpc_streams', 'Open gRPC streams to the node.')
+  const state = registry.gauge({
+    name: 'sluice_upstreams_state',
+    help: '1 for the state the node is in, 0 for the others.',
+    labels: { upstream, state: NODE_STATES },
+  })
+  const losses = (name: string, help: string) => registry.counter({ name, help, labels: { upstream, reason: LOSSES } })
+  const wsLosses = losses('sluice_upstreams_ws_losses_total', 'WebSocket connections to a node lost or not made.')
+  const grpcLosses = losses('sluice_upstreams_grpc_losses_total', 'gRPC connections to a node lost or not made.')
+  const retries = registry.counter({
+    name: 'sluice_upstreams_retries_total',
+    help: 'Calls asked of a second node, by what the first did.',
+    labels: { reason: RETRY_REASONS },
+  })
+  registry.gauge({
+    name: 'sluice_upstreams_all_behind',
+    help: '1 while every shared node that serves is behind; they serve all the same.',
+    read: readAllBehind,
+  })
+
+  const meters = new Map<string, NodeMeter>()
+  function meterOf(name: string, isListed: boolean): NodeMeter {
+    const at = { upstream: name }
+    const byResult = byName(CALL_RESULTS, (result) => calls.with({ ...at, result }))
+    const took = seconds.with(at)
+    const running = inFlight.with(at)
+    const states = NODE_STATES.map((one) => ({ one, gauge: state.with({ ...at, state: one }) }))
+    return {
+      inFlight: (by) => running.inc(by),
+      call(result, tookMs) {
+        byResult[result].inc()
+        took.observe(tookMs / 1000)
+      },
+      wsConnections: wsConnections.with(at),
+      wsSubscriptions: wsSubscriptions.with(at),
+      grpcStreams: grpcStreams.with(at),
+      wsLosses: byName(LOSSES, (reason) => wsLosses.with({ ...at, reason })),
+      grpcLosses: byName(LOSSES, (reason) => grpcLosses.with({ ...at, reason })),
+      place: isListed
+        ? {
+            slot: slot.with(at),
+            lag: lag.with(at),
+            state: (now) => {
+              for (const { one, gauge: series } of states) series.set(one === now ? 1 : 0)
+            },
+          }
+        : undefined,
+    }
+  }
+  for (const name of upstream) meters.set(name, meterOf(name, name !== DEDICATED))
+  const dedicated = meters.get(DEDICATED) as NodeMeter
+
+  return {
+    of: (node) => meters.get(node) ?? dedicated,
+    retries: byName(RETRY_REASONS, (reason) => retries.with({ reason })),
+    retriesRefused: counter(
+      'sluice_upstreams_retries_refused_total',
+      'Retries not made because the retry budget was spent.',
+    ),
+    noUpstream: counter('sluice_upstreams_no_upstream_total', 'Calls for which no node could be taken.'),
+  }
+}
+
+function byName<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { createHttpPool, type HttpPool } from '../host/http-pool.ts'
+import {
+  createPinnedAddress,
+  type PinnedAddress,
+  type PinnedAddressDeps,
+  parseRemoteAddress,
+} from '../host/pinned-address.ts'
+import type { Secret } from '../host/secret-ref.ts'
+import { type Breaker, createBreaker } from './breaker.ts'
+import { createGate, type Gate } from './gate.ts'
+import { createSlotHealth, type SlotHealth } from './health.ts'
+import type { UpstreamsOptions } from './options.ts'
+import type { Candidate } from './pick.ts'
+
+export type DoorKind = 'rpc' | 'ws' | 'grpc'
+export type NodeState = 'healthy' | 'lagging' | 'failing' | 'drained'
+
+/** Where one of a node's services is and what it wants to see. The headers hold the credential and are never printed. */
+export type Door = {
+  readonly address: PinnedAddress
+  readonly headers: Readonly<Record<string, string>>
+  readonly gate: Gate
+}
+
+export type NodeSpec = {
+  readonly name: string
+  readonly label: string
+  readonly rpc: string | undefined
+  readonly ws: string | undefined
+  readonly grpc: string | undefined
+  readonly credential: Secret | undefined
+  readonly credentialHeader: string
+  readonly allowPrivate: boolean
+  readonly weight: number
+}
+
+export type NodeDeps = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly lookup?: PinnedAddressDeps['lookup']
+  /** Certificates to trust instead of the system's. */
+  readonly ca?: string | undefined
+}
+
+/** One node behind the gateway: its doors, what is known of its health, and how busy it is. */
+export type UpstreamNode = Disposable & {
+  readonly name: string
+  /** What its metrics go by. */
+  readonly label: string
+  readonly http: HttpPool | undefined
+  readonly ws: Door | undefined
+  readonly grpc: Door | undefined
+  readonly breaker: Breaker
+  readonly health: SlotHealth
+  /** What `pick` sees of it, for each kind of door. */
+  readonly candidates: Readonly<Record<DoorKind, NodeCandidate>>
+  isDrained: boolean
+  /** The last thing that went wrong, in words without address and secret. */
+  lastFailure: string
+  /** Subscriptions and streams of its own connections. */
+  readonly open: { ws: number; grpc: number }
+  /** Moving average of answered calls; undefined before the first. */
+  readonly latencyMs: number | undefined
+  answered(latencyMs: number): void
+  state(): { readonly state: NodeState; readonly reason: string }
+  /** Called when the breaker wants a probe, and when the state may have changed. */
+  onHalfOpen: () => void
+  onChange: () => void
+}
+
+export type NodeCandidate = Candidate & { readonly node: UpstreamNode }
+
+const HTTP = ['http:', 'https:']
+const WS = ['ws:', 'wss:']
+/** Weight of a new answer in the average. */
+const LATENCY_SHARE = 0.1
+
+export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: NodeDeps): UpstreamNode {
+  const { clock, random } = deps
+  const headers = credentialHeaders(spec)
+  const rpc = openDoor(spec.rpc, HTTP)
+  const http =
+    rpc &&
+    createHttpPool(
+      {
+        headers,
+        connectionsMax: options.connections.rpcPerNodeMax,
+        waitingMax: options.connections.rpcWaitingMax,
+        ca: deps.ca,
+      },
+      { clock, address: rpc.address },
+    )
+  const health = createSlotHealth(options.health)
+  const breaker = createBreaker(options.breaker, {
+    clock,
+    random,
+    onHalfOpen: () => node.onHalfOpen(),
+    onChange: () => node.onChange(),
+  })
+  const open = { ws: 0, grpc: 0 }
+  let latencyMs: number | undefined
+
+  function openDoor(text: string | undefined, protocols: readonly string[]): Door | undefined {
+    if (text === undefined) return undefined
+    const remote = parseRemoteAddress(text, protocols)
+    assert(remote !== undefined, `the address of node ${spec.name} was checked before`)
+    const { allowPrivate } = spec
+    const address = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
+    return { address, headers, gate: createGate(options.breaker, deps) }
+  }
+
+  function candidate(hasDoor: () => boolean, work: () => number): NodeCandidate {
+    return {
+      get node() {
+        return node
+      },
+      get isAvailable() {
+        return !node.isDrained && breaker.state === 'closed' && hasDoor()
+      },
+      get isLagging() {
+        return health.isLagging
+      },
+      get slot() {
+        return health.slot
+      },
+      get load() {
+        return work() / spec.weight
+      },
+    }
+  }
+
+  const ws = openDoor(spec.ws, WS)
+  const grpc = openDoor(spec.grpc, HTTP)
+  const node: UpstreamNode = {
+    name: spec.name,
+    label: spec.label,
+    http,
+    ws,
+    grpc,
+    breaker,
+    health,
+    open,
+    isDrained: false,
+    lastFailure: '',
+    candidates: {
+      rpc: candidate(
+        () => http !== undefined,
+        () => http?.inFlight ?? 0,
+      ),
+      ws: candidate(
+        () => ws !== undefined && !ws.gate.isShut,
+        () => open.ws,
+      ),
+      grpc: candidate(
+        () => grpc !== undefined && !grpc.gate.isShut,
+        () => open.grpc,
+      ),
+    },
+    get latencyMs() {
+      return latencyMs
+    },
+    answered(tookMs) {
+      latencyMs = latencyMs === undefined ? tookMs : latencyMs + LATENCY_SHARE * (tookMs - latencyMs)
+    },
+    state() {
+      if (node.isDrained) return { state: 'drained', reason: 'by the operator' }
+      if (breaker.state !== 'closed') return { state: 'failing', reason: node.lastFailure }
+      if (health.lagReason === 'behind-best')
+        return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
+      if (health.lagReason === 'behind-own-shreds') {
+        return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
+      }
+      return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
+    },
+    onHalfOpen: () => {},
+    onChange: () => {},
+    [Symbol.dispose]() {
+      breaker[Symbol.dispose]()
+      http?.[Symbol.dispose]()
+    },
+  }
+  return node
+}
+
+function credentialHeaders({ credential, credentialHeader }: NodeSpec): Readonly<Record<string, string>> {
+  if (credential === undefined) return {}
+  const text = credential.reveal()
+  const isBare = credentialHeader === 'authorization' && !text.includes(' ')
+  return { [credentialHeader]: isBare ? `Bearer ${text}` : text }
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
+
+const node = { name: 'fra-1', rpc: 'https://node.example' }
+const withNode = (more: object): UpstreamsOptionsInput => ({ nodes: [{ ...node, ...more }] })
+
+test('the figures of the reference are the defaults', () => {
+  const { health, breaker, calls, allowPrivate } = parseUpstreamsOptions()
+  assert.equal(allowPrivate, false)
+  assert.equal(health.lagSlotsMax, 25)
+  assert.equal(health.shredLagSlotsMax, 100)
+  assert.equal(breaker.failuresInRow, 5)
+  assert.deepEqual(calls, { deadlineMs: 10_000, heavyDeadlineMs: 60_000, retryShare: 0.1 })
+})
+
+test('a node is accepted with any of its doors', () => {
+  const options = parseUpstreamsOptions(
+    withNode({ ws: 'wss://node.example/pubsub', grpc: 'http://10.0.0.1:10000', credential: 'env:NODE_KEY', weight: 3 }),
+  )
+  assert.equal(options.nodes[0]?.credentialHeader, 'x-token')
+})
+
+test('what is wrong is refused, and a literal secret is not repeated', () => {
+  for (const more of [
+    { name: 'Fra 1' },
+    { name: 'other' },
+    { rpc: 'ws://node.example' },
+    { rpc: 'https://user:pass@node.example' },
+    { rpc: 'https://node.example/?api-key=1' },
+    { rpc: undefined },
+    { ws: 'https://node.example' },
+    { credential: 'slc_literal_secret' },
+    { credentialHeader: 'content-length' },
+    { credentialHeader: 'bad header' },
+    { weight: 0 },
+    { unknown: 1 },
+  ]) {
+    assert.throws(
+      () => parseUpstreamsOptions(withNode(more)),
+      (error: Error) => !error.message.includes('literal_secret'),
+      JSON.stringify(more),
+    )
+  }
+  assert.throws(() => parseUpstreamsOptions({ nodes: [node, node] }), /same name/)
+})

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type FakeAnswer, type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
+import { rpcBody, startRig, textOf } from '../../test/faults/upstreams-rig.ts'
+import { systemClock } from '../host/clock.ts'
+import { until } from '../host/test-wait.ts'
+import { type CallOutcome, callOf } from './http-call.ts'
+import type { UpstreamsOptionsInput } from './options.ts'
+import { createClientView } from './pool.ts'
+
+const GOOD = '{"context":{"slot":1000},"value":18446744073709551615}'
+
+/** Two nodes on real time; probing is slow so that only the calls of a test count. */
+async function twoNodes(options: UpstreamsOptionsInput = {}) {
+  const stack = new AsyncDisposableStack()
+  const a = stack.use(await startFakeNode())
+  const b = stack.use(await startFakeNode())
+  const nodes = [
+    { name: 'a', rpc: a.rpc },
+    { name: 'b', rpc: b.rpc },
+  ]
+  const rig = stack.use(await startRig({ clock: systemClock, nodes, ...options, health: { probeMs: 60_000 } }))
+  await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot === 1000))
+  return { a, b, ...rig, shared: rig.upstreams.of(undefined), [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('the bytes of an answer are the node’s own, and the node sees the call and its own credential alone', async () => {
+  await using node = await startFakeNode()
+  node.answer = () => ({ result: GOOD })
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [{ name: 'a', rpc: `${node.rpc}/some/path`, credential: 'env:KEY', credentialHeader: 'authorization' }],
+    env: { KEY: 'canary-of-the-node' },
+  })
+  const outcome = await rig.upstreams.of(undefined).ask(callOf('getBalance', rpcBody('getBalance', '[ "x" ]')))
+  assert.ok(outcome.kind === 'answered')
+  assert.equal(outcome.body.toString(), `{"jsonrpc":"2.0","result":${GOOD},"id":7}\n`)
+  assert.deepEqual(
+    [outcome.status, outcome.contentType, outcome.upstream],
+    [200, 'application/json; charset=utf-8', 'a'],
+  )
+  const [seen] = node.calls
+  assert.equal(seen?.url, '/some/path')
+  assert.equal(seen?.body, rpcBody('getBalance', '[ "x" ]').toString())
+  assert.deepEqual(Object.keys(seen?.headers ?? {}).toSorted(), [
+    'authorization',
+    'content-length',
+    'content-type',
+    'host',
+  ])
+  assert.equal(seen?.headers['authorization'], 'Bearer canary-of-the-node')
+  const said = [...rig.log, JSON.stringify(rig.upstreams.status()), await rig.registry.text()].join('\n')
+  assert.ok(!said.includes('canary') && !said.includes(String(node.ports.rpc)))
+})
+
+describe('what is asked of a second node', () => {
+  const faults: [name: string, answer: FakeAnswer, read: 'retried' | 'returned'][] = [
+    ['a reset', 'reset', 'retried'],
+    ['HTTP 503', { status: 503, body: '<html>down' }, 'retried'],
+    ['HTTP 429', { status: 429, body: 'slow down' }, 'retried'],
+    ['HTTP 401', { status: 401, body: 'who are you' }, 'retried'],
+    ['a redirect', { status: 307, body: '', headers: { location: 'http://127.0.0.1:1/' } }, 'retried'],
+    ['a page instead of JSON', { status: 200, body: '<html>sorry' }, 'retried'],
+    ['-32004', { error: '{"code":-32004,"message":"Block not available for slot 5"}' }, 'retried'],
+    [
+      '-32005',
+      { error: '{"code":-32005,"message":"Node is behind by 42 slots","data":{"numSlotsBehind":42}}' },
+      'retried',
+    ],
+    ['-32014', { error: '{"code":-32014,"message":"x"}' }, 'retried'],
+    ['-32016', { error: '{"code":-32016,"message":"x","data":{"contextSlot":1}}' }, 'retried'],
+    ['-32019', { error: '{"code":-32019,"message":"x"}' }, 'retried'],
+    ['-32002', { error: '{"code":-32002,"message":"Transaction simulation failed"}' }, 'returned'],
+    ['-32602', { error: '{"code":-32602,"message":"Invalid param: WrongSize"}' }, 'returned'],
+    ['-32601', { error: '{"code":-32601,"message":"Method not found"}' }, 'returned'],
+    ['HTTP 413 about the request', { status: 413, body: 'too large' }, 'returned'],
+  ]
+  for (const [name, answer, read] of faults) {
+    test(`${name}: a read is ${read}, a write never repeated`, async () => {
+      await using on = await twoNodes()
+      for (const kind of ['read', 'write'] as const) {
+        on.a.calls.length = 0
+        on.b.calls.length = 0
+        let isFirst = true
+        const script = () => {
+          if (!isFirst) return { result: GOOD }
+          isFirst = false
+          return answer
+        }
+        on.a.answer = script
+        on.b.answer = script
+        const method = kind === 'read' ? 'getBalance' : 'sendTransaction'
+        const outcome = await on.shared.ask(callOf(method, rpcBody(method)))
+        const asked = on.a.calls.length + on.b.calls.length
+        if (kind === 'read' && read === 'retried') {
+          assert.ok(textOf(outcome).includes('18446744073709551615'), textOf(outcome))
+          assert.deepEqual([on.a.calls.length, on.b.calls.length], [1, 1])
+        } else {
+          assert.equal(asked, 1)
+          assert.ok(!textOf(outcome).includes('18446744073709551615'))
+          if (typeof answer === 'object' && 'error' in answer) assert.ok(textOf(outcome).includes(answer.error))
+        }
+      }
+    })
+  }
+
+  test('an unknown method counts as a write', async () => {
+    await using on = await twoNodes()
+    on.a.answer = () => 'reset'
+    on.b.answer = () => 'reset'
+    const outcome = await on.shared.ask(callOf('getSomethingNew', rpcBody('getSomethingNew')))
+    assert.deepEqual([outcome.kind, on.a.calls.length + on.b.calls.length], ['failed-maybe-sent', 1])
+  })
+
+  test('what a node says about the gateway does not reach the customer', async () => {
+    await using on = await twoNodes()
+    const outcomes: CallOutcome[] = []
+    for (const status of [401, 403, 404, 429, 302, 500, 502]) {
+      const script = () => ({ status, body: 'secret words of a proxy' })
+      on.a.answer = script
+      on.b.answer = script
+      outcomes.push(await on.shared.ask(callOf('sendTransaction', rpcBody('sendTransaction'))))
+      // Good calls in between keep the breakers closed.
+      on.a.answer = () => ({ result: '1' })
+      on.b.answer = () => ({ result: '1' })
+      await Promise.all([1, 2, 3, 4].map(() => on.shared.ask(callOf('getBalance', rpcBody('getBalance')))))
+    }
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      [...Array.from({ length: 5 }, () => 'failed-not-sent'), 'failed-maybe-sent', 'failed-maybe-sent'],
+    )
+    assert.ok(!JSON.stringify(outcomes).includes('secret words'))
+  })
+
+  test('an error in JSON-RPC with HTTP 500 is the node’s word and is passed on when no node says better', async () => {
+    await using on = await twoNodes()
+    const body = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"x"},"id":7}'
+    const script = () => ({ status: 500, body })
+    on.a.answer = script
+    on.b.answer = script
+    assert.equal(textOf(await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))), body)
+    assert.deepEqual([on.a.calls.length, on.b.calls.length], [1, 1])
+  })
+
+  test('a first answer is kept for when the second node has none', async () => {
+    await using on = await twoNodes()
+    let calls = 0
+    const script = (): FakeAnswer => {
+      calls += 1
+      return calls === 1 ? { error: '{"code":-32004,"message":"first"}' } : 'reset'
+    }
+    on.a.answer = script
+    on.b.answer = script
+    const outcome = await on.shared.ask(callOf('getBlock', rpcBody('getBlock')))
+    assert.ok(textOf(outcome).includes('first'), textOf(outcome))
+    assert.equal(calls, 2)
+  })
+
+  test('the retry budget bounds what is sent twice; without it the first outcome stands', async () => {
+    await using on = await twoNodes({ calls: { retryShare: 0 } })
+    on.a.answer = () => 'reset'
+    on.b.answer = () => ({ result: '1' })
+    const outcomes = await Promise.all(
+      Array.from({ length: 4 }, () => on.shared.ask(callOf('getBalance', rpcBody('getBalance')))),
+    )
+    assert.equal(on.a.calls.length + on.b.calls.length, 4)
+    assert.ok(outcomes.some(({ kind }) => kind === 'failed-maybe-sent'))
+    assert.equal(on.registry.value('sluice_upstreams_retries_refused_total'), on.a.calls.length)
+  })
+})
+
+describe('slots', () => {
+  test('the slot of answers is taken over, and a client is kept from going back', async () => {
+    await using on = await twoNodes()
+    const view = createClientView()
+    on.a.answer = () => ({ result: '{"context":{"slot":1020},"value":1}' })
+    on.b.answer = () => ({ result: '{"context":{"slot":1000},"value":1}' })
+    await until('the client has been at a', async () => {
+      await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+      return view.slot === 1020
+    })
+    assert.equal(on.shared.bestSlot, 1020)
+    on.b.calls.length = 0
+    for (let round = 0; round < 10; round++)
+      await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+    assert.equal(on.b.calls.length, 0)
+    const other = createClientView()
+    await Promise.all(
+      Array.from({ length: 10 }, () => on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view: other })),
+    )
+    assert.ok(on.b.calls.length > 0, 'a new client may go anywhere')
+    // The only node left is behind: it serves all the same.
+    on.upstreams.drain('a')
+    const outcome = await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+    assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b')
+  })
+})
+
+describe('the operator', () => {
+  test('a drained node gets no calls, finishes what it has, and comes back', async () => {
+    await using on = await twoNodes()
+    assert.equal(on.upstreams.drain('a'), true)
+    assert.equal(on.upstreams.drain('nobody'), false)
+    for (let round = 0; round < 6; round++) await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))
+    assert.deepEqual([on.a.calls.length, on.b.calls.length], [0, 6])
+    assert.deepEqual(
+      on.upstreams.status().map(({ name, state }) => [name, state]),
+      [
+        ['a', 'drained'],
+        ['b', 'healthy'],
+      ],
+    )
+    assert.equal(on.registry.value('sluice_upstreams_state', { upstream: 'a', state: 'drained' }), 1)
+    on.upstreams.drain('b')
+    assert.deepEqual(await on.shared.ask(callOf('getBalance', rpcBody('getBalance'))), {
+      kind: 'no-upstream',
+      retryAfterMs: 1000,
+    })
+    assert.equal(on.shared.isAvailable, false)
+    on.upstreams.undrain('a')
+    assert.equal((await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'answered')
+  })
+
+  test('loopback without allowPrivate is not connected to, and nothing starts to fail because of it', async () => {
+    await using node = await startFakeNode()
+    await using rig = await startRig({
+      clock: systemClock,
+      allowPrivate: false,
+      nodes: [{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }],
+    })
+    const outcome = await rig.upstreams.of(undefined).ask(callOf('getBalance', rpcBody('getBalance')))
+    assert.ok(outcome.kind === 'failed-not-sent' && outcome.says.includes('allowPrivate'))
+    assert.deepEqual(await rig.upstreams.of(undefined).grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
+    assert.deepEqual([node.requests.length, node.handshakes.length], [0, 0])
+  })
+})
+
+describe('dedicated nodes', () => {
+  const dedicated = (node: FakeNode, subscriptionId: string, name: string) => ({
+    name,
+    rpc: node.rpc,
+    ws: node.ws,
+    grpc: '',
+    credential: 'env:KEY',
+    subscriptionId,
+  })
+
+  test('serve their subscription alone, and it is served by nothing else', async () => {
+    await using shared = await startFakeNode()
+    await using own = await startFakeNode()
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [{ name: 'a', rpc: shared.rpc }],
+      env: { KEY: 'own-secret' },
+    })
+    const { upstreams } = rig
+    await upstreams.setDedicated([dedicated(own, 'sub_1', 'own-1')])
+    await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
+    await upstreams.of('sub_2').ask(callOf('getBalance', rpcBody('getBalance')))
+    assert.deepEqual([own.calls.length, shared.calls.length], [1, 1])
+    assert.equal(own.calls[0]?.headers['x-token'], 'own-secret')
+    own.fault = 'reset'
+    const outcome = await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
+    assert.equal(outcome.kind, 'failed-maybe-sent')
+    assert.equal(shared.calls.length, 1, 'no help from the shared pool')
+    assert.deepEqual(
+      upstreams.status().map(({ name, owner }) => [name, owner]),
+      [
+        ['a', null],
+        ['own-1', 'sub_1'],
+      ],
+    )
+  })
+
+  test('a change takes effect at once and leaves the pools of others alone', async () => {
+    await using first = await startFakeNode()
+    await using second = await startFakeNode()
+    await using rig = await startRig({ clock: systemClock, nodes: [], env: { KEY: 'k' } })
+    const { upstreams } = rig
+    await upstreams.setDedicated([dedicated(first, 'sub_1', 'n-1'), dedicated(second, 'sub_2', 'n-2')])
+    const kept = upstreams.of('sub_2')
+    await upstreams.setDedicated([dedicated(second, 'sub_2', 'n-2')])
+    assert.equal(upstreams.of('sub_2'), kept)
+    assert.deepEqual(await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance'))), {
+      kind: 'no-upstream',
+      retryAfterMs: 1000,
+    })
+    await until('the old connections are closed', () => first.wsClients.size === 0)
+    await upstreams.setDedicated([])
+    await until('all are closed', () => second.wsClients.size === 0)
+  })
+})
+
+test('a large answer streams through', async () => {
+  await using on = await twoNodes()
+  const big = `"${'x'.repeat(5_000_000)}"`
+  on.a.answer = () => ({ result: big })
+  on.b.answer = () => ({ result: big })
+  const outcome = await on.shared.ask(callOf('getProgramAccounts', rpcBody('getProgramAccounts')))
+  assert.ok(outcome.kind === 'answered' && outcome.rest !== undefined)
+  let bytes = outcome.body.length
+  const ended = Promise.withResolvers<string>()
+  outcome.rest.start({
+    onData: (chunk) => void (bytes += chunk.length),
+    onEnd: () => ended.resolve('end'),
+    onFail: ended.resolve,
+  })
+  assert.equal(await ended.promise, 'end')
+  assert.equal(bytes, big.length + '{"jsonrpc":"2.0","result":,"id":7}\n'.length)
+  await until('nothing is in flight', () => on.upstreams.status().every(({ callsInFlight }) => callsInFlight === 0))
+})
+
+test('an aborted call frees its node', async () => {
+  await using on = await twoNodes()
+  on.a.answer = () => 'hang'
+  on.b.answer = () => 'hang'
+  const outcome = Promise.withResolvers<CallOutcome>()
+  const call = on.shared.call(callOf('getBalance', rpcBody('getBalance')), outcome.resolve)
+  await until('it is on its way', () => on.a.calls.length + on.b.calls.length === 1)
+  call.abort()
+  assert.equal((await outcome.promise).kind, 'failed-maybe-sent')
+  assert.ok(
+    on.upstreams.status().every(({ callsInFlight, recentFailures }) => callsInFlight === 0 && recentFailures === 0),
+  )
+  assert.equal(on.a.calls.length + on.b.calls.length, 1)
+})

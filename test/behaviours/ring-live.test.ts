@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { isMainThread, Worker, workerData } from 'node:worker_threads'
+import { BlockFold } from '../../src/evm/block-fold.ts'
+import { EVENT } from '../../src/evm/event-type.ts'
+import { RingFollower } from '../../src/evm/ring-follow.ts'
+import { encodeRingHeader, ringFileBytes } from '../../src/evm/ring-layout.ts'
+import { createRingReader } from '../../src/evm/ring-reader.ts'
+import { createMemorySource } from '../../src/evm/ring-source.ts'
+import { type RingEvent, RingWriter } from '../../src/evm/ring-writer.ts'
+import { recordBlock, type TestBlock } from '../../src/evm/test-block.ts'
+import { createFoldLog, createFoldRing, foldBlocks } from '../../src/evm/test-fold.ts'
+import { openRingFile } from '../../src/host/ring-file.ts'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+
+/** A real ring file of the smallest size, written by one thread at full speed and read by another. */
+const GEOMETRY = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
+const PATTERNS = 16
+const FIRST_RING_EVENTS = process.env['SLUICE_FULL'] === '1' ? 20_000_000 : 600_000
+const SECOND_RING_EVENTS = 5_000
+const DEADLINE_MS = 600_000
+
+/** Shared between the threads: who has come how far. */
+const FLAG = { opened: 0, firstWritten: 1, secondWritten: 2 } as const
+
+type WriterTask = { path: string; flags: SharedArrayBuffer }
+
+if (isMainThread) defineTests()
+else writeRings(workerData as WriterTask)
+
+function defineTests(): void {
+  describe('a live ring', () => {
+    test('read too slowly: every event is read or counted as lost, no block is folded wrong, a restart is followed', async () => {
+      using folder = makeTestFolder()
+      const flags = new SharedArrayBuffer(12)
+      const seen = new Int32Array(flags)
+      const task: WriterTask = { path: folder.file('ring'), flags }
+      const writer = new Worker(new URL(import.meta.url), { workerData: task })
+      const failed = new Promise<never>((_, reject) => writer.once('error', reject))
+      const ended = new Promise<void>((resolve) => writer.once('exit', () => resolve()))
+      await Promise.race([Promise.resolve(follow(task.path, seen)), failed])
+      await Promise.race([ended, failed])
+    })
+
+    test('file and memory give the same events', () => {
+      using folder = makeTestFolder()
+      const ring = createFoldRing()
+      for (let number = 1; number <= 3; number++) recordBlock(ring.recorder, patternBlock(number))
+      ring.recorder.flush()
+      const path = folder.file('ring')
+      const handle = openSync(path, 'w')
+      writeSync(handle, ring.image)
+      closeSync(handle)
+      const file = openRingFile(path) ?? assert.fail()
+      const limits = { capacityMin: 1, capacityMax: 2 ** 20, payloadBytesMin: 1, payloadBytesMax: 2 ** 27 }
+      const read = (source: Parameters<typeof createRingReader>[0]): Buffer[] => {
+        const created = createRingReader(source, 'oldest', { limits, eventsMax: 100 })
+        assert(created.ok)
+        const { reader } = created
+        const pieces: Buffer[] = []
+        while (reader.poll(0).kind === 'events') {
+          const { batch } = reader
+          for (let at = 0; at < batch.count; at++) {
+            pieces.push(Buffer.from(batch.descriptorBytes.slice(at * 64, at * 64 + 64)), Buffer.from(batch.payload(at) ?? []))
+          }
+        }
+        return pieces
+      }
+      const fromFile = read(file)
+      assert(fromFile.length > 100)
+      assert.deepEqual(fromFile, read(createMemorySource(ring.image)))
+      file.close()
+    })
+  })
+}
+
+/** Follows the path to the end of the second ring, slowly at first. */
+function follow(path: string, seen: Int32Array): void {
+  const truth = Array.from({ length: PATTERNS }, (_, pattern) => foldBlocks([patternBlock(pattern)]).contention[0])
+  const log = createFoldLog()
+  const fold = new BlockFold({ seed: 5 }, log.sink)
+  // One event a poll is slower than the writer, so that the ring laps the reader again and again.
+  using slow = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 20, reader: { eventsMax: 4 } })
+  const deadline = performance.now() + DEADLINE_MS
+  let restarts = 0
+  while (performance.now() < deadline) {
+    const isLast = Atomics.load(seen, FLAG.secondWritten) > 0
+    const result = slow.poll(performance.now())
+    if (result.kind === 'opened') {
+      Atomics.store(seen, FLAG.opened, 1)
+      Atomics.notify(seen, FLAG.opened)
+      if (result.previousSeqno !== undefined) restarts += 1
+      if (result.previousSeqno !== undefined) fold.restart()
+    } else if (result.kind === 'gap') fold.gap()
+    else if (result.kind === 'events' && slow.batch !== undefined) fold.fold(slow.batch)
+    else if (result.kind === 'idle' && isLast && restarts === 1) break
+  }
+  const written = Atomics.load(seen, FLAG.firstWritten) + Atomics.load(seen, FLAG.secondWritten)
+  const { eventsRead, eventsLost, gaps } = slow.stats
+  assert.equal(restarts, 1)
+  assert.equal(eventsRead + eventsLost, written, 'every event is accounted for')
+  assert(gaps > 0 && eventsLost > 0, 'the reader was lapped')
+  assert(log.contention.length > 10, `${log.contention.length} blocks were folded`)
+  for (const { data, extras } of log.contention) {
+    const expected = truth[data.block_number % PATTERNS] ?? assert.fail()
+    const block_number = data.block_number
+    assert.deepEqual([data, extras], [{ ...expected.data, block_number }, { ...expected.extras, block_number }])
+  }
+  assert.deepEqual(log.incomplete, [])
+}
+
+/** Blocks differ by what they touch, so that a mixture of two is like neither. */
+function patternBlock(number: number): TestBlock {
+  const pattern = number % PATTERNS
+  const txns = Array.from({ length: 6 + pattern }, (_, txn) => ({
+    accesses: Array.from({ length: 1 + ((txn * 7 + pattern) % 5) }, (__, access) => ({
+      contract: 1 + ((txn + access * pattern) % 9),
+      slot: (txn * access + pattern) % 13,
+      isModified: (txn + access) % 3 === 0,
+    })),
+    logs: txn % 3,
+  }))
+  return { number, txns }
+}
+
+/** The other thread: two rings after each other, as a node that is restarted. */
+function writeRings({ path, flags }: WriterTask): void {
+  const seen = new Int32Array(flags)
+  const patterns = Array.from({ length: PATTERNS }, (_, pattern) => eventsOf(patternBlock(pattern)))
+  const first = createRingFile(path)
+  Atomics.wait(seen, FLAG.opened, 0)
+  Atomics.store(seen, FLAG.firstWritten, writeBlocks(first, patterns, FIRST_RING_EVENTS))
+  rmSync(path)
+  const second = createRingFile(path)
+  Atomics.store(seen, FLAG.secondWritten, writeBlocks(second, patterns, SECOND_RING_EVENTS))
+  for (const handle of [first, second]) closeSync(handle)
+}
+
+/** A ring appears under its name complete, by renaming. */
+function createRingFile(path: string): number {
+  const handle = openSync(`${path}.1`, 'wx+')
+  ftruncateSync(handle, ringFileBytes(GEOMETRY))
+  writeSync(handle, encodeRingHeader(GEOMETRY), 0, 192, 0)
+  renameSync(`${path}.1`, path)
+  return handle
+}
+
+function writeBlocks(handle: number, patterns: readonly RingEvent[][], eventsMin: number): number {
+  const target = { write: (place: number, bytes: Uint8Array) => void writeSync(handle, bytes, 0, bytes.length, place) }
+  const writer = new RingWriter({ geometry: GEOMETRY }, target)
+  for (let number = 1; writer.lastSeqno < eventsMin; number++) {
+    const blockSeqno = writer.lastSeqno + 1
+    const events = (patterns[number % PATTERNS] ?? []).map((event) => ({ ...event, blockSeqno }))
+    const start = events[0] as RingEvent
+    start.payload = start.payload.slice()
+    const view = new DataView(start.payload.buffer)
+    view.setBigUint64(24, BigInt(number), false)
+    view.setBigUint64(32, BigInt(number), true)
+    writer.recordAll(events)
+  }
+  return writer.lastSeqno
+}
+
+function eventsOf(block: TestBlock): RingEvent[] {
+  const { recorder, reader } = createFoldRing()
+  recordBlock(recorder, block)
+  recorder.flush()
+  const events: RingEvent[] = []
+  while (reader.poll(0).kind === 'events') {
+    const { batch } = reader
+    for (let at = 0; at < batch.count; at++) {
+      const payload = batch.payload(at)?.slice() ?? assert.fail()
+      events.push({
+        type: batch.type(at),
+        payload,
+        timeNs: batch.timeNs(at),
+        blockSeqno: 0,
+        txnIndex: batch.txnIndex(at),
+        accountIndex: batch.accountIndex(at),
+      })
+    }
+  }
+  assert.equal(events[0]?.type, EVENT.BLOCK_START)
+  return events
+}

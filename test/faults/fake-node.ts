@@ -1,0 +1,192 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { systemClock } from '../../src/host/clock.ts'
+import type { GrpcCall } from '../../src/host/grpc-call.ts'
+import { startGrpcServer } from '../../src/host/grpc-server.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+
+/** What a scripted node answers to one call: a result or error as JSON text, whole bytes of its own, or nothing at all. */
+export type FakeAnswer =
+  | { readonly result: string }
+  | { readonly error: string }
+  | { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+  | 'hang'
+  | 'reset'
+
+export type SeenRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+  readonly method: string
+}
+
+/** A node whose every answer the test decides, and which remembers everything it was shown. */
+export type FakeNode = AsyncDisposable & {
+  readonly rpc: string
+  readonly ws: string
+  readonly grpc: string
+  readonly ports: { readonly rpc: number; readonly ws: number; readonly grpc: number }
+  /** Answered by getSlot, and told to slot subscriptions by `tick`. */
+  slot: number
+  shredSlot: number | undefined
+  /** Asked for every call but the probes; undefined falls back to the usual answer. */
+  answer: (method: string, params: unknown, id: unknown) => FakeAnswer | undefined
+  /** Asked before the probes' own answer too, for a node that is down or slow altogether. */
+  fault: FakeAnswer | undefined
+  onGrpcCall: (call: GrpcCall) => void
+  /** Calls without the probes. */
+  readonly calls: SeenRequest[]
+  /** All of them. */
+  readonly requests: SeenRequest[]
+  readonly handshakes: Readonly<Record<string, string | string[] | undefined>>[]
+  /** Every text that came over WebSocket, slot subscriptions of the gateway left out. */
+  readonly texts: string[]
+  readonly wsClients: Set<WebSocket>
+  /** Live subscriptions by id, with the request that made them. */
+  readonly subscriptions: Map<number, { readonly method: string; readonly params: string; readonly client: WebSocket }>
+  /** Moves to the next slot and tells it. */
+  tick(by?: number): void
+  /** Sends a notification for every subscription of this method. */
+  notify(method: string, result: string): void
+  /** Refuses subscriptions with this error when set. */
+  wsError: string | undefined
+}
+
+const PROBES = ['getSlot', 'getMaxShredInsertSlot']
+
+export async function startFakeNode(slot = 1000): Promise<FakeNode> {
+  const stack = new AsyncDisposableStack()
+  const sockets = new Set<Socket>()
+  const wsClients = new Set<WebSocket>()
+  let nextSubscription = 100
+
+  const http = createServer((request, response) => void serve(request, response))
+  http.keepAliveTimeout = 60_000
+  http.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  stack.defer(async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => void http.close(resolve))
+  })
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(wss, 'listening')
+  wss.on('connection', accept)
+  stack.defer(async () => {
+    for (const client of wsClients) client.terminate()
+    await new Promise((resolve) => void wss.close(resolve))
+  })
+  const grpc = stack.use(
+    await startGrpcServer(
+      { listen: { host: '127.0.0.1', port: 0 } },
+      { log: silentLogger, clock: systemClock, onCall: (call) => node.onGrpcCall(call) },
+    ),
+  )
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    request.on('error', () => {})
+    response.on('error', () => {})
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    const { method = '', params, id } = JSON.parse(body) as { method?: string; params?: unknown; id?: unknown }
+    const seen = { url: request.url ?? '', headers: request.headers, body, method }
+    node.requests.push(seen)
+    const isProbe = PROBES.includes(method) && id === 1
+    if (!isProbe) node.calls.push(seen)
+    const answer = node.fault ?? (isProbe ? undefined : node.answer(method, params, id)) ?? usual(method)
+    if (answer === 'hang') return
+    if (answer === 'reset') return void request.socket.resetAndDestroy()
+    if ('status' in answer) {
+      response.writeHead(answer.status, { 'content-type': 'text/html', ...answer.headers }).end(answer.body)
+      return
+    }
+    const rest = 'result' in answer ? `"result":${answer.result}` : `"error":${answer.error}`
+    response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' })
+    response.end(`{"jsonrpc":"2.0",${rest},"id":${JSON.stringify(id ?? null)}}\n`)
+  }
+
+  function usual(method: string): FakeAnswer {
+    if (method === 'getSlot') return { result: String(node.slot) }
+    if (method === 'getMaxShredInsertSlot') {
+      return node.shredSlot === undefined
+        ? { error: '{"code":-32601,"message":"Method not found"}' }
+        : { result: String(node.shredSlot) }
+    }
+    return { result: `{"context":{"apiVersion":"4.2.1","slot":${node.slot}},"value":null}` }
+  }
+
+  function accept(client: WebSocket, request: IncomingMessage): void {
+    wsClients.add(client)
+    node.handshakes.push(request.headers)
+    client.on('error', () => {})
+    client.on('close', () => {
+      wsClients.delete(client)
+      for (const [id, entry] of node.subscriptions) if (entry.client === client) node.subscriptions.delete(id)
+    })
+    client.on('message', (data) => {
+      const text = (data as Buffer).toString()
+      const { method, params, id } = JSON.parse(text) as { method: string; params?: unknown[]; id: number }
+      if (method !== 'slotSubscribe') node.texts.push(text)
+      if (method.endsWith('Unsubscribe')) {
+        node.subscriptions.delete(Number(params?.[0]))
+        client.send(`{"jsonrpc":"2.0","result":true,"id":${id}}`)
+        return
+      }
+      if (node.wsError !== undefined && method !== 'slotSubscribe') {
+        client.send(`{"jsonrpc":"2.0","error":${node.wsError},"id":${id}}`)
+        return
+      }
+      const subscription = sameOn(client, method, JSON.stringify(params)) ?? nextSubscription++
+      node.subscriptions.set(subscription, { method, params: JSON.stringify(params), client })
+      client.send(`{"jsonrpc":"2.0","result":${subscription},"id":${id}}`)
+    })
+  }
+
+  /** Equal subscriptions have one id, as at a real node. */
+  function sameOn(client: WebSocket, method: string, params: string): number | undefined {
+    for (const [id, entry] of node.subscriptions) {
+      if (entry.client === client && entry.method === method && entry.params === params) return id
+    }
+    return undefined
+  }
+
+  const port = (server: { address(): unknown }) => (server.address() as { port: number }).port
+  const ports = { rpc: port(http), ws: port(wss), grpc: grpc.address.port }
+  const node: FakeNode = {
+    rpc: `http://127.0.0.1:${ports.rpc}`,
+    ws: `ws://127.0.0.1:${ports.ws}`,
+    grpc: `http://127.0.0.1:${ports.grpc}`,
+    ports,
+    slot,
+    shredSlot: undefined,
+    answer: () => undefined,
+    fault: undefined,
+    onGrpcCall: (call) => call.end({ code: 12, message: 'nothing here' }),
+    calls: [],
+    requests: [],
+    handshakes: [],
+    texts: [],
+    wsClients,
+    subscriptions: new Map(),
+    wsError: undefined,
+    tick(by = 1) {
+      node.slot += by
+      node.notify('slotSubscribe', `{"parent":${node.slot - 1},"root":${node.slot - 32},"slot":${node.slot}}`)
+    },
+    notify(method, result) {
+      const name = method.replace('Subscribe', 'Notification')
+      for (const [id, entry] of node.subscriptions) {
+        if (entry.method !== method) continue
+        entry.client.send(`{"jsonrpc":"2.0","method":"${name}","params":{"result":${result},"subscription":${id}}}`)
+      }
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+  return node
+}
