@@ -46,7 +46,9 @@ try {
 
 function report(figures: { eventsPerSecond: number; goal?: number; [name: string]: unknown }): void {
   const ratio = figures.goal === undefined ? {} : { ratio: Number((figures.eventsPerSecond / figures.goal).toFixed(2)) }
-  console.log(JSON.stringify({ bench: 'ring', ...figures, ...ratio, events, node: process.version, cores: cpus().length }))
+  console.log(
+    JSON.stringify({ bench: 'ring', ...figures, ...ratio, events, node: process.version, cores: cpus().length }),
+  )
 }
 
 function measure(run: () => void): { eventsPerSecond: number; eventsPerWallSecond: number } {
@@ -84,7 +86,13 @@ function foldAll(source: RingSource): void {
   const fail = (): never => {
     throw new Error('a block was not folded')
   }
-  const sink: BlockSink = { lifecycle: nothing, tps: nothing, contention: () => blocks++, dropped: fail, incomplete: fail }
+  const sink: BlockSink = {
+    lifecycle: nothing,
+    tps: nothing,
+    contention: () => blocks++,
+    dropped: fail,
+    incomplete: fail,
+  }
   const fold = new BlockFold({ seed: 1 }, sink)
   readAll(source, ({ batch }) => fold.fold(batch))
   fold.topAccesses.publish()

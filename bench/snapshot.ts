@@ -1,104 +1,16 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
-import { followStore } from '../src/access/follow.ts'
-import { type OpenStoreOptions, openStore, type StorePlace } from '../src/access/open-store.ts'
-import { systemClock } from '../src/host/clock.ts'
-import { silentLogger } from '../src/host/logger.ts'
-import { openPostgres } from '../src/host/postgres.ts'
-import { secureRandom } from '../src/host/random.ts'
-import { openSqlite } from '../src/host/sqlite.ts'
-import { startPostgres } from '../test/support/postgres.ts'
-import { seededSubscription, seedSubscriptions } from '../test/support/store-seed.ts'
+import { parseArgs } from 'node:util'
+import { measureSnapshot } from '../test/support/snapshot-load.ts'
 
 /**
- * How long a process takes to open a store of 100,000 subscriptions and load it, and how much memory it holds then. The store is filled here; a
- * process of its own loads it, so that its memory is that of loading alone.
+ * How long a process takes to open a store of 100,000 subscriptions, each with a customer and a token, and to load it, and how much memory it holds
+ * then. `checkMs` is the full check of the store, which a server does when it starts.
  *
  *   npx node bench/snapshot.ts [--engine sqlite|postgres] [--count 100000]
  */
-
-export type SnapshotFigures = {
-  count: number
-  /** Opening with the quick check, as commands do. */
-  openMs: number
-  /** From the open store to a whole snapshot. */
-  loadMs: number
-  rssMiB: number
-  /** Reading everything and checking it, as a server does when it starts. */
-  checkMs: number
-}
-
-const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
-
-export async function measureSnapshot(engine: StorePlace['engine'], count: number): Promise<SnapshotFigures> {
-  await using stack = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-snapshot-'))
-  stack.defer(() => rm(folder, { recursive: true, force: true }))
-  const place = await makePlace(engine, folder, stack)
-  const options = optionsFor(place, folder)
-  await (await openStore(options, deps))[Symbol.asyncDispose]()
-  {
-    const opened = place.engine === 'sqlite' ? openSqlite(place, deps) : openPostgres(place, deps)
-    await using database = await opened
-    await seedSubscriptions(database, count)
-  }
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    import.meta.filename,
-    '--load',
-    JSON.stringify({ options, count }),
-  ])
-  return JSON.parse(stdout) as SnapshotFigures
-}
-
-async function makePlace(
-  engine: StorePlace['engine'],
-  folder: string,
-  stack: AsyncDisposableStack,
-): Promise<StorePlace> {
-  if (engine === 'sqlite') return { engine, file: join(folder, 'access.db') }
-  const server = stack.use(await startPostgres())
-  return { engine, url: server.url }
-}
-
-function optionsFor(place: StorePlace, folder: string): OpenStoreOptions {
-  const audit = { file: join(folder, 'audit.log'), mirror: 'bench', toolVersion: 'bench' }
-  return { place, audit, check: 'quick' }
-}
-
-async function load({ options, count }: { options: OpenStoreOptions; count: number }): Promise<SnapshotFigures> {
-  const startMs = performance.now()
-  await using store = await openStore(options, deps)
-  const openedMs = performance.now()
-  await using follower = await followStore(store, deps)
-  const loadedMs = performance.now()
-  const rssMiB = process.memoryUsage.rss() / 1024 / 1024
-  const { token } = seededSubscription(count - 1)
-  if (follower.current().byDigest(token.sha256)?.token.id !== token.id) throw new Error('the snapshot is not whole')
-  const checkStartMs = performance.now()
-  const damage = await store.integrity()
-  if (damage.length > 0) throw new Error(damage[0])
-  return {
-    count: follower.current().counts().subscriptions,
-    openMs: Math.round(openedMs - startMs),
-    loadMs: Math.round(loadedMs - openedMs),
-    rssMiB: Math.round(rssMiB),
-    checkMs: Math.round(performance.now() - checkStartMs),
-  }
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { load: { type: 'string' }, engine: { type: 'string' }, count: { type: 'string', default: '100000' } },
-  })
-  if (values.load !== undefined) {
-    process.stdout.write(JSON.stringify(await load(JSON.parse(values.load))))
-  } else {
-    for (const engine of ['sqlite', 'postgres'] as const) {
-      if (values.engine !== undefined && values.engine !== engine) continue
-      process.stdout.write(`${engine} ${JSON.stringify(await measureSnapshot(engine, Number(values.count)))}\n`)
-    }
-  }
+const { values } = parseArgs({
+  options: { engine: { type: 'string' }, count: { type: 'string', default: '100000' } },
+})
+for (const engine of ['sqlite', 'postgres'] as const) {
+  if (values.engine !== undefined && values.engine !== engine) continue
+  process.stdout.write(`${engine} ${JSON.stringify(await measureSnapshot(engine, Number(values.count)))}\n`)
 }

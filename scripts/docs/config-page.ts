@@ -10,7 +10,7 @@ export function configPage(): string {
   return `${[
     '# Configuration',
     GENERATED,
-    'One TOML file: `--config FILE`, else `./sluice.toml` where it is there. Every key has a default; a misspelt key stops the start and names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
+    'One TOML file: `--config FILE`, else `./sluice.toml` where it is there. Every key has a default; a misspelt key stops the start and names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. The state folder is `--state DIR`, else `SLUICE_STATE`, else `./.sluice`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
     'Source: the schema in `src/apps/config.ts` and the `options.ts` of each room. `sluice init` writes a commented file, `sluice config check` looks for mistakes, `sluice config show` says where each value came from.',
     '## Top level',
     rowsOf([], top),
@@ -47,7 +47,8 @@ function* walk(path: string[], entries: [string, JsonSchema][]): Generator<[stri
 const flatten = (path: string[], entries: [string, JsonSchema][]): [string[], JsonSchema][] => [...walk(path, entries)]
 
 function row(path: string[], schema: JsonSchema): string[] {
-  const environment = path.includes('NAME') ? '' : `\`${envNameOf(path)}\``
+  const isTable = (schema.anyOf ?? schema.oneOf)?.some(({ properties }) => properties !== undefined) === true
+  const environment = path.includes('NAME') || isTable ? '' : `\`${envNameOf(path)}\``
   const given = schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``
   return [`\`${path.join('.')}\``, typeOf(schema), given, environment, schema.description ?? '']
 }

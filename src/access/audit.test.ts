@@ -6,11 +6,13 @@ import {
   CONTEXT,
   ENGINES,
   type Engines,
+  STORE_DEPS,
   type StoreBench,
   startEngines,
 } from '../../test/support/store-engines.ts'
 import { createAuditLine, hashLine, isUnfinished, readLink } from './audit-line.ts'
 import { verifyAudit } from './audit-verify.ts'
+import { followStore } from './follow.ts'
 import type { AccessStore } from './store.ts'
 
 let engines: Engines
@@ -187,6 +189,15 @@ for (const engine of ENGINES) {
         assert.equal((await readFile(file, 'utf8')).trimEnd().split('\n').length, LINES + 1)
         await addCustomer(other, 'from there again')
         assert.equal(await readFile(file, 'utf8').then((text) => text.trimEnd().split('\n').length), LINES + 3)
+      }))
+
+    test('a row changed behind its back is not handed out, also without the full check', () =>
+      withLog(engine, async ({ bench }) => {
+        await bench.tamper("UPDATE customers SET content = replace(content, 'c3@', 'x3@') WHERE id = 'cus_c3'")
+        await using store = await bench.open({ check: 'quick' })
+        assert.equal((await store.get('customers', 'cus_c2'))?.name, 'c2')
+        await assert.rejects(store.get('customers', 'cus_c3'), { code: 'store-corrupt' })
+        await assert.rejects(followStore(store, STORE_DEPS), { code: 'store-corrupt' })
       }))
 
     test('shows rows changed, removed or brought back behind its back', async () => {

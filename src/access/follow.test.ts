@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { measureSnapshot } from '../../bench/snapshot.ts'
 import { isFull } from '../../test/support/property.ts'
+import { measureSnapshot } from '../../test/support/snapshot-load.ts'
 import {
   addCustomer,
   CONTEXT,

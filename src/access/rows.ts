@@ -31,7 +31,7 @@ export type Rows<T> = {
 /** How the store is named in an error, and what helps when it is damaged. */
 export type StoreName = { readonly name: string; readonly restoreAdvice: string }
 
-/** A larger record is refused. Readers keep records in chunks four times this long in bytes (`text-log.ts`). */
+/** A larger record is refused. At three bytes a character it still fits well into a chunk of `text-log.ts`. */
 const RECORD_CHARS_MAX = 64 * 1024
 
 /** The rows of any table of one store. */

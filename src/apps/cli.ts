@@ -8,7 +8,9 @@ const argv = process.argv.slice(2)
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader such as `head` that has seen enough is no mistake of ours.
-  if (error.code !== 'EPIPE') throw error
+  if (error.code === 'EPIPE') return
+  process.stderr.write(`error: standard output cannot be written: ${error.code}\n`)
+  process.exitCode = 1
 })
 
 // The library's type of a process leaves out that an exit code may be undefined; Node's has it.

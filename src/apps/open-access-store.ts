@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStore, type StorePlace } from '../access/open-store.ts'
 import type { AccessStore } from '../access/store.ts'
@@ -6,7 +7,7 @@ import type { Logger } from '../host/logger.ts'
 import { silentLogger } from '../host/logger.ts'
 import { secureRandom } from '../host/random.ts'
 import { resolveSecret } from '../host/secret-ref.ts'
-import { openStateFolder } from '../host/state-folder.ts'
+import { checkSecretFile, openStateFolder } from '../host/state-folder.ts'
 import type { Settings } from './commands/settings.ts'
 import { machineId } from './machine-id.ts'
 import { VERSION } from './version.ts'
@@ -20,6 +21,8 @@ export async function openAccessStore(
 ): Promise<AccessStore> {
   const state = await openStateFolder(settings.stateDir)
   const { env, check, log = silentLogger } = how
+  for (const file of ['access.db', 'audit.log'])
+    if (existsSync(state.file(file))) await checkSecretFile(state.file(file))
   return openStore(
     {
       place: await placeOf(settings, env),

@@ -1,4 +1,5 @@
 import type { Plans } from '../access/plan.ts'
+import { ServiceError } from '../core/service-error.ts'
 import type { Logger } from '../host/logger.ts'
 import type { Settings } from './commands/settings.ts'
 
@@ -17,7 +18,12 @@ const LIVE = [/^log\.level$/, /^plans\./]
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   let inForce = started
   return async () => {
-    const next = await deps.readSettings()
+    const next = await deps.readSettings().catch((error: unknown) => {
+      if (!(error instanceof ServiceError)) throw error
+      throw new ServiceError(error.code, `${error.message}\nthe configuration in force stays`, {
+        ...(error.fix === undefined ? {} : { fix: error.fix }),
+      })
+    })
     const differing = differences(inForce, next)
     const changed = differing.filter((key) => LIVE.some((pattern) => pattern.test(key)))
     const needRestart = differing.filter((key) => !changed.includes(key))

@@ -89,6 +89,12 @@ const DOOR_ERRORS = {
     fix: 'Check the name or id; list commands and docs/api.md show what exists.',
     retryable: false,
   },
+  'method-not-allowed': {
+    http: 405,
+    sentence: 'This path does not take that HTTP method.',
+    fix: 'Use a method that the Allow header names.',
+    retryable: false,
+  },
   'replay-too-old': {
     grpc: 11,
     sentence: 'The stream cannot start that far back.',

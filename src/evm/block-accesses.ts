@@ -75,7 +75,8 @@ export type GroupedAccesses = { starts: Uint32Array; slots: Uint32Array }
 /** Transactions arrive interleaved; a counting sort puts them in index order. */
 export function groupByTxn({ txns, accesses, accessTxn, accessSlot }: BlockAccesses): GroupedAccesses {
   const starts = new Uint32Array(txns + 1)
-  for (let at = 0; at < accesses; at++) starts[(accessTxn[at] as number) + 1] = (starts[(accessTxn[at] as number) + 1] as number) + 1
+  for (let at = 0; at < accesses; at++)
+    starts[(accessTxn[at] as number) + 1] = (starts[(accessTxn[at] as number) + 1] as number) + 1
   for (let txn = 0; txn < txns; txn++) starts[txn + 1] = (starts[txn + 1] as number) + (starts[txn] as number)
   const next = starts.slice()
   const slots = new Uint32Array(accesses)

@@ -90,7 +90,14 @@ describe('damage', () => {
     recorder.add('BLOCK_FINALIZED', { id: idOf(5), block_number: 5n }, at)
     recordBlock(recorder, blockOf(6))
     run()
-    assert.deepEqual(log.said, ['Proposed 5', 'dropped 5 gap', 'Finalized 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    assert.deepEqual(log.said, [
+      'Proposed 5',
+      'dropped 5 gap',
+      'Finalized 5',
+      'Proposed 6',
+      'TPS 6',
+      'ContentionData 6',
+    ])
     assert.equal(log.lifecycle[1]?.gas_used, 9, 'the end of a dropped block still tells its gas')
     assert.deepEqual(log.tps, [1])
   })
@@ -116,7 +123,12 @@ describe('damage', () => {
     ],
     [
       'a transaction that could not be recorded still counts',
-      ({ recorder }) => recorder.add('RECORD_ERROR', { ...RECORD_ERROR, dropped_event_type: EVENT.TXN_HEADER_START }, { ...at, txnIndex: 0 }),
+      ({ recorder }) =>
+        recorder.add(
+          'RECORD_ERROR',
+          { ...RECORD_ERROR, dropped_event_type: EVENT.TXN_HEADER_START },
+          { ...at, txnIndex: 0 },
+        ),
       ['TPS 5', 'incomplete 5 record-error'],
     ],
     [
@@ -144,7 +156,11 @@ describe('damage', () => {
       ({ recorder }) => recorder.add('TXN_END', {}, { ...at, txnIndex: 2 }),
       ['dropped 5 misplaced-event'],
     ],
-    ['an unknown type is skipped', ({ recorder }) => recorder.addEncoded(25, new Uint8Array(8), at), ['TPS 5', 'ContentionData 5']],
+    [
+      'an unknown type is skipped',
+      ({ recorder }) => recorder.addEncoded(25, new Uint8Array(8), at),
+      ['TPS 5', 'ContentionData 5'],
+    ],
     [
       'a consensus event that could not be recorded is none of the block',
       ({ writer, recorder }) => {
@@ -219,7 +235,9 @@ describe('time', () => {
   })
 
   test('both orders of events give the same figures', () => {
-    const [older, current] = [true, false].map((hasOlderOrder) => foldBlocks([{ ...blockOf(5, 4), hasOlderOrder }]).contention)
+    const [older, current] = [true, false].map(
+      (hasOlderOrder) => foldBlocks([{ ...blockOf(5, 4), hasOlderOrder }]).contention,
+    )
     assert.deepEqual(older, current)
   })
 })
@@ -250,7 +268,11 @@ test('under a slow reader every block is folded right or not at all, and the nex
   fc.assert(
     fc.property(fc.nat(), (seed) => {
       const random = createSeededRandom(seed)
-      const access = () => ({ contract: randomInt(random, 4), slot: randomInt(random, 6), isModified: random.float() < 0.5 })
+      const access = () => ({
+        contract: randomInt(random, 4),
+        slot: randomInt(random, 6),
+        isModified: random.float() < 0.5,
+      })
       const txn = () => ({ accesses: Array.from({ length: randomInt(random, 5) }, access), logs: randomInt(random, 3) })
       const blocks: TestBlock[] = Array.from({ length: 40 }, (_, number) => ({
         number: number + 1,

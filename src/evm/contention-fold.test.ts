@@ -7,7 +7,9 @@ import { addressOf, slotOf, type TestAccess, type TestBlock, TIMES } from './tes
 import { type FoldRingOptions, foldBlocks } from './test-fold.ts'
 
 /** The definitions, word for word, with maps of texts. */
-function contentionOf(block: TestBlock): Omit<ContentionData, 'block_wall_time_ns' | 'total_tx_time_ns' | 'parallel_efficiency_pct'> {
+function contentionOf(
+  block: TestBlock,
+): Omit<ContentionData, 'block_wall_time_ns' | 'total_tx_time_ns' | 'parallel_efficiency_pct'> {
   const slots = new Map<string, { txns: Set<number>; accesses: number }>()
   const contractsOfTxn = block.txns.map(() => new Set<string>())
   const touch = ({ contract, slot, isTransient }: TestAccess, txn?: number): void => {
@@ -59,7 +61,10 @@ function contentionOf(block: TestBlock): Omit<ContentionData, 'block_wall_time_n
       })
       .filter(({ contended_slots }) => contended_slots > 0)
       .toSorted(
-        (x, y) => y.contended_slots - x.contended_slots || y.contention_score - x.contention_score || text(x.address, y.address),
+        (x, y) =>
+          y.contended_slots - x.contended_slots ||
+          y.contention_score - x.contention_score ||
+          text(x.address, y.address),
       )
       .slice(0, 15),
     contract_edges: [...edges]
@@ -79,7 +84,9 @@ function wavesOf(block: TestBlock): number[] {
     const isTouched = (other: TestAccess) =>
       accesses.some((mine) => mine.isTransient !== true && mine.contract === other.contract && mine.slot === other.slot)
     const isWrite = (access: TestAccess) => access.isModified === true && access.isTransient !== true
-    const before = levels.filter((_, earlier) => block.txns[earlier]?.accesses.some((other) => isWrite(other) && isTouched(other)))
+    const before = levels.filter((_, earlier) =>
+      block.txns[earlier]?.accesses.some((other) => isWrite(other) && isTouched(other)),
+    )
     levels[txn] = 1 + Math.max(0, ...before)
   }
   return levels
@@ -142,13 +149,26 @@ describe('contention', () => {
 
   test('a transaction that touches 5,000 contracts costs no square of that', () => {
     const accesses = Array.from({ length: 5000 }, (_, contract) => ({ contract: contract + 1, slot: 0 }))
-    const { data } = foldOne({ number: 1, txns: [{ accesses }, { accesses }, { accesses: accesses.slice(0, 2) }] }, { isLarge: true })
-    assert.deepEqual(data.contract_edges[0], { contract_a: addressOf(1), contract_b: addressOf(2), shared_txn_count: 3 })
-    assert.deepEqual(data.contract_edges[14], { contract_a: addressOf(1), contract_b: addressOf(16), shared_txn_count: 2 })
+    const { data } = foldOne(
+      { number: 1, txns: [{ accesses }, { accesses }, { accesses: accesses.slice(0, 2) }] },
+      { isLarge: true },
+    )
+    assert.deepEqual(data.contract_edges[0], {
+      contract_a: addressOf(1),
+      contract_b: addressOf(2),
+      shared_txn_count: 3,
+    })
+    assert.deepEqual(data.contract_edges[14], {
+      contract_a: addressOf(1),
+      contract_b: addressOf(16),
+      shared_txn_count: 2,
+    })
   })
 
   test('25,000 transactions are no more than many', () => {
-    const txns = Array.from({ length: 25_000 }, (_, at) => ({ accesses: [{ contract: 1, slot: at % 100, isModified: at % 100 === 0 }] }))
+    const txns = Array.from({ length: 25_000 }, (_, at) => ({
+      accesses: [{ contract: 1, slot: at % 100, isModified: at % 100 === 0 }],
+    }))
     const { data, extras } = foldOne({ number: 1, txns }, { isLarge: true })
     assert.deepEqual([data.total_txn_count, data.total_unique_slots, data.contended_slot_count], [25_000, 100, 100])
     assert.deepEqual([extras.depth, extras.waves.length, extras.contended_with_writer], [250, 64, 1])

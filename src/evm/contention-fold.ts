@@ -57,7 +57,10 @@ const TOP_CONTRACTS = 15
 const TOP_EDGES = 15
 
 /** Reads mean contention too: a slot is contended when two or more distinct transactions touched it. */
-export function foldContention(block: BlockAccesses, times: BlockTimes): { data: ContentionData; extras: ConflictExtras } {
+export function foldContention(
+  block: BlockAccesses,
+  times: BlockTimes,
+): { data: ContentionData; extras: ConflictExtras } {
   const grouped = groupByTxn(block)
   const touches = countTouches(block, grouped)
   const slots = sumSlots(touches)
@@ -126,7 +129,8 @@ function topSlots(block: BlockAccesses, { slotTxns }: BlockTouches): ContendedSl
     return compareKeys(slots, x, y) < 0
   }
   const top: number[] = []
-  for (let slot = 0; slot < slotTxns.length; slot++) if ((slotTxns[slot] as number) >= 2) keepFirst(top, TOP_SLOTS, slot, comesFirst)
+  for (let slot = 0; slot < slotTxns.length; slot++)
+    if ((slotTxns[slot] as number) >= 2) keepFirst(top, TOP_SLOTS, slot, comesFirst)
   const bytes = new Uint8Array(slots.keys.buffer)
   return top.map((slot) => ({
     address: toHex(bytes, slot * 52, slot * 52 + 20),

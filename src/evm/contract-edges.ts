@@ -50,7 +50,8 @@ function invert({ contractsOfTxn, contractTxns }: BlockTouches, rankOf: Uint32Ar
   for (let contract = 0; contract < rankOf.length; contract++) {
     txnStarts[(rankOf[contract] as number) + 1] = contractTxns[contract] as number
   }
-  for (let rank = 0; rank < rankOf.length; rank++) txnStarts[rank + 1] = (txnStarts[rank + 1] as number) + (txnStarts[rank] as number)
+  for (let rank = 0; rank < rankOf.length; rank++)
+    txnStarts[rank + 1] = (txnStarts[rank + 1] as number) + (txnStarts[rank] as number)
   const next = txnStarts.slice(0, -1)
   const txnsOfRank = new Uint32Array(txnStarts.at(-1) as number)
   const ranks = new Uint32Array(txnsOfRank.length)

@@ -36,7 +36,8 @@ export function assembleEthBlock(events: Iterable<ExecEvent>): EthBlock | undefi
   let firstLogIndex = 0
   for (let index = 0; index < drafts.size; index++) {
     const draft = drafts.get(index)
-    if (draft?.header === undefined || draft.output === undefined || draft.logs.length !== draft.output.log_count) return undefined
+    if (draft?.header === undefined || draft.output === undefined || draft.logs.length !== draft.output.log_count)
+      return undefined
     const { header, output, accessList, authList, logs } = draft
     cumulativeGas += output.gas_used
     txns.push({ header, accessList, authList, output, logs, cumulativeGas, firstLogIndex })
@@ -45,7 +46,8 @@ export function assembleEthBlock(events: Iterable<ExecEvent>): EthBlock | undefi
   return { start, end, txns }
 }
 
-type Draft = Pick<EthTransaction, 'accessList' | 'authList' | 'logs'> & Partial<Pick<EthTransaction, 'header' | 'output'>>
+type Draft = Pick<EthTransaction, 'accessList' | 'authList' | 'logs'> &
+  Partial<Pick<EthTransaction, 'header' | 'output'>>
 
 function draftOf(drafts: Map<number, Draft>, txnIndex: number): Draft {
   const known = drafts.get(txnIndex)

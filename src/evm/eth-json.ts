@@ -57,7 +57,9 @@ export function transactionJson(block: EthBlock, index: number): Json {
     }),
     to: header.is_contract_creation ? null : header.to,
     value: toQuantity(header.value),
-    ...(!isLegacy && { accessList: accessList.map((entry) => ({ address: entry.address, storageKeys: entry.storage_keys })) }),
+    ...(!isLegacy && {
+      accessList: accessList.map((entry) => ({ address: entry.address, storageKeys: entry.storage_keys })),
+    }),
     ...(header.txn_type === 4 && { authorizationList: authList.map(authorizationJson) }),
     input: header.data,
     r: toQuantity(header.r),

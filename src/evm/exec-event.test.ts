@@ -36,9 +36,21 @@ const FORMAT: Record<EventName, [code: number, bytes: number]> = {
   EVM_ERROR: [24, 16],
 }
 
-const WIDTHS: Record<string, number> = { bool: 1, u8: 1, u16: 2, u32: 4, i32: 4, u64: 8, i64: 8, u128: 16, u256: 32, address: 20 }
+const WIDTHS: Record<string, number> = {
+  bool: 1,
+  u8: 1,
+  u16: 2,
+  u32: 4,
+  i32: 4,
+  u64: 8,
+  i64: 8,
+  u128: 16,
+  u256: 32,
+  address: 20,
+}
 
-const hex = (bytes: number) => fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((value) => `0x${Buffer.from(value).toString('hex')}`)
+const hex = (bytes: number) =>
+  fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((value) => `0x${Buffer.from(value).toString('hex')}`)
 
 function valueOf(kind: string): fc.Arbitrary<unknown> {
   const bits = (WIDTHS[kind] ?? 0) * 8
@@ -96,9 +108,13 @@ describe('payloads', () => {
 
   test('whatever the bytes, decoding answers or declines', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...Object.values(PAYLOADS)), fc.uint8Array({ maxLength: 700 }), (shape: Layout, bytes) => {
-        decodePayload(shape, bytes)
-      }),
+      fc.property(
+        fc.constantFrom(...Object.values(PAYLOADS)),
+        fc.uint8Array({ maxLength: 700 }),
+        (shape: Layout, bytes) => {
+          decodePayload(shape, bytes)
+        },
+      ),
       seedFor('payload bytes', 2000),
     )
   })
@@ -130,7 +146,12 @@ describe('events that cannot be decoded', () => {
     const reader = openReader(source)
     reader.poll(0)
     assert.deepEqual(decodeEvent(reader.batch, 0), { ok: false, seqno: 1, code: 25, reason: 'unknown-type' })
-    assert.deepEqual(decodeEvent(reader.batch, 1), { ok: false, seqno: 2, code: EVENT.BLOCK_START, reason: 'malformed' })
+    assert.deepEqual(decodeEvent(reader.batch, 1), {
+      ok: false,
+      seqno: 2,
+      code: EVENT.BLOCK_START,
+      reason: 'malformed',
+    })
   })
 })
 

@@ -24,7 +24,11 @@ export class ExecRecorder {
 
   /** Adds an event from its values; what is left out is zero. It becomes readable with the next flush. */
   add<N extends EventName>(name: N, payload: Partial<EventPayload<N>>, place: EventPlace): number {
-    return this.addEncoded(EVENT[name], encodePayload<Layout>(PAYLOADS[name], payload as Partial<PayloadOf<Layout>>), place)
+    return this.addEncoded(
+      EVENT[name],
+      encodePayload<Layout>(PAYLOADS[name], payload as Partial<PayloadOf<Layout>>),
+      place,
+    )
   }
 
   /** Adds an event whose payload is encoded already. Returns the sequence number it will have. */

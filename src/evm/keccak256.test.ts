@@ -11,7 +11,10 @@ const text = (message: string): string => toHex(keccak256(Buffer.from(message)))
 test('known answers', () => {
   assert.equal(text(''), '0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470')
   assert.equal(text('abc'), '0x4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45')
-  assert.equal(text('Transfer(address,address,uint256)'), '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef')
+  assert.equal(
+    text('Transfer(address,address,uint256)'),
+    '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef',
+  )
 })
 
 test('every length around the rate gives another hash, and none is SHA3-256', () => {

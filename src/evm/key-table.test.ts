@@ -6,11 +6,16 @@ import { KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
 import { compareKeys, sortByKey } from './key-order.ts'
 import { KeyTable, NOT_FOUND } from './key-table.ts'
 
-const words = (length: number) => fc.uint8Array({ minLength: length * 4, maxLength: length * 4 }).map((bytes) => new Uint32Array(bytes.buffer))
+const words = (length: number) =>
+  fc.uint8Array({ minLength: length * 4, maxLength: length * 4 }).map((bytes) => new Uint32Array(bytes.buffer))
 const hexOf = (key: Uint32Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')
 
 /** Few distinct keys and fewer distinct hashes, so that runs of places form, break and wrap round. */
-const step = fc.record({ key: fc.nat({ max: 30 }), hash: fc.constantFrom(0, 1, 2, 15, 16, 31, -1, -2), what: fc.nat({ max: 9 }) })
+const step = fc.record({
+  key: fc.nat({ max: 30 }),
+  hash: fc.constantFrom(0, 1, 2, 15, 16, 31, -1, -2),
+  what: fc.nat({ max: 9 }),
+})
 
 describe('key table', () => {
   test('finds what a map would find, through collisions, replacements, growth and clearing', () => {
@@ -39,7 +44,8 @@ describe('key table', () => {
             if (entry !== NOT_FOUND) model.set(key, { entry, hash })
           }
           assert.equal(table.size, model.size)
-          for (const [other, { entry, hash: its }] of model) assert.equal(table.find(Uint32Array.of(other, 7), its), entry)
+          for (const [other, { entry, hash: its }] of model)
+            assert.equal(table.find(Uint32Array.of(other, 7), its), entry)
         }
       }),
       seedFor('key-table', 300),

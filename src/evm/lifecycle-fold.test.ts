@@ -54,13 +54,30 @@ describe('lifecycle', () => {
       [],
     ],
     ['a vote may be skipped', ['start 7a', 'final 7a'], ['7a - Proposed', '7a Proposed Finalized'], ['7a Finalized']],
-    ['repeated events change nothing', ['start 7a', 'start 7a', 'qc 7a', 'qc 7a', 'final 7a', 'final 7a', 'verify 7', 'verify 7'], ['7a - Proposed', '7a Proposed Voted', '7a Voted Finalized', '7a Finalized Verified'], []],
-    ['stages never go back', ['start 7a', 'final 7a', 'qc 7a'], ['7a - Proposed', '7a Proposed Finalized'], ['7a Finalized']],
+    [
+      'repeated events change nothing',
+      ['start 7a', 'start 7a', 'qc 7a', 'qc 7a', 'final 7a', 'final 7a', 'verify 7', 'verify 7'],
+      ['7a - Proposed', '7a Proposed Voted', '7a Voted Finalized', '7a Finalized Verified'],
+      [],
+    ],
+    [
+      'stages never go back',
+      ['start 7a', 'final 7a', 'qc 7a'],
+      ['7a - Proposed', '7a Proposed Finalized'],
+      ['7a Finalized'],
+    ],
     ['a vote for an unknown id is not given to its sibling', ['start 7a', 'qc 7b'], ['7a - Proposed'], ['7a Proposed']],
     [
       'finalizing one proposal abandons the others',
       ['start 7a', 'start 7b', 'qc 7a', 'qc 7b', 'final 7b'],
-      ['7a - Proposed', '7b - Proposed', '7a Proposed Voted', '7b Proposed Voted', '7b Voted Finalized', '7a Voted Rejected'],
+      [
+        '7a - Proposed',
+        '7b - Proposed',
+        '7a Proposed Voted',
+        '7b Proposed Voted',
+        '7b Voted Finalized',
+        '7a Voted Rejected',
+      ],
       ['7b Finalized'],
     ],
     [
@@ -69,7 +86,12 @@ describe('lifecycle', () => {
       ['7a - Proposed', '8a - Proposed', '7a Proposed Rejected'],
       ['8a Proposed'],
     ],
-    ['what was rejected stays so', ['start 7a', 'reject 7a', 'qc 7a', 'final 7a', 'verify 7'], ['7a - Proposed', '7a Proposed Rejected'], []],
+    [
+      'what was rejected stays so',
+      ['start 7a', 'reject 7a', 'qc 7a', 'final 7a', 'verify 7'],
+      ['7a - Proposed', '7a Proposed Rejected'],
+      [],
+    ],
     [
       'a rejection is booked on the block it names, not on the newest',
       ['start 7a', 'start 8a', 'reject 7a'],
@@ -77,11 +99,23 @@ describe('lifecycle', () => {
       ['8a Proposed'],
     ],
     ['a rejection of an unknown block is ignored', ['start 7a', 'reject 7b'], ['7a - Proposed'], ['7a Proposed']],
-    ['only a finalized block is verified', ['start 7a', 'qc 7a', 'verify 7'], ['7a - Proposed', '7a Proposed Voted'], ['7a Voted']],
+    [
+      'only a finalized block is verified',
+      ['start 7a', 'qc 7a', 'verify 7'],
+      ['7a - Proposed', '7a Proposed Voted'],
+      ['7a Voted'],
+    ],
     [
       'a verified number lets go of all below it',
       ['start 6a', 'start 7a', 'final 6a', 'final 7a', 'start 8a', 'verify 7'],
-      ['6a - Proposed', '7a - Proposed', '6a Proposed Finalized', '7a Proposed Finalized', '8a - Proposed', '7a Finalized Verified'],
+      [
+        '6a - Proposed',
+        '7a - Proposed',
+        '6a Proposed Finalized',
+        '7a Proposed Finalized',
+        '8a - Proposed',
+        '7a Finalized Verified',
+      ],
       ['8a Proposed'],
     ],
     ['the end of a block is no stage', ['start 7a', 'end 7a'], ['7a - Proposed'], ['7a Proposed']],
@@ -102,9 +136,30 @@ describe('lifecycle', () => {
     const changes = play(fold, ['start 7a', 'end 7a', 'qc 7a', 'final 7a'])
     const common = { block_hash: idOf(7, 1), block_number: 7, txn_count: 5 }
     assert.deepEqual(changes, [
-      { ...common, from_stage: null, to_stage: 'Proposed', time_in_previous_stage_ms: null, block_age_ms: 0, gas_used: null },
-      { ...common, from_stage: 'Proposed', to_stage: 'Voted', time_in_previous_stage_ms: 200, block_age_ms: 200, gas_used: 21_000 },
-      { ...common, from_stage: 'Voted', to_stage: 'Finalized', time_in_previous_stage_ms: 100, block_age_ms: 300, gas_used: 21_000 },
+      {
+        ...common,
+        from_stage: null,
+        to_stage: 'Proposed',
+        time_in_previous_stage_ms: null,
+        block_age_ms: 0,
+        gas_used: null,
+      },
+      {
+        ...common,
+        from_stage: 'Proposed',
+        to_stage: 'Voted',
+        time_in_previous_stage_ms: 200,
+        block_age_ms: 200,
+        gas_used: 21_000,
+      },
+      {
+        ...common,
+        from_stage: 'Voted',
+        to_stage: 'Finalized',
+        time_in_previous_stage_ms: 100,
+        block_age_ms: 300,
+        gas_used: 21_000,
+      },
     ])
     assert.deepEqual(fold.record(7), {
       ...changes[2],

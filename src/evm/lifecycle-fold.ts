@@ -81,7 +81,8 @@ export class LifecycleFold {
   verified({ number, timeNs }: { number: number; timeNs: bigint }): LifecycleChange[] {
     const changes: LifecycleChange[] = []
     for (const entry of [...this.#active.values()]) {
-      if (entry.number === number && entry.stage === 'Finalized') changes.push(this.#complete(entry, 'Verified', timeNs))
+      if (entry.number === number && entry.stage === 'Finalized')
+        changes.push(this.#complete(entry, 'Verified', timeNs))
       else if (entry.number < number) this.#forget(entry)
     }
     return changes

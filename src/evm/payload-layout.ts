@@ -155,7 +155,8 @@ function readLimbs(view: DataView, at: number, limbs: number): bigint {
 }
 
 function writeLimbs(view: DataView, at: number, limbs: number, value: bigint): void {
-  for (let limb = 0; limb < limbs; limb++) view.setBigUint64(at + limb * 8, BigInt.asUintN(64, value >> BigInt(limb * 64)), true)
+  for (let limb = 0; limb < limbs; limb++)
+    view.setBigUint64(at + limb * 8, BigInt.asUintN(64, value >> BigInt(limb * 64)), true)
 }
 
 function wordsOf(bytes: Uint8Array, from: number, count: number): Hex[] {

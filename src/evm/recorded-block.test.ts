@@ -11,7 +11,7 @@ import type { ExecEvent } from './exec-event.ts'
 import { logsBloom } from './logs-bloom.ts'
 import { createRingReader, type RingReader } from './ring-reader.ts'
 import { createMemorySource } from './ring-source.ts'
-import { createFoldLog, feed, type FoldLog } from './test-fold.ts'
+import { createFoldLog, type FoldLog, feed } from './test-fold.ts'
 import { decodeAll } from './test-ring.ts'
 
 /** One block of Ethereum mainnet, executed by a Monad node and recorded by it, with figures and answers made by others. */
@@ -31,7 +31,9 @@ function readJson(name: string): Record<string, unknown> {
 }
 
 function readEvents(): ExecEvent[] {
-  return decodeAll(openRecording()).map((decoded) => (decoded.ok ? decoded.event : assert.fail(JSON.stringify(decoded))))
+  return decodeAll(openRecording()).map((decoded) =>
+    decoded.ok ? decoded.event : assert.fail(JSON.stringify(decoded)),
+  )
 }
 
 function readBlock(): EthBlock {
@@ -49,7 +51,11 @@ describe('the recorded block', { skip }, () => {
   test('decodes completely, each type as often as it should', () => {
     const reader = openRecording()
     assert.deepEqual(reader.geometry, { capacity: 65_536, payloadBytes: 134_217_728, contextBytes: 0 })
-    const counts = Object.fromEntries(Map.groupBy(readEvents(), ({ name }) => name).entries().map(([name, events]) => [name, events.length]))
+    const counts = Object.fromEntries(
+      Map.groupBy(readEvents(), ({ name }) => name)
+        .entries()
+        .map(([name, events]) => [name, events.length]),
+    )
     assert.deepEqual(counts, {
       BLOCK_START: 1,
       BLOCK_PERF_EVM_ENTER: 1,
@@ -77,15 +83,22 @@ describe('the recorded block', { skip }, () => {
     assert.deepEqual(['BLOCK_START', 'BLOCK_END', 'BLOCK_QC', 'BLOCK_FINALIZED'].map(seqnoOf), [1, 6595, 6596, 6597])
     assert.equal(events[0]?.timeNs, 1_769_023_528_961_704_761n)
     assert.equal(events[6594]?.timeNs, 1_769_023_529_082_930_895n)
-    const inversions = events.filter((event, at) => at > 0 && event.timeNs < (events[at - 1] as ExecEvent).timeNs).length
+    const inversions = events.filter(
+      (event, at) => at > 0 && event.timeNs < (events[at - 1] as ExecEvent).timeNs,
+    ).length
     assert.equal(inversions, 8)
     for (const { seqno, blockSeqno } of events) assert.equal(blockSeqno, seqno <= 6595 ? 1 : null)
     const storage = events.filter((event) => event.name === 'STORAGE_ACCESS')
     assert.deepEqual(
-      [storage.filter(({ payload }) => payload.modified).length, storage.filter(({ payload }) => payload.transient).length],
+      [
+        storage.filter(({ payload }) => payload.modified).length,
+        storage.filter(({ payload }) => payload.transient).length,
+      ],
       [754, 0],
     )
-    const rounds = events.flatMap((event) => (event.name === 'BLOCK_START' || event.name === 'BLOCK_QC' ? [event.payload.round] : []))
+    const rounds = events.flatMap((event) =>
+      event.name === 'BLOCK_START' || event.name === 'BLOCK_QC' ? [event.payload.round] : [],
+    )
     assert.deepEqual(rounds, [15_000_001n, 15_000_002n])
   })
 
@@ -136,7 +149,13 @@ describe('the recorded block', { skip }, () => {
     } = reference.contention[0] ?? {}
     for (const seed of [0, 1, 0xdeadbeef]) {
       const { contention, tps, fold, said } = foldRecording(seed)
-      assert.deepEqual(said, ['Proposed 15000001', 'TPS 15000001', 'ContentionData 15000001', 'Voted 15000001', 'Finalized 15000001'])
+      assert.deepEqual(said, [
+        'Proposed 15000001',
+        'TPS 15000001',
+        'ContentionData 15000001',
+        'Voted 15000001',
+        'Finalized 15000001',
+      ])
       assert.deepEqual(tps, [114])
       assert.deepEqual(contention[0]?.data, {
         ...same,
@@ -145,7 +164,10 @@ describe('the recorded block', { skip }, () => {
       })
       const { extras } = contention[0] ?? assert.fail()
       assert.deepEqual([extras.evm_time_ns, extras.contended_with_writer], [evm_wall_ns, contended_with_a_writer])
-      assert.equal(extras.waves.reduce((sum, txns) => sum + txns, 0), 229)
+      assert.equal(
+        extras.waves.reduce((sum, txns) => sum + txns, 0),
+        229,
+      )
 
       // 484 accounts fit 1,000 counters and must be exact; 1,749 slots do not, and stay within the bounds.
       const { account, storage } = fold.topAccesses

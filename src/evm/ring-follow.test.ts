@@ -52,7 +52,7 @@ describe('following a path', () => {
     assert.equal(follower.poll(0).kind, 'opened')
     assert.equal(follower.poll(0).kind, 'events')
     assert.equal(follower.poll(1).kind, 'idle')
-    assert.equal(follower.stats.eventsRead, 1, "without a block it begins with the newest event")
+    assert.equal(follower.stats.eventsRead, 1, 'without a block it begins with the newest event')
     // The node records two more, dies while it writes a third, and is started again.
     old.writer.record(makeEvent(4, 8))
     old.writer.steps([makeEvent(5, 8)]).next()

@@ -1,7 +1,13 @@
 import type { EventBatch } from './event-batch.ts'
 import type { RingRefusal } from './ring-layout.ts'
 import type { RingStart } from './ring-position.ts'
-import { createRingReader, type ReaderOptions, type ReaderStats, type ReadResult, type RingReader } from './ring-reader.ts'
+import {
+  createRingReader,
+  type ReaderOptions,
+  type ReaderStats,
+  type ReadResult,
+  type RingReader,
+} from './ring-reader.ts'
 import type { RingSource } from './ring-source.ts'
 
 /** One opened ring file. The path it came from may come to hold another file, or none; the opened one stays readable. */

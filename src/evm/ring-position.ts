@@ -1,5 +1,5 @@
-import { EVENT } from './event-type.ts'
 import { EventBatch } from './event-batch.ts'
+import { EVENT } from './event-type.ts'
 import { type RingControl, type RingGeometry, slotPlace } from './ring-layout.ts'
 import { type RingSource, readSlots } from './ring-source.ts'
 

@@ -21,7 +21,9 @@ function account(storm: RingStorm, reader: RingReader, nowMs: number, so: Accoun
     assert.equal(result.from, so.next, 'a gap begins where reading stopped')
     assert(result.to >= result.from)
     if (result.cause === 'lapped') assert(result.from + storm.geometry.capacity <= storm.lastSeqno(), 'lapped in truth')
-    else for (let seqno = result.from; seqno <= result.to; seqno++) assert(storm.dead.has(seqno), `${seqno} is dead in truth`)
+    else
+      for (let seqno = result.from; seqno <= result.to; seqno++)
+        assert(storm.dead.has(seqno), `${seqno} is dead in truth`)
     so.inGaps += result.to - result.from + 1
     so.next = result.to + 1
     return true
@@ -79,7 +81,11 @@ function runStorm(seed: number): Account & { recorded: number } {
     { geometry: { capacity, payloadBytes, contextBytes: 0 }, windowStepBytes, threads, random },
     makeEvents,
   )
-  const options = { eventsMax: 1 + randomInt(random, 12), payloadBytes: 2 ** (6 + randomInt(random, 4)), deadSlotMs: DEAD_SLOT_MS }
+  const options = {
+    eventsMax: 1 + randomInt(random, 12),
+    payloadBytes: 2 ** (6 + randomInt(random, 4)),
+    deadSlotMs: DEAD_SLOT_MS,
+  }
   const reader = openReader(storm.source, { seqno: 1 }, options)
   const so: Account = { whole: 0, payloadLost: 0, inGaps: 0, next: 1 }
   for (let round = 0; round < 60; round++) {
@@ -125,5 +131,8 @@ test('whatever the writers do, every event is read whole, known to be expired, o
     settings,
   )
   // The storm is worth something only if all three things happen in it.
-  assert(sums.whole > settings.numRuns && sums.payloadLost > settings.numRuns && sums.inGaps > settings.numRuns, JSON.stringify(sums))
+  assert(
+    sums.whole > settings.numRuns && sums.payloadLost > settings.numRuns && sums.inGaps > settings.numRuns,
+    JSON.stringify(sums),
+  )
 })

@@ -30,7 +30,14 @@ describe('reading', () => {
     reader.poll(0)
     const { batch } = reader
     assert.deepEqual(
-      [batch.type(0), batch.timeNs(0), batch.blockSeqno(0), batch.txnIndex(0), batch.accountIndex(0), batch.payloadSize(0)],
+      [
+        batch.type(0),
+        batch.timeNs(0),
+        batch.blockSeqno(0),
+        batch.txnIndex(0),
+        batch.accountIndex(0),
+        batch.payloadSize(0),
+      ],
       [EVENT.STORAGE_ACCESS, timeNs, 7, 3, 2, 20],
     )
   })

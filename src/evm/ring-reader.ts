@@ -75,7 +75,11 @@ export function createRingReader(
   const { geometry } = check
   const bytes = ringFileBytes(geometry)
   if (!source.isStatic && source.sizeBytes < bytes) {
-    return { ok: false, reason: 'too-short', message: `the file has ${source.sizeBytes} bytes, its header asks for ${bytes}` }
+    return {
+      ok: false,
+      reason: 'too-short',
+      message: `the file has ${source.sizeBytes} bytes, its header asks for ${bytes}`,
+    }
   }
   const place = { source, geometry, control: readControl(header) }
   const seqno = typeof start === 'object' ? start.seqno : findStart(start, place)

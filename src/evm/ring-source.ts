@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict'
-import { DESCRIPTOR_BYTES, encodeRingHeader, payloadSectionPlace, type RingGeometry, ringFileBytes } from './ring-layout.ts'
+import {
+  DESCRIPTOR_BYTES,
+  encodeRingHeader,
+  payloadSectionPlace,
+  type RingGeometry,
+  ringFileBytes,
+} from './ring-layout.ts'
 
 /**
  * The bytes of a ring, wherever they are: a file read by position, a mapping, a snapshot in memory. The reader depends on two

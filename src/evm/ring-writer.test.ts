@@ -57,7 +57,10 @@ test('an event too large for the ring leaves a RECORD_ERROR with its beginning a
   writer.record(dropped)
   reader.poll(0)
   const { batch } = reader
-  assert.deepEqual([batch.type(0), batch.blockSeqno(0), batch.txnIndex(0), batch.payloadSize(0)], [EVENT.RECORD_ERROR, 9, 4, 8192])
+  assert.deepEqual(
+    [batch.type(0), batch.blockSeqno(0), batch.txnIndex(0), batch.payloadSize(0)],
+    [EVENT.RECORD_ERROR, 9, 4, 8192],
+  )
   const [decoded] = decodeAll(openReader(source, { seqno: 2 }))
   assert(decoded?.ok === true && decoded.event.name === 'RECORD_ERROR')
   const { truncated_payload, ...fields } = decoded.event.payload
@@ -99,7 +102,9 @@ test('the recorder names the block of every event, and none after its end', () =
   recorder.add('EVM_ERROR', {}, at)
   recorder.add('TXN_END', {}, at)
   recorder.flush()
-  const places = decodeAll(openReader(source)).map((decoded) => (decoded.ok ? [decoded.event.blockSeqno, decoded.event.txnIndex] : []))
+  const places = decodeAll(openReader(source)).map((decoded) =>
+    decoded.ok ? [decoded.event.blockSeqno, decoded.event.txnIndex] : [],
+  )
   assert.deepEqual(places, [
     [null, null],
     [2, null],

@@ -48,7 +48,10 @@ function assertBounds(stream: readonly number[], counters: number): void {
       assert(times <= summary.errorMax, 'a missing key came no more often than the smallest counter says')
       continue
     }
-    assert(times <= said.count && said.count <= times + said.error, `key ${id}: ${times} true, ${said.count} ± ${said.error}`)
+    assert(
+      times <= said.count && said.count <= times + said.error,
+      `key ${id}: ${times} true, ${said.count} ± ${said.error}`,
+    )
     assert(said.error <= summary.errorMax)
     sum += said.count
   }
@@ -99,10 +102,7 @@ describe('Space-Saving', () => {
   })
 
   test('keeps its bounds on random streams', () => {
-    fc.assert(
-      fc.property(ids, fc.integer({ min: 1, max: 40 }), assertBounds),
-      seedFor('space-saving bounds', 300),
-    )
+    fc.assert(fc.property(ids, fc.integer({ min: 1, max: 40 }), assertBounds), seedFor('space-saving bounds', 300))
   })
 
   const counters = 50
@@ -115,7 +115,10 @@ describe('Space-Saving', () => {
       ...Array.from({ length: 2000 }, (_, at) => at % 20),
       ...Array.from({ length: 3000 }, (_, at) => 100 + at),
     ],
-    'a flood, then one heavy key': [...Array.from({ length: 4000 }, (_, at) => 100 + at), ...Array.from({ length: 200 }, () => 1)],
+    'a flood, then one heavy key': [
+      ...Array.from({ length: 4000 }, (_, at) => 100 + at),
+      ...Array.from({ length: 200 }, () => 1),
+    ],
     'a heavy key hidden between new ones': Array.from({ length: 5000 }, (_, at) => (at % 40 === 0 ? 1 : 100 + at)),
     'counters filled to equal height, then overthrown': [
       ...Array.from({ length: 1000 }, (_, at) => at % counters),
@@ -123,7 +126,8 @@ describe('Space-Saving', () => {
     ],
     'Zipf over 5,000 keys': Array.from({ length: 20_000 }, zipf),
   }
-  for (const [name, stream] of Object.entries(adversarial)) test(`keeps its bounds: ${name}`, () => assertBounds(stream, counters))
+  for (const [name, stream] of Object.entries(adversarial))
+    test(`keeps its bounds: ${name}`, () => assertBounds(stream, counters))
 
   test('can be cleared and used again', () => {
     const stream = Array.from({ length: 500 }, () => randomInt(random, 90))

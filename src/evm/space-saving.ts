@@ -82,9 +82,17 @@ export class SpaceSaving {
   /** The highest counts, equal ones by key. */
   top(length: number): Counted[] {
     const top: Counted[] = []
-    for (let bucket = this.#highest; bucket !== NONE && top.length < length; bucket = this.#lowerBucket[bucket] as number) {
+    for (
+      let bucket = this.#highest;
+      bucket !== NONE && top.length < length;
+      bucket = this.#lowerBucket[bucket] as number
+    ) {
       const equals: number[] = []
-      for (let entry = this.#bucketHead[bucket] as number; entry !== NONE; entry = this.#nextInBucket[entry] as number) {
+      for (
+        let entry = this.#bucketHead[bucket] as number;
+        entry !== NONE;
+        entry = this.#nextInBucket[entry] as number
+      ) {
         equals.push(entry)
       }
       equals.sort((a, b) => compareKeys(this.table, a, b))

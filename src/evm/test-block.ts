@@ -20,7 +20,8 @@ export type TestBlock = {
 
 export const addressOf = (contract: number): Hex => `0x${contract.toString(16).padStart(40, '0')}`
 export const slotOf = (slot: number): Hex => `0x${slot.toString(16).padStart(64, '0')}`
-export const idOf = (number: number, fork = 0): Hex => `0x${fork.toString(16).padStart(32, '0')}${number.toString(16).padStart(32, '0')}`
+export const idOf = (number: number, fork = 0): Hex =>
+  `0x${fork.toString(16).padStart(32, '0')}${number.toString(16).padStart(32, '0')}`
 
 /** Times are chosen so that each kind of span has its own length. */
 export const TIMES = { perEvent: 10n, txnSpan: 100_000n, wall: 5_000_000n } as const
@@ -30,10 +31,16 @@ export function recordOpenBlock(recorder: ExecRecorder, block: TestBlock): bigin
   const startNs = 1_800_000_000_000_000_000n + BigInt(block.number) * 400_000_000n
   const id = idOf(block.number, block.fork)
   const { number } = block
-  recorder.add('BLOCK_START', { id, block_number: BigInt(number), number: BigInt(number), txn_count: BigInt(block.txns.length) }, { timeNs: startNs })
+  recorder.add(
+    'BLOCK_START',
+    { id, block_number: BigInt(number), number: BigInt(number), txn_count: BigInt(block.txns.length) },
+    { timeNs: startNs },
+  )
   recorder.add('BLOCK_PERF_EVM_ENTER', {}, { timeNs: startNs + 1n })
   recordAccesses(recorder, block.prologue ?? [], { timeNs: startNs + 2n, context: 0 })
-  const parts = block.txns.map((txn, index) => txnParts(recorder, txn, { index, startNs, hasOlderOrder: block.hasOlderOrder ?? false }))
+  const parts = block.txns.map((txn, index) =>
+    txnParts(recorder, txn, { index, startNs, hasOlderOrder: block.hasOlderOrder ?? false }),
+  )
   for (let part = 0; parts.some((steps) => part < steps.length); part++) for (const steps of parts) steps[part]?.()
   recordAccesses(recorder, block.epilogue ?? [], { timeNs: startNs + TIMES.wall - 3n, context: 2 })
   recorder.add('BLOCK_PERF_EVM_EXIT', {}, { timeNs: startNs + TIMES.wall - 2n })
@@ -43,7 +50,11 @@ export function recordOpenBlock(recorder: ExecRecorder, block: TestBlock): bigin
 export function recordBlock(recorder: ExecRecorder, block: TestBlock): void {
   const startNs = recordOpenBlock(recorder, block)
   const gasUsed = BigInt(block.txns.length) * 21_000n
-  recorder.add('BLOCK_END', { eth_block_hash: idOf(block.number, 0xe), gas_used: gasUsed }, { timeNs: startNs + TIMES.wall })
+  recorder.add(
+    'BLOCK_END',
+    { eth_block_hash: idOf(block.number, 0xe), gas_used: gasUsed },
+    { timeNs: startNs + TIMES.wall },
+  )
 }
 
 type TxnPlace = { index: number; startNs: bigint; hasOlderOrder: boolean }
@@ -69,7 +80,11 @@ function txnParts(recorder: ExecRecorder, txn: TestTxn, { index, startNs, hasOld
 
 type AccessPlace = { timeNs: bigint; txnIndex?: number; context: number }
 
-function recordAccesses(recorder: ExecRecorder, accesses: readonly TestAccess[], { context, ...place }: AccessPlace): void {
+function recordAccesses(
+  recorder: ExecRecorder,
+  accesses: readonly TestAccess[],
+  { context, ...place }: AccessPlace,
+): void {
   const byContract = Map.groupBy(accesses, ({ contract }) => contract)
   recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: byContract.size, access_context: context }, place)
   for (const [accountIndex, [contract, slots]] of [...byContract].entries()) {
@@ -78,7 +93,13 @@ function recordAccesses(recorder: ExecRecorder, accesses: readonly TestAccess[],
     const counts = { storage_key_count: slots.length - transient, transient_count: transient }
     recorder.add('ACCOUNT_ACCESS', { index: accountIndex, address, access_context: context, ...counts }, place)
     for (const { slot, isModified = false, isTransient = false } of slots) {
-      const payload = { address, access_context: context, key: slotOf(slot), modified: isModified, transient: isTransient }
+      const payload = {
+        address,
+        access_context: context,
+        key: slotOf(slot),
+        modified: isModified,
+        transient: isTransient,
+      }
       recorder.add('STORAGE_ACCESS', payload, { ...place, accountIndex })
     }
   }

@@ -37,7 +37,8 @@ export class RingStorm {
     this.#random = options.random
     this.#makeEvents = makeEvents
     this.#ring = createMemoryRing(options.geometry)
-    for (let thread = 0; thread < options.threads; thread++) this.#threads.push({ stores: [], firstSeqno: 0, firstOffset: 0 })
+    for (let thread = 0; thread < options.threads; thread++)
+      this.#threads.push({ stores: [], firstSeqno: 0, firstOffset: 0 })
     const target: RingTarget = { write: (place, bytes) => this.#write(place, bytes) }
     this.writer = new RingWriter({ geometry: options.geometry, windowStepBytes: options.windowStepBytes }, target)
     this.source = {
@@ -92,13 +93,15 @@ export class RingStorm {
 
   /** All threads finish what they have begun. */
   settle(): void {
-    for (const { stores } of this.#threads) for (const store of stores.splice(0)) this.#ring.target.write(store.place, store.bytes)
+    for (const { stores } of this.#threads)
+      for (const store of stores.splice(0)) this.#ring.target.write(store.place, store.bytes)
   }
 
   #write(place: number, bytes: Uint8Array): void {
     // The counters are atomic operations of the node: visible at once, and never going back.
     if (place < HEADER_BYTES) return this.#ring.target.write(place, bytes)
-    for (let at = 0; at < bytes.length; at += 8) this.#current.push({ place: place + at, bytes: bytes.slice(at, at + 8) })
+    for (let at = 0; at < bytes.length; at += 8)
+      this.#current.push({ place: place + at, bytes: bytes.slice(at, at + 8) })
   }
 
   #read(place: number, target: Uint8Array, targetAt: number, length: number): void {

@@ -7,7 +7,12 @@ import { createMemoryRing, type MemoryRing, type RingSource } from './ring-sourc
 import { type RingEvent, RingWriter } from './ring-writer.ts'
 
 /** For tests: rings far below the format's own minimum, so that wraps are near. */
-export const SMALL_LIMITS: RingLimits = { capacityMin: 4, capacityMax: 2 ** 18, payloadBytesMin: 128, payloadBytesMax: 2 ** 26 }
+export const SMALL_LIMITS: RingLimits = {
+  capacityMin: 4,
+  capacityMax: 2 ** 18,
+  payloadBytesMin: 128,
+  payloadBytesMax: 2 ** 26,
+}
 
 export type SmallRing = MemoryRing & { writer: RingWriter }
 
@@ -39,7 +44,10 @@ export function makeEvent(mark: number, size: number, more: Partial<RingEvent> =
 export type Taken = { seqno: number; type: number; payload: Uint8Array | undefined }
 
 /** Reads until there is nothing more, at one moment. */
-export function takeAll(reader: RingReader, nowMs = 0): { taken: Taken[]; gaps: [from: number, to: number][]; last: ReadResult } {
+export function takeAll(
+  reader: RingReader,
+  nowMs = 0,
+): { taken: Taken[]; gaps: [from: number, to: number][]; last: ReadResult } {
   const taken: Taken[] = []
   const gaps: [number, number][] = []
   for (let polls = 0; polls < 100_000; polls++) {

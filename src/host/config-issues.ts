@@ -57,6 +57,7 @@ function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[
         return { ...place([...path, key]), path: [...path, key], message: 'unknown key', fix }
       })
     case 'invalid_union': {
+      if (valueAt(context.input, path) === undefined) return [{ ...place(path), path, message: 'is required' }]
       const nearest = nearestCase(issue.errors)
       if (nearest) return nearest.flatMap((inner) => fromIssue(inner, context, path))
       break

@@ -127,7 +127,9 @@ function serve(socket: Socket, methods: ControlMethods, log: Logger): void {
         calls += 1
         answer(line)
           .catch((error: unknown) => {
-            if (!gone.signal.aborted) log.warn({ err: error }, 'control call failed')
+            // What the caller is told in full needs no stack in the log.
+            const why = error instanceof ServiceError ? { code: error.code } : { err: error }
+            if (!gone.signal.aborted) log.warn(why, 'control call refused')
             send({ id: parseRequest(line)?.id ?? null, error: errorBody(error) })
           })
           .finally(() => {

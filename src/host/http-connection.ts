@@ -22,8 +22,6 @@ export type HttpConnectionEvents = {
   onIdle(connection: HttpConnection, idleHintMs: number | undefined): void
   /** Called once; the exchange it carried is told afterwards. */
   onGone(connection: HttpConnection, how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly says: string }): void
-  /** The exchange was lost on a connection that had served others, before any byte of an answer. */
-  onStale(exchange: HttpExchange): void
 }
 
 const KEEP_ALIVE_PROBE_MS = 30_000
@@ -142,8 +140,7 @@ export class HttpConnection implements Carrier {
     this.#events.onGone(this, { was, says })
     if (exchange === undefined) return
     const isStale = cause === 'broken' && this.#served > 0 && !exchange.hasReply
-    if (isStale && exchange.isRepeatable && exchange.repeats === 0) this.#events.onStale(exchange)
-    else exchange.fail('maybe-sent', cause, says)
+    exchange.fail('maybe-sent', isStale ? 'stale' : cause, says)
   }
 }
 

@@ -12,6 +12,8 @@ export type HttpCause =
   | 'deadline'
   /** The connection ended before the answer did. */
   | 'broken'
+  /** The same on a connection that had been idle, before any byte of an answer: most likely it was dead already. */
+  | 'stale'
   | 'bad-response'
   | 'aborted'
   | 'closed'
@@ -51,13 +53,11 @@ export type ExchangeOptions = {
 /** One request and its answer. */
 export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array
-  readonly isRepeatable: boolean
   /** Monotonic; moved on while a stream flows, infinite while its reader holds it. */
   deadlineAtMs: number
   carrier: Carrier | undefined
   /** Anything of the answer has come. */
   hasReply = false
-  repeats = 0
   readonly #options: ExchangeOptions
   readonly #clock: Clock
   #done: ((outcome: HttpOutcome) => void) | undefined
@@ -73,12 +73,11 @@ export class HttpExchange implements ResponseSink {
   #listener: BodyListener | undefined
 
   constructor(
-    request: { body: Uint8Array; deadlineAtMs: number; isRepeatable: boolean },
+    request: { body: Uint8Array; deadlineAtMs: number },
     { options, clock, done }: { options: ExchangeOptions; clock: Clock; done: (outcome: HttpOutcome) => void },
   ) {
     this.body = request.body
     this.deadlineAtMs = request.deadlineAtMs
-    this.isRepeatable = request.isRepeatable
     this.#options = options
     this.#clock = clock
     this.#done = done

@@ -1,80 +1,18 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { createServer as createTlsServer } from 'node:tls'
-import { type Clock, createManualClock } from '../core/clock.ts'
+import { createManualClock } from '../core/clock.ts'
 import { systemClock } from './clock.ts'
-import type { BodyListener, HttpOutcome } from './http-exchange.ts'
-import { createHttpPool, type HttpPoolOptions, type HttpRequest } from './http-pool.ts'
+import type { HttpOutcome } from './http-exchange.ts'
+import { createHttpPool } from './http-pool.ts'
 import { createPinnedAddress } from './pinned-address.ts'
 import { makeTestCert } from './test-cert.ts'
+import { ok, openTestPool, startAnswerServer, textOf } from './test-http-pool.ts'
 import { until } from './test-wait.ts'
 
-type Answer = (socket: Socket, request: { text: string; number: number; connection: number }) => void
-
-/** A server that answers each whole request with exactly the bytes the test wants. */
-async function startServer(answer: Answer, tls?: { key: string; cert: string }) {
-  const sockets = new Set<Socket>()
-  const seen: string[] = []
-  let connections = 0
-  const accept = (socket: Socket) => {
-    sockets.add(socket)
-    connections += 1
-    const connection = connections
-    let text = ''
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1')
-      for (;;) {
-        const head = /^([\s\S]*?)\r\ncontent-length: (\d+)\r\n\r\n/.exec(text)
-        const end = head === null ? 0 : head[0].length + Number(head[2])
-        if (head === null || text.length < end) return
-        const request = text.slice(0, end)
-        text = text.slice(end)
-        seen.push(request)
-        answer(socket, { text: request, number: seen.length, connection })
-      }
-    })
-  }
-  const server = tls ? createTlsServer(tls, accept) : createServer(accept)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as { port: number }).port,
-    seen,
-    sockets,
-    connections: () => connections,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      const closed = once(server, 'close')
-      server.close()
-      await closed
-    },
-  }
-}
-
-function openPool(port: number, options: HttpPoolOptions = {}, clock: Clock = systemClock, host = '127.0.0.1') {
-  const address = createPinnedAddress(
-    { host, port, secure: options.ca !== undefined, path: '/rpc' },
-    { allowPrivate: true },
-  )
-  const pool = createHttpPool(options, { clock, address })
-  const call = (text = '{}', request: Partial<HttpRequest> = {}) =>
-    new Promise<HttpOutcome>((resolve) => {
-      pool.call({ body: Buffer.from(text), deadlineMs: 10_000, isRepeatable: false, ...request }, resolve)
-    })
-  return { pool, call, [Symbol.dispose]: () => pool[Symbol.dispose]() }
-}
-
-const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-const textOf = (outcome: HttpOutcome) => (outcome.kind === 'reply' ? outcome.body.toString() : outcome.cause)
-
 test('one request is one write of known bytes, with the headers given and nothing else', async () => {
-  await using server = await startServer((socket) => socket.write(ok('{"a":1}')))
-  using on = openPool(server.port, { headers: { 'x-token': 'node secret' } })
+  await using server = await startAnswerServer((socket) => socket.write(ok('{"a":1}')))
+  using on = openTestPool(server.port, { headers: { 'x-token': 'node secret' } })
   const outcome = await on.call('{"x":2}')
   assert.ok(outcome.kind === 'reply')
   assert.deepEqual([outcome.head.status, outcome.body.toString(), outcome.rest], [200, '{"a":1}', undefined])
@@ -85,14 +23,14 @@ test('one request is one write of known bytes, with the headers given and nothin
 
 test('a header that could break out of its line is refused, without being shown', () => {
   assert.throws(
-    () => openPool(1, { headers: { 'x-token': 'a\r\nhost: b' } }),
+    () => openTestPool(1, { headers: { 'x-token': 'a\r\nhost: b' } }),
     (error: Error) => !error.message.includes('host: b'),
   )
 })
 
 test('connections are kept and used again, and calls at the same time get one each', async () => {
-  await using server = await startServer((socket, { text }) => socket.write(ok(text.slice(-3))))
-  using on = openPool(server.port)
+  await using server = await startAnswerServer((socket, { text }) => socket.write(ok(text.slice(-3))))
+  using on = openTestPool(server.port)
   for (let round = 0; round < 5; round++) assert.equal(textOf(await on.call(`"${round}"`)), `"${round}"`)
   assert.equal(server.connections(), 1)
   const texts = await Promise.all(Array.from({ length: 8 }, async (_, at) => textOf(await on.call(`"${at}"`))))
@@ -108,32 +46,32 @@ test('answers in all framings are whole; a close-delimited one ends its connecti
     'HTTP/1.1 200 OK\r\n\r\nclose',
     `HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbusy`,
   ]
-  await using server = await startServer((socket, { number }) => {
+  await using server = await startAnswerServer((socket, { number }) => {
     socket.write(answers[number - 1] as string)
     if (number === 3) socket.end()
   })
-  using on = openPool(server.port)
+  using on = openTestPool(server.port)
   for (const expected of ['length', 'chunks', 'close', 'busy']) assert.equal(textOf(await on.call()), expected)
   assert.equal(server.connections(), 2)
 })
 
 test('a redirect is an answer and is not followed', async () => {
-  await using elsewhere = await startServer((socket) => socket.write(ok('wrong')))
-  await using server = await startServer((socket) =>
+  await using elsewhere = await startAnswerServer((socket) => socket.write(ok('wrong')))
+  await using server = await startAnswerServer((socket) =>
     socket.write(`HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:${elsewhere.port}/\r\nContent-Length: 0\r\n\r\n`),
   )
-  using on = openPool(server.port)
+  using on = openTestPool(server.port)
   const outcome = await on.call()
   assert.ok(outcome.kind === 'reply' && outcome.head.status === 307)
   assert.equal(elsewhere.connections(), 0)
 })
 
 test('bytes nobody asked for end the connection: after an answer, and while idle', async () => {
-  await using server = await startServer((socket, { number }) => {
+  await using server = await startAnswerServer((socket, { number }) => {
     if (number === 1) socket.write(`${ok('first')}${ok('poison')}`)
     else socket.write(ok(`number ${number}`))
   })
-  using on = openPool(server.port)
+  using on = openTestPool(server.port)
   assert.equal(textOf(await on.call()), 'first')
   assert.equal(textOf(await on.call()), 'number 2')
   assert.equal(server.connections(), 2)
@@ -143,10 +81,10 @@ test('bytes nobody asked for end the connection: after an answer, and while idle
 })
 
 test('a broken answer fails the call, the connection is not used again', async () => {
-  await using server = await startServer((socket, { number }) =>
+  await using server = await startAnswerServer((socket, { number }) =>
     socket.write(number === 1 ? 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n' : ok('good')),
   )
-  using on = openPool(server.port)
+  using on = openTestPool(server.port)
   const outcome = await on.call()
   assert.deepEqual(outcome, { kind: 'maybe-sent', cause: 'bad-response', says: 'two content-length headers' })
   assert.equal(textOf(await on.call()), 'good')
@@ -154,9 +92,9 @@ test('a broken answer fails the call, the connection is not used again', async (
 })
 
 test('a refused connection fails at once, known to be not sent, and the words do not name the address', async () => {
-  const server = await startServer(() => {})
+  const server = await startAnswerServer(() => {})
   await server[Symbol.asyncDispose]()
-  using on = openPool(server.port)
+  using on = openTestPool(server.port)
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => on.call()))
   for (const outcome of outcomes)
     assert.deepEqual(outcome, { kind: 'not-sent', cause: 'connect', says: 'ECONNREFUSED' })
@@ -164,30 +102,35 @@ test('a refused connection fails at once, known to be not sent, and the words do
 })
 
 test('a connection lost before the answer leaves the call maybe sent', async () => {
-  await using server = await startServer((socket) => void socket.resetAndDestroy())
-  using on = openPool(server.port)
+  await using server = await startAnswerServer((socket) => void socket.resetAndDestroy())
+  using on = openTestPool(server.port)
   const outcome = await on.call()
   assert.ok(outcome.kind === 'maybe-sent' && outcome.cause === 'broken')
 })
 
-test('a read on a kept connection that turns out to be dead is sent again on a new one; a write is not', async () => {
-  for (const isRepeatable of [true, false]) {
-    await using server = await startServer((socket, { number }) => {
-      if (number === 2) socket.resetAndDestroy()
-      else socket.write(ok(`number ${number}`))
-    })
-    using on = openPool(server.port)
-    await on.call()
-    const outcome = await on.call('{}', { isRepeatable })
-    if (isRepeatable) assert.equal(textOf(outcome), 'number 3')
-    else assert.deepEqual([outcome.kind, server.seen.length], ['maybe-sent', 2])
-  }
+test('a kept connection that turns out to be dead is told apart from one that broke', async () => {
+  await using server = await startAnswerServer((socket, { number }) => {
+    if (number === 2) socket.resetAndDestroy()
+    else
+      socket.write(
+        number === 4 ? 'HTTP/1.1 200 OK\r\n' : ok('good'),
+        () => void (number === 4 && socket.resetAndDestroy()),
+      )
+  })
+  using on = openTestPool(server.port)
+  await on.call()
+  const stale = await on.call()
+  assert.ok(stale.kind === 'maybe-sent' && stale.cause === 'stale')
+  assert.equal(server.seen.length, 2, 'the pool itself repeats nothing')
+  await on.call()
+  const broken = await on.call()
+  assert.ok(broken.kind === 'maybe-sent' && (broken.cause === 'broken' || broken.cause === 'stale'))
 })
 
 test('the deadline ends the call and its connection, to the sweep', async () => {
   const clock = createManualClock()
-  await using server = await startServer(() => {})
-  using on = openPool(server.port, {}, clock)
+  await using server = await startAnswerServer(() => {})
+  using on = openTestPool(server.port, {}, clock)
   const outcome = on.call('{}', { deadlineMs: 10_000 })
   let settled: HttpOutcome | undefined
   void outcome.then((value) => void (settled = value))
@@ -202,8 +145,10 @@ test('the deadline ends the call and its connection, to the sweep', async () => 
 
 test('over the maximum of connections calls wait in order; over the queue they are refused', async () => {
   const answers: (() => void)[] = []
-  await using server = await startServer((socket, { text }) => answers.push(() => socket.write(ok(text.slice(-1)))))
-  using on = openPool(server.port, { connectionsMax: 2, waitingMax: 3 })
+  await using server = await startAnswerServer((socket, { text }) =>
+    answers.push(() => socket.write(ok(text.slice(-1)))),
+  )
+  using on = openTestPool(server.port, { connectionsMax: 2, waitingMax: 3 })
   const first = [on.call('1'), on.call('2')]
   await until('both are on their way', () => answers.length === 2)
   const more = [on.call('3'), on.call('4'), on.call('5')]
@@ -219,8 +164,8 @@ test('over the maximum of connections calls wait in order; over the queue they a
 
 test('a call that still waits at its deadline was not sent', async () => {
   const clock = createManualClock()
-  await using server = await startServer(() => {})
-  using on = openPool(server.port, { connectionsMax: 1 }, clock)
+  await using server = await startAnswerServer(() => {})
+  using on = openTestPool(server.port, { connectionsMax: 1 }, clock)
   const first = on.call('1', { deadlineMs: 60_000 })
   await until('the first is on its way', () => server.seen.length === 1)
   const second = on.call('2', { deadlineMs: 1000 })
@@ -233,10 +178,10 @@ test('a call that still waits at its deadline was not sent', async () => {
 test('idle connections end after the idle time, or before the server would end them', async () => {
   const clock = createManualClock()
   let hint = ''
-  await using server = await startServer((socket) =>
+  await using server = await startAnswerServer((socket) =>
     socket.write(`HTTP/1.1 200 OK\r\n${hint}Content-Length: 0\r\n\r\n`),
   )
-  using on = openPool(server.port, { idleMs: 30_000 }, clock)
+  using on = openTestPool(server.port, { idleMs: 30_000 }, clock)
   await on.call()
   clock.advance(29_900)
   assert.equal(on.pool.connections, 1)
@@ -254,10 +199,10 @@ test('idle connections end after the idle time, or before the server would end t
 })
 
 test('an abort frees the connection at once, whether the call waits or runs', async () => {
-  await using server = await startServer(() => {})
-  using on = openPool(server.port, { connectionsMax: 1 })
+  await using server = await startAnswerServer(() => {})
+  using on = openTestPool(server.port, { connectionsMax: 1 })
   const outcomes: HttpOutcome[] = []
-  const request = { body: Buffer.from('{}'), deadlineMs: 10_000, isRepeatable: true }
+  const request = { body: Buffer.from('{}'), deadlineMs: 10_000 }
   const running = on.pool.call(request, (outcome) => outcomes.push(outcome))
   await until('it is on its way', () => server.seen.length === 1)
   const waiting = on.pool.call(request, (outcome) => outcomes.push(outcome))
@@ -274,108 +219,9 @@ test('an abort frees the connection at once, whether the call waits or runs', as
   assert.equal(on.pool.inFlight, 0)
 })
 
-type Collected = { chunks: Buffer[]; bytes: number; end: string; listener: BodyListener }
-function collect(): Collected {
-  const collected: Collected = {
-    chunks: [],
-    bytes: 0,
-    end: '',
-    listener: {
-      onData(chunk) {
-        collected.chunks.push(chunk)
-        collected.bytes += chunk.length
-      },
-      onEnd: () => void (collected.end = 'end'),
-      onFail: (cause) => void (collected.end = cause),
-    },
-  }
-  return collected
-}
-
-test('a large answer is a stream: nothing is read before it is started, nor while it is paused', async () => {
-  const BYTES = 20_000_000
-  const big = Buffer.alloc(BYTES)
-  for (let at = 0; at < BYTES; at += 4) big.writeUInt32LE(at, at)
-  await using server = await startServer((socket, { number }) => {
-    if (number > 1) return void socket.write(ok('next'))
-    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${BYTES}\r\n\r\n`)
-    for (let at = 0; at < BYTES; at += 100_000) socket.write(big.subarray(at, at + 100_000))
-  })
-  using on = openPool(server.port, { connectionsMax: 1 })
-  const outcome = await on.call()
-  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
-  const sender = [...server.sockets][0] as Socket
-  await until('the server is held up', () => sender.writableLength > BYTES / 2)
-  const heldBack = sender.writableLength
-  const collected = collect()
-  let pauses = 0
-  const { rest } = outcome
-  rest.start({
-    ...collected.listener,
-    onData(chunk) {
-      collected.listener.onData(chunk)
-      if (collected.bytes > BYTES / 4 && pauses === 0) {
-        pauses += 1
-        rest.pause()
-      }
-    },
-  })
-  await until('it is paused', () => pauses === 1)
-  const atPause = collected.bytes
-  await until('the server is held up again', () => sender.writableLength > 0 && sender.writableLength < heldBack)
-  assert.equal(collected.bytes, atPause)
-  rest.resume()
-  await until('all is here', () => collected.end !== '')
-  assert.equal(collected.end, 'end')
-  assert.ok(Buffer.concat([outcome.body, ...collected.chunks]).equals(big))
-  assert.equal(textOf(await on.call()), 'next', 'the connection is used again')
-  assert.equal(server.connections(), 1)
-})
-
-test('a large answer in chunks is collected up to the limit, then streamed', async () => {
-  const piece = 'x'.repeat(1000)
-  await using server = await startServer((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
-    for (let at = 0; at < 100; at++) socket.write(`3e8\r\n${piece}\r\n`)
-    socket.write('0\r\n\r\n')
-  })
-  using on = openPool(server.port, { wholeBytesMax: 10_000 })
-  const outcome = await on.call()
-  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
-  assert.ok(outcome.body.length > 10_000 && outcome.body.length <= 11_000)
-  const collected = collect()
-  outcome.rest.start(collected.listener)
-  await until('all is here', () => collected.end !== '')
-  assert.deepEqual([outcome.body.length + collected.bytes, collected.end], [100_000, 'end'])
-})
-
-test('a stream that stalls fails after the stall time, a paused one does not; an aborted one ends its connection', async () => {
-  const clock = createManualClock()
-  await using server = await startServer((socket) => {
-    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`)
-  })
-  using on = openPool(server.port, { stallMs: 10_000 }, clock)
-  const outcome = await on.call()
-  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
-  clock.advance(100_000)
-  const collected = collect()
-  outcome.rest.start(collected.listener)
-  await until('what there is has come', () => collected.bytes + outcome.body.length === 100_000)
-  clock.advance(9_900)
-  assert.equal(collected.end, '')
-  clock.advance(100)
-  assert.equal(collected.end, 'deadline')
-
-  const second = await on.call()
-  assert.ok(second.kind === 'reply' && second.rest !== undefined)
-  second.rest.abort()
-  await until('the server sees it go', () => server.sockets.size === 0)
-  assert.equal(on.pool.inFlight, 0)
-})
-
 test('closing the pool ends every call and every connection', async () => {
-  await using server = await startServer(() => {})
-  const on = openPool(server.port, { connectionsMax: 1 })
+  await using server = await startAnswerServer(() => {})
+  const on = openTestPool(server.port, { connectionsMax: 1 })
   const outcomes = [on.call(), on.call()]
   await until('one is on its way', () => server.seen.length === 1)
   on.pool[Symbol.dispose]()
@@ -393,13 +239,13 @@ test('closing the pool ends every call and every connection', async () => {
 test('over TLS the certificate is checked against the name', async () => {
   using cert = makeTestCert()
   const pem = { key: readFileSync(cert.key, 'utf8'), cert: readFileSync(cert.cert, 'utf8') }
-  await using server = await startServer((socket) => socket.write(ok('secret')), pem)
-  using trusted = openPool(server.port, { ca: pem.cert }, systemClock, 'localhost')
+  await using server = await startAnswerServer((socket) => socket.write(ok('secret')), pem)
+  using trusted = openTestPool(server.port, { ca: pem.cert }, systemClock, 'localhost')
   assert.equal(textOf(await trusted.call()), 'secret')
   assert.equal(textOf(await trusted.call()), 'secret')
   assert.equal(server.connections(), 1)
   using other = makeTestCert('other')
-  using untrusted = openPool(server.port, { ca: readFileSync(other.cert, 'utf8') }, systemClock, 'localhost')
+  using untrusted = openTestPool(server.port, { ca: readFileSync(other.cert, 'utf8') }, systemClock, 'localhost')
   const outcome = await untrusted.call()
   assert.ok(outcome.kind === 'not-sent' && outcome.cause === 'connect', textOf(outcome))
 })
@@ -411,7 +257,7 @@ test('a forbidden address is not connected to', async () => {
   )
   using pool = createHttpPool({}, { clock: systemClock, address })
   const outcome = await new Promise<HttpOutcome>((resolve) => {
-    pool.call({ body: Buffer.from('{}'), deadlineMs: 1000, isRepeatable: true }, resolve)
+    pool.call({ body: Buffer.from('{}'), deadlineMs: 1000 }, resolve)
   })
   assert.ok(outcome.kind === 'not-sent' && outcome.cause === 'address')
 })

@@ -27,8 +27,6 @@ export type HttpRequest = {
   readonly body: Uint8Array
   /** From now until the answer is whole, or until it has begun when it is a large one. */
   readonly deadlineMs: number
-  /** A read: may be sent again on a new connection when a kept one turns out to be dead. */
-  readonly isRepeatable: boolean
 }
 
 /** POST calls to one server over many kept HTTP/1.1 connections, one call on each. Redirects are answers like any other. */
@@ -89,11 +87,6 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         address.lost()
         failOldest('connect', says)
       }
-      openForWaiting()
-    },
-    onStale(exchange) {
-      exchange.repeats += 1
-      waiting.add(exchange)
       openForWaiting()
     },
   }
@@ -173,9 +166,9 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   sweep.unref?.()
 
   return {
-    call({ body, deadlineMs, isRepeatable }, done) {
+    call({ body, deadlineMs }, done) {
       const exchange = new HttpExchange(
-        { body, isRepeatable, deadlineAtMs: clock.monotonicMs() + deadlineMs },
+        { body, deadlineAtMs: clock.monotonicMs() + deadlineMs },
         { options, clock, done },
       )
       const connection = isClosed ? undefined : idle.pop()

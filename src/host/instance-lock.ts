@@ -6,6 +6,7 @@ import type { StateFolder } from './state-folder.ts'
 export type InstanceLock = Disposable & { readonly path: string }
 
 const SQLITE_BUSY = 5
+const SQLITE_FULL = 13
 
 /**
  * One process per state folder. The lock is an exclusive transaction on a database file of its own: the kernel drops it
@@ -48,6 +49,9 @@ function lockFile(state: Pick<StateFolder, 'path' | 'file'>): InstanceLock {
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) {
       throw heldError(state.path, state.file('lock.pid'), error)
     }
+    if ((error as { errcode?: number }).errcode === SQLITE_FULL) {
+      throw new ServiceError('disk-full', `the disk of ${state.path} is full`, { fields: { path }, cause: error })
+    }
     throw unwritable(state.path, error)
   }
   const held = database
@@ -72,7 +76,7 @@ function heldError(folder: string, pidPath: string, cause: unknown): ServiceErro
   const holder = pid === undefined ? 'another process' : `process ${pid}`
   return new ServiceError('instance-running', `${holder} already runs on the state folder ${folder}`, {
     fields: { folder, pid },
-    fix: 'Stop it first (sluice drain), or give this one a folder of its own with --state.',
+    fix: `Stop it first (sluice drain${pid === undefined ? '' : `, or kill -TERM ${pid}`}), or give this one a folder of its own with --state.`,
     cause,
   })
 }

@@ -133,15 +133,15 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     const transaction = {
       client,
       async commit() {
-        await query(client, 'COMMIT')
+        const { command } = await translated(() => client.query('COMMIT'))
         ended = true
+        // The server answers so when a statement had failed before: nothing was committed.
+        if (command !== 'COMMIT') throw new ServiceError('store-unavailable', `${place.name} did not commit the change`)
       },
       async [Symbol.asyncDispose]() {
-        if (!ended)
-          ended = await client.query('ROLLBACK').then(
-            () => true,
-            () => false,
-          )
+        const yes = () => true
+        const no = () => false
+        ended ||= await client.query('ROLLBACK').then(yes, no)
         // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
         client.release(!ended)
       },

@@ -79,7 +79,10 @@ describe('a ring file', () => {
   test('a snapshot that unpacks to more than it may is refused', () => {
     using folder = makeTestFolder()
     writeFileSync(folder.file('bomb'), zstdCompressSync(new Uint8Array(1_000_000)))
-    assert.throws(() => openRingFile(folder.file('bomb'), { unpackedBytesMax: 999_999 }), /bomb unpacks to more than 999999 bytes/)
+    assert.throws(
+      () => openRingFile(folder.file('bomb'), { unpackedBytesMax: 999_999 }),
+      /bomb unpacks to more than 999999 bytes/,
+    )
     assert.equal(openRingFile(folder.file('bomb'), { unpackedBytesMax: 1_000_000 })?.sizeBytes, 1_000_000)
   })
 })

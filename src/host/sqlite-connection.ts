@@ -1,4 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { crc32 } from 'node:zlib'
 import type { SqlRow, SqlValue, SqlWriter } from './sql.ts'
 import { type SqlitePlace, sqliteError } from './sqlite-error.ts'
 
@@ -72,6 +73,26 @@ export class SqliteConnection implements SqlWriter, Disposable {
 
   execute(sql: string): void {
     this.#translated(() => this.#database.exec(sql))
+  }
+
+  /**
+   * A check of the tables' own descriptions, which no row check covers: a damaged one makes statements fail as if they were wrong. It is kept in
+   * the file's `user_version`.
+   */
+  describesItself(): boolean {
+    return this.query('PRAGMA user_version')[0]?.[0] === this.#schemaCheck()
+  }
+
+  /** Keeps the check of the descriptions, inside the transaction that changed them. */
+  describeItself(): void {
+    if (!this.describesItself()) this.execute(`PRAGMA user_version = ${this.#schemaCheck()}`)
+  }
+
+  #schemaCheck(): number {
+    // What the engine adds for itself, such as statistics, may come and go.
+    const ours = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+    // A signed number of 32 bits is what the file has room for.
+    return crc32(JSON.stringify(this.query(ours))) | 0
   }
 
   /** Ends a transaction that was not committed, if one is open: after a failed commit the engine may have ended it itself. */

@@ -2,12 +2,12 @@ import { link, mkdir, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
-import { isServiceError, ServiceError } from '../core/service-error.ts'
+import { isServiceError, messageOf, ServiceError } from '../core/service-error.ts'
 import { delay } from './clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
 import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
 import { sqliteError } from './sqlite-error.ts'
-import { APPLICATION_ID, checkHeader, placeOf } from './sqlite-file.ts'
+import { APPLICATION_ID, checkHeader, corrupt, placeOf } from './sqlite-file.ts'
 import { syncPath } from './sync-path.ts'
 
 export type SqliteOptions = {
@@ -52,6 +52,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
   async function commit<T>(purpose: 'change' | 'count', writer: SqliteConnection, work: (tx: SqlWriter) => Promise<T>) {
     try {
       const result = await work(writer)
+      if (purpose === 'change') writer.describeItself()
       writer.execute('COMMIT')
       return result
     } finally {
@@ -85,6 +86,15 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
       view[Symbol.dispose]()
       throw error
     }
+  }
+
+  try {
+    const isSound = await patiently(() => connection('read').describesItself())
+    if (!isSound) throw corrupt(place, 'the description of its tables is damaged')
+  } catch (error) {
+    opened.get('read')?.[Symbol.dispose]()
+    // These statements are right for every database, so an error that is not in our words is the file's.
+    throw isServiceError(error) ? error : corrupt(place, messageOf(error))
   }
 
   return {
@@ -158,6 +168,7 @@ export async function createSqliteFile(
     {
       using connection = new SqliteConnection(placeOf(draft), 'change')
       connection.execute(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA journal_mode = WAL`)
+      connection.describeItself()
     }
     {
       await using database = await openSqlite({ ...options, file: draft }, deps)

@@ -1,6 +1,6 @@
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { access, chmod, mkdir, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { messageOf, ServiceError } from '../core/service-error.ts'
 
 export type StateFolder = {
@@ -49,7 +49,8 @@ export async function checkSecretFile(path: string): Promise<void> {
 
 async function makeFolder(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 })
+    // One by one: the recursive form never ends under a pseudo file system such as /proc.
+    for (const folder of missingOf(path)) await makeOne(folder)
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new ServiceError('state-unwritable', `state folder ${path} cannot be used: ${messageOf(error)}`, {
@@ -58,6 +59,19 @@ async function makeFolder(path: string): Promise<void> {
       cause: error,
     })
   }
+}
+
+/** The folders on the way that are not there, outermost first. */
+function missingOf(path: string): string[] {
+  const missing: string[] = []
+  for (let at = path; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at)
+  return missing
+}
+
+async function makeOne(folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
 }
 
 async function checkOwnedFolder(path: string): Promise<void> {
@@ -74,9 +88,12 @@ async function checkOwnedFolder(path: string): Promise<void> {
 function checkOwner(path: string, uid: number): void {
   const own = process.geteuid?.()
   if (own === undefined || uid === own) return
-  throw new ServiceError('file-mode', `${path} belongs to user ${uid}, the service runs as user ${own}`, {
+  throw new ServiceError('file-mode', `${path} belongs to user ${uid}, this command runs as user ${own}`, {
     fields: { path, uid, own },
-    fix: `chown ${own} ${quote(path)}`,
+    fix:
+      own === 0
+        ? `Run it as its owner: sudo -u '#${uid}' sluice …`
+        : `Run it as user ${uid}, or as root: chown ${own} ${quote(path)}`,
   })
 }
 

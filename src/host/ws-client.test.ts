@@ -29,7 +29,7 @@ async function startServer() {
     texts,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.terminate()
-      await new Promise((resolve) => void server.close(resolve))
+      await new Promise((resolve) => server.close(resolve))
     },
   }
 }
@@ -155,7 +155,7 @@ test('a message over the limit and a frame that is none end the connection', asy
     (socket: WebSocket) => socket.send('x'.repeat(2000)),
     // A masked frame may only come from a client (RFC 6455 section 5.1).
     (socket: WebSocket) =>
-      void (socket as unknown as { _socket: { write(bytes: Buffer): void } })._socket.write(
+      (socket as unknown as { _socket: { write(bytes: Buffer): void } })._socket.write(
         Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5]),
       ),
   ]) {

@@ -12,16 +12,16 @@ import {
 import type { BlockhashQueue } from './blockhash-queue.ts'
 import type { ExecuteReply, OpenSlot } from './engine-protocol.ts'
 import { textKey, toAccount, toMeta } from './engine-values.ts'
-import type { Account, AccountWrite, Block, BlockReward, TransactionRecord } from './model.ts'
-import { recordEntries, sha256 } from './poh.ts'
+import type { Account, AccountWrite, Block, BlockReward, Entry, TransactionRecord } from './model.ts'
+import { lastHashOf, recordEntries, sha256 } from './poh.ts'
+import type { SlotHashes } from './slot-hashes.ts'
 import {
   encodeClock,
-  encodeRecentBlockhashes,
-  encodeSlotHashes,
   RECENT_BLOCKHASHES_MAX,
   RENT_EXEMPT_EPOCH,
+  recentBlockhashesAccount,
   SLOT_HASHES_MAX,
-  type SlotHash,
+  slotHashesAccount,
   slotHistoryAccount,
   sysvarAccount,
 } from './sysvars.ts'
@@ -47,8 +47,7 @@ export type BankOptions = {
 export type BankState = {
   readonly accounts: AccountStore
   readonly blockhashes: BlockhashQueue
-  /** Newest first. */
-  readonly slotHashes: SlotHash[]
+  readonly slotHashes: SlotHashes
 }
 
 /** Positions in a block are written in 16 bits by the ledger. */
@@ -95,9 +94,13 @@ export class Bank {
     this.#signatures = []
     this.#systemWrites = []
     this.#leaderFee = 0n
+    const { slot } = this
     const { slotHashes } = this.#state
     this.writeSystem(CLOCK_SYSVAR, sysvarAccount(encodeClock(this.openSlot('next'))))
-    this.writeSystem(SLOT_HASHES_SYSVAR, sysvarAccount(encodeSlotHashes(slotHashes)))
+    this.writeSystem(
+      SLOT_HASHES_SYSVAR,
+      slotHashesAccount(() => slotHashes.before(slot)),
+    )
   }
 
   /** What a new engine needs to run transactions in this slot, or one that has followed so far (`next`). */
@@ -109,8 +112,8 @@ export class Bank {
       epochStartTimestamp: this.#epochStartTimestamp,
       unixTimestamp: this.#unixTimestamp,
       slotsPerEpoch: this.#options.slotsPerEpoch,
-      slotHashes: this.#state.slotHashes.slice(0, count),
-      blockhashes: this.#state.blockhashes.newest(Math.min(count, RECENT_BLOCKHASHES_MAX)),
+      slotHashes: this.#state.slotHashes.before(this.slot, count),
+      blockhashes: this.#state.blockhashes.upTo(this.#head.height, Math.min(count, RECENT_BLOCKHASHES_MAX)),
     }
   }
 
@@ -148,12 +151,12 @@ export class Bank {
     const { blockhashes, slotHashes } = this.#state
     const parent = this.#head
     const rewards = this.#payLeader()
-    const entries = recordEntries({
+    const recording = {
       previousHash: decodeBase58(parent.blockhash),
       batches: this.#signatures.map((signatures) => [signatures]),
       ticks: ticksPerSlot,
-    })
-    const lastHash = entries.at(-1)?.hash as Uint8Array
+    }
+    const lastHash = lastHashOf(recording)
     const blockhash = encodeBase58(lastHash)
     const signatureCount = new Uint8Array(8)
     new DataView(signatureCount.buffer).setBigUint64(0, BigInt(this.#signatures.flat().length), true)
@@ -162,12 +165,13 @@ export class Bank {
     const { slot } = this
     const height = parent.height + 1
     blockhashes.push(blockhash, height)
-    slotHashes.unshift({ slot, hash: bankHash })
-    slotHashes.splice(SLOT_HASHES_MAX)
-    const recent = blockhashes.newest(RECENT_BLOCKHASHES_MAX)
-    this.writeSystem(RECENT_BLOCKHASHES_SYSVAR, sysvarAccount(encodeRecentBlockhashes(recent)))
+    slotHashes.push(slot, bankHash)
+    const recent = recentBlockhashesAccount(() => blockhashes.upTo(height, RECENT_BLOCKHASHES_MAX))
+    this.writeSystem(RECENT_BLOCKHASHES_SYSVAR, recent)
     this.writeSystem(SLOT_HISTORY_SYSVAR, slotHistoryAccount(slot))
 
+    // Few ever look at the entries; they are made for the first who does.
+    let entries: Entry[] | undefined
     const block: Block = {
       slot,
       parentSlot: parent.slot,
@@ -176,7 +180,10 @@ export class Bank {
       previousBlockhash: parent.blockhash,
       time: this.#unixTimestamp,
       leader: identity,
-      entries,
+      get entries() {
+        entries ??= recordEntries(recording)
+        return entries
+      },
       transactions: this.#transactions,
       systemWrites: this.#systemWrites,
       rewards,

@@ -7,8 +7,8 @@ import type { Genesis } from './genesis.ts'
 import { Ledger, type LedgerOptions } from './ledger.ts'
 import type { Block } from './model.ts'
 import { recordEntries, sha256 } from './poh.ts'
+import { createSlotHashes, type SlotHashes } from './slot-hashes.ts'
 import { headSysvars } from './sysvar-accounts.ts'
-import type { SlotHash } from './sysvars.ts'
 
 /** All the chain knows, in the main process. */
 export type ChainState = {
@@ -16,8 +16,7 @@ export type ChainState = {
   readonly accounts: AccountStore
   readonly ledger: Ledger
   readonly blockhashes: BlockhashQueue
-  /** Newest first. */
-  readonly slotHashes: SlotHash[]
+  readonly slotHashes: SlotHashes
   readonly head: Head
 }
 
@@ -67,7 +66,8 @@ export function createGenesisState(
   }
   const ledger = new Ledger(options.ledger)
   ledger.add(block, packBlock(block, head, options.ticksPerSlot).core)
-  const slotHashes = [{ slot: 0, hash: bankHash }]
+  const slotHashes = createSlotHashes()
+  slotHashes.push(0, bankHash)
   const chain = { slotHashes, blockhashes, slotsPerEpoch: options.slotsPerEpoch }
   for (const [address, account] of headSysvars(head, chain)) accounts.load(address, account)
   return { state: { genesisHash: genesis.hash, accounts, ledger, blockhashes, slotHashes, head }, block }

@@ -10,9 +10,9 @@ import type { ChainState } from './chain-state.ts'
 import { Ledger, type LedgerOptions } from './ledger.ts'
 import { LedgerFile, type StoredBlock } from './ledger-file.ts'
 import type { Block } from './model.ts'
+import { createSlotHashes } from './slot-hashes.ts'
 import { readSnapshot, writeSnapshot } from './snapshot.ts'
 import { headSysvars } from './sysvar-accounts.ts'
-import { SLOT_HASHES_MAX, type SlotHash } from './sysvars.ts'
 
 /** A snapshot is written when this many slots or this many bytes of writes lie behind the last one. */
 const SLOTS_PER_SNAPSHOT = 1500
@@ -56,7 +56,7 @@ export class ChainStore implements AsyncDisposable {
     const accounts = new AccountStore()
     const ledger = new Ledger(options.ledger)
     const blockhashes = createBlockhashQueue()
-    const slotHashes: SlotHash[] = []
+    const slotHashes = createSlotHashes()
     let head: Head | undefined
     for (const [address, account] of snapshot?.accounts ?? []) accounts.load(address, account)
     for (const { slot, core, writes } of this.#blocks.readAll()) {
@@ -64,8 +64,7 @@ export class ChainStore implements AsyncDisposable {
       ledger.add(unpacked.block, core)
       head = unpacked.head
       blockhashes.push(head.blockhash, head.height)
-      slotHashes.unshift({ slot, hash: head.bankHash })
-      slotHashes.splice(SLOT_HASHES_MAX)
+      slotHashes.push(slot, head.bankHash)
       if (!snapshot || slot <= snapshot.head.slot) continue
       for (const write of unpackWrites(writes, slot)) accounts.write(write)
       this.#bytesSince += writes.length

@@ -14,8 +14,10 @@ export type SlotHash = { readonly slot: number; readonly hash: Uint8Array }
 
 /** MAX_ENTRIES of `slot-hashes`, and the fixed account size that follows. */
 export const SLOT_HASHES_MAX = 512
+const SLOT_HASHES_BYTES = 8 + SLOT_HASHES_MAX * 40
 /** MAX_ENTRIES of `sysvar::recent_blockhashes`. */
 export const RECENT_BLOCKHASHES_MAX = 150
+const RECENT_BLOCKHASHES_BYTES = 8 + RECENT_BLOCKHASHES_MAX * 40
 const LAMPORTS_PER_SIGNATURE = 5000n
 /** MAX_ENTRIES of `slot-history`: a bit vector of 1024 * 1024 slots. */
 const SLOT_HISTORY_BITS = 1024 * 1024
@@ -32,17 +34,29 @@ export function sysvarAccount(data: Uint8Array): Account {
   }
 }
 
-/** The one large sysvar, changed by every slot: its 128 KiB are made only when somebody reads them. */
-export function slotHistoryAccount(newestSlot: number): Account {
+/** The same, its data made only when somebody reads it: several large sysvars change with every slot, and most are never read. */
+function lazySysvarAccount(bytes: number, encode: () => Uint8Array): Account {
   return {
-    lamports: minimumBalance(SLOT_HISTORY_BYTES),
+    lamports: minimumBalance(bytes),
     owner: SYSVAR_OWNER,
     get data() {
-      return encodeSlotHistory(newestSlot)
+      return encode()
     },
     executable: false,
     rentEpoch: RENT_EXEMPT_EPOCH,
   }
+}
+
+export function slotHistoryAccount(newestSlot: number): Account {
+  return lazySysvarAccount(SLOT_HISTORY_BYTES, () => encodeSlotHistory(newestSlot))
+}
+
+export function slotHashesAccount(read: () => readonly SlotHash[]): Account {
+  return lazySysvarAccount(SLOT_HASHES_BYTES, () => encodeSlotHashes(read()))
+}
+
+export function recentBlockhashesAccount(read: () => readonly Uint8Array[]): Account {
+  return lazySysvarAccount(RECENT_BLOCKHASHES_BYTES, () => encodeRecentBlockhashes(read()))
 }
 
 /** What accounts that owe no rent carry: u64::MAX. */
@@ -78,7 +92,7 @@ export function encodeEpochSchedule(slotsPerEpoch: number): Uint8Array {
 /** Newest first. The account always has room for 512 entries. */
 export function encodeSlotHashes(hashes: readonly SlotHash[]): Uint8Array {
   const count = Math.min(hashes.length, SLOT_HASHES_MAX)
-  const data = new Uint8Array(8 + SLOT_HASHES_MAX * 40)
+  const data = new Uint8Array(SLOT_HASHES_BYTES)
   const view = new DataView(data.buffer)
   view.setBigUint64(0, BigInt(count), true)
   for (let i = 0; i < count; i++) {
@@ -93,7 +107,7 @@ export function encodeSlotHashes(hashes: readonly SlotHash[]): Uint8Array {
 export function encodeRecentBlockhashes(hashes: readonly Uint8Array[]): Uint8Array {
   const count = Math.min(hashes.length, RECENT_BLOCKHASHES_MAX)
   // The account is allocated once with room for all entries (`RecentBlockhashes::size_of`).
-  const data = new Uint8Array(8 + RECENT_BLOCKHASHES_MAX * 40)
+  const data = new Uint8Array(RECENT_BLOCKHASHES_BYTES)
   const view = new DataView(data.buffer)
   view.setBigUint64(0, BigInt(count), true)
   for (let i = 0; i < count; i++) {

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { BodyRest, HttpOutcome } from '../host/http-exchange.ts'
 import type { ResponseHead } from '../host/http-response-reader.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './harvest.ts'
-import type { UpstreamsMetrics } from './metrics.ts'
+import type { RetryReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { CallOptions } from './options.ts'
 import type { ClientView, Pool } from './pool.ts'
@@ -86,15 +86,12 @@ export function forwardCall(
     const startedMs = clock.monotonicMs()
     const meter = metrics.of(node.label)
     meter.inFlight(1)
-    running = node.http?.call(
-      { body: call.body, deadlineMs: deadlineAtMs - startedMs, isRepeatable: call.kind === 'read' },
-      (outcome) => {
-        meter.inFlight(-1)
-        const tookMs = clock.monotonicMs() - startedMs
-        if (outcome.kind === 'reply') settleReply(node, outcome, tookMs)
-        else settleFailure(node, outcome)
-      },
-    )
+    running = node.http?.call({ body: call.body, deadlineMs: deadlineAtMs - startedMs }, (outcome) => {
+      meter.inFlight(-1)
+      const tookMs = clock.monotonicMs() - startedMs
+      if (outcome.kind === 'reply') settleReply(node, outcome, tookMs)
+      else settleFailure(node, outcome)
+    })
 
     function settleReply(on: UpstreamNode, reply: Reply, tookMs: number): void {
       const verdict = judge(reply)
@@ -127,15 +124,17 @@ export function forwardCall(
             ? { kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }
             : { kind: kind === 'not-sent' ? 'failed-not-sent' : 'failed-maybe-sent', says }
       const mayRepeat = kind === 'not-sent' || call.kind === 'read'
-      if (mayRepeat && before === undefined && tryOther(on, result, kind === 'not-sent' ? 'connect' : 'broken')) return
+      const why = kind === 'not-sent' ? 'connect' : cause === 'stale' ? 'stale' : 'broken'
+      if (mayRepeat && before === undefined && tryOther(on, result, why)) return
       finish(before?.kind === 'answered' ? before : result)
     }
   }
 
   /** What never left a machine costs nothing upstream and so needs no budget. */
-  function tryOther(than: UpstreamNode, result: CallOutcome, why: 'answer' | 'status' | 'connect' | 'broken'): boolean {
+  function tryOther(than: UpstreamNode, result: CallOutcome, why: RetryReason): boolean {
     if (isAborted || clock.monotonicMs() >= deadlineAtMs) return false
-    const other = pool.pick('rpc', call.view, than)
+    // A connection that died of idleness says nothing about its node, which may be the only one.
+    const other = pool.pick('rpc', call.view, than) ?? (why === 'stale' ? than : undefined)
     if (other?.http === undefined) return false
     // Another node that is no further along would say the same.
     if (why === 'answer' && other.health.isLagging) return false

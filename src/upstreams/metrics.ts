@@ -2,13 +2,14 @@ import type { MetricsRegistry } from '../host/metrics-registry.ts'
 
 export const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const
-const RETRY_REASONS = ['connect', 'broken', 'status', 'answer'] as const
+const RETRY_REASONS = ['connect', 'stale', 'broken', 'status', 'answer'] as const
 const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const
 /** Nodes of single subscriptions come and go with provisioning; they are counted together. */
 export const DEDICATED = 'dedicated'
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 export type LossReason = (typeof LOSSES)[number]
+export type RetryReason = (typeof RETRY_REASONS)[number]
 
 type Count = { inc(by?: number): void }
 type Setting = { set(value: number): void }
@@ -30,7 +31,7 @@ export type NodeMeter = {
 /** What the upstreams tell Prometheus. Node names are the label, from the config and nowhere else. */
 export type UpstreamsMetrics = {
   of(node: string): NodeMeter
-  readonly retries: Readonly<Record<(typeof RETRY_REASONS)[number], Count>>
+  readonly retries: Readonly<Record<RetryReason, Count>>
   readonly retriesRefused: Count
   readonly noUpstream: Count
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import { ServiceError } from '../core/service-error.ts'
 import { createHttpPool, type HttpPool } from '../host/http-pool.ts'
 import {
   createPinnedAddress,
@@ -60,8 +61,10 @@ export type UpstreamNode = Disposable & {
   isDrained: boolean
   /** The last thing that went wrong, in words without address and secret. */
   lastFailure: string
-  /** Subscriptions and streams of its own connections. */
+  /** Subscriptions and streams on it. */
   readonly open: { ws: number; grpc: number }
+  /** A WebSocket connection to it stands. */
+  isWsUp: boolean
   /** Moving average of answered calls; undefined before the first. */
   readonly latencyMs: number | undefined
   answered(latencyMs: number): void
@@ -144,6 +147,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     health,
     open,
     isDrained: false,
+    isWsUp: false,
     lastFailure: '',
     candidates: {
       rpc: candidate(
@@ -151,7 +155,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
         () => http?.inFlight ?? 0,
       ),
       ws: candidate(
-        () => ws !== undefined && !ws.gate.isShut,
+        () => node.isWsUp && ws?.gate.isShut === false,
         () => open.ws,
       ),
       grpc: candidate(
@@ -185,9 +189,14 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   return node
 }
 
-function credentialHeaders({ credential, credentialHeader }: NodeSpec): Readonly<Record<string, string>> {
+function credentialHeaders({ name, credential, credentialHeader }: NodeSpec): Readonly<Record<string, string>> {
   if (credential === undefined) return {}
   const text = credential.reveal()
+  if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)) {
+    throw new ServiceError('secret-invalid', `the credential of node ${name} cannot stand in a header`, {
+      fix: 'Check the file or variable it is read from for line breaks and unusual characters.',
+    })
+  }
   const isBare = credentialHeader === 'authorization' && !text.includes(' ')
   return { [credentialHeader]: isBare ? `Bearer ${text}` : text }
 }

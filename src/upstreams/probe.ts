@@ -30,7 +30,7 @@ export function startProbes(
   let isClosed = false
 
   function ask(body: Uint8Array, told: (outcome: HttpOutcome) => void): void {
-    http?.call({ body, deadlineMs: options.probeTimeoutMs, isRepeatable: true }, (outcome) => {
+    http?.call({ body, deadlineMs: options.probeTimeoutMs }, (outcome) => {
       if (isClosed) {
         if (outcome.kind === 'reply') outcome.rest?.abort()
       } else told(outcome)

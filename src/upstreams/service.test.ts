@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type FakeAnswer, type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
+import { type FakeAnswer, startFakeNode } from '../../test/faults/fake-node.ts'
+import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
 import { rpcBody, startRig, textOf } from '../../test/faults/upstreams-rig.ts'
+import { createSeededRandom } from '../core/random.ts'
 import { systemClock } from '../host/clock.ts'
+import { silentLogger } from '../host/logger.ts'
+import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { until } from '../host/test-wait.ts'
 import { type CallOutcome, callOf } from './http-call.ts'
-import type { UpstreamsOptionsInput } from './options.ts'
+import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
 import { createClientView } from './pool.ts'
+import { startUpstreams } from './service.ts'
 
 const GOOD = '{"context":{"slot":1000},"value":18446744073709551615}'
 
@@ -235,60 +240,48 @@ describe('the operator', () => {
   })
 })
 
-describe('dedicated nodes', () => {
-  const dedicated = (node: FakeNode, subscriptionId: string, name: string) => ({
-    name,
-    rpc: node.rpc,
-    ws: node.ws,
-    grpc: '',
-    credential: 'env:KEY',
-    subscriptionId,
+test('a kept connection that died of idleness costs a read nothing, with a single node too', async () => {
+  await using node = await startFakeNode()
+  await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.rpc } })
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [{ name: 'a', rpc: `http://127.0.0.1:${proxy.port}` }],
+    health: { probeMs: 60_000 },
   })
+  const shared = rig.upstreams.of(undefined)
+  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'answered')
+  let isFirst = true
+  node.answer = () => {
+    if (!isFirst) return undefined
+    isFirst = false
+    return 'reset'
+  }
+  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'answered')
+  assert.equal(rig.registry.value('sluice_upstreams_retries_total', { reason: 'stale' }), 1)
+})
 
-  test('serve their subscription alone, and it is served by nothing else', async () => {
-    await using shared = await startFakeNode()
-    await using own = await startFakeNode()
-    await using rig = await startRig({
+test('a process without a node that serves is degraded, and recovers', async () => {
+  const reasons: string[] = []
+  await using node = await startFakeNode()
+  await using upstreams = await startUpstreams(
+    parseUpstreamsOptions({ allowPrivate: true, nodes: [{ name: 'a', rpc: node.rpc }] }),
+    {
+      log: silentLogger,
       clock: systemClock,
-      nodes: [{ name: 'a', rpc: shared.rpc }],
-      env: { KEY: 'own-secret' },
-    })
-    const { upstreams } = rig
-    await upstreams.setDedicated([dedicated(own, 'sub_1', 'own-1')])
-    await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
-    await upstreams.of('sub_2').ask(callOf('getBalance', rpcBody('getBalance')))
-    assert.deepEqual([own.calls.length, shared.calls.length], [1, 1])
-    assert.equal(own.calls[0]?.headers['x-token'], 'own-secret')
-    own.fault = 'reset'
-    const outcome = await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
-    assert.equal(outcome.kind, 'failed-maybe-sent')
-    assert.equal(shared.calls.length, 1, 'no help from the shared pool')
-    assert.deepEqual(
-      upstreams.status().map(({ name, owner }) => [name, owner]),
-      [
-        ['a', null],
-        ['own-1', 'sub_1'],
-      ],
-    )
-  })
-
-  test('a change takes effect at once and leaves the pools of others alone', async () => {
-    await using first = await startFakeNode()
-    await using second = await startFakeNode()
-    await using rig = await startRig({ clock: systemClock, nodes: [], env: { KEY: 'k' } })
-    const { upstreams } = rig
-    await upstreams.setDedicated([dedicated(first, 'sub_1', 'n-1'), dedicated(second, 'sub_2', 'n-2')])
-    const kept = upstreams.of('sub_2')
-    await upstreams.setDedicated([dedicated(second, 'sub_2', 'n-2')])
-    assert.equal(upstreams.of('sub_2'), kept)
-    assert.deepEqual(await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance'))), {
-      kind: 'no-upstream',
-      retryAfterMs: 1000,
-    })
-    await until('the old connections are closed', () => first.wsClients.size === 0)
-    await upstreams.setDedicated([])
-    await until('all are closed', () => second.wsClients.size === 0)
-  })
+      random: createSeededRandom(1),
+      registry: createMetricsRegistry(),
+      env: {},
+      lifecycle: {
+        degraded: (part, reason) => reasons.push(`${part}: ${reason}`),
+        recovered: () => reasons.push('well'),
+      },
+    },
+  )
+  await until('it is known', () => reasons.at(-1) === 'well')
+  upstreams.drain('a')
+  assert.equal(reasons.at(-1), 'upstreams: no node can take calls')
+  upstreams.undrain('a')
+  assert.equal(reasons.at(-1), 'well')
 })
 
 test('a large answer streams through', async () => {

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import type { Lifecycle } from '../host/lifecycle.ts'
 import type { Logger } from '../host/logger.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import type { PinnedAddressDeps } from '../host/pinned-address.ts'
@@ -26,6 +27,8 @@ export type UpstreamsDeps = {
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
+  /** Told when the shared nodes cannot serve as they should. */
+  readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
 }
 
 /** The nodes that serve one subscription, or all that have none of their own. */
@@ -73,6 +76,19 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       started.pool.nodes.filter((node) => node.name === name).map((node) => ({ node, started })),
     )
 
+  /** A node that cannot be set up leaves its owner without nodes and everybody else alone; the next change tries again. */
+  async function startDedicated(owner: string, owned: readonly DedicatedNodeOptions[]): Promise<StartedPool> {
+    try {
+      const ownSpecs = await Promise.all(owned.map((node) => dedicatedSpec(node, options, deps)))
+      const pool = startPool(ownSpecs, owner, options, started)
+      log.info({ subscription: owner, upstreams: owned.map(({ name }) => name) }, 'dedicated upstreams taken into use')
+      return pool
+    } catch (error) {
+      log.error({ err: error, subscription: owner }, 'dedicated upstreams cannot be taken into use')
+      return startPool([], owner, options, started)
+    }
+  }
+
   async function setDedicated(nodes: readonly DedicatedNodeOptions[]): Promise<void> {
     const owners = Map.groupBy(nodes, ({ subscriptionId }) => subscriptionId)
     const next: typeof dedicated = new Map()
@@ -83,10 +99,9 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
         next.set(owner, before)
         continue
       }
-      const ownSpecs = await Promise.all(owned.map((node) => dedicatedSpec(node, options, deps)))
-      if (isClosed) return
-      next.set(owner, { ...startPool(ownSpecs, owner, options, started), key })
-      log.info({ subscription: owner, upstreams: owned.map(({ name }) => name) }, 'dedicated upstreams taken into use')
+      const pool = await startDedicated(owner, owned)
+      if (isClosed) return pool[Symbol.dispose]()
+      next.set(owner, { ...pool, key: pool.pool.nodes.length === 0 ? '' : key })
     }
     const replaced = [...dedicated].filter(([owner, pool]) => next.get(owner) !== pool)
     dedicated = next
@@ -166,6 +181,14 @@ function startPool(
       place?.lag.set(node.health.lagSlots)
       place?.state(node.state().state)
     }
+    if (owner === undefined && nodes.length > 0) tellLifecycle()
+  }
+
+  function tellLifecycle(): void {
+    const canServe = nodes.some(({ isDrained, breaker }) => !isDrained && breaker.state === 'closed')
+    if (!canServe) deps.lifecycle?.degraded('upstreams', 'no node can take calls')
+    else if (pool.slotsBehind !== undefined) deps.lifecycle?.degraded('upstreams', 'all nodes that serve are behind')
+    else deps.lifecycle?.recovered('upstreams')
   }
 
   const call: Upstream['call'] = (given, done) =>

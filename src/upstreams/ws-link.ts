@@ -49,6 +49,7 @@ export type WsLinkDeps = {
   onSlot(slot: number): void
   /** The best slot of the pool, by which a connection that stands still is known. */
   bestSlot(): number
+  onOpen(): void
   onLost(reason: LossReason): void
 }
 
@@ -90,6 +91,7 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     client.onMessage(onFrame)
     client.onClose((loss) => lose(reasonOf(loss)))
     client.send(SLOTS)
+    deps.onOpen()
     for (const [id, entry] of asked) send(id, entry)
   })
 
@@ -104,9 +106,9 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     if (lostBy !== undefined) return
     lostBy = reason
     watch.cancel()
-    // A node that takes connections only to drop them is one that cannot be reached.
+    // Right after a loss other nodes come first. One that takes connections only to drop them is tried ever more seldom.
     if (clock.monotonicMs() - openedAtMs >= LIVED_MS) door.gate.worked()
-    else if (!isCut) door.gate.failed()
+    if (!isCut) door.gate.failed()
     if (client !== undefined) meter.wsConnections.dec()
     client?.close()
     meter.wsLosses[reason].inc()

@@ -58,13 +58,29 @@ export function createWsLinks(
         if (node.health.sawSlot(slot)) pool.assess()
       },
       bestSlot: () => pool.bestSlot,
+      onOpen: () => setUp(node),
       onLost: () => {
         node.open.ws -= link.size
         ofNode.delete(link)
+        setUp(node)
       },
     })
     ofNode.add(link)
     return link
+  }
+
+  function setUp(node: UpstreamNode): void {
+    node.isWsUp = [...(links.get(node) ?? [])].some(({ state }) => state === 'open')
+  }
+
+  /** Before the first connection stands, a node that is being connected to is better than none. */
+  function connectingNode(...except: (UpstreamNode | undefined)[]): UpstreamNode | undefined {
+    let least: UpstreamNode | undefined
+    for (const [node, ofNode] of links) {
+      if (except.includes(node) || node.isWsUp || ofNode.size === 0 || node.isDrained) continue
+      if (least === undefined || node.open.ws < least.open.ws) least = node
+    }
+    return least
   }
 
   function linkFor(node: UpstreamNode): WsLink | undefined {
@@ -123,11 +139,11 @@ export function createWsLinks(
 
   return {
     subscribe(wanted, events, { view, except } = {}) {
-      const first = pool.pick('ws', view, except)
+      const first = pool.pick('ws', view, except) ?? connectingNode(except)
       const taken = first && takeOn(first, wanted, events)
       if (taken !== undefined || first === undefined) return taken
       // The first has no room left.
-      const second = pool.pick('ws', view, first)
+      const second = pool.pick('ws', view, first) ?? connectingNode(first, except)
       return second && second !== except ? takeOn(second, wanted, events) : undefined
     },
     leave(node) {

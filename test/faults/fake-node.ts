@@ -79,7 +79,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
   wss.on('connection', accept)
   stack.defer(async () => {
     for (const client of wsClients) client.terminate()
-    await new Promise((resolve) => void wss.close(resolve))
+    await new Promise((resolve) => wss.close(resolve))
   })
   const grpc = stack.use(
     await startGrpcServer(

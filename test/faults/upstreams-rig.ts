@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, createManualClock, type ManualClock } from '../../src/core/clock.ts'
+import type { Clock, ManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { createLogger } from '../../src/host/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
@@ -63,5 +63,3 @@ export const rpcBody = (method: string, params = '[]') =>
   Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"${method}","params":${params}}`)
 
 export const textOf = (outcome: CallOutcome) => (outcome.kind === 'answered' ? outcome.body.toString() : outcome.kind)
-
-export { createManualClock }

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../core/did-you-mean.ts'
 import type { Random } from '../../core/random.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { RecordKind, Records } from '../model.ts'
@@ -69,7 +70,12 @@ export async function lookUp<K extends 'customers' | 'subscriptions' | 'nodes'>(
   const byName = { name: idOrName } as unknown as Partial<Records[K]>
   const found = (await from.get(kind, idOrName)) ?? (await from.find(kind, byName))[0]
   if (found !== undefined) return found
-  throw new ServiceError('not-found', `there is no ${NOUNS[kind]} "${idOrName}"`, {
+  const near = didYouMean(
+    idOrName,
+    (await from.find(kind, {})).map(({ name }) => name),
+  )
+  const hint = near === undefined ? '' : `, did you mean "${near}"?`
+  throw new ServiceError('not-found', `there is no ${NOUNS[kind]} "${idOrName}"${hint}`, {
     fix: `List them with: sluice ${NOUNS[kind] === 'subscription' ? 'sub' : NOUNS[kind]} list`,
   })
 }

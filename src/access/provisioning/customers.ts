@@ -1,10 +1,11 @@
+import { redactText } from '../../core/redact.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { Customer } from '../model.ts'
 import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
 
 export async function addCustomer(on: Provisioning, input: { name: string; contact: string }): Promise<Customer> {
   const name = parseName(input.name, 'customer')
-  const contact = input.contact.trim()
+  const contact = redactText(input.contact.trim())
   if (contact.length > 200) throw new ServiceError('invalid-value', 'a contact is at most 200 characters')
   return act(on, async (tx) => {
     if ((await tx.find('customers', { name })).length > 0) {
@@ -31,7 +32,12 @@ export async function setCustomerState(
   return act(on, async (tx) => {
     const customer = await lookUp(tx, 'customers', input.customer)
     if (customer.state === input.state) {
-      throw new ServiceError('wrong-state', `customer "${customer.name}" is ${input.state} already`)
+      throw new ServiceError('wrong-state', `customer "${customer.name}" is ${input.state} already`, {
+        fix:
+          input.state === 'active'
+            ? 'Nothing needs to be done.'
+            : `Serve it again with: sluice customer resume ${customer.name}`,
+      })
     }
     const changed: Customer = { ...customer, state: input.state }
     await tx.put('customers', changed)

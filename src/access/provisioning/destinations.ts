@@ -27,7 +27,7 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
       })
     }
   } else if (kind !== 'public') {
-    throw new ServiceError('invalid-value', `${parsed.ip} is a ${kind} address; shreds are never sent there`)
+    throw new ServiceError('invalid-value', `${parsed.ip} is of the kind ${kind}; shreds are never sent there`)
   }
   if (parsed.port < DESTINATION_PORT_MIN) {
     throw new ServiceError(
@@ -76,7 +76,9 @@ export async function setDestinationPaused(
       })
     }
     if (before.paused === input.paused) {
-      throw new ServiceError('wrong-state', `the destination is ${input.paused ? 'paused' : 'running'} already`)
+      throw new ServiceError('wrong-state', `the destination is ${input.paused ? 'paused' : 'running'} already`, {
+        fix: `Show it with: sluice shred show ${subscription.name}`,
+      })
     }
     const destination: Destination = { ...before, paused: input.paused }
     await tx.put('destinations', destination)
@@ -113,7 +115,9 @@ async function shredSubscription(tx: AccessTransaction, idOrName: string): Promi
   if (subscription.state === 'cancelled')
     throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
   if (!subscription.products.includes('shreds-raw')) {
-    throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include shreds-raw`)
+    throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include shreds-raw`, {
+      fix: 'Create a subscription with --products shreds-raw.',
+    })
   }
   return subscription
 }

@@ -18,7 +18,9 @@ export async function grantIndexer(
     if (subscription.state === 'cancelled')
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
     if (!subscription.products.includes('indexer')) {
-      throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include indexer`)
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include indexer`, {
+        fix: 'Create a subscription with --products indexer.',
+      })
     }
     const [live] = await liveCredentials(tx, subscription.id)
     if (live !== undefined && !input.rotate) {
@@ -35,13 +37,13 @@ export async function grantIndexer(
         fix: `Grant one with: sluice indexer grant ${subscription.name}`,
       })
     }
-    if (live !== undefined) await tx.put('indexerCredentials', { ...live, state: 'revoked' })
-    const issued = await putNewCredential(on, tx, subscription.id)
+    const issued = await putNewCredential(on, tx, subscription.id, live)
     return {
       audit: {
         action: input.rotate ? 'indexer.rotate' : 'indexer.grant',
         subjects: [subscription.id, issued.record.id],
-        after: { username: issued.record.username },
+        ...(live === undefined ? {} : { before: { username: live.username, createdAt: live.createdAt } }),
+        after: { username: issued.record.username, createdAt: issued.record.createdAt },
       },
       result: { ...issued, subscription },
     }
@@ -56,7 +58,9 @@ export async function revokeIndexer(
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     const ended = await endCredentials(tx, subscription.id)
     if (ended.length === 0)
-      throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no database user`)
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no database user`, {
+        fix: `Grant one with: sluice indexer grant ${subscription.name}`,
+      })
     return {
       audit: {
         action: 'indexer.revoke',
@@ -68,22 +72,18 @@ export async function revokeIndexer(
   })
 }
 
+/** A new database user, or a new password for the one there is: the name is the customer's to keep. */
 export async function putNewCredential(
   on: Provisioning,
   tx: AccessTransaction,
   subscriptionId: string,
+  live?: IndexerCredential,
 ): Promise<IssuedCredential> {
   const password = createSecretText(on.random, 32)
+  const sha256 = createHash('sha256').update(password).digest('hex')
   const id = makeId('idx', on.random)
-  const record: IndexerCredential = {
-    id,
-    revision: 0,
-    subscriptionId,
-    username: `u_${id.slice(4, 16)}`,
-    sha256: createHash('sha256').update(password).digest('hex'),
-    state: 'active',
-    createdAt: on.nowMs,
-  }
+  const fresh = { id, revision: 0, subscriptionId, username: `u_${id.slice(4, 16)}`, state: 'active' } as const
+  const record: IndexerCredential = { ...(live ?? fresh), sha256, createdAt: on.nowMs }
   await tx.put('indexerCredentials', record)
   return { password, record }
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../core/service-error.ts'
 import type { DedicatedNode, Subscription } from '../model.ts'
+import type { AccessTransaction } from '../store.ts'
 import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
 
 export type NodeInput = { name: string; rpc: string; ws: string; grpc: string; credential: string | null }
@@ -28,7 +29,10 @@ export async function addNode(on: Provisioning, input: NodeInput): Promise<Dedic
       createdAt: on.nowMs,
     }
     await tx.put('nodes', node)
-    return { audit: { action: 'node.add', subjects: [node.id], after: { name, ...addresses } }, result: node }
+    return {
+      audit: { action: 'node.add', subjects: [node.id], after: { name, ...addresses, credential: input.credential } },
+      result: node,
+    }
   })
 }
 
@@ -41,12 +45,18 @@ export async function assignNode(
     const node = await lookUp(tx, 'nodes', input.node)
     const subscription = input.subscription === null ? null : await lookUp(tx, 'subscriptions', input.subscription)
     if (subscription !== null && !subscription.products.includes('dedicated-node')) {
-      throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include dedicated-node`)
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include dedicated-node`, {
+        fix: 'Create a subscription with --products dedicated-node.',
+      })
     }
     if (subscription !== null && node.subscriptionId !== null && node.subscriptionId !== subscription.id) {
-      throw new ServiceError('wrong-state', `node "${node.name}" belongs to ${node.subscriptionId} already`, {
-        fix: `Take it back first with: sluice node assign ${node.name} --nobody`,
-      })
+      throw new ServiceError(
+        'wrong-state',
+        `node "${node.name}" belongs to ${await nameOf(tx, node.subscriptionId)} already`,
+        {
+          fix: `Take it back first with: sluice node assign ${node.name} --nobody`,
+        },
+      )
     }
     const changed: DedicatedNode = { ...node, subscriptionId: subscription?.id ?? null }
     await tx.put('nodes', changed)
@@ -76,4 +86,8 @@ function parseNodeUrl(text: string, protocols: readonly string[]): string {
     })
   }
   return url.href.replace(/\/$/, '')
+}
+
+async function nameOf(tx: AccessTransaction, subscriptionId: string): Promise<string> {
+  return (await tx.get('subscriptions', subscriptionId))?.name ?? subscriptionId
 }

@@ -1,3 +1,4 @@
+import { redactText } from '../../core/redact.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { Note, Refund, Subscription } from '../model.ts'
 import { act, lookUp, makeId, type Provisioning } from './context.ts'
@@ -6,7 +7,8 @@ export const NOTE_CHARACTERS_MAX = 2000
 
 /** The operator's own words about a customer or a subscription. */
 export async function addNote(on: Provisioning, input: { subject: string; text: string }): Promise<Note> {
-  const text = input.text.trim()
+  // A token pasted into a note would be kept for good, against the promise that it is shown once.
+  const text = redactText(input.text.trim())
   if (text === '' || text.length > NOTE_CHARACTERS_MAX) {
     throw new ServiceError('invalid-value', `a note has 1 to ${NOTE_CHARACTERS_MAX} characters`)
   }
@@ -37,7 +39,7 @@ export async function recordRefund(
       `"${input.currency}" is not a currency: write 3 to 5 capital letters such as USD, EUR or SOL`,
     )
   }
-  const reason = input.reason.trim()
+  const reason = redactText(input.reason.trim())
   if (reason === '' || reason.length > NOTE_CHARACTERS_MAX) {
     throw new ServiceError('invalid-value', `a reason has 1 to ${NOTE_CHARACTERS_MAX} characters`)
   }

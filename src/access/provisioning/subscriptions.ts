@@ -1,5 +1,6 @@
 import type { Limits } from '../../contract/limits.ts'
 import { isProductKey, PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../../contract/products.ts'
+import { didYouMean } from '../../core/did-you-mean.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import { printAddressPort } from '../../host/ip-range.ts'
 import type { Customer, Destination, Subscription } from '../model.ts'
@@ -34,6 +35,7 @@ const TOKEN_PRODUCTS: readonly ProductKey[] = ['bundle', 'indexer', 'dedicated-n
 
 export async function createSubscription(on: Provisioning, input: SubscriptionInput): Promise<CreatedSubscription> {
   const name = parseName(input.name, 'subscription')
+  refusePast(input.validUntil, on.nowMs)
   const address = input.destination && parseDestination(input.destination.address, input.destination.vouched)
   if (address !== undefined && !input.products.includes('shreds-raw')) {
     throw new ServiceError('invalid-value', 'a destination needs the product shreds-raw')
@@ -96,7 +98,11 @@ export function parseProducts(text: string): ProductKey[] {
   const products = new Set<ProductKey>()
   for (const name of names) {
     if (!isProductKey(name)) {
-      throw new ServiceError('invalid-value', `"${name}" is not a product: there are ${PRODUCT_KEYS.join(', ')}`)
+      const near = didYouMean(name, PRODUCT_KEYS)
+      const hint = near === undefined ? '' : `, did you mean "${near}"?`
+      throw new ServiceError('invalid-value', `"${name}" is not a product${hint}`, {
+        fix: `Products: ${PRODUCT_KEYS.join(', ')}`,
+      })
     }
     const { available, provisioned, title, authorization } = PRODUCTS[name]
     if (!available) throw new ServiceError('coming-soon', `${title} is coming soon and cannot be provisioned yet`)
@@ -128,9 +134,7 @@ export async function renewSubscription(
   on: Provisioning,
   input: { subscription: string; validUntil: number | null },
 ): Promise<Subscription> {
-  if (input.validUntil !== null && input.validUntil <= on.nowMs) {
-    throw new ServiceError('invalid-value', 'the new end lies in the past')
-  }
+  refusePast(input.validUntil, on.nowMs)
   return changeSubscription(on, input.subscription, {
     action: 'sub.renew',
     from: ['active', 'suspended'],
@@ -170,6 +174,19 @@ export async function cancelSubscription(on: Provisioning, input: { subscription
   })
 }
 
+const STATE_FIXES: Record<Subscription['state'], string> = {
+  active: 'Nothing needs to be done.',
+  suspended: 'Serve it again with: sluice sub resume',
+  cancelled: 'A cancelled subscription stays cancelled; create a new one with: sluice sub create',
+}
+
+function refusePast(validUntil: number | null, nowMs: number): void {
+  if (validUntil === null || validUntil > nowMs) return
+  throw new ServiceError('invalid-value', 'the end lies in the past', {
+    fix: 'Give a day to come, a time span such as 30d, or never.',
+  })
+}
+
 type SubscriptionChange = {
   action: string
   /** The states in which it may happen. */
@@ -182,7 +199,9 @@ async function changeSubscription(on: Provisioning, idOrName: string, how: Subsc
   return act(on, async (tx) => {
     const before = await lookUp(tx, 'subscriptions', idOrName)
     if (!how.from.includes(before.state)) {
-      throw new ServiceError('wrong-state', `subscription "${before.name}" is ${before.state}`)
+      throw new ServiceError('wrong-state', `subscription "${before.name}" is ${before.state}`, {
+        fix: STATE_FIXES[before.state],
+      })
     }
     const after = how.change(before)
     await tx.put('subscriptions', after)

@@ -46,14 +46,15 @@ export async function rotateToken(
   return act(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     refuseCancelled(subscription)
+    const before = await liveTokens(tx, subscription.id)
     const ended = await endTokens(tx, subscription.id, on.nowMs, input.graceMs)
     const issued = await putNewToken(on, tx, subscription.id)
     return {
       audit: {
         action: 'token.rotate',
         subjects: [subscription.id, issued.record.id, ...ended.map((token) => token.id)],
-        before: ended.map(auditOf),
-        after: { ...auditOf(issued.record), graceMs: input.graceMs },
+        before: before.map(auditOf),
+        after: { issued: auditOf(issued.record), ended: ended.map(auditOf) },
       },
       result: { ...issued, subscription, ended },
     }
@@ -67,14 +68,17 @@ export async function revokeTokens(
 ): Promise<{ subscription: Subscription; ended: readonly Token[] }> {
   return act(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const before = await liveTokens(tx, subscription.id)
     const ended = await endTokens(tx, subscription.id, on.nowMs, 0)
     if (ended.length === 0)
-      throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no token to revoke`)
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no token to revoke`, {
+        fix: `Issue one with: sluice token issue ${subscription.name}`,
+      })
     return {
       audit: {
         action: 'token.revoke',
         subjects: [subscription.id, ...ended.map((token) => token.id)],
-        before: ended.map(auditOf),
+        before: before.map(auditOf),
       },
       result: { subscription, ended },
     }

@@ -1,5 +1,5 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CutFlags, command, cutFlags, type SecretFlags, secretFlags, word, words } from './define.ts'
+import { type CutFlags, command, cutFlags, flag, type SecretFlags, secretFlags, word, words } from './define.ts'
 import { notInBuild } from './not-in-build.ts'
 
 const load = () => import('./run/indexer.ts')
@@ -15,10 +15,10 @@ export const indexerRoutes = buildRouteMap({
       parameters: { flags: secretFlags, positional: words(subscription) },
       load: async () => (await load()).grantIndexerCommand,
     }),
-    rotate: command<SecretFlags, [string]>({
-      brief: 'Replace the database password',
-      examples: ['acme-sql --print-token'],
-      parameters: { flags: secretFlags, positional: words(subscription) },
+    rotate: command<SecretFlags & { yes?: boolean }, [string]>({
+      brief: 'Replace the database password; the user name stays',
+      examples: ['acme-sql --yes --print-token'],
+      parameters: { flags: { yes: flag.switch('Do not ask'), ...secretFlags }, positional: words(subscription) },
       load: async () => (await load()).rotateIndexerCommand,
     }),
     revoke: command<CutFlags, [string]>({

@@ -1,3 +1,5 @@
+import { overridesSchema } from '../../access/options.ts'
+import { findPlanFaults } from '../../access/plan.ts'
 import type { LimitChanges } from '../../access/provisioning/subscriptions.ts'
 import { LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
 import { ServiceError } from '../../core/service-error.ts'
@@ -24,8 +26,27 @@ function parseLimit(name: NumberLimit, given: string): number | null | undefined
   if (/^[1-9][0-9]*$/.test(given) && Number.isSafeInteger(value)) return value
   throw new ServiceError(
     'invalid-value',
-    `"${given}" is not a limit for ${LIMIT_WORDS[name]}: write a whole number above zero, unlimited, or plan`,
+    `"${given}" is not a limit for ${LIMIT_WORDS[name]}: write a whole number above zero${ALWAYS_LIMITED.includes(name) ? '' : ', unlimited,'} or plan`,
   )
+}
+
+/** Limits as JSON has them: methods are a list, since their names are data and not keys of ours. */
+export function wireLimits(limits: Partial<Limits>): object {
+  const { methods, ...rest } = limits
+  if (methods === undefined) return rest
+  return { ...rest, methods: Object.entries(methods).map(([method, limit]) => ({ method, ...limit })) }
+}
+
+/** Whether these own limits can be kept together with the plan's: the same rules a plan in the config must pass. */
+export function checkLimits(limits: Limits, overrides: LimitChanges): void {
+  const given = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
+  const [issue] = overridesSchema.safeParse(given).error?.issues ?? []
+  if (issue !== undefined) {
+    throw new ServiceError('invalid-value', `${issue.path.join('.')}: ${issue.message.replace(/^[A-Z][a-z ]+: /, '')}`)
+  }
+  const [fault] = findPlanFaults(limits)
+  if (fault === undefined) return
+  throw new ServiceError('invalid-value', `${fault.limit} ${fault.says}`, { fix: 'Change the two limits together.' })
 }
 
 /** Every limit in force, a line each; own ones are marked. */

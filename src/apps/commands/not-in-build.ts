@@ -1,13 +1,13 @@
 import { ServiceError } from '../../core/service-error.ts'
-import { type CliContext, command } from './define.ts'
+import { type CliContext, type CommonFlags, command, commonFlags } from './define.ts'
 
 /** Commands of products that this build does not have yet. This is the one place that says so. */
 export function notInBuild(words: string, brief: string) {
-  return command<Readonly<Record<string, never>>, string[]>({
+  return command<CommonFlags, string[]>({
     brief: `${brief} (not available in this build)`,
     examples: [''],
     parameters: {
-      flags: {},
+      flags: commonFlags,
       positional: { kind: 'array', parameter: { placeholder: 'ARGUMENTS', brief: 'Ignored', parse: String } },
     },
     load: async () =>

@@ -6,6 +6,8 @@ import { plainForTerminal } from './plain.ts'
 /** A column of a listing. `wide` ones are left out of the plain table; JSON and CSV have all of them. */
 export type Column<Row> = {
   readonly title: string
+  /** Its name in JSON and CSV, where that is not the title in small letters. */
+  readonly wire?: string
   readonly value: (row: Row) => string | number | boolean | null | undefined | readonly string[]
   readonly wide?: true
   /** How a person reads it, where that differs from the value. */
@@ -13,7 +15,8 @@ export type Column<Row> = {
 }
 
 /** The name of a column in JSON and CSV: `VALID UNTIL` is `valid_until`. */
-const wireName = (title: string): string => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
+const wireName = ({ title, wire }: Pick<Column<never>, 'title' | 'wire'>): string =>
+  wire ?? title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
 
 export function printList<Row>(
   context: CliContext,
@@ -25,13 +28,11 @@ export function printList<Row>(
   if (format === 'json') {
     printJson(
       context,
-      rows.map((row) =>
-        Object.fromEntries(columns.map((column) => [wireName(column.title), column.value(row) ?? null])),
-      ),
+      rows.map((row) => Object.fromEntries(columns.map((column) => [wireName(column), column.value(row) ?? null]))),
     )
   } else if (format === 'csv') {
     const lines = rows.map((row) => columns.map((column) => csvText(column.value(row))))
-    const header = columns.map((column) => wireName(column.title))
+    const header = columns.map((column) => wireName(column))
     context.process.stdout.write(stringifyCsv([header, ...lines], { escape_formulas: true }))
   } else if (rows.length === 0) {
     context.process.stderr.write(`${list.empty}\n`)
@@ -40,7 +41,9 @@ export function printList<Row>(
     const cells = rows.map((row) =>
       shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
     )
-    context.process.stdout.write(alignColumns([shown.map((column) => column.title), ...cells]))
+    context.process.stdout.write(
+      alignColumns([shown.map((column) => column.title), ...cells], context.process.stdout.columns),
+    )
   }
 }
 
@@ -62,11 +65,25 @@ export function say(context: CliContext, sentence: string): void {
   context.process.stderr.write(`${plainForTerminal(sentence)}\n`)
 }
 
-/** JSON of the command line has snake_case keys throughout, as the REST interface has. */
-function toWire(value: unknown): unknown {
+/** A moment as JSON and CSV have it. */
+export function isoTime(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : new Date(ms).toISOString()
+}
+
+/** Fields of records that hold a moment. */
+const TIMES = ['createdAt', 'setAt', 'validUntil', 'notAfter', 'lastUsedAt']
+
+/** JSON of the command line has snake_case keys throughout, as the REST interface has; moments are ISO text, and revisions stay inside. */
+export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire)
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [snakeCase(key), toWire(inner)]))
+  const entries = Object.entries(value).filter(([key]) => key !== 'revision' || !('id' in value))
+  return Object.fromEntries(
+    entries.map(([key, inner]) => [
+      snakeCase(key),
+      TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWire(inner),
+    ]),
+  )
 }
 
 function snakeCase(key: string): string {
@@ -83,18 +100,38 @@ function csvText(value: ReturnType<Column<never>['value']>): string | number {
   return typeof value === 'number' ? value : Array.isArray(value) ? value.join(' ') : String(value)
 }
 
-export function alignColumns(lines: readonly (readonly string[])[]): string {
+/** Columns side by side. Where a width is given, the widest cells are cut with an ellipsis until a line fits. */
+export function alignColumns(lines: readonly (readonly string[])[], widthMax = Number.POSITIVE_INFINITY): string {
   const widths: number[] = []
   for (const line of lines) {
     line.forEach((cell, at) => {
       widths[at] = Math.max(widths[at] ?? 0, stringWidth(cell))
     })
   }
+  const total = () => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length)
+  while (total() > widthMax && Math.max(...widths) > CELL_WIDTH_MIN) {
+    const widest = widths.indexOf(Math.max(...widths))
+    widths[widest] = (widths[widest] as number) - 1
+  }
   const padded = lines.map((line) =>
     line
-      .map((cell, at) => (at === line.length - 1 ? cell : cell + ' '.repeat((widths[at] ?? 0) - stringWidth(cell))))
-      .join('  ')
+      .map((cell, at) => cut(cell, widths[at] as number))
+      .map((cell, at) => cell + ' '.repeat((widths[at] as number) - stringWidth(cell)))
+      .join(GAP)
       .trimEnd(),
   )
   return padded.map((line) => `${line}\n`).join('')
+}
+
+const GAP = '  '
+const CELL_WIDTH_MIN = 6
+
+function cut(cell: string, width: number): string {
+  if (stringWidth(cell) <= width) return cell
+  let kept = ''
+  for (const character of cell) {
+    if (stringWidth(kept + character) > width - 1) break
+    kept += character
+  }
+  return `${kept}…`
 }

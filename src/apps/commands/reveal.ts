@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, fsyncSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { ServiceError } from '../../core/service-error.ts'
 import type { CliContext, SecretFlags } from './define.ts'
 import { say } from './output.ts'
@@ -15,15 +15,38 @@ export type SecretPlace = Disposable & {
  */
 export function secretPlace(context: CliContext, flags: SecretFlags): SecretPlace {
   if (flags.out !== undefined) return newSecretFile(context, flags.out)
-  if (context.process.stdout.isTTY !== true && flags.printToken !== true && flags.dryRun !== true) {
+  const { stdout } = context.process
+  if (flags.dryRun !== true && ((stdout.isTTY !== true && flags.printToken !== true) || isNowhere(stdout))) {
     throw new ServiceError('needs-terminal', 'the secret is shown once and standard output is not a terminal')
   }
   return {
     reveal(text) {
-      context.process.stdout.write(text)
+      const { fd } = stdout as { fd?: number }
+      if (fd === undefined) return void stdout.write(text)
+      try {
+        // At once and by its result: a secret that could not be shown must not pass for shown.
+        writeSync(fd, text)
+      } catch (cause) {
+        throw new ServiceError(
+          'needs-terminal',
+          `the secret was made and could not be shown: ${(cause as Error).message}`,
+          {
+            fix: 'It is lost; make a new one with: sluice token rotate (or: sluice indexer rotate)',
+            cause,
+          },
+        )
+      }
     },
     [Symbol.dispose]() {},
   }
+}
+
+/** Whether what is written vanishes: /dev/null, which also stands in for a closed standard output. */
+function isNowhere(stdout: object): boolean {
+  const { fd } = stdout as { fd?: number }
+  if (fd === undefined) return false
+  const [out, nowhere] = [fstatSync(fd), statSync('/dev/null')]
+  return out.isCharacterDevice() && out.rdev === nowhere.rdev
 }
 
 function newSecretFile(context: CliContext, path: string): SecretPlace {

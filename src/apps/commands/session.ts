@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Subscription } from '../../access/model.ts'
 import type { Plan } from '../../access/plan.ts'
 import type { Provisioning } from '../../access/provisioning/context.ts'
@@ -11,7 +11,7 @@ import { secureRandom } from '../../host/random.ts'
 import { currentActor } from '../deps.ts'
 import { openAccessStore } from '../open-access-store.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
-import { say } from './output.ts'
+import { printJson, say } from './output.ts'
 import { loadSettings, type Settings } from './settings.ts'
 
 /** One run of a command on the access store. */
@@ -34,7 +34,7 @@ export async function openSession(
   const settings = await loadSettings(context, flags)
   const { config, stateDir, plans } = settings
   const { store: options } = config.access
-  if (mode === 'read' && options.engine === 'sqlite' && !existsSync(join(stateDir, options.file))) {
+  if (mode === 'read' && options.engine === 'sqlite' && !isThere(join(stateDir, options.file))) {
     throw new ServiceError('not-found', `there is no access store in ${stateDir}`, {
       fix: 'Start Sluice once (sluice serve), add a customer, or name the right folder with --state DIR.',
     })
@@ -58,7 +58,21 @@ export async function openSession(
   }
 }
 
+/** Whether the file is there; a folder that may not be looked into is another matter. */
+function isThere(file: string): boolean {
+  try {
+    return statSync(file).isFile()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EACCES') return false
+    throw new ServiceError('state-unwritable', `${dirname(file)} may not be read by this user`, {
+      fix: 'Run the command as the user that runs Sluice, with sudo -u USER.',
+      cause,
+    })
+  }
+}
+
 /** The last word of a command that changed something, or would have. */
 export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
+  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, says: sentence })
   say(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
 }

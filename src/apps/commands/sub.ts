@@ -92,7 +92,7 @@ export const subRoutes = buildRouteMap({
         flags: {
           ...listFlags,
           customer: flag.text('Only of this customer', 'CUSTOMER'),
-          stateIs: flag.text('Only active, suspended or cancelled ones', 'STATE'),
+          stateIs: flag.text('Only those: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
         },
         aliases: { o: 'output' },
       },

@@ -7,7 +7,8 @@ const DAY_MS = 86_400_000
 export function parseUntil(text: string, nowMs: number): number | null {
   if (text === 'never') return null
   const spanMs = parseDuration(text)
-  if (spanMs !== undefined && spanMs > 0) return nowMs + spanMs
+  // A span ends with the day it reaches, as a day named does: the last day is always whole.
+  if (spanMs !== undefined && spanMs > 0) return Math.ceil((nowMs + spanMs) / DAY_MS) * DAY_MS
   const dayMs = parseDay(text)
   if (dayMs !== undefined) return dayMs + DAY_MS
   throw new ServiceError(

@@ -21,10 +21,11 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
     json
       ? JSON.stringify({ code: 'usage', message, fix, docs_url: docsUrl('usage'), retryable: false })
       : `error: ${message}\n  fix: ${fix}`
-  const helpOf = `Run: sluice ${argv
+  const firstFlag = argv.findIndex((word) => word.startsWith('-'))
+  const route = argv
+    .slice(0, firstFlag === -1 ? 2 : Math.min(firstFlag, 2))
     .filter((word) => /^[a-z][a-z-]*$/.test(word))
-    .slice(0, 2)
-    .join(' ')} --help`.replace(/ +/g, ' ')
+  const helpOf = `Run: ${['sluice', ...route, '--help'].join(' ')}`
   return {
     ...text_en,
     noCommandRegisteredForInput: ({ input, corrections: quoted }) => {

@@ -19,16 +19,25 @@ type Door = { readonly name: string; readonly option: Config['metrics'] }
 
 /** Each TCP door: its address may be public, its port is free or ours, its certificate is usable for a while. */
 export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
-  const doors: Door[] = [{ name: 'metrics', option: config.metrics }]
   const running = isRunning(stateDir)
-  const findings: Finding[] = []
-  for (const door of doors) {
-    findings.push(checkPublic(door))
-    if (door.option.tls !== undefined) findings.push(...(await checkCertificate(door, folder)))
-    findings.push(await checkPort(door, running))
-  }
+  const findings = await checkListenerFiles(config, folder)
+  for (const door of doorsOf(config)) findings.push(await checkPort(door, running))
   findings.push(checkMetricsOpen(config))
   return findings
+}
+
+/** What can be said of the doors without opening one. */
+export async function checkListenerFiles(config: Config, folder: string): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const door of doorsOf(config)) {
+    findings.push(checkPublic(door))
+    if (door.option.tls !== undefined) findings.push(...(await checkCertificate(door, folder)))
+  }
+  return findings
+}
+
+function doorsOf(config: Config): Door[] {
+  return [{ name: 'metrics', option: config.metrics }]
 }
 
 function checkPublic({ name, option }: Door): Finding {

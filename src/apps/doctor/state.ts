@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { verifyAudit } from '../../access/audit-verify.ts'
 import type { PlanTable } from '../../access/plan.ts'
 import type { AccessStore } from '../../access/store.ts'
+import { errorEntry } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { LoadedConfig } from '../../host/config-file.ts'
 import { addressKind, printAddressPort } from '../../host/ip-range.ts'
@@ -33,6 +35,13 @@ export async function checkState(
     if (!(error instanceof ServiceError)) throw error
     return { findings: [bad('state', error.message, error.fix ?? `chmod 700 ${stateDir}`)], newestAuditMs: undefined }
   }
+  const { store: place } = of.loaded.value.access
+  const file = place.engine === 'sqlite' ? join(stateDir, place.file) : undefined
+  // Looking must not make a store. One that was there and is gone is found by opening: its audit log tells.
+  if (file !== undefined && !existsSync(file) && !existsSync(join(stateDir, 'audit.log'))) {
+    findings.push(warn('store', `${file} is not there yet`, 'sluice customer add NAME'))
+    return { findings, newestAuditMs: undefined }
+  }
   try {
     await using store = await openAccessStore(
       { config: of.loaded.value, loaded: of.loaded, stateDir },
@@ -44,7 +53,7 @@ export async function checkState(
     return { findings, newestAuditMs: audit.newestMs }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    findings.push(bad('store', error.message, error.fix ?? 'sluice doctor --json'))
+    findings.push(bad('store', error.message, error.fix ?? errorEntry(error.code).fix))
     return { findings, newestAuditMs: undefined }
   }
 }
@@ -105,7 +114,7 @@ async function checkRecords(store: AccessStore, plans: PlanTable): Promise<Findi
           warn(
             'destination',
             `the destination of ${name} is unproven`,
-            `sluice shred set-destination ${name} ${printAddressPort(destination.ip, destination.port)} --vouched`,
+            `sluice shred set-destination ${name} ${printAddressPort(destination.ip, destination.port)} --vouched   # only if you know it is the customer's`,
           ),
         )
       }

@@ -1,12 +1,26 @@
 import { isSecretName } from '../../../core/redact.ts'
+import { ServiceError } from '../../../core/service-error.ts'
 import type { ConfigOrigin } from '../../../host/config-file.ts'
+import { isSecretRef } from '../../../host/secret-ref.ts'
 import { configJsonSchema } from '../../config.ts'
+import { checkListenerFiles } from '../../doctor/listeners.ts'
+import { checkSecrets } from '../../doctor/secrets.ts'
 import type { CliContext, CommonFlags } from '../define.ts'
 import { alignColumns, printJson, say } from '../output.ts'
 import { loadSettings } from '../settings.ts'
 
 export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
-  const { loaded } = await loadSettings(this, flags)
+  const { config, loaded } = await loadSettings(this, flags)
+  const findings = [
+    ...(await checkSecrets(loaded, this.process.env)),
+    ...(await checkListenerFiles(config, loaded.folder)),
+  ]
+  const faults = findings.filter((finding) => finding.level !== 'ok').filter(({ level }) => level === 'bad')
+  if (faults.length > 0) {
+    throw new ServiceError('config-invalid', faults.map(({ says }) => says).join('\n'), {
+      fix: faults.map(({ fix }) => fix).join('\n       '),
+    })
+  }
   if (flags.json === true) printJson(this, { ok: true, file: loaded.file ?? null })
   else say(this, loaded.file === undefined ? 'no config file: the defaults are in force' : `${loaded.file} is right`)
 }
@@ -16,7 +30,11 @@ export async function showConfig(this: CliContext, flags: CommonFlags): Promise<
   const rows = loaded.entries().map(({ path, value, origin }) => ({
     key: path.join('.'),
     // References to secrets are no secrets; they are masked all the same, so that a dump can be handed on without a thought.
-    value: path.some((part) => isSecretName(String(part))) && value !== undefined ? '[secret]' : value,
+    value:
+      value !== undefined &&
+      (path.some((part) => isSecretName(String(part))) || (typeof value === 'string' && isSecretRef(value)))
+        ? '[secret]'
+        : value,
     origin,
   }))
   if (flags.json === true) {

@@ -1,5 +1,8 @@
 import { join } from 'node:path'
+import { ServiceError } from '../../../core/service-error.ts'
+import { delay, systemClock } from '../../../host/clock.ts'
 import { openControlClient } from '../../../host/control-client.ts'
+import { isInstanceLocked } from '../../../host/instance-lock.ts'
 import { confirmCut } from '../confirm.ts'
 import type { CliContext, CommonFlags } from '../define.ts'
 import { printJson, say } from '../output.ts'
@@ -15,9 +18,24 @@ export async function reload(this: CliContext, flags: CommonFlags): Promise<void
 export async function drain(this: CliContext, flags: CommonFlags & { yes?: boolean }): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
   await confirmCut(this, flags, 'this finishes what is in flight and stops the running Sluice')
-  const answer = await client.call('drain')
-  if (flags.json === true) printJson(this, answer)
-  else say(this, 'draining: readiness is gone, sockets close after the lame-duck time')
+  await client.call('drain')
+  if (flags.json !== true) say(this, 'draining: readiness is gone, sockets close after the lame-duck time')
+  await stopped(stateDirOf(this, flags))
+  if (flags.json === true) printJson(this, { stopped: true })
+  else say(this, 'stopped')
+}
+
+const STOP_MS_MAX = 310_000
+const LOOK_MS = 100
+
+/** Until nobody holds the lock of the folder any more: then the next one can start. */
+async function stopped(stateDir: string): Promise<void> {
+  const state = { path: stateDir, file: (...parts: string[]) => join(stateDir, ...parts) }
+  const deadline = systemClock.monotonicMs() + STOP_MS_MAX
+  while (isInstanceLocked(state)) {
+    if (systemClock.monotonicMs() > deadline) throw new ServiceError('instance-running', 'it is still running')
+    await delay(systemClock, LOOK_MS)
+  }
 }
 
 export function controlPath(context: CliContext, flags: CommonFlags): string {

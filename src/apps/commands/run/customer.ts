@@ -3,7 +3,7 @@ import { addCustomer, setCustomerState } from '../../../access/provisioning/cust
 import { addNote } from '../../../access/provisioning/notes.ts'
 import { confirmCut } from '../confirm.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../define.ts'
-import { printFacts, printJson, printList, say } from '../output.ts'
+import { isoTime, printFacts, printJson, printList, say } from '../output.ts'
 import { done, openSession } from '../session.ts'
 import { printTime } from '../when.ts'
 
@@ -37,7 +37,7 @@ export async function listCustomers(this: CliContext, flags: ListFlags): Promise
       { title: 'STATE', value: (row) => row.state },
       { title: 'SUBSCRIPTIONS', value: (row) => counts.get(row.id) ?? 0 },
       { title: 'CONTACT', value: (row) => row.contact },
-      { title: 'CREATED AT', value: (row) => row.createdAt, show: (row) => printTime(row.createdAt) },
+      { title: 'CREATED AT', value: (row) => isoTime(row.createdAt), show: (row) => printTime(row.createdAt) },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
   })

@@ -10,7 +10,12 @@ export async function grantIndexerCommand(this: CliContext, flags: SecretFlags, 
   await issue(this, flags, { subscription, rotate: false })
 }
 
-export async function rotateIndexerCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
+export async function rotateIndexerCommand(
+  this: CliContext,
+  flags: SecretFlags & { yes?: boolean },
+  subscription: string,
+): Promise<void> {
+  await confirmCut(this, flags, `this ends the present database password of ${subscription} at once`)
   await issue(this, flags, { subscription, rotate: true })
 }
 
@@ -19,7 +24,12 @@ export async function revokeIndexerCommand(this: CliContext, flags: CutFlags, su
   const found = await lookUp(session.store, 'subscriptions', subscription)
   await confirmCut(this, flags, `this ends the database user of ${found.name} at once`)
   const { ended } = await revokeIndexer(session.provisioning(flags), { subscription: found.id })
-  if (flags.json === true) printJson(this, { subscription: found.id, revoked: ended.map(({ username }) => username) })
+  if (flags.json === true)
+    printJson(this, {
+      subscription: found.name,
+      subscriptionId: found.id,
+      revoked: ended.map(({ username }) => username),
+    })
   else done(this, flags, `database user ${ended.map(({ username }) => username).join(', ')} of ${found.name} revoked`)
 }
 
@@ -34,7 +44,9 @@ async function issue(
   if (flags.dryRun === true)
     return done(context, flags, `database credentials for ${subscription.name} would be issued`)
   if (flags.json === true) {
-    place.reveal(`${JSON.stringify({ subscription: subscription.id, username: record.username, password }, null, 2)}\n`)
+    place.reveal(
+      `${JSON.stringify({ subscription: subscription.name, subscription_id: subscription.id, username: record.username, password }, null, 2)}\n`,
+    )
   } else {
     place.reveal(`user      ${record.username}\npassword  ${password}\n`)
     done(context, flags, `the database credentials of ${subscription.name}; shown once, they cannot be shown again`)

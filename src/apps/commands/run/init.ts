@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { ServiceError } from '../../../core/service-error.ts'
 import { writeFileAtomic } from '../../../host/atomic-file.ts'
+import { configSchema } from '../../config.ts'
 import { exampleConfig } from '../../example-config.ts'
 import type { CliContext, CommonFlags } from '../define.ts'
 import { printJson, say } from '../output.ts'
@@ -15,6 +16,8 @@ export async function init(this: CliContext, flags: CommonFlags & { host?: strin
     })
   }
   const host = flags.host ?? (await askHost(this))
+  const problem = configSchema.shape.host.safeParse(host).error?.issues[0]
+  if (problem !== undefined) throw new ServiceError('invalid-value', `"${host}" is not a host name: ${problem.message}`)
   await writeFileAtomic(file, exampleConfig({ host }), { mode: 0o600 })
   if (flags.json === true) printJson(this, { file, host })
   else say(this, `${file} written (mode 0600); check it with: sluice config check`)

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../core/service-error.ts'
 import { systemClock } from '../../../host/clock.ts'
+import { parseAddressPort } from '../../../host/ip-range.ts'
 import { createLogger } from '../../../host/logger.ts'
 import { secureRandom } from '../../../host/random.ts'
 import { watchSignals } from '../../../host/signals.ts'
@@ -22,7 +23,7 @@ export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<
       rpc: { port: portOf(flags.rpcPort, 8899) },
       ws: { port: portOf(flags.wsPort, 8900) },
       grpc: { port: portOf(flags.grpcPort, 10_000) },
-      ...(flags.shreds === undefined ? {} : { shreds: { to: flags.shreds } }),
+      ...(flags.shreds === undefined ? {} : { shreds: { to: destinationOf(flags.shreds) } }),
       ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
       ...(flags.slotMs === undefined ? {} : { slotMs: numberOf(flags.slotMs, 'a slot length', 50, 10_000) }),
       traffic: {
@@ -36,6 +37,11 @@ export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<
   const { clean } = await lifecycle.stopped
   if (!clean) process.exitCode = 1
   setTimeout(() => process.exit(), 2000).unref()
+}
+
+function destinationOf(given: string): string {
+  if (parseAddressPort(given) !== undefined) return given
+  throw new ServiceError('invalid-value', `"${given}" is not a destination: give IP:PORT, such as 127.0.0.1:20000`)
 }
 
 function portOf(given: string | undefined, byDefault: number): number {

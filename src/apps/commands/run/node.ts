@@ -48,7 +48,7 @@ export async function listNodes(this: CliContext, flags: ListFlags): Promise<voi
   await using session = await openSession(this, flags, 'read')
   const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
   printList(this, flags, {
-    rows: await session.store.list('nodes'),
+    rows: (await session.store.list('nodes')).toSorted((a, b) => a.name.localeCompare(b.name)),
     empty: 'no dedicated nodes; add one with: sluice node add NAME --rpc URL',
     columns: [
       { title: 'NAME', value: (row) => row.name },
@@ -57,8 +57,8 @@ export async function listNodes(this: CliContext, flags: ListFlags): Promise<voi
         value: (row) => (row.subscriptionId === null ? null : (names.get(row.subscriptionId) ?? row.subscriptionId)),
       },
       { title: 'RPC', value: (row) => row.rpc },
-      { title: 'WS', value: (row) => row.ws, wide: true },
-      { title: 'GRPC', value: (row) => row.grpc, wide: true },
+      { title: 'WS', value: (row) => row.ws || null, wide: true },
+      { title: 'GRPC', value: (row) => row.grpc || null, wide: true },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
   })

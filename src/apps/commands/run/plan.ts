@@ -2,14 +2,15 @@ import { methodCost, type Plan } from '../../../access/plan.ts'
 import type { LIMIT_WORDS } from '../../../contract/limits.ts'
 import { RPC_METHODS } from '../../../contract/rpc-methods.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../define.ts'
-import { printLimits } from '../limits.ts'
+import { printLimits, wireLimits } from '../limits.ts'
 import { printFacts, printJson, printList } from '../output.ts'
 import { loadSettings } from '../settings.ts'
 
 export async function listPlans(this: CliContext, flags: ListFlags): Promise<void> {
   const { plans } = await loadSettings(this, flags)
-  const limit = (name: Exclude<keyof typeof LIMIT_WORDS, 'methodPerSecond'>, title: string) => ({
+  const limit = (name: Exclude<keyof typeof LIMIT_WORDS, 'methodPerSecond'>, title: string, wire: string) => ({
     title,
+    wire,
     value: ({ limits }: Plan) => limits[name],
     show: ({ limits }: Plan) => (limits[name] === null ? 'unlimited' : String(limits[name])),
   })
@@ -18,15 +19,15 @@ export async function listPlans(this: CliContext, flags: ListFlags): Promise<voi
     empty: 'no plans',
     columns: [
       { title: 'NAME', value: (row) => row.name },
-      limit('unitsPerSecond', 'UNITS PER SECOND'),
-      limit('sendsPerSecond', 'SENDS PER SECOND'),
-      limit('wsConnections', 'WS CONNECTIONS'),
-      limit('wsSubscriptions', 'WS SUBSCRIPTIONS'),
-      limit('grpcStreams', 'GRPC STREAMS'),
-      limit('grpcAccountsPerStream', 'GRPC ACCOUNTS PER STREAM'),
-      { ...limit('unitsPerMonth', 'UNITS PER MONTH'), wide: true },
-      { ...limit('requestBytes', 'REQUEST BYTES'), wide: true },
-      { ...limit('batchItems', 'BATCH ITEMS'), wide: true },
+      limit('unitsPerSecond', 'UNITS/S', 'units_per_second'),
+      limit('sendsPerSecond', 'SENDS/S', 'sends_per_second'),
+      limit('wsConnections', 'WS CONNS', 'ws_connections'),
+      limit('wsSubscriptions', 'WS SUBS', 'ws_subscriptions'),
+      limit('grpcStreams', 'STREAMS', 'grpc_streams'),
+      limit('grpcAccountsPerStream', 'ACCOUNTS', 'grpc_accounts_per_stream'),
+      { ...limit('unitsPerMonth', 'UNITS/MONTH', 'units_per_month'), wide: true },
+      { ...limit('requestBytes', 'BYTES', 'request_bytes'), wide: true },
+      { ...limit('batchItems', 'BATCH', 'batch_items'), wide: true },
     ],
   })
 }
@@ -36,7 +37,11 @@ export async function showPlan(this: CliContext, flags: CommonFlags, name: strin
   const plan = plans.get(name)
   const costs = Object.keys(RPC_METHODS).map((method) => [method, methodCost(plan.limits, method)] as const)
   if (flags.json === true)
-    return printJson(this, { name: plan.name, limits: plan.limits, costs: Object.fromEntries(costs) })
+    return printJson(this, {
+      name: plan.name,
+      limits: wireLimits(plan.limits),
+      costs: costs.map(([method, cost]) => ({ method, cost })),
+    })
   printFacts(this, [
     ['plan', plan.name],
     ...printLimits(plan.limits, {}),

@@ -3,7 +3,7 @@ import { lookUp } from '../../../access/provisioning/context.ts'
 import { setDestination, setDestinationPaused } from '../../../access/provisioning/destinations.ts'
 import { printAddressPort } from '../../../host/ip-range.ts'
 import type { ChangeFlags, CliContext, ListFlags } from '../define.ts'
-import { printJson, printList } from '../output.ts'
+import { isoTime, printJson, printList } from '../output.ts'
 import { done, openSession } from '../session.ts'
 import { printTime } from '../when.ts'
 
@@ -47,7 +47,7 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
       { title: 'DESTINATION', value: (row) => printAddressPort(row.ip, row.port) },
       { title: 'PROOF', value: (row) => row.proof },
       { title: 'PAUSED', value: (row) => row.paused, show: (row) => (row.paused ? 'yes' : 'no') },
-      { title: 'SET AT', value: (row) => row.setAt, show: (row) => printTime(row.setAt) },
+      { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
     ],
   })
 }
@@ -59,6 +59,6 @@ function show(
   words: string,
 ): void {
   const { subscription, destination } = result
-  if (flags.json === true) return printJson(context, { subscription: subscription.id, ...destination })
+  if (flags.json === true) return printJson(context, { subscription: subscription.name, ...destination })
   done(context, flags, `${subscription.name} -> ${printAddressPort(destination.ip, destination.port)}, ${words}`)
 }

@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../access/model.ts'
+import type { Customer, Subscription } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { recordRefund } from '../../../access/provisioning/notes.ts'
 import {
@@ -16,8 +16,8 @@ import { printAddressPort } from '../../../host/ip-range.ts'
 import { handoverCard } from '../../handover-card.ts'
 import { confirmCut } from '../confirm.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../define.ts'
-import { overridesOf, printLimits } from '../limits.ts'
-import { printFacts, printJson, printList } from '../output.ts'
+import { checkLimits, overridesOf, printLimits, wireLimits } from '../limits.ts'
+import { isoTime, printFacts, printJson, printList, toWire } from '../output.ts'
 import { secretPlace } from '../reveal.ts'
 import { done, openSession } from '../session.ts'
 import type { CreateFlags, LimitFlags } from '../sub.ts'
@@ -29,15 +29,17 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
-  using place = bringsSecret ? secretPlace(this, flags) : undefined
+  using place = bringsSecret || flags.out !== undefined ? secretPlace(this, flags) : undefined
   await using session = await openSession(this, flags)
   const plan = session.plan(flags.plan ?? 'starter')
+  const overrides = overridesOf(flags)
+  checkLimits(session.plans.limitsOf(plan.name, overrides), overrides)
   const created = await createSubscription(session.provisioning(flags), {
     customer: flags.customer,
     name,
     plan: plan.name,
     products,
-    overrides: overridesOf(flags),
+    overrides,
     validUntil: flags.until === undefined ? null : parseUntil(flags.until, session.nowMs),
     destination:
       flags.destination === undefined ? undefined : { address: flags.destination, vouched: flags.vouched === true },
@@ -53,9 +55,13 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
         ? {}
         : { indexer: { username: credential.record.username, password: credential.password } }),
     }
-    reveal(
-      `${JSON.stringify({ id: subscription.id, name: subscription.name, plan: subscription.plan, products, ...secrets }, null, 2)}\n`,
-    )
+    const shown = {
+      ...subscription,
+      customer: created.customer.name,
+      limits: wireLimits(limits),
+      destination: destination ?? null,
+    }
+    reveal(`${JSON.stringify({ ...(toWire(shown) as object), ...secrets }, null, 2)}\n`)
   } else {
     reveal(handoverCard({ ...created, limits, endpoints: session.endpoints }))
     if (destination?.proof === 'unproven')
@@ -67,26 +73,35 @@ export async function listSubs(
   this: CliContext,
   flags: ListFlags & { customer?: string; stateIs?: string },
 ): Promise<void> {
+  if (flags.stateIs !== undefined && !STATES.includes(flags.stateIs)) {
+    throw new ServiceError('invalid-value', `"${flags.stateIs}" is not a state: there are ${STATES.join(', ')}`)
+  }
   await using session = await openSession(this, flags, 'read')
   const customer = flags.customer === undefined ? undefined : await lookUp(session.store, 'customers', flags.customer)
   const all =
     customer === undefined
       ? await session.store.list('subscriptions')
       : await session.store.find('subscriptions', { customerId: customer.id })
-  const names = new Map((await session.store.list('customers')).map((row) => [row.id, row.name]))
+  const customers = new Map((await session.store.list('customers')).map((row) => [row.id, row]))
+  const state = (row: Subscription) => stateOf(row, customers.get(row.customerId), session.nowMs)
   printList(this, flags, {
     rows: all
-      .filter((row) => flags.stateIs === undefined || stateOf(row, session.nowMs) === flags.stateIs)
+      .filter((row) => flags.stateIs === undefined || state(row) === flags.stateIs)
       .toSorted((a, b) => a.name.localeCompare(b.name)),
     empty: 'no subscriptions; create one with: sluice sub create NAME --customer CUSTOMER',
     columns: [
       { title: 'NAME', value: (row) => row.name },
-      { title: 'CUSTOMER', value: (row) => names.get(row.customerId) ?? row.customerId },
+      { title: 'CUSTOMER', value: (row) => customers.get(row.customerId)?.name ?? row.customerId },
       { title: 'PLAN', value: (row) => row.plan },
       { title: 'PRODUCTS', value: (row) => row.products },
-      { title: 'STATE', value: (row) => stateOf(row, session.nowMs) },
-      { title: 'VALID UNTIL', value: (row) => row.validUntil, show: (row) => printUntil(row.validUntil) },
-      { title: 'CREATED AT', value: (row) => row.createdAt, show: (row) => printTime(row.createdAt), wide: true },
+      { title: 'STATE', value: state },
+      { title: 'VALID UNTIL', value: (row) => isoTime(row.validUntil), show: (row) => printUntil(row.validUntil) },
+      {
+        title: 'CREATED AT',
+        value: (row) => isoTime(row.createdAt),
+        show: (row) => printTime(row.createdAt),
+        wide: true,
+      },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
   })
@@ -110,9 +125,10 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
   if (flags.json === true) {
     return printJson(this, {
       ...subscription,
-      state: stateOf(subscription, session.nowMs),
+      state: stateOf(subscription, customer, session.nowMs),
       customer: customer?.name,
-      limits,
+      limits: wireLimits(limits),
+      overrides: wireLimits(subscription.overrides),
       tokens: tokens.map(({ id, last4, state, createdAt, notAfter }) => ({ id, last4, state, createdAt, notAfter })),
       destination: destination ?? null,
       indexerUsers: credentials.map(({ username }) => username),
@@ -127,7 +143,7 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
     ['customer', customer?.name],
     ['plan', subscription.plan],
     ['products', subscription.products.join(', ')],
-    ['state', stateOf(subscription, session.nowMs)],
+    ['state', stateOf(subscription, customer, session.nowMs)],
     ['valid until', printUntil(subscription.validUntil)],
     ...tokens.map((token) => ['token', `${displayToken(token.last4)}  ${token.state}`] as const),
     [
@@ -156,6 +172,10 @@ export async function limitSub(
   if (plan === undefined && Object.keys(overrides).length === 0) {
     throw new ServiceError('usage', 'name at least one limit or a plan', { fix: 'For example: --units-per-second 300' })
   }
+  const present = await lookUp(session.store, 'subscriptions', idOrName)
+  const merged = { ...present.overrides, ...overrides }
+  const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
+  checkLimits(session.plans.limitsOf(plan ?? present.plan, kept), overrides)
   const subscription = await limitSubscription(session.provisioning(flags), { subscription: idOrName, overrides, plan })
   report(
     this,
@@ -228,10 +248,13 @@ export async function refundSub(
     )
 }
 
-/** Past its last day a subscription is expired, whatever its record says. */
-function stateOf(subscription: Subscription, nowMs: number): string {
-  const over = subscription.validUntil !== null && subscription.validUntil <= nowMs
-  return over && subscription.state === 'active' ? 'expired' : subscription.state
+const STATES = ['active', 'suspended', 'cancelled', 'expired', 'customer-suspended']
+
+/** What its callers meet: past its last day it is expired, and a suspended customer suspends it too, whatever its own record says. */
+function stateOf(subscription: Subscription, customer: Customer | undefined, nowMs: number): string {
+  if (subscription.state !== 'active') return subscription.state
+  if (subscription.validUntil !== null && subscription.validUntil <= nowMs) return 'expired'
+  return customer?.state === 'suspended' ? 'customer-suspended' : 'active'
 }
 
 function report(context: CliContext, flags: ChangeFlags, subscription: Subscription, words: string): void {

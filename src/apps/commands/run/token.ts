@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../access/model.ts'
+import type { Subscription, Token } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { type IssuedToken, issueToken, revokeTokens, rotateToken } from '../../../access/provisioning/tokens.ts'
 import { displayToken } from '../../../access/token.ts'
@@ -6,7 +6,7 @@ import { parseDuration } from '../../../core/bytes.ts'
 import { ServiceError } from '../../../core/service-error.ts'
 import { confirmCut } from '../confirm.ts'
 import type { CliContext, CutFlags, ListFlags, SecretFlags } from '../define.ts'
-import { printJson, printList } from '../output.ts'
+import { isoTime, printJson, printList, say } from '../output.ts'
 import { secretPlace } from '../reveal.ts'
 import { done, openSession } from '../session.ts'
 import { printTime } from '../when.ts'
@@ -38,6 +38,7 @@ export async function rotateTokenCommand(
   }
   const issued = await rotateToken(session.provisioning(flags), { subscription, graceMs })
   showIssued(this, flags, place.reveal, issued)
+  if (flags.json !== true) tellEnded(this, issued.ended)
 }
 
 export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
@@ -46,7 +47,11 @@ export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subs
   await confirmCut(this, flags, `this ends the token of ${found.name} at once and cuts its open streams within 5 s`)
   const { ended } = await revokeTokens(session.provisioning(flags), { subscription: found.id })
   if (flags.json === true)
-    printJson(this, { subscription: found.id, revoked: ended.map(({ id, last4 }) => ({ id, last4 })) })
+    printJson(this, {
+      subscription: found.name,
+      subscriptionId: found.id,
+      revoked: ended.map(({ id, last4 }) => ({ id, last4 })),
+    })
   else done(this, flags, `token ${ended.map((token) => displayToken(token.last4)).join(', ')} of ${found.name} revoked`)
 }
 
@@ -61,23 +66,35 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
   const lastUsed = new Map<string, number | undefined>()
   for (const token of tokens) lastUsed.set(token.id, await session.store.lastUsed(token.id))
   printList(this, flags, {
-    rows: tokens,
+    rows: tokens.toSorted((a, b) => b.createdAt - a.createdAt),
     empty: 'no tokens',
     columns: [
       { title: 'TOKEN', value: (row) => displayToken(row.last4) },
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
       { title: 'STATE', value: (row) => row.state },
-      { title: 'CREATED AT', value: (row) => row.createdAt, show: (row) => printTime(row.createdAt) },
+      { title: 'CREATED AT', value: (row) => isoTime(row.createdAt), show: (row) => printTime(row.createdAt) },
       { title: 'CREATED BY', value: (row) => row.createdBy, wide: true },
       {
         title: 'NOT AFTER',
-        value: (row) => row.notAfter,
+        value: (row) => isoTime(row.notAfter),
         show: (row) => (row.notAfter === null ? '-' : printTime(row.notAfter)),
       },
-      { title: 'LAST USED AT', value: (row) => lastUsed.get(row.id), show: (row) => printMaybe(lastUsed.get(row.id)) },
+      {
+        title: 'LAST USED AT',
+        value: (row) => isoTime(lastUsed.get(row.id)),
+        show: (row) => printMaybe(lastUsed.get(row.id)),
+      },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
   })
+}
+
+/** What becomes of the tokens before it. */
+function tellEnded(context: CliContext, ended: readonly Token[]): void {
+  for (const { last4, state, notAfter } of ended) {
+    const until = state === 'retiring' && notAfter !== null ? `works until ${printTime(notAfter)} UTC` : 'is ended'
+    say(context, `the old token ${displayToken(last4)} ${until}`)
+  }
 }
 
 function printMaybe(ms: number | undefined): string {
@@ -94,7 +111,7 @@ function showIssued(
   const { secret, record, subscription } = issued
   if (flags.json === true) {
     reveal(
-      `${JSON.stringify({ subscription: subscription.id, token_id: record.id, last4: record.last4, token: secret }, null, 2)}\n`,
+      `${JSON.stringify({ subscription: subscription.name, subscription_id: subscription.id, token_id: record.id, last4: record.last4, token: secret }, null, 2)}\n`,
     )
   } else {
     reveal(`${secret}\n`)

@@ -1,7 +1,7 @@
 import type { UsageRow } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import type { CliContext, ListFlags } from '../define.ts'
-import { printList } from '../output.ts'
+import { isoTime, printList } from '../output.ts'
 import { openSession } from '../session.ts'
 import { parseSince, printTime } from '../when.ts'
 
@@ -20,7 +20,13 @@ export async function usage(this: CliContext, flags: UsageFlags): Promise<void> 
     columns: [
       ...(by === 'total'
         ? []
-        : [{ title: 'FROM', value: (row: UsageRow) => row.hour, show: (row: UsageRow) => printTime(row.hour) }]),
+        : [
+            {
+              title: 'FROM',
+              value: (row: UsageRow) => isoTime(row.hour),
+              show: (row: UsageRow) => printTime(row.hour),
+            },
+          ]),
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
       { title: 'INTERFACE', value: (row) => row.interface },
       { title: 'CALLS', value: (row) => row.calls },

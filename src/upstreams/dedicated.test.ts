@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
+import { rpcBody, startRig } from '../../test/faults/upstreams-rig.ts'
+import { systemClock } from '../host/clock.ts'
+import { until } from '../host/test-wait.ts'
+import { callOf } from './http-call.ts'
+
+describe('dedicated nodes', () => {
+  const dedicated = (node: FakeNode, subscriptionId: string, name: string) => ({
+    name,
+    rpc: node.rpc,
+    ws: node.ws,
+    grpc: '',
+    credential: 'env:KEY',
+    subscriptionId,
+  })
+
+  test('serve their subscription alone, and it is served by nothing else', async () => {
+    await using shared = await startFakeNode()
+    await using own = await startFakeNode()
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [{ name: 'a', rpc: shared.rpc }],
+      env: { KEY: 'own-secret' },
+    })
+    const { upstreams } = rig
+    await upstreams.setDedicated([dedicated(own, 'sub_1', 'own-1')])
+    await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
+    await upstreams.of('sub_2').ask(callOf('getBalance', rpcBody('getBalance')))
+    assert.deepEqual([own.calls.length, shared.calls.length], [1, 1])
+    assert.equal(own.calls[0]?.headers['x-token'], 'own-secret')
+    own.fault = 'reset'
+    const outcome = await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
+    assert.equal(outcome.kind, 'failed-maybe-sent')
+    assert.equal(shared.calls.length, 1, 'no help from the shared pool')
+    assert.deepEqual(
+      upstreams.status().map(({ name, owner }) => [name, owner]),
+      [
+        ['a', null],
+        ['own-1', 'sub_1'],
+      ],
+    )
+  })
+
+  test('a change takes effect at once and leaves the pools of others alone', async () => {
+    await using first = await startFakeNode()
+    await using second = await startFakeNode()
+    await using rig = await startRig({ clock: systemClock, nodes: [], env: { KEY: 'k' } })
+    const { upstreams } = rig
+    await upstreams.setDedicated([dedicated(first, 'sub_1', 'n-1'), dedicated(second, 'sub_2', 'n-2')])
+    const kept = upstreams.of('sub_2')
+    await upstreams.setDedicated([dedicated(second, 'sub_2', 'n-2')])
+    assert.equal(upstreams.of('sub_2'), kept)
+    assert.deepEqual(await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance'))), {
+      kind: 'no-upstream',
+      retryAfterMs: 1000,
+    })
+    await until('the old connections are closed', () => first.wsClients.size === 0)
+    await upstreams.setDedicated([])
+    await until('all are closed', () => second.wsClients.size === 0)
+  })
+})
+
+test('a credential that breaks its header stops the start; of a dedicated node it harms its owner alone', async () => {
+  await using node = await startFakeNode()
+  const env = { KEY: 'two\nlines', GOOD: 'good' }
+  const nodes = [{ name: 'a', ws: node.ws, credential: 'env:KEY' }]
+  await assert.rejects(startRig({ clock: systemClock, nodes, env }), { code: 'secret-invalid' })
+  await using rig = await startRig({ clock: systemClock, nodes: [], env })
+  const own = (subscriptionId: string, credential: string) => ({
+    name: `n-${subscriptionId.slice(4)}`,
+    rpc: node.rpc,
+    ws: '',
+    grpc: '',
+    credential,
+    subscriptionId,
+  })
+  await rig.upstreams.setDedicated([own('sub_1', 'env:KEY'), own('sub_2', 'env:GOOD'), own('sub_3', 'env:MISSING')])
+  const kindFor = async (id: string) =>
+    (await rig.upstreams.of(id).ask(callOf('getBalance', rpcBody('getBalance')))).kind
+  assert.deepEqual(
+    [await kindFor('sub_1'), await kindFor('sub_2'), await kindFor('sub_3')],
+    ['no-upstream', 'answered', 'no-upstream'],
+  )
+  assert.ok(!rig.log.join('').includes('lines'))
+  await rig.upstreams.setDedicated([own('sub_1', 'env:GOOD'), own('sub_2', 'env:GOOD')])
+  assert.equal(await kindFor('sub_1'), 'answered')
+})

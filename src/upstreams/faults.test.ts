@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startFakeNode } from '../../test/faults/fake-node.ts'
+import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
+import { advanceUntil, rpcBody, startRig, textOf } from '../../test/faults/upstreams-rig.ts'
+import { createManualClock } from '../core/clock.ts'
+import { systemClock } from '../host/clock.ts'
+import { until } from '../host/test-wait.ts'
+import { type CallOutcome, callOf } from './http-call.ts'
+import { createClientView } from './pool.ts'
+import type { Upstream } from './service.ts'
+
+const read = (upstream: Upstream) => upstream.ask(callOf('getBalance', rpcBody('getBalance')))
+const url = (proxy: { port: number }) => `http://127.0.0.1:${proxy.port}`
+
+async function proxied() {
+  const stack = new AsyncDisposableStack()
+  const node = stack.use(await startFakeNode())
+  const proxy = stack.use(await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.rpc } }))
+  return { node, proxy, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+describe('F1: an upstream refuses connections', () => {
+  test('reads go to another node within the same call; so does a write of which nothing was sent', async () => {
+    await using a = await proxied()
+    await using b = await proxied()
+    await a.proxy.disable()
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [
+        { name: 'a', rpc: url(a.proxy) },
+        { name: 'b', rpc: url(b.proxy) },
+      ],
+    })
+    const shared = rig.upstreams.of(undefined)
+    const outcomes = await Promise.all([
+      ...Array.from({ length: 64 }, () => read(shared)),
+      ...Array.from({ length: 16 }, () => shared.ask(callOf('sendTransaction', rpcBody('sendTransaction')))),
+    ])
+    for (const outcome of outcomes) assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b', textOf(outcome))
+    assert.equal(b.node.calls.length, 80)
+    const [first] = rig.upstreams.status()
+    assert.deepEqual([first?.state, first?.reason], ['failing', 'ECONNREFUSED'])
+  })
+
+  test('with none left the answer comes at once: p99 within 50 ms', async () => {
+    await using a = await proxied()
+    await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
+    const shared = rig.upstreams.of(undefined)
+    assert.equal((await read(shared)).kind, 'answered')
+    await a.proxy.disable()
+    await until('the breaker is open', async () => {
+      await read(shared)
+      return rig.upstreams.status()[0]?.state === 'failing'
+    })
+    const tookMs: number[] = []
+    for (let round = 0; round < 200; round++) {
+      const startedMs = performance.now()
+      const outcome = await read(shared)
+      tookMs.push(performance.now() - startedMs)
+      assert.deepEqual(outcome, { kind: 'no-upstream', retryAfterMs: 1000 })
+    }
+    tookMs.sort((x, y) => x - y)
+    assert.ok((tookMs[197] as number) <= 50, `p99 ${tookMs[197]} ms`)
+  })
+
+  test('however long it was down, it serves again within 2 s', async () => {
+    const clock = createManualClock()
+    await using a = await proxied()
+    await a.proxy.disable()
+    await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
+    const stateNow = () => rig.upstreams.status()[0]?.state
+    await advanceUntil(clock, 'it is out, and the delays have grown', () => clock.monotonicMs() > 30_000)
+    assert.equal(stateNow(), 'failing')
+    await a.proxy.enable()
+    const tookMs = await advanceUntil(clock, 'it is back', () => stateNow() === 'healthy')
+    assert.ok(tookMs <= 2000, `${tookMs} ms`)
+    assert.equal((await read(rig.upstreams.of(undefined))).kind, 'answered')
+  })
+
+  test('the breaker opens after five failures in a row', async () => {
+    const clock = createManualClock()
+    await using a = await proxied()
+    await a.proxy.disable()
+    await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
+    const shared = rig.upstreams.of(undefined)
+    await until('the first probe has failed', () => rig.upstreams.status()[0]?.callsInFlight === 0)
+    const kinds: string[] = []
+    for (let round = 0; round < 6; round++) kinds.push((await read(shared)).kind)
+    const failed = 'failed-not-sent'
+    assert.deepEqual(kinds, [failed, failed, failed, failed, 'no-upstream', 'no-upstream'])
+  })
+})
+
+describe('F2: an upstream is slow', () => {
+  test('the call ends at its deadline, its socket is cut, nothing stays in flight; heavy methods have longer', async () => {
+    const clock = createManualClock()
+    await using a = await proxied()
+    await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
+    const shared = rig.upstreams.of(undefined)
+    await until('it is known', () => shared.bestSlot === 1000)
+    a.node.answer = () => 'hang'
+    for (const [method, deadlineMs] of [
+      ['getBalance', 10_000],
+      ['getProgramAccounts', 60_000],
+    ] as const) {
+      const before = a.node.calls.length
+      let outcome: CallOutcome | undefined
+      const startedMs = clock.monotonicMs()
+      shared.call(callOf(method, rpcBody(method)), (told) => void (outcome = told))
+      await until('it is on its way', () => a.node.calls.length === before + 1)
+      assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 1)
+      const tookMs = await advanceUntil(clock, 'it ended', () => outcome !== undefined, { stepMs: 25 })
+      assert.deepEqual(outcome, { kind: 'timeout' })
+      assert.ok(Math.abs(clock.monotonicMs() - startedMs - deadlineMs) <= 100, `${tookMs} ms`)
+      assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 0)
+      assert.equal(rig.upstreams.status()[0]?.callsInFlight, 0)
+    }
+    assert.equal(a.node.calls.length, 2, 'no time is left for a second node')
+  })
+
+  test('calls to other nodes do not wait for the slow one', async () => {
+    await using a = await proxied()
+    await using b = await proxied()
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [
+        { name: 'a', rpc: url(a.proxy) },
+        { name: 'b', rpc: url(b.proxy) },
+      ],
+    })
+    const shared = rig.upstreams.of(undefined)
+    await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot > 0))
+    a.proxy.add({ type: 'latency', latencyMs: 1500 })
+    // The slow node fills up with the first calls; from then on the other has less to do.
+    const slow = Array.from({ length: 8 }, () => read(shared))
+    await until('the slow node is busy', () => (rig.upstreams.status()[0]?.callsInFlight ?? 0) >= 4)
+    await until('the quick one is idle', () => rig.upstreams.status()[1]?.callsInFlight === 0)
+    for (let round = 0; round < 50; round++) {
+      const startedMs = performance.now()
+      const outcome = await read(shared)
+      assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b')
+      assert.ok(performance.now() - startedMs < 1000)
+    }
+    await Promise.all(slow)
+  })
+})
+
+test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than the time it is down', async () => {
+  await using a = await proxied()
+  await using b = await proxied()
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [
+      { name: 'a', rpc: url(a.proxy) },
+      { name: 'b', rpc: url(b.proxy) },
+    ],
+  })
+  const shared = rig.upstreams.of(undefined)
+  await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot > 0))
+  const isFull = process.env['SLUICE_FULL'] === '1'
+  const FLAPS = isFull ? 20 : 4
+  let isRunning = true
+  const counts = { asked: 0, failed: 0 }
+  const client = async () => {
+    while (isRunning) {
+      counts.asked += 1
+      if ((await read(shared)).kind !== 'answered') counts.failed += 1
+      await pause(1)
+    }
+  }
+  const clients = Array.from({ length: 8 }, client)
+  for (let flap = 0; flap < FLAPS; flap++) {
+    await pause(500)
+    await a.proxy.disable()
+    await pause(500)
+    await a.proxy.enable()
+  }
+  isRunning = false
+  await Promise.all(clients)
+  const reached = a.node.calls.length + b.node.calls.length
+  assert.ok(counts.asked > 500, `${counts.asked} calls`)
+  assert.ok(reached <= counts.asked * 1.1, `${reached} calls reached the nodes for ${counts.asked}`)
+  assert.ok(counts.failed <= counts.asked * 0.5, `${counts.failed} of ${counts.asked} failed`)
+  // With a second node, and reads, hardly any should: the budget covers what the flaps break.
+  assert.ok(counts.failed <= counts.asked * 0.01, `${counts.failed} of ${counts.asked} failed`)
+})
+
+test('F4: a half-open upstream is found within 25 s and calls go on elsewhere', async () => {
+  const clock = createManualClock()
+  await using a = await proxied()
+  await using b = await proxied()
+  await using rig = await startRig({
+    clock,
+    nodes: [
+      { name: 'a', rpc: url(a.proxy) },
+      { name: 'b', rpc: url(b.proxy) },
+    ],
+  })
+  const shared = rig.upstreams.of(undefined)
+  await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot > 0))
+  a.proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'upstream' })
+  a.proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
+  const tookMs = await advanceUntil(clock, 'it is found', () => rig.upstreams.status()[0]?.state === 'failing')
+  assert.ok(tookMs <= 25_000, `${tookMs} ms`)
+  for (let round = 0; round < 10; round++) {
+    const outcome = await read(shared)
+    assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b')
+  }
+  a.proxy.clear()
+  a.proxy.resetConnections()
+  await advanceUntil(clock, 'it is back without a restart', () => rig.upstreams.status()[0]?.state === 'healthy')
+})
+
+describe('F5: an upstream is behind in slots', () => {
+  test('out of rotation within 2 s, in again when it has caught up, and no client goes back', async () => {
+    const clock = createManualClock()
+    await using a = await startFakeNode()
+    await using b = await startFakeNode()
+    await using rig = await startRig({
+      clock,
+      nodes: [
+        { name: 'a', rpc: a.rpc },
+        { name: 'b', rpc: b.rpc },
+      ],
+    })
+    const shared = rig.upstreams.of(undefined)
+    const stateOf = (at: number) => rig.upstreams.status()[at]?.state
+    await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot === 1000))
+    const view = createClientView()
+    const slotsSeen: number[] = []
+    const ask = async () => {
+      const outcome = await shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+      slotsSeen.push(Number(/"slot":(\d+)/.exec(textOf(outcome))?.[1]))
+      return outcome.kind === 'answered' ? outcome.upstream : outcome.kind
+    }
+    b.tick(25)
+    await advanceUntil(clock, 'the best is known', () => shared.bestSlot === 1025)
+    assert.equal(stateOf(0), 'healthy', '25 slots are allowed')
+    b.tick()
+    const outMs = await advanceUntil(clock, 'it is out', () => stateOf(0) === 'lagging')
+    assert.ok(outMs <= 2000, `${outMs} ms`)
+    assert.equal(rig.registry.value('sluice_upstreams_lag_slots', { upstream: 'a' }), 26)
+    for (let round = 0; round < 10; round++) assert.equal(await ask(), 'b')
+    a.tick(20)
+    await advanceUntil(clock, 'it is in again', () => stateOf(0) === 'healthy')
+    for (let round = 0; round < 20; round++) {
+      if (round % 4 === 0) a.tick(3)
+      if (round % 5 === 0) b.tick(2)
+      await ask()
+      await advanceUntil(clock, 'a moment has passed', () => clock.monotonicMs() % 300 === 0)
+    }
+    assert.deepEqual(
+      slotsSeen,
+      slotsSeen.toSorted((x, y) => x - y),
+      'the slot seen by a client never goes back',
+    )
+  })
+
+  test('when all that serve are behind they serve, and say by how much', async () => {
+    const clock = createManualClock()
+    await using a = await startFakeNode()
+    await using b = await startFakeNode()
+    await using rig = await startRig({
+      clock,
+      nodes: [
+        { name: 'a', rpc: a.rpc },
+        { name: 'b', rpc: b.rpc },
+      ],
+    })
+    const shared = rig.upstreams.of(undefined)
+    b.tick(100)
+    await advanceUntil(clock, 'it is known', () => shared.bestSlot === 1100)
+    assert.equal(shared.slotsBehind, undefined)
+    assert.equal(rig.registry.value('sluice_upstreams_all_behind'), 0)
+    rig.upstreams.drain('b')
+    assert.equal(shared.slotsBehind, 100)
+    assert.equal(rig.registry.value('sluice_upstreams_all_behind'), 1)
+    assert.equal((await read(shared)).kind, 'answered')
+  })
+
+  test('a node behind its own shreds is out although its slot is the best known', async () => {
+    const clock = createManualClock()
+    await using a = await startFakeNode()
+    await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: a.rpc }] })
+    a.shredSlot = 1101
+    await advanceUntil(clock, 'it is seen', () => rig.upstreams.status()[0]?.state === 'lagging')
+    assert.deepEqual(rig.upstreams.status()[0]?.reason, '101 slots behind its own shreds')
+    assert.equal(rig.upstreams.of(undefined).slotsBehind, 101)
+  })
+})

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startFakeNode } from '../../test/faults/fake-node.ts'
+import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
+import { startRig } from '../../test/faults/upstreams-rig.ts'
+import { systemClock } from '../host/clock.ts'
+import type { GrpcCall } from '../host/grpc-call.ts'
+import { frameMessage } from '../host/grpc-framing.ts'
+import type { GrpcEnd } from '../host/grpc-stream.ts'
+import { until } from '../host/test-wait.ts'
+import { passedMetadata } from './grpc-link.ts'
+
+test('a stream reaches a node with its credential and nothing of the customer’s', async () => {
+  await using node = await startFakeNode()
+  const calls: GrpcCall[] = []
+  node.onGrpcCall = (call) => {
+    calls.push(call)
+    call.sendHeaders()
+    call.onMessage((message) => void call.send(message))
+  }
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [{ name: 'a', grpc: node.grpc, credential: 'env:KEY' }],
+    env: { KEY: 'node-secret' },
+  })
+  const { grpc } = rig.upstreams.of(undefined)
+  const opened = await grpc.open('/geyser.Geyser/Subscribe', {
+    'x-token': 'customer-secret',
+    authorization: 'Bearer customer-secret',
+    'x-api-key': 'customer-secret',
+    cookie: 'customer-secret',
+    'x-forwarded-for': '192.0.2.1',
+    'grpc-encoding': 'gzip',
+    'x-request-snapshot': '1',
+    ':path': '/customer-secret',
+  })
+  assert.ok(opened.ok)
+  let bytes = Buffer.alloc(0)
+  opened.stream.onData((chunk) => void (bytes = Buffer.concat([bytes, chunk])))
+  opened.stream.write(frameMessage(Buffer.from('hello')))
+  await until('the echo is here', () => bytes.length > 0)
+  assert.equal(calls[0]?.path, '/geyser.Geyser/Subscribe')
+  assert.equal(calls[0]?.metadata['x-token'], 'node-secret')
+  assert.equal(calls[0]?.metadata['x-request-snapshot'], '1')
+  assert.ok(!JSON.stringify(calls[0]?.metadata).includes('customer-secret'))
+  assert.equal(rig.upstreams.status()[0]?.grpcStreams, 1)
+  assert.equal(rig.registry.value('sluice_upstreams_grpc_streams', { upstream: 'a' }), 1)
+  opened.stream.cancel()
+  await until('it is over', () => rig.upstreams.status()[0]?.grpcStreams === 0)
+})
+
+test('only what is on the list passes', () => {
+  assert.deepEqual(passedMetadata({ 'x-token': 'a', 'grpc-timeout': '5S', te: 'x', 'user-agent': undefined }), {
+    'grpc-timeout': '5S',
+  })
+})
+
+test('streams are spread, share connections, and go to another node when one cannot be reached', async () => {
+  await using a = await startFakeNode()
+  await using b = await startFakeNode()
+  const open = { a: 0, b: 0 }
+  a.onGrpcCall = (call) => {
+    open.a += 1
+    call.sendHeaders()
+  }
+  b.onGrpcCall = (call) => {
+    open.b += 1
+    call.sendHeaders()
+  }
+  await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: a.ports.grpc } })
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [
+      { name: 'a', grpc: `http://127.0.0.1:${proxy.port}` },
+      { name: 'b', grpc: b.grpc },
+    ],
+  })
+  const { grpc } = rig.upstreams.of(undefined)
+  const opened = await Promise.all(Array.from({ length: 10 }, () => grpc.open('/a/b', {})))
+  assert.ok(opened.every(({ ok }) => ok))
+  await until('all are open', () => open.a + open.b === 10)
+  assert.ok(open.a > 0 && open.b > 0)
+  assert.equal(proxy.accepted, 1, 'calls at the same time wait for one connection')
+
+  const ends: GrpcEnd[] = []
+  for (const one of opened) if (one.ok && one.upstream.name === 'a') one.stream.onEnd((end) => ends.push(end))
+  await proxy.disable()
+  await until('those on the lost node end', () => ends.length === open.a)
+  for (const end of ends) assert.deepEqual([end.isFromServer, end.status.code], [false, 14])
+  for (let at = 0; at < 4; at++) {
+    const again = await grpc.open('/a/b', {})
+    assert.ok(again.ok && again.upstream.name === 'b')
+  }
+  rig.upstreams.drain('b')
+  assert.deepEqual(await grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
+})

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
+import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
+import { advanceUntil, startRig } from '../../test/faults/upstreams-rig.ts'
+import { createManualClock } from '../core/clock.ts'
+import { systemClock } from '../host/clock.ts'
+import { until } from '../host/test-wait.ts'
+import type { Upstream } from './service.ts'
+import type { WsUpstreamSubscription } from './ws-link.ts'
+
+const account = (key: string) => ({
+  method: 'accountSubscribe',
+  unsubscribe: 'accountUnsubscribe',
+  params: `["${key}"]`,
+})
+
+/** Subscribes and keeps what comes. */
+function subscribe(upstream: Upstream, wanted: ReturnType<typeof account>) {
+  const seen = {
+    ready: 0,
+    refused: '',
+    lost: '',
+    frames: [] as string[],
+    handle: undefined as WsUpstreamSubscription | undefined,
+  }
+  seen.handle = upstream.ws.subscribe(wanted, {
+    onReady: () => void (seen.ready += 1),
+    onRefused: (answer) => void (seen.refused = answer),
+    onNotification: (frame, { idFrom, idTo }) =>
+      void seen.frames.push(`${frame.toString('utf8', 0, idFrom)}ID${frame.toString('utf8', idTo)}`),
+    onLost: (reason) => void (seen.lost = reason),
+  })
+  return seen
+}
+
+async function oneNode(node: FakeNode, more: object = {}) {
+  const rig = await startRig({
+    clock: systemClock,
+    nodes: [{ name: 'a', ws: node.ws }],
+    env: { KEY: 'node-secret' },
+    ...more,
+  })
+  const shared = rig.upstreams.of(undefined)
+  return { ...rig, shared, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() }
+}
+
+test('subscriptions share one connection, each gets its own notifications as the node wrote them', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node, { nodes: [{ name: 'a', ws: node.ws, credential: 'env:KEY' }] })
+  const first = subscribe(on.shared, account('x'))
+  const second = subscribe(on.shared, { method: 'logsSubscribe', unsubscribe: 'logsUnsubscribe', params: '["all"]' })
+  await until('both are live', () => first.ready === 1 && second.ready === 1)
+  node.notify('accountSubscribe', '{"context":{"slot":1},"value":{"rentEpoch":18446744073709551615}}')
+  await until('the notification is here', () => first.frames.length === 1)
+  assert.deepEqual(first.frames, [
+    '{"jsonrpc":"2.0","method":"accountNotification","params":{"result":{"context":{"slot":1},"value":{"rentEpoch":18446744073709551615}},"subscription":ID}}',
+  ])
+  assert.equal(second.frames.length, 0)
+  assert.equal(node.wsClients.size, 1)
+  assert.equal(node.handshakes[0]?.['x-token'], 'node-secret')
+  assert.deepEqual(
+    on.upstreams.status().map(({ wsConnections, wsSubscriptions }) => [wsConnections, wsSubscriptions]),
+    [[1, 2]],
+  )
+})
+
+test('equal subscriptions have one id at the node, which ends with the last of them', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node)
+  const first = subscribe(on.shared, account('x'))
+  const second = subscribe(on.shared, account('x'))
+  await until('both are live', () => first.ready === 1 && second.ready === 1)
+  node.notify('accountSubscribe', '1')
+  await until('both are told', () => first.frames.length === 1 && second.frames.length === 1)
+  first.handle?.close()
+  node.notify('accountSubscribe', '2')
+  await until('the second is told', () => second.frames.length === 2)
+  assert.equal(first.frames.length, 1)
+  second.handle?.close()
+  second.handle?.close()
+  await until(
+    'it has ended at the node',
+    () => ![...node.subscriptions.values()].some(({ method }) => method === 'accountSubscribe'),
+  )
+  assert.equal(node.texts.filter((text) => text.includes('Unsubscribe')).length, 1)
+})
+
+test('the slot subscription of the gateway is not ended by a customer’s own', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node)
+  const slots = subscribe(on.shared, { method: 'slotSubscribe', unsubscribe: 'slotUnsubscribe', params: '[]' })
+  await until('it is live', () => slots.ready === 1)
+  node.tick()
+  await until('it is told', () => slots.frames.length >= 1)
+  slots.handle?.close()
+  node.tick()
+  await until('the gateway still is', () => on.shared.bestSlot === 1002)
+  assert.equal(node.texts.filter((text) => text.includes('slotUnsubscribe')).length <= 1, true)
+})
+
+test('a refusal of the node is handed on; closing before the answer ends it at the node too', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node)
+  node.wsError = '{"code":-32602,"message":"Invalid Request: Invalid pubkey provided"}'
+  const refused = subscribe(on.shared, account('bad'))
+  await until('it is refused', () => refused.refused !== '')
+  assert.match(refused.refused, /"error":\{"code":-32602,"message":"Invalid Request: Invalid pubkey provided"\}/)
+  node.wsError = undefined
+  const hasty = subscribe(on.shared, account('x'))
+  hasty.handle?.close()
+  await until('the node has ended it', () => node.texts.some((text) => text.includes('accountUnsubscribe')))
+  assert.equal(hasty.ready, 0)
+  assert.equal(on.upstreams.status()[0]?.wsSubscriptions, 0)
+})
+
+test('a subscription the node has ended itself is not ended again', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node)
+  const once = subscribe(on.shared, {
+    method: 'signatureSubscribe',
+    unsubscribe: 'signatureUnsubscribe',
+    params: '["s"]',
+  })
+  await until('it is live', () => once.ready === 1)
+  once.handle?.close(true)
+  const after = subscribe(on.shared, account('x'))
+  await until('a later one is live', () => after.ready === 1)
+  assert.ok(!node.texts.some((text) => text.includes('signatureUnsubscribe')))
+})
+
+test('F6: when the node cuts, all subscriptions are told at once, and another node takes them within 3 s', async () => {
+  await using a = await startFakeNode()
+  await using b = await startFakeNode()
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [
+      { name: 'a', ws: a.ws },
+      { name: 'b', ws: b.ws },
+    ],
+  })
+  const shared = rig.upstreams.of(undefined)
+  await until('both are connected', () => a.wsClients.size === 1 && b.wsClients.size === 1)
+  const seen = Array.from({ length: 20 }, (_, at) => subscribe(shared, account(`k${at}`)))
+  await until('all are live', () => seen.every(({ ready }) => ready === 1))
+  assert.deepEqual([a.subscriptions.size, b.subscriptions.size], [11, 11], 'evenly spread, with one for slots each')
+  const startedMs = performance.now()
+  for (const client of a.wsClients) client.terminate()
+  await until('the half on it is told', () => seen.filter(({ lost }) => lost !== '').length === 10)
+  const again = seen.filter(({ lost }) => lost !== '').map((_, at) => subscribe(shared, account(`k${at}-again`)))
+  await until('all are live again', () => again.every(({ ready }) => ready === 1))
+  assert.ok(performance.now() - startedMs < 3000)
+  await until('the lost connection is made again', () => a.wsClients.size === 1)
+  for (const { handle } of [...seen, ...again]) handle?.close()
+  await until('nothing is left behind', () => a.subscriptions.size + b.subscriptions.size === 2)
+  assert.deepEqual(
+    rig.upstreams.status().map(({ wsSubscriptions }) => wsSubscriptions),
+    [0, 0],
+  )
+  assert.equal(rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'a', reason: 'closed' }), 1)
+})
+
+test('a connection that tells no slots while the chain moves on is replaced within the stall time; a chain that stands is not', async () => {
+  const clock = createManualClock()
+  await using a = await startFakeNode()
+  await using b = await startFakeNode()
+  await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: a.ports.ws } })
+  await using rig = await startRig({
+    clock,
+    nodes: [
+      { name: 'a', ws: `ws://127.0.0.1:${proxy.port}` },
+      { name: 'b', ws: b.ws },
+    ],
+  })
+  const shared = rig.upstreams.of(undefined)
+  const slots = () => rig.upstreams.status().map(({ slot }) => slot)
+  await until('both are connected and subscribed', () => a.subscriptions.size === 1 && b.subscriptions.size === 1)
+  await until('both are told', () => {
+    a.tick()
+    b.tick()
+    return slots().every((slot) => slot > 1000)
+  })
+  const held = subscribe(shared, account('x'))
+  const other = subscribe(shared, account('y'))
+  await until('one is on each', () => held.ready + other.ready === 2)
+  const quietMs = clock.monotonicMs() + 12_000
+  await advanceUntil(clock, 'some time has passed', () => clock.monotonicMs() >= quietMs)
+  assert.deepEqual([held.lost, other.lost], ['', ''], 'nobody moves: nobody is to blame')
+
+  proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
+  const tookMs = await advanceUntil(clock, 'one is lost', () => {
+    b.tick()
+    return held.lost !== '' || other.lost !== ''
+  })
+  assert.ok(tookMs <= 4000, `${tookMs} ms`)
+  assert.deepEqual([held.lost, other.lost].toSorted(), ['', 'stalled'])
+})
+
+test('a node that cannot be reached is tried again, less and less often, and found when it is back', async () => {
+  const clock = createManualClock()
+  await using node = await startFakeNode()
+  await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.ws } })
+  await proxy.disable()
+  await using rig = await startRig({ clock, nodes: [{ name: 'a', ws: `ws://127.0.0.1:${proxy.port}` }] })
+  const shared = rig.upstreams.of(undefined)
+  await until(
+    'the first attempt failed',
+    () => (rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'a', reason: 'connect' }) ?? 0) === 1,
+  )
+  assert.equal(subscribe(shared, account('x')).handle, undefined, 'no node can take it')
+  await advanceUntil(clock, 'some time has passed', () => clock.monotonicMs() > 20_000)
+  const attempts = rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'a', reason: 'connect' }) ?? 0
+  assert.ok(attempts >= 10 && attempts <= 40, `${attempts} attempts in 20 s`)
+  await proxy.enable()
+  const tookMs = await advanceUntil(clock, 'it is connected', () => rig.upstreams.status()[0]?.wsConnections === 1)
+  assert.ok(tookMs <= 2000, `${tookMs} ms`)
+})
+
+test('a full connection is followed by another up to the maximum, then by the other node, then by a refusal', async () => {
+  await using a = await startFakeNode()
+  await using b = await startFakeNode()
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [
+      { name: 'a', ws: a.ws },
+      { name: 'b', ws: b.ws },
+    ],
+    connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 3 },
+  })
+  const shared = rig.upstreams.of(undefined)
+  const seen = Array.from({ length: 12 }, (_, at) => subscribe(shared, account(`k${at}`)))
+  await until('all are live', () => seen.every(({ ready }) => ready === 1))
+  assert.deepEqual([a.wsClients.size, b.wsClients.size], [2, 2])
+  assert.equal(subscribe(shared, account('more')).handle, undefined)
+  seen[0]?.handle?.close()
+  assert.notEqual(subscribe(shared, account('more')).handle, undefined)
+})
+
+test('draining moves subscriptions away and opens nothing new', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node)
+  const first = subscribe(on.shared, account('x'))
+  await until('it is live', () => first.ready === 1)
+  on.upstreams.drain('a')
+  assert.equal(first.lost, 'closed')
+  assert.equal(subscribe(on.shared, account('x')).handle, undefined)
+  await until('the node is left', () => node.wsClients.size === 0)
+  on.upstreams.undrain('a')
+  await until('the node is back', () => node.wsClients.size === 1)
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../src/host/clock.ts'
+import { createMessageReader, frameMessage } from '../../src/host/grpc-framing.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { decodeMessage, encodeMessage } from '../../src/solana/protobuf.ts'
+import { callOf } from '../../src/upstreams/http-call.ts'
+import { createClientView } from '../../src/upstreams/pool.ts'
+import { rpcBody, startRig } from '../faults/upstreams-rig.ts'
+import { startQuickLocalnet } from '../support/localnet.ts'
+
+test('the three doors of a real node: calls, slots over WebSocket, updates over gRPC', async () => {
+  await using localnet = await startQuickLocalnet()
+  const at = (scheme: string, { port }: { port: number }) => `${scheme}://127.0.0.1:${port}`
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [
+      { name: 'localnet', rpc: at('http', localnet.rpc), ws: at('ws', localnet.ws), grpc: at('http', localnet.grpc) },
+    ],
+  })
+  const shared = rig.upstreams.of(undefined)
+
+  await until('its slot is followed', () => shared.bestSlot > 0 && rig.upstreams.status()[0]?.wsConnections === 1)
+  const from = shared.bestSlot
+  await until('its slot moves on between two probes', () => shared.bestSlot >= from + 5)
+
+  const view = createClientView()
+  const outcome = await shared.ask(callOf('getLatestBlockhash', rpcBody('getLatestBlockhash'), view))
+  assert.ok(outcome.kind === 'answered' && outcome.status === 200)
+  const answer = JSON.parse(outcome.body.toString()) as { id: number; result: { context: { slot: number } } }
+  assert.equal(answer.id, 7)
+  assert.ok(view.slot >= answer.result.context.slot)
+
+  const frames: string[] = []
+  const slots = shared.ws.subscribe(
+    { method: 'rootSubscribe', unsubscribe: 'rootUnsubscribe', params: '[]' },
+    {
+      onReady() {},
+      onRefused: assert.fail,
+      onLost: assert.fail,
+      onNotification: (frame) => frames.push(frame.toString()),
+    },
+  )
+  await until('roots are told', () => frames.length >= 2)
+  assert.match(frames[0] ?? '', /"method":"rootNotification"/)
+  slots?.close()
+
+  const opened = await shared.grpc.open('/geyser.Geyser/Subscribe', {})
+  assert.ok(opened.ok)
+  const updates: string[] = []
+  const reader = createMessageReader({ encoding: 'identity', messageBytesMax: 4 * 1024 * 1024 }, (message) => {
+    updates.push(decodeMessage(SubscribeUpdateSchema, message)?.updateOneof.case ?? 'unreadable')
+  })
+  opened.stream.onData((bytes) => assert.equal(reader.push(bytes), undefined))
+  opened.stream.write(frameMessage(encodeMessage(SubscribeRequestSchema, { slots: { all: {} } })))
+  await until('slots are told', () => updates.filter((kind) => kind === 'slot').length >= 3)
+  opened.stream.cancel()
+
+  assert.deepEqual(
+    rig.upstreams.status().map(({ state, recentFailures }) => [state, recentFailures]),
+    [['healthy', 0]],
+  )
+})

@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { followStore } from '../../src/access/follow.ts'
+import { type OpenStoreOptions, openStore, type StorePlace } from '../../src/access/open-store.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { openPostgres } from '../../src/host/postgres.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { openSqlite } from '../../src/host/sqlite.ts'
+import { startPostgres } from './postgres.ts'
+import { seededSubscription, seedSubscriptions } from './store-seed.ts'
+
+export type SnapshotFigures = {
+  count: number
+  /** Opening with the quick check, as commands do. */
+  openMs: number
+  /** From the open store to a whole snapshot. */
+  loadMs: number
+  rssMiB: number
+  /** Reading everything and checking it, as a server does when it starts. */
+  checkMs: number
+}
+
+const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
+
+/** Fills a store here and loads it in a process of its own, so that the memory measured is that of loading alone. */
+export async function measureSnapshot(engine: StorePlace['engine'], count: number): Promise<SnapshotFigures> {
+  await using stack = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-snapshot-'))
+  stack.defer(() => rm(folder, { recursive: true, force: true }))
+  const place = await makePlace(engine, folder, stack)
+  const options = optionsFor(place, folder)
+  await (await openStore(options, deps))[Symbol.asyncDispose]()
+  {
+    const opened = place.engine === 'sqlite' ? openSqlite(place, deps) : openPostgres(place, deps)
+    await using database = await opened
+    await seedSubscriptions(database, count)
+  }
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    import.meta.filename,
+    JSON.stringify({ options, count }),
+  ])
+  return JSON.parse(stdout) as SnapshotFigures
+}
+
+async function makePlace(
+  engine: StorePlace['engine'],
+  folder: string,
+  stack: AsyncDisposableStack,
+): Promise<StorePlace> {
+  if (engine === 'sqlite') return { engine, file: join(folder, 'access.db') }
+  const server = stack.use(await startPostgres())
+  return { engine, url: server.url }
+}
+
+function optionsFor(place: StorePlace, folder: string): OpenStoreOptions {
+  const audit = { file: join(folder, 'audit.log'), mirror: 'bench', toolVersion: 'bench' }
+  return { place, audit, check: 'quick' }
+}
+
+async function load({ options, count }: { options: OpenStoreOptions; count: number }): Promise<SnapshotFigures> {
+  const startMs = performance.now()
+  await using store = await openStore(options, deps)
+  const openedMs = performance.now()
+  await using follower = await followStore(store, deps)
+  const loadedMs = performance.now()
+  const rssMiB = process.memoryUsage.rss() / 1024 / 1024
+  const { token } = seededSubscription(count - 1)
+  if (follower.current().byDigest(token.sha256)?.token.id !== token.id) throw new Error('the snapshot is not whole')
+  const checkStartMs = performance.now()
+  const damage = await store.integrity()
+  if (damage.length > 0) throw new Error(damage[0])
+  return {
+    count: follower.current().counts().subscriptions,
+    openMs: Math.round(openedMs - startMs),
+    loadMs: Math.round(loadedMs - openedMs),
+    rssMiB: Math.round(rssMiB),
+    checkMs: Math.round(performance.now() - checkStartMs),
+  }
+}
+
+if (import.meta.main) process.stdout.write(JSON.stringify(await load(JSON.parse(process.argv[2] ?? ''))))
