@@ -3,8 +3,8 @@ import { systemClock } from '../../../host/clock.ts'
 import { parseAddressPort } from '../../../host/ip-range.ts'
 import { createLogger } from '../../../host/logger.ts'
 import { secureRandom } from '../../../host/random.ts'
-import { watchSignals } from '../../../host/signals.ts'
 import { startLocalnetAlone } from '../../localnet.ts'
+import { runUntilSignal } from '../../run-until-signal.ts'
 import type { CliContext } from '../define.ts'
 import type { LocalnetFlags } from '../localnet.ts'
 import { loadSettings } from '../settings.ts'
@@ -16,27 +16,25 @@ export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<
   const { config, stateDir } = await loadSettings(this, flags)
   const { enabled: _enabled, ...options } = config.localnet
   const log = createLogger({ level: config.log.level })
-  const { lifecycle } = await startLocalnetAlone(
-    {
-      ...options,
-      stateDir,
-      rpc: { port: portOf(flags.rpcPort, 8899) },
-      ws: { port: portOf(flags.wsPort, 8900) },
-      grpc: { port: portOf(flags.grpcPort, 10_000) },
-      ...(flags.shreds === undefined ? {} : { shreds: { to: destinationOf(flags.shreds) } }),
-      ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
-      ...(flags.slotMs === undefined ? {} : { slotMs: numberOf(flags.slotMs, 'a slot length', 50, 10_000) }),
-      traffic: {
-        enabled: flags.traffic === undefined ? options.traffic.enabled : flags.traffic === 'on',
-        tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),
+  await runUntilSignal(process, log, () =>
+    startLocalnetAlone(
+      {
+        ...options,
+        stateDir,
+        rpc: { port: portOf(flags.rpcPort, 8899) },
+        ws: { port: portOf(flags.wsPort, 8900) },
+        grpc: { port: portOf(flags.grpcPort, 10_000) },
+        ...(flags.shreds === undefined ? {} : { shreds: { to: destinationOf(flags.shreds) } }),
+        ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
+        ...(flags.slotMs === undefined ? {} : { slotMs: numberOf(flags.slotMs, 'a slot length', 50, 10_000) }),
+        traffic: {
+          enabled: flags.traffic === undefined ? options.traffic.enabled : flags.traffic === 'on',
+          tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),
+        },
       },
-    },
-    { log, clock: systemClock, random: secureRandom },
+      { log, clock: systemClock, random: secureRandom },
+    ),
   )
-  using _signals = watchSignals({ source: process, log, onStop: (signal) => lifecycle.stop(signal) })
-  const { clean } = await lifecycle.stopped
-  if (!clean) process.exitCode = 1
-  setTimeout(() => process.exit(), 2000).unref()
 }
 
 function destinationOf(given: string): string {

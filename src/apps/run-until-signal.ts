@@ -1,0 +1,33 @@
+import type { Lifecycle } from '../host/lifecycle.ts'
+import type { Logger } from '../host/logger.ts'
+import { type SignalSource, watchSignals } from '../host/signals.ts'
+
+export type Started = { readonly lifecycle: Lifecycle; readonly reload?: () => Promise<unknown> }
+
+type Process = SignalSource & { exitCode?: number | string | null | undefined; exit(): void }
+
+/** What still holds the loop open after everything was closed must not hold the process. */
+const LINGER_MS = 2000
+
+/**
+ * Starts a process and waits for its end. Signals are heard from the beginning: one that comes during the start ends it as soon as there is something
+ * to end in order.
+ */
+export async function runUntilSignal(process: Process, log: Logger, start: () => Promise<Started>): Promise<void> {
+  let started: Started | undefined
+  let early: string | undefined
+  using _signals = watchSignals({
+    source: process,
+    log,
+    onStop(signal) {
+      if (started === undefined) early = signal
+      else started.lifecycle.stop(signal)
+    },
+    onReload: async () => void (await started?.reload?.()),
+  })
+  started = await start()
+  if (early !== undefined) started.lifecycle.stop(early)
+  const { clean } = await started.lifecycle.stopped
+  if (!clean) process.exitCode = 1
+  setTimeout(() => process.exit(), LINGER_MS).unref()
+}
