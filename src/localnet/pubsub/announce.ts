@@ -43,32 +43,42 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
 
   function announceOpened(slot: number, parent: number): void {
     announceSlotUpdate('firstShredReceived', slot)
-    announceSlotUpdate('createdBank', slot, { parent })
+    announceSlotUpdate('createdBank', slot, () => ({ parent }))
     const result = writeJson({ parent, root: chain.slot('finalized'), slot })
     for (const subscription of registry.ofKind('slot')) registry.notify(subscription, result)
   }
 
   function announceFrozen(block: Block): void {
     announceSlotUpdate('completed', block.slot)
-    const failed = block.transactions.filter(({ meta }) => meta.err !== null).length
-    const counts = block.entries.map(({ transactionCount }) => transactionCount).filter((count) => count > 0)
-    announceSlotUpdate('frozen', block.slot, {
-      stats: {
-        numTransactionEntries: counts.length,
-        numSuccessfulTransactions: block.transactions.length - failed,
-        numFailedTransactions: failed,
-        maxTransactionsPerEntry: Math.max(0, ...counts),
-      },
-    })
+    announceSlotUpdate('frozen', block.slot, () => ({ stats: statsOf(block) }))
     for (const subscription of registry.ofKind('vote')) registry.notify(subscription, writeJson(voteOn(block)))
     for (const { signature } of block.transactions) {
       for (const subscription of registry.watching('signature', signature)) notifyReceived(subscription, block.slot)
     }
   }
 
-  function announceSlotUpdate(type: string, slot: number, more: { readonly [member: string]: Json } = {}): void {
-    const result = writeJson({ slot, timestamp: nowMs(), type, ...more })
-    for (const subscription of registry.ofKind('slotsUpdates')) registry.notify(subscription, result)
+  /** Made only where somebody listens: the entries of a block cost memory once they are looked at. */
+  function announceSlotUpdate(
+    type: string,
+    slot: number,
+    more: () => { readonly [member: string]: Json } = () => ({}),
+  ): void {
+    let result: string | undefined
+    for (const subscription of registry.ofKind('slotsUpdates')) {
+      result ??= writeJson({ slot, timestamp: nowMs(), type, ...more() })
+      registry.notify(subscription, result)
+    }
+  }
+
+  function statsOf(block: Block): Json {
+    const failed = block.transactions.filter(({ meta }) => meta.err !== null).length
+    const counts = block.entries.map(({ transactionCount }) => transactionCount).filter((count) => count > 0)
+    return {
+      numTransactionEntries: counts.length,
+      numSuccessfulTransactions: block.transactions.length - failed,
+      numFailedTransactions: failed,
+      maxTransactionsPerEntry: Math.max(0, ...counts),
+    }
   }
 
   /** The vote of the one validator there is. It is not a transaction here, so its signature is only a name for it. */
