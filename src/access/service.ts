@@ -1,6 +1,7 @@
 import type { ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import { messageOf } from '../core/service-error.ts'
 import type { Lifecycle } from '../host/lifecycle.ts'
 import type { Logger } from '../host/logger.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
@@ -24,6 +25,7 @@ import { createWsTickets, type Ticket } from './ws-ticket.ts'
 /** How often idle books are closed. */
 const SWEEP_MS = 10_000
 const HEALTH_MS = 1000
+const STORE_MS = 2000
 /** A store that is busy for a moment is not worth a word to the operator; a full disk is at once. */
 const USAGE_LATE_MS = 5000
 /** Names of missing plans that are told; one is enough to act. */
@@ -126,6 +128,22 @@ export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'
     else lifecycle.recovered('usage')
   }
 
+  /** Nothing else asks the store on a quiet day, and its loss must not wait to be told until somebody needs it. */
+  let probing: Promise<void> | undefined
+  function probeStore(): void {
+    probing ??= store
+      .revision()
+      .then(
+        () => lifecycle.recovered('store'),
+        (error: unknown) =>
+          lifecycle.degraded('store', `cannot be read, the last state serves on: ${messageOf(error)}`),
+      )
+      .finally(() => {
+        probing = undefined
+      })
+  }
+  opening.defer(() => probing)
+
   changed = () => {
     metrics.snapshotSwaps.inc()
     for (const listener of listeners) listener()
@@ -133,6 +151,7 @@ export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'
   for (const timer of [
     clock.setRepeating(SWEEP_MS, () => ledger.sweep(clock.monotonicMs())),
     clock.setRepeating(HEALTH_MS, tellUsage),
+    clock.setRepeating(STORE_MS, probeStore),
   ]) {
     timer.unref?.()
     opening.use(timer)

@@ -36,7 +36,11 @@ const startServer = (
   )
 
 const pinned = (port: number, secure = false) =>
-  createPinnedAddress({ host: secure ? 'localhost' : '127.0.0.1', port, secure, path: '/' }, { allowPrivate: true })
+  createPinnedAddress(
+    { host: secure ? 'localhost' : '127.0.0.1', port, secure, path: '/' },
+    { allowPrivate: true },
+    { lookup: async () => ['127.0.0.1'] },
+  )
 
 async function openTo(port: number, options: GrpcClientOptions = {}, clock: Clock = systemClock) {
   const opening = await openGrpcSession(options, { clock, address: pinned(port, options.ca !== undefined) })

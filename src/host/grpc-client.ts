@@ -71,7 +71,7 @@ export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClient
       isSettled = true
       timeout.cancel()
       if (!opening.ok) {
-        address.lost()
+        address.lost('unreachable')
         session.destroy()
       }
       resolve(opening)
@@ -111,7 +111,7 @@ function wrap(
     if (loss !== undefined) return
     loss = why
     heartbeat[Symbol.dispose]()
-    address.lost()
+    address.lost('broken')
     session.destroy()
   }
 

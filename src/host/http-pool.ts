@@ -84,7 +84,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       else if (was === 'idle') forget(connection)
       else {
         connecting -= 1
-        address.lost()
+        address.lost('unreachable')
         failOldest('connect', says)
       }
       openForWaiting()

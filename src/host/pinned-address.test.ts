@@ -53,7 +53,7 @@ test('a name is looked up once, and again only after a loss', async () => {
   assert.equal(pin.known(), '198.41.0.4')
   await pin.current()
   assert.equal(asked, 1)
-  pin.lost()
+  pin.lost('broken')
   assert.equal(pin.known(), undefined)
   await pin.current()
   assert.equal(asked, 2)
@@ -67,12 +67,25 @@ test('a name that is moved to a forbidden place after the first connection is re
     { lookup: async () => answers.shift() ?? [] },
   )
   assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.4' })
-  pin.lost()
+  pin.lost('broken')
   const moved = await pin.current()
   assert.ok(!moved.ok && moved.reason === 'refused')
   const mixed = await pin.current()
   assert.ok(!mixed.ok && mixed.reason === 'refused', 'one forbidden address among several refuses all')
   assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.9' }, 'an honest move is followed')
+})
+
+test('of several addresses the next is taken when one cannot be reached, and kept when it can', async () => {
+  const lookup = async () => ['2606:4700::1111', '198.41.0.4']
+  const pin = createPinnedAddress(remote('node.example'), { allowPrivate: false }, { lookup })
+  const ips: string[] = []
+  for (const how of ['broken', 'unreachable', 'broken', 'unreachable'] as const) {
+    const outcome = await pin.current()
+    ips.push(outcome.ok ? outcome.ip : outcome.reason)
+    pin.lost(how)
+  }
+  assert.deepEqual(ips, ['2606:4700::1111', '2606:4700::1111', '198.41.0.4', '198.41.0.4'])
+  assert.deepEqual(await pin.current(), { ok: true, ip: '2606:4700::1111' })
 })
 
 test('a name service that fails does not take a pinned node down, but an unknown name is not connected to', async () => {
@@ -84,7 +97,7 @@ test('a name service that fails does not take a pinned node down, but an unknown
   const pin = createPinnedAddress(remote('node.example'), { allowPrivate: false }, { lookup })
   await pin.current()
   fails = true
-  pin.lost()
+  pin.lost('broken')
   assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.4' })
   const other = await createPinnedAddress(remote('other.example'), { allowPrivate: false }, { lookup }).current()
   assert.ok(!other.ok && other.reason === 'unresolved')

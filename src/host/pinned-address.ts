@@ -26,8 +26,8 @@ export type PinnedAddress = {
   current(): Promise<AddressOutcome>
   /** The pinned address when no look-up is due. */
   known(): string | undefined
-  /** A connection broke or could not be made: look again before the next one. */
-  lost(): void
+  /** A connection broke, or could not be made: look again before the next one, and in the second case at the next address. */
+  lost(how: 'broken' | 'unreachable'): void
 }
 
 export type PinnedAddressOptions = {
@@ -51,6 +51,7 @@ export function createPinnedAddress(
 ): PinnedAddress {
   let pinned: string | undefined
   let isDue = true
+  let isUnreachable = false
   let running: Promise<AddressOutcome> | undefined
 
   async function look(): Promise<AddressOutcome> {
@@ -69,9 +70,13 @@ export function createPinnedAddress(
       const says = objectToAddress(ip, allowPrivate)
       if (says !== undefined) return { ok: false, reason: 'refused', says }
     }
-    if (pinned === undefined || !found.includes(pinned)) pinned = first
+    const at = pinned === undefined ? -1 : found.indexOf(pinned)
+    // A name may stand for several addresses of which not all can be reached from here.
+    if (at === -1) pinned = first
+    else if (isUnreachable) pinned = found[(at + 1) % found.length] as string
     isDue = false
-    return { ok: true, ip: pinned }
+    isUnreachable = false
+    return { ok: true, ip: pinned as string }
   }
 
   return {
@@ -84,8 +89,9 @@ export function createPinnedAddress(
       return running
     },
     known: () => (isDue ? undefined : pinned),
-    lost() {
+    lost(how) {
       isDue = true
+      if (how === 'unreachable') isUnreachable = true
     },
   }
 }

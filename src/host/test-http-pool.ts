@@ -61,6 +61,7 @@ export function openTestPool(
   const address = createPinnedAddress(
     { host, port, secure: options.ca !== undefined, path: '/rpc' },
     { allowPrivate: true },
+    { lookup: async () => ['127.0.0.1'] },
   )
   const pool = createHttpPool(options, { clock, address })
   const call = (text = '{}', request: Partial<HttpRequest> = {}) =>

@@ -74,7 +74,7 @@ export async function openWsClient(given: WsClientOptions, { clock, address }: W
       if (loss !== undefined) return
       loss = why
       timeout.cancel()
-      address.lost()
+      address.lost('unreachable')
       ws.terminate()
       resolve({ ok: false, loss: why })
     }
@@ -111,7 +111,7 @@ function wrap(ws: WebSocket, options: typeof DEFAULTS & WsClientOptions, { clock
     if (loss !== undefined) return
     loss = why
     heartbeat[Symbol.dispose]()
-    address.lost()
+    address.lost('broken')
     if (why.cause === 'closed' && ws.readyState === ws.OPEN) {
       ws.close(1000)
       clock.setTimer(CLOSE_GRACE_MS, () => ws.terminate()).unref?.()
