@@ -27,3 +27,5 @@ if (argv[0] === '__complete') {
 }
 
 process.exitCode = exitCodeFrom(process.exitCode)
+// A server that holds a connection open must not hold the command; output to files, pipes and terminals is written by now.
+setTimeout(() => process.exit(), 1000).unref()

@@ -14,19 +14,19 @@ const LINGER_MS = 2000
  * to end in order.
  */
 export async function runUntilSignal(process: Process, log: Logger, start: () => Promise<Started>): Promise<void> {
-  let started: Started | undefined
-  let early: string | undefined
+  const now: { started?: Started; early?: string } = {}
   using _signals = watchSignals({
     source: process,
     log,
     onStop(signal) {
-      if (started === undefined) early = signal
-      else started.lifecycle.stop(signal)
+      if (now.started === undefined) now.early = signal
+      else now.started.lifecycle.stop(signal)
     },
-    onReload: async () => void (await started?.reload?.()),
+    onReload: async () => void (await now.started?.reload?.()),
   })
-  started = await start()
-  if (early !== undefined) started.lifecycle.stop(early)
+  const started = await start()
+  now.started = started
+  if (now.early !== undefined) started.lifecycle.stop(now.early)
   const { clean } = await started.lifecycle.stopped
   if (!clean) process.exitCode = 1
   setTimeout(() => process.exit(), LINGER_MS).unref()

@@ -34,8 +34,16 @@ export function postgresError(error: unknown, place: { name: string; restoreAdvi
   return new ServiceError(code, code in WORDS ? `${place.name} ${WORDS[code]}: ${says}` : says, {
     fields: { store: place.name },
     cause: error,
-    ...(code === 'store-corrupt' ? { fix: place.restoreAdvice } : {}),
+    ...fixOf(code, says, place),
   })
+}
+
+function fixOf(code: string, says: string, place: { restoreAdvice: string }): { fix?: string } {
+  if (code === 'store-corrupt') return { fix: place.restoreAdvice }
+  // The driver's words for a server that asks for a password when none was configured.
+  if (/SASL|password/i.test(says))
+    return { fix: 'Set access.store.password = "file:PATH" or "env:NAME" to the password of this user.' }
+  return {}
 }
 
 function codeOf(error: unknown): string | undefined {

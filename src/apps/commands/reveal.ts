@@ -22,7 +22,10 @@ export function secretPlace(context: CliContext, flags: SecretFlags): SecretPlac
   return {
     reveal(text) {
       const { fd } = stdout as { fd?: number }
-      if (fd === undefined) return void stdout.write(text)
+      if (fd === undefined) {
+        stdout.write(text)
+        return
+      }
       try {
         // At once and by its result: a secret that could not be shown must not pass for shown.
         writeSync(fd, text)
