@@ -1,11 +1,14 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
+import { DOORS } from '../../src/apps/doors.ts'
 import { createListenerMetrics } from '../../src/host/listener-metrics.ts'
 import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 import { GENERATED, table } from './markdown.ts'
 
 export function metricsPage(): string {
   using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
-  createListenerMetrics(registry, ['metrics'])
+  createListenerMetrics(registry, DOORS)
+  upstreamsMetrics(registry, ['NODE'], () => 0)
   accessMetrics(registry)
   const rows = registry.describe().map(({ name, type, help, labels }) => [
     `\`${name}\``,

@@ -14,6 +14,8 @@ export interface AccessSnapshot {
   indexerCredential(username: string): IndexerCredential | undefined
   node(id: string): DedicatedNode | undefined
   nodesOf(subscriptionId: string): readonly DedicatedNode[]
+  /** All dedicated nodes, assigned or not. */
+  nodes(): Iterable<DedicatedNode>
   counts(): { customers: number; subscriptions: number; tokens: number }
   subscriptions(): Iterable<Subscription>
 }
@@ -93,6 +95,10 @@ export class Snapshot implements AccessSnapshot {
 
   node(id: string): DedicatedNode | undefined {
     return this.#maps.nodes.get(id)
+  }
+
+  nodes(): Iterable<DedicatedNode> {
+    return this.#maps.nodes.values()
   }
 
   nodesOf(subscriptionId: string): readonly DedicatedNode[] {

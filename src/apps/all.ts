@@ -1,4 +1,5 @@
 import { startAccess } from '../access/service.ts'
+import { startBundle } from '../bundle/service.ts'
 import { openControlSocket } from '../host/control-socket.ts'
 import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
@@ -8,10 +9,14 @@ import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { startOperatorListener } from '../host/operator-listener.ts'
 import { resolveSecret } from '../host/secret-ref.ts'
 import { openStateFolder } from '../host/state-folder.ts'
-import { startLocalnet } from '../localnet/service.ts'
+import { startUpstreams } from '../upstreams/service.ts'
 import type { Settings } from './commands/settings.ts'
-import { makeDemo } from './demo.ts'
+import { followDedicatedNodes } from './dedicated-nodes.ts'
+import { makeDemo, untilRevision } from './demo.ts'
 import { currentActor, type Deps } from './deps.ts'
+import { DOORS } from './doors.ts'
+import { nodeOf, startEmbeddedChain } from './embedded-chain.ts'
+import { endpointsOf } from './endpoints.ts'
 import { listenerOf } from './listener-of.ts'
 import { openAccessStore } from './open-access-store.ts'
 import { type Reload, reloadFrom } from './reload.ts'
@@ -53,7 +58,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const state = await openStateFolder(stateDir)
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
-  const doorMetrics = createListenerMetrics(registry, ['metrics'])
+  const doorMetrics = createListenerMetrics(registry, DOORS)
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
   const access = opening.use(
     await startAccess(
@@ -62,22 +67,26 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     ),
   )
 
-  if (config.localnet.enabled ?? true) {
-    const localnet = opening.use(
-      await startLocalnet(
-        {
-          ...config.localnet,
-          stateDir: await state.folder('localnet'),
-          rpc: { host: '127.0.0.1', port: 0 },
-          ws: { host: '127.0.0.1', port: 0 },
-          grpc: { host: '127.0.0.1', port: 0 },
-          shreds: {},
-        },
-        { log: log.child({ part: 'localnet' }), clock },
-      ),
-    )
+  const nodes = [...config.upstreams.nodes]
+  if (config.localnet.enabled ?? nodes.length === 0) {
+    const localnet = opening.use(await startEmbeddedChain(config, await state.folder('localnet'), deps))
     services.push(...localnet.addresses)
+    if (nodes.length === 0) nodes.push(nodeOf(localnet))
   }
+  const upstreams = opening.use(
+    await startUpstreams(
+      { ...config.upstreams, nodes },
+      { log, clock, random, registry, env, folder: loaded.folder, lifecycle },
+    ),
+  )
+  opening.use(await followDedicatedNodes(access, upstreams))
+  const bundle = opening.use(
+    await startBundle(
+      { rpc: listenerOf(config.bundle.rpc, loaded.folder) },
+      { access, upstreams, log, clock, random, doorMetrics },
+    ),
+  )
+  services.push({ name: 'rpc', address: printAddressPort(bundle.rpc.host, bundle.rpc.port) })
 
   const metricsSecret =
     config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
@@ -96,6 +105,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       methods: {
         status: (): StatusReport => ({ ...statusNow(), services }),
         reload,
+        upstreams: () => upstreams.status(),
+        'upstream-drain': (params) => ({ found: upstreams.drain(nameOf(params)) }),
+        'upstream-undrain': (params) => ({ found: upstreams.undrain(nameOf(params)) }),
         drain: () => {
           // In the next turn, so that this answer is on its way before its socket closes.
           clock.setTimer(0, () => lifecycle.stop('sluice drain'))
@@ -104,16 +116,24 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       },
     }),
   )
-  lifecycle.onDraining(() => operator.beginLameDuck())
+  lifecycle.onDraining(() => {
+    operator.beginLameDuck()
+    bundle.beginLameDuck()
+  })
 
   if (options.demo) {
     const on = { store, random, actor: currentActor(env), nowMs: clock.nowMs() }
-    const card = await makeDemo(on, plans, settings.endpoints)
-    if (card !== undefined) deps.showCard(card)
+    const card = await makeDemo(on, plans, endpointsOf(config, { rpc: bundle.rpc.port }))
+    // Shown once the doors know its token, so that its lines work the moment they are read.
+    if (card !== undefined) {
+      await untilRevision(access, await store.revision())
+      deps.showCard(card)
+    }
   }
 
   const opened = opening.move()
   lifecycle.defer('services', () => opened.disposeAsync())
+  lifecycle.defer('rpc', (deadlineMs) => bundle.drain(deadlineMs))
   lifecycle.started()
   for (const { name, address } of services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path, store: store.name }, 'started')
@@ -133,4 +153,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       ...snapshot.counts(),
     }
   }
+}
+
+/** The one word a control call of an upstream carries. */
+function nameOf(params: unknown): string {
+  return typeof params === 'object' && params !== null && 'name' in params ? String(params.name) : ''
 }

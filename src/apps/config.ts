@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { accessOptions, plansSchema } from '../access/options.ts'
+import { bundleOptions } from '../bundle/options.ts'
 import { listenerOption } from '../contract/listener-option.ts'
 import { localnetOptions } from '../localnet/options.ts'
+import { upstreamsOptions } from '../upstreams/options.ts'
 
 /**
  * The one file an operator writes: every room's options joined. A room's defaults live in its own `options.ts`; a misspelt key stops the start.
@@ -46,6 +48,8 @@ export const configSchema = z.strictObject({
     .describe('How a process leaves.'),
   access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
   plans: plansSchema.describe('Plans beside the built-in five; one of the same name takes its place.'),
+  bundle: bundleOptions.prefault({}).describe('Bundle: what one token opens.'),
+  upstreams: upstreamsOptions.prefault({}).describe('The nodes behind; without any the embedded chain is used.'),
   localnet: localnetOptions
     .omit({ stateDir: true, rpc: true, ws: true, grpc: true, shreds: true })
     .extend({

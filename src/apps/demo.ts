@@ -2,6 +2,7 @@ import type { PlanTable } from '../access/plan.ts'
 import type { Provisioning } from '../access/provisioning/context.ts'
 import { addCustomer } from '../access/provisioning/customers.ts'
 import { createSubscription } from '../access/provisioning/subscriptions.ts'
+import type { Access } from '../access/service.ts'
 import type { Endpoints } from './endpoints.ts'
 import { handoverCard } from './handover-card.ts'
 
@@ -22,4 +23,13 @@ export async function makeDemo(on: Provisioning, plans: PlanTable, endpoints: En
     destination: { address: '127.0.0.1:20001', vouched: true },
   })
   return handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
+}
+
+/** Until this process has taken over the store up to that revision. */
+export async function untilRevision(access: Pick<Access, 'snapshot' | 'onChange'>, revision: number): Promise<void> {
+  while (access.snapshot().revision < revision) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _watching = access.onChange(resolve)
+    if (access.snapshot().revision < revision) await promise
+  }
 }

@@ -57,11 +57,10 @@ function usageLines({ subscription, endpoints, token, credential }: CardInput): 
   const lines: string[] = []
   const header = `-H 'x-token: ${token.secret}'`
   if (subscription.products.includes('bundle') && endpoints.rpc !== undefined) {
-    lines.push(
-      `  curl ${header} -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"getSlot"}' ${endpoints.rpc}`,
-      `  websocat ${header} ${endpoints.ws}`,
-      `  usage  curl ${header} ${endpoints.rpc}/v1/whoami`,
-    )
+    const question = `'{"jsonrpc":"2.0","id":1,"method":"getSlot"}'`
+    lines.push(`  curl ${header} -H 'content-type: application/json' -d ${question} ${endpoints.rpc}`)
+    if (endpoints.ws !== undefined) lines.push(`  websocat ${header} ${endpoints.ws}`)
+    lines.push(`  usage  curl ${header} ${endpoints.rpc}/v1/whoami`)
   }
   if (credential !== undefined && endpoints.indexer !== undefined) {
     lines.push(

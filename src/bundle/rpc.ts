@@ -57,33 +57,41 @@ export type UpstreamCall = (request: {
 
 export type RpcDeps = { readonly access: Access; readonly callUpstream: UpstreamCall; readonly clock: Clock }
 
-export type Rpc = { answer(request: RpcRequest): Promise<RpcAnswer> }
+export type Rpc = {
+  /** Whose request it is, by its head alone: a body is read only of those who may send one, and only as far as they may. */
+  authenticate(
+    head: Pick<RpcRequest, 'headers' | 'query' | 'requestId'>,
+  ): Caller | { readonly ok: false; readonly answer: RpcAnswer }
+  answer(caller: Caller, request: RpcRequest): Promise<RpcAnswer>
+}
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Token, then body, then each call against the budget; what is admitted is forwarded, what is refused is answered here. */
 export function createRpc({ access, callUpstream, clock }: RpcDeps): Rpc {
   return {
-    async answer(request) {
-      const caller = access.authenticate(
-        collectToken(CARRIERS.rpc, request.headers, request.query),
-        'bundle',
-        clock.nowMs(),
-      )
-      if (!caller.ok) return refuse(refuseToken(caller.reason), request)
+    authenticate(head) {
+      const caller = access.authenticate(collectToken(CARRIERS.rpc, head.headers, head.query), 'bundle', clock.nowMs())
+      return caller.ok ? caller : { ok: false, answer: refuse(refuseToken(caller.reason), head) }
+    },
+
+    async answer(caller, request) {
       const { requestBytes, batchItems } = caller.limits
       if (request.body.length > requestBytes) return refuse(refuseSize('requestBytes', requestBytes), request)
       const body = readRpcBody(request.body.toString('utf8'), { batchItems })
-      if (body.kind === 'refused')
-        return { status: 200, headers: { ...JSON_TYPE, ...budgetHeaders(access.quota(caller), 0) }, body: body.answer }
+      if (body.kind === 'refused') return plain(caller, body.answer)
       if (body.kind === 'too-many') return refuse(refuseSize('batchItems', body.limit), request)
       return body.batch ? answerBatch(request, caller, body) : answerOne(request, caller, body.items[0] as RpcItem)
     },
   }
 
+  /** An answer of our own that cost nothing. */
+  function plain(caller: Caller, body: string): RpcAnswer {
+    return { status: 200, headers: { ...JSON_TYPE, ...budgetHeaders(access.quota(caller), 0) }, body }
+  }
+
   async function answerOne(request: RpcRequest, caller: Caller, item: RpcItem): Promise<RpcAnswer> {
-    if ('refusal' in item)
-      return { status: 200, headers: { ...JSON_TYPE, ...budgetHeaders(access.quota(caller), 0) }, body: item.refusal }
+    if ('refusal' in item) return plain(caller, item.refusal)
     const { call } = item
     const admission = access.admit(caller, { interface: 'rpc', method: call.method })
     if (!admission.ok)

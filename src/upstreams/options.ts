@@ -124,6 +124,7 @@ export const upstreamsOptions = z.strictObject({
 export type UpstreamsOptions = z.output<typeof upstreamsOptions>
 export type UpstreamsOptionsInput = z.input<typeof upstreamsOptions>
 export type NodeOptions = z.output<typeof node>
+export type NodeOptionsInput = z.input<typeof node>
 export type HealthOptions = z.output<typeof health>
 export type BreakerOptions = z.output<typeof breaker>
 export type CallOptions = z.output<typeof calls>

@@ -38,6 +38,7 @@ export function createAccessFixture(seed = 1) {
       indexerCredential: (username) => held.credentials.get(username),
       node: () => undefined,
       nodesOf: () => [],
+      nodes: () => [],
       counts: () => ({
         customers: held.customers.size,
         subscriptions: held.subscriptions.size,

@@ -20,6 +20,7 @@ export type Served = AsyncDisposable & {
 /** Quick and quiet: no embedded chain, system-chosen ports, no lame duck. */
 export const SMALL = {
   SLUICE_METRICS__LISTEN: '127.0.0.1:0',
+  SLUICE_BUNDLE__RPC__LISTEN: '127.0.0.1:0',
   SLUICE_LOCALNET__ENABLED: 'false',
   SLUICE_DRAIN__LAME_DUCK_MS: '0',
 }

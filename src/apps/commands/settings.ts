@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { createPlanTable, type PlanTable } from '../../access/plan.ts'
 import { type LoadedConfig, loadConfig } from '../../host/config-file.ts'
 import { type Config, configSchema } from '../config.ts'
-import type { Endpoints } from '../endpoints.ts'
+import { type Endpoints, endpointsOf } from '../endpoints.ts'
 import type { CliContext, CommonFlags } from './define.ts'
 
 /** What the flags, the environment and the config file come to. */
@@ -24,7 +24,7 @@ export async function loadSettings(context: CliContext, flags: CommonFlags): Pro
     loaded,
     stateDir: stateDirOf(context, flags),
     plans: createPlanTable(config.plans),
-    endpoints: {},
+    endpoints: endpointsOf(config),
   }
 }
 

@@ -15,7 +15,7 @@ import { bad, type Finding, ok, warn } from './finding.ts'
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21
 
-type Door = { readonly name: string; readonly option: Config['metrics'] }
+type Door = { readonly name: string; readonly option: Config['bundle']['rpc'] }
 
 /** Each TCP door: its address may be public, its port is free or ours, its certificate is usable for a while. */
 export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
@@ -37,7 +37,10 @@ export async function checkListenerFiles(config: Config, folder: string): Promis
 }
 
 function doorsOf(config: Config): Door[] {
-  return [{ name: 'metrics', option: config.metrics }]
+  return [
+    { name: 'metrics', option: config.metrics },
+    { name: 'bundle.rpc', option: config.bundle.rpc },
+  ]
 }
 
 function checkPublic({ name, option }: Door): Finding {

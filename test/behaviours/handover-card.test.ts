@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { temporaryFolder } from '../support/cli.ts'
+import { serve } from '../support/serve.ts'
+
+/** The first thing a newcomer does: start it, and paste what it printed. */
+test('every line to paste on the handover card works as printed, against the embedded chain', async () => {
+  await using home = await temporaryFolder()
+  await using running = serve({
+    cwd: home.path,
+    env: { SLUICE_LOCALNET__ENABLED: 'true', SLUICE_LOCALNET__SLOT_MS: '100' },
+  })
+  await running.line(/"msg":"started"/)
+  const lines = running
+    .stdout()
+    .split('\n')
+    .map((line) => /^ +(?:usage +)?(curl .*)$/.exec(line)?.[1])
+    .filter((line) => line !== undefined)
+  assert.equal(lines.length, 2, running.stdout())
+  const answers = []
+  for (const line of lines) {
+    const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl /, 'curl -sS --fail-with-body ')])
+    answers.push(JSON.parse(stdout) as Record<string, unknown>)
+  }
+  assert.equal(typeof answers[0]?.['result'], 'number')
+  assert.equal(answers[1]?.['subscription'], 'demo')
+  assert.equal(answers[1]?.['plan'], 'professional')
+})

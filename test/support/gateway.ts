@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStore } from '../../src/access/open-store.ts'
+import { BUILT_IN_PLANS, type Plans } from '../../src/access/plan.ts'
+import type { Provisioning } from '../../src/access/provisioning/context.ts'
+import { addCustomer } from '../../src/access/provisioning/customers.ts'
+import { createSubscription, type SubscriptionInput } from '../../src/access/provisioning/subscriptions.ts'
+import { type Access, startAccess } from '../../src/access/service.ts'
+import { startBundle } from '../../src/bundle/service.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { createLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
+import { startUpstreams } from '../../src/upstreams/service.ts'
+
+export type Gateway = AsyncDisposable & {
+  readonly url: string
+  readonly access: Access
+  readonly on: Provisioning
+  readonly registry: MetricsRegistry
+  /** Everything logged so far. */
+  log(): string
+  /** A new subscription's token. */
+  subscribe(input: Partial<SubscriptionInput>): Promise<{ token: string; id: string }>
+}
+
+/** A real gateway in this process: access on SQLite, upstreams, the RPC door on a port of its own. */
+export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUILT_IN_PLANS): Promise<Gateway> {
+  await using opening = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-gateway-'))
+  opening.defer(() => rm(folder, { recursive: true, force: true }))
+  let lines = ''
+  const log = createLogger({ level: 'trace', destination: { write: (line: string) => (lines += line) } })
+  const deps = { log, clock: systemClock, random: secureRandom }
+  const registry = opening.use(createMetricsRegistry())
+  const lifecycle = { degraded() {}, recovered() {} }
+  const store = opening.use(
+    await openStore(
+      {
+        place: { engine: 'sqlite', file: join(folder, 'access.db') },
+        audit: { file: join(folder, 'audit.log'), mirror: 'test', toolVersion: '0' },
+        check: 'full',
+      },
+      deps,
+    ),
+  )
+  const access = opening.use(await startAccess({ quota: {}, plans }, { ...deps, store, registry, lifecycle, env: {} }))
+  const options = parseUpstreamsOptions({ nodes, allowPrivate: true })
+  const upstreams = opening.use(await startUpstreams(options, { ...deps, registry, env: {} }))
+  const doorMetrics = () => ({ onRefused() {}, onNotAfter() {} })
+  const bundle = opening.use(
+    await startBundle({ rpc: { host: '127.0.0.1', port: 0 } }, { ...deps, access, upstreams, doorMetrics }),
+  )
+  const on: Provisioning = {
+    store,
+    random: secureRandom,
+    nowMs: Date.now(),
+    actor: { uid: 0, user: 'test', sudoUser: null, tty: null },
+  }
+  await addCustomer(on, { name: 'acme', contact: '' })
+  let made = 0
+  const opened = opening.move()
+  return {
+    url: `http://127.0.0.1:${bundle.rpc.port}`,
+    access,
+    on,
+    registry,
+    log: () => lines,
+    async subscribe(input) {
+      const created = await createSubscription(on, {
+        customer: 'acme',
+        name: `sub-${++made}`,
+        plan: 'professional',
+        products: ['bundle'],
+        overrides: {},
+        validUntil: null,
+        ...input,
+      })
+      await seen(access, created.subscription.id)
+      return { token: created.token?.secret ?? '', id: created.subscription.id }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** Until the process follows the store up to this subscription. */
+async function seen(access: Access, subscriptionId: string): Promise<void> {
+  while (access.snapshot().subscription(subscriptionId) === undefined) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _watching = access.onChange(resolve)
+    if (access.snapshot().subscription(subscriptionId) === undefined) await promise
+  }
+}
