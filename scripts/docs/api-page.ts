@@ -16,6 +16,27 @@ export function apiPage(): string {
         available ? (BUILT[key as keyof typeof BUILT] ? 'yes' : 'not yet') : 'coming soon',
       ]),
     ),
+    '## Bundle: RPC (8899)',
+    'JSON-RPC 2.0 in a POST to `/`, `Content-Type: application/json`. The token goes in `x-token`, `Authorization: Bearer`, `x-api-key`, or the query as `api-key` or `api_key` (headers are preferred: queries get logged by others). Every answer carries `x-ratelimit-limit`, `-remaining`, `-reset` (seconds) and `-cost` in units, and `x-request-id`.',
+    table(
+      ['method', 'path', 'token', 'answer'],
+      [
+        [
+          'POST',
+          '/',
+          'yes',
+          "the node's own answer, or a refusal; each call of a batch is charged and refused on its own",
+        ],
+        ['GET', '/health', 'no', '`ok`, `behind` or `unknown`, as text'],
+        ['GET', '/v1/whoami', 'yes', 'plan, limits, budget, month, open connections of the caller'],
+        [
+          'POST',
+          '/v1/ws-ticket',
+          'yes',
+          '`{"ticket","expires_at"}`, good for 60 s, for clients that can set no WebSocket header',
+        ],
+      ],
+    ),
     '## Operator metrics listener',
     table(
       ['method', 'path', 'answer'],

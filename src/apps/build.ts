@@ -2,11 +2,11 @@ import type { ProductKey } from '../contract/products.ts'
 
 /** Which services this build can run. The one place that knows; a service that lands turns its line to true. */
 export const BUILT: Readonly<Record<ProductKey, boolean>> = {
-  bundle: false,
+  bundle: true,
   indexer: false,
   'shreds-raw': false,
   sender: false,
-  'dedicated-node': false,
+  'dedicated-node': true,
   'shreds-decoded': false,
   execution: false,
 }

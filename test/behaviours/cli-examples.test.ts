@@ -20,7 +20,16 @@ function* walk(target: Target, path: string[] = []): Generator<Route> {
 const ROUTES = [...walk(rootRoutes as unknown as Target)]
 
 /** Commands that talk to a running process or are one; `serve.test.ts` runs their examples. */
-const NEED_A_PROCESS = ['serve', 'localnet', 'status', 'reload', 'drain']
+const NEED_A_PROCESS = [
+  'serve',
+  'localnet',
+  'status',
+  'reload',
+  'drain',
+  'upstream list',
+  'upstream drain',
+  'upstream undrain',
+]
 
 const BASE = [
   'customer add acme',

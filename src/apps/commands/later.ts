@@ -2,16 +2,6 @@ import { buildRouteMap } from '@stricli/core'
 import { notInBuild } from './not-in-build.ts'
 
 /** Command groups whose services this build does not have yet. */
-export const upstreamRoutes = buildRouteMap({
-  docs: { brief: 'Upstream nodes' },
-  routes: {
-    list: notInBuild('upstream list', 'List upstream nodes with health and lag'),
-    test: notInBuild('upstream test', 'Reach an upstream'),
-    drain: notInBuild('upstream drain', 'Take a node out of rotation'),
-    undrain: notInBuild('upstream undrain', 'Put it back'),
-  },
-})
-
 export const tipRoutes = buildRouteMap({
   docs: { brief: 'Sender tips' },
   routes: {
