@@ -51,7 +51,9 @@ export type All = { readonly lifecycle: Lifecycle; readonly reload: Reload }
 export async function startAll(settings: Settings, options: AllOptions, deps: AllDeps): Promise<All> {
   const { config, loaded, stateDir, plans } = settings
   const { log, clock, random, env } = deps
-  const lifecycle = createLifecycle(config.drain, { clock, log })
+  // Without a configuration nobody balances load in front of it: it leaves at once.
+  const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
+  const lifecycle = createLifecycle(isTrial ? { ...config.drain, lameDuckMs: 0 } : config.drain, { clock, log })
   await using opening = new AsyncDisposableStack()
   const services: { name: string; address: string }[] = []
 

@@ -16,7 +16,12 @@ export type SecretPlace = Disposable & {
 export function secretPlace(context: CliContext, flags: SecretFlags): SecretPlace {
   if (flags.out !== undefined) return newSecretFile(context, flags.out)
   const { stdout } = context.process
-  if (flags.dryRun !== true && ((stdout.isTTY !== true && flags.printToken !== true) || isNowhere(stdout))) {
+  if (flags.dryRun !== true && isNowhere(stdout)) {
+    throw new ServiceError('needs-terminal', 'the secret is shown once and standard output leads nowhere', {
+      fix: 'Add --out FILE to write it to a new file of mode 0600.',
+    })
+  }
+  if (flags.dryRun !== true && stdout.isTTY !== true && flags.printToken !== true) {
     throw new ServiceError('needs-terminal', 'the secret is shown once and standard output is not a terminal')
   }
   return {
