@@ -86,7 +86,8 @@ function secretsIn(text: string): string[] {
 }
 
 function cardOf(stdout: string): string {
-  return /^Sluice subscription[\s\S]*?\n\n/m.exec(stdout)?.[0] ?? ''
+  // The card ends where the log, whose records begin with a brace, goes on.
+  return /^Sluice subscription[\s\S]*?(?=^\{)/m.exec(stdout)?.[0] ?? ''
 }
 
 function filesUnder(folder: string): string[] {
