@@ -1,102 +1,35 @@
+import { INSTRUCTION_ERRORS, TRANSACTION_ERRORS } from '../solana/transaction-error.ts'
 import type { TransactionError } from './model.ts'
 
 /**
- * litesvm numbers its fieldless errors by position in its own lists, which differ from the Rust enums (variants that
- * carry a value are classes there and leave no gap). Both lists are litesvm's order, as names of the Rust variants.
+ * litesvm numbers its fieldless errors by position in its own lists: variants that carry a value are classes there and leave no gap, and
+ * three variants stand elsewhere (litesvm 1.4.1).
  */
-const TRANSACTION_ERRORS = [
-  'AccountInUse',
-  'AccountLoadedTwice',
-  'AccountNotFound',
-  'ProgramAccountNotFound',
-  'InsufficientFundsForFee',
-  'InvalidAccountForFee',
-  'AlreadyProcessed',
-  'BlockhashNotFound',
-  'CallChainTooDeep',
-  'MissingSignatureForFee',
-  'InvalidAccountIndex',
-  'SignatureFailure',
-  'InvalidProgramForExecution',
-  'SanitizeFailure',
-  'ClusterMaintenance',
-  'AccountBorrowOutstanding',
-  'WouldExceedMaxBlockCostLimit',
-  'UnsupportedVersion',
-  'InvalidWritableAccount',
-  'WouldExceedMaxAccountCostLimit',
-  'WouldExceedAccountDataBlockLimit',
-  'TooManyAccountLocks',
-  'AddressLookupTableNotFound',
-  'InvalidAddressLookupTableOwner',
-  'InvalidAddressLookupTableData',
-  'InvalidAddressLookupTableIndex',
-  'InvalidRentPayingAccount',
-  'WouldExceedMaxVoteCostLimit',
-  'WouldExceedAccountDataTotalLimit',
-  'MaxLoadedAccountsDataSizeExceeded',
-  'ResanitizationNeeded',
-  'InvalidLoadedAccountsDataSizeLimit',
-  'UnbalancedTransaction',
-  'ProgramCacheHitMaxLimit',
-  'CommitCancelled',
-] as const
+const CARRY_A_VALUE = [
+  'InstructionError',
+  'DuplicateInstruction',
+  'InsufficientFundsForRent',
+  'ProgramExecutionTemporarilyRestricted',
+  'Custom',
+]
 
-const INSTRUCTION_ERRORS = [
-  'GenericError',
-  'InvalidArgument',
-  'InvalidInstructionData',
-  'InvalidAccountData',
-  'AccountDataTooSmall',
-  'InsufficientFunds',
-  'IncorrectProgramId',
-  'MissingRequiredSignature',
-  'AccountAlreadyInitialized',
-  'UninitializedAccount',
-  'UnbalancedInstruction',
-  'ModifiedProgramId',
-  'ExternalAccountLamportSpend',
-  'ExternalAccountDataModified',
-  'ReadonlyLamportChange',
-  'ReadonlyDataModified',
-  'DuplicateAccountIndex',
-  'ExecutableModified',
-  'RentEpochModified',
-  'NotEnoughAccountKeys',
-  'AccountDataSizeChanged',
-  'AccountNotExecutable',
-  'AccountBorrowFailed',
-  'AccountBorrowOutstanding',
-  'DuplicateAccountOutOfSync',
-  'InvalidError',
-  'ExecutableDataModified',
-  'ExecutableLamportChange',
-  'ExecutableAccountNotRentExempt',
-  'UnsupportedProgramId',
-  'CallDepth',
-  'MissingAccount',
-  'ReentrancyNotAllowed',
-  'MaxSeedLengthExceeded',
-  'InvalidSeeds',
-  'InvalidRealloc',
-  'ComputationalBudgetExceeded',
-  'PrivilegeEscalation',
-  'ProgramEnvironmentSetupFailure',
-  'ProgramFailedToComplete',
-  'ProgramFailedToCompile',
-  'Immutable',
-  'IncorrectAuthority',
-  'AccountNotRentExempt',
-  'InvalidAccountOwner',
-  'ArithmeticOverflow',
-  'UnsupportedSysvar',
-  'IllegalOwner',
-  'MaxAccountsDataAllocationsExceeded',
-  'MaxAccountsExceeded',
-  'MaxInstructionTraceLengthExceeded',
-  'BuiltinProgramsMustConsumeComputeUnits',
+const fieldless = (names: readonly string[]): string[] => names.filter((name) => !CARRY_A_VALUE.includes(name))
+
+/** Puts a name right behind another one. */
+function moveBehind(names: readonly string[], name: string, before: string): string[] {
+  return names.filter((other) => other !== name).flatMap((other) => (other === before ? [other, name] : [other]))
+}
+
+const ENGINE_TRANSACTION_ERRORS = moveBehind(
+  fieldless(TRANSACTION_ERRORS),
+  'InvalidLoadedAccountsDataSizeLimit',
+  'ResanitizationNeeded',
+)
+const ENGINE_INSTRUCTION_ERRORS = moveBehind(
+  fieldless(INSTRUCTION_ERRORS),
   'BorshIoError',
-] as const
+  'BuiltinProgramsMustConsumeComputeUnits',
+)
 
 /** The members of litesvm's error values that are read; each value is a number or an instance of one of its classes. */
 type EngineErrorObject = {
@@ -108,7 +41,7 @@ type EngineErrorObject = {
 
 /** litesvm's error value in Solana's JSON form. */
 export function toTransactionError(error: unknown): TransactionError {
-  if (typeof error === 'number') return TRANSACTION_ERRORS[error] ?? 'SanitizeFailure'
+  if (typeof error === 'number') return ENGINE_TRANSACTION_ERRORS[error] ?? 'SanitizeFailure'
   const object = error as EngineErrorObject
   switch (object.constructor.name) {
     case 'TransactionErrorInstructionError':
@@ -125,7 +58,7 @@ export function toTransactionError(error: unknown): TransactionError {
 }
 
 function toInstructionError(error: unknown): unknown {
-  if (typeof error === 'number') return INSTRUCTION_ERRORS[error] ?? 'GenericError'
+  if (typeof error === 'number') return ENGINE_INSTRUCTION_ERRORS[error] ?? 'GenericError'
   const { code } = error as { readonly code?: number }
   return code === undefined ? 'BorshIoError' : { Custom: code }
 }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 
 /** Variants of Solana's TransactionError in their order: the position is the bincode discriminant. */
-const TRANSACTION_ERRORS = [
+export const TRANSACTION_ERRORS: readonly string[] = [
   'AccountInUse',
   'AccountLoadedTwice',
   'AccountNotFound',
@@ -44,7 +44,7 @@ const TRANSACTION_ERRORS = [
 ]
 
 /** Variants of InstructionError, likewise. */
-const INSTRUCTION_ERRORS = [
+export const INSTRUCTION_ERRORS: readonly string[] = [
   'GenericError',
   'InvalidArgument',
   'InvalidInstructionData',
