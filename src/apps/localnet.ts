@@ -1,13 +1,12 @@
-import { createSocket } from 'node:dgram'
-import { isIPv6 } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { takeInstanceLock } from '../host/instance-lock.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
 import type { Logger } from '../host/logger.ts'
 import { openStateFolder } from '../host/state-folder.ts'
+import { openUdpSender } from '../host/udp-sender.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from '../localnet/options.ts'
-import { type Localnet, startLocalnet, type UdpSender } from '../localnet/service.ts'
+import { type Localnet, startLocalnet } from '../localnet/service.ts'
 
 export type LocalnetAloneDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
@@ -44,20 +43,3 @@ export async function startLocalnetAlone(
 
 /** Streams are told to go and get this long for it. */
 const DRAIN_MS = 2_000
-
-export function openUdpSender(to: { readonly ip: string; readonly port: number }): Promise<UdpSender> {
-  const socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
-  // A port nobody listens on answers with an ICMP error; UDP promises nothing, so it is not a fault here.
-  socket.on('error', () => {})
-  socket.unref()
-  const { promise, resolve } = Promise.withResolvers<UdpSender>()
-  socket.connect(to.port, to.ip, () =>
-    resolve({
-      send: (packet) => socket.send(packet, () => {}),
-      async [Symbol.asyncDispose]() {
-        await new Promise<void>((closed) => void socket.close(() => closed()))
-      },
-    }),
-  )
-  return promise
-}

@@ -1,0 +1,22 @@
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+
+/** A socket that sends to one place and expects no answer. */
+export type UdpSender = AsyncDisposable & { send(packet: Uint8Array): void }
+
+export function openUdpSender(to: { readonly ip: string; readonly port: number }): Promise<UdpSender> {
+  const socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
+  // A port nobody listens on answers with an ICMP error; UDP promises nothing, so it is not a fault here.
+  socket.on('error', () => {})
+  socket.unref()
+  const { promise, resolve } = Promise.withResolvers<UdpSender>()
+  socket.connect(to.port, to.ip, () =>
+    resolve({
+      send: (packet) => socket.send(packet, () => {}),
+      async [Symbol.asyncDispose]() {
+        await new Promise<void>((closed) => void socket.close(() => closed()))
+      },
+    }),
+  )
+  return promise
+}
