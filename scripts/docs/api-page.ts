@@ -37,6 +37,10 @@ export function apiPage(): string {
         ],
       ],
     ),
+    '## Bundle: WebSocket (8900)',
+    "The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that can set no header use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429. Subscription ids are the client's own and stay the same when the node behind changes; with `?gaps=1` such a change is told by `gapNotification`. `getRateLimits` answers the budget. Close codes: 4401 token ended, 1013 too slow, 1012 restart; never 1000 on a fault.",
+    '## Bundle: gRPC (10010)',
+    '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is told as initial metadata under the names of the RPC headers. `grpc.health.v1.Health/Check` needs no token.',
     '## Operator metrics listener',
     table(
       ['method', 'path', 'answer'],

@@ -84,11 +84,18 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   opening.use(await followDedicatedNodes(access, upstreams))
   const bundle = opening.use(
     await startBundle(
-      { rpc: listenerOf(config.bundle.rpc, loaded.folder) },
+      {
+        rpc: listenerOf(config.bundle.rpc, loaded.folder),
+        ws: { ...listenerOf(config.bundle.ws, loaded.folder), queryToken: config.bundle.ws.queryToken },
+        grpc: listenerOf(config.bundle.grpc, loaded.folder),
+        wsUrl: (ws) => endpointsOf(config, { ws }).ws ?? '',
+      },
       { access, upstreams, log, clock, random, doorMetrics },
     ),
   )
-  services.push({ name: 'rpc', address: printAddressPort(bundle.rpc.host, bundle.rpc.port) })
+  for (const name of ['rpc', 'ws', 'grpc'] as const) {
+    services.push({ name, address: printAddressPort(bundle[name].host, bundle[name].port) })
+  }
 
   const metricsSecret =
     config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
@@ -125,7 +132,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 
   if (options.demo) {
     const on = { store, random, actor: currentActor(env), nowMs: clock.nowMs() }
-    const card = await makeDemo(on, plans, endpointsOf(config, { rpc: bundle.rpc.port }))
+    const card = await makeDemo(
+      on,
+      plans,
+      endpointsOf(config, { rpc: bundle.rpc.port, ws: bundle.ws.port, grpc: bundle.grpc.port }),
+    )
     // Shown once the doors know its token, so that its lines work the moment they are read.
     if (card !== undefined) {
       await untilRevision(access, await store.revision())
@@ -135,7 +146,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 
   const opened = opening.move()
   lifecycle.defer('services', () => opened.disposeAsync())
-  lifecycle.defer('rpc', (deadlineMs) => bundle.drain(deadlineMs))
+  lifecycle.defer('bundle', (deadlineMs) => bundle.drain(deadlineMs))
   lifecycle.started()
   for (const { name, address } of services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path, store: store.name }, 'started')

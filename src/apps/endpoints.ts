@@ -13,18 +13,23 @@ export type Endpoints = {
 }
 
 /** From the config, and from the ports in use where the process knows them: a port 0 is chosen by the system. */
-export function endpointsOf(config: Config, inUse: { readonly rpc?: number } = {}): Endpoints {
-  return { rpc: addressOf(config, config.bundle.rpc, { plain: 'http', secure: 'https', port: inUse.rpc }) }
+export function endpointsOf(config: Config, inUse: { rpc?: number; ws?: number; grpc?: number } = {}): Endpoints {
+  const { rpc, ws, grpc } = config.bundle
+  return {
+    rpc: `${isSecure(rpc) ? 'https' : 'http'}://${placeOf(config, rpc, inUse.rpc)}`,
+    ws: `${isSecure(ws) ? 'wss' : 'ws'}://${placeOf(config, ws, inUse.ws)}`,
+    grpc: placeOf(config, grpc, inUse.grpc),
+  }
 }
 
-/** A door on loopback is reached there; a public one by the host name of the config, with TLS by itself or by the proxy in front. */
-function addressOf(
-  config: Config,
-  option: Config['bundle']['rpc'],
-  door: { plain: string; secure: string; port: number | undefined },
-): string {
-  const { host, port } = listenAddress(option)
-  const isLocal = isLoopbackHost(host)
-  const isSecure = option.tls !== undefined || option.plaintext === 'behind-proxy'
-  return `${isSecure ? door.secure : door.plain}://${isLocal ? host : config.host}:${door.port ?? port}`
+type Door = Config['bundle']['rpc']
+
+function isSecure({ tls, plaintext }: Door): boolean {
+  return tls !== undefined || plaintext === 'behind-proxy'
+}
+
+/** A door on loopback is reached there; a public one by the host name of the config. */
+function placeOf(config: Config, door: Door, inUse: number | undefined): string {
+  const { host, port } = listenAddress(door)
+  return `${isLoopbackHost(host) ? host : config.host}:${inUse ?? port}`
 }

@@ -15,6 +15,8 @@ import { whoami } from './whoami.ts'
 export type RpcDoorDeps = DoorMetrics & {
   readonly rpc: Rpc
   readonly access: Access
+  /** Where a ticket is good; told with it. */
+  readonly wsUrl?: string | undefined
   /** How the nodes behind are, in the words of a node's own health page. */
   readonly health: () => 'ok' | 'behind' | 'unknown'
   readonly log: Logger
@@ -67,7 +69,8 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
         return sendJson(response, 200, whoami(access, caller, clock.nowMs()), { ...CORS, 'cache-control': 'no-store' })
       if (path === '/v1/ws-ticket') {
         const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
-        const body = { ticket, expires_at: new Date(expiresAtMs).toISOString() }
+        const url = deps.wsUrl === undefined ? {} : { url: `${deps.wsUrl}/?ticket=${ticket}` }
+        const body = { ticket, expires_at: new Date(expiresAtMs).toISOString(), ...url }
         return sendJson(response, 200, body, { ...CORS, 'cache-control': 'no-store' })
       }
       if (!isJson(request)) return sendText(response, 415, 'Content-Type: application/json is required', CORS)

@@ -17,6 +17,8 @@ import { startUpstreams } from '../../src/upstreams/service.ts'
 
 export type Gateway = AsyncDisposable & {
   readonly url: string
+  readonly ws: string
+  readonly grpc: string
   readonly access: Access
   readonly on: Provisioning
   readonly registry: MetricsRegistry
@@ -25,6 +27,8 @@ export type Gateway = AsyncDisposable & {
   /** A new subscription's token. */
   subscribe(input: Partial<SubscriptionInput>): Promise<{ token: string; id: string }>
 }
+
+const ANY_PORT = { host: '127.0.0.1', port: 0 }
 
 /** A real gateway in this process: access on SQLite, upstreams, the RPC door on a port of its own. */
 export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUILT_IN_PLANS): Promise<Gateway> {
@@ -51,7 +55,15 @@ export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUI
   const upstreams = opening.use(await startUpstreams(options, { ...deps, registry, env: {} }))
   const doorMetrics = () => ({ onRefused() {}, onNotAfter() {} })
   const bundle = opening.use(
-    await startBundle({ rpc: { host: '127.0.0.1', port: 0 } }, { ...deps, access, upstreams, doorMetrics }),
+    await startBundle(
+      {
+        rpc: ANY_PORT,
+        ws: { ...ANY_PORT, queryToken: false },
+        grpc: ANY_PORT,
+        wsUrl: (port) => `ws://127.0.0.1:${port}`,
+      },
+      { ...deps, access, upstreams, doorMetrics },
+    ),
   )
   const on: Provisioning = {
     store,
@@ -64,6 +76,8 @@ export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUI
   const opened = opening.move()
   return {
     url: `http://127.0.0.1:${bundle.rpc.port}`,
+    ws: `ws://127.0.0.1:${bundle.ws.port}`,
+    grpc: `127.0.0.1:${bundle.grpc.port}`,
     access,
     on,
     registry,

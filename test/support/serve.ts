@@ -21,6 +21,8 @@ export type Served = AsyncDisposable & {
 export const SMALL = {
   SLUICE_METRICS__LISTEN: '127.0.0.1:0',
   SLUICE_BUNDLE__RPC__LISTEN: '127.0.0.1:0',
+  SLUICE_BUNDLE__WS__LISTEN: '127.0.0.1:0',
+  SLUICE_BUNDLE__GRPC__LISTEN: '127.0.0.1:0',
   SLUICE_LOCALNET__ENABLED: 'false',
   SLUICE_DRAIN__LAME_DUCK_MS: '0',
 }

@@ -40,6 +40,8 @@ function doorsOf(config: Config): Door[] {
   return [
     { name: 'metrics', option: config.metrics },
     { name: 'bundle.rpc', option: config.bundle.rpc },
+    { name: 'bundle.ws', option: config.bundle.ws },
+    { name: 'bundle.grpc', option: config.bundle.grpc },
   ]
 }
 

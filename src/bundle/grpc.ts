@@ -1,0 +1,116 @@
+import { CARRIERS, collectToken } from '../access/credentials.ts'
+import type { GrpcCall } from '../host/grpc-call.ts'
+import { startGrpcServer } from '../host/grpc-server.ts'
+import { GrpcCode } from '../host/grpc-status.ts'
+import { serveUnary } from '../host/grpc-unary.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponseSchema,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../solana/gen/health_pb.ts'
+import { decodeMessage, encodeMessage } from '../solana/protobuf.ts'
+import { createGeyser, type GeyserDeps, type GeyserOptions } from './grpc-geyser.ts'
+import { grpcStatusOf } from './grpc-refusal.ts'
+import { refuseToken } from './refusal.ts'
+
+export type GrpcDoorOptions = Partial<GeyserOptions> & {
+  readonly listen: ListenerOptions
+  /** How often open streams are looked at again, besides at every change of the store. */
+  readonly sweepMs?: number
+}
+
+export type GrpcDoorDeps = GeyserDeps & DoorMetrics
+
+export type GrpcDoor = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly openCalls: number
+  /** Says NOT_SERVING to who asks for the health, and serves on. */
+  beginLameDuck(): void
+  /** Takes no more calls, ends open streams with UNAVAILABLE one after another, and waits for the rest until the deadline. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+const DEFAULTS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000 }
+/** As much as RPC takes in headers: a value of 8 KB is refused for what it is, no token, as on the other doors. */
+const METADATA_BYTES_MAX = 16 * 1024
+/** Over how long streams are ended at a shutdown (robustness.md, fault F11). */
+const SPREAD_MS = 5000
+/** The server as a whole has the empty name. */
+const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
+const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
+const HEALTH_CHECK = '/grpc.health.v1.Health/Check'
+
+/** The gRPC door: geyser.Geyser for who has a token, and the health check for everybody. */
+export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps): Promise<GrpcDoor> {
+  const options = { ...DEFAULTS, ...given }
+  const { access, clock } = deps
+  const log = deps.log.child({ door: 'grpc' })
+  await using opening = new AsyncDisposableStack()
+  const geyser = createGeyser(options, { ...deps, log })
+  let isLameDuck = false
+
+  function onCall(call: GrpcCall): void {
+    if (call.path === HEALTH_CHECK) return serveHealth(call, () => !isLameDuck)
+    const method = GEYSER_PATH.exec(call.path)?.[1]
+    // The path is not repeated: whoever writes a token into it must not find it in a log.
+    if (method === undefined)
+      return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
+    const caller = access.authenticate(collectToken(CARRIERS.grpc, rawMetadata(call)), 'bundle', clock.nowMs())
+    if (caller.ok) geyser.serve(call, caller, method)
+    else call.end(grpcStatusOf(refuseToken(caller.reason)))
+  }
+
+  const { onRefused, onNotAfter } = deps
+  const server = opening.use(
+    await startGrpcServer(
+      { listen: options.listen, metadataBytesMax: METADATA_BYTES_MAX },
+      { log, clock, onCall, ...{ onRefused, onNotAfter } },
+    ),
+  )
+  opening.use(access.onChange(() => geyser.sweep()))
+  const sweeping = opening.use(clock.setRepeating(options.sweepMs, () => geyser.sweep()))
+  sweeping.unref?.()
+  const opened = opening.move()
+
+  return {
+    address: server.address,
+    get openCalls() {
+      return geyser.openCalls
+    },
+    beginLameDuck() {
+      isLameDuck = true
+    },
+    async drain(deadlineMs) {
+      isLameDuck = true
+      geyser.endStreams(Math.min(SPREAD_MS, deadlineMs / 2))
+      await server.drain(deadlineMs)
+      await opened.disposeAsync()
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** grpc.health.v1, free of token. */
+function serveHealth(call: GrpcCall, isServing: () => boolean): void {
+  serveUnary(call, (bytes) => {
+    const request = decodeMessage(HealthCheckRequestSchema, bytes)
+    if (request === undefined) {
+      return { ok: false, status: { code: GrpcCode.internal, message: 'cannot decode the request' } }
+    }
+    if (!SERVICES.has(request.service)) {
+      return { ok: false, status: { code: GrpcCode.notFound, message: 'unknown service' } }
+    }
+    const status = isServing() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING
+    return { ok: true, message: encodeMessage(HealthCheckResponseSchema, { status }) }
+  })
+}
+
+/** Names and values in turn, as they came. Where only the joined view is there, a carrier that came twice shows by the comma, which no token has. */
+function rawMetadata(call: GrpcCall & { readonly rawMetadata?: readonly string[] }): readonly string[] {
+  if (call.rawMetadata !== undefined) return call.rawMetadata
+  return Object.entries(call.metadata).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : (value ?? '').split(', ')).flatMap((one) => [name, one]),
+  )
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../test/support/property.ts'
+import { frameMessage } from '../host/grpc-framing.ts'
+import { SubscribeUpdateSchema } from '../solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../solana/protobuf.ts'
+import { UpdateFrames } from './update-frames.ts'
+
+type Update = NonNullable<Parameters<typeof encodeMessage<typeof SubscribeUpdateSchema>>[1]['updateOneof']>
+const update = (updateOneof: Update) =>
+  frameMessage(encodeMessage(SubscribeUpdateSchema, { filters: ['one', 'two'], updateOneof }))
+
+test('whole messages pass at once; of a small one that is incomplete, nothing does', () => {
+  const frames = new UpdateFrames()
+  assert.equal(frames.take(), undefined)
+  const [a, b] = [frameMessage(Buffer.from('first')), frameMessage(Buffer.from('second'))]
+  frames.push(a)
+  frames.push(b.subarray(0, 3))
+  assert.deepEqual(frames.take(), a)
+  assert.equal(frames.take(), undefined)
+  frames.push(b.subarray(3, 9))
+  assert.equal(frames.take(), undefined)
+  frames.push(b.subarray(9))
+  assert.deepEqual(frames.take(), b)
+  assert.ok(frames.isEmpty)
+})
+
+test('a large message flows as it comes', () => {
+  const frames = new UpdateFrames()
+  const large = frameMessage(Buffer.alloc(300_000, 7))
+  const next = frameMessage(Buffer.from('next'))
+  frames.push(large.subarray(0, 100_000))
+  assert.equal(frames.take()?.length, 100_000)
+  frames.push(large.subarray(100_000, 200_000))
+  assert.equal(frames.take()?.length, 100_000)
+  frames.push(Buffer.concat([large.subarray(200_000), next.subarray(0, 6)]))
+  assert.equal(frames.take()?.length, large.length - 200_000)
+  frames.push(next.subarray(6))
+  assert.deepEqual(frames.take(), next)
+})
+
+test('the slot of every kind of update is found; a ping does not forget it', () => {
+  const kinds: Update[] = [
+    { case: 'account', value: { account: { pubkey: Buffer.alloc(32) }, slot: 401n } },
+    { case: 'slot', value: { slot: 402n } },
+    { case: 'transaction', value: { transaction: { signature: Buffer.alloc(64) }, slot: 403n } },
+    { case: 'transactionStatus', value: { slot: 404n, signature: Buffer.alloc(64) } },
+    { case: 'block', value: { slot: 405n, blockhash: 'h' } },
+    { case: 'blockMeta', value: { slot: 406n } },
+    { case: 'entry', value: { slot: 407n, index: 1n } },
+  ]
+  const frames = new UpdateFrames()
+  assert.equal(frames.lastSlot, undefined)
+  kinds.forEach((kind, at) => {
+    frames.push(update(kind))
+    frames.take()
+    assert.equal(frames.lastSlot, 401 + at, String(kind.case))
+  })
+  for (const other of [
+    update({ case: 'ping', value: {} }),
+    frameMessage(Buffer.from('no update')),
+    frameMessage(Buffer.from('x'), 'gzip'),
+  ]) {
+    frames.push(other)
+    frames.take()
+    assert.equal(frames.lastSlot, 407)
+  }
+})
+
+test('however the bytes are cut, they come out as they went in, and never half a small message', (t) => {
+  checkProperty(
+    t,
+    fc.property(
+      fc.array(fc.oneof(fc.nat({ max: 300 }), fc.integer({ min: 60_000, max: 70_000 })), { maxLength: 8 }),
+      fc.array(fc.integer({ min: 1, max: 20_000 }), { minLength: 1, maxLength: 30 }),
+      (sizes, cuts) => {
+        const messages = sizes.map((size, at) => frameMessage(Buffer.alloc(size, at)))
+        const all = Buffer.concat(messages)
+        const frames = new UpdateFrames()
+        const out: Uint8Array[] = []
+        for (let at = 0, turn = 0; at < all.length; turn++) {
+          const size = cuts[turn % cuts.length] as number
+          frames.push(all.subarray(at, at + size))
+          at += size
+          const piece = frames.take()
+          if (piece !== undefined) out.push(piece)
+        }
+        assert.ok(frames.isEmpty)
+        assert.deepEqual(Buffer.concat(out), all)
+      },
+    ),
+    200,
+    2000,
+  )
+})

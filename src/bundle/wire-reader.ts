@@ -1,0 +1,83 @@
+/** Wire types of protobuf; groups are not among them, since no message here has any. */
+export const WIRE_VARINT = 0
+export const WIRE_BYTES = 2
+const WIRE_FIXED64 = 1
+const WIRE_FIXED32 = 5
+
+/** A varint has ten bytes at most. */
+const VARINT_BYTES_MAX = 10
+
+/**
+ * Walks the fields of one protobuf message as they stand on the wire, nested ones by a reader of their own. Decoders differ in what they make of
+ * a field that comes twice; who counts on the wire counts at least what any of them sees.
+ */
+export class WireReader {
+  readonly #bytes: Uint8Array
+  readonly #end: number
+  #at: number
+  /** The message cannot be read to its end. */
+  isBroken = false
+  field = 0
+  wireType = 0
+  /** Of a varint: its value, exact up to 2^53. */
+  value = 0
+  /** Of a field of bytes: where they stand. */
+  from = 0
+  to = 0
+
+  constructor(bytes: Uint8Array, from = 0, to: number = bytes.length) {
+    this.#bytes = bytes
+    this.#at = from
+    this.#end = to
+  }
+
+  /** Moves to the next field; false at the end, and where the message is broken. */
+  next(): boolean {
+    if (this.isBroken || this.#at >= this.#end) return false
+    const tag = this.#varint()
+    this.field = Math.floor(tag / 8)
+    this.wireType = tag % 8
+    switch (this.wireType) {
+      case WIRE_VARINT:
+        this.value = this.#varint()
+        break
+      case WIRE_BYTES:
+        this.#skip(this.#varint())
+        break
+      case WIRE_FIXED64:
+        this.#skip(8)
+        break
+      case WIRE_FIXED32:
+        this.#skip(4)
+        break
+      default:
+        this.isBroken = true
+    }
+    return !this.isBroken
+  }
+
+  /** The bytes of this field, as a message. */
+  inside(): WireReader {
+    return new WireReader(this.#bytes, this.from, this.to)
+  }
+
+  #skip(count: number): void {
+    this.from = this.#at
+    this.to = this.#at + count
+    if (this.to > this.#end) this.isBroken = true
+    this.#at = this.to
+  }
+
+  #varint(): number {
+    let value = 0
+    let scale = 1
+    for (let count = 0; count < VARINT_BYTES_MAX && this.#at < this.#end; count++) {
+      const byte = this.#bytes[this.#at++] as number
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value
+      scale *= 128
+    }
+    this.isBroken = true
+    return 0
+  }
+}

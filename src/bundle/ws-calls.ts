@@ -1,0 +1,91 @@
+import type { Caller } from '../access/admit.ts'
+import type { Access } from '../access/service.ts'
+import { refuseUpstream } from './refusal.ts'
+import type { AnswerRest, UpstreamCall } from './rpc.ts'
+import { splitAnswer } from './rpc-answer.ts'
+import { isPlainId, type RpcCall, writeCall } from './rpc-request.ts'
+import { refusalAnswer, refuseLargeAnswer, refuseOnConnection } from './ws-refusal.ts'
+
+/** Calls of one connection that are on their way to a node at once. */
+const IN_FLIGHT_MAX = 64
+/** Below what may wait for a client: an answer alone must not make it too slow. */
+const ANSWER_BYTES_MAX = 2 * 1024 * 1024
+
+export type WsCalls = {
+  /** Forwards a call that has an id and was charged; gives the whole answer. */
+  forward(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer>
+}
+
+export type WsCallsDeps = {
+  readonly access: Pick<Access, 'refund'>
+  readonly callUpstream: UpstreamCall
+  readonly requestId: string
+  /** The connection, for the rule that the slot one client sees never goes back. */
+  readonly connection: object
+}
+
+/** Ordinary JSON-RPC calls over a WebSocket. */
+export function createWsCalls({ access, callUpstream, requestId, connection }: WsCallsDeps): WsCalls {
+  let inFlight = 0
+
+  async function ask(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
+    const refuse = (refusal: Parameters<typeof refusalAnswer>[0]) => refusalAnswer(refusal, requestId, call.id)
+    const sentId = isPlainId(call.id) ? call.id : '0'
+    const outcome = await callUpstream({
+      body: Buffer.from(writeCall(call, sentId)),
+      methods: [call.method],
+      subscriptionId: caller.subscription.id,
+      connection,
+    })
+    if (outcome.kind !== 'answered') {
+      if (outcome.kind === 'not-forwarded') access.refund(caller, { interface: 'ws', method: call.method })
+      return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
+    }
+    const whole = await readWhole(outcome.body, outcome.rest)
+    if (whole === 'too-large') return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
+    if (whole === 'lost') return refuse(refuseUpstream('no-upstream'))
+    if (sentId === call.id) return whole
+    const answer = splitAnswer(whole.toString('latin1'))
+    return answer === undefined
+      ? refuse(refuseUpstream('no-upstream'))
+      : Buffer.from(answer.withId(Buffer.from(call.id).toString('latin1')), 'latin1')
+  }
+
+  return {
+    async forward(caller, call) {
+      if (inFlight >= IN_FLIGHT_MAX) {
+        access.refund(caller, { interface: 'ws', method: call.method })
+        return refusalAnswer(
+          refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls not yet answered'),
+          requestId,
+          call.id,
+        )
+      }
+      inFlight += 1
+      try {
+        return await ask(caller, call)
+      } finally {
+        inFlight -= 1
+      }
+    },
+  }
+}
+
+function readWhole(body: Buffer, rest: AnswerRest | undefined): Promise<Buffer | 'too-large' | 'lost'> {
+  if (rest === undefined) return Promise.resolve(body.length > ANSWER_BYTES_MAX ? 'too-large' : body)
+  return new Promise((resolve) => {
+    const parts = [body]
+    let bytes = body.length
+    rest.start({
+      onData(chunk) {
+        bytes += chunk.length
+        parts.push(chunk)
+        if (bytes <= ANSWER_BYTES_MAX) return
+        rest.abort()
+        resolve('too-large')
+      },
+      onEnd: () => resolve(Buffer.concat(parts)),
+      onFail: () => resolve('lost'),
+    })
+  })
+}

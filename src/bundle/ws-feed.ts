@@ -1,0 +1,256 @@
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import type { LossReason } from '../upstreams/metrics.ts'
+import type { Upstreams } from '../upstreams/service.ts'
+import type { Notification } from '../upstreams/ws-frame-id.ts'
+import type { WsUpstreamSubscription } from '../upstreams/ws-link.ts'
+import { accountDigest, type CatchUp, type Missed, resultDigest } from './ws-catch-up.ts'
+import type { PubSubKind } from './ws-request.ts'
+import { slotOf, spliceFrame } from './ws-splice.ts'
+
+/** What a node or the lack of one says to a subscribe. */
+export type FeedAnswer =
+  | { readonly kind: 'ready' }
+  /** The node's whole answer. */
+  | { readonly kind: 'refused'; readonly text: string }
+  /** `wasAsked` when a node may have seen the request. */
+  | { readonly kind: 'no-upstream'; readonly wasAsked: boolean }
+
+export type Gap = { readonly fromSlot: number; readonly toSlot: number; readonly reason: LossReason }
+
+/** One client's share in a feed. */
+export type FeedHolder = {
+  /** The id the client knows. */
+  readonly id: number
+  /** Called once, never within `join`. */
+  onAnswer(answer: FeedAnswer): void
+  onFrame(frame: Buffer): void
+  onGap(gap: Gap): void
+  /** The node has said its last word. */
+  onEnd(): void
+}
+
+export type FeedDeps = {
+  readonly upstreams: Pick<Upstreams, 'of'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly catchUp: CatchUp
+  /** Called once, when nobody holds it any more or the node has ended it. */
+  onOver(): void
+}
+
+/** A subscribe that finds no node in this time is refused. */
+export const SUBSCRIBE_WAIT_MS = 5000
+/** A node that has not answered a subscribe by then is left. */
+const ASK_MS = 2500
+/** Many feeds are lost at once; they come back spread over so long. */
+const FIRST_RETRY_MS = 50
+const RETRY_MS_MIN = 100
+/** Short: everything lives again within three seconds of a node's return. */
+const RETRY_MS_MAX = 1000
+/** Kinds whose slots go up at one node; after a loss older ones are repetitions. */
+const RISING: ReadonlySet<PubSubKind> = new Set(['account', 'program', 'logs', 'slot', 'root', 'block'])
+/** Further back is no late node but a chain that began anew. */
+const LATE_SLOTS_MAX = 150
+/** A node tells finalized slots about 32 after the best one, and may itself be 25 behind (`health.lagSlotsMax`). */
+const UNTOLD_SLOTS_MAX = 64
+const RECEIVED = Buffer.from('"value":"receivedSignature"')
+
+type Ask = { subscription?: WsUpstreamSubscription | undefined; isLive: boolean }
+
+/** One subscription at a node, held by any number of clients and kept alive over losses. */
+export class Feed {
+  readonly #wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
+  readonly #deps: FeedDeps
+  readonly #holders = new Set<FeedHolder>()
+  readonly #waiting = new Map<FeedHolder, Timer>()
+  /** The subscription asked for or live; events of an earlier one are not listened to. */
+  #current: Ask | undefined
+  #timer: Timer | undefined
+  #tries = 0
+  /** A node may have seen the request. */
+  #wasAsked = false
+  #isOver = false
+  #lastSlot: number | undefined
+  #lastAccount: string | undefined
+  #lost: { readonly fromSlot: number; readonly reason: LossReason } | undefined
+  /** Set after a loss until the new node has reached what was delivered before. */
+  #floor: number | undefined
+
+  constructor(
+    wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string },
+    deps: FeedDeps,
+  ) {
+    this.#wanted = wanted
+    this.#deps = deps
+    this.#ask()
+  }
+
+  join(holder: FeedHolder): void {
+    if (this.#current?.isLive === true) {
+      this.#holders.add(holder)
+      queueMicrotask(() => holder.onAnswer({ kind: 'ready' }))
+      return
+    }
+    const timer = this.#deps.clock.setTimer(SUBSCRIBE_WAIT_MS, () => {
+      this.#waiting.delete(holder)
+      const wasAsked = this.#wasAsked || this.#current !== undefined
+      holder.onAnswer({ kind: 'no-upstream', wasAsked })
+      this.#endIfUnused()
+    })
+    this.#waiting.set(holder, timer)
+  }
+
+  leave(holder: FeedHolder): void {
+    this.#waiting.get(holder)?.cancel()
+    this.#waiting.delete(holder)
+    this.#holders.delete(holder)
+    this.#endIfUnused()
+  }
+
+  #endIfUnused(): void {
+    if (this.#holders.size === 0 && this.#waiting.size === 0) this.#end(false)
+  }
+
+  #end(isOverAtNode: boolean): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#timer?.cancel()
+    this.#current?.subscription?.close(isOverAtNode)
+    this.#current = undefined
+    this.#deps.onOver()
+  }
+
+  #ask(): void {
+    const { owner, kind, params } = this.#wanted
+    const ask: Ask = { isLive: false }
+    this.#current = ask
+    const ifCurrent =
+      <Args extends unknown[]>(handle: (...args: Args) => void) =>
+      (...args: Args) => {
+        if (this.#current === ask) handle(...args)
+      }
+    ask.subscription = this.#deps.upstreams.of(owner).ws.subscribe(
+      { method: `${kind}Subscribe`, unsubscribe: `${kind}Unsubscribe`, params },
+      {
+        onReady: ifCurrent(() => this.#onReady(ask)),
+        onRefused: ifCurrent((text: string) => this.#onRefused(text)),
+        onNotification: ifCurrent((frame: Buffer, at: Notification) => this.#onNotification(frame, at)),
+        onLost: ifCurrent((reason: LossReason) => this.#onLost(reason)),
+      },
+    )
+    if (ask.subscription === undefined) return this.#retry()
+    this.#timer = this.#deps.clock.setTimer(ASK_MS, () => {
+      this.#wasAsked = true
+      ask.subscription?.close()
+      this.#retry()
+    })
+  }
+
+  #retry(): void {
+    const { clock, random } = this.#deps
+    this.#current = undefined
+    this.#timer?.cancel()
+    const most =
+      this.#tries === 0 ? FIRST_RETRY_MS : Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(this.#tries, 8))
+    this.#tries += 1
+    this.#timer = clock.setTimer(most * (0.5 + random.float() / 2), () => this.#ask())
+  }
+
+  #onReady(ask: Ask): void {
+    this.#timer?.cancel()
+    this.#tries = 0
+    ask.isLive = true
+    this.#closeGap(ask)
+    const ready = [...this.#waiting]
+    this.#waiting.clear()
+    for (const [holder, timer] of ready) {
+      timer.cancel()
+      this.#holders.add(holder)
+      holder.onAnswer({ kind: 'ready' })
+    }
+  }
+
+  #onRefused(text: string): void {
+    const refused = [...this.#waiting]
+    this.#waiting.clear()
+    for (const [holder, timer] of refused) {
+      timer.cancel()
+      holder.onAnswer({ kind: 'refused', text })
+    }
+    // Another node took it before, so this one's word is not the last.
+    if (this.#holders.size > 0) this.#retry()
+    else this.#end(true)
+  }
+
+  #onLost(reason: LossReason): void {
+    if (reason !== 'connect') this.#wasAsked = true
+    if (this.#holders.size > 0 && this.#lost === undefined) {
+      const best = this.#deps.upstreams.of(this.#wanted.owner).bestSlot
+      this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, best - UNTOLD_SLOTS_MAX), reason }
+    }
+    this.#retry()
+  }
+
+  #closeGap(ask: Ask): void {
+    const lost = this.#lost
+    if (lost === undefined) return
+    this.#lost = undefined
+    const { owner, kind, params } = this.#wanted
+    const upstream = this.#deps.upstreams.of(owner)
+    if (RISING.has(kind)) this.#floor = this.#lastSlot
+    const gap = { ...lost, toSlot: Math.max(lost.fromSlot, upstream.bestSlot) }
+    for (const holder of this.#holders) holder.onGap(gap)
+    this.#deps.catchUp.find(upstream, kind, params, (missed) => {
+      if (this.#current === ask) this.#deliverMissed(missed)
+    })
+  }
+
+  #deliverMissed({ result, slot, isLast }: Missed): void {
+    if (this.#lastSlot !== undefined && slot < this.#lastSlot) return
+    if (!isLast) {
+      const digest = resultDigest(result)
+      if (digest !== undefined && digest === this.#lastAccount) return
+      this.#lastAccount = digest
+    }
+    this.#lastSlot = slot
+    const head = `{"jsonrpc":"2.0","method":"${this.#wanted.kind}Notification","params":{"result":${result},"subscription":`
+    const payload = Buffer.from(`${head}0}}`)
+    const idFrom = payload.length - 3
+    this.#fanOut(payload, idFrom, idFrom + 1)
+    if (isLast) this.#finish(false)
+  }
+
+  #onNotification(frame: Buffer, { idFrom, idTo }: Notification): void {
+    const { kind } = this.#wanted
+    const slot = slotOf(kind, frame)
+    if (slot !== undefined && RISING.has(kind)) {
+      if (this.#floor !== undefined && slot < this.#floor && slot >= this.#floor - LATE_SLOTS_MAX) return
+      this.#floor = undefined
+      this.#lastSlot = slot
+    }
+    if (kind === 'account') this.#lastAccount = accountDigest(frame, idFrom)
+    this.#fanOut(frame, idFrom, idTo)
+    if (kind === 'signature' && !frame.includes(RECEIVED)) this.#finish(true)
+  }
+
+  #fanOut(payload: Buffer, idFrom: number, idTo: number): void {
+    /** Clients count alike, so many of them know the feed by the same id. */
+    const made = new Map<number, Buffer>()
+    for (const holder of this.#holders) {
+      let frame = made.get(holder.id)
+      if (frame === undefined) {
+        frame = spliceFrame(payload, idFrom, idTo, String(holder.id))
+        made.set(holder.id, frame)
+      }
+      holder.onFrame(frame)
+    }
+  }
+
+  #finish(isOverAtNode: boolean): void {
+    const holders = [...this.#holders]
+    this.#holders.clear()
+    this.#end(isOverAtNode)
+    for (const holder of holders) holder.onEnd()
+  }
+}

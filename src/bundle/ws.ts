@@ -1,0 +1,223 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Caller, Refused } from '../access/admit.ts'
+import { CARRIERS, collectToken } from '../access/credentials.ts'
+import type { Access } from '../access/service.ts'
+import type { Seat } from '../access/slots.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { sendRaw, sendText } from '../host/http-reply.ts'
+import { startHttpServer } from '../host/http-server.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { Logger } from '../host/logger.ts'
+import { requestIdOf } from '../host/request-id.ts'
+import { createWsServer, type WsRefusal } from '../host/ws-server.ts'
+import type { Upstreams } from '../upstreams/service.ts'
+import { createForward } from './forward.ts'
+import { type Refusal, refuseSeat, refuseToken, refuseUpstream } from './refusal.ts'
+import { refuse } from './rpc.ts'
+import { serveWsClient, type WsClient } from './ws-client.ts'
+import { createFeeds } from './ws-feeds.ts'
+
+export type WsDoorOptions = {
+  readonly listen: ListenerOptions
+  /** Accepts the token itself in the query of the address. */
+  readonly queryToken?: boolean
+  readonly connectionsMax?: number
+  readonly pendingBytesMax?: number
+  readonly stallMs?: number
+  readonly pingMs?: number
+}
+
+export type WsDoorDeps = DoorMetrics & {
+  readonly access: Access
+  readonly upstreams: Upstreams
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export type WsDoor = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly connections: number
+  /** Subscriptions held at nodes, however many clients share them. */
+  readonly upstreamSubscriptions: number
+  beginLameDuck(): void
+  /** Closes every connection with 1012, so that clients come back, and gives up the port. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** As a node: of one frame and of one message. */
+const MESSAGE_BYTES_MAX = 4096
+/** How often it is looked whose token has run out; a change of the store is seen at once. */
+const RENEW_MS = 2000
+
+type Admitted = { readonly caller: Caller; readonly seat: Seat; readonly requestId: string; readonly query: string }
+
+/** The PubSub door: token or ticket at the handshake, then JSON-RPC with subscriptions. */
+export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Promise<WsDoor> {
+  const { access, upstreams, clock } = deps
+  const log = deps.log.child({ part: 'bundle-ws' })
+  const feeds = createFeeds(deps)
+  const callUpstream = createForward(upstreams)
+  /** With whether it had nodes of its own when it came. */
+  const clients = new Map<WsClient, boolean>()
+  const carriers = options.queryToken === true ? CARRIERS.wsWithQuery : CARRIERS.ws
+  const admitted = new WeakMap<IncomingMessage, Admitted>()
+  let isDraining = false
+
+  function hasOwnNodes(subscriptionId: string): boolean {
+    return upstreams.of(subscriptionId) !== upstreams.of(undefined)
+  }
+
+  function authenticate(headers: readonly string[], query: string): Caller | Refused {
+    const nowMs = clock.nowMs()
+    const presented = collectToken(carriers, headers, query)
+    const [ticket, ...more] = valuesOf(query, 'ticket')
+    if (ticket === undefined) return access.authenticate(presented, 'bundle', nowMs)
+    if (more.length > 0) return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
+    const byTicket = access.authenticateTicket(ticket, 'bundle', nowMs)
+    if ('refused' in presented && presented.refused === 'missing') return byTicket
+    const byToken = access.authenticate(presented, 'bundle', nowMs)
+    if (byTicket.ok && byToken.ok && byTicket.tokenSha256 === byToken.tokenSha256) return byToken
+    return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
+  }
+
+  function admit(request: IncomingMessage): WsRefusal | undefined {
+    const requestId = requestIdOf(request, deps)
+    if (isDraining) return asHandshake(refuseUpstream('draining'), requestId)
+    const query = queryOf(request.url ?? '')
+    const caller = authenticate(request.rawHeaders, query)
+    if (!caller.ok) return asHandshake(refuseToken(caller.reason), requestId)
+    const seat = access.slots.acquire(caller.subscription.id, 'wsConnections', caller.limits)
+    if (!seat.ok) return asHandshake(refuseSeat(seat), requestId)
+    admitted.set(request, { caller, seat, requestId, query })
+    return undefined
+  }
+
+  await using opening = new AsyncDisposableStack()
+  const ws = createWsServer(
+    {
+      messageBytesMax: MESSAGE_BYTES_MAX,
+      ...given(options, ['connectionsMax', 'pendingBytesMax', 'stallMs', 'pingMs']),
+    },
+    {
+      clock,
+      admit,
+      onConnection(connection, request) {
+        const { caller, seat, requestId, query } = admitted.get(request) as Admitted
+        admitted.delete(request)
+        const wantsGaps = valuesOf(query, 'gaps')[0] === '1'
+        const client = serveWsClient(
+          connection,
+          { caller, wantsGaps, requestId },
+          { access, feeds, callUpstream, clock, log },
+        )
+        clients.set(client, hasOwnNodes(caller.subscription.id))
+        connection.onClose(() => {
+          clients.delete(client)
+          seat.release()
+        })
+      },
+    },
+  )
+
+  function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (isDraining) {
+      const { status, body, headers } = asHandshake(refuseUpstream('draining'), requestIdOf(request, deps))
+      return sendRaw(socket, status, body, headers)
+    }
+    ws.upgrade(request, socket, head)
+    // A handshake that was let in and then turned out to be none.
+    admitted.get(request)?.seat.release()
+    admitted.delete(request)
+  }
+
+  /** Each token once, however many connections it has. */
+  function renewAll(): void {
+    const known = new Map<string, Caller | Refused>()
+    for (const [client, hadOwnNodes] of [...clients]) {
+      const { tokenSha256 } = client
+      const caller = known.get(tokenSha256) ?? access.renew(tokenSha256, 'bundle', clock.nowMs())
+      known.set(tokenSha256, caller)
+      client.renewed(caller)
+      // Back from nodes of its own it needs no move: their loss brings its subscriptions to the shared ones.
+      if (!hadOwnNodes && hasOwnNodes(client.subscriptionId)) client.move()
+    }
+  }
+
+  opening.use(access.onChange(renewAll))
+  const renewing = opening.use(clock.setRepeating(RENEW_MS, renewAll))
+  renewing.unref?.()
+  const http = opening.use(
+    await startHttpServer(
+      { listen: options.listen },
+      {
+        log,
+        clock,
+        onRefused: deps.onRefused,
+        onNotAfter: deps.onNotAfter,
+        onRequest: (_, response) => sendText(response, 426, 'WebSocket only\n', { upgrade: 'websocket' }),
+        onUpgrade: upgrade,
+      },
+    ),
+  )
+  opening.use(ws)
+  const opened = opening.move()
+
+  return {
+    address: http.address,
+    get connections() {
+      return ws.connections()
+    },
+    get upstreamSubscriptions() {
+      return feeds.size
+    },
+    beginLameDuck: () => http.beginLameDuck(),
+    async drain(deadlineMs) {
+      isDraining = true
+      const endMs = clock.monotonicMs() + deadlineMs
+      await ws.drain(deadlineMs)
+      await http.drain(Math.max(0, endMs - clock.monotonicMs()))
+      await opened.disposeAsync()
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** The refusal of RPC, body and headers alike, instead of the upgrade. */
+function asHandshake(refusal: Refusal, requestId: string): WsRefusal & { headers: Record<string, string> } {
+  const { status, headers, body } = refuse(refusal, { requestId })
+  return { status, headers: { ...headers, 'x-request-id': requestId }, body: String(body) }
+}
+
+function queryOf(url: string): string {
+  const mark = url.indexOf('?')
+  return mark === -1 ? '' : url.slice(mark + 1)
+}
+
+/** Every value a query gives to a name. What cannot be decoded stays as it is, and is then no ticket. */
+function valuesOf(query: string, name: string): string[] {
+  return query
+    .split('&')
+    .filter((part) => part === name || part.startsWith(`${name}=`))
+    .map((part) => decode(part.slice(name.length + 1)))
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function given<Options extends object, Name extends keyof Options>(
+  options: Options,
+  names: readonly Name[],
+): { [Key in Name]?: Exclude<Options[Key], undefined> } {
+  return Object.fromEntries(
+    names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]),
+  ) as { [Key in Name]?: Exclude<Options[Key], undefined> }
+}

@@ -1,0 +1,376 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:http2'
+import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { Metadata } from '@grpc/grpc-js'
+import { limitSubscription } from '../../src/access/provisioning/subscriptions.ts'
+import type { GrpcCall } from '../../src/host/grpc-call.ts'
+import { frameMessage } from '../../src/host/grpc-framing.ts'
+import { GrpcCode } from '../../src/host/grpc-status.ts'
+import { serveUnary } from '../../src/host/grpc-unary.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { HealthCheckRequestSchema } from '../../src/solana/gen/health_pb.ts'
+import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
+import {
+  type GrpcGateway,
+  openStream,
+  PING,
+  rawCall,
+  SUBSCRIBE,
+  startGrpcGateway,
+  tokenMetadata,
+  unary,
+} from '../support/grpc-gateway.ts'
+
+type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
+const request = (init: Request) => Buffer.from(encodeMessage(SubscribeRequestSchema, init))
+const SLOTS = request({ slots: { s: {} } })
+const PING_ONLY = request({ ping: { id: 1 } })
+const slotUpdate = (slot: bigint) =>
+  encodeMessage(SubscribeUpdateSchema, { filters: ['s'], updateOneof: { case: 'slot', value: { slot } } })
+
+/** The gRPC door over a node whose every answer the test decides. */
+describe('the gRPC door', () => {
+  let node: FakeNode
+  let proxy: FaultProxy
+  let on: GrpcGateway
+  let calls: { call: GrpcCall; messages: Uint8Array[] }[] = []
+  let answer: (call: GrpcCall) => void
+
+  before(async () => {
+    node = await startFakeNode()
+    proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.grpc } })
+    on = await startGrpcGateway([{ name: 'fake', grpc: `http://127.0.0.1:${proxy.port}` }], { refusalDelayMs: 1000 })
+    node.onGrpcCall = (call) => {
+      if (call.path !== SUBSCRIBE) return answer(call)
+      const messages: Uint8Array[] = []
+      calls.push({ call, messages })
+      call.onMessage((message) => messages.push(message))
+      call.sendHeaders({ 'x-node': 'one' })
+      answer(call)
+    }
+    answer = () => {}
+  })
+  after(async () => {
+    await on[Symbol.asyncDispose]()
+    await proxy[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  async function begin(overrides: object = {}, metadata?: (token: string) => Metadata) {
+    calls = []
+    const { token, id } = await on.gateway.subscribe({ overrides })
+    const stream = openStream(on.client, SUBSCRIBE, (metadata ?? tokenMetadata)(token))
+    return { ...stream, token, id, seats: () => on.gateway.access.slots.taken(id).grpcStreams }
+  }
+
+  const quota = (id: string, token: string) => {
+    const caller = on.gateway.access.authenticate({ token }, 'bundle', Date.now())
+    assert.ok(caller.ok && caller.subscription.id === id)
+    return on.gateway.access.quota(caller).month.used
+  }
+
+  it('tells the budget with the first metadata, and passes the node’s own', async () => {
+    const { token } = await on.gateway.subscribe({ overrides: { unitsPerSecond: 50 } })
+    answer = (call) => serveUnary(call, (message) => ({ ok: true, message }))
+    const { error, answer: echoed, metadata } = await unary(on.client, PING, Buffer.from([8, 7]), tokenMetadata(token))
+    assert.equal(error, null)
+    assert.deepEqual(echoed, Buffer.from([8, 7]))
+    assert.deepEqual(
+      ['limit', 'remaining', 'reset', 'cost'].map((name) => metadata.get(`x-ratelimit-${name}`)[0]),
+      ['500', '499', '1', '1'],
+    )
+    answer = () => {}
+    const stream = await begin()
+    const headers = await stream.headers
+    assert.equal(headers.get('x-node')[0], 'one')
+    assert.equal(headers.get('x-ratelimit-cost')[0], '1')
+    stream.call.cancel()
+  })
+
+  it('passes bytes both ways as they are, a million of them against the grain of the frames', async () => {
+    const stream = await begin()
+    stream.send(SLOTS)
+    await until('the node has the request', () => calls[0]?.messages.length === 1)
+    assert.deepEqual(calls[0]?.messages[0], SLOTS)
+    const sent = Array.from({ length: 400 }, (_, at) => Buffer.alloc((at * 7919) % 5000, at))
+    const all = Buffer.concat(sent.map((message) => frameMessage(message)))
+    for (let at = 0; at < all.length; at += 7777) calls[0]?.call.writeFramed(all.subarray(at, at + 7777))
+    await until('all arrived', () => stream.messages.length === sent.length)
+    assert.deepEqual(stream.messages, sent)
+    calls[0]?.call.end({ code: 11, message: 'broadcast from 5 is not available', metadata: { 'x-last': 'word' } })
+    const ended = await stream.ended
+    assert.deepEqual([ended.code, ended.details], [11, 'broadcast from 5 is not available'])
+    assert.equal(ended.metadata.get('x-last')[0], 'word')
+    assert.equal(stream.seats(), 0)
+  })
+
+  it('reads compressed requests, and answers in the encoding of the node', async () => {
+    const stream = await begin({ grpcAccountsPerStream: 2 }, (token) => {
+      const metadata = tokenMetadata(token)
+      metadata.set('grpc-internal-encoding-request', 'gzip')
+      return metadata
+    })
+    stream.send(SLOTS)
+    await until('the node has it', () => calls[0]?.messages.length === 1)
+    assert.deepEqual(calls[0]?.messages[0], SLOTS)
+    stream.call.cancel()
+
+    const { token } = await on.gateway.subscribe({ overrides: { grpcAccountsPerStream: 2 } })
+    answer = (call) => call.onHalfClose(() => (call.send(Buffer.from('zipped')), call.end({ code: 0 })))
+    const gzip: [string, string][] = [
+      ['x-token', token],
+      ['grpc-encoding', 'gzip'],
+      ['grpc-accept-encoding', 'gzip,identity'],
+    ]
+    const zipped = await rawCall(on.port, SUBSCRIBE, gzip, frameMessage(SLOTS, 'gzip'))
+    assert.deepEqual([zipped.code, zipped.headers['grpc-encoding']], [0, 'gzip'])
+    assert.deepEqual(zipped.body.subarray(5), gzipSync(Buffer.from('zipped')))
+    const many = request({ accounts: { big: { account: ['a', 'b', 'c'] } } })
+    const refused = await rawCall(on.port, SUBSCRIBE, gzip, frameMessage(many, 'gzip'))
+    assert.equal(refused.code, GrpcCode.invalidArgument)
+    answer = () => {}
+  })
+
+  it('refuses a request beyond the plan, first or later, by filter and rule; it is not charged and not forwarded', async () => {
+    const many = request({ slots: { s: {} }, accounts: { big: { account: ['a', 'b'], owner: ['c'] } } })
+    for (const earlier of [[], [SLOTS], [PING_ONLY]]) {
+      const stream = await begin({ grpcAccountsPerStream: 2 })
+      for (const message of [...earlier, many]) stream.send(message)
+      const { code, details } = await stream.ended
+      assert.equal(code, GrpcCode.invalidArgument)
+      assert.match(details, /accounts "big" brings the request to 3 accounts; grpcAccountsPerStream allows 2 /)
+      await until('the node is left', () => calls[0]?.call.isOver ?? false)
+      assert.deepEqual(calls[0]?.messages, earlier)
+      assert.equal(quota(stream.id, stream.token), earlier.includes(SLOTS) ? 1 : 0)
+      assert.equal(stream.seats(), 0)
+    }
+    const broken = await begin()
+    broken.send(Buffer.from('no request'))
+    assert.match((await broken.ended).details, /not a SubscribeRequest/)
+    await until('the node is left', () => calls[0]?.call.isOver ?? false)
+  })
+
+  it('holds a stream to the limits of today', async () => {
+    const stream = await begin({ grpcAccountsPerStream: 2 })
+    const three = request({ accounts: { x: { account: ['a', 'b', 'c'] } } })
+    stream.send(SLOTS)
+    await until('the node has it', () => calls[0]?.messages.length === 1)
+    await limitSubscription(on.gateway.on, { subscription: stream.id, overrides: { grpcAccountsPerStream: 3 } })
+    await until('the change is here', () => {
+      const caller = on.gateway.access.authenticate({ token: stream.token }, 'bundle', Date.now())
+      return caller.ok && caller.limits.grpcAccountsPerStream === 3
+    })
+    stream.send(three)
+    await until('the node has the second', () => calls[0]?.messages.length === 2)
+    stream.call.cancel()
+  })
+
+  it('charges the opening and every later request but not pings', async () => {
+    const stream = await begin()
+    for (const message of [SLOTS, PING_ONLY, SLOTS, PING_ONLY, PING_ONLY, SLOTS]) stream.send(message)
+    await until('the node has them', () => calls[0]?.messages.length === 6)
+    assert.equal(quota(stream.id, stream.token), 3)
+    stream.call.cancel()
+    const flood = await begin()
+    for (let ping = 0; ping < 25; ping++) flood.send(PING_ONLY)
+    await until('the node has them', () => calls[0]?.messages.length === 25)
+    assert.equal(quota(flood.id, flood.token), 1 + 5, 'beyond 20 in 10 s pings cost')
+    flood.call.cancel()
+  })
+
+  it('over a limit: RESOURCE_EXHAUSTED with the limit named, a second later', async () => {
+    const { token, id } = await on.gateway.subscribe({ overrides: { grpcStreams: 1, unitsPerMonth: 2 } })
+    calls = []
+    const first = openStream(on.client, SUBSCRIBE, tokenMetadata(token))
+    await first.headers
+    for (const [path, expected] of [[SUBSCRIBE, /1 open gRPC streams; limit: grpcStreams/]] as const) {
+      const startMs = performance.now()
+      const refused = await openStream(on.client, path, tokenMetadata(token)).ended
+      assert.equal(refused.code, GrpcCode.resourceExhausted)
+      assert.match(refused.details, expected)
+      assert.ok(performance.now() - startMs > 900)
+      assert.equal(refused.metadata.get('x-ratelimit-limit')[0], '2')
+    }
+    first.send(SLOTS)
+    first.send(SLOTS)
+    await until('two are there', () => calls[0]?.messages.length === 2)
+    const startMs = performance.now()
+    first.send(SLOTS)
+    const spent = await first.ended
+    assert.ok(performance.now() - startMs > 900)
+    assert.equal(spent.code, GrpcCode.resourceExhausted)
+    assert.match(spent.details, /2 units per calendar month; limit: unitsPerMonth/)
+    assert.equal(calls[0]?.messages.length, 2)
+    const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
+    assert.equal(error?.code, GrpcCode.resourceExhausted)
+    assert.equal(quota(id, token), 2)
+    assert.equal(on.gateway.access.slots.taken(id).grpcStreams, 0)
+  })
+
+  it('who cancels is gone from the node too, and has the seat back', async () => {
+    const stream = await begin({ grpcStreams: 1 })
+    await stream.headers
+    stream.call.cancel()
+    await until('the node is left', () => calls[0]?.call.isOver ?? false)
+    await until('the seat is free', () => stream.seats() === 0)
+    await until('nothing is open', () => on.door.openCalls === 0)
+  })
+
+  it('half a close is passed on and ends nothing', async () => {
+    const stream = await begin()
+    let isHalf = false
+    await until('it is there', () => calls.length === 1)
+    calls[0]?.call.onHalfClose(() => (isHalf = true))
+    stream.send(SLOTS)
+    stream.call.end()
+    await until('the node knows', () => isHalf)
+    calls[0]?.call.send(slotUpdate(5n))
+    await until('it still flows', () => stream.messages.length === 1)
+    stream.call.cancel()
+  })
+
+  it('a lost node is UNAVAILABLE, with the last slot seen and no half message', async () => {
+    const stream = await begin()
+    stream.send(SLOTS)
+    await until('it is there', () => calls[0]?.messages.length === 1)
+    calls[0]?.call.send(slotUpdate(812_345_678n))
+    calls[0]?.call.writeFramed(frameMessage(slotUpdate(812_345_679n)).subarray(0, 9))
+    await until('it arrived', () => stream.messages.length === 1)
+    proxy.resetConnections()
+    const { code, details } = await stream.ended
+    assert.deepEqual([code, details], [14, 'the node behind this call is lost; last slot seen: 812345678'])
+  })
+
+  it('no node: UNAVAILABLE and no charge', async () => {
+    const { token, id } = await on.gateway.subscribe({})
+    await proxy.disable()
+    const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
+    await proxy.enable()
+    assert.equal(error?.code, GrpcCode.unavailable)
+    assert.equal(quota(id, token), 0)
+  })
+
+  it('unknown methods of geyser are forwarded, other services are not', async () => {
+    const { token } = await on.gateway.subscribe({})
+    answer = (call) => serveUnary(call, () => ({ ok: true, message: Buffer.from(call.path) }))
+    const path = '/geyser.Geyser/SubscribeGossip'
+    await until('the node is back', async () => {
+      const { answer: told } = await unary(on.client, path, Buffer.alloc(0), tokenMetadata(token))
+      return told?.toString() === path
+    })
+    const other = await unary(on.client, '/other.Service/Do', Buffer.alloc(0), tokenMetadata(token))
+    assert.equal(other.error?.code, GrpcCode.unimplemented)
+    // What the node says about the gateway's credential is not the customer's affair.
+    answer = (call) => call.end({ code: GrpcCode.unauthenticated, message: 'No valid auth token' })
+    const refused = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
+    assert.equal(refused.error?.code, GrpcCode.unavailable)
+    answer = () => {}
+  })
+
+  it('a client that does not read holds up the node, not the gateway', async () => {
+    const { token } = await on.gateway.subscribe({})
+    calls = []
+    const session = connect(`http://127.0.0.1:${on.port}`)
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': SUBSCRIBE,
+      'content-type': 'application/grpc',
+      'x-token': token,
+    })
+    stream.on('error', () => {})
+    await until('it is there', () => calls.length === 1)
+    const piece = frameMessage(Buffer.alloc(64 * 1024 - 5))
+    let written = 0
+    let isFree = true
+    const pump = () => {
+      isFree = true
+      while (isFree && written < 64 * 1024 * 1024) {
+        isFree = calls[0]?.call.writeFramed(piece) ?? false
+        written += piece.length
+      }
+    }
+    calls[0]?.call.onWritable(pump)
+    pump()
+    let before = -1
+    let looks = 0
+    await until('the node is held up', () => {
+      looks = written === before ? looks + 1 : 0
+      before = written
+      return !isFree && looks > 50
+    })
+    assert.ok(written < 16 * 1024 * 1024, `${written} bytes were taken`)
+    let read = 0
+    stream.on('data', (chunk: Buffer) => (read += chunk.length))
+    await until('all of it arrives', () => read === 64 * 1024 * 1024)
+    session.destroy()
+  })
+
+  it('ten thousand streams opened and reset in a row leave nothing behind and do not disturb others', async () => {
+    const { token } = await on.gateway.subscribe({ overrides: { unitsPerSecond: null, grpcStreams: null } })
+    const other = await begin()
+    await other.headers
+    const session = connect(`http://127.0.0.1:${on.port}`)
+    let isGone = false
+    session.on('error', () => {})
+    session.on('close', () => (isGone = true))
+    for (let at = 0; at < 10_000 && !isGone; at++) {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': SUBSCRIBE,
+        'content-type': 'application/grpc',
+        'x-token': token,
+      })
+      stream.on('error', () => {})
+      stream.close(8)
+      if (at % 50 === 0) await new Promise(setImmediate)
+    }
+    session.destroy()
+    await until('the connection was ended', () => isGone)
+    await until('only the other stream is open', () => on.door.openCalls === 1)
+    assert.ok(calls.length <= 1 + 100 + 100, `${calls.length} calls reached the node`)
+    calls[0]?.call.send(slotUpdate(1n))
+    await until('it flows', () => other.messages.length === 1)
+    other.call.cancel()
+    const refused = await openStream(on.client, SUBSCRIBE, tokenMetadata(token)).ended
+    assert.equal(refused.code, GrpcCode.resourceExhausted)
+    assert.match(refused.details, /100 calls cancelled/)
+  })
+
+  it('the health check needs no token', async () => {
+    const check = (service: string) =>
+      unary(
+        on.client,
+        '/grpc.health.v1.Health/Check',
+        encodeMessage(HealthCheckRequestSchema, { service }),
+        new Metadata(),
+      )
+    assert.deepEqual((await check('')).answer, Buffer.from([8, 1]))
+    assert.deepEqual((await check('geyser.Geyser')).answer, Buffer.from([8, 1]))
+    assert.equal((await check('nobody')).error?.code, GrpcCode.notFound)
+    const watch = await unary(on.client, '/grpc.health.v1.Health/Watch', Buffer.alloc(0), new Metadata())
+    assert.equal(watch.error?.code, GrpcCode.unimplemented)
+    on.door.beginLameDuck()
+    assert.deepEqual((await check('')).answer, Buffer.from([8, 2]))
+  })
+
+  it('at a shutdown streams end with UNAVAILABLE and calls under way are answered', async () => {
+    const stream = await begin()
+    await stream.headers
+    const { token } = await on.gateway.subscribe({})
+    const held = Promise.withResolvers<GrpcCall>()
+    answer = (call) => held.resolve(call)
+    const asked = unary(on.client, PING, Buffer.from([8, 1]), tokenMetadata(token))
+    const call = await held.promise
+    const drained = on.door.drain(5000)
+    const { code, details } = await stream.ended
+    assert.deepEqual([code, details], [14, 'server is shutting down try again later'])
+    serveUnary(call, (message) => ({ ok: true, message }))
+    assert.deepEqual((await asked).answer, Buffer.from([8, 1]))
+    on.client.close()
+    await drained
+  })
+})

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { startWsGateway } from '../support/ws-gateway.ts'
+
+type Answer = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
+type Told = { method: string; params: { subscription: number; result: Record<string, never> } }
+
+const BACK_WITHIN_MS = 3000
+
+const optionsOf = (name: string, { rpc, ws }: FakeNode) => ({ name, rpc, ws })
+const held = (node: FakeNode, method: string) =>
+  [...node.subscriptions.values()].filter((entry) => entry.method === method).length
+const account = (slot: number, lamports: number) =>
+  `{"context":{"apiVersion":"4.2.1","slot":${slot}},"value":{"lamports":${lamports}}}`
+
+function cut(node: FakeNode): void {
+  for (const client of node.wsClients) client.terminate()
+}
+
+describe('the loss of a node under the WebSocket door', () => {
+  it('moves every subscription to another node under the same ids and tells the gap to who asked', async () => {
+    await using first = await startFakeNode()
+    await using second = await startFakeNode()
+    await using ws = await startWsGateway([optionsOf('first', first), optionsOf('second', second)])
+    const { token, id } = await ws.gateway.subscribe({})
+    const [told, untold] = [await ws.open(token, '?gaps=1'), await ws.open(token)]
+    await told.call('logsSubscribe', ['allWithVotes'])
+    const { result: toldId } = (await told.call('logsSubscribe', ['all'])) as Answer
+    const { result: untoldId } = (await untold.call('logsSubscribe', ['all'])) as Answer
+    await told.call('logsUnsubscribe', [1])
+    assert.deepEqual([toldId, untoldId], [2, 1])
+    const [from, to] = held(first, 'logsSubscribe') === 1 ? [first, second] : [second, first]
+    const logs = (slot: number) => `{"context":{"slot":${slot}},"value":{"signature":"s${slot}"}}`
+    from.notify('logsSubscribe', logs(2000))
+    await Promise.all([told.next(), untold.next()])
+
+    const fromMs = performance.now()
+    cut(from)
+    await until('the other node has it', () => held(to, 'logsSubscribe') === 1, BACK_WITHIN_MS)
+    assert.ok(performance.now() - fromMs < BACK_WITHIN_MS)
+    const gap = (await told.next()) as Told
+    assert.deepEqual([gap.method, gap.params.subscription], ['gapNotification', 2])
+    const { fromSlot, toSlot, reason } = gap.params.result
+    assert.deepEqual([fromSlot, reason], [2000, 'closed'])
+    assert.ok(Number(toSlot) >= 2000)
+
+    // What the other node is late with was delivered before.
+    to.notify('logsSubscribe', logs(1999))
+    to.notify('logsSubscribe', logs(2000))
+    to.notify('logsSubscribe', logs(2001))
+    for (const [client, own] of [
+      [told, 2],
+      [untold, 1],
+    ] as const) {
+      for (const slot of [2000, 2001]) {
+        const { params } = (await client.next()) as Told
+        assert.deepEqual([params.subscription, params.result['context']], [own, { slot }])
+      }
+    }
+    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 2)
+    told.socket.close()
+    untold.socket.close()
+    await until('no subscription is left behind', () => held(to, 'logsSubscribe') === 0)
+    assert.equal(ws.door.upstreamSubscriptions, 0)
+  })
+
+  it('comes back on the only node when it is back, and reads what can be read again', async () => {
+    await using node = await startFakeNode()
+    await using ws = await startWsGateway([optionsOf('only', node)])
+    const client = await ws.open((await ws.gateway.subscribe({})).token)
+    await client.call('accountSubscribe', ['changed', { encoding: 'base64' }])
+    await client.call('accountSubscribe', ['same', { encoding: 'base64' }])
+    await client.call('signatureSubscribe', ['landed', { commitment: 'confirmed' }])
+    await client.call('signatureSubscribe', ['pending', { commitment: 'confirmed' }])
+    node.notify('accountSubscribe', account(1000, 5))
+    await client.next()
+    await client.next()
+    node.answer = (method, params) => {
+      const [target] = params as [unknown]
+      if (method === 'getAccountInfo') return { result: account(1005, target === 'same' ? 5 : 6) }
+      if (method !== 'getSignatureStatuses') return undefined
+      const status = String(target) === 'landed' ? 'finalized' : 'processed'
+      return { result: `{"context":{"slot":1006},"value":[{"confirmationStatus":"${status}","err":null,"slot":1001}]}` }
+    }
+
+    cut(node)
+    await until('the node has all', () => held(node, 'accountSubscribe') === 2, BACK_WITHIN_MS)
+    const both = [(await client.next()) as Told, (await client.next()) as Told]
+    const byId = new Map(both.map(({ method, params }) => [params.subscription, { method, result: params.result }]))
+    assert.deepEqual(byId.get(1), { method: 'accountNotification', result: JSON.parse(account(1005, 6)) })
+    assert.deepEqual(byId.get(3), {
+      method: 'signatureNotification',
+      result: { context: { slot: 1006 }, value: { err: null } },
+    })
+    assert.equal(((await client.call('signatureUnsubscribe', [3])) as Answer).error.code, -32602)
+    assert.equal(((await client.call('signatureUnsubscribe', [4])) as Answer).result, true)
+    const asked = node.calls.find(({ body }) => body.includes('changed'))?.body ?? ''
+    assert.deepEqual((JSON.parse(asked) as { params: unknown }).params, ['changed', { encoding: 'base64' }])
+    await until('the landed one is over at the node too', () => held(node, 'signatureSubscribe') === 0)
+    assert.deepEqual(client.texts, [])
+  })
+
+  it('loses none of several hundred', async () => {
+    const COUNT = 300
+    await using first = await startFakeNode()
+    await using second = await startFakeNode()
+    await using ws = await startWsGateway([optionsOf('first', first), optionsOf('second', second)])
+    const client = await ws.open((await ws.gateway.subscribe({})).token)
+    for (let at = 0; at < COUNT; at++) {
+      assert.equal(((await client.call('logsSubscribe', [{ mentions: [`m${at}`] }])) as Answer).result, at + 1)
+    }
+    for (const [lost, left] of [
+      [first, second],
+      [second, first],
+    ] as const) {
+      cut(lost)
+      await until('the other node has all', () => held(left, 'logsSubscribe') === COUNT, BACK_WITHIN_MS)
+      left.notify('logsSubscribe', '{"context":{"slot":3000},"value":{}}')
+      const seen = new Set<number>()
+      for (let read = 0; read < COUNT; read++) seen.add(((await client.next()) as Told).params.subscription)
+      assert.equal(seen.size, COUNT)
+    }
+    assert.deepEqual(client.texts, [])
+  })
+
+  it('refuses a subscribe no node can take, without a charge', async () => {
+    const node = await startFakeNode()
+    await using ws = await startWsGateway([optionsOf('only', node)])
+    const { token, id } = await ws.gateway.subscribe({})
+    const client = await ws.open(token)
+    await node[Symbol.asyncDispose]()
+    await until('the loss was noticed', () => ws.upstreams.status().every(({ wsConnections }) => wsConnections === 0))
+    const { error } = (await client.call('slotSubscribe', [], 'x')) as Answer
+    assert.equal(error.code, -32503)
+    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 0)
+    assert.equal(ws.door.upstreamSubscriptions, 0)
+    const { result } = (await client.call('getRateLimits')) as { result: { month: { used: number } } }
+    assert.equal(result.month.used, 0)
+  })
+
+  it('cuts a client that does not read and serves the others', async () => {
+    await using node = await startFakeNode()
+    await using ws = await startWsGateway([optionsOf('only', node)], { stallMs: 300 })
+    const { token, id } = await ws.gateway.subscribe({})
+    const [stuck, reads] = [await ws.open(token), await ws.open(token)]
+    await stuck.call('logsSubscribe', ['all'])
+    await reads.call('logsSubscribe', ['all'])
+    stuck.socket.pause()
+    const large = JSON.stringify('x'.repeat(1_000_000))
+    for (let sent = 0; sent < 30; sent++) {
+      node.notify('logsSubscribe', large)
+      await reads.next()
+    }
+    await until('the seat of the stuck one is free', () => ws.gateway.access.slots.taken(id).wsConnections === 1)
+    assert.equal(reads.socket.readyState, reads.socket.OPEN)
+    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 1)
+  })
+})
+
+describe('a subscription with nodes of its own', () => {
+  it('is moved to them and shares nothing with others', async () => {
+    await using shared = await startFakeNode()
+    await using own = await startFakeNode()
+    await using ws = await startWsGateway([optionsOf('shared', shared)])
+    const { token, id } = await ws.gateway.subscribe({})
+    const before = await ws.open(token)
+    const other = await ws.open((await ws.gateway.subscribe({})).token)
+    await before.call('rootSubscribe')
+    await other.call('rootSubscribe')
+    await ws.upstreams.setDedicated([
+      { name: 'own', subscriptionId: id, rpc: own.rpc, ws: own.ws, grpc: '', credential: null },
+    ])
+    assert.equal((await before.closed()).code, 1012)
+    const client = await ws.open(token)
+    assert.equal(((await client.call('rootSubscribe')) as Answer).result, 1)
+    assert.deepEqual([held(own, 'rootSubscribe'), held(shared, 'rootSubscribe')], [1, 1])
+    shared.notify('rootSubscribe', '1')
+    own.notify('rootSubscribe', '2')
+    assert.equal(((await client.next()) as Told).params.result, 2)
+    assert.equal(((await other.next()) as Told).params.result, 1)
+
+    await ws.upstreams.setDedicated([])
+    const asked = () => shared.texts.filter((text) => text.includes('rootSubscribe')).length
+    await until('the shared node was asked for it', () => asked() === 2, BACK_WITHIN_MS)
+    shared.notify('rootSubscribe', '3')
+    assert.equal(((await client.next()) as Told).params.result, 3)
+  })
+})

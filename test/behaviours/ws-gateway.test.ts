@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { after, before, describe, it } from 'node:test'
+import { WebSocket } from 'ws'
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { startWsGateway, type WsGateway } from '../support/ws-gateway.ts'
+
+type Answer = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
+
+const KEY = '11111111111111111111111111111111'
+
+describe('the WebSocket door', () => {
+  let node: FakeNode
+  let ws: WsGateway
+
+  before(async () => {
+    node = await startFakeNode()
+    ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
+  })
+  after(async () => {
+    await ws[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  const atNode = (method: string) => [...node.subscriptions.values()].filter((entry) => entry.method === method)
+
+  it('opens for a token in a header and for a ticket, and for nothing else', async () => {
+    const { token } = await ws.gateway.subscribe({})
+    const other = (await ws.gateway.subscribe({})).token
+    const caller = ws.gateway.access.authenticate({ token }, 'bundle', Date.now())
+    assert.ok(caller.ok)
+    const { ticket } = ws.gateway.access.issueTicket(caller, Date.now())
+    const late = ws.gateway.access.issueTicket(caller, Date.now() - 61_000).ticket
+    const accepted: [string, Record<string, string>][] = [
+      ['', { 'x-token': token }],
+      ['', { 'X-Token': token, authorization: `bearer ${token}` }],
+      ['', { authorization: `Bearer ${token}` }],
+      [`?ticket=${ticket}`, {}],
+      [`?gaps=1&ticket=${encodeURIComponent(ticket)}`, {}],
+      [`?ticket=${ticket}`, { 'x-token': token }],
+      [`any/path?api-key=${other}`, { 'x-token': token }],
+    ]
+    for (const [query, headers] of accepted) (await ws.connect(query, headers)).socket.terminate()
+
+    const refused: [string, Record<string, string>, string][] = [
+      ['', {}, 'missing'],
+      [`?api-key=${token}`, {}, 'missing'],
+      [`?api_key=${token}`, {}, 'missing'],
+      ['', { 'x-api-key': token }, 'missing'],
+      ['', { authorization: `Basic ${token}` }, 'missing'],
+      ['', { 'x-token': '' }, 'malformed'],
+      ['', { 'x-token': token.slice(0, -1) }, 'malformed'],
+      ['', { 'x-token': 'x'.repeat(8192) }, 'malformed'],
+      ['', { 'x-token': token, authorization: `Bearer ${other}` }, 'conflicting'],
+      ['?ticket=', {}, 'malformed'],
+      [`?ticket=${ticket.slice(0, -4)}AAAA`, {}, 'unknown'],
+      [`?ticket=${late}`, {}, 'expired'],
+      [`?ticket=${ticket}&ticket=${ticket}`, {}, 'conflicting'],
+      [`?ticket=${ticket}`, { 'x-token': other }, 'conflicting'],
+      ['', { 'x-token': (await ws.gateway.subscribe({ products: ['indexer'] })).token }, 'not-in-plan'],
+    ]
+    for (const [query, headers, reason] of refused) {
+      const { status, body, headers: answered } = await ws.refusal(query, { ...headers, 'x-request-id': 'r-1' })
+      const { error, id } = JSON.parse(body) as Answer
+      assert.deepEqual([status, error.code, id], [401, -32401, null], reason)
+      assert.deepEqual([error.data['reason'], error.data['request_id']], [reason, 'r-1'])
+      assert.deepEqual([answered['www-authenticate'], answered['content-type']], ['Bearer', 'application/json'])
+      assert.ok(!body.includes(token.slice(8)) && !body.includes(ticket.slice(8)))
+    }
+    await until('all seats are free again', () => ws.gateway.access.slots.total().wsConnections === 0)
+  })
+
+  it('accepts the token in the query where the operator wants it', async () => {
+    await using own = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }], { queryToken: true })
+    const { token } = await own.gateway.subscribe({})
+    for (const query of [`?api-key=${token}`, `?api_key=${token}`]) (await own.connect(query, {})).socket.terminate()
+    assert.equal((await own.refusal(`?api-key=${token}&api-key=${token}`, {})).status, 401)
+  })
+
+  it('gives each connection a seat, and says when there is none', async () => {
+    const { token, id } = await ws.gateway.subscribe({ overrides: { wsConnections: 2 } })
+    const [first] = [await ws.open(token), await ws.open(token)]
+    const { status, headers, body } = await ws.refusal('', { 'x-token': token })
+    const { error } = JSON.parse(body) as Answer
+    assert.deepEqual([status, error.code, error.data['limit'], error.data['size']], [429, -32429, 'wsConnections', 2])
+    assert.match(headers['retry-after'] ?? '', /^\d+$/)
+    first.socket.close()
+    await until('the seat is free', () => ws.gateway.access.slots.taken(id).wsConnections === 1)
+    await ws.open(token)
+  })
+
+  it('leaves no seat taken by a handshake that is none', async () => {
+    const { token, id } = await ws.gateway.subscribe({})
+    const answer = await fetch(ws.url.replace('ws:', 'http:'), { headers: { 'x-token': token } })
+    assert.equal(answer.status, 426)
+    const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'short', 'x-token': token }
+    const asked = request(ws.url.replace('ws:', 'http:'), { headers }).end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    response.resume()
+    assert.equal(response.statusCode, 400)
+    assert.equal(ws.gateway.access.slots.taken(id).wsConnections, 0)
+  })
+
+  it('shares one subscription among all who ask for the same', async () => {
+    const { token, id } = await ws.gateway.subscribe({})
+    const other = await ws.gateway.subscribe({})
+    const [a, b] = [await ws.open(token), await ws.open(other.token)]
+    await a.call('slotSubscribe')
+    const one = (await a.call('accountSubscribe', [KEY])) as Answer
+    const two = (await b.call('accountSubscribe', [KEY, { encoding: 'binary', commitment: 'finalized' }])) as Answer
+    assert.deepEqual([one.result, two.result], [2, 1])
+    assert.equal(atNode('accountSubscribe').length, 1)
+    assert.equal(node.texts.filter((text) => text.includes('accountSubscribe')).length, 1)
+    const value = '{"context":{"slot":1001},"value":{"lamports": 18446744073709551615,"rentEpoch":1.0e2,"owner":"ü"}}'
+    node.notify('accountSubscribe', value)
+    const frame = (own: number) =>
+      `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":${value},"subscription":${own}}}`
+    assert.deepEqual([await a.text(), await b.text()], [frame(2), frame(1)])
+
+    assert.equal(((await a.call('accountUnsubscribe', [2])) as Answer).result, true)
+    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 1)
+    node.notify('accountSubscribe', value)
+    assert.equal(await b.text(), frame(1))
+    assert.deepEqual(a.texts, [])
+    b.socket.close()
+    await until('the node has none left', () => atNode('accountSubscribe').length === 0)
+    assert.equal(ws.gateway.access.slots.taken(other.id).wsSubscriptions, 0)
+    a.socket.close()
+  })
+
+  it('answers a subscribe before its first notification, also in a batch', async () => {
+    const { token } = await ws.gateway.subscribe({})
+    const client = await ws.open(token)
+    client.socket.send(
+      '[{"jsonrpc":"2.0","id":1.50,"method":"rootSubscribe"},{"jsonrpc":"2.0","method":"ping"},' +
+        '{"jsonrpc":"2.0","id":"g","method":"getHealth"},5]',
+    )
+    await until('the node has it', () => atNode('rootSubscribe').length === 1)
+    node.notify('rootSubscribe', '7')
+    assert.match(
+      await client.text(),
+      /^\[\{"jsonrpc":"2.0","result":1,"id":1.50\},\{"jsonrpc":"2.0","result":.*"id":"g"\}\s*,\{"jsonrpc":"2.0","error":\{"code":-32600.*\]$/,
+    )
+    assert.equal(((await client.next()) as { params: { subscription: number } }).params.subscription, 1)
+    client.socket.close()
+  })
+
+  it('says what is wrong with a message and keeps the connection', async () => {
+    const { token } = await ws.gateway.subscribe({})
+    const client = await ws.open(token)
+    const table: [string, RegExp][] = [
+      ['{', /"code":-32700.*"id":null/],
+      ['[]', /"code":-32600.*"id":null/],
+      ['{"jsonrpc":"2.0","id":7}', /"code":-32600.*"id":7/],
+      [
+        '{"jsonrpc":"2.0","id":8,"method":"accountUnsubscribe","params":[99]}',
+        /-32602.*Invalid subscription id\..*"id":8/,
+      ],
+      ['{"jsonrpc":"2.0","id":9,"method":"slotUnsubscribe"}', /-32602.*Invalid subscription id\..*"id":9/],
+    ]
+    for (const [text, expected] of table) {
+      client.socket.send(text)
+      assert.match(await client.text(), expected, text)
+    }
+    client.socket.send('{"jsonrpc":"2.0","method":"ping"}')
+    const limits = (await client.call('getRateLimits')) as { result: { budget: { limit: number }; open: object } }
+    assert.ok(limits.result.budget.limit > 0)
+    assert.deepEqual(limits.result.open, { wsConnections: 1, wsSubscriptions: 0, grpcStreams: 0 })
+    const before = node.texts.length
+    node.wsError = '{"code":-32602,"message":"Invalid Request: Invalid pubkey provided"}'
+    client.socket.send('{"jsonrpc":"2.0","id":"ä","method":"accountSubscribe","params":["no"]}')
+    assert.equal(await client.text(), `{"jsonrpc":"2.0","error":${node.wsError},"id":"ä"}`)
+    node.wsError = undefined
+    assert.equal(node.texts.length, before + 1)
+    client.socket.close()
+  })
+
+  it('closes who sends what is not text, too long, or too much of nothing', async () => {
+    const { token } = await ws.gateway.subscribe({})
+    const [latin, long, noisy] = [await ws.open(token), await ws.open(token), await ws.open(token)]
+    latin.socket.send(Buffer.from([0xff, 0xfe]), { binary: true })
+    assert.equal((await latin.closed()).code, 1007)
+    long.socket.send('x'.repeat(4097))
+    assert.equal((await long.closed()).code, 1009)
+    for (let sent = 0; sent < 300; sent++) noisy.socket.send('{"jsonrpc":"2.0","method":"ping"}')
+    assert.equal((await noisy.closed()).code, 1008)
+  })
+
+  it('charges each request, refuses on its id, and keeps the connection', async () => {
+    const { token } = await ws.gateway.subscribe({ overrides: { methods: { getSlot: { perSecond: 1 } } } })
+    const client = await ws.open(token)
+    const answers: Answer[] = []
+    for (let asked = 0; asked < 30; asked++) answers.push((await client.call('getSlot', [], `a${asked}`)) as Answer)
+    const refused = answers.filter(({ error }) => error !== undefined)
+    assert.ok(refused.length > 0 && refused.length < 30)
+    for (const { id, error } of refused) {
+      assert.match(String(id), /^a\d+$/)
+      assert.deepEqual([error.code, error.data['limit']], [-32429, 'methodPerSecond'])
+    }
+    assert.equal(node.calls.filter(({ method }) => method === 'getSlot').length, 30 - refused.length)
+    assert.equal(client.socket.readyState, WebSocket.OPEN)
+    client.socket.close()
+  })
+
+  it('holds subscriptions to the number of the plan', async () => {
+    const { token, id } = await ws.gateway.subscribe({ overrides: { wsSubscriptions: 2 } })
+    const [a, b] = [await ws.open(token), await ws.open(token)]
+    await a.call('rootSubscribe')
+    await b.call('rootSubscribe')
+    const { error } = (await b.call('slotSubscribe', [], 'x')) as Answer
+    assert.deepEqual([error.code, error.data['limit'], error.data['size']], [-32429, 'wsSubscriptions', 2])
+    await b.call('rootUnsubscribe', [1])
+    assert.equal(((await b.call('slotSubscribe')) as Answer).result, 2)
+    a.socket.close()
+    b.socket.close()
+    await until('all are free', () => ws.gateway.access.slots.taken(id).wsSubscriptions === 0)
+  })
+
+  it('holds one connection to a thousand', async () => {
+    const unlimited = { ...BUILT_IN_PLANS.professional, unitsPerSecond: null, sendsPerSecond: null }
+    await using own = await startWsGateway(
+      [{ name: 'one', rpc: node.rpc, ws: node.ws }],
+      {},
+      { professional: unlimited },
+    )
+    const client = await own.open((await own.gateway.subscribe({})).token)
+    for (let sent = 0; sent < 1001; sent++) {
+      client.socket.send(`{"jsonrpc":"2.0","id":${sent},"method":"rootSubscribe"}`)
+    }
+    const answers: Answer[] = []
+    for (let read = 0; read < 1001; read++) answers.push((await client.next()) as Answer)
+    const refused = answers.filter(({ error }) => error !== undefined)
+    assert.deepEqual(
+      refused.map(({ id, error }) => [id, error.code, error.data['size']]),
+      [[1000, -32429, 1000]],
+    )
+    assert.equal(own.door.upstreamSubscriptions, 1)
+  })
+
+  it('ends a signature subscription with its last notification', async () => {
+    const { token, id } = await ws.gateway.subscribe({})
+    const client = await ws.open(token)
+    await client.call('signatureSubscribe', ['sig', { enableReceivedNotification: true }])
+    node.notify('signatureSubscribe', '{"context":{"slot":5},"value":"receivedSignature"}')
+    await client.next()
+    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 1)
+    node.notify('signatureSubscribe', '{"context":{"slot":5},"value":{"err":null}}')
+    await client.next()
+    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 0)
+    const { error } = (await client.call('signatureUnsubscribe', [1])) as Answer
+    assert.equal(error.code, -32602)
+    client.socket.close()
+  })
+
+  it('closes with 4401 within five seconds of a revocation', async () => {
+    const { token, id } = await ws.gateway.subscribe({})
+    const stays = await ws.open((await ws.gateway.subscribe({})).token)
+    const client = await ws.open(token)
+    await client.call('rootSubscribe')
+    const fromMs = performance.now()
+    await revokeTokens(ws.gateway.on, { subscription: id })
+    assert.deepEqual(await client.closed(), { code: 4401, reason: 'token revoked' })
+    assert.ok(performance.now() - fromMs < 5000)
+    assert.equal(((await stays.call('rootSubscribe')) as Answer).result, 1)
+    assert.equal((await ws.refusal('', { 'x-token': token })).status, 401)
+    stays.socket.close()
+  })
+
+  it('drains with 1012', async () => {
+    await using own = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
+    const client = await own.open((await own.gateway.subscribe({})).token)
+    await client.call('rootSubscribe')
+    own.door.beginLameDuck()
+    await own.door.drain(2000)
+    assert.equal((await client.closed()).code, 1012)
+    assert.equal(own.door.upstreamSubscriptions, 0)
+  })
+})

@@ -1,0 +1,159 @@
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2'
+import { Client, credentials, Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js'
+import type { Plans } from '../../src/access/plan.ts'
+import { type GrpcDoor, type GrpcDoorOptions, startGrpcDoor } from '../../src/bundle/grpc.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { createLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
+import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+export const SUBSCRIBE = '/geyser.Geyser/Subscribe'
+export const PING = '/geyser.Geyser/Ping'
+
+export type GrpcGateway = AsyncDisposable & {
+  readonly gateway: Gateway
+  readonly door: GrpcDoor
+  readonly upstreams: Upstreams
+  readonly port: number
+  readonly client: Client
+  /** Everything the door and the upstreams behind it logged. */
+  log(): string
+}
+
+/** A gRPC door on a port of its own, over the access of a whole gateway. */
+export async function startGrpcGateway(
+  nodes: NodeOptionsInput[],
+  options: Partial<GrpcDoorOptions> = {},
+  plans?: Plans,
+): Promise<GrpcGateway> {
+  await using opening = new AsyncDisposableStack()
+  const gateway = opening.use(await startGateway([], plans))
+  const registry = opening.use(createMetricsRegistry())
+  let lines = ''
+  const log = createLogger({ level: 'trace', destination: { write: (line: string) => (lines += line) } })
+  const deps = { log, clock: systemClock, random: secureRandom, registry, env: {} }
+  const upstreams = opening.use(await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true }), deps))
+  const door = opening.use(
+    await startGrpcDoor(
+      { listen: { host: '127.0.0.1', port: 0 }, ...options },
+      { ...deps, access: gateway.access, upstreams, onRefused() {}, onNotAfter() {} },
+    ),
+  )
+  const client = new Client(`127.0.0.1:${door.address.port}`, credentials.createInsecure())
+  opening.defer(() => client.close())
+  const opened = opening.move()
+  return {
+    gateway,
+    door,
+    upstreams,
+    port: door.address.port,
+    client,
+    log: () => lines,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+export function tokenMetadata(token: string): Metadata {
+  const metadata = new Metadata()
+  metadata.set('x-token', token)
+  return metadata
+}
+
+const raw = (bytes: Buffer) => bytes
+
+export type UnaryOutcome = {
+  readonly error: ServiceError | null
+  readonly answer: Buffer | undefined
+  readonly metadata: Metadata
+}
+
+export function unary(client: Client, path: string, message: Uint8Array, metadata: Metadata): Promise<UnaryOutcome> {
+  return new Promise((resolve) => {
+    let initial = new Metadata()
+    const call = client.makeUnaryRequest(path, raw, raw, Buffer.from(message), metadata, (error, answer) =>
+      resolve({ error, answer, metadata: initial }),
+    )
+    call.on('metadata', (given: Metadata) => {
+      initial = given
+    })
+  })
+}
+
+/** A stream that remembers what it was told. */
+export function openStream(client: Client, path: string, metadata: Metadata) {
+  const call = client.makeBidiStreamRequest(path, raw, raw, metadata)
+  const messages: Buffer[] = []
+  const ended = Promise.withResolvers<StatusObject>()
+  const headers = Promise.withResolvers<Metadata>()
+  call.on('data', (message: Buffer) => messages.push(message))
+  call.on('error', () => {})
+  call.on('metadata', headers.resolve)
+  call.on('status', ended.resolve)
+  return {
+    call,
+    messages,
+    ended: ended.promise,
+    headers: headers.promise,
+    send: (bytes: Uint8Array) => call.write(Buffer.from(bytes)),
+  }
+}
+
+export type RawAnswer = {
+  readonly headers: IncomingHttpHeaders
+  readonly trailers: IncomingHttpHeaders
+  readonly body: Buffer
+  /** The status came with the first and only block of headers. */
+  readonly isTrailersOnly: boolean
+  readonly code: number
+  readonly message: string
+}
+
+/** One call in plain HTTP/2, with headers as a list so that one can stand there twice. */
+export async function rawCall(
+  port: number,
+  path: string,
+  headers: readonly [string, string][],
+  body: Uint8Array,
+): Promise<RawAnswer> {
+  const session: ClientHttp2Session = connect(`http://127.0.0.1:${port}`, {
+    // Otherwise a second authorization would not leave.
+    strictSingleValueFields: false,
+  } as never)
+  session.on('error', () => {})
+  const flat = [
+    [':method', 'POST'],
+    [':path', path],
+    ['content-type', 'application/grpc'],
+    ['te', 'trailers'],
+    ...headers,
+  ].flat()
+  try {
+    return await new Promise<RawAnswer>((resolve, reject) => {
+      const stream = session.request(flat as never)
+      let answer: IncomingHttpHeaders = {}
+      let trailers: IncomingHttpHeaders | undefined
+      const chunks: Buffer[] = []
+      stream.on('response', (given) => (answer = given))
+      stream.on('trailers', (given) => (trailers = given))
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('error', reject)
+      stream.on('close', () => {
+        const told = trailers ?? answer
+        resolve({
+          headers: answer,
+          trailers: trailers ?? {},
+          body: Buffer.concat(chunks),
+          isTrailersOnly: trailers === undefined,
+          code: Number(told['grpc-status']),
+          message: decodeURIComponent(String(told['grpc-message'] ?? '')),
+        })
+      })
+      stream.end(body)
+    })
+  } finally {
+    session.destroy()
+  }
+}

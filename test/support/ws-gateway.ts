@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { WebSocket } from 'ws'
+import type { Plans } from '../../src/access/plan.ts'
+import { startWsDoor, type WsDoor, type WsDoorOptions } from '../../src/bundle/ws.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
+import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+export type Refused = { readonly status: number; readonly headers: IncomingMessage['headers']; readonly body: string }
+
+export type TestClient = {
+  readonly socket: WebSocket
+  /** Everything that came and was not taken yet. */
+  readonly texts: string[]
+  /** The next text. */
+  text(): Promise<string>
+  next(): Promise<never>
+  /** Sends a request and gives the next text as JSON. */
+  call(method: string, params?: unknown, id?: unknown): Promise<never>
+  closed(): Promise<{ code: number; reason: string }>
+}
+
+export type WsGateway = AsyncDisposable & {
+  readonly gateway: Gateway
+  readonly door: WsDoor
+  readonly upstreams: Upstreams
+  readonly url: string
+  /** With the token as `x-token`. */
+  open(token: string, query?: string): Promise<TestClient>
+  connect(query: string, headers: Record<string, string>): Promise<TestClient>
+  /** The answer to a handshake that must be refused. */
+  refusal(query: string, headers: Record<string, string>): Promise<Refused>
+}
+
+/** A real WebSocket door over real access and real upstreams. */
+export async function startWsGateway(
+  nodes: NodeOptionsInput[],
+  options: Partial<WsDoorOptions> = {},
+  plans?: Plans,
+): Promise<WsGateway> {
+  await using opening = new AsyncDisposableStack()
+  const gateway = opening.use(await startGateway(nodes, plans))
+  const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
+  const registry = opening.use(createMetricsRegistry())
+  const upstreams = opening.use(
+    await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true }), { ...deps, registry, env: {} }),
+  )
+  const door = opening.use(
+    await startWsDoor(
+      { listen: { host: '127.0.0.1', port: 0 }, ...options },
+      { ...deps, access: gateway.access, upstreams, onRefused() {}, onNotAfter() {} },
+    ),
+  )
+  const sockets: WebSocket[] = []
+  opening.defer(() => {
+    for (const socket of sockets) socket.terminate()
+  })
+  await until('a node has a WebSocket', () => upstreams.status().some(({ wsConnections }) => wsConnections > 0))
+  const url = `ws://127.0.0.1:${door.address.port}/`
+  const opened = opening.move()
+
+  async function connect(query: string, headers: Record<string, string>): Promise<TestClient> {
+    const socket = new WebSocket(url + query, { headers })
+    sockets.push(socket)
+    const client = clientOf(socket)
+    await once(socket, 'open')
+    return client
+  }
+
+  return {
+    gateway,
+    door,
+    upstreams,
+    url,
+    connect,
+    open: (token, query = '') => connect(query, { 'x-token': token }),
+    async refusal(query, headers) {
+      const socket = new WebSocket(url + query, { headers })
+      socket.on('error', () => {})
+      const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+      let body = ''
+      for await (const chunk of response) body += String(chunk)
+      return { status: response.statusCode ?? 0, headers: response.headers, body }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function clientOf(socket: WebSocket): TestClient {
+  const texts: string[] = []
+  const closing = Promise.withResolvers<{ code: number; reason: string }>()
+  let wake = () => {}
+  let nextId = 1
+  socket.on('error', () => {})
+  socket.on('message', (data: Buffer) => {
+    texts.push(data.toString())
+    wake()
+  })
+  socket.on('close', (code, reason) => {
+    closing.resolve({ code, reason: reason.toString() })
+    wake()
+  })
+  async function text(): Promise<string> {
+    while (texts.length === 0) {
+      assert.equal(socket.readyState, WebSocket.OPEN, 'the connection ended while a text was waited for')
+      const { promise, resolve } = Promise.withResolvers<void>()
+      wake = resolve
+      await promise
+    }
+    return texts.shift() as string
+  }
+  const next = async () => JSON.parse(await text()) as never
+  return {
+    socket,
+    texts,
+    text,
+    next,
+    call(method, params, id = nextId++) {
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }))
+      return next()
+    },
+    closed: () => closing.promise,
+  }
+}
