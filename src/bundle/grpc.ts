@@ -57,7 +57,7 @@ export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps):
     // The path is not repeated: whoever writes a token into it must not find it in a log.
     if (method === undefined)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
-    const caller = access.authenticate(collectToken(CARRIERS.grpc, rawMetadata(call)), 'bundle', clock.nowMs())
+    const caller = access.authenticate(collectToken(CARRIERS.grpc, call.rawMetadata), 'bundle', clock.nowMs())
     if (caller.ok) geyser.serve(call, caller, method)
     else call.end(grpcStatusOf(refuseToken(caller.reason)))
   }
@@ -66,7 +66,7 @@ export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps):
   const server = opening.use(
     await startGrpcServer(
       { listen: options.listen, metadataBytesMax: METADATA_BYTES_MAX },
-      { log, clock, onCall, ...{ onRefused, onNotAfter } },
+      { log, clock, onCall, onRefused, onNotAfter },
     ),
   )
   opening.use(access.onChange(() => geyser.sweep()))
@@ -105,12 +105,4 @@ function serveHealth(call: GrpcCall, isServing: () => boolean): void {
     const status = isServing() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING
     return { ok: true, message: encodeMessage(HealthCheckResponseSchema, { status }) }
   })
-}
-
-/** Names and values in turn, as they came. Where only the joined view is there, a carrier that came twice shows by the comma, which no token has. */
-function rawMetadata(call: GrpcCall & { readonly rawMetadata?: readonly string[] }): readonly string[] {
-  if (call.rawMetadata !== undefined) return call.rawMetadata
-  return Object.entries(call.metadata).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : (value ?? '').split(', ')).flatMap((one) => [name, one]),
-  )
 }

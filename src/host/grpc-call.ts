@@ -8,6 +8,8 @@ export type GrpcCall = {
   /** For example `/geyser.Geyser/Subscribe`. */
   readonly path: string
   readonly metadata: IncomingHttpHeaders
+  /** Names and values in turn, as they came: the view above hides that a name came twice. */
+  readonly rawMetadata: readonly string[]
   readonly remoteAddress: string
   /** How messages sent by this side are encoded: gzip when the client itself sends gzip. */
   readonly sendEncoding: GrpcEncoding
@@ -44,12 +46,13 @@ export type GrpcCallOptions = {
 type GrpcCallParts = {
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
   readonly clock: Clock
 }
 
 export function createGrpcCall(
   options: GrpcCallOptions,
-  { stream, headers, clock }: GrpcCallParts,
+  { stream, headers, rawHeaders, clock }: GrpcCallParts,
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
   const sendEncoding: GrpcEncoding = headers['grpc-encoding'] === 'gzip' && acceptsGzip(headers) ? 'gzip' : 'identity'
@@ -134,6 +137,7 @@ export function createGrpcCall(
   return {
     path: headers[':path'] ?? '',
     metadata: headers,
+    rawMetadata: rawHeaders,
     remoteAddress: stream.session?.socket?.remoteAddress ?? '',
     sendEncoding,
     onMessage,

@@ -13,6 +13,7 @@ import { ACCEPTED_ENCODINGS } from './grpc-framing.ts'
 import { watchSession } from './grpc-session.ts'
 import { GrpcCode, type GrpcStatus } from './grpc-status.ts'
 import { type ListenerOptions, openListener } from './listener.ts'
+import type { DoorMetrics } from './listener-metrics.ts'
 import type { Logger } from './logger.ts'
 import type { TlsFilesOptions } from './tls-files.ts'
 
@@ -37,7 +38,7 @@ export type GrpcServerDeps = {
   readonly clock: Clock
   /** Called for each call whose framing is sound; the call lives until `end`, `abort` or the client leaves. */
   onCall(call: GrpcCall): void
-}
+} & Partial<DoorMetrics>
 
 export type GrpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -82,13 +83,15 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
     session.on('close', () => sessions.delete(session))
     watchSession(session, { clock, options })
   })
-  http2.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => accept(stream, headers))
+  http2.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) =>
+    accept(stream, headers, raw),
+  )
   http2.on('sessionError', (err) => log.debug({ err }, 'gRPC connection failed'))
 
-  function accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  function accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const refusal = refuse(stream, headers)
     if (refusal === 'answered') return
-    const call = createGrpcCall(options, { stream, headers, clock })
+    const call = createGrpcCall(options, { stream, headers, rawHeaders, clock })
     calls.add(call)
     call.onClose(() => calls.delete(call))
     if (refusal) call.end(refusal)
@@ -127,6 +130,8 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
     alpnProtocols: ['h2'],
     caps: options.caps,
     tlsFiles: options.tlsFiles,
+    onRefused: deps.onRefused,
+    onNotAfter: deps.onNotAfter,
     onConnection: (socket) => void http2.emit('connection', socket),
   })
 

@@ -92,6 +92,22 @@ describe('credentials on the gRPC door', () => {
         'conflicting',
       ],
       [
+        'authorization twice, equal',
+        [
+          ['authorization', `Bearer ${token}`],
+          ['authorization', `Bearer ${token}`],
+        ],
+        'conflicting',
+      ],
+      [
+        'authorization twice, differing',
+        [
+          ['authorization', `Bearer ${token}`],
+          ['authorization', `Bearer ${other}`],
+        ],
+        'conflicting',
+      ],
+      [
         'one carrier twice, differing',
         [
           ['x-token', token],

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { until } from '../../src/host/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
@@ -37,7 +38,7 @@ describe('the loss of a node under the WebSocket door', () => {
     await Promise.all([told.next(), untold.next()])
 
     const fromMs = performance.now()
-    cut(from)
+    await from[Symbol.asyncDispose]()
     await until('the other node has it', () => held(to, 'logsSubscribe') === 1, BACK_WITHIN_MS)
     assert.ok(performance.now() - fromMs < BACK_WITHIN_MS)
     const gap = (await told.next()) as Told
@@ -111,13 +112,15 @@ describe('the loss of a node under the WebSocket door', () => {
     for (let at = 0; at < COUNT; at++) {
       assert.equal(((await client.call('logsSubscribe', [{ mentions: [`m${at}`] }])) as Answer).result, at + 1)
     }
-    for (const [lost, left] of [
-      [first, second],
-      [second, first],
-    ] as const) {
+    const nodes = [first, second]
+    const live = () => nodes.reduce((sum, node) => sum + held(node, 'logsSubscribe'), 0)
+    for (const lost of [first, second, first]) {
+      const gone = [...lost.wsClients].map((connection) => once(connection, 'close'))
       cut(lost)
-      await until('the other node has all', () => held(left, 'logsSubscribe') === COUNT, BACK_WITHIN_MS)
-      left.notify('logsSubscribe', '{"context":{"slot":3000},"value":{}}')
+      await Promise.all(gone)
+      assert.ok(live() < COUNT)
+      await until('all live again', () => live() === COUNT, BACK_WITHIN_MS)
+      for (const node of nodes) node.notify('logsSubscribe', '{"context":{"slot":3000},"value":{}}')
       const seen = new Set<number>()
       for (let read = 0; read < COUNT; read++) seen.add(((await client.next()) as Told).params.subscription)
       assert.equal(seen.size, COUNT)
