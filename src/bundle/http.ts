@@ -48,7 +48,7 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
     async onRequest(request, response) {
       const requestId = requestIdOf(request, deps)
       response.setHeader('x-request-id', requestId)
-      const [path = '', query = ''] = splitTarget(request.url ?? '')
+      const [path, query] = splitTarget(request.url ?? '')
       if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
       if (path === '/health' && isRead(request)) return sendText(response, 200, deps.health(), CORS)
       if (path !== '/' && path !== '/v1/whoami' && path !== '/v1/ws-ticket') {
