@@ -119,6 +119,8 @@ export class HttpConnection implements Carrier {
   #complete(isSound: boolean): void {
     const exchange = this.#exchange as HttpExchange
     this.#exchange = undefined
+    // From here on the connection may carry somebody else's call: the finished one must not reach it any more.
+    exchange.carrier = undefined
     this.#served += 1
     if (isSound) {
       this.#state = 'idle'

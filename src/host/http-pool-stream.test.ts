@@ -118,3 +118,27 @@ test('a stream that stalls fails after the stall time, a paused one does not; an
   await until('the server sees it go', () => server.sockets.size === 0)
   assert.equal(on.pool.inFlight, 0)
 })
+
+test('what is said to a stream after its end does not touch the connection, which serves somebody else by then', async () => {
+  let answerSecond = () => {}
+  await using server = await startAnswerServer((socket, { number }) => {
+    if (number === 1) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${'x'.repeat(200_000)}`)
+    else answerSecond = () => void socket.write(ok('second'))
+  })
+  using on = openTestPool(server.port, { connectionsMax: 1 })
+  const first = await on.call()
+  assert.ok(first.kind === 'reply' && first.rest !== undefined)
+  const collected = collect()
+  first.rest.start(collected.listener)
+  await until('the first is whole', () => collected.end === 'end')
+
+  const second = on.call()
+  await until('the second is on its way', () => server.seen.length === 2)
+  first.rest.pause()
+  first.rest.resume()
+  first.rest.abort()
+  answerSecond()
+  const outcome = await second
+  assert.equal(outcome.kind, 'reply')
+  assert.equal(server.connections(), 1, 'on the same connection')
+})
