@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createDefaultRpcTransport, createSolanaRpcFromTransport } from '@solana/kit'
 import { Connection } from '@solana/web3.js'
@@ -98,6 +100,18 @@ describe('the RPC door in front of a node', () => {
     assert.equal(long.status, 413)
     assert.match(await long.text(), /"limit":"batchItems","size":100/)
     assert.match(await text('['.repeat(40) + ']'.repeat(40)), /-32700/)
+  })
+
+  it('answers a body without an end at the limit, without waiting for the rest', async () => {
+    const { port, hostname } = new URL(gateway.url)
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    const head = `POST / HTTP/1.1\r\nhost: x\r\nx-token: ${token}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`
+    socket.write(`${head}${(70_000).toString(16)}\r\n${'x'.repeat(70_000)}\r\n`)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    assert.match(answer.toString(), /^HTTP\/1\.1 413 /)
+    socket.destroy()
   })
 
   it('gives the charge back when no node could take the call', async () => {

@@ -263,6 +263,23 @@ test('notes and refunds are written down as given', async () => {
   assert.equal(refund.amount, '12.50')
 })
 
+test('a token pasted into a note, a reason or a contact is not kept', async () => {
+  await using desk = await office()
+  const { on } = desk
+  const { token } = await createSubscription(on, input())
+  const secret = token?.secret ?? ''
+  await addNote(on, { subject: 'acme', text: `leaked: ${secret}` })
+  await recordRefund(on, { subscription: 'acme-prod', amount: '1', currency: 'USD', reason: `leak of ${secret}` })
+  await addCustomer(on, { name: 'other', contact: `chat, ${secret}` })
+  const kept = JSON.stringify([
+    await on.store.list('notes'),
+    await on.store.list('refunds'),
+    await on.store.list('customers'),
+  ])
+  assert.match(kept, /leaked: /)
+  assert.ok(!kept.includes(secret))
+})
+
 test('a dry run answers as the change would and leaves store and audit log as they were', async () => {
   await using desk = await office()
   const { on } = desk

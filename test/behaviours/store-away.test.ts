@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { serve } from '../support/serve.ts'
+
+test('a shared store that goes away is told as degraded, the process serves on, and says when it is back', async () => {
+  await using database = await startPostgres()
+  await using home = await temporaryFolder()
+  writeFileSync(home.file('sluice.toml'), `[access.store]\nengine = "postgres"\nurl = "${database.url}"\n`)
+  await using running = serve({ cwd: home.path, args: ['--no-demo'] })
+  const address = await running.address('metrics')
+  await running.line(/"msg":"started"/)
+  const health = async () => {
+    const answer = await fetch(`http://${address}/readyz`)
+    return { status: answer.status, ...((await answer.json()) as { state: string; reasons: { part: string }[] }) }
+  }
+  assert.equal((await health()).state, 'ok')
+  await database.stop('SIGQUIT')
+  await until('it is told', async () => (await health()).reasons.some(({ part }) => part === 'store'))
+  const away = await health()
+  assert.equal(away.state, 'degraded')
+  assert.equal(away.status, 200, 'a degraded process still serves')
+  await database.start()
+  await until('it is well again', async () => (await health()).state === 'ok')
+})
