@@ -11,7 +11,7 @@ function fakeProcess() {
   return Object.assign(new EventEmitter(), { exitCode: undefined as number | undefined, exit() {} })
 }
 
-test('a signal during the start ends the process in order once it stands', async () => {
+test('a signal during the start ends the process in order once it stands', { timeout: 5000 }, async () => {
   const process = fakeProcess()
   const lifecycle = createLifecycle(
     { lameDuckMs: 0, deadlineMs: 1000 },
