@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { type LockedPackage, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
@@ -7,10 +8,21 @@ import { type LockedPackage, nameOf, readLockedPackages, readPackageJson } from 
 const root = join(import.meta.dirname, '..')
 const locked = readLockedPackages()
 
+/** Named by another package, which pins it exactly. */
+const PINNED_BY: Record<string, string> = { '@duckdb/node-bindings': '@duckdb/node-api' }
+
 /** npm leaves a binary out without a word when a version has none for the machine: each package shows here that it works. */
 const PROOFS: Record<string, () => Promise<unknown>> = {
   litesvm: async () => new (await import('litesvm')).LiteSVM().latestBlockhash(),
   'helius-laserstream': () => import('helius-laserstream'),
+  koffi: async () => (await import('koffi')).default.load('libc.so.6').func('int getpid(void)')() === process.pid,
+  '@duckdb/node-bindings': async () => {
+    const instance = await (await import('@duckdb/node-api')).DuckDBInstance.create(':memory:')
+    return (await (await instance.connect()).runAndReadAll('select 1')).currentRowCount === 1
+  },
+  deno: () => runBinary('@deno', 'deno'),
+  bun: () => runBinary('@oven', 'bin/bun'),
+  esbuild: () => runTool('esbuild'),
   '@biomejs/biome': () => runTool('biome'),
   '@bufbuild/buf': () => runTool('buf'),
   oxlint: () => runTool('oxlint'),
@@ -26,7 +38,11 @@ describe('native packages', () => {
   test('every one is known and pinned by package.json', () => {
     const { dependencies, devDependencies } = readPackageJson()
     assert.deepEqual(native.map(({ name }) => name).toSorted(), Object.keys(PROOFS).toSorted())
-    for (const { name } of native) assert.ok(name in dependencies || name in devDependencies, name)
+    for (const { name, entry } of native) {
+      const owner = PINNED_BY[name]
+      if (owner === undefined) assert.ok(name in dependencies || name in devDependencies, name)
+      else assert.equal(locked.get(`node_modules/${owner}`)?.dependencies?.[name], entry.version)
+    }
   })
 
   for (const { name, entry } of native) {
@@ -59,9 +75,18 @@ function binariesOf(entry: LockedPackage): LockedPackage[] {
 }
 
 async function runTool(tool: string, flag = '--version'): Promise<string> {
-  const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin', tool), [flag], {
-    encoding: 'utf8',
-  })
+  return run(join(root, 'node_modules/.bin', tool), flag)
+}
+
+/** The program itself, where the package's own launcher is made by an install script that does not run. */
+async function runBinary(scope: string, file: string): Promise<string> {
+  const [found] = globSync(join(root, 'node_modules', scope, '*', file))
+  assert.ok(found, `no binary of ${scope}`)
+  return run(found, '--version')
+}
+
+function run(program: string, flag: string): string {
+  const { status, stdout, stderr } = spawnSync(program, [flag], { encoding: 'utf8' })
   assert.equal(status, 0, stderr)
   return stdout + stderr
 }

@@ -11,6 +11,7 @@ export type LockedPackage = {
   license?: string
   dev?: boolean
   devOptional?: boolean
+  inBundle?: boolean
   hasInstallScript?: boolean
   os?: string[]
   cpu?: string[]

@@ -3,7 +3,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { parse as parseToml } from 'smol-toml'
-import { closureOf, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
+import { closureOf, type LockedPackage, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
 
 const root = join(import.meta.dirname, '..')
 const packageJson = readPackageJson()
@@ -16,8 +16,14 @@ const DEVELOPMENT_LICENCES = ['MIT OR Apache-2.0', '(MIT OR Apache-2.0)', 'BSD-2
 const DEVELOPMENT_EXCEPTIONS = new Map([
   ['eyes', 'states MIT in its text'],
   ['text-encoding-utf-8', 'public domain by its text'],
+  ['axe-core', 'MPL, the judge of the page in the browser tests'],
   ['rpc-websockets', 'LGPL, under @solana/web3.js, which the tests use as a client'],
 ])
+
+/** Of a native package's binaries one is installed, the one for the machine; any machine gives the same count. */
+function isForLinuxArm({ os = ['linux'], cpu = ['arm64'], libc = ['glibc'] }: LockedPackage): boolean {
+  return os.includes('linux') && cpu.includes('arm64') && libc.includes('glibc')
+}
 
 describe('supply chain', () => {
   test('every direct dependency is pinned to one exact version, and the lockfile agrees', () => {
@@ -32,7 +38,8 @@ describe('supply chain', () => {
   test('the lockfile names contents, not hosts', () => {
     assert.ok(locked.size > 100)
     for (const [folder, entry] of locked) {
-      assert.match(entry.integrity ?? '', /^sha512-/, folder)
+      // A bundled package comes inside its owner's archive, which has a hash of its own.
+      if (entry.inBundle !== true) assert.match(entry.integrity ?? '', /^sha512-/, folder)
       assert.equal(entry.resolved, undefined, `${folder}: keep omit-lockfile-registry-resolved=true in .npmrc`)
       assert.equal(entry.link, undefined, folder)
     }
@@ -54,7 +61,7 @@ describe('supply chain', () => {
     const withScript = [...locked]
       .filter(([, entry]) => entry.hasInstallScript === true)
       .map(([folder]) => nameOf(folder))
-    assert.deepEqual(withScript.toSorted(), Object.keys(packageJson.allowScripts).toSorted())
+    assert.deepEqual([...new Set(withScript)].toSorted(), Object.keys(packageJson.allowScripts).toSorted())
     const allowed = Object.entries(packageJson.allowScripts).filter(([, isAllowed]) => isAllowed)
     assert.deepEqual(allowed, [['node', true]])
   })
@@ -62,14 +69,15 @@ describe('supply chain', () => {
   test(`what a running Sluice loads is at most ${RUNTIME_PACKAGES_MAX} packages`, (t) => {
     const runtime = Object.keys(packageJson.dependencies)
     // litesvm declares @solana/kit; localnet loads its native part alone (docs/decisions/0005).
+    const onOneMachine = new Map([...locked].filter(([, entry]) => isForLinuxArm(entry)))
     const loaded = closureOf(
       runtime.filter((name) => name !== 'litesvm'),
-      locked,
+      onOneMachine,
     )
-    t.diagnostic(`${loaded.size} packages, ${closureOf(runtime, locked).size} with litesvm and what it declares`)
+    t.diagnostic(`${loaded.size} packages, ${closureOf(runtime, onOneMachine).size} with litesvm and what it declares`)
     assert.ok(loaded.size >= runtime.length - 1)
     assert.ok(loaded.size + 1 <= RUNTIME_PACKAGES_MAX, `${loaded.size} packages`)
-    const ofEngine = [...closureOf(['litesvm'], locked).difference(loaded)].map(nameOf)
+    const ofEngine = [...closureOf(['litesvm'], onOneMachine).difference(loaded)].map(nameOf)
     const foreign = ofEngine.filter((name) => !/^(litesvm|@solana\/|@solana-program\/)/.test(name))
     assert.deepEqual(foreign.toSorted(), ['chalk', 'commander', 'undici-types'])
   })
