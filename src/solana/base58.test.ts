@@ -91,3 +91,29 @@ test('a text longer than any transaction is refused before work is done', () => 
   assert.throws(() => decodeBase58('z'.repeat(BASE58_CHARS_MAX + 1)), TypeError)
   assert.equal(decodeBase58('1'.repeat(BASE58_CHARS_MAX)).length, BASE58_CHARS_MAX)
 })
+
+test('long texts, by halving, agree with an independent implementation', (t) => {
+  const long = fc
+    .tuple(fc.nat(3), fc.uint8Array({ minLength: 380, maxLength: 1400, size: 'max' }))
+    .map(([zeros, tail]) => Uint8Array.of(...new Uint8Array(zeros), ...tail))
+  checkProperty(
+    t,
+    fc.property(long, (given) => {
+      const text = base58.encode(given)
+      assert.equal(encodeBase58(given), text)
+      assert.deepEqual(Uint8Array.from(decodeBase58(text)), given)
+    }),
+    100,
+    2000,
+  )
+})
+
+test('the longest instruction data there is, 10 KiB, when the caller allows it', () => {
+  const given = Uint8Array.from({ length: 10_240 }, (_, at) => (at * 7 + 1) % 256)
+  const text = encodeBase58(given)
+  const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+  const value = [...text].reduce((sum, char) => sum * 58n + BigInt(digits.indexOf(char)), 0n)
+  assert.equal(value, BigInt(`0x${Buffer.from(given).toString('hex')}`))
+  assert.deepEqual(Uint8Array.from(decodeBase58(text, 14_000)), given)
+  assert.throws(() => decodeBase58(text), TypeError)
+})

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { fromBase58Digits, toBase58Digits } from './base58-long.ts'
 
 /**
  * Base58 with the Bitcoin alphabet, the text form of Solana's addresses, hashes and signatures.
@@ -12,8 +13,11 @@ const GROUP = 58 ** GROUP_CHARS
 const LIMB = 0x10000
 const ONE = 0x31
 
-/** The longest text that is decoded: that of a transaction of 4096 bytes (SIMD-0296). The cost grows with the square of the length. */
+/** The longest text that is decoded unless the caller allows more: that of a transaction of 4096 bytes (SIMD-0296). */
 export const BASE58_CHARS_MAX = 5594
+/** From here on halving is faster than long division. */
+const LONG_BYTES = 250
+const LONG_CHARS = 546
 
 const CODES = Uint8Array.from(ALPHABET, (char) => char.charCodeAt(0))
 const VALUES = new Uint8Array(128).fill(0xff)
@@ -25,6 +29,13 @@ export function encodeBase58(bytes: Uint8Array): string {
   if (bytes.length === 32) return BY_LENGTH[32].encode(bytes)
   if (bytes.length === 64) return BY_LENGTH[64].encode(bytes)
   const zeros = leading(bytes, 0)
+  if (bytes.length - zeros >= LONG_BYTES) {
+    const digits = toBase58Digits(bytes.subarray(zeros))
+    const from = leading(digits, 0)
+    const chars = Buffer.alloc(zeros + digits.length - from, ONE)
+    for (let at = from; at < digits.length; at++) chars[zeros + at - from] = CODES[digits[at] as number] as number
+    return chars.toString('latin1')
+  }
   const limbs = new Float64Array((bytes.length - zeros + 1) >> 1)
   for (let at = bytes.length - 1, limb = limbs.length - 1; limb >= 0; at -= 2, limb--) {
     limbs[limb] = (bytes[at] as number) | (at > zeros ? (bytes[at - 1] as number) << 8 : 0)
@@ -44,10 +55,10 @@ export function encodeBase58(bytes: Uint8Array): string {
   return groupsToText(groups.reverse(), zeros, Buffer.allocUnsafe(groups.length * GROUP_CHARS + zeros))
 }
 
-/** Throws a TypeError on a character outside the alphabet and on a text longer than BASE58_CHARS_MAX. */
-export function decodeBase58(text: string): Uint8Array {
+/** Throws a TypeError on a character outside the alphabet and on a text longer than `charsMax`. */
+export function decodeBase58(text: string, charsMax: number = BASE58_CHARS_MAX): Uint8Array {
   const { length } = text
-  if (length > BASE58_CHARS_MAX) throw new TypeError(`base58 text of ${length} characters is too long`)
+  if (length > charsMax) throw new TypeError(`base58 text of ${length} characters is too long`)
   const fixed =
     length >= 32 && length <= 44
       ? BY_LENGTH[32].decode(text)
@@ -56,6 +67,11 @@ export function decodeBase58(text: string): Uint8Array {
 
   let zeros = 0
   while (zeros < length && text.charCodeAt(zeros) === ONE) zeros++
+  if (length - zeros >= LONG_CHARS) {
+    const digits = new Uint8Array(length - zeros)
+    for (let at = 0; at < digits.length; at++) digits[at] = readGroup(text, zeros + at, 1)
+    return Buffer.concat([new Uint8Array(zeros), fromBase58Digits(digits)])
+  }
   // log(58) / log(65536) is just under 0.3662.
   const limbs = new Float64Array(Math.ceil((length - zeros) * 0.3662) + 1)
   let first = limbs.length

@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import type { Access } from '../access/service.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import type { StateFolder } from '../host/state-folder.ts'
+import { QueryError } from '../indexer/query-error.ts'
+import { type Indexer, startIndexer } from '../indexer/service.ts'
+import type { SlotRange } from '../indexer/slot-ranges.ts'
+import type { Upstreams } from '../upstreams/service.ts'
+import type { Settings } from './commands/settings.ts'
+import type { Deps } from './deps.ts'
+import { listenerOf } from './listener-of.ts'
+
+export type IndexerPartDeps = Deps & {
+  readonly state: StateFolder
+  readonly access: Access
+  readonly registry: MetricsRegistry
+  readonly upstreams: Upstreams
+  readonly doorMetrics: DoorMetrics
+}
+
+/** What the command line may ask of a running indexer. */
+export function indexerMethods(indexer: Indexer | undefined): Record<string, (params: unknown) => unknown> {
+  return {
+    indexer: () => indexer?.status() ?? null,
+    'indexer-query': async (params) => {
+      const { query, format } = params as { query: string; format: string }
+      if (indexer === undefined) return null
+      try {
+        const { body } = await indexer.query(String(query), String(format))
+        return { ok: true, text: Buffer.from(body).toString('utf8') }
+      } catch (error) {
+        if (error instanceof QueryError) return { ok: false, says: error.body.trimEnd() }
+        throw error
+      }
+    },
+    'indexer-backfill': (params) => {
+      const { from, to } = params as SlotRange
+      return { started: indexer?.backfill({ from: Number(from), to: Number(to) }) ?? false }
+    },
+    'indexer-backfill-stop': () => {
+      indexer?.stopBackfill()
+      return {}
+    },
+  }
+}
+
+/** The indexer as the configuration wants it, over the shared nodes, with its data in the state folder. */
+export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
+  const { listen, tls, plaintext, enabled: _enabled, ...options } = config.indexer
+  const { access, upstreams, log, clock, random, registry, doorMetrics } = deps
+  return startIndexer(
+    options,
+    {
+      listener: listenerOf({ listen, tls, plaintext }, loaded.folder),
+      dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
+      displayName: config.host,
+    },
+    { access, upstream: upstreams.of(undefined), log, clock, random, registry, doorMetrics },
+  )
+}

@@ -1,0 +1,218 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../access/admit.ts'
+import { CARRIERS, collectLogin, collectToken } from '../access/credentials.ts'
+import type { Access } from '../access/service.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { createUlid } from '../core/ulid.ts'
+import { gunzipBytes, gzipBytes } from '../host/gzip.ts'
+import { sendText } from '../host/http-reply.ts'
+import { type HttpServer, readBody, startHttpServer } from '../host/http-server.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { Logger } from '../host/logger.ts'
+import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
+import type { QueryDesk } from './query-desk.ts'
+import { QueryError } from './query-error.ts'
+import { readQueryRequest } from './query-request.ts'
+import { DATABASE, type QueryDone, type QueryLimits } from './query-run.ts'
+
+export type IndexerDoorOptions = {
+  readonly listen: ListenerOptions
+  readonly limits: QueryLimits
+  readonly displayName: string
+}
+
+export type IndexerDoorDeps = DoorMetrics & {
+  readonly access: Access
+  readonly desk: QueryDesk
+  readonly metrics: IndexerMetrics
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** ClickHouse takes 256 KiB of query; what is inflated counts. */
+export const QUERY_BYTES_MAX = 256 * 1024
+/** The official client lets go of idle sockets after 2.5 s, and believes the server's word. */
+const KEEP_ALIVE_MS = 10_000
+/** Below this compression costs more than it saves. */
+const GZIP_BYTES_MIN = 1024
+
+/** The query door: ClickHouse's HTTP interface, for those who hold both the database login and the token. */
+export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorDeps): Promise<HttpServer> {
+  const { access, desk, metrics, log, clock, random } = deps
+
+  async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path, search] = splitTarget(request.url ?? '')
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))) {
+      return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
+    }
+    if (path !== '/') return sendText(response, 404, 'There is no handler for this address.\n')
+    if (!isRead && request.method !== 'POST')
+      return sendText(response, 405, 'Use GET or POST.\n', { allow: 'GET, POST' })
+    const startedMs = clock.monotonicMs()
+    const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
+    let queryId = createUlid(clock.nowMs(), random)
+    try {
+      const caller = authenticate(request)
+      const asked = readQueryRequest(
+        search,
+        { format: header(request, 'x-clickhouse-format'), database: header(request, 'x-clickhouse-database') },
+        DATABASE,
+      )
+      queryId = asked.queryId ?? queryId
+      const query = await readQuery(request, asked.query)
+      admit(caller)
+      const { query: _head, queryId: _id, ...given } = asked
+      const left = new AbortController()
+      response.on('close', () => left.abort())
+      const done = await desk.ask(caller.subscription.id, { ...given, query, limits: options.limits }, left.signal)
+      metrics.query('ok', seconds())
+      metrics.queryRows.inc(done.rows)
+      metrics.queryBytes.inc(done.body.byteLength)
+      const mayZip = asked.settings['enable_http_compression'] === '1' && acceptsGzip(request)
+      await sendDone(response, done, queryId, mayZip)
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error
+      metrics.query(outcomeOf(error), seconds())
+      sendError(response, error, queryId)
+    }
+  }
+
+  /** Either half missing or wrong gives the same answer, and the same work is done for all. */
+  function authenticate(request: IncomingMessage): Caller {
+    const { rawHeaders } = request
+    const token = collectToken(CARRIERS.indexer, rawHeaders)
+    const caller = access.authenticateIndexer(token, collectLogin(rawHeaders), clock.nowMs())
+    if (!caller.ok) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
+    return caller
+  }
+
+  function admit(caller: Caller): void {
+    const admission = access.admit(caller, { interface: 'indexer', method: 'query' })
+    if (admission.ok) return
+    if (!('limitName' in admission)) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
+    const { limitName, limitSize, retryAfterMs } = admission
+    const seconds = Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs / 1000)) : 3600
+    throw new QueryError(
+      'QUOTA_EXPIRED',
+      `Quota exceeded: ${limitName} is ${limitSize}. Try again in ${seconds} seconds.`,
+      seconds,
+    )
+  }
+
+  async function sendDone(response: ServerResponse, done: QueryDone, queryId: string, mayZip: boolean): Promise<void> {
+    const { body, rows, elapsedSeconds } = done
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    const isZipped = mayZip && bytes.length >= GZIP_BYTES_MIN
+    const summary = {
+      read_rows: String(rows),
+      read_bytes: '0',
+      written_rows: '0',
+      written_bytes: '0',
+      total_rows_to_read: '0',
+      result_rows: String(rows),
+      result_bytes: String(bytes.length),
+      elapsed_ns: String(Math.round(elapsedSeconds * 1e9)),
+    }
+    sendText(response, 200, isZipped ? await gzipBytes(bytes) : bytes, {
+      ...common(queryId),
+      'content-type': done.contentType,
+      'x-clickhouse-format': done.format,
+      'x-clickhouse-summary': JSON.stringify(summary),
+      'x-sluice-coverage-slot': String(done.coverageSlot),
+      ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
+    })
+  }
+
+  function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
+    sendText(response, error.httpStatus, error.body, {
+      ...common(queryId),
+      'content-type': 'text/plain; charset=UTF-8',
+      'x-clickhouse-exception-code': String(error.code),
+      ...(error.type === 'AUTHENTICATION_FAILED' ? { 'www-authenticate': 'Basic realm="sluice", Bearer' } : {}),
+      ...(error.retryAfterSeconds === undefined ? {} : { 'retry-after': String(error.retryAfterSeconds) }),
+    })
+  }
+
+  function common(queryId: string): Record<string, string> {
+    return {
+      'x-clickhouse-query-id': queryId.replaceAll(/[^\x21-\x7e]/g, '?'),
+      'x-clickhouse-timezone': 'UTC',
+      'x-clickhouse-server-display-name': options.displayName,
+    }
+  }
+
+  return startHttpServer(
+    { listen: options.listen, keepAliveMs: KEEP_ALIVE_MS, stallMs: 60_000 },
+    { log, clock, onRequest, onRefused: deps.onRefused, onNotAfter: deps.onNotAfter },
+  )
+}
+
+const AUTHENTICATION_FAILED =
+  'Authentication failed: give the database user and password, and the token of the same subscription in x-token.'
+
+/** The query of the address and the body, joined by a line break as ClickHouse does. */
+async function readQuery(request: IncomingMessage, fromAddress: string): Promise<string> {
+  const tooLarge = (): QueryError =>
+    new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
+  const encoding = header(request, 'content-encoding')
+  if (encoding !== undefined && encoding !== 'gzip' && encoding !== 'identity')
+    throw new QueryError('NOT_IMPLEMENTED', 'Of content encodings only gzip is offered here.')
+  if (/^multipart\//i.test(header(request, 'content-type') ?? ''))
+    throw new QueryError(
+      'NOT_IMPLEMENTED',
+      'Parameters as multipart are not offered here: give them in the address as param_name.',
+    )
+  const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
+  if (!read.ok)
+    throw read.reason === 'too-large' ? tooLarge() : new QueryError('QUERY_WAS_CANCELLED', 'The request broke off.')
+  let { body } = read
+  if (encoding === 'gzip') {
+    const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
+    if (!unpacked.ok)
+      throw unpacked.reason === 'too-large' ? tooLarge() : new QueryError('BAD_ARGUMENTS', 'The body is not gzip.')
+    body = unpacked.body
+  }
+  const query = [fromAddress, body.toString('utf8')].filter((part) => part !== '').join('\n')
+  if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
+  return query
+}
+
+function outcomeOf({ type }: QueryError): QueryOutcome {
+  switch (type) {
+    case 'TIMEOUT_EXCEEDED':
+      return 'timeout'
+    case 'TOO_MANY_ROWS_OR_BYTES':
+    case 'TOO_MANY_BYTES':
+    case 'MEMORY_LIMIT_EXCEEDED':
+      return 'too-large'
+    case 'TOO_MANY_SIMULTANEOUS_QUERIES':
+    case 'QUOTA_EXPIRED':
+      return 'busy'
+    case 'QUERY_WAS_CANCELLED':
+      return 'cancelled'
+    case 'SOCKET_TIMEOUT':
+      return 'unavailable'
+    case 'UNKNOWN_EXCEPTION':
+      return 'failed'
+    default:
+      return 'refused'
+  }
+}
+
+function header(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+function acceptsGzip(request: IncomingMessage): boolean {
+  return /(^|[ ,])gzip(?! *; *q=0(\.0+)? *(,|$))/i.test(header(request, 'accept-encoding') ?? '')
+}
+
+function splitTarget(url: string): [path: string, search: string] {
+  const mark = url.indexOf('?')
+  return mark === -1 ? [url, ''] : [url.slice(0, mark) || '/', url.slice(mark + 1)]
+}

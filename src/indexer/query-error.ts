@@ -1,0 +1,67 @@
+/** Errors of ClickHouse that the query interface gives, by their names: the number, and the HTTP status it goes with (indexer.md section 5). */
+export const QUERY_ERRORS = {
+  DUPLICATE_COLUMN: [15, 400],
+  BAD_ARGUMENTS: [36, 400],
+  ILLEGAL_COLUMN: [44, 400],
+  UNKNOWN_FUNCTION: [46, 404],
+  UNKNOWN_IDENTIFIER: [47, 404],
+  NOT_IMPLEMENTED: [48, 501],
+  UNKNOWN_TYPE: [50, 404],
+  TYPE_MISMATCH: [53, 400],
+  UNKNOWN_TABLE: [60, 404],
+  SYNTAX_ERROR: [62, 400],
+  UNKNOWN_FORMAT: [73, 404],
+  UNKNOWN_DATABASE: [81, 404],
+  UNKNOWN_SETTING: [115, 404],
+  TIMEOUT_EXCEEDED: [159, 408],
+  /** A customer's statement is no fault of the server, so not 500 as ClickHouse has it. */
+  READONLY: [164, 400],
+  TOO_DEEP_AST: [167, 400],
+  TOO_BIG_AST: [168, 400],
+  QUOTA_EXPIRED: [201, 429],
+  TOO_MANY_SIMULTANEOUS_QUERIES: [202, 429],
+  SOCKET_TIMEOUT: [209, 503],
+  QUERY_IS_TOO_LARGE: [229, 413],
+  MEMORY_LIMIT_EXCEEDED: [241, 500],
+  TOO_MANY_BYTES: [307, 500],
+  VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE: [321, 400],
+  QUERY_WAS_CANCELLED: [394, 500],
+  TOO_MANY_ROWS_OR_BYTES: [396, 500],
+  CANNOT_COMPILE_REGEXP: [427, 400],
+  UNKNOWN_QUERY_PARAMETER: [456, 400],
+  AUTHENTICATION_FAILED: [516, 401],
+  UNKNOWN_EXCEPTION: [1002, 500],
+} as const satisfies Record<string, readonly [code: number, http: number]>
+
+export type QueryErrorName = keyof typeof QUERY_ERRORS
+
+/** A query that is refused or failed, in ClickHouse's words. The message names nothing that the customer did not write. */
+export class QueryError extends Error {
+  override readonly name = 'QueryError'
+  readonly type: QueryErrorName
+  /** Seconds after which the same query may work. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(type: QueryErrorName, message: string, retryAfterSeconds?: number) {
+    super(message)
+    this.type = type
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+
+  get code(): number {
+    return QUERY_ERRORS[this.type][0]
+  }
+
+  get httpStatus(): number {
+    return QUERY_ERRORS[this.type][1]
+  }
+
+  /**
+   * The body of the answer. Clients read the text after the last `Exception: ` up to the first word of capitals in parentheses, so neither may
+   * stand in the message.
+   */
+  get body(): string {
+    const message = this.message.replaceAll('Exception: ', 'exception ').replaceAll(/\(([A-Z][A-Z_0-9]{2,})\)/g, '[$1]')
+    return `Code: ${this.code}. DB::Exception: ${message} (${this.type})\n`
+  }
+}

@@ -1,0 +1,116 @@
+import type { Access } from '../access/service.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { Logger } from '../host/logger.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import type { Upstream } from '../upstreams/service.ts'
+import { type Backfill, type BackfillStatus, startBackfill } from './backfill.ts'
+import { createBlockFetch } from './block-fetch.ts'
+import { startIndexerDoor } from './http.ts'
+import { type KeeperStatus, keepIngesting } from './keep-ingest.ts'
+import { indexerMetrics } from './metrics.ts'
+import type { IndexerOptions } from './options.ts'
+import { createQueryDesk } from './query-desk.ts'
+import type { QueryDone } from './query-run.ts'
+import type { SlotRange } from './slot-ranges.ts'
+
+export type IndexerDeps = {
+  readonly access: Access
+  readonly upstream: Pick<Upstream, 'ask' | 'grpc'>
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly registry: MetricsRegistry
+  readonly doorMetrics: DoorMetrics
+}
+
+export type Indexer = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  status(): KeeperStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
+  /** Writes a range of history, one at a time. False while another runs. */
+  backfill(range: SlotRange): boolean
+  stopBackfill(): void
+  /** A question of the operator's own, under the same rules as a customer's. Rejects with QueryError. */
+  query(query: string, format: string): Promise<QueryDone>
+  beginLameDuck(): void
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** Blocks from a node into tables, and SQL over HTTP out of them. The database lives in a process of its own. */
+export async function startIndexer(
+  options: Omit<IndexerOptions, 'listen' | 'tls' | 'plaintext' | 'enabled'>,
+  place: { readonly listener: ListenerOptions; readonly dataFile: string; readonly displayName: string },
+  deps: IndexerDeps,
+): Promise<Indexer> {
+  const { access, upstream, clock, random, doorMetrics } = deps
+  const log = deps.log.child({ part: 'indexer' })
+  const metrics = indexerMetrics(deps.registry)
+  const { store, ingest, query } = options
+  await using opening = new AsyncDisposableStack()
+
+  const keeper = opening.use(
+    await keepIngesting(
+      {
+        store: {
+          path: place.dataFile,
+          memoryBytes: store.memoryBytes,
+          threads: store.threads,
+          rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
+        },
+        ingest: {
+          includeAccounts: options.includeAccounts,
+          batchBlocks: ingest.batchBlocks,
+          batchMs: ingest.batchMs,
+          heldMax: ingest.heldBlocksMax,
+          fill: { parallel: ingest.fetchParallel, blocksMax: Math.ceil(ingest.heldBlocksMax / 2) },
+        },
+      },
+      { upstream, clock, random, log, metrics },
+    ),
+  )
+  const desk = opening.use(
+    createQueryDesk(
+      {
+        concurrentPerSubscription: query.concurrentPerSubscription,
+        concurrent: query.concurrent,
+        residentBytesMax: store.residentBytesMax,
+      },
+      { store: keeper.store, clock, log, metrics },
+    ),
+  )
+  const door = opening.use(
+    await startIndexerDoor(
+      { listen: place.listener, limits: query, displayName: place.displayName },
+      { access, desk, metrics, log, clock, random, ...doorMetrics },
+    ),
+  )
+  let backfill: Backfill | undefined
+  opening.defer(() => backfill?.stop())
+  const opened = opening.move()
+  return {
+    address: door.address,
+    status: () => ({ ...keeper.status(), runningQueries: desk.running, backfill: backfill?.status() }),
+    backfill(range) {
+      if (backfill?.status().state === 'running') return false
+      backfill = startBackfill(range, {
+        fetch: createBlockFetch(upstream, 'finalized'),
+        store: keeper.store,
+        clock,
+        log,
+      })
+      return true
+    },
+    stopBackfill: () => backfill?.stop(),
+    query: (text, format) =>
+      desk.ask(
+        'operator',
+        { query: text, parameters: {}, defaultFormat: format, settings: {}, limits: query },
+        new AbortController().signal,
+      ),
+    beginLameDuck: () => door.beginLameDuck(),
+    drain: (deadlineMs) => door.drain(deadlineMs),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

@@ -1,0 +1,33 @@
+/** Slots from `from` to `to`, both among them, of which everything is known: each has its block or was skipped. */
+export type SlotRange = { readonly from: number; readonly to: number }
+
+/** Adds a range; what touches or overlaps becomes one. The list is sorted and its members are apart. */
+export function addRange(ranges: readonly SlotRange[], added: SlotRange): SlotRange[] {
+  const apart = ranges.filter(({ from, to }) => to < added.from - 1 || from > added.to + 1)
+  const joined = ranges.filter(({ from, to }) => !(to < added.from - 1 || from > added.to + 1))
+  const from = Math.min(added.from, ...joined.map((range) => range.from))
+  const to = Math.max(added.to, ...joined.map((range) => range.to))
+  return [...apart, { from, to }].toSorted((a, b) => a.from - b.from)
+}
+
+/** Takes every slot from `slot` on out of the list. */
+export function cutFrom(ranges: readonly SlotRange[], slot: number): SlotRange[] {
+  return ranges.filter(({ from }) => from < slot).map(({ from, to }) => ({ from, to: Math.min(to, slot - 1) }))
+}
+
+/** What lies between the ranges, and within `wanted` when that is given. */
+export function gapsOf(ranges: readonly SlotRange[], wanted?: SlotRange): SlotRange[] {
+  const first = wanted?.from ?? ranges[0]?.from
+  const last = wanted?.to ?? ranges.at(-1)?.to
+  if (first === undefined || last === undefined) return []
+  const gaps: SlotRange[] = []
+  let next = first
+  for (const { from, to } of ranges) {
+    if (to < next) continue
+    if (from > last) break
+    if (from > next) gaps.push({ from: next, to: from - 1 })
+    next = to + 1
+  }
+  if (next <= last) gaps.push({ from: next, to: last })
+  return gaps
+}

@@ -1,0 +1,86 @@
+import { type Child, type ChildExit, startChild } from '../host/child.ts'
+import type { StoreProgress } from './store.ts'
+import type { FromStoreProcess, StoreAnswers, StoreOptions, StoreRequest, ToStoreProcess } from './store-protocol.ts'
+
+/** The process is gone and what was asked of it may or may not have happened. */
+export class StoreGone extends Error {
+  override readonly name = 'StoreGone'
+}
+
+/** The database in its process, from start to end; who wants it after that starts another. */
+export type StoreProcess = AsyncDisposable & {
+  readonly pid: number | undefined
+  /** As far as the store had come when it was opened. */
+  readonly progress: StoreProgress
+  /** Rejects with StoreGone when the process ends before it answers, with any other error when it says no. */
+  ask<Kind extends Exclude<StoreRequest['kind'], 'open'>>(
+    request: Extract<StoreRequest, { kind: Kind }>,
+  ): Promise<StoreAnswers[Kind]>
+  residentBytes(): number | undefined
+  kill(): void
+  /** Resolves when the process has ended, by whatever cause. */
+  readonly ended: Promise<ChildExit>
+}
+
+/** Queries that run beside each other need a thread each, and ingest must never wait for one. */
+const POOL_THREADS = 24
+
+/** Resolves when the database is open; rejects when it cannot be opened. */
+export async function startStoreProcess(options: StoreOptions): Promise<StoreProcess> {
+  const child: Child = startChild(
+    { name: 'store-child', beside: import.meta.url },
+    { env: { UV_THREADPOOL_SIZE: String(POOL_THREADS) } },
+  )
+  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  const ended = Promise.withResolvers<ChildExit>()
+  let isGone = false
+  let seq = 0
+
+  child.onMessage((message) => {
+    const reply = message as FromStoreProcess
+    const asked = waiting.get(reply.seq)
+    waiting.delete(reply.seq)
+    if (reply.ok) asked?.resolve(reply.answer)
+    else asked?.reject(new Error(reply.says))
+  })
+  child.onExit((exit) => {
+    isGone = true
+    for (const asked of waiting.values()) asked.reject(new StoreGone(`the database process ended: ${describe(exit)}`))
+    waiting.clear()
+    ended.resolve(exit)
+  })
+
+  function ask(request: StoreRequest): Promise<unknown> {
+    if (isGone) return Promise.reject(new StoreGone('the database process has ended'))
+    const asked = Promise.withResolvers<unknown>()
+    waiting.set(++seq, asked)
+    child.send({ seq, request } satisfies ToStoreProcess)
+    return asked.promise
+  }
+
+  async function end(): Promise<void> {
+    child.kill()
+    await ended.promise
+  }
+
+  let progress: StoreProgress
+  try {
+    progress = (await ask({ kind: 'open', options })) as StoreProgress
+  } catch (cause) {
+    await end()
+    throw cause
+  }
+  return {
+    pid: child.pid,
+    progress,
+    ask: ask as StoreProcess['ask'],
+    residentBytes: () => child.residentBytes(),
+    kill: () => child.kill(),
+    ended: ended.promise,
+    [Symbol.asyncDispose]: end,
+  }
+}
+
+function describe({ code, signal }: ChildExit): string {
+  return signal === null ? `exit code ${code}` : `signal ${signal}`
+}

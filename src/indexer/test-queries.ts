@@ -1,0 +1,33 @@
+import { type DuckDatabase, openDuckDatabase } from '../host/duckdb.ts'
+import { addBlockRows, emptyRows } from './block-rows.ts'
+import { openDuckStore } from './duck-store.ts'
+import { prepareQueries, type QueryDone, type QueryJob, type QueryLimits, runQuery } from './query-run.ts'
+import { makeTestChain } from './test-blocks.ts'
+
+/** A locked database with a made-up chain in it, for tests of what customers may ask. */
+export async function openQueryDatabase(): Promise<
+  Disposable & {
+    readonly database: DuckDatabase
+    ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<QueryDone>
+  }
+> {
+  const database = await openDuckDatabase(':memory:')
+  const store = await openDuckStore(database, () => 0)
+  const blocks = makeTestChain({ seed: 3, blocks: 20, transactionsPerBlock: 30 })
+  const rows = emptyRows()
+  for (const block of blocks)
+    addBlockRows(rows, block, { commitment: 'confirmed', source: 'stream' }, { includeVotes: true, includeLogs: false })
+  const range = { from: (blocks[0]?.parentSlot ?? 0) + 1, to: blocks.at(-1)?.slot ?? 0 }
+  await store.write({ name: 'all', range, rows, finalizedSlot: 0, tipSlot: range.to })
+  await prepareQueries(database, 'memory.base')
+  return {
+    database,
+    async ask(query, limits = {}, given = {}) {
+      using connection = await database.connect()
+      const job = { query, parameters: {}, defaultFormat: 'JSONCompactEachRow', settings: {}, ...given }
+      const all = { secondsMax: 30, rowsMax: 10_000, bytesMax: 10_000_000, ...limits }
+      return await runQuery(connection, { ...job, limits: all }, () => performance.now())
+    },
+    [Symbol.dispose]: () => database[Symbol.dispose](),
+  }
+}

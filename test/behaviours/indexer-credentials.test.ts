@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
+
+describe('who may query', () => {
+  let rig: IndexerRig
+  let one: IndexerAccount
+  let other: IndexerAccount
+  before(async () => {
+    rig = await startIndexerRig({ query: { secondsMax: 1 } })
+    one = await rig.subscribe('first')
+    other = await rig.subscribe('second')
+  })
+  after(() => rig?.[Symbol.asyncDispose]())
+
+  const ask = (headers: Record<string, string>, path = '/?query=SELECT%201') => fetch(`${rig.url}${path}`, { headers })
+  const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+  test('both halves, in either form', async () => {
+    const { username, password, token } = one
+    assert.equal((await ask(one.headers)).status, 200)
+    const byKey = { 'x-clickhouse-user': username, 'x-clickhouse-key': password, 'x-token': token }
+    assert.equal(await (await ask(byKey)).text(), '1\n')
+  })
+
+  test('either half missing or wrong gives the same answer', async () => {
+    const { username, password, token } = one
+    const login = basic(username, password)
+    const refused: Record<string, Record<string, string>> = {
+      nothing: {},
+      'no token': { authorization: login },
+      'no login': { 'x-token': token },
+      'wrong password': { authorization: basic(username, 'wrong'), 'x-token': token },
+      'wrong user': { authorization: basic('u_nobody', password), 'x-token': token },
+      'wrong token': { authorization: login, 'x-token': `slc_${'x'.repeat(38)}` },
+      'token of another': { authorization: login, 'x-token': other.token },
+      'login of another': { authorization: basic(other.username, other.password), 'x-token': token },
+      'token as bearer': { authorization: `Bearer ${token}` },
+      'both forms': {
+        authorization: login,
+        'x-clickhouse-user': username,
+        'x-clickhouse-key': password,
+        'x-token': token,
+      },
+      'not base64': { authorization: 'Basic §§§'.replaceAll('§', '~'), 'x-token': token },
+    }
+    const seen = new Set<string>()
+    for (const [name, headers] of Object.entries(refused)) {
+      const answer = await ask(headers)
+      const told = [...answer.headers].filter(([header]) => header !== 'date' && header !== 'x-clickhouse-query-id')
+      seen.add(JSON.stringify([answer.status, told, await answer.text()]))
+      assert.equal(answer.status, 401, name)
+    }
+    assert.equal(seen.size, 1, [...seen].join('\n'))
+    assert.match([...seen].join(''), /Code: 516\. DB::Exception: .*AUTHENTICATION_FAILED/)
+  })
+
+  test('credentials in the address do not count, and the answer says so', async () => {
+    const answer = await ask(one.headers, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)
+    assert.equal(answer.status, 400)
+    assert.match(await answer.text(), /not taken from the address/)
+    assert.equal((await ask({}, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)).status, 401)
+  })
+
+  test('what is open to all says nothing', async () => {
+    for (const path of ['/ping', '/', '/replicas_status']) assert.equal(await (await ask({}, path)).text(), 'Ok.\n')
+    assert.equal((await ask({}, '/play')).status, 404)
+  })
+
+  test('T15: no query shows another customer', async () => {
+    for (const query of [
+      'SHOW TABLES',
+      'SHOW DATABASES',
+      'SELECT * FROM coverage',
+      'SELECT current_user',
+      'SELECT * FROM system.processes',
+      'SELECT * FROM system.users',
+      'SHOW PROCESSLIST',
+      'SELECT * FROM duckdb_settings()',
+    ]) {
+      const text = await (await ask(one.headers, `/?query=${encodeURIComponent(query)}`)).text()
+      for (const secret of [other.username, other.token, 'second', one.token]) assert.ok(!text.includes(secret), query)
+    }
+  })
+
+  test('a query that cannot be stopped ends its process; others are told to come back, and ingest goes on', async () => {
+    await until('blocks are indexed', () => (rig.indexer.status().ingest?.transactions ?? 0) > 30, 30_000)
+    const { restarts } = rig.indexer.status()
+    // The engine looks for an interrupt between pieces of rows; a stopped process never looks.
+    const pid = rig.indexer.status().storePid
+    assert.ok(pid !== undefined)
+    const heavy = ask(
+      one.headers,
+      `/?query=${encodeURIComponent('SELECT count(*) FROM transactions a, transactions b, transactions c, transactions d')}`,
+    )
+    await until('it runs', () => rig.indexer.status().runningQueries === 1)
+    process.kill(pid, 'SIGSTOP')
+    // The second one has time left when the first has none.
+    const laterMs = performance.now() + 1500
+    await until('a while has passed', () => performance.now() > laterMs)
+    const waiting = ask(other.headers)
+    const [stopped, told] = await Promise.all([heavy, waiting])
+    assert.equal(stopped.status, 408)
+    assert.match(await stopped.text(), /TIMEOUT_EXCEEDED/)
+    assert.equal(told.status, 503)
+    assert.ok(Number(told.headers.get('retry-after')) >= 1)
+    await until(
+      'the database is back',
+      () => rig.indexer.status().restarts === restarts + 1 && rig.indexer.status().state === 'running',
+    )
+    const head = rig.indexer.status().ingest?.headSlot ?? 0
+    await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head)
+    assert.equal((await ask(other.headers)).status, 200)
+  })
+})

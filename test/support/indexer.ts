@@ -1,0 +1,103 @@
+import { addCustomer } from '../../src/access/provisioning/customers.ts'
+import { createSubscription } from '../../src/access/provisioning/subscriptions.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type IndexerOptionsInput, parseIndexerOptions } from '../../src/indexer/options.ts'
+import { type Indexer, startIndexer } from '../../src/indexer/service.ts'
+import type { Localnet } from '../../src/localnet/service.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { startQuickLocalnet } from './localnet.ts'
+
+export type IndexerRig = AsyncDisposable & {
+  readonly indexer: Indexer
+  readonly url: string
+  readonly node: Localnet
+  readonly gateway: Gateway
+  /** A new subscription that may query: its token and its database login. */
+  subscribe(name: string): Promise<IndexerAccount>
+}
+
+export type IndexerAccount = {
+  readonly token: string
+  readonly username: string
+  readonly password: string
+  /** Both halves, as headers. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The indexer over a localnet with traffic, with a store of subscriptions of its own. */
+export async function startIndexerRig(input: IndexerOptionsInput = {}): Promise<IndexerRig> {
+  await using opening = new AsyncDisposableStack()
+  const node = opening.use(await startQuickLocalnet({ traffic: { enabled: true, tps: 100 } }))
+  const at = (scheme: string, { port }: { port: number }) => `${scheme}://127.0.0.1:${port}`
+  const gateway = opening.use(
+    await startGateway([{ name: 'localnet', rpc: at('http', node.rpc), grpc: at('http', node.grpc) }]),
+  )
+  const {
+    enabled: _enabled,
+    listen: _listen,
+    tls: _tls,
+    plaintext: _plaintext,
+    ...options
+  } = parseIndexerOptions({
+    ingest: { batchMs: 100, batchBlocks: 4 },
+    ...input,
+  })
+  const indexer = opening.use(
+    await startIndexer(
+      options,
+      {
+        listener: { host: '127.0.0.1', port: 0 },
+        dataFile: `${gateway.folder}/chain.duckdb`,
+        displayName: 'test',
+      },
+      {
+        access: gateway.access,
+        upstream: gateway.upstreams.of(undefined),
+        log: silentLogger,
+        clock: systemClock,
+        random: secureRandom,
+        registry: createMetricsRegistry(),
+        doorMetrics: { onRefused() {}, onNotAfter() {} },
+      },
+    ),
+  )
+  const opened = opening.move()
+  return {
+    indexer,
+    url: `http://127.0.0.1:${indexer.address.port}`,
+    node,
+    gateway,
+    async subscribe(name) {
+      const { on } = gateway
+      await addCustomer(on, { name, contact: '' })
+      const { token, credential, subscription } = await createSubscription(on, {
+        customer: name,
+        name,
+        plan: 'professional',
+        products: ['bundle', 'indexer'],
+        overrides: {},
+        validUntil: null,
+      })
+      if (token === undefined || credential === undefined) throw new Error('no credentials were made')
+      await until('the door knows the subscription', () => {
+        const known = gateway.access.snapshot()
+        return (
+          known.subscription(subscription.id) !== undefined &&
+          known.indexerCredential(credential.record.username) !== undefined
+        )
+      })
+      const basic = Buffer.from(`${credential.record.username}:${credential.password}`).toString('base64')
+      return {
+        token: token.secret,
+        username: credential.record.username,
+        password: credential.password,
+        headers: { authorization: `Basic ${basic}`, 'x-token': token.secret },
+      }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
