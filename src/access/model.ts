@@ -46,7 +46,7 @@ export type Token = {
 }
 
 export type Destination = {
-  readonly id: string // the subscription's id: one destination each
+  readonly id: string // the subscription's id: one destination each; `<subscription>/pending` waits for its proof beside it
   readonly revision: number
   readonly ip: string
   readonly port: number

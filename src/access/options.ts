@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Limits } from '../contract/limits.ts'
+import { GRPC_KINDS, type Limits } from '../contract/limits.ts'
 import { BATCH_ITEMS_DEFAULT, BUILT_IN_PLANS, findPlanFaults, type Plans, REQUEST_BYTES_DEFAULT } from './plan.ts'
 
 const MIB = 1024 * 1024
@@ -25,6 +25,16 @@ const limitFields = {
   wsSubscriptions: orUnlimited(count).describe('WebSocket subscriptions live at once, over all connections.'),
   grpcStreams: orUnlimited(count).describe('gRPC streams open at once.'),
   grpcAccountsPerStream: orUnlimited(count).describe('Accounts that one gRPC stream may name.'),
+  grpcKinds: orUnlimited(z.array(z.enum(GRPC_KINDS)).max(GRPC_KINDS.length)).describe(
+    'Kinds of filter a gRPC stream may have.',
+  ),
+  grpcBlockedOwners: z
+    .array(z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/, 'give an address as base58'))
+    .max(256)
+    .describe('Accounts and programs no gRPC filter may ask for, by name or by naming nothing.'),
+  grpcResume: z
+    .boolean()
+    .describe('Whether a gRPC stream whose node is lost goes on at another one instead of ending.'),
   requestBytes: z
     .int()
     .min(1024)
@@ -40,13 +50,16 @@ const limitFields = {
 /** Limits of one subscription that differ from its plan's. */
 export const overridesSchema = z.strictObject(limitFields).partial()
 
-/** A whole plan. The four that most operators never touch have defaults. */
+/** A whole plan. What most operators never touch has defaults. */
 export const planSchema = z
   .strictObject({
     ...limitFields,
     unitsPerMonth: limitFields.unitsPerMonth.default(null),
     requestBytes: limitFields.requestBytes.default(REQUEST_BYTES_DEFAULT),
     batchItems: limitFields.batchItems.default(BATCH_ITEMS_DEFAULT),
+    grpcKinds: limitFields.grpcKinds.default(null),
+    grpcBlockedOwners: limitFields.grpcBlockedOwners.default([]),
+    grpcResume: limitFields.grpcResume.default(false),
     methods: limitFields.methods.default({}),
   })
   .superRefine((limits, context) => {

@@ -97,6 +97,15 @@ describe('access options', () => {
     assert.deepEqual(Object.keys(plans), [...Object.keys(BUILT_IN_PLANS), 'desk'])
     assert.equal(plans['desk']?.wsSubscriptions, null)
     assert.equal(plans['desk']?.batchItems, 100)
+    const { grpcKinds, grpcBlockedOwners, grpcResume } = plans['desk'] ?? {}
+    assert.deepEqual([grpcKinds, grpcBlockedOwners, grpcResume], [null, [], false])
+    const rules = {
+      grpcKinds: ['accounts', 'slots'] as ('accounts' | 'slots')[],
+      grpcBlockedOwners: ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'],
+      grpcResume: true,
+    }
+    const { plans: strict } = parseAccessOptions({ plans: { desk: { ...plan, ...rules } } })
+    assert.deepEqual({ ...strict['desk'], ...rules }, strict['desk'])
   })
 
   test('mistakes are refused where they stand', () => {
@@ -104,6 +113,8 @@ describe('access options', () => {
       [{ plans: { desk: { ...plan, sendsPerSecond: 101 } } }, 'plans.desk.sendsPerSecond'],
       [{ plans: { desk: { ...plan, unitsPerSecond: -1 } } }, 'plans.desk.unitsPerSecond'],
       [{ plans: { desk: { ...plan, wsConections: 1 } as typeof plan } }, 'plans.desk'],
+      [{ plans: { desk: { ...plan, grpcKinds: [] } } }, 'plans.desk.grpcKinds'],
+      [{ plans: { desk: { ...plan, grpcBlockedOwners: ['0OIl'] } } }, 'plans.desk.grpcBlockedOwners.0'],
       [{ plans: { 'A b': plan } }, 'plans.A b'],
       [{ store: { engine: 'postgres', url: 'postgres://u:secret@h/d' } }, 'store.url'],
       [{ quota: { shared: { url: 'redis://:secret@h' } } }, 'quota.shared.url'],

@@ -19,6 +19,9 @@ const COMMON = {
   unitsPerMonth: null,
   requestBytes: REQUEST_BYTES_DEFAULT,
   batchItems: BATCH_ITEMS_DEFAULT,
+  grpcKinds: null,
+  grpcBlockedOwners: [],
+  grpcResume: false,
   methods: {},
 } satisfies Partial<Limits>
 
@@ -95,6 +98,7 @@ export function findPlanFaults(limits: Limits): { limit: keyof Limits; says: str
   if (limits.wsConnections === 0) object('wsConnections', 'is 0, but the token has to work on WebSocket too')
   if (limits.grpcStreams === 0) object('grpcStreams', 'is 0, but the token has to work on gRPC too')
   if (limits.grpcAccountsPerStream === 0) object('grpcAccountsPerStream', 'is 0, so no account stream could be opened')
+  if (limits.grpcKinds?.length === 0) object('grpcKinds', 'is empty, so no stream could be opened')
   if (wsConnections !== null) {
     const reachable = wsConnections * WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
     if (wsSubscriptions !== null && wsSubscriptions > reachable) {

@@ -56,7 +56,7 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   lastUsed(tokenId: string): Promise<number | undefined>
 
   /** A random 32-byte key that every process of this store shares, made on first use. */
-  sharedKey(purpose: 'ws-ticket'): Promise<Uint8Array>
+  sharedKey(purpose: 'ws-ticket' | 'shred-challenge'): Promise<Uint8Array>
 
   /** Calls back soon (well under a second) after the revision moved. */
   follow(onMoved: (revision: number) => void): Promise<AsyncDisposable>

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../solana/protobuf.ts'
-import { type Gate, gateOf } from './geyser-gate.ts'
+import { type Gate, type GateLimits, gateOf } from './geyser-gate.ts'
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
-const LIMIT = { grpcAccountsPerStream: 4 }
+const LIMIT: GateLimits = { grpcAccountsPerStream: 4, grpcKinds: null, grpcBlockedOwners: [] }
 const subscribe = gateOf('Subscribe') as Gate
 type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
-const check = (request: Request, limits: { grpcAccountsPerStream: number | null } = LIMIT) =>
-  subscribe(encodeMessage(SubscribeRequestSchema, request), limits)
+const check = (request: Request, limits: Partial<GateLimits> = {}) =>
+  subscribe(encodeMessage(SubscribeRequestSchema, request), { ...LIMIT, ...limits })
 
 /** A field of bytes with this number. */
 const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes])
@@ -65,17 +65,29 @@ test('every list of every kind counts, and the filter at which it is too much is
 })
 
 test('what stays within the limit passes, and so does what names no account', () => {
-  const rows: [string, Request, number][] = [
-    ['exactly the limit', { accounts: { x: { account: KEYS.slice(0, 2) }, y: { owner: ['a', 'b'] } } }, 4],
-    ['no filter', {}, 0],
-    ['all transactions', { transactions: { t: {} } }, 0],
-    ['slots, entries, metas', { slots: { s: {} }, entry: { e: {} }, blocksMeta: { m: {} } }, 0],
+  const rows: [string, Request, number, object][] = [
+    [
+      'exactly the limit',
+      { accounts: { x: { account: KEYS.slice(0, 2) }, y: { owner: ['a', 'b'] } } },
+      4,
+      { accounts: 2 },
+    ],
+    ['no filter', {}, 0, {}],
+    ['all transactions', { transactions: { t: {} } }, 0, { transactions: 1 }],
+    [
+      'slots, entries, metas',
+      { slots: { s: {} }, entry: { e: {} }, blocksMeta: { m: {} } },
+      0,
+      { slots: 1, entry: 1, blocks_meta: 1 },
+    ],
   ]
-  for (const [name, request, accounts] of rows) {
-    assert.deepEqual(check(request), { ok: true, accounts, isPing: false }, name)
+  for (const [name, request, accounts, filters] of rows) {
+    assert.deepEqual(check(request), { ok: true, accounts, filters, isPing: false, fromSlot: undefined }, name)
   }
   const all = check({ accounts: { x: { account: KEYS } } }, { grpcAccountsPerStream: null })
-  assert.deepEqual(all, { ok: true, accounts: 6, isPing: false })
+  assert.ok(all.ok && all.accounts === 6)
+  const replay = check({ fromSlot: 77n })
+  assert.ok(replay.ok && replay.fromSlot === 77)
 })
 
 test('a filter sent twice, or in two halves, counts in full', () => {
@@ -101,7 +113,58 @@ test('a ping is one only when nothing stands beside it that changes filters', ()
 
 test('an entry without a value, as Rust clients send it, is a filter', () => {
   const verdict = subscribe(Buffer.from('12070a05736c6f74733000', 'hex'), LIMIT)
-  assert.deepEqual(verdict, { ok: true, accounts: 0, isPing: false })
+  assert.deepEqual(verdict, { ok: true, accounts: 0, filters: { slots: 1 }, isPing: false, fromSlot: undefined })
+  // The same of accounts asks for everything, which a plan that blocks owners does not allow.
+  const everything = Buffer.from('0a070a05736c6f7473', 'hex')
+  assert.equal(subscribe(everything, LIMIT).ok, true)
+  assert.equal(subscribe(everything, { ...LIMIT, grpcBlockedOwners: ['b'] }).ok, false)
+})
+
+test('a kind the plan does not have is refused by name', () => {
+  const limits = { grpcKinds: ['accounts', 'slots'] as const }
+  assert.equal(check({ accounts: { x: { account: ['a'] } }, slots: { s: {} } }, limits).ok, true)
+  const rows: [Request, string][] = [
+    [{ transactions: { f: {} } }, 'transactions'],
+    [{ transactionsStatus: { f: {} } }, 'transactions_status'],
+    [{ blocks: { f: {} } }, 'blocks'],
+    [{ blocksMeta: { f: {} } }, 'blocks_meta'],
+    [{ slots: { s: {} }, entry: { f: {} } }, 'entry'],
+  ]
+  for (const [request, kind] of rows) {
+    const verdict = check(request, limits)
+    assert.ok(!verdict.ok, kind)
+    assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind, name: 'f' }])
+    assert.match(verdict.message, /allows accounts, slots$/)
+  }
+})
+
+test('what is blocked cannot be asked for: not by any list, not by naming nothing, not inside a set', () => {
+  const limits = { grpcBlockedOwners: ['a', 'b'] }
+  const refused: [string, Request][] = [
+    ['account', { accounts: { f: { account: ['x', 'b'] } } }],
+    ['owner', { accounts: { f: { account: ['x'], owner: ['a'] } } }],
+    ['include', { transactions: { f: { accountInclude: ['a'] } } }],
+    ['required', { transactions: { f: { accountInclude: ['x'], accountRequired: ['a'] } } }],
+    ['status', { transactionsStatus: { f: { accountRequired: ['a'] } } }],
+    ['blocks', { blocks: { f: { accountInclude: ['a'] } } }],
+    ['all accounts', { accounts: { f: { nonemptyTxnSignature: true } } }],
+    ['all transactions', { transactions: { f: { vote: false, accountExclude: ['x'] } } }],
+    ['all blocks', { blocks: { f: {} } }],
+    ['an empty signature', { transactions: { f: { signature: '' } } }],
+    ['a set', { accounts: { f: { account: ['x'], cuckooAccountsFilter: { bucketCount: 1, entriesPerBucket: 1 } } } }],
+  ]
+  for (const [name, request] of refused) {
+    const verdict = check(request, limits)
+    assert.ok(!verdict.ok && verdict.rule === 'grpcBlockedOwners' && verdict.filter?.name === 'f', name)
+    assert.equal(check(request).ok, true, `${name} without the rule`)
+  }
+  const passed: Request[] = [
+    { accounts: { f: { account: ['x'] }, g: { owner: ['y'] } } },
+    { transactions: { f: { accountInclude: ['x'], accountExclude: ['a'] } } },
+    { transactions: { f: { signature: 's' } } },
+    { slots: { f: {} }, blocksMeta: { f: {} }, entry: { f: {} } },
+  ]
+  for (const request of passed) assert.equal(check(request, limits).ok, true, JSON.stringify(request))
 })
 
 test('what cannot be read is refused', () => {

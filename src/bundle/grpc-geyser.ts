@@ -6,10 +6,14 @@ import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
 import type { GrpcEnd } from '../host/grpc-stream.ts'
 import type { Logger } from '../host/logger.ts'
 import type { Upstreams } from '../upstreams/service.ts'
+import type { Connections } from './connections.ts'
 import { createEarlyLeave, TOO_OFTEN } from './early-leave.ts'
-import { gateOf } from './geyser-gate.ts'
+import { type GatePass, gateOf } from './geyser-gate.ts'
+import { GEYSER_UNARY } from './geyser-methods.ts'
 import { grpcStatusOf } from './grpc-refusal.ts'
 import { lostStatus, type Relay, startRelay } from './grpc-relay.ts'
+import { createResume, type Resume } from './grpc-resume.ts'
+import type { BundleMetrics } from './metrics.ts'
 import { refuseOverLimit, refuseSeat, refuseToken, refuseUpstream } from './refusal.ts'
 import { budgetHeaders } from './rpc.ts'
 
@@ -25,12 +29,15 @@ export type GeyserOptions = {
 export type GeyserDeps = {
   readonly access: Access
   readonly upstreams: Pick<Upstreams, 'of'>
+  readonly connections: Connections
+  readonly metrics: Pick<BundleMetrics, 'grpc' | 'resumes'>
   readonly log: Logger
   readonly clock: Clock
 }
 
 export type Geyser = {
-  serve(call: GrpcCall, caller: Caller, method: string): void
+  /** `remoteAddress` is the client's, past the proxies in between. */
+  serve(call: GrpcCall, caller: Caller, given: { readonly method: string; readonly remoteAddress: string }): void
   /** Looks at every open call again: whose token is no longer good, and whose node has gone silent. */
   sweep(): void
   readonly openCalls: number
@@ -38,16 +45,7 @@ export type Geyser = {
   endStreams(withinMs: number): void
 }
 
-/** Methods of one request and one answer. Everything else may be a stream, so it needs a seat. */
-const UNARY: ReadonlySet<string> = new Set([
-  'SubscribeReplayInfo',
-  'Ping',
-  'GetLatestBlockhash',
-  'GetBlockHeight',
-  'GetSlot',
-  'IsBlockhashValid',
-  'GetVersion',
-])
+const UNARY: ReadonlySet<string> = new Set(GEYSER_UNARY)
 
 /** Pings are free up to this many in this time; beyond it each is charged like a request. */
 const FREE_PINGS = 20
@@ -56,7 +54,9 @@ const FREE_PINGS_MS = 10_000
 type Open = { caller: Caller; readonly isStream: boolean; readonly relay: Relay }
 
 /** Calls of geyser.Geyser: charged, joined to a node of the subscription, and every request of a stream checked against the plan. */
-export function createGeyser(options: GeyserOptions, { access, upstreams, log, clock }: GeyserDeps): Geyser {
+export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
+  const { access, upstreams, connections, log, clock } = deps
+  const { grpc: meter, resumes } = deps.metrics
   const open = new Set<Open>()
   const early = createEarlyLeave(clock)
   let isEnding = false
@@ -70,21 +70,28 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
   /** Charges a call; undefined when it may not pass, with the status to end it by given to `refuse`. */
   function charge(caller: Caller, what: Call, refuse: (status: GrpcStatus, isLimit: boolean) => void) {
     const admission = access.admit(caller, what)
-    if (admission.ok) return admission
-    if ('limitName' in admission)
+    if (admission.ok) {
+      meter.request(what.method)
+      return admission
+    }
+    if ('limitName' in admission) {
+      meter.refused(admission.limitName)
       refuse(grpcStatusOf(refuseOverLimit(admission, what.method, clock.nowMs()), admission), true)
-    else refuse(grpcStatusOf(refuseToken(admission.reason)), false)
+    } else refuse(grpcStatusOf(refuseToken(admission.reason)), false)
     return undefined
   }
 
-  async function serve(call: GrpcCall, caller: Caller, method: string): Promise<void> {
+  async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
+    const beganMs = clock.monotonicMs()
     const isStream = !UNARY.has(method)
     const what: Call = { interface: 'grpc', method }
     if (early.isTooOften(caller.subscription.id)) {
+      meter.refused('cancelledCalls')
       return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: TOO_OFTEN }))
     }
     const seat = isStream ? access.slots.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
     if (seat?.ok === false) {
+      meter.refused(seat.limitName)
       const status = grpcStatusOf(refuseSeat(seat), access.quota(caller))
       return refuseLater(call, () => call.end(status))
     }
@@ -96,16 +103,24 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
     if (admission === undefined) return
     call.onClose(() => seat?.release())
 
-    const opened = await upstreams.of(caller.subscription.id).grpc.open(call.path, singleValues(call.metadata))
+    const upstream = () => upstreams.of(caller.subscription.id)
+    const metadata = singleValues(call.metadata)
+    const opened = await upstream().grpc.open(call.path, metadata)
     if (!opened.ok) {
       access.refund(caller, what)
       seat?.release()
       return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
     }
-    const openedMs = clock.monotonicMs()
+    let openedMs = clock.monotonicMs()
+    let node = opened.upstream
     if (call.isOver) return early.leave(opened.stream, openedMs, caller.subscription.id)
 
     const gate = gateOf(method)
+    const resume =
+      method === 'Subscribe' && caller.limits.grpcResume
+        ? createResume({ upstream, path: call.path, metadata, clock })
+        : undefined
+    let filters = 0
     let isFirst = true
     let pings = 0
     let pingsSinceMs = clock.monotonicMs()
@@ -125,6 +140,7 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
       if (!verdict.ok) {
         // Refused means not charged: what the opening cost was for this request.
         if (isFirst) access.refund(caller, what)
+        meter.refused(verdict.rule)
         relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
         return false
       }
@@ -132,14 +148,31 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
       // The opening of the stream has paid for its first request.
       if (isFirst && !verdict.isPing) {
         isFirst = false
-        return true
+        return passed(message, verdict)
       }
       const again = charge(entry.caller, what, (status, isLimit) => {
         if (!isLimit) return relay.end(status)
         relay.hush()
         refuseLater(call, () => relay.end(status))
       })
-      return again !== undefined
+      return again !== undefined && passed(message, verdict)
+    }
+
+    function passed(message: Uint8Array, verdict: GatePass): true {
+      if (!verdict.isPing) filters = Object.values(verdict.filters).reduce((sum, count) => sum + count, 0)
+      resume?.asked(message, verdict)
+      return true
+    }
+
+    async function goOn({ next }: Resume, lastSlot: number | undefined) {
+      const found = await next(node, lastSlot)
+      const fields = { upstream: node.name, next: found?.upstream.name, subscription: caller.subscription.id }
+      log.info(fields, 'stream of a lost node taken to another')
+      resumes[found === undefined ? 'ended' : 'resumed'].inc()
+      if (found === undefined) return undefined
+      node = found.upstream
+      openedMs = clock.monotonicMs()
+      return found
     }
 
     const relay = startRelay({
@@ -147,11 +180,16 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
       upstream: opened.stream,
       metadata: budgetHeaders(admission, admission.cost),
       monotonicMs: () => clock.monotonicMs(),
+      meter,
       accepts,
-      onUpstreamEnd: (end) => relay.end(statusFor(end, opened.upstream.name)),
-      onOver(isAtNode) {
-        if (isAtNode) early.leave(opened.stream, openedMs, caller.subscription.id)
+      onUpstreamEnd: (end) => relay.end(statusFor(end, node.name)),
+      resume: resume && { ...resume, next: (lastSlot) => goOn(resume, lastSlot) },
+      onOver(atNode) {
+        if (atNode !== undefined) early.leave(atNode, openedMs, caller.subscription.id)
         seat?.release()
+        leave?.()
+        if (isStream) meter.open.dec()
+        else meter.tookMs(clock.monotonicMs() - beganMs)
         deadline?.cancel()
         open.delete(entry)
       },
@@ -161,6 +199,17 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
       ? undefined
       : clock.setTimer(options.unaryDeadlineMs, () => relay.end(grpcStatusOf(refuseUpstream('upstream-timeout'))))
     open.add(entry)
+    if (isStream) meter.open.inc()
+    const leave = isStream
+      ? connections.enter({
+          subscriptionId: caller.subscription.id,
+          interface: 'grpc',
+          remoteAddress,
+          subscriptions: () => filters,
+          bytesOut: () => relay.bytesOut,
+          close: () => relay.end(CLOSED_BY_OWNER),
+        })
+      : undefined
     // The store may have moved on while the node was being reached.
     check(entry)
     if (isEnding && isStream) relay.end(SHUTTING_DOWN)
@@ -168,6 +217,7 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
 
   /** The node's word goes to the customer, except where it is about the gateway's own credential. */
   function statusFor({ status, isFromServer }: GrpcEnd, node: string): GrpcStatus {
+    if (status.code === GrpcCode.internal && status.message?.startsWith(LAGGED) === true) meter.slow.inc()
     if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
     log.warn({ upstream: node }, 'the node does not accept the credential it is given')
     return lostStatus(undefined)
@@ -180,13 +230,13 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
     entry.caller = renewed
     const { heardMs } = relay
     if (isStream && heardMs !== undefined && clock.monotonicMs() - heardMs > options.stallMs) {
-      relay.end({ code: GrpcCode.unavailable, message: 'the node behind this stream has gone silent' })
+      relay.lose('has gone silent')
     }
   }
 
   return {
-    serve(call, caller, method) {
-      serve(call, caller, method).catch((err: unknown) => {
+    serve(call, caller, { method, remoteAddress }) {
+      serve(call, caller, method, remoteAddress).catch((err: unknown) => {
         log.error({ err }, 'gRPC call failed')
         call.end({ code: GrpcCode.internal, message: 'something broke inside the gateway' })
       })
@@ -210,6 +260,9 @@ export function createGeyser(options: GeyserOptions, { access, upstreams, log, c
   }
 }
 
+const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
+/** How a node begins its word to a client that did not read (bundle.md section 8). */
+const LAGGED = 'lagged'
 /** In the words of the node's own server. */
 const SHUTTING_DOWN: GrpcStatus = { code: GrpcCode.unavailable, message: 'server is shutting down try again later' }
 

@@ -2,6 +2,7 @@ import type { GrpcCall } from '../host/grpc-call.ts'
 import { frameMessage } from '../host/grpc-framing.ts'
 import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
 import type { GrpcEnd, GrpcStream } from '../host/grpc-stream.ts'
+import type { StreamMeter } from './metrics.ts'
 import { UpdateFrames } from './update-frames.ts'
 
 /** One call of a customer joined to one call of a node. */
@@ -9,10 +10,13 @@ export type Relay = {
   readonly isOver: boolean
   /** Time of the last bytes from the node, on the monotonic scale; undefined while the customer does not read. */
   readonly heardMs: number | undefined
+  readonly bytesOut: number
   /** Ends both sides. */
   end(status: GrpcStatus): void
   /** Takes no more messages of the customer. */
   hush(): void
+  /** Gives the node up; the call goes on at another or ends. */
+  lose(how: 'is lost' | 'has gone silent'): void
 }
 
 export type RelayDeps = {
@@ -21,31 +25,52 @@ export type RelayDeps = {
   /** Told with the first answer. */
   readonly metadata: Readonly<Record<string, string>>
   readonly monotonicMs: () => number
+  readonly meter: Pick<StreamMeter, 'messagesOut' | 'bytesOut'>
   /** Whether this message of the customer is forwarded. */
   readonly accepts: (message: Uint8Array) => boolean
-  /** The node ended the call, by a status of its own or by being lost. */
+  /** The node ended the call by a status of its own. */
   readonly onUpstreamEnd: (end: GrpcEnd) => void
-  /** The call is over, however it ended. Called exactly once, with whether the node still has it. */
-  readonly onOver: (isAtNode: boolean) => void
+  /** Where the call may outlive its node. */
+  readonly resume?: RelayResume | undefined
+  /** The call is over, however it ended. Called exactly once, with the call to the node where that still stands. */
+  readonly onOver: (atNode: GrpcStream | undefined) => void
+}
+
+export type RelayResume = {
+  heard(): void
+  settled(): void
+  /** Another node, and the request to begin with; undefined when there is none to be had. */
+  next(lastSlot: number | undefined): Promise<{ stream: GrpcStream; request: Uint8Array } | undefined>
 }
 
 /** Bytes of the node go through as they are, as many as arrived at once in one write. Each side is read only as fast as the other takes it. */
 export function startRelay(deps: RelayDeps): Relay {
-  const { call, upstream, metadata, monotonicMs } = deps
-  const frames = new UpdateFrames()
+  const { call, metadata, monotonicMs, resume, meter } = deps
+  let frames = new UpdateFrames()
+  let upstream = deps.upstream
+  /** Of the nodes before this one. */
+  let lastSlot: number | undefined
+  let encoding: string | undefined
   let isOver = false
   let isHushed = false
   let isHeldUp = false
   let isFlushing = false
-  let hasHeaders = false
-  let hasEnded = false
+  let isAtNode = true
+  let isResumed = false
+  let hasHalfClosed = false
   let heardMs = monotonicMs()
+  let bytesOut = 0
 
   function flush(): void {
     isFlushing = false
     if (isOver) return
+    const before = frames.messages
     const bytes = frames.take()
-    if (bytes === undefined || call.writeFramed(bytes) || isHeldUp) return
+    if (bytes === undefined) return
+    bytesOut += bytes.length
+    meter.bytesOut.inc(bytes.length)
+    meter.messagesOut.inc(frames.messages - before)
+    if (call.writeFramed(bytes) || isHeldUp) return
     isHeldUp = true
     upstream.pause()
   }
@@ -53,14 +78,89 @@ export function startRelay(deps: RelayDeps): Relay {
   function over(): void {
     if (isOver) return
     isOver = true
-    deps.onOver(!hasEnded)
+    deps.onOver(isAtNode ? upstream : undefined)
   }
 
   function end(status: GrpcStatus): void {
     if (isOver) return
     // Without headers the status is the whole answer, and carries what they would have told.
-    call.end(hasHeaders ? status : { ...status, metadata: { ...metadata, ...status.metadata } })
+    call.end(encoding === undefined ? { ...status, metadata: { ...metadata, ...status.metadata } } : status)
     over()
+  }
+
+  function seenSlot(): number | undefined {
+    return frames.lastSlot ?? lastSlot
+  }
+
+  function attach(stream: GrpcStream): void {
+    upstream = stream
+    isAtNode = true
+    // Bytes of a message that did not come whole are dropped with the node that began it.
+    frames = new UpdateFrames()
+    heardMs = monotonicMs()
+    const isCurrent = () => upstream === stream && !isOver
+    stream.onHeaders((headers) => {
+      if (!isCurrent()) return
+      const passed = passedHeaders(headers)
+      // The client was told how messages are encoded, and that cannot be taken back.
+      if (encoding !== undefined && encoding !== passed['grpc-encoding']) return lose('is lost')
+      if (encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
+      encoding = passed['grpc-encoding']
+    })
+    stream.onData((bytes) => {
+      if (!isCurrent()) return
+      heardMs = monotonicMs()
+      resume?.heard()
+      frames.push(bytes)
+      if (isFlushing) return
+      // What came with one read of the socket is handed over piece by piece; it is written together.
+      isFlushing = true
+      queueMicrotask(flush)
+    })
+    stream.onEnd((ending) => {
+      if (upstream !== stream) return
+      isAtNode = false
+      if (isOver) return
+      flush()
+      const isLost = !ending.isFromServer || (resume !== undefined && ending.status.code === GrpcCode.unavailable)
+      // A refusal of what this side asked for is no word to the client.
+      if (isLost || (isResumed && frames.lastSlot === undefined)) lost('is lost', !isLost)
+      else deps.onUpstreamEnd(ending)
+    })
+    stream.onWritable(() => {
+      if (!isHushed && isCurrent()) call.resumeMessages()
+    })
+  }
+
+  function lose(how: 'is lost' | 'has gone silent'): void {
+    if (isOver || !isAtNode) return
+    flush()
+    const given = upstream
+    isAtNode = false
+    upstream = NONE
+    given.cancel()
+    lost(how, false)
+  }
+
+  function lost(how: 'is lost' | 'has gone silent', isFinal: boolean): void {
+    if (resume === undefined || isFinal || frames.isWithinMessage) return end(lostStatus(seenSlot(), how))
+    if (frames.lastSlot !== undefined) resume.settled()
+    lastSlot = seenSlot()
+    upstream = NONE
+    call.pauseMessages()
+    void goOn(resume, how)
+  }
+
+  async function goOn({ next }: RelayResume, how: 'is lost' | 'has gone silent'): Promise<void> {
+    const found = await next(lastSlot)
+    if (found === undefined) return end(lostStatus(lastSlot, how))
+    if (isOver) return found.stream.cancel()
+    isResumed = true
+    attach(found.stream)
+    if (isHeldUp) found.stream.pause()
+    found.stream.write(frameMessage(found.request))
+    if (hasHalfClosed) found.stream.halfClose()
+    if (!isHushed) call.resumeMessages()
   }
 
   call.onClose(over)
@@ -70,49 +170,46 @@ export function startRelay(deps: RelayDeps): Relay {
     heardMs = monotonicMs()
     upstream.resume()
   })
-  upstream.onHeaders((headers) => {
-    if (isOver) return
-    hasHeaders = true
-    call.sendHeaders({ ...passedHeaders(headers), ...metadata })
-  })
-  upstream.onData((bytes) => {
-    if (isOver) return
-    heardMs = monotonicMs()
-    frames.push(bytes)
-    if (isFlushing) return
-    // What came with one read of the socket is handed over piece by piece; it is written together.
-    isFlushing = true
-    queueMicrotask(flush)
-  })
-  upstream.onEnd((ending) => {
-    hasEnded = true
-    if (isOver) return
-    flush()
-    if (ending.isFromServer) deps.onUpstreamEnd(ending)
-    else deps.onUpstreamEnd({ isFromServer: false, status: lostStatus(frames.lastSlot) })
-  })
-  upstream.onWritable(() => {
-    if (!isHushed) call.resumeMessages()
-  })
+  attach(deps.upstream)
   call.onMessage((message) => {
     if (isOver || isHushed || !deps.accepts(message) || isOver) return
     if (!upstream.write(frameMessage(message))) call.pauseMessages()
   })
-  call.onHalfClose(() => upstream.halfClose())
+  call.onHalfClose(() => {
+    hasHalfClosed = true
+    upstream.halfClose()
+  })
 
   return {
     get isOver() {
       return isOver
     },
     get heardMs() {
-      return isHeldUp ? undefined : heardMs
+      return isHeldUp || !isAtNode ? undefined : heardMs
+    },
+    get bytesOut() {
+      return bytesOut
     },
     end,
     hush() {
       isHushed = true
       call.pauseMessages()
     },
+    lose,
   }
+}
+
+/** Stands where there is no node at the moment. */
+const NONE: GrpcStream = {
+  write: () => true,
+  onWritable() {},
+  halfClose() {},
+  cancel() {},
+  onHeaders() {},
+  onData() {},
+  pause() {},
+  resume() {},
+  onEnd() {},
 }
 
 /** Headers that belong to HTTP or to this side of the call are not metadata of the node. */
@@ -127,7 +224,8 @@ function passedHeaders(headers: GrpcCall['metadata']): Record<string, string> {
   return passed
 }
 
-export function lostStatus(lastSlot: number | undefined): GrpcStatus {
+/** Ends a call whose node is lost; the slot is where the client can go on. */
+export function lostStatus(lastSlot: number | undefined, how: 'is lost' | 'has gone silent' = 'is lost'): GrpcStatus {
   const seen = lastSlot === undefined ? '' : `; last slot seen: ${lastSlot}`
-  return { code: GrpcCode.unavailable, message: `the node behind this call is lost${seen}` }
+  return { code: GrpcCode.unavailable, message: `the node behind this call ${how}${seen}` }
 }

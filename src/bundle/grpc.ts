@@ -2,17 +2,12 @@ import { CARRIERS, collectToken } from '../access/credentials.ts'
 import type { GrpcCall } from '../host/grpc-call.ts'
 import { startGrpcServer } from '../host/grpc-server.ts'
 import { GrpcCode } from '../host/grpc-status.ts'
-import { serveUnary } from '../host/grpc-unary.ts'
 import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
-import {
-  HealthCheckRequestSchema,
-  HealthCheckResponseSchema,
-  HealthCheckResponse_ServingStatus as ServingStatus,
-} from '../solana/gen/health_pb.ts'
-import { decodeMessage, encodeMessage } from '../solana/protobuf.ts'
 import { createGeyser, type GeyserDeps, type GeyserOptions } from './grpc-geyser.ts'
+import { createGrpcHealth } from './grpc-health.ts'
 import { grpcStatusOf } from './grpc-refusal.ts'
+import type { LateRefusals } from './late-refusals.ts'
 import { refuseToken } from './refusal.ts'
 
 export type GrpcDoorOptions = Partial<GeyserOptions> & {
@@ -21,7 +16,7 @@ export type GrpcDoorOptions = Partial<GeyserOptions> & {
   readonly sweepMs?: number
 }
 
-export type GrpcDoorDeps = GeyserDeps & DoorMetrics
+export type GrpcDoorDeps = GeyserDeps & DoorMetrics & { readonly late: LateRefusals }
 
 export type GrpcDoor = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -37,29 +32,31 @@ const DEFAULTS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_00
 const METADATA_BYTES_MAX = 16 * 1024
 /** Over how long streams are ended at a shutdown (robustness.md, fault F11). */
 const SPREAD_MS = 5000
-/** The server as a whole has the empty name. */
-const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
-const HEALTH_CHECK = '/grpc.health.v1.Health/Check'
 
 /** The gRPC door: geyser.Geyser for who has a token, and the health check for everybody. */
 export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps): Promise<GrpcDoor> {
   const options = { ...DEFAULTS, ...given }
-  const { access, clock } = deps
+  const { access, clock, late, metrics } = deps
   const log = deps.log.child({ door: 'grpc' })
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
-  let isLameDuck = false
+  const health = createGrpcHealth()
 
   function onCall(call: GrpcCall): void {
-    if (call.path === HEALTH_CHECK) return serveHealth(call, () => !isLameDuck)
+    if (health.serve(call)) return
     const method = GEYSER_PATH.exec(call.path)?.[1]
     // The path is not repeated: whoever writes a token into it must not find it in a log.
     if (method === undefined)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
     const caller = access.authenticate(collectToken(CARRIERS.grpc, call.rawMetadata), 'bundle', clock.nowMs())
-    if (caller.ok) geyser.serve(call, caller, method)
-    else call.end(grpcStatusOf(refuseToken(caller.reason)))
+    const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
+    if (caller.ok) return geyser.serve(call, caller, { method, remoteAddress: late.addressOf(peer) })
+    const { reason } = caller
+    late.refuse(peer, metrics.grpc.late, (closes) => {
+      call.end(grpcStatusOf(refuseToken(reason)))
+      if (closes) call.closeConnection()
+    })
   }
 
   const { onRefused, onNotAfter } = deps
@@ -79,30 +76,13 @@ export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps):
     get openCalls() {
       return geyser.openCalls
     },
-    beginLameDuck() {
-      isLameDuck = true
-    },
+    beginLameDuck: () => health.stopServing(),
     async drain(deadlineMs) {
-      isLameDuck = true
+      health.stopServing()
       geyser.endStreams(Math.min(SPREAD_MS, deadlineMs / 2))
       await server.drain(deadlineMs)
       await opened.disposeAsync()
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
-}
-
-/** grpc.health.v1, free of token. */
-function serveHealth(call: GrpcCall, isServing: () => boolean): void {
-  serveUnary(call, (bytes) => {
-    const request = decodeMessage(HealthCheckRequestSchema, bytes)
-    if (request === undefined) {
-      return { ok: false, status: { code: GrpcCode.internal, message: 'cannot decode the request' } }
-    }
-    if (!SERVICES.has(request.service)) {
-      return { ok: false, status: { code: GrpcCode.notFound, message: 'unknown service' } }
-    }
-    const status = isServing() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING
-    return { ok: true, message: encodeMessage(HealthCheckResponseSchema, { status }) }
-  })
 }

@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Access } from '../access/service.ts'
+import type { Caller } from '../access/admit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import { answerPost } from '../host/http-post-node.ts'
 import { sendJson, sendText } from '../host/http-reply.ts'
 import { type HttpServer, readBody, startHttpServer } from '../host/http-server.ts'
 import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
+import type { CustomerPage, CustomerPages } from './customer-pages.ts'
+import { createRpcPosts } from './http-rpc.ts'
 import { refuseSize } from './refusal.ts'
 import { type Rpc, type RpcAnswer, refuse } from './rpc.ts'
-import { whoami } from './whoami.ts'
 
 export type RpcDoorDeps = DoorMetrics & {
   readonly rpc: Rpc
-  readonly access: Access
-  /** Where a ticket is good; told with it. */
-  readonly wsUrl?: string | undefined
+  readonly pages: CustomerPages
   /** How the nodes behind are, in the words of a node's own health page. */
   readonly health: () => 'ok' | 'behind' | 'unknown'
   readonly log: Logger
@@ -33,28 +33,33 @@ const CORS = {
 const PREFLIGHT = {
   ...CORS,
   'access-control-allow-methods': 'POST, GET, OPTIONS',
-  'access-control-allow-headers': 'content-type, x-token, x-api-key, authorization, solana-client, x-request-id',
+  'access-control-allow-headers':
+    'content-type, content-encoding, x-token, x-api-key, authorization, solana-client, x-request-id',
   'access-control-max-age': '86400',
 }
 
 /** The RPC door: JSON-RPC on `/`, the health page, and what a customer may ask about itself. */
 export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoorDeps): Promise<HttpServer> {
-  const { rpc, access, log, clock } = deps
+  const { rpc, pages, log, clock } = deps
+  const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
   return startHttpServer(options, {
     log,
     clock,
     onRefused: deps.onRefused,
     onNotAfter: deps.onNotAfter,
+    plainPosts: posts,
     async onRequest(request, response) {
+      const [path, query] = splitTarget(request.url ?? '')
+      if (path === '/' && request.method === 'POST') return answerPost(request, response, posts)
       const requestId = requestIdOf(request, deps)
       response.setHeader('x-request-id', requestId)
-      const [path, query] = splitTarget(request.url ?? '')
       if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
       if (path === '/health' && isRead(request)) return sendText(response, 200, deps.health(), CORS)
-      if (path !== '/' && path !== '/v1/whoami' && path !== '/v1/ws-ticket') {
+      const page = pages.at(path)
+      if (path !== '/' && page === undefined) {
         return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
       }
-      const isQuestion = path === '/v1/whoami'
+      const isQuestion = page?.method === 'GET'
       if (isQuestion ? !isRead(request) : request.method !== 'POST') {
         return sendJson(
           response,
@@ -63,51 +68,36 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
           { ...CORS, allow: isQuestion ? 'GET' : 'POST, OPTIONS' },
         )
       }
-      const caller = rpc.authenticate({ headers: request.rawHeaders, query, requestId })
-      if (!('subscription' in caller)) return send(response, caller.answer)
-      if (isQuestion)
-        return sendJson(response, 200, whoami(access, caller, clock.nowMs()), { ...CORS, 'cache-control': 'no-store' })
-      if (path === '/v1/ws-ticket') {
-        const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
-        const url = deps.wsUrl === undefined ? {} : { url: `${deps.wsUrl}/?ticket=${ticket}` }
-        const body = { ticket, expires_at: new Date(expiresAtMs).toISOString(), ...url }
-        return sendJson(response, 200, body, { ...CORS, 'cache-control': 'no-store' })
-      }
-      if (!isJson(request)) return sendText(response, 415, 'Content-Type: application/json is required', CORS)
-      const read = await readBody(request, { bodyBytesMax: caller.limits.requestBytes })
-      if (!read.ok) {
-        if (read.reason === 'too-large')
-          send(response, refuse(refuseSize('requestBytes', caller.limits.requestBytes), { requestId }))
-        return
-      }
-      const answer = await rpc.answer(caller, {
-        headers: request.rawHeaders,
-        query,
-        body: read.body,
-        requestId,
-        connection: request.socket,
-      })
-      send(response, answer)
+      const { remoteAddress } = request.socket
+      const caller = rpc.authenticate({ headers: request.rawHeaders, query, requestId, remoteAddress })
+      if (!('subscription' in caller)) return send(response, await caller.answer)
+      if (page !== undefined) return answerPage(page, caller, request, response, requestId)
     },
   })
 }
 
-function send(response: ServerResponse, answer: RpcAnswer): void {
-  const { rest } = answer
-  if (rest === undefined) return sendText(response, answer.status, answer.body, { ...answer.headers, ...CORS })
-  if (response.destroyed) return rest.abort()
-  response.writeHead(answer.status, { ...answer.headers, ...CORS })
-  response.write(answer.body)
-  response.on('drain', () => rest.resume())
-  response.on('close', () => rest.abort())
-  rest.start({
-    onData(chunk) {
-      if (!response.write(chunk)) rest.pause()
-    },
-    onEnd: () => void response.end(),
-    // The status is on its way already: cutting the connection is the only way left to say that this is not all.
-    onFail: () => void response.destroy(),
-  })
+async function answerPage(
+  page: CustomerPage,
+  caller: Caller,
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+): Promise<void> {
+  const { requestBytes } = caller.limits
+  const read = page.takesBody ? await readBody(request, { bodyBytesMax: requestBytes }) : NO_BODY
+  if (!read.ok) {
+    if (read.reason === 'too-large') send(response, refuse(refuseSize('requestBytes', requestBytes), { requestId }))
+    return
+  }
+  const { status, body, headers } = await page.answer(caller, { body: read.body, requestId })
+  sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })
+}
+
+const NO_BODY = { ok: true, body: Buffer.alloc(0) } as const
+
+function send(response: ServerResponse, { status, body, headers, closes }: RpcAnswer): void {
+  if (closes === true) response.shouldKeepAlive = false
+  sendText(response, status, body, { ...headers, ...CORS })
 }
 
 function splitTarget(url: string): [string, string] {
@@ -119,9 +109,4 @@ function splitTarget(url: string): [string, string] {
 
 function isRead(request: IncomingMessage): boolean {
   return request.method === 'GET' || request.method === 'HEAD'
-}
-
-function isJson(request: IncomingMessage): boolean {
-  if (request.headers['content-encoding'] !== undefined) return false
-  return /^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')
 }

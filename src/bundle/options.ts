@@ -20,6 +20,35 @@ export const bundleOptions = z.strictObject({
     .strictObject(listenerOption('127.0.0.1:10010'))
     .prefault({})
     .describe('geyser.Geyser over gRPC: token in the metadata x-token or authorization.'),
+  cache: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe('Keeps answers that never change, such as finalized blocks; each is charged like any other.'),
+      bytesMax: z
+        .int()
+        .min(1024 * 1024)
+        .max(64 * 1024 * 1024 * 1024)
+        .default(64 * 1024 * 1024)
+        .describe('Bytes of all answers kept; beyond it the one not asked for longest goes.'),
+      entriesMax: z.int().min(1).max(10_000_000).default(10_000).describe('Answers kept.'),
+      answerBytesMax: z
+        .int()
+        .min(1024)
+        .max(16 * 1024 * 1024)
+        .default(1024 * 1024)
+        .describe('A larger answer is not kept.'),
+    })
+    .prefault({})
+    .describe('Answers that never change, kept in memory for each pool of nodes.'),
+  trustedProxies: z
+    .array(z.string().min(1))
+    .max(64)
+    .default([])
+    .describe(
+      'Addresses and networks of proxies in front, whose x-forwarded-for tells the client: 10.0.0.1, 10.0.0.0/8.',
+    ),
 })
 
 export type BundleOptions = z.output<typeof bundleOptions>

@@ -7,7 +7,15 @@ const ANSWER_DEPTH_MAX = 256
  * Upstream answers are handled as text of one character per byte (latin1): whatever they hold leaves as the bytes it came in. Only the id
  * member is found and, where the client's id was not sent upstream as it is, put back.
  */
-export type SplitAnswer = { readonly id: string; readonly withId: (id: string) => string }
+export type SplitAnswer = {
+  readonly id: string
+  readonly withId: (id: string) => string
+  /** Where the id stands in the text. */
+  readonly idFrom: number
+  readonly idTo: number
+  /** Whether it holds a result that is not null, and no error. */
+  readonly hasResult: boolean
+}
 
 /** Takes one answer object apart; undefined when it is not an object with an id. */
 export function splitAnswer(text: string): SplitAnswer | undefined {
@@ -40,6 +48,8 @@ function readObject(scan: JsonScanner, text: string): SplitAnswer | undefined {
   const from = scan.at
   let idFrom = -1
   let idTo = -1
+  let hasResult = false
+  let hasError = false
   scan.eachMember((name) => {
     scan.skipSpace()
     const valueFrom = scan.at
@@ -47,10 +57,11 @@ function readObject(scan: JsonScanner, text: string): SplitAnswer | undefined {
     if (name === 'id') {
       idFrom = valueFrom
       idTo = scan.at
-    }
+    } else if (name === 'result') hasResult = !text.startsWith('null', valueFrom)
+    else if (name === 'error') hasError = true
   })
   if (scan.fault !== undefined || idFrom === -1) return undefined
   const to = scan.at
   const [head, id, tail] = [text.slice(from, idFrom), text.slice(idFrom, idTo), text.slice(idTo, to)]
-  return { id, withId: (own) => head + own + tail }
+  return { id, withId: (own) => head + own + tail, idFrom, idTo, hasResult: hasResult && !hasError }
 }

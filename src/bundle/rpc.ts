@@ -3,6 +3,8 @@ import type { Budget } from '../access/charge.ts'
 import { CARRIERS, collectToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
+import type { LateRefusals } from './late-refusals.ts'
+import type { DoorMeter } from './metrics.ts'
 import {
   errorText,
   httpStatusOf,
@@ -33,6 +35,8 @@ export type RpcAnswer = {
   readonly body: Buffer | string
   /** The part of a large answer that is still to come. */
   readonly rest?: AnswerRest | undefined
+  /** The connection is closed after it. */
+  readonly closes?: boolean | undefined
 }
 
 /** The rest of a large upstream answer, read only as fast as the client takes it. */
@@ -48,39 +52,58 @@ export type UpstreamAnswer =
   | { readonly kind: 'answered'; readonly body: Buffer; readonly rest?: AnswerRest | undefined }
   | { readonly kind: 'not-forwarded' | 'failed' | 'timeout' }
 
-export type UpstreamCall = (request: {
+export type UpstreamRequest = {
   readonly body: Buffer
   readonly methods: readonly string[]
+  /** Of a call that is not in a batch: what of it stands in the body, as text. */
+  readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
   readonly subscriptionId: string
   readonly connection: object
-}) => Promise<UpstreamAnswer>
+}
 
-export type RpcDeps = { readonly access: Access; readonly callUpstream: UpstreamCall; readonly clock: Clock }
+export type UpstreamCall = (request: UpstreamRequest) => Promise<UpstreamAnswer>
+
+export type RpcDeps = {
+  readonly access: Access
+  readonly callUpstream: UpstreamCall
+  readonly clock: Clock
+  readonly meter: Pick<DoorMeter, 'request' | 'refused' | 'late'>
+  readonly late: LateRefusals
+}
 
 export type Rpc = {
   /** Whose request it is, by its head alone: a body is read only of those who may send one, and only as far as they may. */
   authenticate(
-    head: Pick<RpcRequest, 'headers' | 'query' | 'requestId'>,
-  ): Caller | { readonly ok: false; readonly answer: RpcAnswer }
+    head: Pick<RpcRequest, 'headers' | 'query' | 'requestId'> & { readonly remoteAddress: string | undefined },
+  ): Caller | { readonly ok: false; readonly answer: RpcAnswer | Promise<RpcAnswer> }
   answer(caller: Caller, request: RpcRequest): Promise<RpcAnswer>
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Token, then body, then each call against the budget; what is admitted is forwarded, what is refused is answered here. */
-export function createRpc({ access, callUpstream, clock }: RpcDeps): Rpc {
+export function createRpc({ access, callUpstream, clock, meter, late }: RpcDeps): Rpc {
   return {
     authenticate(head) {
       const caller = access.authenticate(collectToken(CARRIERS.rpc, head.headers, head.query), 'bundle', clock.nowMs())
-      return caller.ok ? caller : { ok: false, answer: refuse(refuseToken(caller.reason), head) }
+      if (caller.ok) return caller
+      const answer = refuse(refuseToken(caller.reason), head)
+      const peer = { remoteAddress: head.remoteAddress ?? '', headers: head.headers }
+      return { ok: false, answer: late.answered(peer, meter.late, answer) }
     },
 
     async answer(caller, request) {
       const { requestBytes, batchItems } = caller.limits
-      if (request.body.length > requestBytes) return refuse(refuseSize('requestBytes', requestBytes), request)
+      if (request.body.length > requestBytes) {
+        meter.refused('requestBytes')
+        return refuse(refuseSize('requestBytes', requestBytes), request)
+      }
       const body = readRpcBody(request.body.toString('utf8'), { batchItems })
       if (body.kind === 'refused') return plain(caller, body.answer)
-      if (body.kind === 'too-many') return refuse(refuseSize('batchItems', body.limit), request)
+      if (body.kind === 'too-many') {
+        meter.refused('batchItems')
+        return refuse(refuseSize('batchItems', body.limit), request)
+      }
       return body.batch ? answerBatch(request, caller, body) : answerOne(request, caller, body.items[0] as RpcItem)
     },
   }
@@ -96,10 +119,12 @@ export function createRpc({ access, callUpstream, clock }: RpcDeps): Rpc {
     const admission = access.admit(caller, { interface: 'rpc', method: call.method })
     if (!admission.ok)
       return refuse(refusalOf(admission, call.method), request, call.id, 'limit' in admission ? admission : undefined)
+    meter.request(call.method)
     const sentId = call.id === undefined || isPlainId(call.id) ? call.id : '0'
     const upstream = await callUpstream({
       body: Buffer.from(writeCall(call, sentId)),
       methods: [call.method],
+      single: { params: call.paramsText, id: sentId },
       subscriptionId: caller.subscription.id,
       connection: request.connection,
     })
@@ -136,6 +161,7 @@ export function createRpc({ access, callUpstream, clock }: RpcDeps): Rpc {
       const { call } = item
       const admission = access.admit(caller, { interface: 'rpc', method: call.method })
       if (admission.ok) {
+        meter.request(call.method)
         cost += admission.cost
         forwarded.push({ call, slot: slots.length })
         slots.push(undefined)
@@ -187,7 +213,9 @@ export function createRpc({ access, callUpstream, clock }: RpcDeps): Rpc {
   }
 
   function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
-    return 'limitName' in admission ? refuseOverLimit(admission, method, clock.nowMs()) : refuseToken(admission.reason)
+    if (!('limitName' in admission)) return refuseToken(admission.reason)
+    meter.refused(admission.limitName)
+    return refuseOverLimit(admission, method, clock.nowMs())
   }
 }
 

@@ -4,10 +4,16 @@ import type { Random } from '../core/random.ts'
 import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import type { Upstreams } from '../upstreams/service.ts'
-import { createForward } from './forward.ts'
+import { type AnswerCacheOptions, createAnswerCache, withAnswerCache } from './answer-cache.ts'
+import { type Connections, createConnections } from './connections.ts'
+import { createCustomerPages } from './customer-pages.ts'
+import { createForward, measured } from './forward.ts'
 import { startGrpcDoor } from './grpc.ts'
 import { startRpcDoor } from './http.ts'
+import { createLateRefusals } from './late-refusals.ts'
+import { bundleMetrics } from './metrics.ts'
 import { createRpc } from './rpc.ts'
 import { startWsDoor } from './ws.ts'
 
@@ -17,6 +23,12 @@ export type BundleListeners = {
   readonly grpc: ListenerOptions
   /** Where customers reach the WebSocket door; told with each ticket. */
   readonly wsUrl?: ((port: number) => string) | undefined
+  /** Addresses and networks whose `x-forwarded-for` is believed. */
+  readonly trustedProxies?: readonly string[] | undefined
+  /** Refused tokens of one address that are answered at once, before further ones are answered late. */
+  readonly failuresMax?: number | undefined
+  /** Keeps answers that never change. */
+  readonly cache?: AnswerCacheOptions | undefined
 }
 
 export type BundleDeps = {
@@ -25,6 +37,7 @@ export type BundleDeps = {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
+  readonly registry: MetricsRegistry
   readonly doorMetrics: (door: 'rpc' | 'ws' | 'grpc') => DoorMetrics
 }
 
@@ -34,6 +47,7 @@ export type Bundle = AsyncDisposable & {
   readonly rpc: Address
   readonly ws: Address
   readonly grpc: Address
+  readonly connections: Connections
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
@@ -42,19 +56,45 @@ export type Bundle = AsyncDisposable & {
 export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
   const { access, upstreams, clock, random, doorMetrics } = deps
   const log = deps.log.child({ part: 'bundle' })
-  const common = { access, upstreams, log, clock, random }
+  const connections = createConnections(deps)
+  const late = createLateRefusals(listeners, clock)
+  const metrics = bundleMetrics(deps.registry, {
+    cache: () => cache?.size ?? { entries: 0, bytes: 0 },
+    upstreamSubscriptions: () => ws.upstreamSubscriptions,
+  })
+  const cache = listeners.cache && createAnswerCache(listeners.cache, metrics.cache)
+  const direct = createForward(upstreams)
+  const forward = cache === undefined ? direct : withAnswerCache(direct, upstreams, cache)
+  const common = { access, upstreams, log, clock, random, connections, late, metrics }
   await using opening = new AsyncDisposableStack()
   const { queryToken, ...wsListen } = listeners.ws
-  const ws = opening.use(await startWsDoor({ listen: wsListen, queryToken }, { ...common, ...doorMetrics('ws') }))
+  const ws = opening.use(
+    await startWsDoor(
+      { listen: wsListen, queryToken },
+      { ...common, callUpstream: measured(forward, clock, metrics.ws), ...doorMetrics('ws') },
+    ),
+  )
   const grpc = opening.use(await startGrpcDoor({ listen: listeners.grpc }, { ...common, ...doorMetrics('grpc') }))
-  const rpc = createRpc({ access, clock, callUpstream: createForward(upstreams) })
+  const rpc = createRpc({
+    access,
+    clock,
+    callUpstream: measured(forward, clock, metrics.rpc),
+    meter: metrics.rpc,
+    late,
+  })
   const http = opening.use(
     await startRpcDoor(
       { listen: listeners.rpc },
       {
         ...common,
         rpc,
-        wsUrl: listeners.wsUrl?.(ws.address.port),
+        pages: createCustomerPages({
+          access,
+          connections,
+          meter: metrics.rpc,
+          clock,
+          wsUrl: listeners.wsUrl?.(ws.address.port),
+        }),
         health: () => healthOf(upstreams),
         ...doorMetrics('rpc'),
       },
@@ -66,6 +106,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     rpc: http.address,
     ws: ws.address,
     grpc: grpc.address,
+    connections,
     beginLameDuck() {
       for (const door of doors) door.beginLameDuck()
     },

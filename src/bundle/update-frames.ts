@@ -1,4 +1,4 @@
-import { WIRE_BYTES, WIRE_VARINT, WireReader } from './wire-reader.ts'
+import { WIRE_BYTES, WIRE_VARINT, WireReader } from '../solana/wire-reader.ts'
 
 const PREFIX_BYTES = 5
 /** An incomplete message is held back up to this size, so that a lost node does not leave a client with half a message. A larger one flows. */
@@ -16,6 +16,7 @@ export class UpdateFrames {
   /** How much of a large message is still to come. */
   #through = 0
   #lastSlot: number | undefined
+  #messages = 0
 
   get isEmpty(): boolean {
     return this.#parts.length === 0
@@ -24,6 +25,16 @@ export class UpdateFrames {
   /** The slot last seen at the end of a piece. */
   get lastSlot(): number | undefined {
     return this.#lastSlot
+  }
+
+  /** Messages given out, a large one when it began. */
+  get messages(): number {
+    return this.#messages
+  }
+
+  /** A large message was given out in part. */
+  get isWithinMessage(): boolean {
+    return this.#through > 0
   }
 
   push(bytes: Uint8Array): void {
@@ -48,12 +59,14 @@ export class UpdateFrames {
       const size = PREFIX_BYTES + lengthAt(bytes, at + 1)
       if (bytes.length - at < size) {
         if (size <= HELD_BYTES_MAX) break
+        this.#messages += 1
         this.#through = size - (bytes.length - at)
         at = bytes.length
         break
       }
       last = at
       at += size
+      this.#messages += 1
     }
     // Compressed messages tell nothing without being opened.
     if (last !== -1 && bytes[last] === 0) {

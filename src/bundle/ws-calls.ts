@@ -1,5 +1,6 @@
 import type { Caller } from '../access/admit.ts'
 import type { Access } from '../access/service.ts'
+import type { DoorMeter } from './metrics.ts'
 import { refuseUpstream } from './refusal.ts'
 import type { AnswerRest, UpstreamCall } from './rpc.ts'
 import { splitAnswer } from './rpc-answer.ts'
@@ -22,10 +23,11 @@ export type WsCallsDeps = {
   readonly requestId: string
   /** The connection, for the rule that the slot one client sees never goes back. */
   readonly connection: object
+  readonly meter: Pick<DoorMeter, 'refused'>
 }
 
 /** Ordinary JSON-RPC calls over a WebSocket. */
-export function createWsCalls({ access, callUpstream, requestId, connection }: WsCallsDeps): WsCalls {
+export function createWsCalls({ access, callUpstream, requestId, connection, meter }: WsCallsDeps): WsCalls {
   let inFlight = 0
 
   async function ask(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
@@ -34,6 +36,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection }: W
     const outcome = await callUpstream({
       body: Buffer.from(writeCall(call, sentId)),
       methods: [call.method],
+      single: { params: call.paramsText, id: sentId },
       subscriptionId: caller.subscription.id,
       connection,
     })
@@ -42,7 +45,10 @@ export function createWsCalls({ access, callUpstream, requestId, connection }: W
       return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
     }
     const whole = await readWhole(outcome.body, outcome.rest)
-    if (whole === 'too-large') return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
+    if (whole === 'too-large') {
+      meter.refused('answerBytes')
+      return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
+    }
     if (whole === 'lost') return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return whole
     const answer = splitAnswer(whole.toString('latin1'))
@@ -54,6 +60,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection }: W
   return {
     async forward(caller, call) {
       if (inFlight >= IN_FLIGHT_MAX) {
+        meter.refused('callsInFlight')
         access.refund(caller, { interface: 'ws', method: call.method })
         return refusalAnswer(
           refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls not yet answered'),

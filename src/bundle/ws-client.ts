@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../host/logger.ts'
 import { WsCloseCode, type WsConnection } from '../host/ws-connection.ts'
 import { writeResult } from '../solana/json-rpc.ts'
+import type { DoorMeter } from './metrics.ts'
 import { refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from './refusal.ts'
 import type { UpstreamCall } from './rpc.ts'
 import { splitAnswer } from './rpc-answer.ts'
@@ -24,6 +25,8 @@ export type WsClientDeps = {
   readonly callUpstream: UpstreamCall
   readonly clock: Clock
   readonly log: Logger
+  readonly meter: Pick<DoorMeter, 'request' | 'refused'>
+  readonly gapsTold: { inc(): void }
 }
 
 export type WsClientGiven = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
@@ -31,6 +34,8 @@ export type WsClientGiven = { readonly caller: Caller; readonly wantsGaps: boole
 export type WsClient = {
   readonly tokenSha256: string
   readonly subscriptionId: string
+  /** How many are live. */
+  readonly subscriptions: number
   /** The caller as the store knows it now; who is no longer welcome is closed with 4401. */
   renewed(caller: ReturnType<Access['renew']>): void
   /** Its nodes are others now; it is closed with 1012, so that it comes back to them. */
@@ -48,21 +53,22 @@ type Answered = RpcCall & { readonly id: string }
 
 /** Serves one connection: its requests in, answers and notifications out. */
 export function serveWsClient(connection: WsConnection, given: WsClientGiven, deps: WsClientDeps): WsClient {
-  const { access, clock, log } = deps
+  const { access, clock, log, meter } = deps
   const { requestId } = given
   let { caller } = given
   let free = FREE_SAVED
   let freeAtMs = clock.monotonicMs()
-  const calls = createWsCalls({ access, callUpstream: deps.callUpstream, requestId, connection })
+  const calls = createWsCalls({ access, callUpstream: deps.callUpstream, requestId, connection, meter })
   const subscriptions = createWsSubscriptions({
     access,
     feeds: deps.feeds,
-    sendFrame: (frame) => connection.sendFrame(frame),
+    sendFrame: connection.sendFrame,
     sendGap: given.wantsGaps ? sendGap : undefined,
     onOverflow: () => connection.close(WsCloseCode.tryAgainLater, 'too slow'),
   })
 
   function sendGap(subscription: number, result: Gap): void {
+    deps.gapsTold.inc()
     connection.send(JSON.stringify({ jsonrpc: '2.0', method: 'gapNotification', params: { subscription, result } }))
   }
 
@@ -74,6 +80,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
       free -= 1
       return true
     }
+    meter.refused('freeMessages')
     connection.close(WsCloseCode.policyViolation, 'too many messages that are no requests')
     return false
   }
@@ -91,6 +98,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
       return
     }
     if (body.kind === 'too-many') {
+      meter.refused('batchItems')
       if (takeFree()) connection.send(refusalAnswer(refuseSize('batchItems', body.limit), requestId, 'null'))
       return
     }
@@ -109,11 +117,16 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     // Clients keep the connection alive with a `ping` that wants no answer; a node does not act on other notifications either.
     if (call.id === undefined) return void takeFree()
     const asked: Answered = { ...call, id: call.id }
-    if (call.method === 'getRateLimits') return takeFree() ? { text: rateLimits(asked) } : undefined
+    if (call.method === 'getRateLimits') {
+      if (!takeFree()) return undefined
+      meter.request(call.method)
+      return { text: rateLimits(asked) }
+    }
     const method = pubSubMethod(call.method)
     if (method?.verb === 'Subscribe') return subscribe(asked, method.kind)
     const admission = access.admit(caller, { interface: 'ws', method: call.method })
     if (!admission.ok) return refused(admission, asked)
+    meter.request(call.method)
     if (method === undefined) return { text: await calls.forward(caller, asked) }
     const id = unsubscribedId(call.paramsText)
     const isEnded = id !== undefined && subscriptions.unsubscribe(id)
@@ -122,13 +135,17 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
 
   async function subscribe(call: Answered, kind: PubSubKind): Promise<Reply> {
     const seat = subscriptions.reserve(caller)
-    if (!seat.ok) return { text: refusalAnswer(seat.refusal, requestId, call.id) }
+    if (!seat.ok) {
+      meter.refused('wsSubscriptions')
+      return { text: refusalAnswer(seat.refusal, requestId, call.id) }
+    }
     const charged = caller
     const admission = access.admit(charged, { interface: 'ws', method: call.method })
     if (!admission.ok) {
       seat.release()
       return refused(admission, call)
     }
+    meter.request(call.method)
     const wanted = { subscriptionId: charged.subscription.id, kind, params: call.paramsText }
     const { id, answer, start } = await subscriptions.subscribe(wanted, seat)
     switch (answer.kind) {
@@ -144,6 +161,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
 
   function refused(admission: Exclude<Admission, { ok: true }>, call: Answered): Reply {
     if ('limitName' in admission) {
+      meter.refused(admission.limitName)
       return { text: refusalAnswer(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
     }
     const { reason } = admission
@@ -176,6 +194,9 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
   return {
     tokenSha256: caller.tokenSha256,
     subscriptionId: caller.subscription.id,
+    get subscriptions() {
+      return subscriptions.size
+    },
     renewed(now) {
       if (now.ok) caller = now
       else closeUnwelcome(now.reason)

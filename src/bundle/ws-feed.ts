@@ -24,7 +24,8 @@ export type FeedHolder = {
   readonly id: number
   /** Called once, never within `join`. */
   onAnswer(answer: FeedAnswer): void
-  onFrame(frame: Buffer): void
+  /** May be replaced at any time. */
+  onFrame: (frame: Buffer) => void
   onGap(gap: Gap): void
   /** The node has said its last word. */
   onEnd(): void
@@ -237,11 +238,16 @@ export class Feed {
   #fanOut(payload: Buffer, idFrom: number, idTo: number): void {
     /** Clients count alike, so many of them know the feed by the same id. */
     const made = new Map<number, Buffer>()
+    let lastId = -1
+    let frame: Buffer | undefined
     for (const holder of this.#holders) {
-      let frame = made.get(holder.id)
-      if (frame === undefined) {
-        frame = spliceFrame(payload, idFrom, idTo, String(holder.id))
-        made.set(holder.id, frame)
+      if (frame === undefined || holder.id !== lastId) {
+        lastId = holder.id
+        frame = made.get(lastId)
+        if (frame === undefined) {
+          frame = spliceFrame(payload, idFrom, idTo, String(lastId))
+          made.set(lastId, frame)
+        }
       }
       holder.onFrame(frame)
     }

@@ -1,3 +1,5 @@
+import { canonicalJson, ExactNumber, parseExact } from './canonical-json.ts'
+
 /** What can be subscribed to. Each kind has `<kind>Subscribe`, `<kind>Unsubscribe` and `<kind>Notification`. */
 export const PUBSUB_KINDS = [
   'account',
@@ -39,20 +41,20 @@ const DEFAULTS: Readonly<Partial<Record<PubSubKind, Readonly<Record<string, unkn
  * nodes get the client's own text, so that what is wrong with it is said by the node.
  */
 export function subscriptionKey(kind: PubSubKind, paramsText: string | undefined): string {
-  const params = parse(paramsText ?? '[]')
+  const params = parseExact(paramsText ?? '[]')
   if (!Array.isArray(params)) return `${kind} ${paramsText}`
   const defaults = DEFAULTS[kind]
-  if (defaults === undefined) return `${kind} ${canonical(params)}`
+  if (defaults === undefined) return `${kind} ${canonicalJson(params)}`
   const [target, config, ...more] = params as unknown[]
-  if (!isConfig(config)) return `${kind} ${canonical(params)}`
+  if (!isConfig(config)) return `${kind} ${canonicalJson(params)}`
   const filled: Record<string, unknown> = { ...defaults }
   for (const [name, value] of Object.entries(config ?? {})) if (value !== null) filled[name] = value
-  return `${kind} ${canonical([target, filled, ...more])}`
+  return `${kind} ${canonicalJson([target, filled, ...more])}`
 }
 
 /** The subscription an unsubscribe names: `[7]`; undefined where it names none. */
 export function unsubscribedId(paramsText: string | undefined): number | undefined {
-  const params = parse(paramsText ?? 'null')
+  const params = parseExact(paramsText ?? 'null')
   if (!Array.isArray(params) || params.length !== 1) return undefined
   const id: unknown = params[0]
   return Number.isSafeInteger(id) ? (id as number) : undefined
@@ -60,33 +62,11 @@ export function unsubscribedId(paramsText: string | undefined): number | undefin
 
 /** The parameters of a subscription as values; undefined where they are no list. */
 export function readParams(paramsText: string | undefined): readonly unknown[] | undefined {
-  const params = parse(paramsText ?? '[]')
+  const params = parseExact(paramsText ?? '[]')
   return Array.isArray(params) ? params : undefined
 }
 
 function isConfig(value: unknown): value is Record<string, unknown> | null | undefined {
   if (value === undefined || value === null) return true
   return typeof value === 'object' && !Array.isArray(value) && !(value instanceof ExactNumber)
-}
-
-/** A number that a double does not hold exactly keeps its text. */
-class ExactNumber {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
-}
-
-function parse(text: string): unknown {
-  const reviver = (_name: string, value: unknown, context?: { source?: string }) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) ? new ExactNumber(context?.source ?? '') : value
-  return JSON.parse(text, reviver)
-}
-
-function canonical(value: unknown): string {
-  if (value instanceof ExactNumber) return value.text
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null)
-  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`
 }

@@ -31,7 +31,7 @@ export type WsSubscriptions = Disposable & {
 export type WsSubscriptionsDeps = {
   readonly access: Pick<Access, 'slots'>
   readonly feeds: Feeds
-  sendFrame(frame: Buffer): void
+  readonly sendFrame: (frame: Buffer) => void
   /** Called only where the client asked to be told. */
   readonly sendGap: ((id: number, gap: Gap) => void) | undefined
   /** Too much has come for a subscription whose answer could not be sent yet. */
@@ -106,6 +106,8 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
             start() {
               const early = entry.early ?? []
               entry.early = undefined
+              // From here on nothing stands between the feed and the connection.
+              holder.onFrame = sendFrame
               // Ended meanwhile by the client or by its leaving.
               if (!held.has(id)) return
               for (const frame of early) sendFrame(frame)

@@ -12,11 +12,14 @@ import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
+import { WsCloseCode } from '../host/ws-connection.ts'
 import { createWsServer, type WsRefusal } from '../host/ws-server.ts'
 import type { Upstreams } from '../upstreams/service.ts'
-import { createForward } from './forward.ts'
+import type { Connections } from './connections.ts'
+import type { LateRefusals, Peer } from './late-refusals.ts'
+import type { BundleMetrics } from './metrics.ts'
 import { type Refusal, refuseSeat, refuseToken, refuseUpstream } from './refusal.ts'
-import { refuse } from './rpc.ts'
+import { refuse, type UpstreamCall } from './rpc.ts'
 import { serveWsClient, type WsClient } from './ws-client.ts'
 import { createFeeds } from './ws-feeds.ts'
 
@@ -33,6 +36,11 @@ export type WsDoorOptions = {
 export type WsDoorDeps = DoorMetrics & {
   readonly access: Access
   readonly upstreams: Upstreams
+  /** Ordinary calls over the connection. */
+  readonly callUpstream: UpstreamCall
+  readonly connections: Connections
+  readonly late: LateRefusals
+  readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsTold'>
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
@@ -52,15 +60,23 @@ export type WsDoor = AsyncDisposable & {
 const MESSAGE_BYTES_MAX = 4096
 /** How often it is looked whose token has run out; a change of the store is seen at once. */
 const RENEW_MS = 2000
+/** Over how long connections are closed at a shutdown (robustness.md, fault F11). */
+const SPREAD_MS = 5000
 
-type Admitted = { readonly caller: Caller; readonly seat: Seat; readonly requestId: string; readonly query: string }
+type Admitted = {
+  readonly caller: Caller
+  readonly seat: Seat
+  readonly requestId: string
+  readonly query: string
+  readonly remoteAddress: string
+}
 
 /** The PubSub door: token or ticket at the handshake, then JSON-RPC with subscriptions. */
 export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Promise<WsDoor> {
-  const { access, upstreams, clock } = deps
+  const { access, upstreams, callUpstream, connections, late, clock } = deps
+  const { ws: meter, gapsTold } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
   const feeds = createFeeds(deps)
-  const callUpstream = createForward(upstreams)
   /** With whether it had nodes of its own when it came. */
   const clients = new Map<WsClient, boolean>()
   const carriers = options.queryToken === true ? CARRIERS.wsWithQuery : CARRIERS.ws
@@ -84,16 +100,19 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
   }
 
-  function admit(request: IncomingMessage): WsRefusal | undefined {
-    const requestId = requestIdOf(request, deps)
-    if (isDraining) return asHandshake(refuseUpstream('draining'), requestId)
+  /** Lets the handshake in, or says why not. */
+  function admit(request: IncomingMessage, peer: Peer, requestId: string): Caller | Refusal | Refused {
+    if (isDraining) return refuseUpstream('draining')
     const query = queryOf(request.url ?? '')
     const caller = authenticate(request.rawHeaders, query)
-    if (!caller.ok) return asHandshake(refuseToken(caller.reason), requestId)
+    if (!caller.ok) return caller
     const seat = access.slots.acquire(caller.subscription.id, 'wsConnections', caller.limits)
-    if (!seat.ok) return asHandshake(refuseSeat(seat), requestId)
-    admitted.set(request, { caller, seat, requestId, query })
-    return undefined
+    if (!seat.ok) {
+      meter.refused(seat.limitName)
+      return refuseSeat(seat)
+    }
+    admitted.set(request, { caller, seat, requestId, query, remoteAddress: late.addressOf(peer) })
+    return caller
   }
 
   await using opening = new AsyncDisposableStack()
@@ -104,29 +123,57 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     },
     {
       clock,
-      admit,
+      meter: {
+        written(messages, bytes) {
+          meter.messagesOut.inc(messages)
+          meter.bytesOut.inc(bytes)
+        },
+        slow: () => meter.slow.inc(),
+        pings: () => meter.refused('controlPings'),
+      },
       onConnection(connection, request) {
-        const { caller, seat, requestId, query } = admitted.get(request) as Admitted
+        const { caller, seat, requestId, query, remoteAddress } = admitted.get(request) as Admitted
         admitted.delete(request)
         const wantsGaps = valuesOf(query, 'gaps')[0] === '1'
         const client = serveWsClient(
           connection,
           { caller, wantsGaps, requestId },
-          { access, feeds, callUpstream, clock, log },
+          { access, feeds, callUpstream, clock, log, meter, gapsTold },
         )
         clients.set(client, hasOwnNodes(caller.subscription.id))
+        meter.open.inc()
+        const leave = connections.enter({
+          subscriptionId: caller.subscription.id,
+          interface: 'ws',
+          remoteAddress,
+          subscriptions: () => client.subscriptions,
+          bytesOut: () => connection.bytesOut,
+          // Clients of Solana take 1000 for wanted and do not come back, which is what the owner wants here.
+          close: () => connection.close(WsCloseCode.normal, 'closed by the owner of the subscription'),
+        })
         connection.onClose(() => {
           clients.delete(client)
           seat.release()
+          meter.open.dec()
+          leave()
         })
       },
     },
   )
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (isDraining) {
-      const { status, body, headers } = asHandshake(refuseUpstream('draining'), requestIdOf(request, deps))
-      return sendRaw(socket, status, body, headers)
+    const requestId = requestIdOf(request, deps)
+    const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
+    const refuseWith = (refusal: Refusal) => {
+      const { status, body, headers } = asHandshake(refusal, requestId)
+      sendRaw(socket, status, body, headers)
+    }
+    const outcome = admit(request, peer, requestId)
+    if ('code' in outcome) return refuseWith(outcome)
+    if (!outcome.ok) {
+      // A refused handshake closes its connection in any case.
+      socket.on('error', () => socket.destroy())
+      return late.refuse(peer, meter.late, () => refuseWith(refuseToken(outcome.reason)))
     }
     ws.upgrade(request, socket, head)
     // A handshake that was let in and then turned out to be none.
@@ -178,7 +225,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     async drain(deadlineMs) {
       isDraining = true
       const endMs = clock.monotonicMs() + deadlineMs
-      await ws.drain(deadlineMs)
+      await ws.drain(deadlineMs, Math.min(SPREAD_MS, deadlineMs / 2))
       await http.drain(Math.max(0, endMs - clock.monotonicMs()))
       await opened.disposeAsync()
     },

@@ -13,6 +13,12 @@ export type Limits = {
   readonly wsSubscriptions: number | null
   readonly grpcStreams: number | null
   readonly grpcAccountsPerStream: number | null
+  /** Kinds of filter a SubscribeRequest may hold; null allows all. */
+  readonly grpcKinds: readonly GrpcKind[] | null
+  /** Accounts and programs, as base58, that no filter may ask for; a filter that names nothing would, so it may not either. */
+  readonly grpcBlockedOwners: readonly string[]
+  /** Whether a Subscribe stream whose node is lost goes on at another node; otherwise it ends with UNAVAILABLE. */
+  readonly grpcResume: boolean
   readonly requestBytes: number
   readonly batchItems: number
   /** Own cost or own rate of single methods. */
@@ -21,7 +27,22 @@ export type Limits = {
 
 export type MethodLimit = { readonly cost?: number | undefined; readonly perSecond?: number | undefined }
 
-export type LimitName = Exclude<keyof Limits, 'methods'> | 'methodPerSecond'
+/** Limits that are a number, with words of their own in `LIMIT_WORDS`. */
+export type NumberLimit = Exclude<keyof Limits, 'methods' | 'grpcKinds' | 'grpcBlockedOwners' | 'grpcResume'>
+export type LimitName = NumberLimit | 'methodPerSecond'
+
+/** Kinds of filter in requests of geyser.Geyser, by their names in geyser.proto. */
+export const GRPC_KINDS = [
+  'accounts',
+  'slots',
+  'transactions',
+  'transactions_status',
+  'blocks',
+  'blocks_meta',
+  'entry',
+  'deshred_transactions',
+] as const
+export type GrpcKind = (typeof GRPC_KINDS)[number]
 
 /** How long a bucket may save up: a short burst that averages within the plan passes. */
 export const BURST_SECONDS = 10

@@ -34,6 +34,8 @@ export type GrpcCall = {
   end(status: GrpcStatus): void
   /** Ends the call without a status; what was written may be lost. */
   abort(): void
+  /** Lets the client make no further call on its connection, which closes with the last one that is open. */
+  closeConnection(): void
   readonly isOver: boolean
 }
 
@@ -161,6 +163,7 @@ export function createGrpcCall(
     writeFramed,
     end,
     abort,
+    closeConnection: () => void stream.session?.close(),
     get isOver() {
       return isOver()
     },

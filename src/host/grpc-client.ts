@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Clock } from '../core/clock.ts'
 import { type GrpcStream, openGrpcStream } from './grpc-stream.ts'
 import { HEARTBEAT_DEFAULTS, type HeartbeatOptions, startHeartbeat } from './heartbeat.ts'
+import { createHttp2Tap, type Http2Tap, type OpenSocket } from './http2-tap.ts'
 import { hostHeader, type PinnedAddress } from './pinned-address.ts'
 
 export type GrpcClientOptions = {
@@ -59,8 +60,9 @@ export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClient
   const place = await address.current()
   if (!place.ok) return { ok: false, loss: { cause: 'address', says: place.says } }
   const { remote } = address
+  const tap = createHttp2Tap((onread) => openSocket({ ip: place.ip, onread }, deps, options.ca), options)
   const session = connectHttp2(`${remote.secure ? 'https' : 'http'}://${hostHeader(remote)}`, {
-    createConnection: () => openSocket(place.ip, deps, options.ca),
+    createConnection: () => tap.connection,
     maxSessionMemory: SESSION_MEMORY_MIB_MAX,
     settings: { enablePush: false, initialWindowSize: options.streamWindowBytes },
   })
@@ -83,13 +85,14 @@ export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClient
     session.once('remoteSettings', () => {
       if (isSettled) return
       session.setLocalWindowSize(options.sessionWindowBytes)
-      settle({ ok: true, session: wrap(session, options, deps) })
+      settle({ ok: true, session: wrap(session, tap, options, deps) })
     })
   })
 }
 
 function wrap(
   session: ClientHttp2Session,
+  tap: Http2Tap,
   options: typeof DEFAULTS & GrpcClientOptions,
   { clock, address }: GrpcClientDeps,
 ): GrpcSession {
@@ -133,14 +136,15 @@ function wrap(
     },
     open(path, metadata) {
       openStreams += 1
-      const stream = openGrpcStream(isUsable() ? session : undefined, {
+      const headers = {
         ':method': 'POST',
         ':path': path,
         'content-type': 'application/grpc',
         te: 'trailers',
         ...metadata,
         ...options.metadata,
-      })
+      }
+      const stream = openGrpcStream(isUsable() ? { session, tap } : undefined, headers)
       stream.onEnd(() => void (openStreams -= 1))
       return stream
     },
@@ -152,8 +156,12 @@ function wrap(
   }
 }
 
-function openSocket(ip: string, { address: { remote } }: GrpcClientDeps, ca: string | undefined): Socket {
-  const place = { host: ip, port: remote.port, noDelay: true, keepAlive: true }
+function openSocket(
+  { ip, onread }: { ip: string; onread: Parameters<OpenSocket>[0] },
+  { address: { remote } }: GrpcClientDeps,
+  ca: string | undefined,
+): Socket {
+  const place = { host: ip, port: remote.port, noDelay: true, keepAlive: true, onread }
   if (!remote.secure) return connect(place)
   return connectTls({
     ...place,

@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import { decodeGrpcMessage, GrpcCode, type GrpcStatus } from './grpc-status.ts'
+import type { Http2Tap } from './http2-tap.ts'
 
 /** How a call ended. `isFromServer` tells a status the server sent from one made here because it could not. */
 export type GrpcEnd = {
@@ -33,18 +34,37 @@ export type GrpcStream = {
 }
 
 /** Without a session the call ends as unavailable. */
-export function openGrpcStream(session: ClientHttp2Session | undefined, headers: OutgoingHttpHeaders): GrpcStream {
+export function openGrpcStream(
+  on: { readonly session: ClientHttp2Session; readonly tap: Http2Tap } | undefined,
+  headers: OutgoingHttpHeaders,
+): GrpcStream {
+  const session = on?.session
   const endListeners: ((end: GrpcEnd) => void)[] = []
   const headerListeners: ((headers: IncomingHttpHeaders) => void)[] = []
   let answer: IncomingHttpHeaders | undefined
   let trailers: IncomingHttpHeaders | undefined
   let isCancelled = false
+  let hasFinished = false
   let end: GrpcEnd | undefined
 
   function finish(): void {
-    if (end !== undefined) return
-    end = endOf({ answer, trailers, isCancelled, isLost: session?.destroyed ?? true, resetCode: stream?.rstCode })
-    for (const listener of endListeners.splice(0)) listener(end)
+    if (hasFinished) return
+    hasFinished = true
+    const ended = endOf({
+      answer,
+      trailers,
+      isCancelled,
+      isLost: session?.destroyed ?? true,
+      resetCode: stream?.rstCode,
+    })
+    const tell = () => {
+      tapped?.close()
+      end = ended
+      for (const listener of endListeners.splice(0)) listener(ended)
+    }
+    // The end comes after the last data, however long that waits to be read.
+    if (tapped === undefined || isCancelled) tell()
+    else tapped.whenEmpty(tell)
   }
 
   let stream: ClientHttp2Stream | undefined
@@ -54,6 +74,10 @@ export function openGrpcStream(session: ClientHttp2Session | undefined, headers:
     // The session ended between the look at it and the call.
   }
   if (stream === undefined) queueMicrotask(finish)
+  // A session that stands gives the stream its number at once.
+  const tapped = stream?.id === undefined ? undefined : on?.tap.open(stream.id)
+  // No data comes this way; but only a stream that is read comes to its end.
+  if (tapped !== undefined) stream?.resume()
 
   stream?.on('response', (given: IncomingHttpHeaders) => {
     answer = given
@@ -63,6 +87,7 @@ export function openGrpcStream(session: ClientHttp2Session | undefined, headers:
       return
     }
     for (const listener of headerListeners.splice(0)) listener(given)
+    tapped?.start()
   })
   stream?.on('trailers', (given: IncomingHttpHeaders) => {
     trailers = given
@@ -82,15 +107,16 @@ export function openGrpcStream(session: ClientHttp2Session | undefined, headers:
     halfClose: () => void stream?.end(),
     cancel() {
       isCancelled = true
+      tapped?.close()
       if (stream !== undefined && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
     },
     onHeaders(listener) {
       if (answer !== undefined && answer !== trailers) listener(answer)
       else headerListeners.push(listener)
     },
-    onData: (listener) => void stream?.on('data', listener),
-    pause: () => void stream?.pause(),
-    resume: () => void stream?.resume(),
+    onData: (listener) => tapped?.onData(listener),
+    pause: () => tapped?.pause(),
+    resume: () => tapped?.resume(),
     onEnd(listener) {
       if (end === undefined) endListeners.push(listener)
       else listener(end)

@@ -39,7 +39,7 @@ export function sendText(
 }
 
 /** A request answered early leaves the rest of its body on the wire. A little is read over, more ends the connection. */
-function leavesMuchUnread({ req: request }: ServerResponse): boolean {
+export function leavesMuchUnread({ req: request }: ServerResponse): boolean {
   if (request.complete) return false
   return (
     request.headers['transfer-encoding'] !== undefined ||

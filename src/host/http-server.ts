@@ -4,10 +4,13 @@ import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { delay, systemClock } from './clock.ts'
 import type { ConnectionCapsOptions } from './connection-caps.ts'
+import { createPlainServer, type PlainServer } from './http-plain-server.ts'
+import type { PostHandler } from './http-post.ts'
 import { sendJson, sendRaw } from './http-reply.ts'
 import { type ListenerOptions, type ListenerRefusal, openListener } from './listener.ts'
 import type { Logger } from './logger.ts'
 import type { TlsFilesOptions } from './tls-files.ts'
+import { createStallWatch } from './write-stall.ts'
 
 export type HttpServerOptions = {
   listen: ListenerOptions
@@ -18,6 +21,8 @@ export type HttpServerOptions = {
   headerBytesMax?: number
   headerFieldsMax?: number
   requestsPerConnectionMax?: number
+  /** A peer that takes nothing of an answer for so long is cut off. */
+  stallMs?: number
   caps?: ConnectionCapsOptions
   tlsFiles?: TlsFilesOptions
 }
@@ -26,6 +31,11 @@ export type HttpServerDeps = {
   log: Logger
   clock?: Clock | undefined
   onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void>
+  /**
+   * Takes posts to `/` off the quick reader: those in the plain form that nearly all have. Others come to `onRequest`,
+   * which puts them before the same handler with `answerPost`.
+   */
+  plainPosts?: PostHandler | undefined
   onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /**
    * Sees each new connection before HTTP does, for a door with a reader of its own. Such a door hands what it does not
@@ -61,6 +71,7 @@ const DEFAULTS = {
   headerBytesMax: 16 * 1024,
   headerFieldsMax: 64,
   requestsPerConnectionMax: 10_000,
+  stallMs: 10_000,
 }
 const CHECK_PERIOD_MS = 1000
 
@@ -68,10 +79,17 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   const options = { ...DEFAULTS, ...given }
   const { log, clock = systemClock } = deps
   const open = new Set<ServerResponse>()
+  const stalls = createStallWatch(options.stallMs)
+  /** Connections on which a head was refused: what follows it may be the inside of something, whatever it looks like. */
+  const refused = new WeakSet<Duplex>()
   let draining = false
 
   const http = createHttp(options, deps)
+  // What comes of an upgrade has rules of its own for readers that are slow. A listener alone would already mean that upgrades are taken.
+  if (deps.onUpgrade) http.on('upgrade', (_request, socket: Duplex) => stalls.forget(socket))
+  const plain = plainServerFor(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (refused.has(request.socket)) return
     open.add(response)
     if (draining) response.shouldKeepAlive = false
     response.once('close', () => {
@@ -80,6 +98,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
     })
     const refusal = refuseHead(request, options.headerFieldsMax)
     if (refusal) {
+      refused.add(request.socket)
       response.shouldKeepAlive = false
       sendJson(response, refusal.status, refusal.body)
       return
@@ -100,9 +119,20 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       mayAccept: deps.mayAccept,
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
-      onConnection: deps.onConnection ?? takeConnection,
+      onConnection(socket) {
+        stalls.watch(socket)
+        if (deps.onConnection) deps.onConnection(socket)
+        else if (plain) plain.take(socket)
+        else takeConnection(socket)
+      },
     }),
   )
+  const sweep = clock.setRepeating(CHECK_PERIOD_MS, () => {
+    stalls.sweep(clock.monotonicMs())
+    plain?.sweep()
+  })
+  sweep.unref?.()
+  opening.use(sweep)
   const opened = opening.move()
 
   function takeConnection(socket: Socket): void {
@@ -122,6 +152,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
     if (lameDuckMs > 0) await delay(clock, Math.min(lameDuckMs, deadlineMs))
     await listener.stopAccepting()
     http.closeIdleConnections()
+    plain?.closeIdle()
     let timer: Timer | undefined
     const deadline = new Promise<void>((resolve) => {
       timer = clock.setTimer(Math.max(0, endMs - clock.monotonicMs()), resolve)
@@ -148,6 +179,22 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   }
 }
 
+function plainServerFor(
+  http: Server,
+  isDraining: () => boolean,
+  options: typeof DEFAULTS,
+  { plainPosts, clock, log }: HttpServerDeps & { clock: Clock },
+): PlainServer | undefined {
+  if (plainPosts === undefined) return undefined
+  return createPlainServer(options, {
+    handler: plainPosts,
+    clock,
+    log,
+    isDraining,
+    handOver: (socket) => void http.emit('connection', socket),
+  })
+}
+
 function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
   const http = createServer({
     headersTimeout: options.headersTimeoutMs,
@@ -157,10 +204,13 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
     maxHeaderSize: options.headerBytesMax,
     insecureHTTPParser: false,
     joinDuplicateHeaders: false,
-    requireHostHeader: true,
+    // Looked at by `refuseHead`: the runtime's own refusal would go on with the requests behind it.
+    requireHostHeader: false,
   })
   http.maxHeadersCount = options.headerFieldsMax
   http.maxRequestsPerSocket = options.requestsPerConnectionMax
+  // Without this the server closes as soon as a client has finished sending, and an answer that takes a while is lost.
+  Object.assign(http, { httpAllowHalfOpen: true })
   const { onUpgrade } = deps
   if (onUpgrade) {
     http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -190,14 +240,21 @@ type HeadRefusal = { status: number; body: { error: string } }
 
 /** What Node lets pass and the house does not (robustness: T5, trap 7.1). */
 function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefusal | undefined {
-  const fields = request.rawHeaders
+  const { rawHeaders: fields, httpVersion } = request
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, body: { error: 'http-version' } }
   if (fields.length / 2 > headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
   let hosts = 0
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+    // Other codings than plain chunks, and chunks from HTTP/1.0, are read differently by others (RFC 9112 sections 6.1 and 7).
+    if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
+      const isPlain = httpVersion === '1.1' && fields[at + 1]?.toLowerCase() === 'chunked'
+      if (!isPlain) return { status: 400, body: { error: 'transfer-encoding' } }
+    }
   }
-  return hosts > 1 ? { status: 400, body: { error: 'several-hosts' } } : undefined
+  if (hosts > 1) return { status: 400, body: { error: 'several-hosts' } }
+  return hosts === 0 && httpVersion === '1.1' ? { status: 400, body: { error: 'no-host' } } : undefined
 }
 
 function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {

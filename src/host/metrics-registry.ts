@@ -34,7 +34,8 @@ export type MetricsRegistry = Disposable & {
   counter<const Lists extends LabelLists = Record<never, never>>(spec: CounterSpec<Lists>): Counter<Lists>
   gauge<const Lists extends LabelLists = Record<never, never>>(spec: GaugeSpec<Lists>): Gauge<Lists>
   histogram<const Lists extends LabelLists = Record<never, never>>(spec: HistogramSpec<Lists>): Histogram<Lists>
-  text(format?: MetricsFormat): Promise<string>
+  /** Everything, or only the metrics whose names begin so. */
+  text(format?: MetricsFormat, prefix?: string): Promise<string>
   contentType(format?: MetricsFormat): string
   /** Every metric, for generated documents and for the test of the dashboards. */
   describe(): MetricDescription[]
@@ -134,7 +135,11 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
       }
     },
 
-    text: (format = 'prometheus') => print(families.values(), format),
+    text: (format = 'prometheus', prefix = '') =>
+      print(
+        families.values().filter(({ name }) => name.startsWith(prefix)),
+        format,
+      ),
     contentType: contentTypeOf,
     describe: () =>
       [...families.values()]

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { redactText } from '../core/redact.ts'
-import { createUlid } from '../core/ulid.ts'
+import { createUlid, createUlidSource } from '../core/ulid.ts'
 import { systemClock } from './clock.ts'
 import { secureRandom } from './random.ts'
 
@@ -19,7 +19,32 @@ export function requestIdOf(
   deps: { clock: Clock; random: Random } = { clock: systemClock, random: secureRandom },
 ): string {
   const [id, ...more] = request.headersDistinct['x-request-id'] ?? []
-  if (id !== undefined && more.length === 0 && REQUEST_ID.test(id) && redactText(id) === id) return id
+  if (id !== undefined && more.length === 0 && isRequestId(id)) return id
   const trace = TRACEPARENT.exec(request.headersDistinct['traceparent']?.[0] ?? '')
   return trace?.[1] ?? createUlid(deps.clock.nowMs(), deps.random)
+}
+
+/** The same rule for headers as they came, for a door where every request counts: new ids cost a fraction. */
+export function createRequestIds(deps: { clock: Clock; random: Random }): (headers: readonly string[]) => string {
+  const nextUlid = createUlidSource(deps.random)
+  return (headers) => {
+    let own: string | undefined
+    let ownCount = 0
+    let trace: string | undefined
+    for (let at = 0; at + 1 < headers.length; at += 2) {
+      const name = headers[at] as string
+      if (name.length === 12 && name.toLowerCase() === 'x-request-id') {
+        own = headers[at + 1]
+        ownCount += 1
+      } else if (trace === undefined && name.length === 11 && name.toLowerCase() === 'traceparent') {
+        trace = headers[at + 1]
+      }
+    }
+    if (own !== undefined && ownCount === 1 && isRequestId(own)) return own
+    return (trace === undefined ? undefined : TRACEPARENT.exec(trace)?.[1]) ?? nextUlid(deps.clock.nowMs())
+  }
+}
+
+function isRequestId(text: string): boolean {
+  return REQUEST_ID.test(text) && redactText(text) === text
 }

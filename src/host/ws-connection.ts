@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../core/clock.ts'
-import { encodeTextFrame } from './ws-frame.ts'
+import { encodeTextFrame, type JoinedFrames } from './ws-frame.ts'
 
 /** Close codes (RFC 6455 section 7.4 and its registry). Clients of Solana take 1000 for wanted and do not come back. */
 export const WsCloseCode = {
@@ -19,9 +19,17 @@ export type WsConnection = {
   readonly isOpen: boolean
   /** Bytes taken by `send` that have not left the process. */
   readonly pendingBytes: number
+  /** Bytes of all messages handed to the socket so far. */
+  readonly bytesOut: number
   send(text: string): void
   /** A frame of `encodeTextFrame`. What is sent within one turn of the event loop leaves in one write. */
-  sendFrame(frame: Buffer): void
+  readonly sendFrame: (frame: Buffer) => void
+  /** For a sender with a queue of its own: true while nothing waits here, so that `write` will not pile up. */
+  readonly isClear: boolean
+  /** Frames of `encodeTextFrame`, one or several, at once. Called only while `isClear`; neither bounded nor watched here. */
+  write(frames: Buffer): void
+  /** `isClear` has become true again. */
+  onDrain(listener: () => void): void
   /** Sends what is due, then the close frame; cuts the socket when the peer does not answer in time. */
   close(code: number, reason?: string): void
   terminate(): void
@@ -37,6 +45,18 @@ export type WsConnectionOptions = {
   readonly stallMs: number
   /** How long a peer may take to answer a close frame. */
   readonly closeGraceMs: number
+  /** Pings and pongs of a client within a second; one more closes with 1008. */
+  readonly controlPerSecondMax: number
+}
+
+/** Told as it happens, for counters. */
+export type WsMeter = {
+  /** So many messages left in one write. */
+  written(messages: number, bytes: number): void
+  /** A client was closed because it did not read. */
+  slow(): void
+  /** A client was closed for its pings. */
+  pings(): void
 }
 
 type Parts = {
@@ -44,28 +64,39 @@ type Parts = {
   readonly socket: Duplex
   readonly remoteAddress: string
   readonly clock: Clock
-  /** Asks for `flush` at the end of this turn. */
+  readonly meter?: WsMeter | undefined
+  /** Asks for `flush` soon. */
   readonly onDirty: () => void
 }
+
+const CONTROL_WINDOW_MS = 1000
 
 /** Frames go to the socket past the library, which takes part only in the handshake, in reading, and in closing. */
 export function createWsConnection(
   options: WsConnectionOptions,
-  { ws, socket, remoteAddress, clock, onDirty }: Parts,
-): WsConnection & { flush(): void; beat(): void } {
-  const { pendingBytesMax, stallMs, closeGraceMs } = options
+  { ws, socket, remoteAddress, clock, meter, onDirty }: Parts,
+): WsConnection & { flush(joined?: JoinedFrames): void; beat(missesMax: number): boolean } {
+  const { pendingBytesMax, stallMs, closeGraceMs, controlPerSecondMax } = options
   let queue: Buffer[] = []
   let queuedBytes = 0
+  let bytesOut = 0
+  let controls = 0
+  let controlsSinceMs = clock.monotonicMs()
   let stall: Timer | undefined
   let grace: Timer | undefined
+  let isLeaving = false
   let isAlive = true
+  let misses = 0
   let closeListeners: ((code: number) => void)[] = []
+  const drainListeners: (() => void)[] = []
 
   ws.on('pong', () => {
     isAlive = true
+    isCalm()
   })
   ws.on('ping', (data) => {
     isAlive = true
+    if (!isCalm()) return
     // Answered by hand: pongs that are not read would otherwise pile up without a limit.
     if (isOpen() && !isTooSlow()) ws.pong(data)
   })
@@ -75,6 +106,7 @@ export function createWsConnection(
   // Violations of the protocol: the library has chosen the close code and is closing, but would wait half a minute.
   ws.on('error', cutSoon)
   ws.on('close', (code: number) => {
+    isLeaving = true
     stall?.cancel()
     grace?.cancel()
     queue = []
@@ -86,7 +118,21 @@ export function createWsConnection(
     stall?.cancel()
     stall = undefined
     flush()
+    for (const listener of drainListeners) listener()
   })
+
+  function isCalm(): boolean {
+    const nowMs = clock.monotonicMs()
+    if (nowMs - controlsSinceMs >= CONTROL_WINDOW_MS) {
+      controlsSinceMs = nowMs
+      controls = 0
+    }
+    controls += 1
+    if (controls <= controlPerSecondMax) return true
+    if (isOpen()) meter?.pings()
+    close(WsCloseCode.policyViolation, 'too many pings')
+    return false
+  }
 
   function isOpen(): boolean {
     return ws.readyState === ws.OPEN
@@ -102,23 +148,28 @@ export function createWsConnection(
     return true
   }
 
+  /** Called for every client and message, so it looks no further than it must: the rest is looked at once a write. */
   function sendFrame(frame: Buffer): void {
-    if (!isOpen()) return
+    if (isLeaving) return
     queue.push(frame)
     queuedBytes += frame.length
-    if (isTooSlow() || queue.length > 1) return
-    onDirty()
+    // A socket that takes what it is given holds next to nothing itself.
+    if ((stall !== undefined || queuedBytes > pendingBytesMax / 2) && isTooSlow()) return
+    if (queue.length === 1) onDirty()
   }
 
-  function flush(): void {
+  function flush(joined?: JoinedFrames): void {
     if (queue.length === 0 || !isOpen() || socket.writableNeedDrain) return
-    const frames = queue.length === 1 ? (queue[0] as Buffer) : Buffer.concat(queue, queuedBytes)
+    const frames = joined === undefined ? Buffer.concat(queue, queuedBytes) : joined.of(queue, queuedBytes)
+    bytesOut += queuedBytes
+    meter?.written(queue.length, queuedBytes)
     queue = []
     queuedBytes = 0
     if (!socket.write(frames)) stall ??= clock.setTimer(stallMs, closeSlow)
   }
 
   function closeSlow(): void {
+    if (isOpen()) meter?.slow()
     queue = []
     queuedBytes = 0
     close(1013, 'too slow')
@@ -126,6 +177,7 @@ export function createWsConnection(
 
   function close(code: number, reason = ''): void {
     if (!isOpen()) return
+    isLeaving = true
     flush()
     // What could not be flushed is dropped: a peer that does not read must not keep its backlog alive.
     queue = []
@@ -146,8 +198,18 @@ export function createWsConnection(
     get pendingBytes() {
       return pendingBytes()
     },
+    get bytesOut() {
+      return bytesOut
+    },
     send: (text) => sendFrame(encodeTextFrame(text)),
     sendFrame,
+    get isClear() {
+      return queue.length === 0 && !socket.writableNeedDrain
+    },
+    write(frames) {
+      if (isOpen()) socket.write(frames)
+    },
+    onDrain: (listener) => void drainListeners.push(listener),
     close,
     terminate: () => ws.terminate(),
     onMessage: (listener) => void ws.on('message', (data) => listener(data as Buffer)),
@@ -156,13 +218,16 @@ export function createWsConnection(
       else closeListeners.push(listener)
     },
     flush,
-    /** Called once a ping period: a peer that has said nothing since the last time is gone. */
-    beat() {
-      if (!isAlive) ws.terminate()
-      else if (isOpen()) {
-        isAlive = false
-        ws.ping()
+    /** Called once a ping period. False when the peer has said nothing for `missesMax` periods: it is gone, and is cut. */
+    beat(missesMax) {
+      misses = isAlive ? 0 : misses + 1
+      if (misses >= missesMax) {
+        ws.terminate()
+        return false
       }
+      isAlive = false
+      if (isOpen()) ws.ping()
+      return true
     },
   }
 }

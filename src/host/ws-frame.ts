@@ -5,19 +5,45 @@ const LENGTH_64 = 127
 
 /** One unmasked text message as a server sends it (RFC 6455 section 5.2), made once and written to as many sockets as wanted. */
 export function encodeTextFrame(text: string): Buffer {
-  const bytes = Buffer.byteLength(text)
-  const headBytes = bytes <= SHORT_MAX ? 2 : bytes <= 0xffff ? 4 : 10
-  const frame = Buffer.allocUnsafe(headBytes + bytes)
-  frame[0] = FIN_TEXT
-  if (headBytes === 2) frame[1] = bytes
-  else if (headBytes === 4) {
-    frame[1] = LENGTH_16
-    frame.writeUInt16BE(bytes, 2)
+  const frame = startTextFrame(Buffer.byteLength(text))
+  frame.bytes.write(text, frame.from, 'utf8')
+  return frame.bytes
+}
+
+/** A text frame whose head stands and whose payload of so many bytes is to be written from `from` on. */
+export function startTextFrame(payloadBytes: number): { readonly bytes: Buffer; readonly from: number } {
+  const from = payloadBytes <= SHORT_MAX ? 2 : payloadBytes <= 0xffff ? 4 : 10
+  const bytes = Buffer.allocUnsafe(from + payloadBytes)
+  bytes[0] = FIN_TEXT
+  if (from === 2) bytes[1] = payloadBytes
+  else if (from === 4) {
+    bytes[1] = LENGTH_16
+    bytes.writeUInt16BE(payloadBytes, 2)
   } else {
-    frame[1] = LENGTH_64
-    frame.writeUInt32BE(Math.floor(bytes / 0x1_0000_0000), 2)
-    frame.writeUInt32BE(bytes % 0x1_0000_0000, 6)
+    bytes[1] = LENGTH_64
+    bytes.writeUInt32BE(Math.floor(payloadBytes / 0x1_0000_0000), 2)
+    bytes.writeUInt32BE(payloadBytes % 0x1_0000_0000, 6)
   }
-  frame.write(text, headBytes, 'utf8')
-  return frame
+  return { bytes, from }
+}
+
+/**
+ * Joins frames for one write. Sockets that are due the same frames one after another, as the clients of one feed are, get the same bytes: they
+ * are joined once.
+ */
+export class JoinedFrames {
+  #frames: readonly Buffer[] = []
+  #bytes: Buffer | undefined
+
+  of(frames: readonly Buffer[], totalBytes: number): Buffer {
+    if (frames.length === 1) return frames[0] as Buffer
+    if (this.#bytes !== undefined && isSame(frames, this.#frames)) return this.#bytes
+    this.#frames = frames
+    this.#bytes = Buffer.concat(frames, totalBytes)
+    return this.#bytes
+  }
+}
+
+function isSame(a: readonly Buffer[], b: readonly Buffer[]): boolean {
+  return a.length === b.length && a.every((frame, at) => frame === b[at])
 }

@@ -4,14 +4,22 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../core/clock.ts'
 import { sendRaw } from './http-reply.ts'
-import { createWsConnection, WsCloseCode, type WsConnection, type WsConnectionOptions } from './ws-connection.ts'
+import {
+  createWsConnection,
+  WsCloseCode,
+  type WsConnection,
+  type WsConnectionOptions,
+  type WsMeter,
+} from './ws-connection.ts'
+import { JoinedFrames } from './ws-frame.ts'
 
 export type WsServerOptions = Partial<WsConnectionOptions> & {
   /** Of one frame and of one message; more closes with 1009. */
   readonly messageBytesMax: number
   readonly connectionsMax?: number
-  /** A peer that says nothing for two of these periods is cut. */
   readonly pingMs?: number
+  /** A peer that has not said anything for so many whole ping periods is cut. */
+  readonly missesMax?: number
 }
 
 export type WsRefusal = {
@@ -25,14 +33,17 @@ export type WsServerDeps = {
   /** Looks at the handshake; what it gives is answered instead of the upgrade. */
   readonly admit?: (request: IncomingMessage) => WsRefusal | undefined
   readonly onConnection: (connection: WsConnection, request: IncomingMessage) => void
+  readonly meter?: WsMeter | undefined
+  /** A peer was cut because it said nothing any more. */
+  readonly onDead?: (connection: WsConnection) => void
 }
 
 export type WsServer = AsyncDisposable & {
   /** For `onUpgrade` of the HTTP server in front. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   connections(): number
-  /** Closes every connection with 1012 and waits until they are gone, cutting the rest at the deadline. */
-  drain(deadlineMs: number): Promise<void>
+  /** Closes every connection with 1012, spread over a while so that not all come back at once, and cuts what is left at the deadline. */
+  drain(deadlineMs: number, spreadMs?: number): Promise<void>
 }
 
 /** Limits of the reference (robustness.md section 4). */
@@ -42,14 +53,25 @@ const DEFAULTS = {
   closeGraceMs: 1000,
   connectionsMax: 10_000,
   pingMs: 30_000,
+  missesMax: 1,
+  controlPerSecondMax: 10,
 }
 
+/**
+ * Writing costs by the write, not by the message. After a round of writes to many sockets there is a rest, so that what comes meanwhile leaves
+ * together with the next; a round to few is over at once and is followed by none.
+ */
+const REST_SHARE = 0.5
+const REST_MS_MAX = 10
+
 /** WebSockets on top of an HTTP server: handshake, limits, heartbeat, one write per socket and turn. */
-export function createWsServer(given: WsServerOptions, { clock, admit, onConnection }: WsServerDeps): WsServer {
+export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsServer {
+  const { clock, admit, onConnection, onDead } = deps
   const options = { ...DEFAULTS, ...given }
   type Connection = ReturnType<typeof createWsConnection>
   const connections = new Set<Connection>()
   let dirty: Connection[] = []
+  let restUntilMs = 0
   let onAllClosed: (() => void) | undefined
   let isDraining = false
 
@@ -61,7 +83,7 @@ export function createWsServer(given: WsServerOptions, { clock, admit, onConnect
     autoPong: false,
   })
   const heartbeat = clock.setRepeating(options.pingMs, () => {
-    for (const connection of connections) connection.beat()
+    for (const connection of connections) if (!connection.beat(options.missesMax)) onDead?.(connection)
   })
   heartbeat.unref?.()
 
@@ -77,8 +99,9 @@ export function createWsServer(given: WsServerOptions, { clock, admit, onConnect
         socket,
         remoteAddress: (socket as Socket).remoteAddress ?? '',
         clock,
+        meter: deps.meter,
         onDirty: () => {
-          if (dirty.push(connection) === 1) setImmediate(flushDirty)
+          if (dirty.push(connection) === 1) flushSoon()
         },
       })
       connections.add(connection)
@@ -96,23 +119,39 @@ export function createWsServer(given: WsServerOptions, { clock, admit, onConnect
     return admit?.(request)
   }
 
-  function flushDirty(): void {
-    const due = dirty
-    dirty = []
-    for (const connection of due) connection.flush()
+  function flushSoon(): void {
+    const restMs = restUntilMs - clock.monotonicMs()
+    if (restMs < 1) setImmediate(flushDirty)
+    else clock.setTimer(restMs, flushDirty)
   }
 
-  async function drain(deadlineMs: number): Promise<void> {
+  function flushDirty(): void {
+    const beganMs = clock.monotonicMs()
+    const due = dirty
+    dirty = []
+    const joined = new JoinedFrames()
+    for (const connection of due) connection.flush(joined)
+    const endedMs = clock.monotonicMs()
+    restUntilMs = endedMs + Math.min(REST_MS_MAX, (endedMs - beganMs) * REST_SHARE)
+  }
+
+  async function drain(deadlineMs: number, spreadMs = 0): Promise<void> {
     isDraining = true
     heartbeat.cancel()
     const allClosed = new Promise<void>((resolve) => {
       onAllClosed = resolve
     })
-    for (const connection of connections) connection.close(WsCloseCode.serviceRestart, 'server is shutting down')
+    const leaving = [...connections].map((connection, at, all) => {
+      const close = () => connection.close(WsCloseCode.serviceRestart, 'server is shutting down')
+      if (at > 0 && spreadMs > 0) return clock.setTimer((spreadMs * at) / all.length, close)
+      close()
+      return undefined
+    })
     if (connections.size === 0) return
     const cut = clock.setTimer(deadlineMs, terminateAll)
     await allClosed
     cut.cancel()
+    for (const timer of leaving) timer?.cancel()
   }
 
   function terminateAll(): void {

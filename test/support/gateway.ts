@@ -2,24 +2,44 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStore } from '../../src/access/open-store.ts'
+import type { AccessOptions } from '../../src/access/options.ts'
 import { BUILT_IN_PLANS, type Plans } from '../../src/access/plan.ts'
 import type { Provisioning } from '../../src/access/provisioning/context.ts'
 import { addCustomer } from '../../src/access/provisioning/customers.ts'
 import { createSubscription, type SubscriptionInput } from '../../src/access/provisioning/subscriptions.ts'
 import { type Access, startAccess } from '../../src/access/service.ts'
-import { startBundle } from '../../src/bundle/service.ts'
+import { type Bundle, type BundleListeners, startBundle } from '../../src/bundle/service.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { createLogger } from '../../src/host/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { secureRandom } from '../../src/host/random.ts'
-import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
-import { startUpstreams } from '../../src/upstreams/service.ts'
+import {
+  type NodeOptionsInput,
+  parseUpstreamsOptions,
+  type UpstreamsOptionsInput,
+} from '../../src/upstreams/options.ts'
+import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
+
+export type GatewayOptions = {
+  /** Beside the nodes. */
+  readonly upstreams?: UpstreamsOptionsInput
+  /** Where tickets say the WebSocket door is, from its port. */
+  readonly wsUrl?: (port: number) => string
+  /** In place of the usual. Who shows many bad tokens is slowed down only where that is what is tested. */
+  readonly bundle?: Partial<BundleListeners>
+  /** A store that is there already and stays, shared with other processes. */
+  readonly folder?: string
+  readonly quota?: AccessOptions['quota']
+}
 
 export type Gateway = AsyncDisposable & {
+  readonly folder: string
   readonly url: string
   readonly ws: string
   readonly grpc: string
   readonly access: Access
+  readonly upstreams: Upstreams
+  readonly bundle: Bundle
   readonly on: Provisioning
   readonly registry: MetricsRegistry
   /** Everything logged so far. */
@@ -30,11 +50,15 @@ export type Gateway = AsyncDisposable & {
 
 const ANY_PORT = { host: '127.0.0.1', port: 0 }
 
-/** A real gateway in this process: access on SQLite, upstreams, the RPC door on a port of its own. */
-export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUILT_IN_PLANS): Promise<Gateway> {
+/** A real gateway in this process: access on SQLite, upstreams, the three doors on ports of their own. */
+export async function startGateway(
+  nodes: NodeOptionsInput[],
+  plans: Plans = BUILT_IN_PLANS,
+  given: GatewayOptions = {},
+): Promise<Gateway> {
   await using opening = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-gateway-'))
-  opening.defer(() => rm(folder, { recursive: true, force: true }))
+  const folder = given.folder ?? (await mkdtemp(join(tmpdir(), 'sluice-gateway-')))
+  if (given.folder === undefined) opening.defer(() => rm(folder, { recursive: true, force: true }))
   let lines = ''
   const log = createLogger({ level: 'trace', destination: { write: (line: string) => (lines += line) } })
   const deps = { log, clock: systemClock, random: secureRandom }
@@ -50,8 +74,10 @@ export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUI
       deps,
     ),
   )
-  const access = opening.use(await startAccess({ quota: {}, plans }, { ...deps, store, registry, lifecycle, env: {} }))
-  const options = parseUpstreamsOptions({ nodes, allowPrivate: true })
+  const access = opening.use(
+    await startAccess({ quota: given.quota ?? {}, plans }, { ...deps, store, registry, lifecycle, env: {} }),
+  )
+  const options = parseUpstreamsOptions({ ...given.upstreams, nodes, allowPrivate: true })
   const upstreams = opening.use(await startUpstreams(options, { ...deps, registry, env: {} }))
   const doorMetrics = () => ({ onRefused() {}, onNotAfter() {} })
   const bundle = opening.use(
@@ -60,9 +86,11 @@ export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUI
         rpc: ANY_PORT,
         ws: { ...ANY_PORT, queryToken: false },
         grpc: ANY_PORT,
-        wsUrl: (port) => `ws://127.0.0.1:${port}`,
+        wsUrl: given.wsUrl ?? ((port) => `ws://127.0.0.1:${port}`),
+        failuresMax: Number.POSITIVE_INFINITY,
+        ...given.bundle,
       },
-      { ...deps, access, upstreams, doorMetrics },
+      { ...deps, access, upstreams, registry, doorMetrics },
     ),
   )
   const on: Provisioning = {
@@ -71,14 +99,17 @@ export async function startGateway(nodes: NodeOptionsInput[], plans: Plans = BUI
     nowMs: Date.now(),
     actor: { uid: 0, user: 'test', sudoUser: null, tty: null },
   }
-  await addCustomer(on, { name: 'acme', contact: '' })
+  if (given.folder === undefined) await addCustomer(on, { name: 'acme', contact: '' })
   let made = 0
   const opened = opening.move()
   return {
+    folder,
     url: `http://127.0.0.1:${bundle.rpc.port}`,
     ws: `ws://127.0.0.1:${bundle.ws.port}`,
     grpc: `127.0.0.1:${bundle.grpc.port}`,
     access,
+    upstreams,
+    bundle,
     on,
     registry,
     log: () => lines,

@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../../core/service-error.ts'
 import { addressKind, parseAddressPort, printAddressPort } from '../../host/ip-range.ts'
 import type { Destination, Subscription } from '../model.ts'
@@ -38,7 +39,33 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
   return parsed
 }
 
-/** Replaces the one destination of the subscription. */
+/** Where a destination waits for its proof beside the one in force: the record of this id is open while it is unproven and not paused. */
+export const pendingId = (subscriptionId: string): string => `${subscriptionId}/pending`
+
+/** A challenge that is not answered by then is void. */
+export const CHALLENGE_MS = 15 * 60_000
+/** Between two challenges of one subscription, so that they cannot be used to send somebody a stream of them. */
+export const CHALLENGE_AGAIN_MS = 15_000
+/** Subscriptions that may push to one address. */
+export const DESTINATIONS_PER_IP_MAX = 8
+
+export function isOpenChallenge(destination: Destination | undefined, nowMs: number): destination is Destination {
+  return destination?.proof === 'unproven' && !destination.paused && Math.abs(nowMs - destination.setAt) < CHALLENGE_MS
+}
+
+/** What the destination must say to prove that it wants the packets. Any process of the store can work it out; nobody else can. */
+export function challengeCodeOf(key: Uint8Array, { id, ip, port, setAt }: Destination): string {
+  const facts = JSON.stringify([id, ip, port, setAt])
+  return createHmac('sha256', key).update(facts).digest('hex').slice(0, CHALLENGE_CODE_CHARS)
+}
+
+/** 128 bits. */
+const CHALLENGE_CODE_CHARS = 32
+
+/**
+ * Replaces the one destination of the subscription: at once where the operator vouches for the new one or none is in force, else as soon as the
+ * new one is proven. Until then the old one goes on.
+ */
 export async function setDestination(
   on: Provisioning,
   input: { subscription: string; destination: string; vouched: boolean },
@@ -46,9 +73,14 @@ export async function setDestination(
   const address = parseDestination(input.destination, input.vouched)
   return act(on, async (tx) => {
     const subscription = await shredSubscription(tx, input.subscription)
+    await checkFree(tx, subscription.id, address)
     const before = await tx.get('destinations', subscription.id)
-    const destination = newDestination(subscription.id, address, input.vouched, on.nowMs)
+    const isInForce = before !== undefined && before.proof !== 'unproven'
+    const id = isInForce && !input.vouched ? pendingId(subscription.id) : subscription.id
+    if (!input.vouched) await checkChallengeRate(tx, id, on.nowMs)
+    const destination = newDestination(id, address, input.vouched, on.nowMs)
     await tx.put('destinations', destination)
+    if (id === subscription.id) await closePending(tx, subscription.id)
     return {
       audit: {
         action: 'shred.set-destination',
@@ -61,6 +93,118 @@ export async function setDestination(
       result: { subscription, destination },
     }
   })
+}
+
+/** Challenges again the destination that waits for its proof. */
+export async function challengeAgain(
+  on: Provisioning,
+  input: { subscription: string },
+): Promise<{ subscription: Subscription; destination: Destination }> {
+  return act(on, async (tx) => {
+    const subscription = await shredSubscription(tx, input.subscription)
+    const waiting = await findWaiting(tx, subscription)
+    await checkChallengeRate(tx, waiting.id, on.nowMs)
+    const destination: Destination = { ...waiting, paused: false, setAt: on.nowMs }
+    await tx.put('destinations', destination)
+    return {
+      audit: {
+        action: 'shred.challenge',
+        subjects: [subscription.id],
+        after: { destination: printAddressPort(destination.ip, destination.port) },
+      },
+      result: { subscription, destination },
+    }
+  })
+}
+
+/** The destination gave back its code, by itself or through the operator: from now on it is the one in force. */
+export async function proveDestination(
+  on: Provisioning,
+  input: { subscription: string; code: string; by: 'echo' | 'operator' },
+): Promise<{ subscription: Subscription; destination: Destination }> {
+  const key = await on.store.sharedKey('shred-challenge')
+  return act(on, async (tx) => {
+    const subscription = await shredSubscription(tx, input.subscription)
+    const waiting = await findWaiting(tx, subscription)
+    if (!isOpenChallenge(waiting, on.nowMs)) {
+      throw new ServiceError('wrong-state', `the challenge of "${subscription.name}" is more than 15 minutes old`, {
+        fix: `Send a new one with: sluice shred verify ${subscription.name}`,
+      })
+    }
+    if (!isSameText(challengeCodeOf(key, waiting), input.code.trim().toLowerCase())) {
+      throw new ServiceError('invalid-value', 'this is not the code that was sent to the destination')
+    }
+    await checkFree(tx, subscription.id, waiting)
+    const before = await tx.get('destinations', subscription.id)
+    const destination: Destination = {
+      ...waiting,
+      id: subscription.id,
+      proof: 'proven',
+      paused: before?.paused ?? false,
+    }
+    await tx.put('destinations', destination)
+    await closePending(tx, subscription.id)
+    return {
+      audit: {
+        action: 'shred.prove',
+        subjects: [subscription.id],
+        after: { destination: printAddressPort(destination.ip, destination.port), by: input.by },
+      },
+      result: { subscription, destination },
+    }
+  })
+}
+
+async function findWaiting(tx: AccessTransaction, subscription: Subscription): Promise<Destination> {
+  const pending = await tx.get('destinations', pendingId(subscription.id))
+  if (pending !== undefined && pending.proof === 'unproven' && !pending.paused) return pending
+  const first = await tx.get('destinations', subscription.id)
+  if (first?.proof === 'unproven') return first
+  throw new ServiceError('wrong-state', `no destination of "${subscription.name}" waits for its proof`, {
+    fix: `Set one with: sluice shred set-destination ${subscription.name} IP:PORT`,
+  })
+}
+
+async function closePending(tx: AccessTransaction, subscriptionId: string): Promise<void> {
+  const pending = await tx.get('destinations', pendingId(subscriptionId))
+  if (pending !== undefined && !pending.paused) await tx.put('destinations', { ...pending, paused: true })
+}
+
+async function checkChallengeRate(tx: AccessTransaction, id: string, nowMs: number): Promise<void> {
+  const last = await tx.get('destinations', id)
+  const waitMs = last?.proof === 'unproven' ? last.setAt + CHALLENGE_AGAIN_MS - nowMs : 0
+  if (waitMs > 0 && waitMs <= CHALLENGE_AGAIN_MS) {
+    throw new ServiceError('wrong-state', `a challenge was sent less than ${CHALLENGE_AGAIN_MS / 1000} s ago`, {
+      fix: `Try again in ${Math.ceil(waitMs / 1000)} s.`,
+    })
+  }
+}
+
+/** No two subscriptions push to one place, and one address serves only a few. */
+async function checkFree(
+  tx: AccessTransaction,
+  subscriptionId: string,
+  { ip, port }: { readonly ip: string; readonly port: number },
+): Promise<void> {
+  const others = (await tx.find('destinations', {})).filter(({ id }) => id.split('/')[0] !== subscriptionId)
+  const near: Destination[] = []
+  for (const other of others.filter((each) => each.ip === ip && !(each.id.includes('/') && each.paused))) {
+    const owner = await tx.get('subscriptions', other.id.split('/')[0] ?? '')
+    if (owner?.state !== 'cancelled') near.push(other)
+  }
+  if (near.some((other) => other.port === port)) {
+    throw new ServiceError('already-exists', `${printAddressPort(ip, port)} is the destination of another subscription`)
+  }
+  if (near.length >= DESTINATIONS_PER_IP_MAX) {
+    throw new ServiceError(
+      'invalid-value',
+      `${ip} is the destination of ${DESTINATIONS_PER_IP_MAX} other subscriptions already, the most for one address`,
+    )
+  }
+}
+
+function isSameText(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 }
 
 export async function setDestinationPaused(

@@ -1,0 +1,195 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { holdConnections } from './support/held-connections.ts'
+import { pacedLatencies } from './support/paced-load.ts'
+import { type PinnedProcess, pinSelf, startPinned } from './support/pinned-process.ts'
+import { runWrk } from './support/wrk.ts'
+
+/**
+ * JSON-RPC through the gateway, beside nginx and haproxy from Debian and a plain node:http proxy, one after the other in one run: the proxy alone
+ * on one core, load and node on the other. Each checks a token and a bucket. One JSON line for each size of answer with all figures and ratios;
+ * one for the latency that is added at half load, one for the memory at 1,000 connections.
+ *   node bench/rpc.ts [seconds per figure, 5] [rounds, 3]
+ */
+const [seconds = 5, rounds = 3] = process.argv.slice(2).map(Number)
+const PROXY_CORE = 0
+const LOAD_CORE = 1
+const CONNECTIONS = 64
+/** Long enough for the compiler of the runtime, which has no core to itself. */
+const WARM_UP_SECONDS = 3
+const FILLER_BYTES = 1000
+const CALL = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'getAccountInfo',
+  params: ['4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA', { encoding: 'base64' }],
+})
+
+type Proxy = PinnedProcess & { readonly port: number; readonly token: string }
+type Figures = { perSecond: number; cpuMicros: number }
+
+type Settings = { folder: string; upstreamPort: number; answer: string; filler: string }
+type ProxyName = keyof typeof PROXIES
+
+const PROXIES = {
+  sluice: startGateway,
+  nginx: (settings: Settings) => startDebian('nginx', settings),
+  haproxy: (settings: Settings) => startDebian('haproxy', settings),
+  nodeHttp: startNodeHttp,
+} satisfies Record<string, (settings: Settings) => Promise<Proxy>>
+
+const TOKEN = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
+
+pinSelf(LOAD_CORE)
+const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-rpc-'))
+try {
+  for (const bytes of [400, 50_000]) await compare(bytes)
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}
+
+async function compare(answerBytes: number): Promise<void> {
+  await using running = new AsyncDisposableStack()
+  const upstreamPort = await freePort()
+  const settings = { folder, upstreamPort, answer: answerOf(answerBytes), filler: 'x'.repeat(FILLER_BYTES) }
+  running.use(startPinned(LOAD_CORE, 'nginx', ['-c', await configure('nginx-upstream.conf', settings)]))
+  await answers(upstreamPort)
+  const proxies = new Map<string, Proxy>()
+  for (const [name, start] of Object.entries(PROXIES)) proxies.set(name, running.use(await start(settings)))
+
+  const all = new Map<string, Figures[]>()
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, proxy] of proxies) all.set(name, [...(all.get(name) ?? []), await measure(proxy)])
+  }
+  const figures = Object.fromEntries([...all].map(([name, runs]) => [name, medianOf(runs)])) as Record<
+    ProxyName,
+    Figures
+  >
+  const { sluice, nginx, haproxy, nodeHttp } = figures
+  say({
+    bench: 'rpc',
+    answerBytes,
+    ...figures,
+    ratioNginx: ratio(sluice.perSecond, nginx.perSecond),
+    ratioHaproxy: ratio(sluice.perSecond, haproxy.perSecond),
+    ratioNodeHttp: ratio(sluice.perSecond, nodeHttp.perSecond),
+    cpuRatioNginx: ratio(nginx.cpuMicros, sluice.cpuMicros),
+    cpuRatioNodeHttp: ratio(nodeHttp.cpuMicros, sluice.cpuMicros),
+    goal: 'at least 0.40 of nginx and 3 of node:http with 400 B answers',
+  })
+  if (answerBytes > 1000) return
+  const gateway = proxies.get('sluice') as Proxy
+  const perSecond = Math.round(sluice.perSecond / 2)
+  const paced = { perSecond, seconds, body: CALL, connections: CONNECTIONS }
+  const direct = await pacedLatencies({ ...paced, port: upstreamPort, token: gateway.token })
+  const through = await pacedLatencies({ ...paced, port: gateway.port, token: gateway.token })
+  say({
+    bench: 'rpc-latency',
+    perSecond,
+    direct,
+    through,
+    addedP50Ms: Number((through.p50Ms - direct.p50Ms).toFixed(3)),
+    addedP99Ms: Number((through.p99Ms - direct.p99Ms).toFixed(3)),
+    goal: 'p50 at most 0.3 ms, p99 at most 2 ms',
+  })
+  await using held = await holdConnections({ port: gateway.port, token: gateway.token, body: CALL, connections: 1000 })
+  say({
+    bench: 'rpc-memory',
+    connections: held.open,
+    rssMb: Math.round(gateway.rssBytes() / 1e6),
+    goal: 'at most 150 MB at 1,000 connections',
+  })
+}
+
+async function startGateway({ upstreamPort }: Settings): Promise<Proxy> {
+  const script = join(import.meta.dirname, 'support/rpc-gateway-process.ts')
+  const started = startPinned(PROXY_CORE, process.execPath, [script, `http://127.0.0.1:${upstreamPort}`])
+  const { port, token } = JSON.parse(await started.firstLine()) as { port: number; token: string }
+  return { ...started, port, token }
+}
+
+async function startDebian(program: 'nginx' | 'haproxy', settings: Settings): Promise<Proxy> {
+  const port = await freePort()
+  await writeFile(join(folder, 'tokens.map'), `${TOKEN} 1\n`)
+  const file = await configure(program === 'nginx' ? 'nginx-rpc.conf' : 'haproxy-rpc.cfg', {
+    ...settings,
+    port,
+    token: TOKEN,
+  })
+  const started = startPinned(PROXY_CORE, program, program === 'nginx' ? ['-c', file] : ['-db', '-f', file])
+  await answers(port)
+  return { ...started, port, token: TOKEN }
+}
+
+async function startNodeHttp({ upstreamPort }: Settings): Promise<Proxy> {
+  const port = await freePort()
+  const script = join(import.meta.dirname, 'reference/node-http-proxy.ts')
+  const started = startPinned(PROXY_CORE, process.execPath, [script, String(port), String(upstreamPort), TOKEN])
+  await answers(port)
+  return { ...started, port, token: TOKEN }
+}
+
+async function measure(proxy: Proxy): Promise<Figures> {
+  const { port, token } = proxy
+  const load = { core: LOAD_CORE, port, token, body: CALL, connections: CONNECTIONS }
+  await runWrk({ ...load, seconds: WARM_UP_SECONDS })
+  const before = proxy.cpuMicros()
+  const { perSecond, requests, failed } = await runWrk({ ...load, seconds })
+  if (failed > 0) throw new Error(`${failed} of ${requests} calls failed`)
+  return { perSecond: Math.round(perSecond), cpuMicros: Number(((proxy.cpuMicros() - before) / requests).toFixed(1)) }
+}
+
+/** An answer of this many bytes, as a node would give it, in nginx's words: it takes no text longer than 4096 bytes, so filler comes in parts. */
+function answerOf(bytes: number): string {
+  const frame = '{"jsonrpc":"2.0","result":{"context":{"slot":1000},"value":"@"},"id":1}'
+  const fillerBytes = bytes - frame.length + 1
+  return frame.replace('@', '${filler}'.repeat(fillerBytes / FILLER_BYTES) + 'x'.repeat(fillerBytes % FILLER_BYTES))
+}
+
+async function configure(name: string, values: Readonly<Record<string, string | number>>): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, 'reference', name), 'utf8')
+  const file = join(folder, name)
+  await writeFile(
+    file,
+    text.replaceAll(/\{\{(\w+)\}\}/g, (_all, key: string) => String(values[key])),
+  )
+  return file
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function answers(port: number): Promise<void> {
+  const endMs = performance.now() + 10_000
+  while (performance.now() < endMs) {
+    const isUp = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' }).then(
+      () => true,
+      () => false,
+    )
+    if (isUp) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`nothing answers on port ${port}`)
+}
+
+function medianOf(runs: readonly Figures[]): Figures {
+  const middle = (of: (run: Figures) => number) => runs.map(of).toSorted((a, b) => a - b)[runs.length >> 1] as number
+  return { perSecond: middle((run) => run.perSecond), cpuMicros: middle((run) => run.cpuMicros) }
+}
+
+function ratio(a: number, b: number): number {
+  return Number((a / b).toFixed(2))
+}
+
+function say(line: object): void {
+  process.stdout.write(`${JSON.stringify({ ...line, node: process.version, arch: process.arch })}\n`)
+}

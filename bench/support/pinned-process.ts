@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+/** A process of a bench on a core of its own. */
+export type PinnedProcess = AsyncDisposable & {
+  readonly child: ChildProcess
+  /** Processor time of it and its children so far, in microseconds. */
+  cpuMicros(): number
+  rssBytes(): number
+  /** The first line it says. */
+  firstLine(): Promise<string>
+}
+
+/** Linux counts processor time in ticks of 10 ms. */
+const TICK_MICROS = 10_000
+const PAGE_BYTES = 4096
+
+export function startPinned(core: number, command: string, args: readonly string[]): PinnedProcess {
+  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  const family = () => [child.pid as number, ...childrenOf(child.pid as number)]
+  return {
+    child,
+    cpuMicros: () => family().reduce((sum, pid) => sum + ticksOf(pid) * TICK_MICROS, 0),
+    rssBytes: () => family().reduce((sum, pid) => sum + Number(statFields(pid)[21] ?? 0) * PAGE_BYTES, 0),
+    async firstLine() {
+      for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) return line
+      throw new Error(`${command} ended without a word`)
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), 5000)
+      await exited
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Keeps the bench itself, and whatever it starts without a core of its own, on this core. */
+export function pinSelf(core: number): void {
+  spawnSync('taskset', ['-a', '-p', '-c', String(core), String(process.pid)], { stdio: 'ignore' })
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    )
+  } catch {
+    return []
+  }
+}
+
+/** The fields of /proc/PID/stat behind the name, which may hold spaces; proc(5) counts from 3 there. */
+function statFields(pid: number): string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return []
+  }
+}
+
+function ticksOf(pid: number): number {
+  const fields = statFields(pid)
+  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
+}

@@ -1,0 +1,68 @@
+import { createServer } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { encodeTextFrame } from '../../src/host/ws-frame.ts'
+
+/**
+ * A node for the WebSocket bench: tells slots, and to every logs subscription so many messages a second, each with the time it was made. It writes
+ * as the fastest server would, one write for each socket and beat, so that what is measured is the proxy in front of it.
+ */
+const [perSecond = 200, payloadBytes = 600] = process.argv.slice(2).map(Number)
+const SLOT_MS = 400
+const BEAT_MS = 5
+const sockets = new Set<Duplex>()
+let slot = 1000
+
+let isStarted = false
+
+const http = createServer((request, response) => {
+  // Told when all clients stand, so that their coming is not part of what is measured.
+  if (request.url === '/start') isStarted = true
+  request.resume()
+  request.on('end', () => response.end(`{"jsonrpc":"2.0","result":${slot},"id":1}`))
+})
+const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false })
+http.on('upgrade', (request, socket, head) => {
+  wss.handleUpgrade(request, socket, head, (client) => {
+    let slots: NodeJS.Timeout | undefined
+    client.on('message', (data) => {
+      const { method, id } = JSON.parse((data as Buffer).toString()) as { method: string; id: number }
+      client.send(`{"jsonrpc":"2.0","result":${method === 'slotSubscribe' ? 1 : 2},"id":${id}}`)
+      if (method === 'logsSubscribe') sockets.add(socket)
+      if (method !== 'slotSubscribe') return
+      slots = setInterval(() => {
+        slot += 1
+        const result = `{"parent":${slot - 1},"root":${slot - 32},"slot":${slot}}`
+        client.send(`{"jsonrpc":"2.0","method":"slotNotification","params":{"result":${result},"subscription":1}}`)
+      }, SLOT_MS)
+    })
+    client.on('error', () => {})
+    client.on('close', () => {
+      clearInterval(slots)
+      sockets.delete(socket)
+    })
+  })
+})
+
+const startMs = performance.now()
+let sent = 0
+setInterval(() => {
+  const due = Math.floor(((performance.now() - startMs) / 1000) * perSecond)
+  if (!isStarted) sent = due
+  const frames: Buffer[] = []
+  for (; sent < due; sent++) frames.push(encodeTextFrame(message()))
+  if (frames.length === 0) return
+  const bytes = Buffer.concat(frames)
+  for (const socket of sockets) socket.write(bytes)
+}, BEAT_MS)
+
+function message(): string {
+  const madeMs = (performance.timeOrigin + performance.now()).toFixed(2)
+  const head = `{"jsonrpc":"2.0","method":"logsNotification","params":{"result":{"context":{"slot":${slot}},"value":{"t":${madeMs},"logs":["`
+  const tail = '"]}},"subscription":2}}'
+  return `${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - tail.length))}${tail}`
+}
+
+http.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`${JSON.stringify({ port: (http.address() as { port: number }).port })}\n`)
+})

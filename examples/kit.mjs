@@ -1,0 +1,28 @@
+import {
+  createDefaultRpcSubscriptionsChannelCreator,
+  createRpcSubscriptionsTransportFromChannelCreator,
+  createSolanaRpc,
+  createSolanaRpcSubscriptionsFromTransport,
+} from '@solana/kit'
+import { RPC_URL, TOKEN } from './settings.mjs'
+import { ticketUrl } from './ticket.mjs'
+
+// HTTP: the token is a header.
+const rpc = createSolanaRpc(RPC_URL, { headers: { 'x-token': TOKEN } })
+console.log('slot', await rpc.getSlot({ commitment: 'confirmed' }).send())
+
+// WebSocket: every connection kit opens, also a later one after a loss, gets a fresh ticket.
+const rpcSubscriptions = createSolanaRpcSubscriptionsFromTransport(
+  createRpcSubscriptionsTransportFromChannelCreator(async (channel) => {
+    const createChannel = createDefaultRpcSubscriptionsChannelCreator({ url: await ticketUrl(RPC_URL, TOKEN) })
+    return createChannel(channel)
+  }),
+)
+const stop = new AbortController()
+const slots = await rpcSubscriptions.slotNotifications().subscribe({ abortSignal: stop.signal })
+let told = 0
+for await (const { slot, root } of slots) {
+  console.log('slot', slot, 'root', root)
+  if (++told === 3) break
+}
+stop.abort()

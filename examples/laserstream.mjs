@@ -1,0 +1,18 @@
+import { CommitmentLevel, subscribe } from 'helius-laserstream'
+import { GRPC_URL, TOKEN } from './settings.mjs'
+
+// The client sends the token as x-token, comes back by itself after a loss, and goes on from the last slot it saw.
+let told = 0
+const stream = await subscribe(
+  { apiKey: TOKEN, endpoint: GRPC_URL },
+  { slots: { all: {} }, commitment: CommitmentLevel.CONFIRMED },
+  (update) => {
+    if (update.slot === undefined) return
+    console.log('slot', update.slot.slot, 'parent', update.slot.parent)
+    if (++told === 3) stream.cancel()
+  },
+  (error) => {
+    console.error(error)
+    process.exitCode = 1
+  },
+)

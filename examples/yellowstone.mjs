@@ -1,0 +1,26 @@
+import Client, { CommitmentLevel } from '@triton-one/yellowstone-grpc'
+import { GRPC_URL, TOKEN } from './settings.mjs'
+
+// The client sends the token as x-token.
+const client = new Client(GRPC_URL, TOKEN, undefined)
+console.log('version', JSON.parse(await client.getVersion()).version.version)
+
+const stream = await client.subscribe()
+stream.write({
+  accounts: {},
+  slots: { all: {} },
+  transactions: {},
+  transactionsStatus: {},
+  blocks: {},
+  blocksMeta: {},
+  entry: {},
+  accountsDataSlice: [],
+  commitment: CommitmentLevel.CONFIRMED,
+})
+let told = 0
+for await (const update of stream) {
+  if (update.slot === undefined) continue
+  console.log('slot', update.slot.slot, 'parent', update.slot.parent)
+  if (++told === 3) break
+}
+stream.cancel()

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { silentLogger } from '../../host/logger.ts'
+import { makeTestFolder } from '../../host/test-folder.ts'
+import type { Destination } from '../model.ts'
+import { openStore } from '../open-store.ts'
+import type { Provisioning } from './context.ts'
+import { addCustomer } from './customers.ts'
+import {
+  CHALLENGE_AGAIN_MS,
+  CHALLENGE_MS,
+  challengeAgain,
+  challengeCodeOf,
+  DESTINATIONS_PER_IP_MAX,
+  isOpenChallenge,
+  pendingId,
+  proveDestination,
+  setDestination,
+} from './destinations.ts'
+import { cancelSubscription, createSubscription } from './subscriptions.ts'
+
+const NOW = 1_800_000_000_000
+
+async function office() {
+  const folder = makeTestFolder()
+  const random = createSeededRandom(7)
+  const store = await openStore(
+    {
+      place: { engine: 'sqlite', file: folder.file('access.db') },
+      audit: { file: folder.file('audit.log'), mirror: 'test', toolVersion: '0' },
+      check: 'full',
+    },
+    { clock: createManualClock(NOW), random, log: silentLogger },
+  )
+  const actor = { uid: 1, user: 'op', sudoUser: null, tty: null }
+  const at = (ms: number): Provisioning => ({ store, random, actor, nowMs: NOW + ms })
+  await addCustomer(at(0), { name: 'acme', contact: '' })
+  const subscribe = async (name: string) =>
+    (
+      await createSubscription(at(0), {
+        customer: 'acme',
+        name,
+        plan: 'build',
+        products: ['shreds-raw'],
+        overrides: {},
+        validUntil: null,
+      })
+    ).subscription.id
+  const key = await store.sharedKey('shred-challenge')
+  return {
+    store,
+    at,
+    subscribe,
+    set: (ms: number, subscription: string, destination: string, vouched = false) =>
+      setDestination(at(ms), { subscription, destination, vouched }),
+    codeOf: (destination: Destination | undefined) => challengeCodeOf(key, destination as Destination),
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+test('a new destination waits beside the one in force until it is proven, and then takes its place', async () => {
+  await using desk = await office()
+  const { store, at, set, codeOf } = desk
+  const id = await desk.subscribe('s')
+  await set(0, 's', '8.8.8.8:20001', true)
+  const { destination: pending } = await set(1000, 's', '8.8.4.4:20001')
+  assert.equal(pending.id, pendingId(id))
+  assert.deepEqual(
+    [(await store.get('destinations', id))?.ip, (await store.get('destinations', pendingId(id)))?.proof],
+    ['8.8.8.8', 'unproven'],
+  )
+  const wrong = codeOf({ ...pending, port: 1 })
+  await assert.rejects(proveDestination(at(2000), { subscription: 's', code: wrong, by: 'echo' }), {
+    code: 'invalid-value',
+  })
+  const code = codeOf(pending)
+  const late = proveDestination(at(1000 + CHALLENGE_MS), { subscription: 's', code, by: 'echo' })
+  await assert.rejects(late, { code: 'wrong-state' })
+  const { destination } = await proveDestination(at(3000), {
+    subscription: 's',
+    code: ` ${code.toUpperCase()}\n`,
+    by: 'operator',
+  })
+  assert.deepEqual(
+    [destination.id, destination.ip, destination.proof, destination.paused],
+    [id, '8.8.4.4', 'proven', false],
+  )
+  assert.equal(isOpenChallenge(await store.get('destinations', pendingId(id)), NOW + 3000), false)
+  await assert.rejects(proveDestination(at(4000), { subscription: 's', code, by: 'echo' }), { code: 'wrong-state' })
+
+  const actions: string[] = []
+  for await (const line of store.auditLines(1)) actions.push((JSON.parse(line) as { action: string }).action)
+  assert.deepEqual(actions.slice(-3), ['shred.set-destination', 'shred.set-destination', 'shred.prove'])
+})
+
+test("the operator's word takes effect at once and voids the challenge under way", async () => {
+  await using desk = await office()
+  const { store, set, at, codeOf } = desk
+  const id = await desk.subscribe('s')
+  const { destination: first } = await set(0, 's', '8.8.8.8:20001')
+  assert.deepEqual([first.id, first.proof], [id, 'unproven'])
+  await proveDestination(at(100), { subscription: 's', code: codeOf(first), by: 'echo' })
+  const { destination: second } = await set(20_000, 's', '8.8.4.4:20001')
+  await set(21_000, 's', '9.9.9.9:20001', true)
+  assert.equal((await store.get('destinations', id))?.ip, '9.9.9.9')
+  const old = proveDestination(at(22_000), { subscription: 's', code: codeOf(second), by: 'echo' })
+  await assert.rejects(old, { code: 'wrong-state' })
+})
+
+test('challenges are sent again at the earliest after a while, with another code', async () => {
+  await using desk = await office()
+  await desk.subscribe('s')
+  const { destination: first } = await desk.set(0, 's', '8.8.8.8:20001')
+  await assert.rejects(desk.set(1000, 's', '8.8.4.4:20001'), { code: 'wrong-state' })
+  await assert.rejects(challengeAgain(desk.at(CHALLENGE_AGAIN_MS - 1), { subscription: 's' }), { code: 'wrong-state' })
+  const { destination: again } = await challengeAgain(desk.at(CHALLENGE_AGAIN_MS), { subscription: 's' })
+  assert.notEqual(desk.codeOf(first), desk.codeOf(again))
+  const old = { subscription: 's', code: desk.codeOf(first), by: 'echo' } as const
+  await assert.rejects(proveDestination(desk.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
+})
+
+test('one place for one subscription, few subscriptions for one address; what a cancelled one had is free', async () => {
+  await using desk = await office()
+  for (let i = 0; i <= DESTINATIONS_PER_IP_MAX + 1; i++) await desk.subscribe(`s${i}`)
+  await desk.set(0, 's0', '8.8.8.8:20000', true)
+  await assert.rejects(desk.set(0, 's1', '8.8.8.8:20000', true), { code: 'already-exists' })
+  for (let i = 1; i < DESTINATIONS_PER_IP_MAX; i++) await desk.set(0, `s${i}`, `8.8.8.8:${20_000 + i}`, true)
+  const more = () => desk.set(0, `s${DESTINATIONS_PER_IP_MAX}`, '8.8.8.8:30000', true)
+  await assert.rejects(more(), { code: 'invalid-value' })
+  await cancelSubscription(desk.at(0), { subscription: 's0' })
+  await more()
+  await desk.set(0, 's1', '8.8.8.8:20000', true)
+})

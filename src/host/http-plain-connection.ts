@@ -1,0 +1,334 @@
+import type { Socket } from 'node:net'
+import { writeChunked } from './http-chunked.ts'
+import type { PlainAnswers } from './http-plain-answer.ts'
+import { mayBePlain, PLAIN_LIMITS, type PlainHead, parsePlainHead } from './http-plain-head.ts'
+import {
+  type AnswerRest,
+  type HttpAnswer,
+  INTERNAL_ANSWER,
+  PIECE_BYTES,
+  type PostHandler,
+  type PostVerdict,
+  piecesOf,
+} from './http-post.ts'
+import { sendRaw } from './http-reply.ts'
+
+/** What all plain connections of a server share. */
+export type PlainHub = {
+  readonly handler: PostHandler
+  readonly answers: PlainAnswers
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveMs: number
+  readonly requestsPerConnectionMax: number
+  /** Monotonic, as of the last sweep: deadlines are kept to that, and no request reads the clock for them. */
+  readonly nowMs: number
+  isDraining(): boolean
+  /** Gives the connection to the complete parser; the bytes that were read are back in front of it. */
+  handOver(connection: PlainConnection, socket: Socket): void
+  onGone(connection: PlainConnection): void
+  onError(error: unknown): void
+}
+
+type Reading = Extract<PostVerdict, { bodyBytesMax: number }>
+
+type State =
+  /** Nothing of a request has come. */
+  | 'idle'
+  | 'head'
+  | 'body'
+  /** The answer is being made. What follows on the wire waits. */
+  | 'answering'
+  /** The answer is on its way, slower than it was made. */
+  | 'writing'
+  /** Said its last word; what still comes is thrown away until the peer closes. */
+  | 'ending'
+  | 'gone'
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+const NOTHING = Buffer.alloc(0)
+/** How long a connection that was answered for the last time may take to close. */
+const ENDING_MS = 2000
+
+/**
+ * One connection read plainly: one request at a time, each answered before the next is looked at. So answers keep their order, and a client that
+ * sends ahead fills its own socket and nothing here. The first request that is not plain moves the whole connection to node:http.
+ */
+export class PlainConnection {
+  /** Monotonic. Looked at by the hub's sweep. */
+  deadlineAtMs: number
+  readonly #socket: Socket
+  readonly #hub: PlainHub
+  #state: State = 'idle'
+  /** Read and not yet used. */
+  #pending: Buffer = NOTHING
+  /** Bytes of a body that nobody wants any more. */
+  #skip = 0
+  #body: Buffer = NOTHING
+  #bodyFilled = 0
+  #reading: Reading | undefined
+  #rest: AnswerRest | undefined
+  #served = 0
+  #isAdvancing = false
+  #isPaused = false
+  #peerHasEnded = false
+
+  constructor(socket: Socket, hub: PlainHub) {
+    this.#socket = socket
+    this.#hub = hub
+    this.deadlineAtMs = hub.nowMs + hub.headersTimeoutMs
+    socket.on('data', this.#onData)
+    socket.on('end', this.#onEnd)
+    socket.on('drain', this.#onDrain)
+    socket.on('close', this.#onClose)
+    socket.on('error', ignore)
+  }
+
+  /** No request is under way: nobody misses the connection. */
+  get isIdle(): boolean {
+    return this.#state === 'idle' && this.#pending.length === 0 && this.#skip === 0
+  }
+
+  /** The deadline has passed. */
+  expire(): void {
+    const isWaitedFor =
+      this.#state === 'head' || this.#state === 'body' || (this.#state === 'idle' && this.#served === 0)
+    // A last answer that is still being read is no reason; who does not read it is cut off elsewhere.
+    if (this.#state === 'ending' && this.#socket.writableLength > 0) return
+    if (isWaitedFor && this.#skip === 0) this.#refuse(408, 'request-timeout')
+    else this.#socket.destroy()
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#state === 'ending' || this.#state === 'gone') return
+    const rest = this.#state === 'body' ? this.#fillBody(chunk) : chunk
+    if (rest.length === 0) return
+    this.#pending = this.#pending.length === 0 ? rest : Buffer.concat([this.#pending, rest])
+    if (this.#state === 'idle' || this.#state === 'head') this.#advance()
+    else this.#pause()
+  }
+
+  readonly #onEnd = (): void => {
+    this.#peerHasEnded = true
+    if (this.#state === 'head' || this.#state === 'body') this.#refuse(400, 'malformed-request')
+    else if (this.#state === 'idle' || this.#state === 'ending') this.#end()
+  }
+
+  readonly #onDrain = (): void => {
+    if (this.#rest !== undefined) this.#rest.resume()
+    else if (this.#state === 'writing') this.#next()
+  }
+
+  readonly #onClose = (): void => {
+    this.#state = 'gone'
+    this.#pending = NOTHING
+    this.#body = NOTHING
+    this.#reading = undefined
+    this.#rest?.abort()
+    this.#rest = undefined
+    this.#hub.onGone(this)
+  }
+
+  /** Works through what has been read, until a request has to be waited for. */
+  #advance(): void {
+    if (this.#isAdvancing) return
+    this.#isAdvancing = true
+    while (this.#pending.length > 0 && (this.#state === 'idle' || this.#state === 'head')) {
+      if (this.#skip > 0) this.#skipBody()
+      else if (!this.#readHead()) break
+    }
+    this.#isAdvancing = false
+  }
+
+  #skipBody(): void {
+    const skipped = Math.min(this.#skip, this.#pending.length)
+    this.#skip -= skipped
+    this.#pending = this.#pending.subarray(skipped)
+  }
+
+  /** False when more bytes are needed for it. */
+  #readHead(): boolean {
+    const end = this.#pending.indexOf(HEAD_END)
+    if (end === -1 && this.#pending.length <= PLAIN_LIMITS.headBytesMax && mayBePlain(this.#pending)) {
+      this.#awaitHead()
+      return false
+    }
+    const isShort = end !== -1 && end <= PLAIN_LIMITS.headBytesMax
+    const head = isShort ? parsePlainHead(this.#pending.toString('latin1', 0, end + 2)) : undefined
+    if (head === undefined) {
+      this.#handOver()
+      return false
+    }
+    this.#pending = this.#pending.subarray(end + HEAD_END.length)
+    this.#begin(head)
+    return true
+  }
+
+  #awaitHead(): void {
+    if (this.#state === 'idle' && this.#served > 0) {
+      this.deadlineAtMs = this.#hub.nowMs + this.#hub.headersTimeoutMs
+    }
+    this.#state = 'head'
+  }
+
+  #handOver(): void {
+    const pending = this.#pending
+    this.#state = 'gone'
+    this.#pending = NOTHING
+    const socket = this.#socket
+    socket.off('data', this.#onData)
+    socket.off('end', this.#onEnd)
+    socket.off('drain', this.#onDrain)
+    socket.off('close', this.#onClose)
+    socket.pause()
+    socket.unshift(pending)
+    this.#hub.handOver(this, socket)
+    socket.resume()
+  }
+
+  #begin({ target, headers, bodyBytes }: PlainHead): void {
+    this.#served += 1
+    const verdict = this.#judge({ target, headers, bodyBytes, connection: this.#socket })
+    if ('answer' in verdict) {
+      this.#skip = bodyBytes
+      const { requestId, answer } = verdict
+      if (answer instanceof Promise) this.#await(requestId, answer)
+      else this.#send(requestId, answer)
+      return
+    }
+    this.#reading = verdict
+    if (this.#pending.length >= bodyBytes) {
+      const body = this.#pending.subarray(0, bodyBytes)
+      this.#pending = this.#pending.subarray(bodyBytes)
+      this.#answer(body)
+      return
+    }
+    this.#state = 'body'
+    this.deadlineAtMs = this.#hub.nowMs + this.#hub.requestTimeoutMs
+    this.#body = Buffer.allocUnsafe(bodyBytes)
+    this.#bodyFilled = 0
+    this.#pending = this.#fillBody(this.#pending)
+  }
+
+  #judge(head: Parameters<PostHandler['judge']>[0]): PostVerdict {
+    try {
+      return this.#hub.handler.judge(head)
+    } catch (error) {
+      this.#hub.onError(error)
+      return { requestId: '-', answer: INTERNAL_ANSWER }
+    }
+  }
+
+  /** Returns what lies behind the body. */
+  #fillBody(chunk: Buffer): Buffer {
+    const taken = Math.min(chunk.length, this.#body.length - this.#bodyFilled)
+    chunk.copy(this.#body, this.#bodyFilled, 0, taken)
+    this.#bodyFilled += taken
+    const behind = taken === chunk.length ? NOTHING : chunk.subarray(taken)
+    if (this.#bodyFilled === this.#body.length) {
+      const body = this.#body
+      this.#body = NOTHING
+      this.#answer(body)
+    }
+    return behind
+  }
+
+  #answer(body: Buffer): void {
+    const { requestId, onBody } = this.#reading as Reading
+    this.#reading = undefined
+    this.#await(requestId, onBody(body))
+  }
+
+  #await(requestId: string, answer: Promise<HttpAnswer>): void {
+    this.#state = 'answering'
+    this.deadlineAtMs = Number.POSITIVE_INFINITY
+    // A client that sends ahead waits in its own socket from here on.
+    if (this.#pending.length > 0) this.#pause()
+    answer.then(
+      (made) => this.#send(requestId, made),
+      (error: unknown) => {
+        this.#hub.onError(error)
+        this.#send(requestId, INTERNAL_ANSWER)
+      },
+    )
+  }
+
+  #send(requestId: string, answer: HttpAnswer): void {
+    const { rest } = answer
+    if (this.#state === 'gone') return rest?.abort()
+    const isLast =
+      answer.closes === true || this.#served >= this.#hub.requestsPerConnectionMax || this.#hub.isDraining()
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
+    const head = this.#hub.answers.head(answer, { requestId, isLast, bodyBytes: body.length })
+    this.#state = 'writing'
+    if (rest === undefined) return this.#sent(writeWhole(this.#socket, head, body), isLast)
+    this.#rest = rest
+    writeChunked(this.#socket, { head: Buffer.from(head, 'latin1'), body, rest }, (isTaken) => {
+      this.#rest = undefined
+      if (this.#state === 'writing') this.#sent(isTaken, isLast)
+    })
+  }
+
+  /** The whole answer is written; `isTaken` when nothing of it waits for the peer. */
+  #sent(isTaken: boolean, isLast: boolean): void {
+    if (isLast) this.#end()
+    else if (isTaken) this.#next()
+  }
+
+  /** The answer has left: the connection is free for the next request, or for what of it has come already. */
+  #next(): void {
+    this.#state = 'idle'
+    // What is left of a body that nobody read has the time of a request to come.
+    const waitMs = this.#skip > 0 ? this.#hub.requestTimeoutMs : this.#hub.keepAliveMs
+    this.deadlineAtMs = this.#hub.nowMs + waitMs
+    this.#advance()
+    const state = this.#state as State
+    if (state === 'idle' && this.#pending.length === 0 && this.#peerHasEnded) this.#end()
+    else if (this.#isPaused && (state === 'idle' || state === 'head' || state === 'body')) this.#resume()
+  }
+
+  /** A request that cannot be read to its end. */
+  #refuse(status: number, reason: string): void {
+    this.#state = 'ending'
+    this.deadlineAtMs = this.#hub.nowMs + ENDING_MS
+    sendRaw(this.#socket, status, JSON.stringify({ error: reason }))
+  }
+
+  /** The last answer goes out; what the peer still sends is read over, since unread bytes would turn the end into a reset. */
+  #end(): void {
+    this.#state = 'ending'
+    this.deadlineAtMs = this.#hub.nowMs + ENDING_MS
+    this.#pending = NOTHING
+    if (this.#isPaused) this.#resume()
+    this.#socket.end()
+  }
+
+  #pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  #resume(): void {
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+}
+
+/** Head and body in one write where they are small, else in pieces. False when the peer has not taken all of it yet. */
+function writeWhole(socket: Socket, head: string, body: Buffer): boolean {
+  if (body.length <= PIECE_BYTES) {
+    const bytes = Buffer.allocUnsafe(head.length + body.length)
+    bytes.write(head, 0, 'latin1')
+    bytes.set(body, head.length)
+    return socket.write(bytes)
+  }
+  let isTaken = socket.write(head, 'latin1')
+  for (const piece of piecesOf(body)) isTaken = socket.write(piece)
+  return isTaken
+}
+
+function ignore(): void {}

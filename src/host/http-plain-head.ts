@@ -1,0 +1,70 @@
+/**
+ * The head of a request in the one plain form that nearly all have. Whatever is not obviously that is for the complete parser: nothing here is
+ * an error, and nothing is forgiven. What passes, every correct HTTP/1.1 parser reads in the same way.
+ */
+export type PlainHead = {
+  readonly target: string
+  /** Names and values in turn, as they came. */
+  readonly headers: string[]
+  readonly bodyBytes: number
+}
+
+export const PLAIN_LIMITS = { headBytesMax: 4096, fieldsMax: 32, bodyBytesMax: 64 * 1024 }
+
+const METHOD = 'POST '
+const PROTOCOL = ' HTTP/1.1'
+/** The root, with or without a query of the characters that RFC 3986 allows in one. */
+const TARGET = /^\/(?:\?[\w\-.~%!$&'()*+,;=:@/?]*)?$/
+/** RFC 9110 section 5, narrowed: no empty value, one space at most before it, none behind, printable ASCII throughout. */
+const FIELDS = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: ?[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\r\n)+$/
+const LENGTH = /^(?:0|[1-9]\d{0,6})$/
+/** Fields that change how the message is framed or what the connection becomes. */
+const NEVER_PLAIN: ReadonlySet<string> = new Set([
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'expect',
+  'upgrade',
+  'keep-alive',
+  'proxy-connection',
+  'http2-settings',
+])
+
+/** Whether these first bytes can still become a plain head; tells other methods at once, without waiting for their heads. */
+export function mayBePlain(bytes: Buffer): boolean {
+  const known = Math.min(bytes.length, METHOD.length)
+  for (let at = 0; at < known; at++) if (bytes[at] !== METHOD.charCodeAt(at)) return false
+  return true
+}
+
+/** Reads a head, the empty line at its end left out; undefined when it is not plain. */
+export function parsePlainHead(text: string): PlainHead | undefined {
+  const lineEnd = text.indexOf('\r\n')
+  const targetEnd = lineEnd - PROTOCOL.length
+  if (!text.startsWith(METHOD) || !text.startsWith(PROTOCOL, targetEnd)) return undefined
+  const target = text.slice(METHOD.length, targetEnd)
+  if (target !== '/' && !TARGET.test(target)) return undefined
+  const fieldsFrom = lineEnd + 2
+  if (!FIELDS.test(text.slice(fieldsFrom))) return undefined
+
+  const headers: string[] = []
+  const names: string[] = []
+  let hasHost = false
+  let bodyBytes = -1
+  for (let at = fieldsFrom; at < text.length; ) {
+    const colon = text.indexOf(':', at)
+    const end = text.indexOf('\r\n', colon)
+    const name = text.slice(at, colon)
+    const value = text.slice(text.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1, end)
+    at = end + 2
+    const lower = name.toLowerCase()
+    if (names.includes(lower) || names.length >= PLAIN_LIMITS.fieldsMax || NEVER_PLAIN.has(lower)) return undefined
+    names.push(lower)
+    headers.push(name, value)
+    if (lower === 'host') hasHost = true
+    else if (lower === 'content-length') bodyBytes = LENGTH.test(value) ? Number(value) : -1
+    else if (lower === 'connection' && value.toLowerCase() !== 'keep-alive') return undefined
+  }
+  if (!hasHost || bodyBytes < 0 || bodyBytes > PLAIN_LIMITS.bodyBytesMax) return undefined
+  return { target, headers, bodyBytes }
+}

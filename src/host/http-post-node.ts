@@ -1,0 +1,55 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type HttpAnswer, type PostHandler, piecesOf } from './http-post.ts'
+import { leavesMuchUnread } from './http-reply.ts'
+import { readBody } from './http-server.ts'
+
+/** A POST that node:http has read, put before the same handler as the plain ones. */
+export async function answerPost(
+  request: IncomingMessage,
+  response: ServerResponse,
+  handler: PostHandler,
+): Promise<void> {
+  const length = request.headers['content-length']
+  const verdict = handler.judge({
+    target: request.url ?? '/',
+    headers: request.rawHeaders,
+    bodyBytes: length === undefined ? undefined : Number(length),
+    connection: request.socket,
+  })
+  const send = (answer: HttpAnswer) => sendAnswer(response, answer, { ...handler, requestId: verdict.requestId })
+  if ('answer' in verdict) return send(await verdict.answer)
+  const read = await readBody(request, verdict)
+  if (read.ok) return send(await verdict.onBody(read.body))
+  if (read.reason === 'too-large') send(verdict.tooLarge())
+}
+
+function sendAnswer(
+  response: ServerResponse,
+  { status, headers, body, rest, closes }: HttpAnswer,
+  common: { readonly requestId: string; readonly headers: Readonly<Record<string, string>> },
+): void {
+  if (response.destroyed) return rest?.abort()
+  if (closes === true || leavesMuchUnread(response)) response.shouldKeepAlive = false
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const fields = { 'x-request-id': common.requestId, ...headers, ...common.headers }
+  const isSized = rest === undefined && status !== 204
+  response.writeHead(status, isSized ? { ...fields, 'content-length': bytes.length } : fields)
+  if (rest === undefined) {
+    const pieces = piecesOf(bytes)
+    const last = pieces.pop()
+    for (const piece of pieces) response.write(piece)
+    response.end(last)
+    return
+  }
+  response.write(bytes)
+  response.on('drain', () => rest.resume())
+  response.on('close', () => rest.abort())
+  rest.start({
+    onData(chunk) {
+      if (!response.write(chunk)) rest.pause()
+    },
+    onEnd: () => void response.end(),
+    // The status is on its way already: cutting the connection is the only way left to say that this is not all.
+    onFail: () => void response.destroy(),
+  })
+}

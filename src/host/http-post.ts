@@ -1,0 +1,65 @@
+/** A POST as a door sees it, whichever of the two readers took it off the wire: the plain one, or node:http. */
+
+/** The head alone: whose request it is and whether its body is wanted is decided before the body is read. */
+export type PostHead = {
+  /** Path and query as they came. */
+  readonly target: string
+  /** Names and values in turn, as they came. */
+  readonly headers: readonly string[]
+  /** Length of the body where it was told in advance. */
+  readonly bodyBytes: number | undefined
+  /** Stands for the connection, the same object for all its requests. */
+  readonly connection: { readonly remoteAddress?: string | undefined }
+}
+
+export type HttpAnswer = {
+  readonly status: number
+  /** Names in lower case, without length and connection: those are the reader's own. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | string
+  /** The part of a large answer that is still to come. */
+  readonly rest?: AnswerRest | undefined
+  /** The connection is closed after it. */
+  readonly closes?: boolean | undefined
+}
+
+/** The rest of a large answer, read from its source only as fast as the client takes it. */
+export type AnswerRest = {
+  start(listener: { onData(chunk: Buffer): void; onEnd(): void; onFail(): void }): void
+  pause(): void
+  resume(): void
+  abort(): void
+}
+
+/** What becomes of a request by its head: answered as it stands, its body unread, or read to an end. */
+export type PostVerdict = { readonly requestId: string } & (
+  | { readonly answer: HttpAnswer | Promise<HttpAnswer> }
+  | {
+      readonly bodyBytesMax: number
+      /** For a body of unknown length that turns out longer. */
+      tooLarge(): HttpAnswer
+      onBody(body: Buffer): Promise<HttpAnswer>
+    }
+)
+
+export type PostHandler = {
+  /** Sent with every answer beside its own. */
+  readonly headers: Readonly<Record<string, string>>
+  judge(head: PostHead): PostVerdict
+}
+
+/** What a handler that threw leaves to say. */
+export const INTERNAL_ANSWER: HttpAnswer = {
+  status: 500,
+  headers: { 'content-type': 'application/json' },
+  body: '{"error":"internal"}',
+}
+
+/** Bodies leave in pieces of this size, so that the progress of a slow reader can be seen between them. */
+export const PIECE_BYTES = 64 * 1024
+
+export function piecesOf(bytes: Buffer): Buffer[] {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) pieces.push(bytes.subarray(at, at + PIECE_BYTES))
+  return pieces
+}

@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { createSubscription } from '../../src/access/provisioning/subscriptions.ts'
+import { revokeTokens, rotateToken } from '../../src/access/provisioning/tokens.ts'
+import { frameMessage } from '../../src/host/grpc-framing.ts'
+import { serveUnary } from '../../src/host/grpc-unary.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { PING, rawCall } from '../support/grpc-gateway.ts'
+
+const CARRIERS = ['x-token', 'authorization', 'x-api-key', '?api-key', '?api_key'] as const
+type Carrier = (typeof CARRIERS)[number]
+const DOORS = ['rpc', 'ws', 'grpc'] as const
+type Door = (typeof DOORS)[number]
+type Carried = readonly [Carrier, string]
+
+/** The specification: two headers everywhere, the other three on RPC alone. */
+const READ_ON: Record<Door, readonly Carrier[]> = {
+  rpc: CARRIERS,
+  ws: ['x-token', 'authorization'],
+  grpc: ['x-token', 'authorization'],
+}
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
+
+type Outcome = { readonly isAccepted: boolean; readonly reason: string | undefined; readonly text: string }
+
+/** Every carrier on every interface, in every state, alone, in pairs and doubled, against a plain restatement of the rule. */
+describe('T4: credentials on the whole gateway', () => {
+  let node: FakeNode
+  let gateway: Gateway
+  let good: { token: string; id: string }
+  let other: { token: string; id: string }
+  /** Why each value is refused; values that are not here are good. */
+  const faults = new Map<string, string>()
+  /** Everything any door answered. */
+  let answered = ''
+  let grpcCalls = 0
+
+  before(async () => {
+    node = await startFakeNode()
+    node.onGrpcCall = (call) => {
+      grpcCalls += 1
+      node.requests.push({ url: call.path, headers: call.metadata as never, body: '', method: 'grpc' })
+      serveUnary(call, (message) => ({ ok: true, message }))
+    }
+    gateway = await startGateway([{ name: 'fake', rpc: node.rpc, ws: node.ws, grpc: node.grpc }])
+    good = await gateway.subscribe({ overrides: { unitsPerSecond: null } })
+    other = await gateway.subscribe({})
+  })
+  after(async () => {
+    await gateway[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  function split(carried: readonly Carried[]): { headers: [string, string][]; query: string } {
+    const headers: [string, string][] = []
+    const query: string[] = []
+    for (const [carrier, value] of carried) {
+      if (carrier.startsWith('?')) query.push(`${carrier.slice(1)}=${value}`)
+      else headers.push([carrier, carrier === 'authorization' ? `Bearer ${value}` : value])
+    }
+    return { headers, query: query.length === 0 ? '' : `?${query.join('&')}` }
+  }
+
+  function overHttp(url: string, headers: readonly (readonly [string, string])[], body: string | undefined) {
+    return new Promise<{ status: number; text: string; head: IncomingMessage['headers'] }>((resolve, reject) => {
+      const asked = request(url, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: ['host', 'gateway', ...headers.flat()] as never,
+      })
+      asked.on('error', reject)
+      asked.on('upgrade', (answer, socket) => {
+        socket.destroy()
+        resolve({ status: 101, text: '', head: answer.headers })
+      })
+      asked.on('response', (answer) => {
+        let text = ''
+        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text, head: answer.headers }))
+      })
+      asked.end(body)
+    })
+  }
+
+  async function present(door: Door, carried: readonly Carried[]): Promise<Outcome> {
+    const { headers, query } = split(carried)
+    if (door === 'grpc') {
+      const { code, message } = await rawCall(
+        Number(gateway.grpc.split(':')[1]),
+        PING,
+        headers,
+        frameMessage(Buffer.alloc(0)),
+      )
+      assert.ok(code === 0 || code === 7, `gRPC status ${code}: ${message}`)
+      answered += message
+      return { isAccepted: code === 0, reason: /reason: ([a-z-]+)$/.exec(message)?.[1], text: message }
+    }
+    const handshake = [
+      ['connection', 'Upgrade'],
+      ['upgrade', 'websocket'],
+      ['sec-websocket-version', '13'],
+      ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+    ] as const
+    const { status, text, head } =
+      door === 'ws'
+        ? await overHttp(`${gateway.ws.replace('ws:', 'http:')}/${query}`, [...handshake, ...headers], undefined)
+        : await overHttp(
+            `${gateway.url}/${query}`,
+            [['content-type', 'application/json'], ['content-length', String(CALL.length)], ...headers],
+            CALL,
+          )
+    answered += text + JSON.stringify(head)
+    const isAccepted = status === (door === 'ws' ? 101 : 200)
+    if (!isAccepted) {
+      assert.equal(status, 401, text)
+      assert.equal(head['www-authenticate'], 'Bearer')
+      assert.match(text, /"code":-32401/)
+    }
+    return { isAccepted, reason: /"reason":"([a-z-]+)"/.exec(text)?.[1], text }
+  }
+
+  /** The rule as robustness.md section 2 says it. */
+  function expected(door: Door, carried: readonly Carried[]): string | undefined {
+    const read = carried.filter(([carrier]) => READ_ON[door].includes(carrier))
+    if (read.length === 0) return 'missing'
+    const carriers = read.map(([carrier]) => carrier)
+    const values = new Set(read.map(([, value]) => decodeURIComponent(value)))
+    if (new Set(carriers).size < carriers.length || values.size > 1) return 'conflicting'
+    return faults.get([...values][0] ?? '')
+  }
+
+  /** Shows each combination to each door, and counts what the rule lets in. */
+  async function check(combinations: readonly (readonly Carried[])[]): Promise<number> {
+    let accepted = 0
+    for (const door of DOORS) {
+      for (const carried of combinations) {
+        // A path with a query is another method to gRPC; what a query of its own does there has its own test.
+        if (door === 'grpc' && carried.some(([carrier]) => carrier.startsWith('?'))) continue
+        // HTTP/2 drops a field that ends with a space (RFC 9113 section 8.2.1).
+        if (door === 'grpc' && carried.some(([carrier, value]) => carrier === 'authorization' && value === '')) continue
+        const name = `${door}: ${carried.map(([carrier, value]) => `${carrier}=${value.slice(0, 12)}`).join(' ')}`
+        const reason = expected(door, carried)
+        const outcome = await present(door, carried)
+        assert.deepEqual([outcome.isAccepted, outcome.reason], [reason === undefined, reason], name)
+        if (outcome.isAccepted && door !== 'ws') accepted += 1
+      }
+    }
+    return accepted
+  }
+
+  async function checkAll(combinations: readonly (readonly Carried[])[]): Promise<void> {
+    const forwardedBefore = node.calls.length + grpcCalls
+    const accepted = await check(combinations)
+    assert.equal(node.calls.length + grpcCalls - forwardedBefore, accepted, 'what was refused was not forwarded')
+  }
+
+  test('T4: each carrier with each kind of value', async () => {
+    const { on } = gateway
+    const [rotated, revoked, expired, sql] = [
+      await gateway.subscribe({}),
+      await gateway.subscribe({}),
+      await subscribeUntil(gateway, Date.now() - 120_000),
+      await gateway.subscribe({ products: ['indexer'] }),
+    ]
+    await rotateToken(on, { subscription: rotated.id, graceMs: 0 })
+    await revokeTokens(on, { subscription: revoked.id })
+    const reasonOf = (token: string) => {
+      const caller = gateway.access.authenticate({ token }, 'bundle', Date.now())
+      return caller.ok ? undefined : caller.reason
+    }
+    await until('the store is followed', () =>
+      [rotated, revoked, expired].every(({ token }) => !['unknown', undefined].includes(reasonOf(token))),
+    )
+    faults.set(rotated.token, 'revoked')
+    faults.set(revoked.token, 'revoked')
+    faults.set(expired.token, 'expired')
+    faults.set(sql.token, 'not-in-plan')
+    faults.set('slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2', 'unknown')
+    for (const malformed of [
+      '',
+      'hello',
+      `${good.token.slice(0, -1)}${good.token.endsWith('0') ? '1' : '0'}`,
+      `${good.token}0`,
+      good.token.toLowerCase(),
+      `"${good.token}"`,
+      'x'.repeat(8192),
+      `${good.token},${good.token}`,
+    ]) {
+      faults.set(malformed, 'malformed')
+    }
+    const values = [good.token, ...faults.keys()]
+    await checkAll(
+      CARRIERS.flatMap((carrier) =>
+        values.map((value) => [[carrier, carrier.startsWith('?') ? encodeURIComponent(value) : value]] as const),
+      ),
+    )
+  })
+
+  test('T4: forms of a good value: spaces around it, percent-encoding, other schemes', async () => {
+    const { token } = good
+    const encoded = Array.from(Buffer.from(token), (byte) => `%${byte.toString(16)}`).join('')
+    const forms: [Door, [string, string][], string, string | undefined][] = [
+      ['rpc', [['x-token', `  ${token}\t `]], '', undefined],
+      ['rpc', [['Authorization', `BEARER    ${token}`]], '', undefined],
+      ['rpc', [['Authorization', `Basic ${token}`]], '', 'missing'],
+      ['rpc', [['Authorization', token]], '', 'missing'],
+      ['rpc', [['Authorization', 'Bearer']], '', 'malformed'],
+      ['rpc', [], `?api-key=${encoded}`, undefined],
+      ['rpc', [], `?api_key=${encoded}`, undefined],
+      ['rpc', [], `?api%2Dkey=${token}`, undefined],
+      ['rpc', [], `?api-key=%zz`, 'malformed'],
+      ['rpc', [], `?api-key=${token}%20`, 'malformed'],
+      ['rpc', [], `?API-KEY=${token}`, 'missing'],
+      ['rpc', [], `?api-key=${token}&api_key=${encoded}`, undefined],
+      ['rpc', [['x-token', token]], `?api-key=`, 'conflicting'],
+      ['ws', [['x-token', `  ${token} `]], '', undefined],
+      ['ws', [['authorization', `bearer ${token}`]], '', undefined],
+      ['ws', [], `?api-key=${encoded}`, 'missing'],
+      ['ws', [], `?x-token=${token}`, 'missing'],
+    ]
+    for (const [door, headers, query, reason] of forms) {
+      const handshake = ['connection', 'Upgrade', 'upgrade', 'websocket', 'sec-websocket-version', '13']
+      const key = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==']
+      const url = door === 'ws' ? `${gateway.ws.replace('ws:', 'http:')}/${query}` : `${gateway.url}/${query}`
+      const asked = request(url, {
+        method: door === 'ws' ? 'GET' : 'POST',
+        headers: [
+          'host',
+          'gateway',
+          ...(door === 'ws'
+            ? [...handshake, ...key]
+            : ['content-type', 'application/json', 'content-length', String(CALL.length)]),
+          ...headers.flat(),
+        ] as never,
+      })
+      asked.end(door === 'ws' ? undefined : CALL)
+      const [answer] = (await Promise.race([once(asked, 'response'), once(asked, 'upgrade')])) as [IncomingMessage]
+      let text = ''
+      if (answer.statusCode === 101) answer.socket.destroy()
+      else for await (const chunk of answer) text += String(chunk)
+      const name = `${door} ${JSON.stringify(headers)} ${query}`.replaceAll(token, 'TOKEN')
+      assert.equal(/"reason":"([a-z-]+)"/.exec(text)?.[1], reason, name)
+      assert.equal(answer.statusCode, reason !== undefined ? 401 : door === 'ws' ? 101 : 200, name)
+      answered += text
+    }
+  })
+
+  test('T4: forty combinations of two and more, equal and not, one carrier twice', async () => {
+    const twice = CARRIERS.flatMap((carrier) => [
+      [
+        [carrier, good.token],
+        [carrier, good.token],
+      ] as const,
+      [
+        [carrier, good.token],
+        [carrier, other.token],
+      ] as const,
+      [
+        [carrier, 'hello'],
+        [carrier, good.token],
+      ] as const,
+    ])
+    const pairs = CARRIERS.flatMap((first, at) =>
+      CARRIERS.slice(at + 1).flatMap((second) => [
+        [
+          [first, good.token],
+          [second, good.token],
+        ] as const,
+        [
+          [first, good.token],
+          [second, other.token],
+        ] as const,
+        [
+          [first, 'hello'],
+          [second, good.token],
+        ] as const,
+      ]),
+    )
+    const all = CARRIERS.map((carrier) => [carrier, good.token] as const)
+    const combinations: (readonly Carried[])[] = [...twice, ...pairs, all, [...all, ['x-token', other.token]]]
+    assert.ok(combinations.length >= 40, `${combinations.length}`)
+    await checkAll(combinations)
+  })
+
+  test('T4: what was refused was not charged, and no token or query is in a log, a metric, an answer or at the node', async () => {
+    await gateway.access.usage.flush()
+    const rows = [good, other].map(async ({ id }) => gateway.on.store.usage({ subscriptionId: id }))
+    const units = (await Promise.all(rows)).flat().reduce((sum, row) => sum + row.units, 0)
+    // The probes and the subscriptions to slots are the gateway's own.
+    const forwarded = node.calls.filter(({ method }) => method === 'getBalance').length + grpcCalls
+    assert.equal(units, forwarded)
+    const atNode = node.requests.map(({ url, headers, body }) => `${url} ${JSON.stringify(headers)} ${body}`).join('\n')
+    for (const [place, text] of [
+      ['node', atNode + JSON.stringify(node.handshakes) + node.texts.join('\n')],
+      ['log', gateway.log()],
+      ['metrics', await gateway.registry.text()],
+      ['answers', answered],
+    ] as const) {
+      if (place !== 'log') assert.ok(text.length > 100, place)
+      for (const secret of [good.token, other.token, ...faults.keys()].filter((value) => value.startsWith('slc_'))) {
+        assert.ok(!text.includes(secret) && !text.includes(secret.slice(4, 36)), `a token in the ${place}`)
+      }
+      assert.doesNotMatch(text, /api[-_]key=/, place)
+    }
+  })
+})
+
+/** A subscription made an hour ago; past its end there is a minute in which clocks may differ. */
+async function subscribeUntil(gateway: Gateway, validUntil: number): Promise<{ token: string; id: string }> {
+  const { subscription, token } = await createSubscription(
+    { ...gateway.on, nowMs: Date.now() - 3_600_000 },
+    { customer: 'acme', name: 'ended', plan: 'starter', products: ['bundle'], overrides: {}, validUntil },
+  )
+  return { token: token?.secret ?? '', id: subscription.id }
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { Client, credentials } from '@grpc/grpc-js'
+import { frameMessage } from '../../src/host/grpc-framing.ts'
+import { serveUnary } from '../../src/host/grpc-unary.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { PING, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { isFull } from '../support/property.ts'
+import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+
+const HEADERS = 1
+const SETTINGS = 4
+const PING_FRAME = 6
+const GOAWAY = 7
+const CONTINUATION = 9
+const END_STREAM = 1
+const RST_STREAM = 3
+
+/** One HTTP/2 frame (RFC 9113 section 4.1). */
+function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head[3] = type
+  head[4] = flags
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
+const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0, Buffer.alloc(0))])
+/** Literal field without indexing (RFC 7541 section 6.2.2): `a: bbbb…`. */
+const field = (bytes: number) => Buffer.concat([Buffer.of(0, 1, 0x61, bytes), Buffer.alloc(bytes, 0x62)])
+
+describe('T12: floods on the gRPC door', () => {
+  let node: FakeNode
+  let gateway: ServedGateway
+  let client: Client
+  before(async () => {
+    node = await startFakeNode()
+    node.onGrpcCall = (call) => serveUnary(call, (message) => ({ ok: true, message }))
+    gateway = await startServedGateway([{ name: 'a', grpc: node.grpc }])
+    client = new Client(gateway.grpc, credentials.createInsecure())
+  })
+  after(async () => {
+    client.close()
+    await gateway[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  const rssBytes = () =>
+    Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${gateway.running.child.pid}/status`, 'utf8'))?.[1]) * 1024
+
+  async function othersAreServed(): Promise<void> {
+    const { error } = await unary(client, PING, Buffer.alloc(0), tokenMetadata(gateway.token))
+    assert.equal(error, null)
+  }
+
+  /** Sends frames until the other side has had enough; gives how many bytes it took, and its last word. */
+  async function flood(
+    next: (at: number) => Buffer,
+    framesMax: number,
+  ): Promise<{ isEnded: boolean; goaway: number | undefined }> {
+    const [host, port] = gateway.grpc.split(':')
+    const socket = connect(Number(port), host)
+    let isEnded = false
+    let received = Buffer.alloc(0)
+    socket.on('error', () => {})
+    socket.on('close', () => (isEnded = true))
+    socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])))
+    socket.write(PREFACE)
+    for (let at = 0; at < framesMax && !isEnded; at++) {
+      if (!socket.write(next(at))) await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve))
+      if (at % 100 === 0) await new Promise(setImmediate)
+    }
+    await until('it is ended, or served on', async () => isEnded || (await othersAreServed(), true))
+    socket.destroy()
+    return { isEnded, goaway: goawayCode(received) }
+  }
+
+  function goawayCode(bytes: Buffer): number | undefined {
+    for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+      if (bytes[at + 3] === GOAWAY && at + 17 <= bytes.length) return bytes.readUInt32BE(at + 13)
+    }
+    return undefined
+  }
+
+  test('T12: CONTINUATION frames without end', async () => {
+    const before = rssBytes()
+    const { isEnded } = await flood(
+      (at) =>
+        at === 0
+          ? frame(HEADERS, 0, 1, field(100))
+          : frame(CONTINUATION, 0, 1, Buffer.concat(Array(100).fill(field(100)))),
+      20_000,
+    )
+    assert.ok(isEnded, 'the connection was left open')
+    await othersAreServed()
+    assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
+  })
+
+  test('T12: streams opened and reset without end', async () => {
+    const before = rssBytes()
+    const { isEnded } = await flood((at) => {
+      const stream = 1 + 2 * at
+      return Buffer.concat([
+        frame(HEADERS, 4 | END_STREAM, stream, field(10)),
+        frame(RST_STREAM, 0, stream, Buffer.of(0, 0, 0, 8)),
+      ])
+    }, 20_000)
+    assert.ok(isEnded, 'the connection was left open')
+    await othersAreServed()
+    assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
+  })
+
+  test('T12: settings and pings without end', async () => {
+    const before = rssBytes()
+    for (const kind of [frame(SETTINGS, 0, 0, Buffer.alloc(0)), frame(PING_FRAME, 0, 0, Buffer.alloc(8))]) {
+      const { isEnded, goaway } = await flood(() => kind, 50_000)
+      assert.ok(isEnded || goaway !== undefined, 'nobody objected')
+    }
+    await othersAreServed()
+    assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
+  })
+
+  test('T12: h2load with more streams than are allowed: at most 100 at once, all answered', async (t) => {
+    const requests = isFull ? 50_000 : 2000
+    await using folder = await temporaryFolder()
+    writeFileSync(folder.file('message'), frameMessage(Buffer.alloc(0)))
+    const { stdout } = await promisify(execFile)(
+      'h2load',
+      [
+        '-n',
+        String(requests),
+        '-c',
+        '4',
+        '-m',
+        '500',
+        '-H',
+        'content-type: application/grpc',
+        '-H',
+        'te: trailers',
+        '-H',
+        `x-token: ${gateway.token}`,
+        '-d',
+        folder.file('message'),
+        `http://${gateway.grpc}${PING}`,
+      ],
+      { timeout: 120_000 },
+    )
+    const line = /^requests: .*$/m.exec(stdout)?.[0] ?? stdout
+    t.diagnostic(line)
+    assert.match(line, new RegExp(`${requests} done, ${requests} succeeded, 0 failed`))
+    await othersAreServed()
+  })
+})

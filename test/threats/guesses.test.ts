@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createToken } from '../../src/access/token.ts'
+import { createSeededRandom } from '../../src/core/random.ts'
+import { startFakeNode } from '../faults/fake-node.ts'
+import { callGateway, onBusyMachine, percentile } from '../faults/gateway-rig.ts'
+import { isFull, seedOf } from '../support/property.ts'
+import { rawPost } from '../support/raw-post.ts'
+import { startServedGateway } from '../support/served-gateway.ts'
+
+const GUESSES = isFull ? 10_000 : 600
+/** So many at once; from the 21st on each waits a second for its answer. */
+const AT_ONCE = isFull ? 500 : 200
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
+
+test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth, and do not slow the owner of a token down`, async (t) => {
+  const random = createSeededRandom(seedOf(t))
+  await using node = await startFakeNode()
+  await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
+  const ask = () => callGateway(gateway.url, gateway.token, { method: 'getBalance' })
+  const measure = async (rounds: number) => {
+    const answers = []
+    for (let at = 0; at < rounds; at++) answers.push(await ask())
+    assert.ok(answers.every(({ status }) => status === 200))
+    return percentile(
+      answers.map(({ ms }) => ms),
+      0.5,
+    )
+  }
+  await measure(50)
+  const quietMs = await measure(100)
+  const before = node.calls.filter(({ method }) => method === 'getBalance').length
+
+  const statuses = new Map<number, number>()
+  const tookMs: number[] = []
+  let left = GUESSES
+  const guesser = async () => {
+    while (left > 0) {
+      left -= 1
+      const fromMs = performance.now()
+      // Every guess is well formed, with a good checksum: the hard case.
+      const { status, head } = await rawPost(gateway.url, createToken(random).secret, CALL).answer
+      tookMs.push(performance.now() - fromMs)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if ((tookMs.at(-1) ?? 0) >= 950) assert.match(head, /^connection: close/im)
+    }
+  }
+  const guessers = Promise.all(Array.from({ length: AT_ONCE }, guesser))
+  let besideMs = 0
+  let rounds = 0
+  // On the same address, all the while.
+  while (left > 0) {
+    besideMs = Math.max(besideMs, await measure(20))
+    rounds += 20
+  }
+  await guessers
+  assert.deepEqual([...statuses], [[401, GUESSES]])
+  const late = tookMs.filter((ms) => ms >= 950).length
+  t.diagnostic(
+    `${late} of ${GUESSES} answered late; a valid client: median ${quietMs.toFixed(1)} ms before, at most ${besideMs.toFixed(1)} ms beside`,
+  )
+  assert.ok(late >= GUESSES - 20 - AT_ONCE, `${late} were answered late`)
+  assert.ok(besideMs <= quietMs + onBusyMachine(50, 400), `${besideMs} ms beside, ${quietMs} ms before`)
+  const reached = node.calls.filter(({ method }) => method === 'getBalance').length - before
+  assert.equal(reached, rounds, 'no guess reached the node')
+})

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { onBusyMachine, percentile } from '../faults/gateway-rig.ts'
+import { startGateway } from '../support/gateway.ts'
+import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+
+const BODY_BYTES_MAX = 64 * 1024
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
+const STRANGER = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
+
+/** A call whose body has exactly so many bytes. */
+function callOfSize(bytes: number): string {
+  const rest = `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[""]}`
+  return rest.replace('""', `"${'x'.repeat(bytes - rest.length)}"`)
+}
+
+test('T6: a forged x-forwarded-for is believed from nobody but a named proxy, and then only its last hop', async () => {
+  await using node = await startFakeNode()
+  const late = async (trustedProxies: string[], forwarded: (at: number) => string) => {
+    await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
+      bundle: { failuresMax: 5, trustedProxies },
+    })
+    const slow: number[] = []
+    for (let at = 0; at < 8; at++) {
+      const fromMs = performance.now()
+      const headers = { 'x-token': STRANGER, 'x-forwarded-for': forwarded(at), forwarded: `for=${forwarded(at)}` }
+      const answer = await fetch(`${gateway.url}/v1/whoami`, { headers })
+      assert.equal(answer.status, 401)
+      if (performance.now() - fromMs >= 950) slow.push(at)
+    }
+    return slow
+  }
+  const another = (at: number) => `203.0.113.${at}`
+  assert.deepEqual(await late([], another), [5, 6, 7], 'another address in each request changes nothing')
+  assert.deepEqual(await late(['127.0.0.1'], another), [], 'the proxy says who it is')
+  // What stands to the left of the last hop was written by the caller.
+  assert.deepEqual(await late(['127.0.0.1'], (at) => `${another(at)}, 198.51.100.7`), [5, 6, 7])
+})
+
+describe('requests that are too much', () => {
+  let node: FakeNode
+  let gateway: ServedGateway
+  before(async () => {
+    node = await startFakeNode()
+    gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
+  })
+  after(async () => {
+    await gateway[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+    fetch(gateway.url, {
+      method: 'POST',
+      body: body as string,
+      headers: { 'content-type': 'application/json', 'x-token': gateway.token, ...headers },
+    })
+  /** Without what the gateway asks for itself. */
+  const forwarded = () => node.calls.filter(({ method }) => method === 'getBalance').length
+  const rssBytes = () =>
+    Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${gateway.running.child.pid}/status`, 'utf8'))?.[1]) * 1024
+
+  /** A connection with the head of a call; gives what came back, and whether the other side has ended it. */
+  function open(headers: string) {
+    const { port, hostname } = new URL(gateway.url)
+    const socket: Socket = connect(Number(port), hostname)
+    const seen = { socket, text: '', isClosed: false }
+    socket.on('data', (chunk: Buffer) => (seen.text += chunk.toString('latin1')))
+    socket.on('error', () => {})
+    socket.on('close', () => (seen.isClosed = true))
+    socket.write(
+      `POST / HTTP/1.1\r\nhost: gateway\r\nx-token: ${gateway.token}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`,
+    )
+    return seen
+  }
+
+  test('T7: 64 KiB pass, one byte more is 413, whatever way the body comes', async () => {
+    assert.equal((await post(callOfSize(BODY_BYTES_MAX))).status, 200)
+    const before = forwarded()
+    const large = await post(callOfSize(BODY_BYTES_MAX + 1))
+    assert.equal(large.status, 413)
+    assert.match(await large.text(), /"code":-32413.*"limit":"requestBytes","size":65536/)
+
+    // Told by its length: refused before a byte of it came, and the connection ends.
+    const told = open('content-length: 10000000')
+    // Chunked, without an end.
+    const chunked = open('transfer-encoding: chunked')
+    chunked.socket.write(`${(BODY_BYTES_MAX + 1).toString(16)}\r\n${'x'.repeat(BODY_BYTES_MAX + 1)}\r\n`)
+    // Many small chunks.
+    const crumbs = open('transfer-encoding: chunked')
+    crumbs.socket.write('1\r\nx\r\n'.repeat(BODY_BYTES_MAX + 10))
+    for (const seen of [told, chunked, crumbs]) {
+      await until('it is refused', () => seen.text.includes('\r\n\r\n'))
+      assert.match(seen.text, /^HTTP\/1\.1 413 /)
+      await until('the connection ends', () => seen.isClosed)
+    }
+    assert.equal(forwarded(), before)
+  })
+
+  test('T7: a compressed body is refused, or counts as what it unpacks to', async () => {
+    const bomb = gzipSync(callOfSize(10_000_000))
+    assert.ok(bomb.length < BODY_BYTES_MAX)
+    const before = forwarded()
+    const answer = await post(bomb, { 'content-encoding': 'gzip' })
+    assert.ok([413, 415].includes(answer.status), `${answer.status}`)
+    assert.equal(forwarded(), before)
+    for (const encoding of ['br', 'deflate', 'zstd', 'gzip, gzip', 'nonsense']) {
+      const refused = await post(bomb, { 'content-encoding': encoding })
+      assert.ok([400, 413, 415].includes(refused.status), `${encoding}: ${refused.status}`)
+    }
+    assert.equal(forwarded(), before)
+  })
+
+  test('T7: who sends without end costs less than 1 MiB each', async (t) => {
+    const CONNECTIONS = 60
+    await post(CALL)
+    const before = rssBytes()
+    const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+    const floods = Array.from({ length: CONNECTIONS }, () => open('transfer-encoding: chunked'))
+    for (const { socket } of floods) for (let at = 0; at < 40; at++) if (!socket.destroyed) socket.write(piece)
+    await until('all are refused', () => floods.every(({ text }) => text.startsWith('HTTP/1.1 413')))
+    const grownBytes = rssBytes() - before
+    for (const { socket } of floods) socket.destroy()
+    t.diagnostic(`${CONNECTIONS} floods of 2.5 MB: RSS grew by ${(grownBytes / 2 ** 20).toFixed(1)} MiB`)
+    assert.ok(grownBytes <= CONNECTIONS * 2 ** 20, `${grownBytes} bytes`)
+  })
+
+  /** Each with the answer it must have. */
+  const deep = (levels: number, inner = '1') => `${'['.repeat(levels)}${inner}${']'.repeat(levels)}`
+  const call = (params: string) => `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":${params}}`
+  const HOSTILE: readonly [string, string, RegExp][] = [
+    ['depth 33', call(deep(32)), /-32700/],
+    ['as deep as a body can be', deep(30_000), /-32700/],
+    ['objects as deep', `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`, /-32700/],
+    ['a method twice', '{"jsonrpc":"2.0","id":1,"method":"getBalance","method":"sendTransaction"}', /-32600/],
+    ['an id twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"getBalance"}', /-32600/],
+    ['5,000 members', `{${Array.from({ length: 5000 }, (_, at) => `"${at}":1`).join(',')}}`, /-32600/],
+    ['a batch of a thousand', `[${Array.from({ length: 1000 }, () => CALL).join(',')}]`, /batchItems|-32413/],
+    ['a batch of numbers', `[${'1,'.repeat(30_000)}1]`, /batchItems|-32413/],
+    ['a very long number', call(`[${'9'.repeat(60_000)}]`), /"result"|-32700/],
+    ['a very long string of escapes', call(`["${'\\u0000'.repeat(10_000)}"]`), /"result"/],
+    ['quotes without end', `{"jsonrpc":"2.0","method":"${'\\"'.repeat(30_000)}`, /-32700/],
+    ['nothing but spaces', ' '.repeat(65_000), /-32700/],
+  ]
+
+  test('T8: deep, doubled and many: each has its own answer, and odd ids come back as they were sent', async () => {
+    for (const [name, body, expected] of HOSTILE) {
+      const before = forwarded()
+      const text = await (await post(body)).text()
+      assert.match(text, expected, name)
+      if (!text.includes('"result"')) assert.equal(forwarded(), before, `${name}: nothing was forwarded`)
+    }
+    assert.match(await (await post(call(deep(31)))).text(), /"result"/, 'depth 32 is within the limit')
+    for (const id of ['18446744073709551616', '123456789012345678901234567890', '-9007199254740993', '1.50']) {
+      const text = await (await post(`{"jsonrpc":"2.0","id":${id},"method":"getBalance"}`)).text()
+      assert.ok(text.trimEnd().endsWith(`"id":${id}}`), text)
+    }
+  })
+
+  test('T8: none of them holds up the others', async (t) => {
+    const waits: number[] = []
+    let isRunning = true
+    const others = (async () => {
+      while (isRunning) {
+        const fromMs = performance.now()
+        await (await fetch(`${gateway.url}/health`)).text()
+        waits.push(performance.now() - fromMs)
+      }
+    })()
+    for (let round = 0; round < 5; round++) {
+      for (const [, body] of HOSTILE) await (await post(body)).text()
+    }
+    isRunning = false
+    await others
+    const worst = percentile(waits, 1)
+    t.diagnostic(
+      `${waits.length} other calls beside, median ${percentile(waits, 0.5).toFixed(1)} ms, longest ${worst.toFixed(1)} ms (figure: 50)`,
+    )
+    assert.ok(worst <= onBusyMachine(150, 2000), `${worst} ms`)
+  })
+})

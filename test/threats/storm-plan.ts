@@ -1,0 +1,16 @@
+import { BUILT_IN_PLANS, type Plans } from '../../src/access/plan.ts'
+
+/** Small enough that a storm meets it, with seats enough that only the budget refuses. */
+export const STORM_UNITS_PER_SECOND = 60
+
+export const STORM_PLANS: Plans = {
+  ...BUILT_IN_PLANS,
+  storm: {
+    ...BUILT_IN_PLANS.professional,
+    unitsPerSecond: STORM_UNITS_PER_SECOND,
+    sendsPerSecond: null,
+    wsConnections: null,
+    wsSubscriptions: null,
+    grpcStreams: null,
+  },
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import { CARRIERS, collectToken } from '../../src/access/credentials.ts'
+import { isTokenText } from '../../src/access/token.ts'
+import { startFakeNode } from '../faults/fake-node.ts'
+import { startGateway } from '../support/gateway.ts'
+import { createRandom, isFull, seedOf } from '../support/property.ts'
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const SAMPLES = 20_000
+/** Chance alone fails one comparison in a hundred; what leaks does so every time. */
+const ATTEMPTS_MAX = 4
+
+type Ask = (token: string) => number | Promise<number>
+
+/** T2: how long a refusal takes says nothing about how near a guess was. */
+test('a near miss takes as long as any other unknown token', async (t) => {
+  await using node = await startFakeNode()
+  await using gateway = await startGateway([{ name: 'fake', rpc: node.rpc }])
+  const { token } = await gateway.subscribe({})
+  const random = createRandom(seedOf(t))
+
+  await compare(t, 'look-up', token, random, (guess) => {
+    const headers = ['Host', 'a', 'x-token', guess]
+    const beganNs = process.hrtime.bigint()
+    const caller = gateway.access.authenticate(collectToken(CARRIERS.rpc, headers), 'bundle', Date.now())
+    const tookNs = Number(process.hrtime.bigint() - beganNs)
+    assert(!caller.ok && caller.reason === 'unknown')
+    return tookNs
+  })
+  if (!isFull) return
+  await compare(t, 'request', token, random, async (guess) => {
+    const beganNs = process.hrtime.bigint()
+    const answer = await fetch(gateway.url, { method: 'POST', body: '{}', headers: { 'x-token': guess } })
+    await answer.arrayBuffer()
+    assert.equal(answer.status, 401)
+    return Number(process.hrtime.bigint() - beganNs)
+  })
+})
+
+async function compare(t: TestContext, what: string, token: string, random: (below: number) => number, ask: Ask) {
+  const says: string[] = []
+  // Texts that are alike are read quicker in a row, whether or not anything like them exists; so both samples are alike among themselves.
+  const stranger = unknownToken(random)
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const near: number[] = []
+    const far: number[] = []
+    // All made before, since making them takes unequal time and leaves the machine in unequal states.
+    const guesses = Array.from({ length: SAMPLES }, () => {
+      const isNear = random(2) === 0
+      return { isNear, guess: nearMiss(isNear ? token : stranger, random) }
+    })
+    // In turn, in an order of chance: what the machine does meanwhile happens to both.
+    for (const { isNear, guess } of guesses) {
+      const took = await ask(guess)
+      if (isNear) near.push(took)
+      else far.push(took)
+    }
+    const difference = Math.abs(median(near) - median(far)) / median(far)
+    const p = rankSumP(near, far)
+    says.push(`${what}: medians ${median(near)} and ${median(far)} ns, p ${p.toFixed(4)}`)
+    if (difference < 0.01 || p > 0.01) return t.diagnostic(says.at(-1) ?? '')
+  }
+  assert.fail(says.join('; '))
+}
+
+function unknownToken(random: (below: number) => number): string {
+  return withChecksum(`slc_${Array.from({ length: 32 }, () => ALPHABET[random(62)]).join('')}`)
+}
+
+/** The same but for the last few characters of its body, and a checksum that is right. */
+function nearMiss(token: string, random: (below: number) => number): string {
+  const body = token.slice(0, 33) + Array.from({ length: 3 }, () => ALPHABET[random(62)]).join('')
+  return body === token.slice(0, 36) ? nearMiss(token, random) : withChecksum(body)
+}
+
+function withChecksum(body: string): string {
+  let rest = crc32(body)
+  let checksum = ''
+  for (let digit = 0; digit < 6; digit++) {
+    checksum = ALPHABET.charAt(rest % 62) + checksum
+    rest = Math.floor(rest / 62)
+  }
+  assert(isTokenText(body + checksum))
+  // As it comes off the wire: a text that was put together would take its time to be read the first time.
+  return Buffer.from(body + checksum).toString('latin1')
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+}
+
+/** Two-sided p of the rank-sum test (Mann, Whitney 1947), by its normal approximation; ties count half. */
+function rankSumP(a: readonly number[], b: readonly number[]): number {
+  const all = [...a.map((value) => ({ value, isA: true })), ...b.map((value) => ({ value, isA: false }))]
+  all.sort((one, other) => one.value - other.value)
+  let ranks = 0
+  for (let from = 0; from < all.length; ) {
+    let to = from
+    while (to < all.length && all[to]?.value === all[from]?.value) to += 1
+    const rank = (from + to + 1) / 2
+    for (let at = from; at < to; at++) if (all[at]?.isA === true) ranks += rank
+    from = to
+  }
+  const u = ranks - (a.length * (a.length + 1)) / 2
+  const mean = (a.length * b.length) / 2
+  const deviation = Math.sqrt((a.length * b.length * (a.length + b.length + 1)) / 12)
+  return 2 * (1 - normal(Math.abs(u - mean) / deviation))
+}
+
+/** The normal distribution's share below z (Abramowitz and Stegun 26.2.17). */
+function normal(z: number): number {
+  const t = 1 / (1 + 0.2316419 * z)
+  const poly = t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
+  return 1 - (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * poly
+}
