@@ -14,7 +14,7 @@ test('a node that has gone silent is left: a stream with UNAVAILABLE, a call wit
   await using on = await startGrpcGateway([{ name: 'fake', grpc: node.grpc }], times)
   const { token } = await on.gateway.subscribe({})
   const { code, details } = await openStream(on.client, SUBSCRIBE, tokenMetadata(token)).ended
-  assert.deepEqual([code, details], [GrpcCode.unavailable, 'the node behind this stream has gone silent'])
+  assert.deepEqual([code, details], [GrpcCode.unavailable, 'the node behind this call has gone silent'])
   const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
   assert.equal(error?.code, GrpcCode.deadlineExceeded)
   assert.equal(on.door.openCalls, 0)

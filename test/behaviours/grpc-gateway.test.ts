@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { Metadata } from '@grpc/grpc-js'
+import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import { limitSubscription } from '../../src/access/provisioning/subscriptions.ts'
 import type { GrpcCall } from '../../src/host/grpc-call.ts'
 import { frameMessage } from '../../src/host/grpc-framing.ts'
@@ -30,6 +30,9 @@ const SLOTS = request({ slots: { s: {} } })
 const PING_ONLY = request({ ping: { id: 1 } })
 const slotUpdate = (slot: bigint) =>
   encodeMessage(SubscribeUpdateSchema, { filters: ['s'], updateOneof: { case: 'slot', value: { slot } } })
+
+/** A connection of its own: one carries 100 streams. */
+const OWN = { 'grpc.use_local_subchannel_pool': 1 }
 
 /** The gRPC door over a node whose every answer the test decides. */
 describe('the gRPC door', () => {
@@ -281,10 +284,52 @@ describe('the gRPC door', () => {
     assert.deepEqual((await check('')).answer, Buffer.from([8, 1]))
     assert.deepEqual((await check('geyser.Geyser')).answer, Buffer.from([8, 1]))
     assert.equal((await check('nobody')).error?.code, GrpcCode.notFound)
-    const watch = await unary(on.client, '/grpc.health.v1.Health/Watch', Buffer.alloc(0), new Metadata())
-    assert.equal(watch.error?.code, GrpcCode.unimplemented)
+    const watch = (service: string) => {
+      const stream = openStream(on.client, '/grpc.health.v1.Health/Watch', new Metadata())
+      stream.send(encodeMessage(HealthCheckRequestSchema, { service }))
+      stream.call.end()
+      return stream
+    }
+    const [watching, nobody] = [watch(''), watch('nobody')]
+    await until('both were told', () => watching.messages.length === 1 && nobody.messages.length === 1)
+    assert.deepEqual([watching.messages, nobody.messages], [[Buffer.from([8, 1])], [Buffer.from([8, 3])]])
     on.door.beginLameDuck()
     assert.deepEqual((await check('')).answer, Buffer.from([8, 2]))
+    await until('the change was told', () => watching.messages.length === 2)
+    assert.deepEqual(watching.messages[1], Buffer.from([8, 2]))
+    assert.equal(nobody.messages.length, 1)
+    for (const { call } of [watching, nobody]) call.cancel()
+  })
+
+  it('takes so many watchers of the health and no more, and gives their place to the next', async () => {
+    const ask = encodeMessage(HealthCheckRequestSchema, { service: 'nobody' })
+    const watch = () => {
+      const stream = openStream(on.client, '/grpc.health.v1.Health/Watch', new Metadata())
+      stream.send(ask)
+      return stream
+    }
+    const clients = Array.from(
+      { length: 3 },
+      () => new Client(`127.0.0.1:${on.port}`, credentials.createInsecure(), OWN),
+    )
+    const streams = Array.from({ length: 256 }, (_, at) => {
+      const through = clients[at % clients.length] as Client
+      const stream = openStream(through, '/grpc.health.v1.Health/Watch', new Metadata())
+      stream.send(ask)
+      return stream
+    })
+    await until('all watch', () => streams.every(({ messages }) => messages.length === 1))
+    const refused = await watch().ended
+    assert.deepEqual([refused.code, refused.details], [8, 'limit reached: 256 watchers of the health'])
+    for (const client of clients) client.close()
+    for (const { call } of streams) call.cancel()
+    for (let tries = 0; tries < 100; tries++) {
+      const stream = watch()
+      const told = await Promise.race([stream.ended, until('told', () => stream.messages.length === 1)])
+      stream.call.cancel()
+      if (told === undefined) return
+    }
+    assert.fail('no place became free')
   })
 
   it('at a shutdown streams end with UNAVAILABLE and calls under way are answered', async () => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { WebSocket } from 'ws'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
@@ -18,13 +20,18 @@ test('every line to paste on the handover card works as printed, against the emb
     .split('\n')
     .map((line) => /^ +(?:usage +)?(curl .*)$/.exec(line)?.[1])
     .filter((line) => line !== undefined)
-  assert.equal(lines.length, 2, running.stdout())
+  assert.equal(lines.length, 3, running.stdout())
   const answers = []
   for (const line of lines) {
     const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl /, 'curl -sS --fail-with-body ')])
     answers.push(JSON.parse(stdout) as Record<string, unknown>)
   }
   assert.equal(typeof answers[0]?.['result'], 'number')
-  assert.equal(answers[1]?.['subscription'], 'demo')
-  assert.equal(answers[1]?.['plan'], 'professional')
+  const socket = new WebSocket(String(answers[1]?.['url']))
+  socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}'))
+  const [first] = (await once(socket, 'message')) as [Buffer]
+  assert.equal(typeof (JSON.parse(first.toString()) as { result: unknown }).result, 'number')
+  socket.terminate()
+  assert.equal(answers[2]?.['subscription'], 'demo')
+  assert.equal(answers[2]?.['plan'], 'professional')
 })

@@ -190,6 +190,41 @@ describe('the WebSocket door', () => {
     assert.equal((await noisy.closed()).code, 1008)
   })
 
+  it('closes who sends more than ten pings a second with 1008, and serves who sends ten', async () => {
+    const { token } = await ws.gateway.subscribe({})
+    const [calm, wild] = [await ws.open(token), await ws.open(token)]
+    let pongs = 0
+    calm.socket.on('pong', () => (pongs += 1))
+    for (let sent = 0; sent < 10; sent++) calm.socket.ping()
+    await until('all are answered', () => pongs === 10)
+    for (let sent = 0; sent < 11; sent++) wild.socket.ping()
+    assert.deepEqual(await wild.closed(), { code: 1008, reason: 'too many pings' })
+    assert.equal(ws.registry.value('sluice_bundle_refused_total', { interface: 'ws', limit: 'controlPings' }), 1)
+    const { result } = (await calm.call('getRateLimits')) as Answer
+    assert.ok(result)
+  })
+
+  it('turns handshakes away when it is full, and closes who cannot keep up with 1013', async () => {
+    await using own = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }], {
+      connectionsMax: 1,
+      pendingBytesMax: 100_000,
+    })
+    const { token, id } = await own.gateway.subscribe({})
+    const client = await own.open(token)
+    assert.equal((await own.refusal('', { 'x-token': token })).status, 503)
+    assert.equal(own.gateway.access.slots.taken(id).wsConnections, 1)
+    await client.call('logsSubscribe', ['all'])
+    client.socket.pause()
+    const large = JSON.stringify('x'.repeat(1_000_000))
+    await until('it is cut', () => {
+      node.notify('logsSubscribe', large)
+      return own.gateway.access.slots.taken(id).wsConnections === 0
+    })
+    client.socket.resume()
+    assert.ok([1013, 1006].includes((await client.closed()).code))
+    assert.equal(own.registry.value('sluice_bundle_slow_consumers_total', { interface: 'ws' }), 1)
+  })
+
   it('charges each request, refuses on its id, and keeps the connection', async () => {
     const { token } = await ws.gateway.subscribe({ overrides: { methods: { getSlot: { perSecond: 1 } } } })
     const client = await ws.open(token)

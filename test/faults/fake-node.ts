@@ -35,6 +35,8 @@ export type FakeNode = AsyncDisposable & {
   answer: (method: string, params: unknown, id: unknown) => FakeAnswer | undefined
   /** Asked before the probes' own answer too, for a node that is down or slow altogether. */
   fault: FakeAnswer | undefined
+  /** Calls are answered once this is over; probes at once. */
+  hold: Promise<void> | undefined
   onGrpcCall: (call: GrpcCall) => void
   /** Calls without the probes. */
   readonly calls: SeenRequest[]
@@ -53,6 +55,8 @@ export type FakeNode = AsyncDisposable & {
   /** Refuses subscriptions with this error when set. */
   wsError: string | undefined
 }
+
+type Question = { method?: string; params?: unknown; id?: unknown }
 
 const PROBES = ['getSlot', 'getMaxShredInsertSlot']
 
@@ -94,21 +98,36 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     response.on('error', () => {})
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
-    const { method = '', params, id } = JSON.parse(body) as { method?: string; params?: unknown; id?: unknown }
-    const seen = { url: request.url ?? '', headers: request.headers, body, method }
-    node.requests.push(seen)
-    const isProbe = PROBES.includes(method) && id === 1
-    if (!isProbe) node.calls.push(seen)
-    const answer = node.fault ?? (isProbe ? undefined : node.answer(method, params, id)) ?? usual(method)
-    if (answer === 'hang') return
-    if (answer === 'reset') return void request.socket.resetAndDestroy()
-    if ('status' in answer) {
-      response.writeHead(answer.status, { 'content-type': 'text/html', ...answer.headers }).end(answer.body)
+    const parsed = JSON.parse(body) as Question | Question[]
+    const seen = { url: request.url ?? '', headers: request.headers, body }
+    const answers = await Promise.all([parsed].flat().map((question) => answerTo(question, seen)))
+    if (answers.includes('hang')) return
+    if (answers.includes('reset')) return void request.socket.resetAndDestroy()
+    const [first] = answers
+    if (typeof first === 'object' && 'status' in first) {
+      response.writeHead(first.status, { 'content-type': 'text/html', ...first.headers }).end(first.body)
       return
     }
-    const rest = 'result' in answer ? `"result":${answer.result}` : `"error":${answer.error}`
+    const texts = answers.map((answer) => (typeof answer === 'object' && 'text' in answer ? answer.text : ''))
     response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' })
-    response.end(`{"jsonrpc":"2.0",${rest},"id":${JSON.stringify(id ?? null)}}\n`)
+    response.end(Array.isArray(parsed) ? `[${texts.join(',')}]\n` : `${texts[0] ?? ''}\n`)
+  }
+
+  /** The text of the answer, or what else happens to the connection. */
+  async function answerTo(
+    { method = '', params, id }: Question,
+    seen: Omit<SeenRequest, 'method'>,
+  ): Promise<{ text: string } | Exclude<FakeAnswer, { result: string } | { error: string }>> {
+    node.requests.push({ ...seen, method })
+    const isProbe = PROBES.includes(method) && id === 1
+    if (!isProbe) {
+      node.calls.push({ ...seen, method })
+      await node.hold
+    }
+    const answer = node.fault ?? (isProbe ? undefined : node.answer(method, params, id)) ?? usual(method)
+    if (typeof answer === 'string' || 'status' in answer) return answer
+    const rest = 'result' in answer ? `"result":${answer.result}` : `"error":${answer.error}`
+    return { text: `{"jsonrpc":"2.0",${rest},"id":${JSON.stringify(id ?? null)}}` }
   }
 
   function usual(method: string): FakeAnswer {
@@ -167,6 +186,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     shredSlot: undefined,
     answer: () => undefined,
     fault: undefined,
+    hold: undefined,
     onGrpcCall: (call) => call.end({ code: 12, message: 'nothing here' }),
     calls: [],
     requests: [],

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { until } from '../../src/host/test-wait.ts'
+import type { Localnet } from '../../src/localnet/service.ts'
+import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
+import { readFences } from '../markdown.ts'
+import { startChromium } from '../support/chromium.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { startQuickLocalnet } from '../support/localnet.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const BROWSER_LINE = 'npx node examples/browser/server.mjs'
+/** An example that does not end by itself is ended. */
+const RUNS_MS_MAX = 60_000
+const lines = readFences(readFileSync(join(ROOT, 'examples/README.md'), 'utf8'))
+  .filter(({ info }) => info === 'sh run')
+  .map(({ text }) => text.trim())
+
+/** The programs of `examples/`, unmodified, by the lines of its README. */
+describe('the examples, through the gateway with a token', () => {
+  let node: Localnet
+  let gateway: Gateway
+  let way: FaultProxy
+  let env: Record<string, string>
+
+  before(async () => {
+    node = await startQuickLocalnet()
+    const at = (kind: 'rpc' | 'ws' | 'grpc') => `127.0.0.1:${node[kind].port}`
+    // Tickets lead through a proxy, so that a page can lose its connection.
+    const target = { host: '127.0.0.1', port: 0 }
+    way = await startFaultProxy({ target })
+    gateway = await startGateway(
+      [{ name: 'localnet', rpc: `http://${at('rpc')}`, ws: `ws://${at('ws')}`, grpc: `http://${at('grpc')}` }],
+      BUILT_IN_PLANS,
+      {
+        wsUrl(port) {
+          target.port = port
+          return `ws://127.0.0.1:${way.port}`
+        },
+      },
+    )
+    const { token } = await gateway.subscribe({})
+    env = { SLUICE_RPC: gateway.url, SLUICE_GRPC: `http://${gateway.grpc}`, SLUICE_TOKEN: token, PORT: '0' }
+  })
+  after(async () => {
+    await gateway[Symbol.asyncDispose]()
+    await way[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  /** Runs one line as a reader would, in a process group of its own so that its end reaches whatever npx started. */
+  function run(line: string, given = env) {
+    const child = spawn('sh', ['-c', line], {
+      cwd: ROOT,
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...given },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const said = { out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (said.err += chunk.toString()))
+    const ended = once(child, 'close') as Promise<[number | null]>
+    const end = () => {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    }
+    const timer = setTimeout(end, RUNS_MS_MAX)
+    void ended.then(() => clearTimeout(timer))
+    return {
+      said,
+      ended,
+      async [Symbol.asyncDispose]() {
+        end()
+        await ended
+      },
+    }
+  }
+
+  it('every program has its line, and every line its program', () => {
+    const programs = globSync(['examples/*.mjs', 'examples/browser/*.mjs'], { cwd: ROOT })
+    const parts = ['examples/settings.mjs', 'examples/ticket.mjs']
+    assert.deepEqual(
+      programs.filter((path) => !parts.includes(path) && !lines.includes(`npx node ${path}`)),
+      [],
+    )
+    assert.equal(lines.length, programs.length - parts.length + 1)
+  })
+
+  for (const line of lines.filter((each) => each.startsWith('npx') && each !== BROWSER_LINE)) {
+    it(`${line}: hears of slots`, async () => {
+      await using running = run(line)
+      const [code] = await running.ended
+      assert.equal(code, 0, running.said.out + running.said.err)
+      const told = running.said.out.trim().split('\n')
+      assert.equal(told.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text)).length, 3, running.said.out)
+    })
+  }
+
+  it('without a good token an example ends with the reason', async () => {
+    await using running = run('npx node examples/kit.mjs', { ...env, SLUICE_TOKEN: `${env['SLUICE_TOKEN']}x` })
+    const [code] = await running.ended
+    assert.notEqual(code, 0)
+    assert.match(running.said.err, /401/)
+    assert.doesNotMatch(running.said.out + running.said.err, /slc_/)
+  })
+
+  it('curl gets a ticket', async () => {
+    await using running = run(lines.find((line) => line.startsWith('curl')) ?? 'false')
+    await running.ended
+    const { ticket, expires_at, url } = JSON.parse(running.said.out) as Record<string, string>
+    assert.match(ticket ?? '', /^wst_/)
+    assert.ok(Date.parse(expires_at ?? '') > Date.now())
+    assert.equal(url, `ws://127.0.0.1:${way.port}/?ticket=${ticket}`)
+  })
+
+  it('a page in Chromium connects with a ticket, never sees the token, and comes back after a loss', async () => {
+    await using running = run(lines.find((line) => line === BROWSER_LINE) ?? 'false')
+    await until('it listens', () => running.said.out.includes('open http'), 60_000)
+    const address = /http:\S+/.exec(running.said.out)?.[0] ?? ''
+    await using browser = await startChromium()
+    const { page, errors } = await browser.open(address)
+    const seen: string[] = []
+    page.on('websocket', (socket) => seen.push(socket.url()))
+    await page.reload()
+    await page.waitForSelector('#slots li:nth-child(3)')
+    const slots = await page.$$eval('#slots li', (items) => items.map((item) => item.textContent))
+    for (const text of slots) assert.match(text, /^slot \d+, root \d+$/)
+    assert.equal(await page.textContent('#state'), 'connected')
+
+    const before = seen.length
+    way.resetConnections()
+    await until('it is back', async () => seen.length > before && (await page.textContent('#state')) === 'connected')
+    await page.$eval('#slots', (list) => list.replaceChildren())
+    await page.waitForSelector('#slots li:nth-child(2)')
+
+    assert.ok(seen.every((url) => url.startsWith(`ws://127.0.0.1:${way.port}/?ticket=wst_`)))
+    assert.ok(!seen.join().includes('slc_') && !(await page.content()).includes('slc_'))
+    assert.deepEqual(errors, [])
+  })
+})

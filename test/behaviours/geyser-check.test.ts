@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { Client, credentials } from '@grpc/grpc-js'
+import { GrpcCode } from '../../src/host/grpc-status.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { encodeMessage, readMessageJson } from '../../src/solana/protobuf.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+
+const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+const KEY = '11111111111111111111111111111111'
+
+type Verdict = {
+  allowed: boolean
+  rule: string | null
+  filter: { kind: string; name: string } | null
+  message: string | null
+  counts: { accounts: number; filters: Record<string, number> } | null
+  cost: number
+}
+
+describe('the dry run of a SubscribeRequest', () => {
+  let node: FakeNode
+  let gateway: Gateway
+  let client: Client
+  let atNode = 0
+
+  before(async () => {
+    node = await startFakeNode()
+    node.onGrpcCall = (call) => {
+      call.sendHeaders()
+      call.onMessage(() => void (atNode += 1))
+    }
+    gateway = await startGateway([{ name: 'fake', rpc: node.rpc, ws: node.ws, grpc: node.grpc }])
+    client = new Client(gateway.grpc, credentials.createInsecure())
+  })
+  after(async () => {
+    client.close()
+    await gateway[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  async function check(token: string, body: string): Promise<{ status: number; body: Verdict }> {
+    const response = await fetch(`${gateway.url}/v1/geyser/check`, {
+      method: 'POST',
+      headers: { 'x-token': token, 'content-type': 'application/json' },
+      body,
+    })
+    return { status: response.status, body: (await response.json()) as Verdict }
+  }
+
+  const overrides = {
+    grpcAccountsPerStream: 2,
+    grpcKinds: ['accounts', 'slots', 'transactions'] as const,
+    grpcBlockedOwners: [TOKEN_PROGRAM],
+  }
+  const rows: [string, object, string | null, Verdict['filter']][] = [
+    ['slots', { slots: { s: {} } }, null, null],
+    ['snake case, as in the proto', { accounts: { a: { account: [KEY], nonempty_txn_signature: true } } }, null, null],
+    ['camel case', { accounts: { a: { account: [KEY], nonemptyTxnSignature: true } }, fromSlot: '5' }, null, null],
+    [
+      'accounts',
+      { accounts: { a: { account: [KEY, KEY, KEY] } } },
+      'grpcAccountsPerStream',
+      { kind: 'accounts', name: 'a' },
+    ],
+    ['a kind', { slots: { s: {} }, blocks: { b: {} } }, 'grpcKinds', { kind: 'blocks', name: 'b' }],
+    ['an owner', { accounts: { t: { owner: [TOKEN_PROGRAM] } } }, 'grpcBlockedOwners', { kind: 'accounts', name: 't' }],
+    ['everything', { transactions: { t: { vote: false } } }, 'grpcBlockedOwners', { kind: 'transactions', name: 't' }],
+  ]
+
+  it('says what the door says, filter and rule, and neither forwards nor charges', async () => {
+    const { token } = await gateway.subscribe({ overrides })
+    const caller = gateway.access.authenticate({ token }, 'bundle', Date.now())
+    assert.ok(caller.ok)
+    for (const [name, request, rule, filter] of rows) {
+      const { status, body } = await check(token, JSON.stringify(request))
+      assert.deepEqual([status, body.allowed, body.rule, body.filter], [200, rule === null, rule, filter], name)
+    }
+    assert.deepEqual([gateway.access.quota(caller).month.used, atNode], [0, 0])
+
+    // The same requests on real streams.
+    for (const [name, request, rule] of rows) {
+      const read = readMessageJson(SubscribeRequestSchema, JSON.stringify(request))
+      assert.ok(read.ok)
+      const before = atNode
+      const stream = openStream(client, SUBSCRIBE, tokenMetadata(token))
+      stream.send(encodeMessage(SubscribeRequestSchema, read.message))
+      if (rule === null) {
+        await until(`${name} is at the node`, () => atNode === before + 1)
+        stream.call.cancel()
+        continue
+      }
+      const { code, details } = await stream.ended
+      const { body } = await check(token, JSON.stringify(request))
+      assert.deepEqual([code, details], [GrpcCode.invalidArgument, body.message], name)
+      assert.equal(atNode, before)
+    }
+  })
+
+  it('tells what a request would count', async () => {
+    const { token } = await gateway.subscribe({ overrides: { methods: { Subscribe: { cost: 7 } } } })
+    const request = { accounts: { a: { account: [KEY] }, b: { owner: [KEY] } }, slots: { s: {} }, entry: { e: {} } }
+    const { body } = await check(token, JSON.stringify(request))
+    assert.deepEqual([body.counts, body.cost], [{ accounts: 2, filters: { accounts: 2, slots: 1, entry: 1 } }, 7])
+  })
+
+  it('says what is wrong with a body, and takes none beyond the limit', async () => {
+    const { token } = await gateway.subscribe({})
+    for (const body of ['', 'x', '[]', '{"nothing":1}', '{"slots":[]}', '{"fromSlot":"x"}', '['.repeat(50_000)]) {
+      const { status, body: told } = await check(token, body)
+      assert.equal(status, 400, body.slice(0, 40))
+      assert.match((told as unknown as { message: string }).message, /^not a SubscribeRequest in JSON: /)
+      assert.ok(JSON.stringify(told).length < 600)
+    }
+    assert.equal((await check(token, JSON.stringify({ slots: { ['n'.repeat(70_000)]: {} } }))).status, 413)
+    assert.equal((await check('no token', '{}')).status, 401)
+  })
+})

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { WebSocket } from 'ws'
+import type { OperatorConnectionReport } from '../../src/bundle/connections.ts'
+import { openControlClient } from '../../src/host/control-client.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { serve } from '../support/serve.ts'
+
+test('the operator sees every open connection through the control socket, and can end one', async () => {
+  await using home = await temporaryFolder()
+  await using running = serve({
+    cwd: home.path,
+    env: { SLUICE_LOCALNET__ENABLED: 'true', SLUICE_LOCALNET__SLOT_MS: '100' },
+  })
+  const ws = await running.address('ws')
+  await running.line(/"msg":"started"/)
+  const token = /slc_[0-9A-Za-z]{38}/.exec(running.stdout())?.[0] ?? ''
+  using control = await openControlClient(home.file('.sluice/control.sock'))
+  type Listed = { total: number; connections: OperatorConnectionReport[] }
+  const list = async () => (await control.call('connections')) as Listed
+  assert.deepEqual(await list(), { total: 0, connections: [] })
+  const socket = new WebSocket(`ws://${ws}`, { headers: { 'x-token': token } })
+  const closed = once(socket, 'close') as Promise<[number, Buffer]>
+  await once(socket, 'open')
+  const { total, connections } = await list()
+  const [connection] = connections
+  assert.deepEqual([total, connection?.interface, connection?.remote_address], [1, 'ws', '127.0.0.1'])
+  assert.match(connection?.subscription_id ?? '', /^sub_/)
+  assert.ok(!JSON.stringify(connections).includes(token))
+  assert.deepEqual(await control.call('connection-close', { name: 'con_none' }), { found: false })
+  assert.deepEqual(await control.call('connection-close', { name: connection?.id }), { found: true })
+  assert.equal((await closed)[0], 1000)
+  await until('it is gone', async () => (await list()).total === 0)
+})

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { GZIP_BODY_BYTES_MIN } from '../../src/bundle/answer-encoding.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["ä"]}'
+
+/** Both readers of the door must agree, so every request is sent in the plain form and in a form only node:http takes. */
+const READERS = ['plain', 'node:http'] as const
+
+describe('compression on the RPC door, both ways', () => {
+  let node: FakeNode
+  let gateway: Gateway
+  let token: string
+
+  before(async () => {
+    node = await startFakeNode()
+    gateway = await startGateway([{ name: 'fake', rpc: node.rpc }])
+    token = (await gateway.subscribe({})).token
+  })
+  after(async () => {
+    await gateway[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  type Answer = { status: number; head: string; body: Buffer }
+
+  /** Raw, so that nothing unpacks on the way. */
+  async function send(reader: (typeof READERS)[number], body: Buffer | string, headers = ''): Promise<Answer> {
+    const { port } = new URL(gateway.url)
+    const socket = connect(Number(port), '127.0.0.1')
+    const chunks: Buffer[] = []
+    let isClosed = false
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.on('close', () => {
+      isClosed = true
+    })
+    socket.on('error', () => {})
+    const odd = reader === 'plain' ? '' : 'Connection: close\r\n'
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: x\r\n${odd}Content-Type: application/json\r\nx-token: ${token}\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`,
+    )
+    socket.write(body)
+    socket.end()
+    await until('the answer is whole', () => isClosed, 20_000)
+    const whole = Buffer.concat(chunks)
+    const end = whole.indexOf('\r\n\r\n')
+    const head = whole.toString('latin1', 0, end)
+    const rest = whole.subarray(end + 4)
+    return {
+      status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
+      head: head.toLowerCase(),
+      body: /transfer-encoding: chunked/i.test(head) ? unchunk(rest) : rest,
+    }
+  }
+
+  for (const reader of READERS) {
+    it(`takes packed requests (${reader})`, async () => {
+      node.answer = () => ({ result: '"ok"' })
+      const answer = await send(reader, gzipSync(CALL), 'Content-Encoding: gzip\r\n')
+      assert.equal(answer.status, 200)
+      assert.equal(JSON.parse(node.calls.at(-1)?.body ?? '').params[0], 'ä')
+      assert.equal((await send(reader, CALL, 'Content-Encoding: identity\r\n')).status, 200)
+      const calls = node.calls.length
+      const broken = await send(reader, gzipSync(CALL).subarray(0, -12), 'Content-Encoding: gzip\r\n')
+      assert.match(broken.body.toString(), /-32700/)
+      for (const [encoding, body] of [
+        ['br', brotliCompressSync(CALL)],
+        ['deflate', CALL],
+        ['gzip, gzip', gzipSync(gzipSync(CALL))],
+      ] as const) {
+        const refused = await send(reader, body, `Content-Encoding: ${encoding}\r\n`)
+        assert.equal(refused.status, 415, encoding)
+        assert.match(refused.head, /accept-encoding: gzip/)
+      }
+      assert.equal(node.calls.length, calls, 'nothing refused was forwarded')
+    })
+
+    it(`counts what comes out of a packed request, not what went in (${reader})`, async () => {
+      const calls = node.calls.length
+      const before = process.memoryUsage().rss
+      const bomb = gzipSync(Buffer.alloc(60_000_000, ' '))
+      assert(bomb.length < 65_536, 'the bomb itself is within the limit')
+      for (let thrown = 0; thrown < 20; thrown++) {
+        const refused = await send(reader, bomb, 'Content-Encoding: gzip\r\n')
+        assert.equal(refused.status, 413)
+        assert.match(refused.body.toString(), /"limit":"requestBytes"/)
+      }
+      assert(process.memoryUsage().rss - before < 100_000_000)
+      assert.equal(node.calls.length, calls)
+    })
+
+    it(`packs answers for who asks, and only large ones (${reader})`, async () => {
+      const large = JSON.stringify({ value: 'abc'.repeat(GZIP_BODY_BYTES_MIN) })
+      node.answer = () => ({ result: large })
+      const plain = await send(reader, CALL)
+      assert.match(plain.head, /vary: accept-encoding/)
+      assert(!plain.head.includes('content-encoding'))
+      for (const wish of ['gzip', 'br,gzip,deflate', 'gzip;q=0.5, *;q=0', '*']) {
+        const packed = await send(reader, CALL, `Accept-Encoding: ${wish}\r\n`)
+        assert.match(packed.head, /content-encoding: gzip/, wish)
+        assert.match(packed.head, /vary: accept-encoding/)
+        assert.deepEqual(gunzipSync(packed.body), plain.body)
+        assert(packed.body.length < plain.body.length / 2)
+      }
+      for (const wish of ['identity', 'br', 'gzip;q=0', '*;q=0', 'gzip;q=0.000, br']) {
+        const untouched = await send(reader, CALL, `Accept-Encoding: ${wish}\r\n`)
+        assert(!untouched.head.includes('content-encoding'), wish)
+        assert.deepEqual(untouched.body, plain.body)
+      }
+      node.answer = () => ({ result: '"small"' })
+      const small = await send(reader, CALL, 'Accept-Encoding: gzip\r\n')
+      assert(!small.head.includes('content-encoding') && !small.head.includes('vary'))
+    })
+
+    it(`packs an answer that is passed on as it comes (${reader})`, async () => {
+      const text = Array.from({ length: 40_000 }, (_, at) => `{"pubkey":"key-${at}","lamports":${at}}`).join(',')
+      node.answer = () => ({ result: `[${text}]` })
+      const packed = await send(reader, CALL, 'Accept-Encoding: gzip\r\n')
+      assert.match(packed.head, /content-encoding: gzip/)
+      assert.match(packed.head, /transfer-encoding: chunked/)
+      assert(!packed.head.includes('content-length'))
+      assert.equal(gunzipSync(packed.body).toString(), `{"jsonrpc":"2.0","result":[${text}],"id":1}\n`)
+    })
+  }
+
+  it('a client that unpacks by itself notices nothing', async () => {
+    node.answer = () => ({ result: JSON.stringify('z'.repeat(20_000)) })
+    const answer = await fetch(gateway.url, {
+      method: 'POST',
+      body: CALL,
+      headers: { 'content-type': 'application/json', 'x-token': token },
+    })
+    assert.equal(answer.headers.get('content-encoding'), 'gzip')
+    assert.equal(((await answer.json()) as { result: string }).result.length, 20_000)
+  })
+})
+
+function unchunk(bytes: Buffer): Buffer {
+  const parts: Buffer[] = []
+  for (let at = 0; ; ) {
+    const line = bytes.indexOf('\r\n', at)
+    const size = Number.parseInt(bytes.toString('latin1', at, line), 16)
+    assert(size >= 0, 'a chunk begins with its size')
+    if (size === 0) return Buffer.concat(parts)
+    parts.push(bytes.subarray(line + 2, line + 2 + size))
+    at = line + 2 + size + 2
+  }
+}

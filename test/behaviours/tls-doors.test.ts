@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
+import { Agent, request } from 'node:https'
+import { after, before, describe, it } from 'node:test'
+import { connect, type TLSSocket } from 'node:tls'
+import { Client, credentials } from '@grpc/grpc-js'
+import { WebSocket } from 'ws'
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { serveUnary } from '../../src/host/grpc-unary.ts'
+import { makeTestCert, type TestCert } from '../../src/host/test-cert.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+
+const DOORS = ['rpc', 'ws', 'grpc'] as const
+type Door = (typeof DOORS)[number]
+
+/** All three doors with certificates that are checked: a client of the wrong name or authority would not get in. */
+describe('TLS on the three doors', () => {
+  let node: FakeNode
+  let files: TestCert
+  let gateway: Gateway
+  let token: string
+
+  before(async () => {
+    node = await startFakeNode()
+    node.onGrpcCall = (call) => {
+      if (call.path === PING) return serveUnary(call, (message) => ({ ok: true, message }))
+      call.sendHeaders()
+      call.onMessage(() => {
+        call.send(encodeMessage(SubscribeUpdateSchema, { updateOneof: { case: 'slot', value: { slot: 7n } } }))
+      })
+    }
+    files = makeTestCert('first')
+    const listen = { host: '127.0.0.1', port: 0, tls: { cert: files.cert, key: files.key } }
+    gateway = await startGateway([{ name: 'fake', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], BUILT_IN_PLANS, {
+      bundle: { rpc: listen, ws: { ...listen, queryToken: false }, grpc: listen },
+    })
+    token = (await gateway.subscribe({})).token
+    await until('a node has a WebSocket', () => gateway.upstreams.status().some((one) => one.wsConnections > 0))
+  })
+  after(async () => {
+    await gateway[Symbol.asyncDispose]()
+    files[Symbol.dispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  const ca = () => readFileSync(files.cert)
+  const portOf = (door: Door) => gateway.bundle[door].port
+
+  function post(agent?: Agent): Promise<{ status: number; text: string }> {
+    return new Promise((resolve, reject) => {
+      const call = request(
+        `https://127.0.0.1:${portOf('rpc')}`,
+        {
+          method: 'POST',
+          ca: ca(),
+          ...(agent === undefined ? {} : { agent }),
+          headers: { 'x-token': token, 'content-type': 'application/json' },
+        },
+        (answer) => {
+          let text = ''
+          answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+        },
+      )
+      call.on('error', reject)
+      call.end('{"jsonrpc":"2.0","id":"über","method":"getSlot"}')
+    })
+  }
+
+  async function openWs(): Promise<WebSocket> {
+    const socket = new WebSocket(`wss://127.0.0.1:${portOf('ws')}`, { ca: ca(), headers: { 'x-token': token } })
+    await once(socket, 'open')
+    return socket
+  }
+
+  const grpcClient = () => new Client(`localhost:${portOf('grpc')}`, credentials.createSsl(ca()))
+
+  /** A handshake alone: whose certificate is shown, and which protocol was agreed upon. */
+  async function shake(door: Door, options: object = {}): Promise<{ name: string; alpn: string | false | null }> {
+    const socket: TLSSocket = connect({
+      host: '127.0.0.1',
+      port: portOf(door),
+      rejectUnauthorized: false,
+      ...options,
+    })
+    await once(socket, 'secureConnect')
+    const { subject } = socket.getPeerCertificate()
+    const { alpnProtocol } = socket
+    socket.destroy()
+    return { name: String(subject.CN), alpn: alpnProtocol }
+  }
+
+  it('calls, subscriptions and streams work, with one token', async () => {
+    const { status, text } = await post()
+    assert.deepEqual([status, text], [200, '{"jsonrpc":"2.0","result":1000,"id":"über"}\n'])
+
+    const socket = await openWs()
+    socket.send('{"jsonrpc":"2.0","id":1,"method":"rootSubscribe"}')
+    const [answer] = (await once(socket, 'message')) as [Buffer]
+    assert.equal(answer.toString(), '{"jsonrpc":"2.0","result":1,"id":1}')
+    node.notify('rootSubscribe', '42')
+    const [told] = (await once(socket, 'message')) as [Buffer]
+    assert.match(told.toString(), /"result":42,"subscription":1/)
+    socket.terminate()
+
+    const client = grpcClient()
+    assert.equal((await unary(client, PING, Buffer.from([8, 7]), tokenMetadata(token))).error, null)
+    const stream = openStream(client, SUBSCRIBE, tokenMetadata(token))
+    stream.send(encodeMessage(SubscribeRequestSchema, { slots: { s: {} } }))
+    await until('an update came', () => stream.messages.length === 1)
+    stream.call.cancel()
+    client.close()
+  })
+
+  it('gRPC agrees on h2 and refuses who offers something else alone; TLS below 1.2 is refused on all', async () => {
+    assert.equal((await shake('grpc', { ALPNProtocols: ['http/1.1', 'h2'] })).alpn, 'h2')
+    await assert.rejects(shake('grpc', { ALPNProtocols: ['http/1.1'] }), /alert no application protocol/)
+    for (const door of DOORS) {
+      await assert.rejects(shake(door, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }), door)
+      assert.equal((await shake(door, { maxVersion: 'TLSv1.2' })).name, 'first', door)
+    }
+    const session = connectHttp2(`https://127.0.0.1:${portOf('grpc')}`, { ca: ca() })
+    await once(session, 'connect')
+    assert.equal(session.alpnProtocol, 'h2')
+    session.destroy()
+  })
+
+  it('a plain client gets nothing', async () => {
+    await assert.rejects(fetch(`http://127.0.0.1:${portOf('rpc')}/health`))
+    const socket = new WebSocket(`ws://127.0.0.1:${portOf('ws')}`, { headers: { 'x-token': token } })
+    await once(socket, 'error')
+  })
+
+  it('a renewed certificate is shown to new clients while open connections go on; a broken file changes nothing', async () => {
+    const agent = new Agent({ keepAlive: true, ca: ca() })
+    const first = await post(agent)
+    const socket = await openWs()
+    const client = grpcClient()
+    const stream = openStream(client, SUBSCRIBE, tokenMetadata(token))
+    stream.send(encodeMessage(SubscribeRequestSchema, { slots: { s: {} } }))
+    await until('an update came', () => stream.messages.length === 1)
+
+    files.renew('second')
+    for (const door of DOORS) {
+      await until(`${door} shows the new one`, async () => (await shake(door)).name === 'second')
+    }
+    assert.deepEqual(await post(agent), first)
+    socket.send('{"jsonrpc":"2.0","id":7,"method":"getRateLimits"}')
+    const [answer] = (await once(socket, 'message')) as [Buffer]
+    assert.match(answer.toString(), /"id":7/)
+    stream.send(encodeMessage(SubscribeRequestSchema, { slots: { t: {} } }))
+    await until('the stream goes on', () => stream.messages.length === 2)
+    assert.equal((await post()).status, 200, 'a new client that trusts the new certificate')
+    socket.terminate()
+    stream.call.cancel()
+    client.close()
+    agent.destroy()
+
+    const before = gateway.log().split('certificate').length
+    writeFileSync(files.cert, 'half writ')
+    await until('it is told', () => gateway.log().split('certificate').length > before)
+    for (const door of DOORS) assert.equal((await shake(door)).name, 'second', door)
+  })
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { Agent, request } from 'node:http'
+import { describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../../src/host/test-wait.ts'
+import { startGateway } from '../support/gateway.ts'
+import { startQuickLocalnet } from '../support/localnet.ts'
+import { isFull } from '../support/property.ts'
+import { startTestDoor } from '../support/rpc-door.ts'
+import { startFakeNode } from './fake-node.ts'
+import { callGateway, onBusyMachine, percentile, startFaultRig, sumOf } from './gateway-rig.ts'
+
+const inRow = async <T>(count: number, run: () => Promise<T>): Promise<T[]> => {
+  const answers: T[] = []
+  for (let at = 0; at < count; at++) answers.push(await run())
+  return answers
+}
+
+describe('F1: an upstream refuses connections, at the gateway', () => {
+  test('F1: a read goes to another node within the call, and nobody sees an error', async () => {
+    await using rig = await startFaultRig()
+    const [a, b] = rig.nodes
+    for (const gone of [a, b]) {
+      await until('both serve', () => rig.stateOf('a') === 'healthy' && rig.stateOf('b') === 'healthy')
+      await gone?.rpc.disable()
+      const answers = (await Promise.all(Array.from({ length: 8 }, () => inRow(10, () => rig.call())))).flat()
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+      for (const { text } of answers) assert.match(text, /"result":\d+/)
+      await gone?.rpc.enable()
+    }
+  })
+
+  test('F1: with none left it is 503 at once, with Retry-After and the id; back within 2 s', async (t) => {
+    await using rig = await startFaultRig(['a'])
+    await rig.nodes[0]?.rpc.disable()
+    await until('the breaker is open', async () => {
+      await rig.call()
+      return rig.stateOf('a') === 'failing'
+    })
+    const answers = await inRow(200, () => rig.call('getBalance', [], '"odd"'))
+    for (const { status, text, headers } of answers) {
+      assert.equal(status, 503)
+      assert.match(headers.get('retry-after') ?? '', /^\d{1,2}$/)
+      assert.match(text, /"code":-32503.*"id":"\\"odd\\""\}$/)
+    }
+    const p99 = percentile(
+      answers.map(({ ms }) => ms),
+      0.99,
+    )
+    t.diagnostic(`error answer p99 ${p99.toFixed(1)} ms (figure: 50)`)
+    assert.ok(p99 <= onBusyMachine(50, 500), `${p99} ms`)
+    const fromMs = performance.now()
+    await rig.nodes[0]?.rpc.enable()
+    await until('it serves again', async () => (await rig.call()).status === 200)
+    const backMs = performance.now() - fromMs
+    t.diagnostic(`back after ${backMs.toFixed(0)} ms (figure: 2000)`)
+    assert.ok(backMs <= onBusyMachine(2000, 6000), `${backMs} ms`)
+  })
+})
+
+describe('F2: an upstream is slow, at the gateway', () => {
+  test('F2: 504 at the deadline, and nothing stays in flight', async (t) => {
+    const DEADLINE_MS = 800
+    await using rig = await startFaultRig(['a'], { upstreams: { calls: { deadlineMs: DEADLINE_MS } } })
+    rig.nodes[0]?.rpc.add({ type: 'timeout', timeoutMs: 0 })
+    const answers = await Promise.all(Array.from({ length: 4 }, (_, id) => rig.call('getBalance', [], id)))
+    for (const [id, { status, text, ms }] of answers.entries()) {
+      assert.equal(status, 504)
+      assert.match(text, new RegExp(`"code":-32504.*"id":${id}\\}$`))
+      assert.ok(ms >= DEADLINE_MS - 100, `${ms} ms`)
+      assert.ok(ms <= DEADLINE_MS + onBusyMachine(100, 1500), `${ms} ms`)
+    }
+    t.diagnostic(`504 after ${answers.map(({ ms }) => ms.toFixed(0)).join(', ')} ms (deadline ${DEADLINE_MS} ± 100)`)
+    const inFlight = () => rig.gateway.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' })
+    await until('nothing but a probe is in flight', () => (inFlight() ?? 9) <= 1, onBusyMachine(1000, 5000))
+  })
+
+  test('F2: other customers do not wait for a slow call', async (t) => {
+    await using node = await startFakeNode()
+    node.answer = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
+    await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
+      upstreams: { calls: { heavyDeadlineMs: 4000 } },
+    })
+    const [slow, quick] = [await gateway.subscribe({}), await gateway.subscribe({})]
+    const measure = async () =>
+      percentile(
+        (await inRow(150, () => callGateway(gateway.url, quick.token, { method: 'getBalance' }))).map(({ ms }) => ms),
+        0.99,
+      )
+    await measure()
+    const aloneMs = await measure()
+    const hanging = Array.from({ length: 50 }, () =>
+      callGateway(gateway.url, slow.token, { method: 'getProgramAccounts' }),
+    )
+    await until('the slow calls are at the node', () => {
+      const asked = node.calls.filter(({ method }) => method === 'getProgramAccounts').length
+      return asked === 50
+    })
+    const besideMs = await measure()
+    t.diagnostic(`p99 alone ${aloneMs.toFixed(1)} ms, beside 50 slow calls ${besideMs.toFixed(1)} ms (figure: +10 %)`)
+    assert.ok(besideMs <= aloneMs * 1.1 + onBusyMachine(5, 250), `${aloneMs} ms alone, ${besideMs} ms beside`)
+    const answers = await Promise.all(hanging)
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [504])
+  })
+})
+
+test('F3: an upstream flaps at 1 Hz: at the gateway hardly anybody notices', async (t) => {
+  await using rig = await startFaultRig()
+  const FLAPS = isFull ? 20 : 3
+  const counts = { asked: 0, failed: 0 }
+  let isRunning = true
+  const client = async () => {
+    while (isRunning) {
+      counts.asked += 1
+      if ((await rig.call()).status !== 200) counts.failed += 1
+      await pause(2)
+    }
+  }
+  const before = await sumOf(rig.gateway.registry, 'sluice_upstreams_retries_total')
+  const clients = Array.from({ length: 6 }, client)
+  for (let flap = 0; flap < FLAPS; flap++) {
+    await pause(500)
+    await rig.nodes[0]?.rpc.disable()
+    await pause(500)
+    await rig.nodes[0]?.rpc.enable()
+  }
+  isRunning = false
+  await Promise.all(clients)
+  const retries = (await sumOf(rig.gateway.registry, 'sluice_upstreams_retries_total')) - before
+  t.diagnostic(`${counts.failed} of ${counts.asked} calls failed, ${retries} were asked again (figure: 10 %)`)
+  assert.ok(counts.asked > 50, `${counts.asked} calls`)
+  assert.ok(retries <= counts.asked * 0.1 + 10, `${retries} of ${counts.asked} asked again`)
+  assert.ok(counts.failed <= counts.asked * 0.02, `${counts.failed} of ${counts.asked} failed`)
+})
+
+test('F4: a node whose packets vanish is found within 25 s; calls go on meanwhile, and it comes back by itself', async (t) => {
+  // The whole check measures the times as shipped.
+  const health = isFull ? {} : { probeMs: 200, probeTimeoutMs: 300 }
+  await using rig = await startFaultRig(['a', 'b'], { upstreams: { health, calls: { deadlineMs: 2000 } } })
+  const [a] = rig.nodes
+  for (const stream of ['upstream', 'downstream'] as const) a?.rpc.add({ type: 'timeout', timeoutMs: 0, stream })
+  const fromMs = performance.now()
+  await until('it is found', () => rig.stateOf('a') === 'failing', 40_000)
+  const tookMs = performance.now() - fromMs
+  t.diagnostic(`found after ${(tookMs / 1000).toFixed(1)} s (figure: 25)`)
+  assert.ok(tookMs <= 25_000 + onBusyMachine(0, 10_000), `${tookMs} ms`)
+  for (const { status } of await inRow(20, () => rig.call())) assert.equal(status, 200)
+  a?.rpc.clear()
+  a?.rpc.resetConnections()
+  await until('it is back', () => rig.stateOf('a') === 'healthy', 20_000)
+})
+
+describe('F5: an upstream is behind in slots, at the gateway', () => {
+  test('F5: out of rotation within 2 s; the slot seen by one connection never goes back', async (t) => {
+    await using live = await startQuickLocalnet()
+    // A chain whose clock stands still.
+    await using still = await startTestDoor()
+    await still.pass(3)
+    await using gateway = await startGateway([
+      { name: 'live', rpc: `http://127.0.0.1:${live.rpc.port}` },
+      { name: 'still', rpc: still.url },
+    ])
+    const { token } = await gateway.subscribe({ overrides: { unitsPerSecond: null } })
+    const states = () => new Map(gateway.upstreams.status().map(({ name, state }) => [name, state]))
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const seen: number[] = []
+    let behindMs: number | undefined
+    let outMs: number | undefined
+    await until('it is out', async () => {
+      seen.push(await slotOver(agent, gateway.url, token))
+      const lag = live.chain.slot('processed') - still.chain.slot('processed')
+      if (lag > 25) behindMs ??= performance.now()
+      if (states().get('still') === 'lagging') outMs = performance.now()
+      return outMs !== undefined
+    })
+    const tookMs = (outMs ?? 0) - (behindMs ?? 0)
+    t.diagnostic(`out ${tookMs.toFixed(0)} ms after it was 26 slots behind (figure: 2000)`)
+    assert.ok(tookMs <= onBusyMachine(2000, 6000), `${tookMs} ms`)
+    for (let round = 0; round < 20; round++) seen.push(await slotOver(agent, gateway.url, token))
+    assert.ok((seen.at(-1) ?? 0) > still.chain.slot('processed') + 20)
+    const isBack = seen.findIndex((slot, at) => slot < (seen[at - 1] ?? 0))
+    assert.equal(isBack, -1, `${seen[isBack - 1]} was followed by ${seen[isBack]}`)
+    agent.destroy()
+  })
+
+  test('F5: when all that serve are behind they serve, getHealth says by how much, and the metric is raised', async () => {
+    await using live = await startQuickLocalnet()
+    await using still = await startTestDoor()
+    await still.pass(3)
+    await using gateway = await startGateway([
+      { name: 'live', rpc: `http://127.0.0.1:${live.rpc.port}` },
+      { name: 'still', rpc: still.url },
+    ])
+    const { token } = await gateway.subscribe({})
+    await until('one is behind', () => gateway.upstreams.status().some(({ state }) => state === 'lagging'))
+    assert.match((await callGateway(gateway.url, token, { method: 'getHealth' })).text, /"result":"ok"/)
+    assert.equal(gateway.registry.value('sluice_upstreams_all_behind'), 0)
+    gateway.upstreams.drain('live')
+    const { status, text } = await callGateway(gateway.url, token, { method: 'getHealth', id: 'h' })
+    assert.equal(status, 200)
+    const { error, id } = JSON.parse(text) as { error: { code: number; data: { numSlotsBehind: number } }; id: string }
+    assert.deepEqual([error.code, id], [-32005, 'h'])
+    assert.ok(error.data.numSlotsBehind > 25)
+    assert.equal(await (await fetch(`${gateway.url}/health`)).text(), 'behind')
+    assert.equal(gateway.registry.value('sluice_upstreams_all_behind'), 1)
+    assert.match((await callGateway(gateway.url, token, { method: 'getSlot' })).text, /"result":\d+/)
+  })
+})
+
+function slotOver(agent: Agent, url: string, token: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      url,
+      { method: 'POST', agent, headers: { 'content-type': 'application/json', 'x-token': token } },
+      (answer) => {
+        let text = ''
+        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        answer.on('end', () => resolve((JSON.parse(text) as { result: number }).result))
+      },
+    )
+    asked.on('error', reject)
+    asked.end('{"jsonrpc":"2.0","id":1,"method":"getSlot","params":[{"commitment":"processed"}]}')
+  })
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { Client, credentials } from '@grpc/grpc-js'
+import { until } from '../../src/host/test-wait.ts'
+import { startGateway } from '../support/gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { isFull } from '../support/property.ts'
+import { type RawPost, rawPost } from '../support/raw-post.ts'
+import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+import { openWsTestClient } from '../support/ws-test-client.ts'
+import { type FakeNode, startFakeNode } from './fake-node.ts'
+import { callGateway } from './gateway-rig.ts'
+
+const IN_FLIGHT = isFull ? 10_000 : 400
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
+
+const nodeOf = ({ rpc, ws, grpc }: FakeNode) => ({ name: 'a', rpc, ws, grpc })
+
+/** Sockets and streams that are open for long, of each kind one. */
+async function openLongLived(gateway: ServedGateway, node: FakeNode) {
+  node.onGrpcCall = (call) => call.sendHeaders()
+  const ws = await openWsTestClient(gateway.ws, { 'x-token': gateway.token })
+  await ws.call('slotSubscribe')
+  const client = new Client(gateway.grpc, credentials.createInsecure())
+  const stream = openStream(client, SUBSCRIBE, tokenMetadata(gateway.token))
+  await stream.headers
+  return {
+    ws,
+    stream,
+    [Symbol.dispose]() {
+      ws.socket.terminate()
+      client.close()
+    },
+  }
+}
+
+describe('F11: SIGTERM under load, at the gateway', () => {
+  test(`F11: none of ${IN_FLIGHT} calls in flight fails; streams are told to come back; exit 0`, async (t) => {
+    await using node = await startFakeNode()
+    // Held until the signal is sent: all of them are in flight at that moment.
+    const release = Promise.withResolvers<void>()
+    node.hold = release.promise
+    await using gateway = await startServedGateway([nodeOf(node)], {
+      config:
+        '[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n[upstreams.calls]\ndeadlineMs = 120000\n',
+      env: { SLUICE_DRAIN__LAME_DUCK_MS: '1000' },
+    })
+    using long = await openLongLived(gateway, node)
+    const posts: RawPost[] = []
+    for (let at = 0; at < IN_FLIGHT; at++) {
+      posts.push(rawPost(gateway.url, gateway.token, CALL))
+      if (at % 200 === 199) await until('they are connected', () => posts.every(({ socket }) => !socket.connecting))
+    }
+    const inFlight = async () => {
+      const text = await (await fetch(`${gateway.metrics}/metrics`)).text()
+      return Number(/^sluice_upstreams_calls_in_flight\S* (\d+)/m.exec(text)?.[1])
+    }
+    await until('all are in flight', async () => (await inFlight()) >= IN_FLIGHT, 60_000)
+
+    const fromMs = performance.now()
+    gateway.running.child.kill('SIGTERM')
+    await gateway.running.line(/"msg":"draining"/)
+    assert.equal((await fetch(`${gateway.metrics}/readyz`)).status, 503, 'readiness goes first')
+    // The lame duck still takes calls.
+    const late = rawPost(gateway.url, gateway.token, CALL)
+    release.resolve()
+    const answers = await Promise.allSettled([...posts, late].map(({ answer }) => answer))
+    const failed = answers.filter((answer) => answer.status === 'rejected' || answer.value.status !== 200)
+    assert.deepEqual(failed.slice(0, 3), [], `${failed.length} of ${answers.length} failed`)
+    assert.equal(await long.ws.closed, 1012)
+    assert.equal((await long.stream.ended).code, 14)
+    assert.equal(await gateway.running.exit(), 0)
+    const tookMs = performance.now() - fromMs
+    t.diagnostic(`${answers.length} answered, gone after ${(tookMs / 1000).toFixed(1)} s (figure: 30)`)
+    assert.ok(tookMs <= 30_000, `${tookMs} ms`)
+    const { stdout } = await gateway.sluice('usage', '--sub', 'acme-prod', '--json')
+    const rows = JSON.parse(stdout) as { units: number }[]
+    const units = rows.reduce((sum, row) => sum + row.units, 0)
+    const forwarded = node.calls.filter(({ method }) => method === 'getBalance').length
+    // Beside the calls: one WebSocket subscription and one gRPC stream.
+    assert.equal(units, forwarded + 2, 'what was forwarded is in the ledger')
+  })
+})
+
+test('F11: WebSocket clients and gRPC streams are let go one after another, so that they do not all come back at once', async (t) => {
+  await using node = await startFakeNode()
+  node.onGrpcCall = (call) => call.sendHeaders()
+  await using gateway = await startGateway([nodeOf(node)])
+  const { token } = await gateway.subscribe({ overrides: { wsConnections: null, grpcStreams: null } })
+  const client = new Client(gateway.grpc, credentials.createInsecure())
+  const leftMs: Record<'ws' | 'grpc', number[]> = { ws: [], grpc: [] }
+  for (let at = 0; at < 20; at++) {
+    const ws = await openWsTestClient(gateway.ws, { 'x-token': token })
+    void ws.closed.then((code) => leftMs.ws.push(code === 1012 ? performance.now() : Number.NaN))
+    const stream = openStream(client, SUBSCRIBE, tokenMetadata(token))
+    await stream.headers
+    void stream.ended.then(({ code }) => leftMs.grpc.push(code === 14 ? performance.now() : Number.NaN))
+  }
+  // Half of the deadline, at most 5 s.
+  const deadlineMs = isFull ? 12_000 : 3000
+  const spreadMs = Math.min(5000, deadlineMs / 2)
+  await gateway.bundle.drain(deadlineMs)
+  for (const [kind, times] of Object.entries(leftMs)) {
+    await until('all have left', () => times.length === 20)
+    const tookMs = Math.max(...times) - Math.min(...times)
+    t.diagnostic(`${kind}: 20 clients left over ${tookMs.toFixed(0)} ms of ${spreadMs}`)
+    assert.ok(tookMs >= spreadMs * 0.8, `${kind}: ${tookMs} ms`)
+  }
+  client.close()
+})
+
+test('F18: a bad config at a reload: the old one stays, the mistake is named by line and column, nobody is cut off', async () => {
+  await using node = await startFakeNode()
+  await using gateway = await startServedGateway([nodeOf(node)])
+  using long = await openLongLived(gateway, node)
+  const good = readFileSync(gateway.configFile, 'utf8')
+  for (const [bad, place] of [
+    [`${good}\n[log]\nlevle = "info"\n`, /:\d+:1\b/],
+    [`${good}\n[log]\nlevel = \n`, /:\d+:\d+/],
+    [good.replace('unitsPerSecond = "unlimited"', 'unitsPerSecond = -5'), /:\d+:\d+/],
+  ] as const) {
+    writeFileSync(gateway.configFile, bad)
+    const refused = await gateway.sluice('reload')
+    assert.notEqual(refused.code, 0)
+    assert.match(refused.stderr, place)
+    assert.match(refused.stderr, /the configuration in force stays/)
+    gateway.running.child.kill('SIGHUP')
+    await gateway.running.line(/"level":"error".*reload/)
+    assert.equal((await callGateway(gateway.url, gateway.token, { method: 'getBalance' })).status, 200)
+  }
+  assert.equal((await long.ws.call('rootSubscribe')).error, undefined)
+  let isEnded = false
+  void long.stream.ended.then(() => (isEnded = true))
+  writeFileSync(gateway.configFile, good)
+  assert.equal((await gateway.sluice('reload')).code, 0)
+  assert.equal(isEnded, false)
+  assert.equal(await gateway.running.stop(), 0)
+})

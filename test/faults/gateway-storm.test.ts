@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { WebSocket } from 'ws'
+import { createSeededRandom } from '../../src/core/random.ts'
+import { isFull, seedOf } from '../support/property.ts'
+import { startServedGateway } from '../support/served-gateway.ts'
+import { startFakeNode } from './fake-node.ts'
+
+const CLIENTS = isFull ? 10_000 : 300
+const STEADY_MS = 30_000
+/** Robustness: the ceiling of one process. */
+const RSS_BYTES_MAX = 512 * 1024 * 1024
+
+test(`F21: ${CLIENTS} clients come at once after a restart: all steady within 30 s, in bounded memory`, async (t) => {
+  const random = createSeededRandom(seedOf(t))
+  await using node = await startFakeNode()
+  await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws }])
+  const pid = gateway.running.child.pid
+  const rssBytes = () => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+  const sockets: WebSocket[] = []
+  let tries = 0
+
+  /** As a well-made client: comes back after a loss or a refusal, a little later each time, not with all others. */
+  async function connect(): Promise<void> {
+    for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 5000)) {
+      tries += 1
+      const socket = new WebSocket(gateway.ws, { headers: { 'x-token': gateway.token } })
+      sockets.push(socket)
+      const isLive = await new Promise<boolean>((resolve) => {
+        socket.on('error', () => resolve(false))
+        socket.on('close', () => resolve(false))
+        socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}'))
+        socket.on('message', () => resolve(true))
+      })
+      if (isLive) return
+      await pause(waitMs * (0.5 + random.float()))
+    }
+  }
+  try {
+    const fromMs = performance.now()
+    await Promise.all(Array.from({ length: CLIENTS }, connect))
+    const steadyMs = performance.now() - fromMs
+    const peak = rssBytes()
+    t.diagnostic(
+      `${CLIENTS} steady after ${(steadyMs / 1000).toFixed(1)} s and ${tries} tries (figure: 30 s), peak of the gateway ${Math.round(peak / 2 ** 20)} MiB`,
+    )
+    assert.ok(steadyMs <= STEADY_MS, `${steadyMs} ms`)
+    assert.ok(peak <= RSS_BYTES_MAX, `${peak} bytes`)
+    assert.equal([...node.subscriptions.values()].filter(({ method }) => method === 'slotSubscribe').length <= 8, true)
+
+    // Steady: one notification reaches every one of them.
+    let told = 0
+    for (const socket of sockets) socket.on('message', () => void (told += 1))
+    const live = sockets.filter((socket) => socket.readyState === WebSocket.OPEN).length
+    assert.equal(live, CLIENTS)
+    node.tick()
+    for (let waited = 0; told < CLIENTS && waited < 200; waited++) await pause(50)
+    assert.ok(told >= CLIENTS, `${told} of ${CLIENTS} were told`)
+  } finally {
+    for (const socket of sockets) socket.terminate()
+  }
+})

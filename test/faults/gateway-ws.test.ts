@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { encodeBase58 } from '../../src/solana/base58.ts'
+import { isFull } from '../support/property.ts'
+import { openWsTestClient, type WsTestClient } from '../support/ws-test-client.ts'
+import { type FaultRig, onBusyMachine, startFaultRig } from './gateway-rig.ts'
+
+const CLIENTS = isFull ? 20 : 4
+const ACCOUNTS = isFull ? 100 : 12
+const addressOf = (number: number) => encodeBase58(Uint8Array.from({ length: 32 }, (_, at) => (at < 4 ? 7 : number)))
+
+/** Clients with subscriptions of every kind that tells something by itself, and of accounts nobody else asks for. */
+async function openClients(rig: FaultRig, query = ''): Promise<WsTestClient[]> {
+  const clients = await Promise.all(
+    Array.from({ length: CLIENTS }, () => openWsTestClient(`${rig.gateway.ws}/${query}`, { 'x-token': rig.token })),
+  )
+  for (const [at, client] of clients.entries()) {
+    for (const method of ['slotSubscribe', 'rootSubscribe', 'voteSubscribe', 'slotsUpdatesSubscribe']) {
+      const { result } = await client.call(method)
+      assert.equal(typeof result, 'number')
+    }
+    for (let number = at; number < ACCOUNTS; number += CLIENTS) {
+      const { result } = await client.call('accountSubscribe', [addressOf(number), { commitment: 'processed' }])
+      assert.equal(typeof result, 'number')
+    }
+  }
+  return clients
+}
+
+/** Changes every account, so that each subscription has something to tell. */
+async function touchAccounts(rig: FaultRig): Promise<void> {
+  for (let number = 0; number < ACCOUNTS; number++) {
+    const outcome = await rig.chain.chain.airdrop(addressOf(number), 1_000_000_000n)
+    assert.ok(outcome.ok)
+  }
+}
+
+const SUBSCRIPTIONS = CLIENTS * 4 + ACCOUNTS
+const liveOf = (clients: readonly WsTestClient[]) => clients.reduce((sum, { told }) => sum + told.size, 0)
+const idsOf = (clients: readonly WsTestClient[]) =>
+  clients.map(({ told }) => [...told.keys()].toSorted((a, b) => a - b))
+
+/** Until every subscription has told something since now, under the ids it had before. Answers how long that took. */
+async function untilAllLive(rig: FaultRig, clients: readonly WsTestClient[], ids: number[][]): Promise<number> {
+  const fromMs = performance.now()
+  for (const { told } of clients) told.clear()
+  const touching = setInterval(() => void touchAccounts(rig), 400)
+  try {
+    await until('all tell again', () => liveOf(clients) >= SUBSCRIPTIONS, 20_000)
+  } finally {
+    clearInterval(touching)
+  }
+  assert.deepEqual(idsOf(clients), ids)
+  return performance.now() - fromMs
+}
+
+describe('F6: the WebSocket to an upstream is lost, at the gateway', () => {
+  test('F6: reset, closed for good, or silent: all subscriptions live again within 3 s with the ids of the client', async (t) => {
+    await using rig = await startFaultRig(['a', 'b'], {
+      subscription: { overrides: { unitsPerSecond: null, wsSubscriptions: null } },
+    })
+    const [a, b] = rig.nodes
+    const clients = await openClients(rig, '?gaps=1')
+    await touchAccounts(rig)
+    await until('all tell', () => liveOf(clients) === SUBSCRIPTIONS, 20_000)
+    const ids = idsOf(clients)
+    const heldAtNodes = () => rig.gateway.upstreams.status().reduce((sum, node) => sum + node.wsSubscriptions, 0)
+    const held = heldAtNodes()
+
+    const losses: [string, () => Promise<unknown> | undefined, () => Promise<unknown> | undefined][] = [
+      ['reset', async () => [a, b].map((node) => node?.ws.resetConnections()), () => undefined],
+      ['one node gone', () => a?.ws.disable(), () => a?.ws.enable()],
+      ['the other gone', () => b?.ws.disable(), () => b?.ws.enable()],
+    ]
+    for (const [name, lose, mend] of losses) {
+      await lose()
+      const tookMs = await untilAllLive(rig, clients, ids)
+      t.diagnostic(`${name}: all ${SUBSCRIPTIONS} live again after ${tookMs.toFixed(0)} ms (figure: 3000)`)
+      assert.ok(tookMs <= onBusyMachine(3000, 15_000), `${name}: ${tookMs} ms`)
+      await mend()
+      await until('both have a WebSocket', () =>
+        rig.gateway.upstreams.status().every(({ wsConnections }) => wsConnections > 0),
+      )
+    }
+    // Packets vanish without a word: found by the silence of the slots.
+    const silent = a?.ws.add({ type: 'timeout', timeoutMs: 0 })
+    const other = b?.ws.openConnections ?? 0
+    assert.ok(other > 0)
+    const tookMs = await untilAllLive(rig, clients, ids)
+    t.diagnostic(`silent: all live again after ${tookMs.toFixed(0)} ms`)
+    silent?.remove()
+
+    for (const { gaps } of clients) {
+      for (const { result } of gaps) assert.ok(Number(result['toSlot']) >= Number(result['fromSlot']))
+    }
+    assert.ok(
+      clients.some(({ gaps }) => gaps.length > 0),
+      'a loss is told to who asked',
+    )
+    assert.equal(heldAtNodes(), held, 'no more subscriptions at the nodes than before')
+    for (const { socket } of clients) socket.close()
+    await until('none is left at the nodes', () => heldAtNodes() === 0)
+  })
+})

@@ -1,0 +1,115 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import type { Clock } from '../../src/core/clock.ts'
+import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { createUdpWay, type UdpFaults, type UdpWay } from './udp-faults.ts'
+
+type Place = { readonly host: string; readonly port: number }
+export type UdpFaultProxyOptions = {
+  readonly target: Place
+  /** On both ways, until `set` says otherwise. */
+  readonly faults?: UdpFaults
+}
+export type UdpFaultProxyDeps = { readonly clock?: Clock; readonly random?: Random }
+
+/** What became of the packets of both ways. `passed` counts what left the proxy, copies included. */
+export type UdpCounts = {
+  received: number
+  passed: number
+  lost: number
+  duplicated: number
+  reordered: number
+  damaged: number
+}
+
+/**
+ * A UDP proxy on loopback. Every sender gets a port of its own towards the target, so that answers find their way back and a target tells senders
+ * apart as it would on a network. With the same seed and the same packets in the same order, the same packets are hit.
+ */
+export type UdpFaultProxy = AsyncDisposable & {
+  readonly host: string
+  readonly port: number
+  /** Replaces what is wrong: from the sender to the target (`upstream`), on the way back, or both. Held packets keep their fate. */
+  set(faults: UdpFaults, way?: 'upstream' | 'downstream'): void
+  readonly counts: { readonly upstream: UdpCounts; readonly downstream: UdpCounts }
+  /** Packets that are under way inside the proxy. */
+  readonly held: number
+}
+
+/** Packets of further senders are dropped; a test has no use for more. */
+const SENDERS_MAX = 256
+
+type Sender = { readonly socket: Socket; readonly up: UdpWay; readonly down: UdpWay }
+
+export async function startUdpFaultProxy(
+  { target, faults = {} }: UdpFaultProxyOptions,
+  { clock = systemClock, random = createSeededRandom(1) }: UdpFaultProxyDeps = {},
+): Promise<UdpFaultProxy> {
+  const current = { upstream: faults, downstream: faults }
+  const counts = { upstream: noCounts(), downstream: noCounts() }
+  const senders = new Map<string, Sender>()
+  const door = await openSocket()
+  door.on('message', (packet, from) => senderOf(from)?.up.take(packet))
+
+  function senderOf(from: RemoteInfo): Sender | undefined {
+    const name = `${from.address}:${from.port}`
+    const known = senders.get(name)
+    if (known !== undefined || senders.size >= SENDERS_MAX) return known
+    const socket = createSocket('udp4')
+    // A target that is not there answers with an ICMP error; on a network the sender would hear nothing.
+    socket.on('error', () => {})
+    // Of its own for each way: what comes back leaves the draws of what goes out alone.
+    const ownRandom = () => createSeededRandom(randomInt(random, 2 ** 31))
+    const sender = {
+      socket,
+      up: createUdpWay(
+        { clock, random: ownRandom(), faults: () => current.upstream, counts: counts.upstream },
+        (packet) => socket.send(packet, target.port, target.host, () => {}),
+      ),
+      down: createUdpWay(
+        { clock, random: ownRandom(), faults: () => current.downstream, counts: counts.downstream },
+        (packet) => door.send(packet, from.port, from.address, () => {}),
+      ),
+    }
+    socket.on('message', (packet) => sender.down.take(packet))
+    senders.set(name, sender)
+    return sender
+  }
+
+  const address = door.address()
+  return {
+    host: address.address,
+    port: address.port,
+    set(given, way) {
+      if (way !== 'downstream') current.upstream = given
+      if (way !== 'upstream') current.downstream = given
+    },
+    counts,
+    get held() {
+      return [...senders.values()].reduce((sum, { up, down }) => sum + up.held() + down.held(), 0)
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { socket, up, down } of senders.values()) {
+        up.stop()
+        down.stop()
+        socket.close()
+      }
+      const closed = once(door, 'close')
+      door.close()
+      await closed
+    },
+  }
+}
+
+async function openSocket(): Promise<Socket> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  socket.on('error', () => {})
+  return socket
+}
+
+function noCounts(): UdpCounts {
+  return { received: 0, passed: 0, lost: 0, duplicated: 0, reordered: 0, damaged: 0 }
+}
