@@ -1,69 +1,138 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSeededRandom, type Random, randomInt } from '../src/core/random.ts'
 import { BlockFold, type BlockSink } from '../src/evm/block-fold.ts'
-import { EVENT } from '../src/evm/event-type.ts'
+import type { ConflictExtras, ContentionData } from '../src/evm/contention-fold.ts'
 import { ExecRecorder } from '../src/evm/exec-recorder.ts'
-import { toHex } from '../src/evm/hex.ts'
 import { createRingReader, type RingReader } from '../src/evm/ring-reader.ts'
 import { createMemoryRing, createMemorySource, type RingSource } from '../src/evm/ring-source.ts'
 import { RingWriter } from '../src/evm/ring-writer.ts'
+import { loadFileMapper } from '../src/host/mapped-file.ts'
 import { openRingFile } from '../src/host/ring-file.ts'
+import { createBlockSource } from './ring-blocks.ts'
+import { measurePublish } from './ring-publish.ts'
 
 /**
- * How many events one core takes out of a ring, and how many it folds with everything on (contention, top accesses, lifecycle, TPS).
- * The ring holds blocks of 4,000 transactions over Zipf-distributed accounts, about 25 events a transaction, and is read as a live one:
- * descriptors twice, header before and after. Rates are per second of processor time, medians of the rounds. One JSON line a path.
+ * How many events one core takes out of a ring, and how many it folds with everything on (contention, top accesses, lifecycle, TPS),
+ * beside a C++ program that does the same with `unordered_map` and is compiled here. The ring holds blocks of 4,000 transactions over
+ * Zipf-distributed accounts, about 25 events a transaction, and is read as a live one: descriptors twice, header before and after.
+ * Rates are per second of processor time, medians of the rounds.
+ * Then how long it takes from the end of a block in a live ring to its published figures. One JSON line a path.
  *
- *   npx node bench/ring.ts [blocks] [rounds]
+ *   npx node bench/ring.ts [blocks] [rounds] [publishSeconds]
  */
 const BLOCKS = Number(process.argv[2] ?? 8)
 const ROUNDS = Number(process.argv[3] ?? 9)
+const PUBLISH_SECONDS = Number(process.argv[4] ?? 10)
 const TXNS_PER_BLOCK = 4000
-const GOAL_EVENTS_PER_SECOND = 1_500_000
+const GOALS = { eventsPerSecond: 1_500_000, ofCpp: 0.9, publishP99Ms: 2 }
+
+type Sums = Record<
+  | 'events'
+  | 'blocks'
+  | 'unique'
+  | 'contended'
+  | 'withWriter'
+  | 'txnTimeNs'
+  | 'tps'
+  | 'edges'
+  | 'top'
+  | 'depth'
+  | 'accesses',
+  number
+>
 
 const ring = createMemoryRing({ capacity: 2 ** 20, payloadBytes: 2 ** 28, contextBytes: 0 })
-const events = writeBlocks(ring)
+const events = writeBlocks()
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-ring-'))
 try {
   const path = join(folder, 'ring')
   writeFileSync(path, ring.image)
+  const mapper = await loadFileMapper()
   const file = openRingFile(path)
+  const mapped = mapper.ok ? openRingFile(path, { mapper }) : undefined
   if (file === undefined) throw new Error('the ring file is gone')
   const sources: [string, RingSource][] = [
     ['memory', createMemorySource(ring.image, { isStatic: false })],
     ['readSync', file],
+    ...(mapped === undefined ? [] : [['mmap', mapped] as [string, RingSource]]),
   ]
-  for (const [source, bytes] of sources) {
+  if (!mapper.ok) console.error(mapper.reason)
+  for (const [source, bytes] of sources)
     report({ path: 'decode', source, ...measure(() => readAll(bytes, countTypes)) })
-    report({ path: 'fold', source, ...measure(() => foldAll(bytes)), goal: GOAL_EVENTS_PER_SECOND })
+
+  const cpp = compileCpp(folder)
+  for (const [source, bytes] of sources) {
+    const fold = createFold()
+    const rates = Array.from({ length: ROUNDS }, () => rateOf(() => fold(bytes)))
+    const cppRates: number[] = []
+    if (cpp !== undefined) {
+      const reference = JSON.parse(execFileSync(cpp, [path, `${ROUNDS}`], { encoding: 'utf8' })) as {
+        eventsPerSecond: number
+        sums: Sums
+      }
+      cppRates.push(reference.eventsPerSecond)
+      const [ours, theirs] = [JSON.stringify(fold(bytes)), JSON.stringify(reference.sums)]
+      if (ours !== theirs) throw new Error(`the figures differ: ${ours} and ${theirs}`)
+    }
+    const eventsPerSecond = median(rates)
+    const cppPerSecond = cppRates.length === 0 ? undefined : median(cppRates)
+    report({
+      path: 'fold',
+      source,
+      eventsPerSecond,
+      goal: GOALS.eventsPerSecond,
+      ratio: ratioOf(eventsPerSecond, GOALS.eventsPerSecond),
+      ...(cppPerSecond === undefined
+        ? { cpp: 'not compiled' }
+        : { cppPerSecond, ofCpp: ratioOf(eventsPerSecond, cppPerSecond), goalOfCpp: GOALS.ofCpp }),
+    })
   }
   file.close()
+  mapped?.close()
+  const publish = await measurePublish({ folder, seconds: PUBLISH_SECONDS, eventsPerSecond: 200_000 })
+  report({ path: 'publish', ...publish, goalP99Ms: GOALS.publishP99Ms })
 } finally {
   rmSync(folder, { recursive: true })
 }
 
-function report(figures: { eventsPerSecond: number; goal?: number; [name: string]: unknown }): void {
-  const ratio = figures.goal === undefined ? {} : { ratio: Number((figures.eventsPerSecond / figures.goal).toFixed(2)) }
-  console.log(
-    JSON.stringify({ bench: 'ring', ...figures, ...ratio, events, node: process.version, cores: cpus().length }),
-  )
+function report(figures: Record<string, unknown>): void {
+  const machine = { events, node: process.version, cores: cpus().length, arch: process.arch }
+  console.log(JSON.stringify({ bench: 'ring', ...figures, ...machine }))
 }
 
-function measure(run: () => void): { eventsPerSecond: number; eventsPerWallSecond: number } {
-  const rates: { cpu: number; wall: number }[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const cpuBefore = process.cpuUsage()
-    const before = performance.now()
-    run()
-    const wallMs = performance.now() - before
-    const { user, system } = process.cpuUsage(cpuBefore)
-    rates.push({ cpu: (events / (user + system)) * 1e6, wall: (events / wallMs) * 1e3 })
+/** Undefined where there is no compiler; the rest of the bench goes on. */
+function compileCpp(target: string): string | undefined {
+  const program = join(target, 'ring-fold')
+  try {
+    const source = join(import.meta.dirname, 'reference/ring-fold.cpp')
+    execFileSync('g++', ['-O2', '-std=c++20', source, '-o', program], { stdio: ['ignore', 'ignore', 'inherit'] })
+    return program
+  } catch {
+    console.error('g++ does not run here: no comparison with C++')
+    return undefined
   }
-  const median = (kind: 'cpu' | 'wall'): number =>
-    Math.round(rates.map((rate) => rate[kind]).toSorted((a, b) => a - b)[ROUNDS >> 1] as number)
-  return { eventsPerSecond: median('cpu'), eventsPerWallSecond: median('wall') }
+}
+
+function measure(run: () => void): { eventsPerSecond: number } {
+  return { eventsPerSecond: median(Array.from({ length: ROUNDS }, () => rateOf(run))) }
+}
+
+/** Events per second of processor time. */
+function rateOf(run: () => void): number {
+  const before = process.cpuUsage()
+  run()
+  const { user, system } = process.cpuUsage(before)
+  return (events / (user + system)) * 1e6
+}
+
+function median(rates: readonly number[]): number {
+  return Math.round(rates.toSorted((a, b) => a - b)[rates.length >> 1] as number)
+}
+
+function ratioOf(rate: number, goal: number): number {
+  return Number((rate / goal).toFixed(2))
 }
 
 function readAll(source: RingSource, take: (reader: RingReader) => void): void {
@@ -80,84 +149,59 @@ function countTypes({ batch }: RingReader): void {
   if (sum === 0) throw new Error('no event has a type')
 }
 
-function foldAll(source: RingSource): void {
-  let blocks = 0
-  const nothing = (): void => {}
+/**
+ * One fold for all rounds, as in a service that runs for days; what a new ring resets is reset. The sums are those of the C++ program:
+ * they show that both did the same work.
+ */
+function createFold(): (source: RingSource) => Sums {
+  let now = noSums()
   const fail = (): never => {
     throw new Error('a block was not folded')
   }
   const sink: BlockSink = {
-    lifecycle: nothing,
-    tps: nothing,
-    contention: () => blocks++,
+    lifecycle: () => {},
+    tps: (tps) => void (now.tps += tps),
+    contention: (data, extras) => addTo(now, data, extras),
     dropped: fail,
     incomplete: fail,
   }
   const fold = new BlockFold({ seed: 1 }, sink)
-  readAll(source, ({ batch }) => fold.fold(batch))
-  fold.topAccesses.publish()
-  if (blocks !== BLOCKS) throw new Error(`${blocks} blocks were folded, not ${BLOCKS}`)
+  return (source) => {
+    now = noSums()
+    fold.restart()
+    readAll(source, ({ batch }) => fold.fold(batch))
+    const { account, storage } = fold.topAccesses.publish()
+    for (const { count } of [...account, ...storage]) now.accesses += count
+    if (now.blocks !== BLOCKS) throw new Error(`${now.blocks} blocks were folded, not ${BLOCKS}`)
+    return now
+  }
 }
 
-/** Writes blocks of token transfers and swaps: few contracts are hot, most slots belong to one account. */
-function writeBlocks({ geometry, target }: ReturnType<typeof createMemoryRing>): number {
-  const writer = new RingWriter({ geometry }, target)
+function noSums(): Sums {
+  const none = { blocks: 0, unique: 0, contended: 0, withWriter: 0, txnTimeNs: 0, tps: 0, edges: 0, top: 0 }
+  return { events, ...none, depth: 0, accesses: 0 }
+}
+
+function addTo(sums: Sums, data: ContentionData, extras: ConflictExtras): void {
+  sums.blocks += 1
+  sums.unique += data.total_unique_slots
+  sums.contended += data.contended_slot_count
+  sums.withWriter += extras.contended_with_writer
+  sums.txnTimeNs += data.total_tx_time_ns
+  sums.depth += extras.depth
+  for (const { shared_txn_count } of data.contract_edges) sums.edges += shared_txn_count
+  for (const { txn_count } of data.top_contended_slots) sums.top += txn_count
+  for (const { contended_slots } of data.top_contended_contracts) sums.top += contended_slots
+}
+
+function writeBlocks(): number {
+  const writer = new RingWriter({ geometry: ring.geometry }, ring.target)
   const recorder = new ExecRecorder(writer)
-  const random = createSeededRandom(5)
-  const contracts = Array.from({ length: 2000 }, () => random.bytes(20))
-  const accounts = Array.from({ length: 50_000 }, () => random.bytes(20))
   let timeNs = 1_800_000_000_000_000_000n
-  const now = () => ({ timeNs: (timeNs += 500n) })
+  const source = createBlockSource(recorder, { txnsPerBlock: TXNS_PER_BLOCK, nowNs: () => (timeNs += 500n) })
   for (let block = 1; block <= BLOCKS; block++) {
-    const id = toHex(Uint8Array.from({ length: 32 }, (_, at) => (at === 31 ? block : 0)))
-    recorder.add('BLOCK_START', { id, block_number: BigInt(block), txn_count: BigInt(TXNS_PER_BLOCK) }, now())
-    for (let txnIndex = 0; txnIndex < TXNS_PER_BLOCK; txnIndex++) writeTxn(txnIndex)
-    recorder.add('BLOCK_END', { gas_used: 1n }, now())
-    recorder.add('BLOCK_FINALIZED', { id, block_number: BigInt(block) }, now())
-    recorder.add('BLOCK_VERIFIED', { block_number: BigInt(block) }, now())
+    for (const _ of source.write(block));
     recorder.flush()
   }
   return writer.lastSeqno
-
-  function writeTxn(txnIndex: number): void {
-    const add = (type: number, bytes: number, fill?: (payload: Uint8Array, view: DataView) => void): void => {
-      const payload = new Uint8Array(bytes)
-      fill?.(payload, new DataView(payload.buffer))
-      recorder.addEncoded(type, payload, { ...now(), txnIndex })
-    }
-    add(EVENT.TXN_PERF_EVM_ENTER, 0)
-    add(EVENT.TXN_HEADER_START, 352 + 68, (_, view) => view.setUint32(336, 68, true))
-    add(EVENT.TXN_HEADER_END, 0)
-    add(EVENT.TXN_EVM_OUTPUT, 24, (_, view) => {
-      view.setUint32(4, 2, true)
-      view.setUint32(16, 4, true)
-    })
-    for (let log = 0; log < 2; log++) add(EVENT.TXN_LOG, 32 + 96 + 32)
-    for (let frame = 0; frame < 4; frame++) add(EVENT.TXN_CALL_FRAME, 128 + 68 + 32)
-    add(EVENT.ACCOUNT_ACCESS_LIST_HEADER, 8, (_, view) => view.setUint32(0, 4, true))
-    for (let access = 0; access < 4; access++) {
-      const address = access < 2 ? pick(contracts, random) : pick(accounts, random)
-      const slots = access < 2 ? 4 : 0
-      add(EVENT.ACCOUNT_ACCESS, 152, (payload, view) => {
-        payload.set(address, 4)
-        view.setUint32(144, slots, true)
-      })
-      for (let slot = 0; slot < slots; slot++) {
-        add(EVENT.STORAGE_ACCESS, 124, (payload) => {
-          payload.set(address, 0)
-          payload[25] = slot & 1
-          if (slot < 2) payload[58] = slot
-          else payload.set(pick(accounts, random), 39)
-        })
-      }
-    }
-    add(EVENT.TXN_END, 0)
-    add(EVENT.TXN_PERF_EVM_EXIT, 0)
-  }
-}
-
-/** Place k is chosen about 1 / k of the time. */
-function pick<Item>(items: readonly Item[], random: Random): Item {
-  const place = Math.floor(items.length ** random.float()) - 1
-  return items[Math.max(0, Math.min(items.length - 1, place + randomInt(random, 2)))] as Item
 }

@@ -95,6 +95,13 @@ const DOOR_ERRORS = {
     fix: 'Use a method that the Allow header names.',
     retryable: false,
   },
+  'blocks-not-held': {
+    http: 200,
+    jsonRpc: -32000,
+    sentence: 'The execution service does not hold these blocks.',
+    fix: 'Ask for blocks inside the range that data names; older ones are with an archive node.',
+    retryable: false,
+  },
   'replay-too-old': {
     grpc: 11,
     sentence: 'The stream cannot start that far back.',
@@ -128,6 +135,28 @@ const DOOR_ERRORS = {
     sentence: 'The blockhash of the transaction is too old to land.',
     fix: 'Sign again with a fresh blockhash.',
     retryable: false,
+  },
+  // The codes and meanings of the next three are Solana's own (rpc-client-api, custom_error).
+  'signature-invalid': {
+    http: 200,
+    jsonRpc: -32003,
+    sentence: 'Transaction signature verification failure',
+    fix: 'Sign the bytes that are sent, with every key that the header asks for.',
+    retryable: false,
+  },
+  'signature-count': {
+    http: 200,
+    jsonRpc: -32013,
+    sentence: 'Transaction signature length mismatch',
+    fix: 'Send one signature for each key that the header asks for, between 1 and 12.',
+    retryable: false,
+  },
+  'no-path': {
+    http: 200,
+    jsonRpc: -32005,
+    sentence: 'Node is unhealthy: no path to a leader is open, so the transaction was not sent.',
+    fix: 'Try again in a few seconds; nothing was sent.',
+    retryable: true,
   },
   'no-upstream': {
     http: 503,
@@ -318,6 +347,18 @@ const OPERATOR_ERRORS = {
     exit: 75,
     sentence: 'The disk of the state folder is full; the change was not made.',
     fix: 'Free some space and run the command again.',
+    retryable: true,
+  },
+  'ring-unreadable': {
+    exit: 1,
+    sentence: 'The file is not an execution event ring that this build can read.',
+    fix: 'Look at its header with: sluice ring inspect FILE. A ring of another schema needs a build that knows it.',
+    retryable: false,
+  },
+  'ring-unwritable': {
+    exit: 75,
+    sentence: 'The event ring cannot be written.',
+    fix: 'Check that the state folder is writable, has room, and that no other process writes its ring.',
     retryable: true,
   },
   'audit-broken': {

@@ -15,7 +15,7 @@ import { FIXED_BYTES } from './exec-event.ts'
 import { toHex } from './hex.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
 import { LifecycleFold, type LifecycleOptions } from './lifecycle-fold.ts'
-import { OpenBlock, type Shortcoming } from './open-block.ts'
+import { COUNTED, OpenBlock, type Shortcoming } from './open-block.ts'
 import { TopAccessesFold, type TopAccessesOptions } from './top-accesses.ts'
 import { TpsFold } from './tps-fold.ts'
 import { MOMENT, type Moment, TxnTimes } from './txn-times.ts'
@@ -98,9 +98,10 @@ export class BlockFold {
     return this.#drop('restart')
   }
 
-  fold(batch: EventBatch): void {
-    for (let at = 0; at < batch.count; at++) this.#foldEvent(batch, at)
-    this.stats.events += batch.count
+  /** All events of a batch, or those from `from` up to but not including `to`. */
+  fold(batch: EventBatch, from = 0, to = batch.count): void {
+    for (let at = from; at < to; at++) this.#foldEvent(batch, at)
+    this.stats.events += to - from
   }
 
   #foldEvent(batch: EventBatch, at: number): void {
@@ -150,26 +151,26 @@ export class BlockFold {
       case EVENT.TXN_END:
         return this.#mark(batch, at, MOMENT.end)
       case EVENT.TXN_HEADER_START:
-        open.came('txns')
-        open.announce('accessListEntries', payloadU32(batch, at, 344))
-        open.announce('authListEntries', payloadU32(batch, at, 348))
+        open.came(COUNTED.txns)
+        open.announce(COUNTED.accessListEntries, payloadU32(batch, at, 344))
+        open.announce(COUNTED.authListEntries, payloadU32(batch, at, 348))
         return this.#mark(batch, at, MOMENT.headerStart)
       case EVENT.TXN_ACCESS_LIST_ENTRY:
-        return open.came('accessListEntries')
+        return open.came(COUNTED.accessListEntries)
       case EVENT.TXN_AUTH_LIST_ENTRY:
-        return open.came('authListEntries')
+        return open.came(COUNTED.authListEntries)
       case EVENT.TXN_EVM_OUTPUT:
-        open.announce('logs', payloadU32(batch, at, 4))
-        return open.announce('callFrames', payloadU32(batch, at, 16))
+        open.announce(COUNTED.logs, payloadU32(batch, at, 4))
+        return open.announce(COUNTED.callFrames, payloadU32(batch, at, 16))
       case EVENT.TXN_LOG:
-        return open.came('logs')
+        return open.came(COUNTED.logs)
       case EVENT.TXN_CALL_FRAME:
-        return open.came('callFrames')
+        return open.came(COUNTED.callFrames)
       case EVENT.TXN_REJECT:
         this.stats.txnsRejected += 1
         return
       case EVENT.ACCOUNT_ACCESS_LIST_HEADER:
-        return open.announce('accounts', payloadU32(batch, at, 0))
+        return open.announce(COUNTED.accounts, payloadU32(batch, at, 0))
       case EVENT.BLOCK_PERF_EVM_ENTER:
         open.evmEnter = [batch.timeLow(at), batch.timeHigh(at)]
         return
@@ -198,9 +199,9 @@ export class BlockFold {
     loadAccountKey(payloadWords, payloadAt, this.#key)
     this.topAccesses.account.add(this.#key, this.#accountHasher.hash(this.#key))
     if (!this.#isInOpenBlock(batch, at)) return
-    this.#open.came('accounts')
-    this.#open.announce('storage', payloadU32(batch, at, 144))
-    this.#open.announce('transient', payloadU32(batch, at, 148))
+    this.#open.came(COUNTED.accounts)
+    this.#open.announce(COUNTED.storage, payloadU32(batch, at, 144))
+    this.#open.announce(COUNTED.transient, payloadU32(batch, at, 148))
   }
 
   #storageAccess(batch: EventBatch, at: number): void {
@@ -211,8 +212,8 @@ export class BlockFold {
     this.topAccesses.storage.add(this.#key, hash)
     if (!this.#isInOpenBlock(batch, at)) return
     // Transient storage lives within one transaction and cannot conflict.
-    if (isStorageTransient(payloadWords, payloadAt)) return this.#open.came('transient')
-    this.#open.came('storage')
+    if (isStorageTransient(payloadWords, payloadAt)) return this.#open.came(COUNTED.transient)
+    this.#open.came(COUNTED.storage)
     if (this.#accesses.isTooLarge) return
     this.#accesses.add(this.#key, hash, batch.txnIndex(at), isStorageModified(payloadWords, payloadAt))
   }
@@ -229,7 +230,7 @@ export class BlockFold {
     const open = this.#open
     if (!this.#isInOpenBlock(batch, at)) return
     open.isOpen = false
-    this.#sink.tps(this.tps.add(open.countOf('txns')), open.number)
+    this.#sink.tps(this.tps.add(open.countOf(COUNTED.txns)), open.number)
     if (open.hasShortfall) open.shortcoming ??= 'shortfall'
     if (this.#accesses.isTooLarge) open.shortcoming ??= 'too-large'
     if (open.shortcoming !== undefined) {
@@ -263,7 +264,7 @@ export class BlockFold {
     const isConsensusEvent = batch.blockSeqno(at) === 0
     if (isConsensusEvent || !this.#isInOpenBlock(batch, at)) return
     this.#open.shortcoming = 'record-error'
-    if (payloadU32(batch, at, 0) >>> 16 === EVENT.TXN_HEADER_START) this.#open.came('txns')
+    if (payloadU32(batch, at, 0) >>> 16 === EVENT.TXN_HEADER_START) this.#open.came(COUNTED.txns)
   }
 
   #loseEvent(batch: EventBatch, at: number, reason: 'payload-lost' | 'malformed'): void {
@@ -280,7 +281,7 @@ export class BlockFold {
   #isInOpenBlock(batch: EventBatch, at: number): boolean {
     const open = this.#open
     if (!open.isOpen) return false
-    if (batch.blockSeqno(at) === open.seqno && batch.txnIndex(at) < open.txnCount) return true
+    if (batch.isOfBlock(at, open.seqnoLow, open.seqnoHigh) && batch.txnIndex(at) < open.txnCount) return true
     this.#drop('misplaced-event')
     return false
   }

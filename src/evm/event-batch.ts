@@ -71,9 +71,16 @@ export class EventBatch {
     return u64At(this.descriptorWords, at * WORDS + 8)
   }
 
+  /** Whether the event belongs to the block that begins with this number, given as two halves. */
+  isOfBlock(at: number, low: number, high: number): boolean {
+    return isU64At(this.descriptorWords, at * WORDS + 8, low, high)
+  }
+
   /** Index of the transaction, or -1 when the event is not part of one. */
   txnIndex(at: number): number {
-    return u64At(this.descriptorWords, at * WORDS + 10) - 1
+    const low = this.descriptorWords[at * WORDS + 10] as number
+    const high = this.descriptorWords[at * WORDS + 11] as number
+    return high === 0 ? low - 1 : low + high * TWO_32 - 1
   }
 
   /** STORAGE_ACCESS only: index of the ACCOUNT_ACCESS it belongs to. */
@@ -90,6 +97,20 @@ export class EventBatch {
   timeNs(at: number): bigint {
     return (BigInt(this.timeHigh(at)) << 32n) | BigInt(this.timeLow(at))
   }
+}
+
+/** Whether a u64 of two words has this value: cheaper than making a Number of it. */
+export function isU64At(words: Uint32Array, at: number, low: number, high: number): boolean {
+  return words[at] === low && words[at + 1] === high
+}
+
+/** The halves of a whole number below 2^53. */
+export function lowHalf(value: number): number {
+  return value >>> 0
+}
+
+export function highHalf(value: number): number {
+  return Math.floor(value / TWO_32)
 }
 
 /** A little-endian u64 of two words as a Number, exact below 2^53. */

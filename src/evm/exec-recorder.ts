@@ -42,6 +42,12 @@ export class ExecRecorder {
     return seqno
   }
 
+  /** Gives up what was added since the last flush, as if it had never been. */
+  discard(): void {
+    this.#waiting.length = 0
+    this.#blockSeqno = 0
+  }
+
   flush(): void {
     this.#writer.recordAll(this.#waiting)
     this.#waiting.length = 0

@@ -16,6 +16,9 @@ export type LifecycleOptions = {
 
 export const LIFECYCLE_DEFAULTS: LifecycleOptions = { completedMax: 128, activeMax: 4096 }
 
+/** Dropped ids remembered for `takeDropped`; far more than one batch of events can cause. */
+const DROPPED_MAX = 8192
+
 export type LifecycleStats = {
   /** Events that named a block never seen: normal after a gap or a restart. */
   unknownIds: number
@@ -36,6 +39,7 @@ export class LifecycleFold {
   /** By the ring position of their BLOCK_START, which is how events inside a block name it. */
   readonly #byBlockSeqno = new Map<number, LifecycleEntry>()
   #sights = 0
+  #dropped: Hex[] = []
 
   constructor(options: Partial<LifecycleOptions> = {}) {
     this.#options = { ...LIFECYCLE_DEFAULTS, ...options }
@@ -120,6 +124,25 @@ export class LifecycleFold {
     return chosen?.record()
   }
 
+  /** How many different blocks were ever seen. */
+  get sights(): number {
+    return this.#sights
+  }
+
+  recordOf(id: Hex): LifecycleRecord | undefined {
+    return (this.#active.get(id) ?? this.#completed.get(id))?.record()
+  }
+
+  /** The block whose BLOCK_START is at this position of the ring. */
+  recordAt(blockSeqno: number): LifecycleRecord | undefined {
+    return this.#byBlockSeqno.get(blockSeqno)?.record()
+  }
+
+  /** Blocks no longer kept since the last call, for whoever holds a copy. */
+  takeDropped(): Hex[] {
+    return this.#dropped.splice(0)
+  }
+
   #activeByNumber(): LifecycleEntry[] {
     return [...this.#active.values()].toSorted((a, b) => a.number - b.number)
   }
@@ -137,6 +160,7 @@ export class LifecycleFold {
       const oldest = this.#completed.values().next().value as LifecycleEntry
       this.#completed.delete(oldest.id)
       this.#unbindSeqno(oldest)
+      this.#noteDropped(oldest.id)
     }
     return entry.enter(stage, timeNs)
   }
@@ -144,7 +168,14 @@ export class LifecycleFold {
   #forget(entry: LifecycleEntry): void {
     this.#active.delete(entry.id)
     this.#unbindSeqno(entry)
+    this.#noteDropped(entry.id)
     this.stats.forgotten += 1
+  }
+
+  /** Nobody may be asking: the list of a reader without a copy stays short. */
+  #noteDropped(id: Hex): void {
+    if (this.#dropped.length >= DROPPED_MAX) this.#dropped.shift()
+    this.#dropped.push(id)
   }
 
   #unbindSeqno(entry: LifecycleEntry): void {

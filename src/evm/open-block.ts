@@ -1,5 +1,10 @@
-/** What an event announces and how often it then came; a shortfall at the end of a block means loss. */
-const COUNTED = {
+import { highHalf, lowHalf } from './event-batch.ts'
+
+/**
+ * What an event announces and how often it then came; a shortfall at the end of a block means loss. Numbers, because these are counted
+ * for nearly every event.
+ */
+export const COUNTED = {
   txns: 0,
   accessListEntries: 1,
   authListEntries: 2,
@@ -10,7 +15,7 @@ const COUNTED = {
   transient: 7,
 } as const
 
-export type Counted = keyof typeof COUNTED
+export type Counted = (typeof COUNTED)[keyof typeof COUNTED]
 
 /** Why the figures of a block cannot be trusted, though it is known how many transactions it had. */
 export type Shortcoming = 'record-error' | 'shortfall' | 'too-large'
@@ -19,6 +24,9 @@ export type Shortcoming = 'record-error' | 'shortfall' | 'too-large'
 export class OpenBlock {
   isOpen = false
   seqno = 0
+  /** The halves of `seqno`, which every event of the block is compared with. */
+  seqnoLow = 0
+  seqnoHigh = 0
   number = 0
   txnCount = 0
   startLow = 0
@@ -32,6 +40,8 @@ export class OpenBlock {
   begin(block: { seqno: number; number: number; txnCount: number; startLow: number; startHigh: number }): void {
     this.isOpen = true
     this.seqno = block.seqno
+    this.seqnoLow = lowHalf(block.seqno)
+    this.seqnoHigh = highHalf(block.seqno)
     this.number = block.number
     this.txnCount = block.txnCount
     this.startLow = block.startLow
@@ -41,19 +51,19 @@ export class OpenBlock {
     this.evmExit = undefined
     this.#announced.fill(0)
     this.#came.fill(0)
-    this.announce('txns', block.txnCount)
+    this.announce(COUNTED.txns, block.txnCount)
   }
 
   announce(what: Counted, count: number): void {
-    this.#announced[COUNTED[what]] = (this.#announced[COUNTED[what]] as number) + count
+    this.#announced[what] = (this.#announced[what] as number) + count
   }
 
   came(what: Counted): void {
-    this.#came[COUNTED[what]] = (this.#came[COUNTED[what]] as number) + 1
+    this.#came[what] = (this.#came[what] as number) + 1
   }
 
   countOf(what: Counted): number {
-    return this.#came[COUNTED[what]] as number
+    return this.#came[what] as number
   }
 
   get hasShortfall(): boolean {

@@ -93,6 +93,22 @@ export function checkRingHeader(header: Uint8Array, limits: RingLimits = RING_LI
   return { ok: true, geometry }
 }
 
+/** What a header says, whether or not this build can read the ring behind it. */
+export function describeHeader(header: Uint8Array) {
+  const view = viewOf(header)
+  return {
+    magic: String.fromCharCode(...header.subarray(0, RING_MAGIC.length)),
+    content_type: view.getUint16(HEADER.contentType, true),
+    schema_hash: Buffer.from(header.subarray(HEADER.schemaHash, HEADER.schemaHash + 32)).toString('hex'),
+    descriptor_capacity: u64At(view, HEADER.descriptorCapacity),
+    payload_buf_size: u64At(view, HEADER.payloadBytes),
+    context_area_size: u64At(view, HEADER.contextBytes),
+    last_seqno: u64At(view, HEADER.lastSeqno),
+    next_payload_byte: u64At(view, HEADER.nextPayloadByte),
+    buffer_window_start: u64At(view, HEADER.windowStart),
+  }
+}
+
 /** The header of a new ring: nothing recorded, control registers zero. */
 export function encodeRingHeader({ capacity, payloadBytes, contextBytes }: RingGeometry): Uint8Array {
   const header = new Uint8Array(HEADER_BYTES)

@@ -78,7 +78,13 @@ function runStorm(seed: number): Account & { recorded: number } {
   }
   const threads = 1 + randomInt(random, 3)
   const storm = new RingStorm(
-    { geometry: { capacity, payloadBytes, contextBytes: 0 }, windowStepBytes, threads, random },
+    {
+      geometry: { capacity, payloadBytes, contextBytes: 0 },
+      windowStepBytes,
+      threads,
+      random,
+      isMapped: random.float() < 0.5,
+    },
     makeEvents,
   )
   const options = {

@@ -23,6 +23,11 @@ export type RingSource = {
 /** Where a writer puts its bytes. Writes become visible to readers in the order in which they are called. */
 export type RingTarget = {
   write(place: number, bytes: Uint8Array): void
+  /**
+   * Writes a u64 at a multiple of 8 in one store. A target that has it is memory others look at all the time; events are then
+   * published one by one as a node does it, each by the store of its sequence number.
+   */
+  readonly storeU64?: (place: number, value: number) => void
 }
 
 /** Descriptors `seqno` and up, in two reads where the range passes the end of the array. */

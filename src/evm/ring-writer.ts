@@ -9,6 +9,7 @@ import {
   type RingGeometry,
   SECTION_BYTES,
   slotIndex,
+  slotPlace,
   WINDOW_STEP_BYTES,
 } from './ring-layout.ts'
 import type { RingTarget } from './ring-source.ts'
@@ -108,9 +109,7 @@ export class RingWriter {
     yield
 
     const slots = encodeSlots(events, firstSeqno, firstOffset)
-    const emptySlots = slots.slice()
-    for (let at = 0; at < emptySlots.length; at += DESCRIPTOR_BYTES) emptySlots.fill(0, at, at + 8)
-    yield* this.#writeSlots(firstSeqno, emptySlots)
+    yield* this.#emptySlots(firstSeqno, slots)
 
     const end = firstOffset + payloads.length
     if (end - control.windowStart > this.geometry.payloadBytes - this.#windowStepBytes) {
@@ -120,7 +119,7 @@ export class RingWriter {
       yield
     }
     yield* this.#writePayloads(firstOffset, payloads)
-    yield* this.#writeSlots(firstSeqno, slots)
+    yield* this.#commitSlots(firstSeqno, slots)
   }
 
   #groupEnd(events: readonly RingEvent[], from: number): number {
@@ -135,11 +134,46 @@ export class RingWriter {
   }
 
   #writeCounters(): void {
-    this.#target.write(HEADER.lastSeqno, encodeU64s(this.#control.lastSeqno, this.#control.nextPayloadByte))
+    const { lastSeqno, nextPayloadByte } = this.#control
+    const { storeU64 } = this.#target
+    if (storeU64 === undefined) return this.#target.write(HEADER.lastSeqno, encodeU64s(lastSeqno, nextPayloadByte))
+    storeU64(HEADER.lastSeqno, lastSeqno)
+    storeU64(HEADER.nextPayloadByte, nextPayloadByte)
   }
 
   #writeWindowStart(): void {
-    this.#target.write(HEADER.windowStart, encodeU64s(this.#control.windowStart))
+    const { windowStart } = this.#control
+    const { storeU64 } = this.#target
+    if (storeU64 === undefined) this.#target.write(HEADER.windowStart, encodeU64s(windowStart))
+    else storeU64(HEADER.windowStart, windowStart)
+  }
+
+  /** Takes the old events out of their slots. Positional writes put the new fields there at once, still without a number. */
+  *#emptySlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {
+    const { storeU64 } = this.#target
+    if (storeU64 === undefined) {
+      const empty = slots.slice()
+      for (let at = 0; at < empty.length; at += DESCRIPTOR_BYTES) empty.fill(0, at, at + 8)
+      yield* this.#writeSlots(firstSeqno, empty)
+      return
+    }
+    for (let at = 0; at < slots.length; at += DESCRIPTOR_BYTES) {
+      storeU64(slotPlace(this.geometry, firstSeqno + at / DESCRIPTOR_BYTES), 0)
+      yield
+    }
+  }
+
+  /** The numbers come last: with them the events are there. */
+  *#commitSlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {
+    const { storeU64 } = this.#target
+    if (storeU64 === undefined) return yield* this.#writeSlots(firstSeqno, slots)
+    for (let at = 0; at < slots.length; at += DESCRIPTOR_BYTES) {
+      const seqno = firstSeqno + at / DESCRIPTOR_BYTES
+      const place = slotPlace(this.geometry, seqno)
+      this.#target.write(place + 8, slots.subarray(at + 8, at + DESCRIPTOR_BYTES))
+      storeU64(place, seqno)
+      yield
+    }
   }
 
   *#writeSlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {

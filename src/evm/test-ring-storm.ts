@@ -30,7 +30,14 @@ export class RingStorm {
   burst = 0
 
   constructor(
-    options: { geometry: RingGeometry; windowStepBytes: number; threads: number; random: Random },
+    options: {
+      geometry: RingGeometry
+      windowStepBytes: number
+      threads: number
+      random: Random
+      /** The writer stores into memory, number by number, instead of writing by position. */
+      isMapped?: boolean
+    },
     makeEvents: (firstSeqno: number) => RingEvent[],
   ) {
     this.geometry = options.geometry
@@ -39,7 +46,10 @@ export class RingStorm {
     this.#ring = createMemoryRing(options.geometry)
     for (let thread = 0; thread < options.threads; thread++)
       this.#threads.push({ stores: [], firstSeqno: 0, firstOffset: 0 })
-    const target: RingTarget = { write: (place, bytes) => this.#write(place, bytes) }
+    const write: RingTarget['write'] = (place, bytes) => this.#write(place, bytes)
+    const storeU64 = (place: number, value: number): void =>
+      write(place, new Uint8Array(BigUint64Array.of(BigInt(value)).buffer))
+    const target: RingTarget = options.isMapped === true ? { write, storeU64 } : { write }
     this.writer = new RingWriter({ geometry: options.geometry, windowStepBytes: options.windowStepBytes }, target)
     this.source = {
       sizeBytes: this.#ring.image.length,

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { constants, zstdDecompressSync } from 'node:zlib'
+import type { FileMapper } from './mapped-file.ts'
 
 /**
  * A file read by position while another process writes it, or a snapshot of such a file. Reads happen in the order in which they are
@@ -20,6 +21,10 @@ export type RingFileOptions = {
   isSnapshot?: boolean
   /** A compressed snapshot that unpacks to more is refused. */
   unpackedBytesMax?: number
+  /** Gives the bytes as they lie in the file, compressed or not. */
+  isPlain?: boolean
+  /** Reads a plain file through a mapping instead of by position, where the machine can. */
+  mapper?: FileMapper
 }
 
 /** The largest ring that is unpacked: a ring of the node's default size has 642 MiB. */
@@ -34,7 +39,7 @@ export function openRingFile(path: string, options: RingFileOptions = {}): RingF
   try {
     const magic = Buffer.alloc(ZSTD_MAGIC.length)
     readSync(descriptor, magic, 0, magic.length, 0)
-    if (!magic.equals(ZSTD_MAGIC)) return openPlain(path, descriptor, options.isSnapshot ?? false)
+    if (options.isPlain === true || !magic.equals(ZSTD_MAGIC)) return openPlain(path, descriptor, options)
   } catch (error) {
     closeSync(descriptor)
     throw error
@@ -43,26 +48,33 @@ export function openRingFile(path: string, options: RingFileOptions = {}): RingF
   return unpack(path, options.unpackedBytesMax ?? UNPACKED_BYTES_MAX)
 }
 
-function openPlain(path: string, descriptor: number, isStatic: boolean): RingFile {
+function openPlain(path: string, descriptor: number, { isSnapshot = false, mapper }: RingFileOptions): RingFile {
   const { dev, ino, size } = fstatSync(descriptor, { bigint: true })
+  // An empty file has nothing to map; it is refused by its reader, in words.
+  const mapped = mapper?.ok === true && size > 0n ? mapper.map(descriptor, { isWritable: false }) : undefined
   return {
     sizeBytes: Number(size),
-    isStatic,
-    read(place, target, targetAt, length) {
-      let done = 0
-      while (done < length) {
-        const count = readSync(descriptor, target, targetAt + done, length - done, place + done)
-        if (count === 0) break
-        done += count
-      }
-      if (done < length) target.fill(0, targetAt + done, targetAt + length)
-    },
+    isStatic: isSnapshot,
+    read: mapped?.read ?? ((...range) => readAt(descriptor, ...range)),
     isReplaced() {
       const now = statSync(path, { bigint: true, throwIfNoEntry: false })
       return now === undefined || now.ino !== ino || now.dev !== dev
     },
-    close: () => closeSync(descriptor),
+    close() {
+      mapped?.close()
+      closeSync(descriptor)
+    },
   }
+}
+
+function readAt(descriptor: number, place: number, target: Uint8Array, targetAt: number, length: number): void {
+  let done = 0
+  while (done < length) {
+    const count = readSync(descriptor, target, targetAt + done, length - done, place + done)
+    if (count === 0) break
+    done += count
+  }
+  if (done < length) target.fill(0, targetAt + done, targetAt + length)
 }
 
 function unpack(path: string, unpackedBytesMax: number): RingFile {

@@ -60,7 +60,7 @@ type Prepared = {
 
 export function createEngine(): Engine {
   const svm = createSvm()
-  const tokenPrograms = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map(decodeBase58)
+  const tokenPrograms = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM].map((address) => decodeBase58(address))
   const upgradeableLoader = decodeBase58(UPGRADEABLE_LOADER)
   const oldLoaders = new Set(
     [NATIVE_LOADER, BPF_LOADER, BPF_LOADER_DEPRECATED].map((loader) => idOf(decodeBase58(loader))),

@@ -54,6 +54,14 @@ export const localnetOptions = z.strictObject({
     })
     .prefault({})
     .describe('Traffic generator: transfers, token transfers, memos, and a failing transaction now and then.'),
+  ring: z
+    .strictObject({
+      tps: z.number().min(0).max(50_000).default(100).describe('Transactions a second.'),
+      blockMs: z.int().min(50).max(10_000).default(400).describe('Time between two blocks.'),
+      lanes: z.int().min(1).max(256).default(16).describe('Transactions that run at the same time.'),
+    })
+    .prefault({})
+    .describe('The simulated EVM chain, whose event ring is read where neither a ring nor an EVM node is configured.'),
   limits: z
     .strictObject({
       pendingMax: z

@@ -45,7 +45,7 @@ const GENESIS_OWNERS = [
   CONFIG_PROGRAM,
   TOKEN_PROGRAM,
   TOKEN_2022_PROGRAM,
-].map(decodeBase58)
+].map((address) => decodeBase58(address))
 
 /** litesvm with accounts in this room's form. Only well-formed transactions may reach `native`: it aborts the process on others. */
 export type Svm = {

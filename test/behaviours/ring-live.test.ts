@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { BlockFold } from '../../src/evm/block-fold.ts'
@@ -7,11 +7,13 @@ import { EVENT } from '../../src/evm/event-type.ts'
 import { RingFollower } from '../../src/evm/ring-follow.ts'
 import { encodeRingHeader, HEADER_BYTES, readControl, ringFileBytes } from '../../src/evm/ring-layout.ts'
 import { createRingReader } from '../../src/evm/ring-reader.ts'
-import { createMemorySource } from '../../src/evm/ring-source.ts'
+import { createMemorySource, type RingTarget } from '../../src/evm/ring-source.ts'
 import { type RingEvent, RingWriter } from '../../src/evm/ring-writer.ts'
 import { recordBlock, type TestBlock } from '../../src/evm/test-block.ts'
 import { createFoldLog, createFoldRing, foldBlocks } from '../../src/evm/test-fold.ts'
+import { type FileMapper, loadFileMapper } from '../../src/host/mapped-file.ts'
 import { openRingFile } from '../../src/host/ring-file.ts'
+import { createRingFile, type RingFileWriter } from '../../src/host/ring-file-writer.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 
 /** A real ring file of the smallest size, written by one thread at full speed and read by another. */
@@ -25,25 +27,36 @@ const STALL_POLLS = 5_000
 /** Shared between the threads: who has come how far. */
 const FLAG = { opened: 0, firstWritten: 1, secondWritten: 2 } as const
 
-type WriterTask = { path: string; flags: SharedArrayBuffer }
+type WriterTask = { path: string; flags: SharedArrayBuffer; isMapped: boolean }
+
+const WAYS = ['by position', 'through a mapping'] as const
 
 if (isMainThread) defineTests()
-else writeRings(workerData as WriterTask)
+else writeRings(workerData as WriterTask, await loadFileMapper())
 
 function defineTests(): void {
-  describe('a live ring', () => {
-    test('read too slowly: every event is read or counted as lost, no block is folded wrong, a restart is followed', async () => {
-      using folder = makeTestFolder()
-      const flags = new SharedArrayBuffer(12)
-      const seen = new Int32Array(flags)
-      const task: WriterTask = { path: folder.file('ring'), flags }
-      const writer = new Worker(new URL(import.meta.url), { workerData: task })
-      const failed = new Promise<never>((_, reject) => writer.once('error', reject))
-      const ended = new Promise<void>((resolve) => writer.once('exit', () => resolve()))
-      await Promise.race([Promise.resolve(follow(task.path, seen)), failed])
-      await Promise.race([ended, failed])
-    })
+  describe('a live ring, read too slowly: every event is read or counted as lost, no block is folded wrong, a restart is followed', () => {
+    for (const writing of WAYS) {
+      for (const reading of WAYS) {
+        test(`written ${writing}, read ${reading}`, async () => {
+          using folder = makeTestFolder()
+          const mapper = await loadFileMapper()
+          assert(mapper.ok)
+          const flags = new SharedArrayBuffer(12)
+          const seen = new Int32Array(flags)
+          const task: WriterTask = { path: folder.file('ring'), flags, isMapped: writing === WAYS[1] }
+          const writer = new Worker(new URL(import.meta.url), { workerData: task })
+          const failed = new Promise<never>((_, reject) => writer.once('error', reject))
+          const ended = new Promise<void>((resolve) => writer.once('exit', () => resolve()))
+          const options = reading === WAYS[1] ? { mapper } : {}
+          await Promise.race([Promise.resolve(follow(() => openRingFile(task.path, options), seen)), failed])
+          await Promise.race([ended, failed])
+        })
+      }
+    }
+  })
 
+  describe('a ring', () => {
     test('file and memory give the same events', () => {
       using folder = makeTestFolder()
       const ring = createFoldRing()
@@ -80,16 +93,16 @@ function defineTests(): void {
 }
 
 /** Follows the path to the end of the second ring, stopping now and then until the first ring has lapped it. */
-function follow(path: string, seen: Int32Array): void {
+function follow(open: () => ReturnType<typeof openRingFile>, seen: Int32Array): void {
   const truth = Array.from({ length: PATTERNS }, (_, pattern) => foldBlocks([patternBlock(pattern)]).contention[0])
   const log = createFoldLog()
   const fold = new BlockFold({ seed: 5 }, log.sink)
-  using slow = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 20, reader: { eventsMax: 16 } })
+  using slow = new RingFollower(open, { start: 'oldest', checkMs: 20, reader: { eventsMax: 16 } })
   const deadline = performance.now() + DEADLINE_MS
   let restarts = 0
   for (let polls = 1; performance.now() < deadline; polls++) {
     if (slow.batch !== undefined && polls % STALL_POLLS === 0) {
-      waitToBeLapped(path, slow, () => Atomics.load(seen, FLAG.firstWritten) > 0 || performance.now() > deadline)
+      waitToBeLapped(open(), slow, () => Atomics.load(seen, FLAG.firstWritten) > 0 || performance.now() > deadline)
     }
     const isLast = Atomics.load(seen, FLAG.secondWritten) > 0
     const result = slow.poll(performance.now())
@@ -123,8 +136,7 @@ function follow(path: string, seen: Int32Array): void {
 }
 
 /** Looks at the counters of the ring until it is past the reader, or written to its end. */
-function waitToBeLapped(path: string, { cursor }: RingFollower, isOver: () => boolean): void {
-  const file = openRingFile(path)
+function waitToBeLapped(file: ReturnType<typeof openRingFile>, { cursor }: RingFollower, isOver: () => boolean): void {
   const header = new Uint8Array(HEADER_BYTES)
   while (file !== undefined && !isOver()) {
     file.read(0, header, 0, HEADER_BYTES)
@@ -148,29 +160,21 @@ function patternBlock(number: number): TestBlock {
 }
 
 /** The other thread: two rings after each other, as a node that is restarted. */
-function writeRings({ path, flags }: WriterTask): void {
+function writeRings({ path, flags, isMapped }: WriterTask, mapper: FileMapper): void {
   const seen = new Int32Array(flags)
   const patterns = Array.from({ length: PATTERNS }, (_, pattern) => eventsOf(patternBlock(pattern)))
-  const first = createRingFile(path)
-  Atomics.wait(seen, FLAG.opened, 0)
-  Atomics.store(seen, FLAG.firstWritten, writeBlocks(first, patterns, FIRST_RING_EVENTS))
-  rmSync(path)
-  const second = createRingFile(path)
+  const create = (): RingFileWriter =>
+    createRingFile(path, { bytes: ringFileBytes(GEOMETRY), header: encodeRingHeader(GEOMETRY), mapper, isMapped })
+  {
+    using first = create()
+    Atomics.wait(seen, FLAG.opened, 0)
+    Atomics.store(seen, FLAG.firstWritten, writeBlocks(first, patterns, FIRST_RING_EVENTS))
+  }
+  const second = create()
   Atomics.store(seen, FLAG.secondWritten, writeBlocks(second, patterns, SECOND_RING_EVENTS))
-  for (const handle of [first, second]) closeSync(handle)
 }
 
-/** A ring appears under its name complete, by renaming. */
-function createRingFile(path: string): number {
-  const handle = openSync(`${path}.1`, 'wx+')
-  ftruncateSync(handle, ringFileBytes(GEOMETRY))
-  writeSync(handle, encodeRingHeader(GEOMETRY), 0, 192, 0)
-  renameSync(`${path}.1`, path)
-  return handle
-}
-
-function writeBlocks(handle: number, patterns: readonly RingEvent[][], eventsMin: number): number {
-  const target = { write: (place: number, bytes: Uint8Array) => void writeSync(handle, bytes, 0, bytes.length, place) }
+function writeBlocks(target: RingTarget, patterns: readonly RingEvent[][], eventsMin: number): number {
   const writer = new RingWriter({ geometry: GEOMETRY }, target)
   for (let number = 1; writer.lastSeqno < eventsMin; number++) {
     const blockSeqno = writer.lastSeqno + 1

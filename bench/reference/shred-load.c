@@ -1,0 +1,176 @@
+/*
+ * Sends shreds from a file to a port at a steady rate, and stands at the other end: it holds the destinations' ports open and measures how
+ * long packets take to the last of them.
+ *   shred-load FILE TARGET_PORT RATE SECONDS N FIRST_DESTINATION_PORT REPEAT LATENCY
+ * The file holds records of a u16 length and the packet. RATE 0 is as fast as possible. With REPEAT 1 the file is sent again and again, each
+ * time with the slot raised, so that every packet is new; signatures are then void. With LATENCY 1 the last destination is read.
+ * Prints what was sent, and the latency in microseconds.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BURST 16
+#define SLOT_BYTES 1240
+#define TABLE (1u << 20)
+#define SAMPLES_MAX 2000000
+
+static double sent_at[TABLE];
+static uint64_t sent_key[TABLE];
+static float samples[SAMPLES_MAX];
+static volatile long sample_count;
+static volatile int finished;
+static int sink;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Slot, index and kind: what makes a shred one of its own. */
+static uint64_t key_of(const unsigned char *packet) {
+  uint64_t slot;
+  uint32_t index;
+  memcpy(&slot, packet + 65, 8);
+  memcpy(&index, packet + 73, 4);
+  return (slot << 20) | ((uint64_t)index << 1) | ((packet[64] >> 4) < 8);
+}
+static uint32_t place_of(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 44) & (TABLE - 1); }
+
+static void *listen_to_last(void *unused) {
+  (void)unused;
+  unsigned char packet[2048];
+  while (!finished) {
+    ssize_t length = recv(sink, packet, sizeof packet, 0);
+    if (length < 1203) continue;
+    double at = now();
+    uint64_t key = key_of(packet);
+    uint32_t place = place_of(key);
+    if (sent_key[place] == key && sample_count < SAMPLES_MAX) samples[sample_count++] = (float)((at - sent_at[place]) * 1e6);
+  }
+  return NULL;
+}
+
+static int by_value(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+static struct sockaddr_in loopback(int port) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 9) return 2;
+  double rate = atof(argv[3]), seconds = atof(argv[4]);
+  int destinations = atoi(argv[5]), repeat = atoi(argv[7]), latency = atoi(argv[8]);
+  FILE *file = fopen(argv[1], "rb");
+  if (!file) { perror("file"); return 1; }
+  size_t room = 1 << 16, count = 0;
+  unsigned char(*packets)[SLOT_BYTES] = malloc(room * SLOT_BYTES);
+  uint16_t *lengths = malloc(room * sizeof *lengths);
+  uint16_t length;
+  while (fread(&length, 2, 1, file) == 1) {
+    if (length > SLOT_BYTES) return 1;
+    if (count == room) {
+      room *= 2;
+      packets = realloc(packets, room * SLOT_BYTES);
+      lengths = realloc(lengths, room * sizeof *lengths);
+    }
+    if (fread(packets[count], 1, length, file) != length) return 1;
+    lengths[count++] = length;
+  }
+  if (count < BURST) return 1;
+  uint64_t first_slot, last_slot;
+  memcpy(&first_slot, packets[0] + 65, 8);
+  memcpy(&last_slot, packets[count - 1] + 65, 8);
+  uint64_t step = last_slot - first_slot + 1;
+
+  for (int i = 0; i < destinations; i++) {
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    int is_last = latency && i == destinations - 1;
+    int size = is_last ? 8 * 1024 * 1024 : 2048;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    if (is_last) setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
+    struct sockaddr_in address = loopback(atoi(argv[6]) + i);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) { perror("bind"); return 1; }
+    if (is_last) sink = fd;
+  }
+  pthread_t thread;
+  if (latency) {
+    struct timeval wait = {.tv_usec = 100000};
+    setsockopt(sink, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    pthread_create(&thread, NULL, listen_to_last, NULL);
+  }
+
+  int out = socket(AF_INET, SOCK_DGRAM, 0);
+  struct sockaddr_in target = loopback(atoi(argv[2]));
+  connect(out, (struct sockaddr *)&target, sizeof target);
+  struct mmsghdr headers[BURST];
+  struct iovec vectors[BURST];
+  memset(headers, 0, sizeof headers);
+  double begin = now(), end = begin + seconds;
+  unsigned long sent = 0, pass = 0;
+  size_t at = 0;
+  /* A steady stream for latency; bursts where only the rate counts. */
+  int burst = latency ? 1 : BURST;
+  for (;;) {
+    double t = now();
+    if (t >= end || (!repeat && at + (size_t)burst > count)) break;
+    if (rate > 0) {
+      double due = begin + (double)sent / rate;
+      if (t < due) {
+        struct timespec pause = {.tv_nsec = (long)((due - t) * 1e9 * 0.8)};
+        if (due - t > 2e-4 && pause.tv_nsec < 1000000000) nanosleep(&pause, NULL);
+        continue;
+      }
+    }
+    int n = 0;
+    for (; n < burst; n++) {
+      if (at == count) {
+        if (!repeat) break;
+        at = 0;
+        pass++;
+      }
+      unsigned char *packet = packets[at];
+      if (pass > 0) {
+        uint64_t slot;
+        memcpy(&slot, packet + 65, 8);
+        slot += step;
+        memcpy(packet + 65, &slot, 8);
+      }
+      vectors[n] = (struct iovec){packet, lengths[at]};
+      headers[n].msg_hdr.msg_iov = &vectors[n];
+      headers[n].msg_hdr.msg_iovlen = 1;
+      if (latency) {
+        uint64_t key = key_of(packet);
+        sent_key[place_of(key)] = key;
+        sent_at[place_of(key)] = now();
+      }
+      at++;
+    }
+    int done = sendmmsg(out, headers, (unsigned)n, 0);
+    if (done > 0) sent += (unsigned long)done;
+  }
+  double took = now() - begin;
+  usleep(300000);
+  finished = 1;
+  if (latency) pthread_join(thread, NULL);
+  long got = sample_count;
+  qsort(samples, (size_t)got, sizeof *samples, by_value);
+  printf("{\"sent\":%lu,\"seconds\":%.3f,\"measured\":%ld,\"p50\":%.1f,\"p99\":%.1f}\n", sent, took, got,
+         got ? samples[got / 2] : 0.0, got ? samples[got * 99 / 100] : 0.0);
+  return 0;
+}

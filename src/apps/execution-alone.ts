@@ -1,0 +1,85 @@
+import { startAccess } from '../access/service.ts'
+import type { Execution } from '../execution/service.ts'
+import { delay } from '../host/clock.ts'
+import { takeInstanceLock } from '../host/instance-lock.ts'
+import { printAddressPort } from '../host/ip-range.ts'
+import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
+import { createListenerMetrics } from '../host/listener-metrics.ts'
+import { createMetricsRegistry } from '../host/metrics-registry.ts'
+import { startOperatorListener } from '../host/operator-listener.ts'
+import { resolveSecret } from '../host/secret-ref.ts'
+import { openStateFolder } from '../host/state-folder.ts'
+import type { Settings } from './commands/settings.ts'
+import type { Deps } from './deps.ts'
+import { openExecution } from './execution.ts'
+import { listenerOf } from './listener-of.ts'
+import { openAccessStore } from './open-access-store.ts'
+import { VERSION } from './version.ts'
+
+export type ExecutionAlone = {
+  readonly lifecycle: Lifecycle
+  readonly execution: Execution
+  /** What the process should end with: 75 when its source fell silent, so that a supervisor starts it again. */
+  readonly exitCode: () => number
+}
+
+const DOORS = ['metrics', 'execution'] as const
+const SILENT_EXIT_CODE = 75
+
+/** The execution service as a process of its own. When its source is silent for 30 s it ends, and the process with it. */
+export async function startExecutionAlone(settings: Settings, deps: Deps): Promise<ExecutionAlone> {
+  const { config, loaded, stateDir } = settings
+  const { log, clock, random, env } = deps
+  let isSilent = false
+  // The lame-duck time is spent in the closing below: a service that ended by itself has had its own.
+  const { lameDuckMs, deadlineMs } = config.drain
+  const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs }, { clock, log })
+  await using opening = new AsyncDisposableStack()
+  const state = await openStateFolder(stateDir)
+  opening.use(takeInstanceLock(state))
+  const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
+  const doorMetrics = createListenerMetrics(registry, DOORS)
+  const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
+  const access = opening.use(
+    await startAccess(
+      { ...config.access, plans: config.plans },
+      { store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+    ),
+  )
+  const part = opening.use(
+    await openExecution(settings, { ...deps, state, access, registry, doorMetrics: doorMetrics('execution') }),
+  )
+  const execution = opening.use(await part.start(undefined))
+  const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
+  const operator = opening.use(
+    await startOperatorListener(
+      { listen: listenerOf(config.metrics, loaded.folder), ...(bearer ? { bearer } : {}) },
+      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics('metrics') },
+    ),
+  )
+  const opened = opening.move()
+  lifecycle.onDraining(() => {
+    operator.beginLameDuck()
+    execution.beginLameDuck()
+  })
+  lifecycle.defer('execution', async (leftMs) => {
+    if (!isSilent) {
+      const waitMs = Math.min(lameDuckMs, leftMs)
+      await delay(clock, waitMs)
+      await execution.drain(leftMs - waitMs)
+    }
+    await opened.disposeAsync()
+  })
+  void execution.ended.then(() => {
+    isSilent = true
+    lifecycle.stop('the event ring is silent')
+  })
+  lifecycle.started()
+  log.info(
+    { service: 'execution', address: printAddressPort(execution.address.host, execution.address.port) },
+    'listening',
+  )
+  log.info({ service: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) }, 'listening')
+  log.info({ version: VERSION, state: state.path }, 'started')
+  return { lifecycle, execution, exitCode: () => (isSilent ? SILENT_EXIT_CODE : 0) }
+}

@@ -1,0 +1,88 @@
+import type { ConflictData, ContentionData, Hex, Lifecycle, Stage } from './stream-events.ts'
+
+/** What the execution service answers over HTTP. Reads answer any origin; with `execution.auth = "token"` the open ones stay open. */
+export const EXECUTION_ROUTES = [
+  { method: 'GET', path: '/v1/tps', open: false, brief: 'Transactions per second over the last 2.5 blocks.' },
+  { method: 'GET', path: '/v1/contention', open: false, brief: 'Contention of the newest block.' },
+  { method: 'GET', path: '/v1/conflicts', open: false, brief: 'Conflict waves of the newest block.' },
+  { method: 'GET', path: '/v1/top-accesses', open: false, brief: 'Most accessed accounts and slots.' },
+  { method: 'GET', path: '/v1/status', open: false, brief: 'State of the service and its resume window.' },
+  {
+    method: 'GET',
+    path: '/v1/blocks',
+    open: false,
+    brief: 'Figures of the last blocks, oldest first; ?count= for fewer.',
+  },
+  { method: 'GET', path: '/v1/blocks/lifecycle', open: false, brief: 'Stages of every tracked block.' },
+  { method: 'GET', path: '/v1/blocks/:number/lifecycle', open: false, brief: 'Stages of one block.' },
+  { method: 'GET', path: '/v1/blocks/:number/contention', open: false, brief: 'Contention of one block.' },
+  { method: 'GET', path: '/health', open: true, brief: '200, or 503 when no event came for 30 s.' },
+  { method: 'GET', path: '/metrics', open: false, brief: 'Prometheus text.' },
+  { method: 'GET', path: '/', open: true, brief: 'The dashboard; with an upgrade the stream.' },
+  { method: 'POST', path: '/', open: false, brief: 'JSON-RPC 2.0 over the blocks in memory.' },
+] as const
+
+/** Methods of `POST /`. */
+export const EXECUTION_RPC_METHODS = [
+  'eth_chainId',
+  'net_version',
+  'web3_clientVersion',
+  'eth_blockNumber',
+  'eth_syncing',
+  'eth_getBlockByNumber',
+  'eth_getBlockByHash',
+  'eth_getBlockTransactionCountByNumber',
+  'eth_getBlockTransactionCountByHash',
+  'eth_getTransactionByHash',
+  'eth_getTransactionByBlockNumberAndIndex',
+  'eth_getTransactionByBlockHashAndIndex',
+  'eth_getTransactionReceipt',
+  'eth_getBlockReceipts',
+  'eth_getLogs',
+] as const
+export type ExecutionRpcMethod = (typeof EXECUTION_RPC_METHODS)[number]
+
+/** GET /v1/tps. 0 means that no block has ended yet. */
+export type TpsRecord = { readonly tps: number }
+
+/** GET /v1/status: exactly these fields. */
+export type StatusRecord = {
+  readonly status: 'healthy' | 'degraded'
+  readonly block_number: number
+  readonly connected_clients: number
+  readonly uptime_secs: number
+  readonly last_event_age_secs: number
+  readonly ring_seqno: number
+  /** 0 and 0 while the resume buffer is empty. */
+  readonly oldest_seqno: number
+  readonly newest_seqno: number
+}
+
+/** GET /health: exactly these fields. */
+export type HealthRecord = {
+  readonly jsonrpc: '2.0'
+  readonly result: { readonly healthy: boolean; readonly number: number; readonly last_event_age_secs: number }
+}
+
+/** The latest step of a block together with its history. */
+export type LifecycleRecord = Lifecycle & {
+  readonly current_stage: Stage
+  readonly eth_block_hash?: Hex
+  /** Milliseconds since Proposed for each stage reached. */
+  readonly stage_timings_ms: Readonly<Partial<Record<Stage, number>>>
+  readonly execution_time_ms?: number
+  readonly total_age_ms: number
+}
+
+/** GET /v1/blocks: what a chart needs. Figures are null for a block that could not be folded whole. */
+export type BlockSummary = {
+  readonly block_number: number
+  readonly tps: number
+  readonly contention: Omit<ContentionData, 'top_contended_slots' | 'top_contended_contracts' | 'contract_edges'> | null
+  readonly conflicts: ConflictData | null
+}
+
+export type RecentBlocks = { readonly blocks: readonly BlockSummary[] }
+
+/** Answers with a status from 400 on, of every route but `POST /`. */
+export type RouteError = { readonly error: string }

@@ -1,0 +1,136 @@
+import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
+import { METRIC_KINDS, type StreamErrorCode } from '../contract/stream-events.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { NO_STATS, type SourceStats } from './source-message.ts'
+
+const KINDS = [...METRIC_KINDS, 'Events', 'Warning'] as const
+const JOINS = ['resume', 'snapshot', 'out_of_window'] as const
+const REFUSALS = ['address_limit', 'connections', 'token', 'path'] as const
+const SUBSCRIBE_ERRORS = [
+  'empty_subscribe',
+  'subscribe_limit',
+  'invalid_subscribe',
+] as const satisfies StreamErrorCode[]
+const CLOSES = ['client', 'slow', 'heartbeat', 'policy', 'restart', 'token'] as const
+const METHODS = [...EXECUTION_RPC_METHODS, 'other'] as const
+const OUTCOMES = ['ok', 'error'] as const
+
+/** Values that are asked for when somebody looks. */
+export type ExecutionReadings = {
+  connections(): number
+  waitingFrames(): number
+  window(): { entries: number; bytes: number; entriesMax: number }
+  ring(): { seqno: number; lagEvents: number; stats: SourceStats }
+  ageSeconds(): number
+  isHealthy(): boolean
+  blockNumber(): number
+  tps(): number
+  blocksHeld(): number
+}
+
+export type ExecutionMetrics = ReturnType<typeof executionMetrics>
+export type WsRefusalReason = (typeof REFUSALS)[number]
+export type WsCloseReason = (typeof CLOSES)[number]
+
+/** What the room tells Prometheus. Made once for a process; a service that is started again attaches its own readings. */
+export function executionMetrics(registry: MetricsRegistry) {
+  let read: ExecutionReadings = NOTHING_TO_READ
+  const gauge = (name: string, help: string, value: () => number) =>
+    registry.gauge({ name: `sluice_execution_${name}`, help, read: value })
+  const total = (name: string, help: string, value: (stats: SourceStats) => number) =>
+    registry.counter({ name: `sluice_execution_${name}_total`, help, read: () => value(read.ring().stats) })
+  const count = (name: string, help: string) =>
+    registry.counter({ name: `sluice_execution_${name}_total`, help }).with({})
+
+  gauge('ws_connections', 'Open WebSocket connections.', () => read.connections())
+  gauge('ws_waiting_frames', 'Frames that wait for slow clients.', () => read.waitingFrames())
+  gauge('resume_entries', 'Frames in the resume buffer.', () => read.window().entries)
+  gauge('resume_bytes', 'Bytes in the resume buffer.', () => read.window().bytes)
+  gauge('resume_used_ratio', 'Share of the resume buffer in use.', () => {
+    const { entries, entriesMax } = read.window()
+    return entries / entriesMax
+  })
+  gauge('ring_seqno', 'Last event read from the ring.', () => read.ring().seqno)
+  gauge('ring_lag_events', 'Events in the ring that are not read yet.', () => read.ring().lagEvents)
+  gauge('last_event_age_seconds', 'Time since the last event.', () => read.ageSeconds())
+  gauge('healthy', '1 while events come, 0 after 30 s without one.', () => (read.isHealthy() ? 1 : 0))
+  gauge('block_number', 'Newest block seen.', () => read.blockNumber())
+  gauge('transactions_per_second', 'TPS as published.', () => read.tps())
+  gauge('blocks_held', 'Blocks held for JSON-RPC.', () => read.blocksHeld())
+  total('ring_events', 'Events folded.', ({ events }) => events)
+  total('ring_gaps', 'Times that events were overwritten before they could be read.', ({ gaps }) => gaps)
+  total('ring_events_lost', 'Events lost in gaps.', ({ eventsLost }) => eventsLost)
+  total('ring_payload_expired', 'Events whose payload was overwritten.', ({ payloadsLost }) => payloadsLost)
+  total('ring_unknown_events', 'Events of a type that is not known.', ({ unknownTypes }) => unknownTypes)
+  total('record_errors', 'Events that the node could not record.', ({ recordErrors }) => recordErrors)
+  total('blocks_dropped', 'Blocks given up before their end.', ({ blocksDropped }) => blocksDropped)
+  total('blocks_incomplete', 'Blocks without contention figures.', ({ blocksIncomplete }) => blocksIncomplete)
+
+  return {
+    attach(readings: ExecutionReadings): void {
+      read = readings
+    },
+    published: registry.counter({
+      name: 'sluice_execution_published_total',
+      help: 'Frames published, by kind, whether or not somebody listens.',
+      labels: { kind: KINDS },
+    }),
+    delivered: count('ws_delivered', 'Frames written to clients.'),
+    dropped: count('ws_dropped', 'Frames dropped because a client did not keep up.'),
+    joined: registry.counter({
+      name: 'sluice_execution_ws_joins_total',
+      help: 'Connections by how they began: resumed, with a snapshot, or with a cursor outside the window.',
+      labels: { how: JOINS },
+    }),
+    closed: registry.counter({
+      name: 'sluice_execution_ws_closes_total',
+      help: 'Connections ended, by who ended them and why.',
+      labels: { reason: CLOSES },
+    }),
+    refused: registry.counter({
+      name: 'sluice_execution_ws_refused_total',
+      help: 'Handshakes refused, by reason.',
+      labels: { reason: REFUSALS },
+    }),
+    subscribeRefused: registry.counter({
+      name: 'sluice_execution_ws_subscribe_refused_total',
+      help: 'Subscribe messages refused, by code.',
+      labels: { code: SUBSCRIBE_ERRORS },
+    }),
+    ringRestarts: count('ring_restarts', 'Times that the ring was replaced.'),
+    serviceRestarts: count('service_restarts', 'Times that the service ended because its source was silent.'),
+    calls: registry.counter({
+      name: 'sluice_execution_rpc_calls_total',
+      help: 'JSON-RPC calls, by method and outcome.',
+      labels: { method: METHODS, outcome: OUTCOMES },
+    }),
+    finalize: registry.histogram({
+      name: 'sluice_execution_finalize_seconds',
+      help: 'From the start of a block to its finalization, by the times of the ring.',
+      buckets: [0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5, 10],
+    }),
+    publish: registry.histogram({
+      name: 'sluice_execution_publish_seconds',
+      help: 'From reading events to publishing what was folded from them.',
+      buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
+    }),
+    flush: registry.histogram({
+      name: 'sluice_execution_ws_flush_seconds',
+      help: 'Time to hand one round of frames to all sockets.',
+      buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
+    }),
+  }
+}
+
+/** For a registry that is only described, and before the first start. */
+const NOTHING_TO_READ: ExecutionReadings = {
+  connections: () => 0,
+  waitingFrames: () => 0,
+  window: () => ({ entries: 0, bytes: 0, entriesMax: 1 }),
+  ring: () => ({ seqno: 0, lagEvents: 0, stats: NO_STATS }),
+  ageSeconds: () => 0,
+  isHealthy: () => false,
+  blockNumber: () => 0,
+  tps: () => 0,
+  blocksHeld: () => 0,
+}

@@ -1,0 +1,87 @@
+import { type Backoff, createBackoff } from '../core/backoff.ts'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import type { Logger } from '../host/logger.ts'
+import { startWorker, type WorkerThread } from '../host/worker.ts'
+import type { RingThreadOptions, ToRingThread } from './ring-thread.ts'
+import type { Source, SourceMessage } from './source-message.ts'
+import type { Wanted } from './wanted-events.ts'
+
+export type RingSourceOptions = {
+  /** Who writes the ring: a node itself, or a follower of a node that tells no durations. */
+  readonly kind: 'ring' | 'evm-node'
+  readonly path: string
+  readonly start: 'newest-block' | 'oldest'
+  readonly topAccessesMs: number
+  readonly topAccessesResetMs: number
+  readonly blockBytesMax: number
+}
+
+export type RingSourceDeps = {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly onMessages: (messages: SourceMessage[]) => void
+}
+
+const CHECK_MS = 500
+const RESTART = { firstMs: 100, maxMs: 5000 }
+
+/** The ring, read in a thread of its own. A thread that dies is started again; what it knew of open blocks is then lost and told. */
+export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps): Source {
+  const { log, clock, random, onMessages } = deps
+  const backoff: Backoff = createBackoff(RESTART, random)
+  let thread: WorkerThread<ToRingThread> | undefined
+  let wanted: Wanted = { names: [], version: 0 }
+  let restart: Timer | undefined
+  let lastSeqno = 0
+
+  function start(): void {
+    const { kind: _kind, ...reading } = options
+    const settings: RingThreadOptions = {
+      ...reading,
+      checkMs: CHECK_MS,
+      seed: Math.floor(random.float() * 2 ** 32),
+    }
+    thread = startWorker<ToRingThread, SourceMessage[]>(threadEntry(), settings, { onMessage: take, onDeath })
+    thread.post({ kind: 'wanted', ...wanted })
+  }
+
+  function take(messages: SourceMessage[]): void {
+    backoff.reset()
+    for (const message of messages) if (message.kind === 'progress') lastSeqno = message.position.seqno
+    thread?.post({ kind: 'taken', posts: 1 })
+    onMessages(messages)
+  }
+
+  function onDeath(error: Error): void {
+    thread = undefined
+    const delayMs = backoff.nextMs()
+    log.error({ err: error, delayMs }, 'the thread that reads the ring died; it is started again')
+    onMessages([
+      { kind: 'forgotten', ids: 'all' },
+      { kind: 'restart', previousSeqno: lastSeqno },
+    ])
+    restart = clock.setTimer(delayMs, start)
+  }
+
+  start()
+  return {
+    kind: options.kind,
+    timings: options.kind === 'ring',
+    setWanted(now) {
+      wanted = now
+      thread?.post({ kind: 'wanted', ...now })
+    },
+    async [Symbol.asyncDispose]() {
+      restart?.cancel()
+      await thread?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function threadEntry(): URL {
+  return import.meta.url.endsWith('.ts')
+    ? new URL('./ring-thread.ts', import.meta.url)
+    : new URL('./ring-thread.js', import.meta.url)
+}

@@ -1,0 +1,67 @@
+import { RingFollower } from '../evm/ring-follow.ts'
+import { systemClock } from '../host/clock.ts'
+import { openRingFile } from '../host/ring-file.ts'
+import { openWorkerPort, processTimeMs } from '../host/worker.ts'
+import { ReadRing, type ReadRingOptions } from './read-ring.ts'
+import type { SourceMessage } from './source-message.ts'
+import type { Wanted } from './wanted-events.ts'
+
+export type RingThreadOptions = ReadRingOptions & {
+  start: 'newest-block' | 'oldest'
+  /** How often the path is looked at, for another file or for a first one. */
+  checkMs: number
+}
+
+export type ToRingThread = ({ kind: 'wanted' } & Wanted) | { kind: 'taken'; posts: number }
+
+/** The node's own reader sleeps as long when nothing is there. */
+const IDLE_MS = 1
+/**
+ * Posts not yet taken by the other thread. When that thread is too busy the ring itself is the queue: it holds minutes, and what it
+ * overwrites is told as a gap. So memory stays bounded and no loss is hidden.
+ */
+const POSTS_MAX = 16
+const HELD_MS = 2
+
+/** The entry of the thread that reads the ring: it waits for the ring alone, never for a client. */
+const port = openWorkerPort<ToRingThread, SourceMessage[]>()
+if (port !== undefined) {
+  const options = port.data as RingThreadOptions
+  const { path, start, checkMs } = options
+  const follower = new RingFollower(() => openRingFile(path), { start, checkMs })
+  const ring = new ReadRing(follower, options)
+  let isEnding = false
+  let posts = 0
+
+  port.onMessage((message) => {
+    if (message.kind === 'wanted') ring.want(message)
+    else posts -= message.posts
+  })
+  port.onEnd(() => {
+    isEnding = true
+  })
+
+  const run = (): void => {
+    if (isEnding) return follower[Symbol.dispose]()
+    if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)
+    const { messages, isIdle } = ring.step(systemClock.monotonicMs(), processTimeMs())
+    if (messages.length > 0) {
+      posts += 1
+      port.post(messages, blocksOf(messages))
+    }
+    if (isIdle) systemClock.setTimer(IDLE_MS, run)
+    else setImmediate(run)
+  }
+  run()
+}
+
+/** Bytes of blocks change hands instead of being copied. */
+function blocksOf(messages: readonly SourceMessage[]): ArrayBuffer[] {
+  return messages.flatMap((message) =>
+    message.kind === 'block' && message.block.form === 'events'
+      ? [message.block.descriptors, message.block.payloads, message.block.payloadAt].map(
+          ({ buffer }) => buffer as ArrayBuffer,
+        )
+      : [],
+  )
+}

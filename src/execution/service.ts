@@ -1,0 +1,257 @@
+import type { Access } from '../access/service.ts'
+import { AVAILABLE_FILTERS } from '../contract/stream-events.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { createClientAddress } from '../host/client-address.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { Logger } from '../host/logger.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { processTimeMs } from '../host/worker.ts'
+import { BlockStore } from './block-store.ts'
+import { createEthMethods } from './eth-methods.ts'
+import { type Page, startHttpDoor } from './http.ts'
+import type { ExecutionMetrics } from './metrics.ts'
+import type { ExecutionOptions } from './options.ts'
+import { createSeqCounter, type SeqStore } from './seq-counter.ts'
+import { NO_STATS, type Source, type SourcePosition, type SourceTrouble, type StartSource } from './source-message.ts'
+import { type HelloFacts, StreamHub } from './stream-hub.ts'
+import { takeMessages } from './take-messages.ts'
+import { Views } from './views.ts'
+import { watchVitalSigns } from './vital-signs.ts'
+import type { Wanted } from './wanted-events.ts'
+import { createWsDoor, type WsDoorOptions } from './ws.ts'
+
+export type ExecutionSettings = Omit<
+  ExecutionOptions,
+  'enabled' | 'listen' | 'tls' | 'plaintext' | 'ring' | 'ringStart' | 'node'
+> & {
+  readonly listen: ListenerOptions
+  readonly ws?: Pick<WsDoorOptions, 'countsLoopback'>
+}
+
+export type ExecutionDeps = DoorMetrics & {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly version: string
+  readonly registry: Pick<MetricsRegistry, 'text' | 'contentType'>
+  readonly metrics: ExecutionMetrics
+  readonly access: Access
+  readonly seqStore: SeqStore
+  readonly startSource: StartSource
+  /** Files of the dashboard. */
+  readonly page?: Page | undefined
+}
+
+export type Execution = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  /** Resolves when the service has ended by itself, because its source was silent for 30 s. */
+  readonly ended: Promise<void>
+  status(): { status: 'healthy' | 'degraded'; blockNumber: number; connections: number; trouble: string | undefined }
+  beginLameDuck(): void
+  /** Closes WebSockets with 1012, finishes answers, gives up the port. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** How long /health answers 503 before the service ends, so that pollers see it. */
+const LAME_DUCK_MS = 5000
+/** From then on, whatever is open. */
+const END_MS = 5000
+
+/** A source of events, folded; views and stream made of it; the doors before them. */
+export async function startExecution(options: ExecutionSettings, deps: ExecutionDeps): Promise<Execution> {
+  const { clock, metrics, access } = deps
+  const log = deps.log.child({ part: 'execution' })
+  await using opening = new AsyncDisposableStack()
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  /** Clients may ask for raw events before the source has started. */
+  const now: { source?: Source; wanted?: Wanted } = {}
+  let position: SourcePosition = { seqno: 0, lagEvents: 0, readMs: 0, stats: NO_STATS }
+  let trouble: SourceTrouble | undefined
+
+  const vitals = opening.use(watchVitalSigns({ clock, onSilent }))
+  const views = new Views()
+  const { heldMax: blocksMax, bytesMax } = options.blocks
+  const blocks = new BlockStore({ blocksMax, bytesMax }, { stageOf: (id) => views.lifecycle.stageOf(id) })
+  const rules = { itemsMax: options.subscribeItemsMax, blocked: new Set(options.blockedEvents) }
+  const onFault = (err: unknown) => log.error({ err }, 'the numbers of the stream cannot be kept on disk')
+  const hub = opening.use(
+    new StreamHub(
+      { buffer: options.resume, client: options.client, rules, lingerMs: options.resume.eventsLingerMs },
+      {
+        clock,
+        seq: createSeqCounter({ store: deps.seqStore, nowMs: clock.nowMs, onFault }),
+        defer: deferFlush,
+        hello,
+        snapshot: (kind) => views.snapshot(kind),
+        onWanted(wanted) {
+          now.wanted = wanted
+          now.source?.setWanted(wanted)
+        },
+        count: {
+          published: (kind) => metrics.published.inc({ kind }),
+          delivered: (frames) => metrics.delivered.inc(frames),
+          dropped: (frames) => metrics.dropped.inc(frames),
+          joined: (how) => metrics.joined.inc({ how }),
+          refused: (code) => metrics.subscribeRefused.inc({ code }),
+        },
+      },
+    ),
+  )
+
+  now.source = opening.use(
+    await deps.startSource((messages) =>
+      takeMessages(messages, { hub, views, blocks, onProgress, onFinalized, onRestart, onTrouble }),
+    ),
+  )
+  if (now.wanted !== undefined) now.source.setWanted(now.wanted)
+
+  const gate = { access: options.auth === 'token' ? access : undefined, clock }
+  const clientAddress = createClientAddress(options.trustedProxies)
+  const { connectionsMax, connectionsPerAddress, client } = options
+  const ws = opening.use(
+    createWsDoor(
+      {
+        connectionsMax,
+        connectionsPerAddress,
+        pingMs: client.pingMs,
+        pingsMissedMax: client.pingsMissedMax,
+        ...options.ws,
+      },
+      { ...gate, hub, rules, clientAddress, metrics },
+    ),
+  )
+  const methods = createEthMethods({
+    blocks,
+    chainId: () => views.chainId,
+    clientVersion: `Sluice/v${deps.version}`,
+  })
+  const http = opening.use(
+    await startHttpDoor(
+      { listen: options.listen },
+      {
+        ...gate,
+        log,
+        random: deps.random,
+        onRefused: deps.onRefused,
+        onNotAfter: deps.onNotAfter,
+        page: deps.page,
+        onUpgrade: ws.upgrade,
+        routes: {
+          views,
+          vitals,
+          window: () => hub.window,
+          connections: () => ws.connections,
+          ringSeqno: () => position.seqno,
+        },
+        rpc: {
+          methods,
+          onFault: (err, method) => log.error({ err, method }, 'a JSON-RPC method failed'),
+          onCall: (method, outcome) =>
+            metrics.calls.inc({
+              method: Object.hasOwn(methods, method) ? (method as keyof typeof methods) : 'other',
+              outcome,
+            }),
+        },
+        metricsText: async (format) => ({
+          text: await deps.registry.text(format, 'sluice_execution_'),
+          type: deps.registry.contentType(format),
+        }),
+      },
+    ),
+  )
+  metrics.attach({
+    connections: () => ws.connections,
+    waitingFrames: () => ws.waitingFrames,
+    window: () => ({ ...hub.window, entriesMax: options.resume.entriesMax }),
+    ring: () => position,
+    ageSeconds: () => vitals.ageMs / 1000,
+    isHealthy: () => vitals.isHealthy,
+    blockNumber: () => views.blockNumber,
+    tps: () => views.tps,
+    blocksHeld: () => blocks.size,
+  })
+  const opened = opening.move()
+
+  async function drain(deadlineMs: number): Promise<void> {
+    const endMs = clock.monotonicMs() + deadlineMs
+    await ws.drain(deadlineMs)
+    await http.drain(Math.max(0, endMs - clock.monotonicMs()))
+    await opened.disposeAsync()
+  }
+
+  return {
+    address: http.address,
+    ended,
+    status: () => ({
+      status: vitals.status,
+      blockNumber: views.blockNumber,
+      connections: ws.connections,
+      trouble: trouble?.message,
+    }),
+    beginLameDuck: () => http.beginLameDuck(),
+    drain,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+
+  function onSilent(): void {
+    log.error({ silentMs: Math.round(vitals.ageMs), trouble: trouble?.message }, 'no event for 30 s: the service ends')
+    metrics.serviceRestarts.inc()
+    http.beginLameDuck()
+    clock.setTimer(LAME_DUCK_MS, () => {
+      drain(END_MS)
+        .catch((err: unknown) => log.error({ err }, 'the service did not end in order'))
+        .finally(end)
+    })
+  }
+
+  function hello(): HelloFacts {
+    return {
+      protocol_version: 1,
+      server_version: deps.version,
+      chain_id: views.chainId,
+      block_number: views.blockNumber,
+      available_filters: AVAILABLE_FILTERS,
+      limits: {
+        backfill_events: options.resume.entriesMax,
+        buffer_per_client: client.framesMax,
+        slow_off_limit: client.dropsMax,
+        heartbeat_interval: Math.round(client.pingMs / 1000),
+        heartbeat_timeout: Math.round((client.pingMs * client.pingsMissedMax) / 1000),
+        max_subscribes: options.subscribeItemsMax,
+      },
+      source: { kind: now.source?.kind ?? 'ring', timings: now.source?.timings ?? true },
+    }
+  }
+
+  /** After everything that has arrived in this turn was taken in. */
+  function deferFlush(run: () => void): void {
+    setImmediate(() => {
+      const startedMs = processTimeMs()
+      run()
+      metrics.flush.observe((processTimeMs() - startedMs) / 1000)
+    })
+  }
+
+  function onProgress(reached: SourcePosition): void {
+    position = reached
+    vitals.beat()
+    metrics.publish.observe(Math.max(0, processTimeMs() - reached.readMs) / 1000)
+  }
+
+  function onFinalized(ageMs: number): void {
+    metrics.finalize.observe(ageMs / 1000)
+  }
+
+  function onRestart(): void {
+    metrics.ringRestarts.inc()
+    log.warn({ lastSeqno: position.seqno }, 'the event ring was replaced')
+  }
+
+  function onTrouble(found: SourceTrouble | undefined): void {
+    trouble = found
+    if (found === undefined) log.info({}, 'the event ring is read')
+    else log.warn({ reason: found.code, detail: found.message }, 'the event ring cannot be read')
+  }
+}

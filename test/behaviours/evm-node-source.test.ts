@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createSeededRandom } from '../../src/core/random.ts'
+import { BlockFold } from '../../src/evm/block-fold.ts'
+import { assembleEthBlock, type EthBlock } from '../../src/evm/eth-block.ts'
+import { headerJson, receiptJson, transactionJson } from '../../src/evm/eth-json.ts'
+import { decodeEvent, type ExecEvent } from '../../src/evm/exec-event.ts'
+import { RingFollower } from '../../src/evm/ring-follow.ts'
+import { createFoldLog, type FoldLog } from '../../src/evm/test-fold.ts'
+import { startEvmNodeSource } from '../../src/execution/evm-node-source.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { createLogger } from '../../src/host/logger.ts'
+import { openRingFile } from '../../src/host/ring-file.ts'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { deploymentOf, type GanacheNode, HOT_COUNTER, OWN_SLOT, startGanache } from '../support/ganache.ts'
+
+const log = createLogger({ level: 'silent' })
+const GAS = '0x100000'
+
+type Receipt = Record<string, unknown> & { contractAddress: string; logs: unknown[] }
+
+/** The contracts of the tests, deployed in one block, and somebody to call them. */
+async function prepare(node: GanacheNode): Promise<{ accounts: string[]; hot: string; own: string }> {
+  const accounts = await node.call<string[]>('eth_accounts')
+  const hashes: string[] = []
+  for (const [at, code] of [HOT_COUNTER, OWN_SLOT].entries()) {
+    const from = accounts[at]
+    hashes.push(await node.call('eth_sendTransaction', { from, data: deploymentOf(code), gas: GAS }))
+  }
+  await node.call('evm_mine')
+  const receipts = await Promise.all(hashes.map((hash) => node.call<Receipt>('eth_getTransactionReceipt', hash)))
+  const [hot = '', own = ''] = receipts.map(({ contractAddress }) => contractAddress)
+  return { accounts, hot, own }
+}
+
+/** Everybody calls the contract; then a block is mined. */
+async function callByAll(node: GanacheNode, accounts: readonly string[], to: string, value = '0x0'): Promise<string[]> {
+  const hashes: string[] = []
+  for (const from of accounts) hashes.push(await node.call('eth_sendTransaction', { from, to, value, gas: GAS }))
+  await node.call('evm_mine')
+  return hashes
+}
+
+/** Reads and folds the ring of the source as the service does. */
+function createReader(
+  path: string,
+): { log: FoldLog; blocks: EthBlock[]; poll(): void; restarts(): number } & Disposable {
+  const follower = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 0 })
+  const told = createFoldLog()
+  const fold = new BlockFold({ seed: 1 }, told.sink)
+  const blocks: EthBlock[] = []
+  let events: ExecEvent[] = []
+  let restarts = 0
+  return {
+    log: told,
+    blocks,
+    restarts: () => restarts,
+    poll() {
+      for (let polls = 0; polls < 100; polls++) {
+        const result = follower.poll(performance.now())
+        if (result.kind === 'opened' && result.previousSeqno !== undefined) {
+          restarts += 1
+          fold.restart()
+        }
+        if (result.kind !== 'events' || follower.batch === undefined) {
+          if (result.kind !== 'opened') return
+          continue
+        }
+        fold.fold(follower.batch)
+        for (let at = 0; at < follower.batch.count; at++) {
+          const decoded = decodeEvent(follower.batch, at)
+          assert(decoded.ok, decoded.ok ? '' : decoded.reason)
+          if (decoded.event.name === 'BLOCK_START') events = []
+          events.push(decoded.event)
+          if (decoded.event.name === 'BLOCK_END') blocks.push(assembleEthBlock(events) ?? assert.fail('not whole'))
+        }
+      }
+    },
+    [Symbol.dispose]: () => follower[Symbol.dispose](),
+  }
+}
+
+describe('an EVM node as a source', () => {
+  test('a hot contract shows, callers with nothing in common do not, and JSON comes back as the node gave it', async () => {
+    using folder = makeTestFolder()
+    await using node = await startGanache()
+    const { accounts, hot, own } = await prepare(node)
+    await using source = await startEvmNodeSource(
+      { url: node.url, path: folder.file('ring'), pollMs: 20 },
+      { log, clock: systemClock, random: createSeededRandom(1) },
+    )
+    using reader = createReader(source.path)
+    const saw = (count: number) =>
+      until(
+        `${count} blocks are folded (${source.status().trouble ?? 'no trouble'})`,
+        () => {
+          reader.poll()
+          return reader.log.contention.length >= count
+        },
+        20_000,
+      )
+    await saw(1)
+    await callByAll(node, accounts, hot)
+    await saw(2)
+    await callByAll(node, accounts, own)
+    await saw(3)
+    const [, hotBlock, ownBlock] = reader.log.contention.map(({ data, extras }) => ({ ...data, ...extras }))
+    assert.deepEqual(hotBlock?.top_contended_slots, [
+      { address: hot, slot: `0x${'0'.repeat(64)}`, txn_count: 12, access_count: 12 },
+    ])
+    assert.deepEqual(
+      [hotBlock?.contended_slot_count, hotBlock?.contended_with_writer, hotBlock?.depth, hotBlock?.total_txn_count],
+      [1, 1, 12, 12],
+    )
+    assert.deepEqual([ownBlock?.total_unique_slots, ownBlock?.contended_slot_count, ownBlock?.depth], [12, 0, 1])
+    assert.deepEqual(reader.log.tps, [1, 2 + 6, 2 + 12 + 6])
+    assert.equal(source.status().trace, 'struct-logs')
+    // The node tells no times, and none are made up.
+    assert.deepEqual(
+      [hotBlock?.block_wall_time_ns, hotBlock?.total_tx_time_ns, hotBlock?.parallel_efficiency_pct],
+      [0, 0, 0],
+    )
+
+    const block = reader.blocks[1] ?? assert.fail()
+    assert.equal(block.txns.length, 12)
+    const given = await node.call<Record<string, unknown>>('eth_getBlockByHash', block.end.eth_block_hash, true)
+    for (const [name, value] of Object.entries(headerJson(block))) {
+      if (name in given && name !== 'totalDifficulty') assert.deepEqual(value, given[name], name)
+    }
+    const txn = (given['transactions'] as Record<string, unknown>[])[3] ?? assert.fail()
+    const made = transactionJson(block, 3)
+    for (const name of Object.keys(txn)) assert.deepEqual(made[name], txn[name], name)
+    const receipt = await node.call<Receipt>('eth_getTransactionReceipt', txn['hash'])
+    const madeReceipt = receiptJson(block, 3)
+    for (const name of [
+      'status',
+      'gasUsed',
+      'cumulativeGasUsed',
+      'logsBloom',
+      'effectiveGasPrice',
+      'contractAddress',
+    ]) {
+      assert.deepEqual(madeReceipt[name], receipt[name], name)
+    }
+    assert.equal((madeReceipt['logs'] as unknown[]).length, 1)
+    assert.equal(receipt.logs.length, 1)
+  })
+
+  test('a reorganisation is followed: the new branch is recorded, and the old proposal is rejected once the other is final', async () => {
+    using folder = makeTestFolder()
+    await using node = await startGanache()
+    const { accounts, hot } = await prepare(node)
+    const before = await node.call<string>('evm_snapshot')
+    await callByAll(node, accounts.slice(0, 2), hot)
+    await using source = await startEvmNodeSource(
+      { url: node.url, path: folder.file('ring'), pollMs: 20 },
+      { log, clock: systemClock, random: createSeededRandom(1) },
+    )
+    using reader = createReader(source.path)
+    const poll = (): boolean => {
+      reader.poll()
+      return true
+    }
+    await until('the first branch is seen', () => poll() && reader.blocks.length === 1)
+    await node.call('evm_revert', before)
+    await callByAll(node, accounts.slice(2, 5), hot)
+    await callByAll(node, accounts.slice(2, 4), hot)
+    await until('the second branch is seen', () => poll() && reader.blocks.length >= 3)
+    const [old, again, next] = reader.blocks
+    assert.equal(again?.start.number, old?.start.number)
+    assert.notEqual(again?.end.eth_block_hash, old?.end.eth_block_hash)
+    assert.equal(next?.start.parent_eth_hash, again?.end.eth_block_hash)
+    assert.deepEqual(
+      reader.blocks.map(({ txns }) => txns.length),
+      [2, 3, 2],
+    )
+    // This node calls its newest block final at once; the first branch may have been by the time it was left.
+    await until(
+      'the new branch is final',
+      () =>
+        poll() &&
+        reader.log.lifecycle.some(
+          ({ block_hash, to_stage }) => block_hash === next?.end.eth_block_hash && to_stage === 'Finalized',
+        ),
+    )
+  })
+
+  test('a node that is away is asked again, and blocks left out are told as another ring', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    const deps = { log, clock: systemClock, random: createSeededRandom(1) }
+    await using gone = await startEvmNodeSource(
+      { url: 'http://127.0.0.1:9', path: folder.file('gone'), pollMs: 20 },
+      deps,
+    )
+    await until('the trouble is told', () => gone.status().trouble !== undefined)
+    assert.match(gone.status().trouble ?? '', /^eth_chainId: no connection/)
+
+    await using node = await startGanache()
+    const { accounts, own } = await prepare(node)
+    await using source = await startEvmNodeSource({ url: node.url, path, pollMs: 50, behindMax: 4 }, deps)
+    using reader = createReader(path)
+    const poll = (): boolean => {
+      reader.poll()
+      return true
+    }
+    await until('the first block is seen', () => poll() && reader.blocks.length === 1)
+    for (let block = 0; block < 10; block++) await node.call('evm_mine')
+    // Mined between two looks or not: either all blocks came, or a new ring began.
+    await callByAll(node, accounts, own)
+    await until('the head is seen', () => poll() && reader.blocks.at(-1)?.txns.length === 12)
+    assert.equal(reader.restarts() > 0, source.status().skippedBlocks > 0)
+    assert.deepEqual(reader.log.dropped, [])
+  })
+})

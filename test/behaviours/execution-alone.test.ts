@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createPlanTable } from '../../src/access/plan.ts'
+import { configSchema } from '../../src/apps/config.ts'
+import { endpointsOf } from '../../src/apps/endpoints.ts'
+import { startExecutionAlone } from '../../src/apps/execution-alone.ts'
+import { createManualClock } from '../../src/core/clock.ts'
+import { loadConfig } from '../../src/host/config-file.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { openStream } from '../support/stream-reader.ts'
+
+/** The process of its own, on a clock of the test: how it ends, and with which code. */
+async function startAlone(folder: { file(name: string): string }) {
+  const env = {
+    SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
+    SLUICE_METRICS__LISTEN: '127.0.0.1:0',
+    SLUICE_EXECUTION__RING: folder.file('no-ring'),
+  }
+  const clock = createManualClock(Date.now())
+  const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
+  const config = loaded.value
+  const settings = {
+    config,
+    loaded,
+    stateDir: folder.file('state'),
+    plans: createPlanTable(config.plans),
+    endpoints: endpointsOf(config),
+  }
+  const alone = await startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env })
+  return { ...alone, clock, base: `127.0.0.1:${alone.execution.address.port}` }
+}
+
+test('alone, a silent source ends the process with 75: clients get 1012, /health 503 for 5 s', async () => {
+  using folder = makeTestFolder()
+  const { clock, base, lifecycle, exitCode } = await startAlone(folder)
+  await using client = await openStream(`ws://${base}/v1/ws`)
+  await client.until(1)
+  clock.advance(34_999)
+  assert.equal((await fetch(`http://${base}/health`)).status, 503)
+  let end: { clean: boolean } | undefined
+  void lifecycle.stopped.then((stopped) => {
+    end = stopped
+  })
+  await until('the process has ended', async () => {
+    await clock.advanceAsync(100)
+    return end !== undefined
+  })
+  assert.equal(client.closed?.code, 1012)
+  assert.deepEqual([end?.clean, exitCode()], [true, 75])
+})
+
+test('alone, a signal ends the process with 0', async () => {
+  using folder = makeTestFolder()
+  const { clock, base, lifecycle, exitCode } = await startAlone(folder)
+  await using client = await openStream(`ws://${base}/v1/ws`)
+  await client.until(1)
+  lifecycle.stop('SIGTERM')
+  let end: { clean: boolean } | undefined
+  void lifecycle.stopped.then((stopped) => {
+    end = stopped
+  })
+  await until('the process has ended', async () => {
+    await clock.advanceAsync(100)
+    return end !== undefined
+  })
+  assert.equal((await client.untilClosed()).code, 1012)
+  assert.deepEqual([end?.clean, exitCode()], [true, 0])
+})

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { closeSync, copyFileSync, openSync, rmSync, writeSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { createPublicClient, http } from 'viem'
+import type { LifecycleRecord } from '../../src/contract/execution-routes.ts'
+import type { RawEvent } from '../../src/contract/stream-events.ts'
+import { startRingSource } from '../../src/execution/ring-source.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { startRingWriter } from '../../src/localnet/ring-writer-service.ts'
+import { getJson, startTestExecution, statusOf, type TestExecution } from '../support/execution.ts'
+import { helloOf, openStream } from '../support/stream-reader.ts'
+
+/** The whole service over a real ring file: a writer, the reader in its thread, the doors, and clients that others wrote. */
+
+function startOver(path: string): Promise<TestExecution> {
+  return startTestExecution({
+    clock: systemClock,
+    deps: {
+      startSource: (onMessages) =>
+        startRingSource(
+          {
+            kind: 'ring',
+            path,
+            start: 'newest-block',
+            topAccessesMs: 200,
+            topAccessesResetMs: 60_000,
+            blockBytesMax: 2 ** 24,
+          },
+          { log: silentLogger, clock: systemClock, random: secureRandom, onMessages },
+        ),
+    },
+  })
+}
+
+const writerDeps = { log: silentLogger, clock: systemClock }
+
+describe('the service over a ring', () => {
+  test('viem reads blocks, transactions, receipts and logs from POST /, and they agree', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, writerDeps)
+    await using service = await startOver(path)
+    await until('blocks are held', async () => (await statusOf(service)).block_number > 0)
+    const client = createPublicClient({ transport: http(service.http) })
+    await until('some are finalized', async () => {
+      const finalized = await client.getBlock({ blockTag: 'finalized' }).catch(() => undefined)
+      return finalized !== undefined && finalized.transactions.length > 0
+    })
+    assert.equal(await client.getChainId(), 20_143)
+    const block = await client.getBlock({ blockTag: 'finalized', includeTransactions: true })
+    const { number } = block
+    assert(number !== null && (await client.getBlockNumber()) >= number)
+    assert.deepEqual(await client.getBlock({ blockHash: block.hash ?? '0x', includeTransactions: true }), block)
+    assert.equal(await client.getBlockTransactionCount({ blockNumber: number }), block.transactions.length)
+    let gas = 0n
+    let logs = 0
+    for (const [index, transaction] of block.transactions.entries()) {
+      assert.deepEqual(await client.getTransaction({ hash: transaction.hash }), transaction)
+      assert.deepEqual(await client.getTransaction({ blockNumber: number, index }), transaction)
+      const receipt = await client.getTransactionReceipt({ hash: transaction.hash })
+      gas += receipt.gasUsed
+      assert.equal(receipt.cumulativeGasUsed, gas)
+      assert.deepEqual([receipt.blockHash, receipt.from], [block.hash, transaction.from])
+      assert(receipt.logs.every(({ logIndex }, at) => logIndex === logs + at))
+      logs += receipt.logs.length
+    }
+    assert.equal(gas, block.gasUsed)
+    const found = await client.getLogs({ fromBlock: number, toBlock: number })
+    assert.equal(found.length, logs)
+    assert(logs > 0)
+    const [one] = found
+    const same = await client.getLogs({
+      blockHash: block.hash ?? '0x',
+      ...(one === undefined ? {} : { address: one.address }),
+    })
+    assert(same.length > 0 && same.every(({ address }) => address === one?.address))
+    await assert.rejects(client.getLogs({ fromBlock: 1n, toBlock: 2n }), /held are blocks \d+ to \d+/)
+    await assert.rejects(client.getBalance({ address: one?.address ?? '0x' }), /Method not found/)
+  })
+
+  test('the stream carries all kinds, REST agrees with it, and raw events name their transactions', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    // The ring appears after the service has started.
+    await using service = await startOver(path)
+    await until('its absence is told', () => /no event ring/.test(service.execution.status().trouble ?? ''))
+    await using writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 6 }, writerDeps)
+    await using client = await openStream(`${service.ws}/v1/ws`)
+    await until('all four kinds came', () =>
+      ['TPS', 'ContentionData', 'TopAccesses', 'Lifecycle'].every((kind) =>
+        client.frames.some((frame) => kind in frame),
+      ),
+    )
+    assert.equal(service.execution.status().trouble, undefined)
+    const seen = client.frames.flatMap((frame) => ('Lifecycle' in frame ? [frame.Lifecycle] : []))
+    const verified = () =>
+      client.frames.find((frame) => 'Lifecycle' in frame && frame.Lifecycle.to_stage === 'Verified')
+    await until('a block is verified', () => verified() !== undefined)
+    const last = verified()
+    assert(last !== undefined && 'Lifecycle' in last && seen.length > 0)
+    const { json } = await getJson(service, `/v1/blocks/${last.Lifecycle.block_number}/lifecycle`)
+    const record = json as LifecycleRecord
+    assert.deepEqual({ ...record, ...last.Lifecycle }, record, 'every field of the frame is in the record')
+    assert.deepEqual(Object.keys(record.stage_timings_ms).at(-1), 'Verified')
+
+    const subscribe = encodeURIComponent(
+      JSON.stringify({ events: ['TxnLog', 'BlockStart'], filters: [{ events: ['TxnLog'], txn_index: { max: 2 } }] }),
+    )
+    await using raw = await openStream(`${service.ws}/v1/ws?subscribe=${subscribe}`)
+    const events = (): RawEvent[] => raw.frames.flatMap((frame) => ('Events' in frame ? frame.Events : []))
+    await until('raw events came', () => events().filter(({ event_name }) => event_name === 'TxnLog').length > 5)
+    const logs = events().filter(({ event_name }) => event_name === 'TxnLog')
+    assert(
+      logs.every(
+        ({ txn_idx, txn_hash }) => txn_idx !== null && txn_idx <= 2 && /^0x[0-9a-f]{64}$/.test(txn_hash ?? ''),
+      ),
+    )
+    assert(events().some(({ event_name }) => event_name === 'BlockStart'))
+
+    // A node that is restarted: the ring is replaced, and the stream says so and goes on.
+    await writer[Symbol.asyncDispose]()
+    await using _second = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 8 }, writerDeps)
+    await until('the restart is told', () => client.texts.some((text) => text.includes('"ring_restart"')))
+    const before = client.frames.length
+    await until('and the stream goes on', () => client.frames.slice(before).some((frame) => 'ContentionData' in frame))
+    const seqs = client.frames.slice(1 + helloOf(client).snapshot).map(({ seq }) => seq)
+    const numbered = seqs.filter((seq) => seq > 0)
+    assert(numbered.every((seq, at) => at === 0 || seq > (numbered[at - 1] as number)))
+  })
+
+  test('a ring of an unknown schema is refused with its hash, and taken when it is replaced by a good one', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    {
+      await using _writer = await startRingWriter({ path, blockMs: 50, tps: 10, seed: 5 }, writerDeps)
+      copyFileSync(path, folder.file('other'))
+    }
+    const handle = openSync(folder.file('other'), 'r+')
+    writeSync(handle, Buffer.alloc(32, 0xcd), 0, 32, 8)
+    closeSync(handle)
+    await using service = await startOver(folder.file('other'))
+    await until('the hash is told', () => service.execution.status().trouble?.includes('cd'.repeat(32)) === true)
+    assert.equal((await statusOf(service)).status, 'healthy', 'the first 10 s count from the start')
+    rmSync(folder.file('other'))
+    await using _good = await startRingWriter({ path: folder.file('other'), blockMs: 50, tps: 10, seed: 5 }, writerDeps)
+    await until('the good one is read', async () => (await statusOf(service)).block_number > 0)
+    assert.equal(service.execution.status().trouble, undefined)
+  })
+
+  test('R17: promtool has nothing to object to, and every name has the prefix', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, writerDeps)
+    await using service = await startOver(path)
+    await using client = await openStream(`${service.ws}/v1/ws`)
+    await client.until(10)
+    const text = await (await fetch(`${service.http}/metrics`)).text()
+    execFileSync('promtool', ['check', 'metrics'], { input: text })
+    const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
+    assert(names.length > 25 && names.every((name) => name?.startsWith('sluice_execution_')))
+    assert(!/_(ms|ns|millis)\b/.test(names.join(' ')))
+    const open = await fetch(`${service.http}/metrics`, { headers: { accept: 'application/openmetrics-text' } })
+    assert.match(await open.text(), /# EOF\n$/)
+  })
+})

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StatusRecord } from '../../src/contract/execution-routes.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { serve } from '../support/serve.ts'
+import { helloOf, openStream } from '../support/stream-reader.ts'
+
+test('sluice serve without a ring runs the whole service over the simulated chain, and numbers grow across its restarts', async () => {
+  await using home = await temporaryFolder()
+  const env = { SLUICE_EXECUTION__ENABLED: 'true' }
+  let cursor = 0
+  for (const run of [1, 2]) {
+    await using running = serve({ cwd: home.path, env })
+    const address = await running.address('execution')
+    const status = async () => (await (await fetch(`http://${address}/v1/status`)).json()) as StatusRecord
+    await until('blocks come', async () => (await status()).newest_seqno > 0, 30_000)
+    const { oldest_seqno, newest_seqno, status: state } = await status()
+    assert.equal(state, 'healthy')
+    assert(oldest_seqno > cursor + 1, `run ${run} begins above what the one before gave out`)
+    await using client = await openStream(`ws://${address}/?resume_from=${cursor}`)
+    await client.until(3)
+    assert.equal(helloOf(client).resumed, false)
+    assert.match(await (await fetch(`http://${address}/`)).text(), /<!doctype html>/i)
+    // The operator's listener has the same metrics, beside all others.
+    const metrics = await (await fetch(`http://${await running.address('metrics')}/metrics`)).text()
+    assert.match(metrics, /^sluice_execution_ring_events_total [1-9]/m)
+    cursor = newest_seqno
+    assert.equal(await running.stop(), 0)
+    await until('the client was told to come back', () => client.closed !== undefined)
+    assert.equal(client.closed?.code, 1012)
+  }
+})

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { startTestExecution, tellTps } from '../support/execution.ts'
+import { startGateway } from '../support/gateway.ts'
+import { openStream, refusedHandshake } from '../support/stream-reader.ts'
+
+test('with auth = "token" any token of the operator opens the service; the page and /health stay open', async () => {
+  await using gateway = await startGateway([])
+  const { access } = gateway
+  const { token } = await gateway.subscribe({ products: ['indexer'] })
+  await until('the store has reached the process', () => access.authenticate({ token }, 'execution', Date.now()).ok)
+  await using service = await startTestExecution({ clock: systemClock, settings: { auth: 'token' }, deps: { access } })
+  service.source.tell(tellTps(3))
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.http}${path}`, { headers })
+
+  for (const path of ['/v1/tps', '/v1/status', '/v1/contention', '/v1/blocks/lifecycle', '/metrics']) {
+    const refused = await get(path)
+    assert.equal(refused.status, 401, path)
+    assert.equal(refused.headers.get('www-authenticate'), 'Bearer')
+    assert.match(await refused.text(), /"code":-32401.*"reason":"missing"/)
+    assert.notEqual((await get(path, { 'x-token': token })).status, 401)
+    assert.notEqual((await get(path, { authorization: `Bearer ${token}` })).status, 401)
+    // Not in the query, where it would be logged.
+    assert.equal((await get(`${path}?api-key=${token}`)).status, 401)
+  }
+  for (const path of ['/', '/health']) assert.equal((await get(path)).status, 200, path)
+  const post = (headers: Record<string, string>) =>
+    fetch(service.http, {
+      method: 'POST',
+      headers,
+      body: '{"jsonrpc":"2.0","id":1,"method":"eth_syncing","params":[]}',
+    })
+  assert.equal((await post({})).status, 401)
+  assert.equal((await post({ 'x-token': token })).status, 200)
+
+  const { status, body, headers } = await refusedHandshake(`${service.ws}/v1/ws`)
+  assert.deepEqual([status, headers['www-authenticate']], [401, 'Bearer'])
+  assert.match(body, /"reason":"missing"/)
+  assert.equal((await refusedHandshake(`${service.ws}/v1/ws`, { 'x-token': token.slice(0, -1) })).status, 401)
+  await using byHeader = await openStream(`${service.ws}/v1/ws`, { headers: { 'x-token': token } })
+  await byHeader.until(2)
+
+  // A ticket, for clients that can set no header.
+  const caller = access.authenticate({ token }, 'execution', Date.now())
+  assert(caller.ok)
+  const { ticket } = access.issueTicket(caller, Date.now())
+  await using byTicket = await openStream(`${service.ws}/v1/ws?ticket=${encodeURIComponent(ticket)}`)
+  await byTicket.until(2)
+  assert.equal((await refusedHandshake(`${service.ws}/v1/ws?ticket=x`)).status, 401)
+
+  // Revoked: open streams are cut, with the code that says why.
+  await revokeTokens(gateway.on, { subscription: caller.subscription.name })
+  assert.equal((await byHeader.untilClosed()).code, 4401)
+  assert.equal((await byTicket.untilClosed()).code, 4401)
+})
