@@ -1,0 +1,88 @@
+/**
+ * The live page over time, in Chromium without a graphics card, over the real service and the simulated chain at about ten messages a
+ * second: first paint, frames a second while scrolling, and the heap after each minute, garbage collected. One JSON line a figure.
+ *
+ *   npx node bench/page-soak.ts [minutes] [blockMs]
+ */
+import { cpus } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { startPageRig, statOf, untilState, WEBGL } from '../test/page/rig.ts'
+import { startChromium } from '../test/support/chromium.ts'
+
+const MINUTES = Number(process.argv[2] ?? 30)
+/** Seven frames a block (TPS, contention, conflicts, four stages): ten a second. */
+const BLOCK_MS = Number(process.argv[3] ?? 700)
+const LOADS = 5
+const SCROLL_MS = 4000
+/** The model is full after five minutes (300 blocks, the chart's hour grows on, thinned); from then on the heap must not grow. */
+const WARM_MINUTES = Math.min(5, MINUTES / 2)
+const GOALS = { firstPaintMs: 1000, scrollFps: 55, growthPercent: 10 }
+
+await using rig = await startPageRig({ blockMs: BLOCK_MS, tps: 150 })
+await using browser = await startChromium([...WEBGL, '--js-flags=--expose-gc'])
+const { page, errors } = await browser.open(rig.url)
+await page.setViewportSize({ width: 1440, height: 900 })
+await untilState(page, 'live')
+
+const paints: number[] = []
+for (let load = 0; load < LOADS; load++) {
+  await page.reload()
+  await untilState(page, 'live')
+  paints.push(Number(await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`)))
+}
+report('first paint', { milliseconds: Math.round(median(paints)), goal: GOALS.firstPaintMs })
+
+await page.setViewportSize({ width: 390, height: 844 })
+report('scroll', { framesPerSecond: await scrollFps(page), goal: GOALS.scrollFps })
+await page.setViewportSize({ width: 1440, height: 900 })
+
+const session = await page.context().newCDPSession(page)
+const heaps: { minute: number; bytes: number }[] = []
+const startedSeq = Number(await statOf(page, 'seq'))
+for (let minute = 1; minute <= MINUTES; minute++) {
+  await pause(60_000)
+  await session.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await session.send('Runtime.getHeapUsage')
+  heaps.push({ minute, bytes: usedSize })
+  report('heap', { minute, mebibytes: Number((usedSize / 2 ** 20).toFixed(2)) })
+}
+const seconds = MINUTES * 60
+const messagesPerSecond = Number(((Number(await statOf(page, 'seq')) - startedSeq) / seconds).toFixed(1))
+const warm = heaps.filter(({ minute }) => minute >= WARM_MINUTES).map(({ bytes }) => bytes)
+const half = Math.ceil(warm.length / 2)
+const growth = median(warm.slice(-half)) / median(warm.slice(0, half)) - 1
+report('soak', {
+  minutes: MINUTES,
+  messagesPerSecond,
+  growthPercent: Number((growth * 100).toFixed(1)),
+  goal: GOALS.growthPercent,
+  errors: errors.length,
+})
+
+/** Scrolls up and down for a while and counts the frames that were drawn. */
+async function scrollFps(of: Page): Promise<number> {
+  const frames = Number(
+    await of.evaluate(`new Promise((done) => {
+      const startedMs = performance.now()
+      let frames = 0
+      const step = (nowMs) => {
+        frames += 1
+        scrollTo(0, (1 - Math.cos((nowMs - startedMs) / 600)) * 0.5 * (document.documentElement.scrollHeight - innerHeight))
+        if (nowMs - startedMs < ${SCROLL_MS}) requestAnimationFrame(step)
+        else done(frames)
+      }
+      requestAnimationFrame(step)
+    })`),
+  )
+  return Number(((frames * 1000) / SCROLL_MS).toFixed(1))
+}
+
+function report(path: string, figures: Record<string, unknown>): void {
+  console.log(JSON.stringify({ bench: 'page', path, ...figures, node: process.version, cores: cpus().length }))
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[sorted.length >> 1] ?? Number.NaN
+}

@@ -1,0 +1,55 @@
+const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** What stands where there is no number yet. */
+export const NONE = '–'
+
+export function formatCount(value: number | null | undefined): string {
+  return value == null || !Number.isFinite(value) ? NONE : COUNT.format(value)
+}
+
+export function formatCompact(value: number | null | undefined): string {
+  if (value == null || !Number.isFinite(value)) return NONE
+  return Math.abs(value) < 10_000 ? COUNT.format(value) : COMPACT.format(value)
+}
+
+/** `99.3`: one decimal always, so that the width stays. */
+export function formatPercent(value: number | null | undefined): string {
+  return value == null || !Number.isFinite(value) ? NONE : value.toFixed(1)
+}
+
+export function formatMs(value: number | null | undefined): string {
+  if (value == null || !Number.isFinite(value)) return NONE
+  if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`
+  return value >= 100 ? `${Math.round(value)} ms` : `${value.toFixed(1)} ms`
+}
+
+/** `0.4 s`, `12 s`, `3 min`, `2 h`. */
+export function formatAge(ms: number | null | undefined): string {
+  if (ms == null || !Number.isFinite(ms)) return NONE
+  const seconds = Math.max(0, ms) / 1000
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
+  if (seconds < 120) return `${Math.floor(seconds)} s`
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
+  return `${Math.floor(seconds / 3600)} h`
+}
+
+export function formatTime(unixMs: number): string {
+  return new Date(unixMs).toTimeString().slice(0, 8)
+}
+
+/** Reading guide of the specification: 90 and above, 70 to 90, below 70. */
+export type Verdict = 'good' | 'fair' | 'poor' | 'none'
+
+export function verdictOf(efficiencyPct: number | undefined): Verdict {
+  if (efficiencyPct === undefined || !Number.isFinite(efficiencyPct)) return 'none'
+  if (efficiencyPct >= 90) return 'good'
+  return efficiencyPct >= 70 ? 'fair' : 'poor'
+}
+
+export const VERDICT_WORDS: Readonly<Record<Verdict, string>> = {
+  good: 'excellent parallelization',
+  fair: 'some contention bottlenecks',
+  poor: 'significant sequential execution',
+  none: 'no block yet',
+}

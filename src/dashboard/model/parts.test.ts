@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { EXECUTION_ROUTES } from '../../contract/execution-routes.ts'
+import {
+  type ContentionData,
+  METRIC_KINDS,
+  RAW_EVENTS,
+  STREAM_CLOSE,
+  type TopAccesses,
+} from '../../contract/stream-events.ts'
+import { closeDocs, kindDocs, rawEventDocs, routeDocs, streamExamples } from './api-docs.ts'
+import { computeContractGraph, computeContractView } from './contract-graph.ts'
+import { EXPLANATIONS } from './explanations.ts'
+import { verdictOf } from './format.ts'
+import { liveStateOf } from './freshness.ts'
+import { computeHeatStrip, HEAT_ROWS_MAX } from './heat-strip.ts'
+import { parseRoute, parseSearch, printRoute } from './route.ts'
+import { cleanName, shortHex, shortSlot } from './safe-text.ts'
+import { createTopBoard } from './top-board.ts'
+
+const A = `0x${'a'.repeat(40)}` as const
+const B = `0x${'b'.repeat(40)}` as const
+
+test('the thresholds are those of the specification', () => {
+  assert.deepEqual([100, 90, 89.99, 70, 69.99, 0].map(verdictOf), ['good', 'good', 'fair', 'fair', 'poor', 'poor'])
+  assert.equal(verdictOf(undefined), 'none')
+})
+
+test('the state: paused before all, then the connection, then the age', () => {
+  const live = {
+    paused: false,
+    locked: false,
+    connection: 'open',
+    hadData: true,
+    replaying: false,
+    ageMs: 100,
+    serviceSays: 'healthy',
+  } as const
+  assert.equal(liveStateOf(live), 'live')
+  assert.equal(liveStateOf({ ...live, ageMs: 5000 }), 'live')
+  assert.equal(liveStateOf({ ...live, ageMs: 5001 }), 'stale')
+  assert.equal(liveStateOf({ ...live, ageMs: 10_001 }), 'degraded')
+  assert.equal(liveStateOf({ ...live, serviceSays: 'degraded' }), 'degraded')
+  assert.equal(liveStateOf({ ...live, connection: 'waiting' }), 'resuming')
+  assert.equal(liveStateOf({ ...live, replaying: true }), 'resuming')
+  assert.equal(liveStateOf({ ...live, connection: 'waiting', paused: true }), 'paused')
+  assert.equal(liveStateOf({ ...live, locked: true, paused: true }), 'locked')
+  assert.equal(liveStateOf({ ...live, connection: 'connecting', hadData: false }), 'connecting')
+})
+
+describe('addresses that can be shared', () => {
+  test('are read back as they were written', () => {
+    for (const hash of ['#', '#api', '#block=812', `#contract=${A}`]) assert.equal(printRoute(parseRoute(hash)), hash)
+  })
+
+  for (const hash of [
+    '#block=',
+    '#block=-1',
+    '#block=1e3',
+    '#block=99999999999999999',
+    '#contract=0x12',
+    '#x=<img>',
+    '#constructor=1',
+  ])
+    test(`mean the live page when they say nothing: ${hash}`, () =>
+      assert.deepEqual(parseRoute(hash), { view: 'live' }))
+
+  test('search takes numbers with separators, hex numbers and addresses in any case', () => {
+    assert.deepEqual(parseSearch(' 1,234 '), { view: 'block', number: 1234 })
+    assert.deepEqual(parseSearch('#812'), { view: 'block', number: 812 })
+    assert.deepEqual(parseSearch('0x10'), { view: 'block', number: 16 })
+    assert.deepEqual(parseSearch(A.toUpperCase().replace('0X', '0x')), { view: 'contract', address: A })
+    for (const text of ['', 'abc', '0x', `${A}0`, '-1', '1.5']) assert.equal(parseSearch(text), undefined, text)
+  })
+})
+
+describe('names', () => {
+  test('are one line of visible characters, at most 64', () => {
+    assert.equal(cleanName('Uni\u202eswap\u200b\n Router\u0000'), 'Uniswap Router')
+    assert.equal(Array.from(cleanName('x'.repeat(1000))).length, 64)
+    assert.equal(Array.from(cleanName('😀'.repeat(1000))).length, 64)
+    assert.equal(cleanName('e\u0301'), 'é')
+    assert.equal(Array.from(cleanName(`Z${'\u0336'.repeat(50)}`)).length, 3)
+    assert.equal(cleanName({}), '')
+  })
+
+  test('hex is shortened, what only looks like hex is cleaned', () => {
+    assert.equal(shortHex(A), '0xaaaa…aaaa')
+    assert.equal(shortHex('0x<b>\u202e'), '0x<b>')
+    assert.equal(shortSlot(`0x${'0'.repeat(63)}a`), '0xa')
+    assert.equal(shortSlot(`0x${'0'.repeat(64)}`), '0x0')
+    assert.equal(shortSlot(`0x${'7'.repeat(64)}`), '0x7777…7777')
+  })
+})
+
+describe('heat strip and graph', () => {
+  const block = (number: number, txns: number): ContentionData => ({
+    block_number: number,
+    block_wall_time_ns: 0,
+    total_tx_time_ns: 0,
+    parallel_efficiency_pct: 0,
+    total_unique_slots: 0,
+    contended_slot_count: 0,
+    contention_ratio: 0,
+    total_txn_count: 0,
+    top_contended_slots: [
+      { address: A, slot: '0x1', txn_count: txns, access_count: txns },
+      { address: B, slot: `0x${number}`, txn_count: 2, access_count: 2 },
+    ],
+    top_contended_contracts: [
+      { address: A, total_slots: 4, contended_slots: 1, total_accesses: 9, contention_score: 0.25 },
+    ],
+    contract_edges: [{ contract_a: A, contract_b: B, shared_txn_count: 3 }],
+  })
+
+  test('the hottest slot is the first row, and empty cells are zero', () => {
+    const strip = computeHeatStrip([block(1, 5), block(2, 9)])
+    assert.deepEqual(strip.blocks, [1, 2])
+    assert.deepEqual(strip.rows[0], { address: A, slot: '0x1', txnsTotal: 14 })
+    assert.deepEqual([...strip.cells], [5, 9, 2, 0, 0, 2])
+    assert.equal(strip.max, 9)
+    assert.ok(computeHeatStrip(Array.from({ length: 50 }, (_, at) => block(at, 2))).rows.length <= HEAT_ROWS_MAX)
+  })
+
+  test('what is not an address is no node', () => {
+    const [hostile] = [block(1, 5)].map((data) => ({
+      ...data,
+      top_contended_contracts: data.top_contended_contracts.map((entry) => ({
+        ...entry,
+        address: '__proto__' as '0x',
+      })),
+      contract_edges: [{ contract_a: 'constructor' as '0x', contract_b: B, shared_txn_count: 3 }],
+    }))
+    assert.deepEqual(computeContractGraph(hostile === undefined ? [] : [hostile]), { nodes: [], links: [] })
+  })
+
+  test('edges and scores add up over blocks', () => {
+    const { nodes, links } = computeContractGraph([block(1, 5), block(2, 9)])
+    assert.deepEqual(links, [{ a: A, b: B, sharedTxns: 6 }])
+    assert.deepEqual(nodes[0], { address: A, score: 0.25, contendedSlots: 2, accesses: 18, blocks: 2 })
+    const view = computeContractView([block(1, 5), block(2, 9)], A)
+    assert.deepEqual(view.slots, [{ slot: '0x1', txns: 14, blocks: 2 }])
+    assert.deepEqual(view.neighbours, [{ address: B, sharedTxns: 6 }])
+    assert.deepEqual(view.scores, [0.25, 0.25])
+  })
+})
+
+test('top lists: steps between reports, places since the reset, and the reset itself', () => {
+  const report = (...counts: [`0x${string}`, number][]): TopAccesses => ({
+    account: counts.map(([key, count]) => ({ key, count })),
+    storage: [],
+  })
+  const board = createTopBoard()
+  board.add(report([A, 10], [B, 5]), 1)
+  board.add(report([B, 20], [A, 12]), 2)
+  const [first, second] = board.accounts()
+  assert.deepEqual([first?.key, first?.steps, first?.placesGained], [B, [15], 1])
+  assert.deepEqual([second?.key, second?.steps, second?.placesGained], [A, [2], -1])
+  assert.equal(board.resetAtMs(), undefined)
+  board.add(report(['0xc', 9], [B, 3]), 3)
+  assert.equal(board.resetAtMs(), 3)
+  assert.deepEqual(
+    board.accounts().map(({ placesGained }) => placesGained),
+    [0, 0],
+  )
+})
+
+test('the documentation has every route and kind of the contract, each with examples', () => {
+  const place = {
+    http: 'http://h:8443',
+    ws: 'ws://h:8443',
+    block: 7,
+    clientUrl: 'http://h:8443/page/execution-stream.js',
+  }
+  const docs = routeDocs(place)
+  assert.equal(docs.length, EXECUTION_ROUTES.length)
+  for (const { path, examples } of docs) {
+    assert.deepEqual(
+      examples.map(({ tool }) => tool),
+      ['curl', 'TypeScript'],
+      path,
+    )
+    assert.ok(!examples.some(({ text }) => text.includes(':number')), path)
+  }
+  assert.deepEqual(
+    kindDocs().map(({ kind }) => kind),
+    [...METRIC_KINDS],
+  )
+  assert.equal(rawEventDocs().length, RAW_EVENTS.length)
+  assert.deepEqual(
+    closeDocs().map(({ code }) => code),
+    Object.values(STREAM_CLOSE),
+  )
+  assert.deepEqual(
+    streamExamples(place).map(({ tool }) => tool),
+    ['wscat', 'TypeScript', 'curl'],
+  )
+})
+
+test('every explanation says how, and what it does not say', () => {
+  for (const [id, { title, how, caveat, source }] of Object.entries(EXPLANATIONS)) {
+    for (const text of [title, how, caveat, source]) assert.ok(text.length > 3, id)
+  }
+})

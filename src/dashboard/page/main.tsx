@@ -1,0 +1,117 @@
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { NONE } from '../model/format.ts'
+import { goTo } from './follow-hash.ts'
+import { Contention } from './parts/contention.tsx'
+import { ContractGraphPart } from './parts/contract-graph.tsx'
+import { Incidents } from './parts/incidents.tsx'
+import { Pipeline } from './parts/pipeline.tsx'
+import { StatusStrip } from './parts/status-strip.tsx'
+import { TopTables } from './parts/top-tables.tsx'
+import { TpsChart } from './parts/tps-chart.tsx'
+import { createStore, StoreProvider, useStore } from './store.ts'
+import { keepTheme, nextTheme } from './theme.ts'
+import { createExplain, ExplainPopover, ExplainProvider } from './ui/explain.tsx'
+import { Search } from './ui/search.tsx'
+import { ApiView } from './views/api-view.tsx'
+import { BlockView } from './views/block-view.tsx'
+import { ContractView } from './views/contract-view.tsx'
+
+const THEME_WORDS = { auto: '◐ Auto', dark: '☾ Dark', light: '☀ Light' } as const
+
+function Page() {
+  const { route } = useStore()
+  useKeys()
+  const where = route.value
+  return (
+    <>
+      <TopBar />
+      {where.view === 'api' ? (
+        <ApiView />
+      ) : (
+        <main class="live">
+          <h1 class="sr">Execution, live</h1>
+          <StatusStrip />
+          <TpsChart />
+          <Pipeline />
+          <Contention />
+          <TopTables />
+          <ContractGraphPart />
+          <Incidents />
+        </main>
+      )}
+      {where.view === 'block' && <BlockView number={where.number} />}
+      {where.view === 'contract' && <ContractView address={where.address} />}
+      <ExplainPopover />
+    </>
+  )
+}
+
+function TopBar() {
+  const { route, theme, model, version } = useStore()
+  void version.value
+  const hello = model.facts().hello
+  const isApi = route.value.view === 'api'
+  return (
+    <header class="bar">
+      <p class="brand">
+        Sluice <span class="dim">execution · chain</span> <span class="number dim">{hello?.chain_id ?? NONE}</span>
+      </p>
+      <nav aria-label="Views">
+        <button type="button" aria-current={isApi ? undefined : 'page'} onClick={() => goTo({ view: 'live' })}>
+          Live
+        </button>
+        <button type="button" aria-current={isApi ? 'page' : undefined} onClick={() => goTo({ view: 'api' })}>
+          API
+        </button>
+      </nav>
+      <Search />
+      <button
+        type="button"
+        class="theme"
+        aria-label={`Theme: ${theme.value}. Change`}
+        onClick={() => {
+          theme.value = nextTheme(theme.value)
+          keepTheme(theme.value)
+        }}
+      >
+        {THEME_WORDS[theme.value]}
+      </button>
+    </header>
+  )
+}
+
+/** Space pauses, `/` searches; neither while somebody types or stands on a control. */
+function useKeys(): void {
+  const { togglePause } = useStore()
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return
+      const at =
+        event.target instanceof Element ? event.target.closest('input, textarea, select, button, a, summary') : null
+      if (event.key === '/' && !(at instanceof HTMLInputElement)) {
+        event.preventDefault()
+        document.getElementById('search')?.focus()
+      }
+      if (event.key === ' ' && at === null) {
+        event.preventDefault()
+        togglePause()
+      }
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  }, [])
+}
+
+const root = document.getElementById('page')
+if (root !== null) {
+  root.replaceChildren()
+  render(
+    <StoreProvider value={createStore()}>
+      <ExplainProvider value={createExplain()}>
+        <Page />
+      </ExplainProvider>
+    </StoreProvider>,
+    root,
+  )
+}

@@ -1,0 +1,100 @@
+import { useMemo } from 'preact/hooks'
+import { formatCount, formatPercent, VERDICT_WORDS, verdictOf } from '../../model/format.ts'
+import { computeHeatStrip } from '../../model/heat-strip.ts'
+import { useStore } from '../store.ts'
+import { Explain } from '../ui/explain.tsx'
+import { Panel } from '../ui/panel.tsx'
+import { Spark } from '../ui/spark.tsx'
+import { Stat } from '../ui/stat.tsx'
+import { HeatCanvas } from './heat-canvas.tsx'
+
+const HEAT_BLOCKS = 120
+const SPARK_BLOCKS = 60
+
+/** Part 4: how much transactions stand in each other's way. */
+export function Contention() {
+  const { model, version } = useStore()
+  void version.value
+  const series = model.contention.last(SPARK_BLOCKS)
+  const newest = model.contention.newest()
+  const conflicts = newest && model.conflicts(newest.block_number)
+  // A node that is asked for traces tells no times: its zero would read as the worst of all verdicts.
+  const isTimed = model.facts().hello?.source?.timings !== false
+  const efficiency = isTimed ? newest?.parallel_efficiency_pct : undefined
+  const verdict = verdictOf(efficiency)
+  // Painted when a block was added, not with every frame.
+  const strip = useMemo(() => computeHeatStrip(model.blocks.contentions(HEAT_BLOCKS)), [newest?.block_number])
+  return (
+    <Panel
+      id="contention"
+      title="Contention"
+      aside={
+        <>
+          <p class={`verdict tone-${verdict}`}>{isTimed ? VERDICT_WORDS[verdict] : 'this source tells no times'}</p>
+          <span class="legend thresholds">
+            <i class="tone-good" /> 90 and above
+            <i class="tone-fair" /> 70–90
+            <i class="tone-poor" /> below 70
+          </span>
+        </>
+      }
+    >
+      <div class="stats">
+        <Stat
+          id="efficiency"
+          label="efficiency"
+          value={formatPercent(efficiency)}
+          unit="%"
+          width={6}
+          tone={verdict}
+          note={
+            <Spark
+              label="Efficiency of the last blocks"
+              values={series.map((block) => block.parallel_efficiency_pct)}
+              min={0}
+              max={100}
+              tone={verdict}
+            />
+          }
+        />
+        <Stat
+          id="contendedRatio"
+          label="contended slots"
+          value={formatPercent(newest && newest.contention_ratio * 100)}
+          unit="%"
+          width={6}
+          note={
+            <Spark
+              label="Share of contended slots of the last blocks"
+              values={series.map((block) => block.contention_ratio)}
+              min={0}
+            />
+          }
+        />
+        <Stat
+          id="conflictShare"
+          label="must wait"
+          value={formatPercent(conflicts && conflicts.conflict_share * 100)}
+          unit="%"
+          width={6}
+          note={<span class="dim">of {formatCount(newest?.total_txn_count)} tx</span>}
+        />
+        <Stat id="depth" label="waves" value={formatCount(conflicts?.depth)} width={4} />
+      </div>
+      <div class="heat-head">
+        <h3>
+          Hot slots × blocks
+          <Explain id="heat" />
+        </h3>
+        <span class="legend heat-legend">
+          0
+          {[0, 1, 2, 3, 4, 5].map((step) => (
+            <i key={step} class={`heat-${step}`} />
+          ))}
+          {formatCount(strip.max)} tx on a slot
+        </span>
+      </div>
+      <HeatCanvas strip={strip} />
+    </Panel>
+  )
+}

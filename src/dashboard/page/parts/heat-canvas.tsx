@@ -1,0 +1,124 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { formatCount } from '../../model/format.ts'
+import { HEAT_ROWS_MAX, type HeatStrip } from '../../model/heat-strip.ts'
+import { shortHex, shortSlot } from '../../model/safe-text.ts'
+import { goTo } from '../follow-hash.ts'
+import { useStore } from '../store.ts'
+import { colours, useColours } from '../ui/colours.ts'
+
+/** Fewer columns on a narrow page: a column of less than two pixels tells nothing. */
+const columnsOf = (width: number): number => (width < 560 ? 48 : 120)
+const LABEL_WIDTH = 148
+const SLOT_AT = 68
+const GAP = 1
+
+type Cell = { readonly row: number; readonly column: number }
+
+/** Blocks × slots as a canvas. The newest block stands at the right edge, whatever the number of blocks. */
+export function HeatCanvas({ strip }: { strip: HeatStrip }) {
+  const { labels, paused } = useStore()
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const size = useSignal({ width: 0, height: 0 })
+  const pointed = useSignal<Cell | undefined>(undefined)
+  const colourVersion = useColours()
+
+  useEffect(() => {
+    const element = canvas.current
+    if (element === null) return
+    const watch = new ResizeObserver(() => (size.value = { width: element.clientWidth, height: element.clientHeight }))
+    watch.observe(element)
+    return () => watch.disconnect()
+  }, [])
+
+  useEffect(() => {
+    if (canvas.current !== null && size.value.width > 0) paint(canvas.current, strip, labels.all.value)
+  }, [strip, size.value, colourVersion, labels.all.value, paused.value])
+
+  const cellAt = (event: MouseEvent): Cell | undefined => {
+    const { width, height } = size.value
+    const column =
+      Math.floor((event.offsetX - LABEL_WIDTH) / columnWidth(width)) - columnsOf(width) + strip.blocks.length
+    const row = Math.floor(event.offsetY / (height / HEAT_ROWS_MAX))
+    return column >= 0 && column < strip.blocks.length && strip.rows[row] !== undefined ? { row, column } : undefined
+  }
+
+  const cell = pointed.value
+  const row = cell && strip.rows[cell.row]
+  const block = cell && strip.blocks[cell.column]
+  const first = strip.rows[0]
+  return (
+    <div class="heat">
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={
+          first === undefined
+            ? 'No contended slot yet.'
+            : `Heat of ${strip.rows.length} slots over ${strip.blocks.length} blocks. Hottest: slot ${shortSlot(first.slot)} of ${shortHex(first.address)}, ${first.txnsTotal} transactions.`
+        }
+        onMouseMove={(event) => (pointed.value = cellAt(event))}
+        onMouseLeave={() => (pointed.value = undefined)}
+        onClick={(event) => {
+          const clicked = cellAt(event)
+          const number = clicked && strip.blocks[clicked.column]
+          if (number !== undefined) goTo({ view: 'block', number })
+        }}
+      />
+      <p class="heat-foot">
+        {row === undefined || cell === undefined ? (
+          <span class="dim">each column a block, newest right; click opens it</span>
+        ) : (
+          <>
+            block <b class="number">{block}</b> · {labels.all.value.get(row.address) ?? shortHex(row.address)} slot{' '}
+            {shortSlot(row.slot)} ·{' '}
+            <b class="number">{formatCount(strip.cells[cell.row * strip.blocks.length + cell.column])}</b> tx
+          </>
+        )}
+      </p>
+    </div>
+  )
+}
+
+function columnWidth(width: number): number {
+  return (width - LABEL_WIDTH) / columnsOf(width)
+}
+
+function paint(canvas: HTMLCanvasElement, strip: HeatStrip, labels: ReadonlyMap<string, string>): void {
+  const { clientWidth: width, clientHeight: height } = canvas
+  const scale = devicePixelRatio
+  canvas.width = Math.round(width * scale)
+  canvas.height = Math.round(height * scale)
+  const context = canvas.getContext('2d')
+  if (context === null) return
+  const { heat, dim } = colours()
+  context.scale(scale, scale)
+  const rowHeight = height / HEAT_ROWS_MAX
+  const cellWidth = columnWidth(width)
+  const columns = columnsOf(width)
+  const before = columns - strip.blocks.length
+  context.font = `${Math.min(11, rowHeight - 2)}px ui-monospace, monospace`
+  context.textBaseline = 'middle'
+  for (let row = 0; row < HEAT_ROWS_MAX; row++) {
+    const y = row * rowHeight
+    const named = strip.rows[row]
+    if (named !== undefined) {
+      context.fillStyle = dim
+      // Address and slot in two columns, each cut to its place: canvas text would run over the cells.
+      context.fillText((labels.get(named.address) ?? named.address).slice(0, 10), 0, y + rowHeight / 2)
+      context.fillText(shortSlot(named.slot).slice(0, 11), SLOT_AT, y + rowHeight / 2, LABEL_WIDTH - SLOT_AT - 6)
+    }
+    for (let column = 0; column < columns; column++) {
+      const count =
+        named === undefined || column < before ? 0 : (strip.cells[row * strip.blocks.length + column - before] ?? 0)
+      context.fillStyle = heat[stepOf(count, strip.max)] ?? dim
+      context.fillRect(LABEL_WIDTH + column * cellWidth, y, Math.max(1, cellWidth - GAP), Math.max(1, rowHeight - GAP))
+    }
+  }
+}
+
+/** Steps grow with the square root: between two and ten transactions lies more than between fifty and sixty. */
+function stepOf(count: number, max: number): number {
+  if (count === 0 || max === 0) return 0
+  return Math.max(1, Math.min(5, Math.ceil(Math.sqrt(count / max) * 5)))
+}

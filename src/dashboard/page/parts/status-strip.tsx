@@ -1,0 +1,65 @@
+import { formatAge, formatCount, NONE } from '../../model/format.ts'
+import { liveStateOf, STATE_WORDS } from '../../model/freshness.ts'
+import { useStore } from '../store.ts'
+import { Stat } from '../ui/stat.tsx'
+
+/** Part 1: is what you see true now? */
+export function StatusStrip() {
+  const { model, version, nowMs, paused, heldBlocks, togglePause } = useStore()
+  void version.value
+  const facts = model.facts()
+  const ageMs = facts.lastDataMs === undefined ? undefined : nowMs.value - facts.lastDataMs
+  const state = liveStateOf({
+    paused: paused.value,
+    locked: facts.locked,
+    connection: facts.connection,
+    hadData: facts.lastDataMs !== undefined,
+    replaying: facts.replaying,
+    ageMs: ageMs ?? 0,
+    serviceSays: facts.status?.status,
+  })
+  const { label, hint } = STATE_WORDS[state]
+  const retryMs =
+    facts.connection === 'waiting' && facts.retryAtMs !== undefined ? facts.retryAtMs - nowMs.value : undefined
+  return (
+    <section class="strip" aria-label="Status">
+      <div class={`state state-${state}`} data-state={state} title={hint}>
+        <span class="dot" aria-hidden="true" />
+        <span role="status">{label}</span>
+        {retryMs !== undefined && <span class="retry">again in {formatAge(retryMs)}</span>}
+      </div>
+      <button type="button" class="pause" aria-pressed={paused.value} onClick={togglePause} title="Space">
+        {paused.value ? 'Resume' : 'Pause'}
+        <kbd>Space</kbd>
+      </button>
+      {state === 'locked' && <p class="locked-words">{hint}</p>}
+      {paused.value && (
+        <button type="button" class="chip" onClick={togglePause} data-held={heldBlocks.value}>
+          <span class="number">{formatCount(heldBlocks.value)}</span> new blocks
+        </button>
+      )}
+      <Stat id="block" label="block" value={formatBlock(model.blocks.newest())} width={9} />
+      <Stat
+        id="age"
+        label="age"
+        value={paused.value ? NONE : formatAge(ageMs)}
+        width={6}
+        tone={ageMs !== undefined && ageMs > 5000 ? 'poor' : 'plain'}
+      />
+      <Stat id="seq" label="sequence" value={formatBlock(facts.seq)} width={16} />
+      <Stat id="gaps" label="gaps" value={formatCount(facts.gaps)} width={3} tone={facts.gaps > 0 ? 'fair' : 'plain'} />
+      <Stat id="replayed" label="came late" value={formatCount(facts.replayed)} width={5} />
+      <Stat id="clients" label="clients" value={formatCount(facts.status?.connected_clients)} width={3} />
+      <Stat id="uptime" label="up" value={formatAge(secondsToMs(facts.status?.uptime_secs))} width={6} />
+    </section>
+  )
+}
+
+/** Numbers that name something are written without separators, as they are searched for. */
+function formatBlock(value: number | undefined): string {
+  return value === undefined ? NONE : String(value)
+}
+
+function secondsToMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000
+}

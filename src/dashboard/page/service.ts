@@ -1,0 +1,63 @@
+/** An answer of the service, or the words to show instead of it. */
+export type Answer<Value> =
+  | { readonly ok: true; readonly value: Value; readonly status: number }
+  | { readonly ok: false; readonly status: number; readonly error: string }
+
+export type Service = {
+  readonly base: URL
+  get<Value>(path: string): Promise<Answer<Value>>
+  rpc<Value>(method: string, params: readonly unknown[]): Promise<Answer<Value>>
+  /** From one block to the next, from the times in the blocks themselves, which are whole seconds: undefined below ten blocks. */
+  blockIntervalMs(blocksMax: number): Promise<number | undefined>
+}
+
+const TIMEOUT_MS = 10_000
+const BLOCKS_MIN = 10
+
+export function createService(base: URL): Service {
+  async function ask<Value>(path: string, init: RequestInit): Promise<Answer<Value>> {
+    try {
+      const response = await fetch(new URL(path, base), { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+      const value = (await response.json()) as Value
+      if (response.ok) return { ok: true, value, status: response.status }
+      return { ok: false, status: response.status, error: errorOf(value) ?? `HTTP ${response.status}` }
+    } catch (error) {
+      const words =
+        error instanceof DOMException && error.name === 'TimeoutError' ? 'no answer within 10 s' : 'not reachable'
+      return { ok: false, status: 0, error: words }
+    }
+  }
+
+  async function rpc<Value>(method: string, params: readonly unknown[]): Promise<Answer<Value>> {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const headers = { 'content-type': 'application/json' }
+    const answer = await ask<{ result?: Value; error?: { message: string } }>('', { method: 'POST', body, headers })
+    if (!answer.ok) return answer
+    const { result, error } = answer.value
+    if (result == null) return { ok: false, status: answer.status, error: error?.message ?? 'not known here' }
+    return { ok: true, status: answer.status, value: result }
+  }
+
+  async function blockTime(tag: string): Promise<{ number: number; seconds: number } | undefined> {
+    const answer = await rpc<{ number: string; timestamp: string }>('eth_getBlockByNumber', [tag, false])
+    return answer.ok ? { number: Number(answer.value.number), seconds: Number(answer.value.timestamp) } : undefined
+  }
+
+  return {
+    base,
+    get: (path) => ask(path, {}),
+    rpc,
+    async blockIntervalMs(blocksMax) {
+      const [last, first] = await Promise.all([blockTime('latest'), blockTime('earliest')])
+      if (last === undefined || first === undefined) return undefined
+      const blocks = last.number - first.number
+      const intervalMs = ((last.seconds - first.seconds) * 1000) / blocks
+      return blocks >= Math.min(BLOCKS_MIN, blocksMax) && intervalMs > 0 ? intervalMs : undefined
+    },
+  }
+}
+
+function errorOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return undefined
+  return typeof body.error === 'string' ? body.error : undefined
+}

@@ -1,0 +1,157 @@
+import { batch, type Signal, signal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { RecentBlocks, StatusRecord } from '../../contract/execution-routes.ts'
+import { DEFAULT_KINDS } from '../../contract/stream-events.ts'
+import { openExecutionStream } from '../client/stream-client.ts'
+import type { StreamEvent } from '../client/stream-event.ts'
+import { createPageModel, type PageModel } from '../model/page-model.ts'
+import type { Route } from '../model/route.ts'
+import { followHash } from './follow-hash.ts'
+import { createLabels, type Labels } from './labels.ts'
+import { createService, type Service } from './service.ts'
+import { readTheme, type Theme } from './theme.ts'
+
+/** What all parts of the page share. */
+export type Store = {
+  readonly model: PageModel
+  readonly service: Service
+  readonly labels: Labels
+  readonly route: Signal<Route>
+  readonly theme: Signal<Theme>
+  /** Moves when the model changed; a view that reads it is drawn again. */
+  readonly version: Signal<number>
+  /** The time of this device, moved four times a second, for ages. */
+  readonly nowMs: Signal<number>
+  readonly paused: Signal<boolean>
+  /** Blocks that arrived while paused. */
+  readonly heldBlocks: Signal<number>
+  /** The newest frame of each kind, for the documentation. */
+  readonly samples: Map<string, unknown>
+  togglePause(): void
+}
+
+const DRAW_MS = 250
+const STATUS_MS = 2000
+/** Frames kept while paused: half an hour at ten a second. Beyond it the oldest go, which is told as an incident. */
+const HELD_MAX = 18_000
+/** Blocks asked for at the start, to fill the charts. */
+const EARLIER_BLOCKS = 300
+
+export function createStore(): Store {
+  const model = createPageModel()
+  const service = createService(new URL('.', location.href))
+  const version = signal(0)
+  const nowMs = signal(Date.now())
+  const paused = signal(false)
+  const heldBlocks = signal(0)
+  const samples = new Map<string, unknown>()
+  const labels = createLabels()
+  let held: { event: StreamEvent; atMs: number }[] = []
+  let heldDropped = 0
+  let changed = false
+
+  function take(event: StreamEvent, atMs: number): void {
+    if ('seq' in event && event.kind !== 'other') samples.set(event.kind, { seq: event.seq, [event.kind]: event.data })
+    if (!paused.value) {
+      model.apply(event, atMs)
+      changed = true
+      return
+    }
+    held.push({ event, atMs })
+    if (event.kind === 'ContentionData') heldBlocks.value += 1
+    if (held.length <= HELD_MAX) return
+    held.shift()
+    heldDropped += 1
+  }
+
+  function togglePause(): void {
+    if (!paused.value) {
+      paused.value = true
+      return
+    }
+    batch(() => {
+      paused.value = false
+      for (const { event, atMs } of held) model.apply(event, atMs)
+      if (heldDropped > 0)
+        model.apply(
+          { kind: 'gap', reason: 'buffer', after: undefined, frames: heldDropped, warning: undefined },
+          Date.now(),
+        )
+      held = []
+      heldDropped = 0
+      heldBlocks.value = 0
+      version.value += 1
+    })
+  }
+
+  async function follow(): Promise<void> {
+    const subscribe = [...DEFAULT_KINDS, 'ConflictData'] as const
+    for await (const event of openExecutionStream({ url: service.base, subscribe, maxDelayMs: 8000 }))
+      take(event, Date.now())
+  }
+
+  async function askStatus(): Promise<void> {
+    const status = await service.get<StatusRecord>('v1/status')
+    model.setLocked(status.status === 401)
+    model.setStatus(status.ok ? status.value : undefined, Date.now())
+    changed = true
+  }
+
+  async function askEarlier(): Promise<void> {
+    const openedMs = Date.now()
+    const [earlier, intervalMs] = await Promise.all([
+      service.get<RecentBlocks>(`v1/blocks?count=${EARLIER_BLOCKS}`),
+      service.blockIntervalMs(EARLIER_BLOCKS),
+    ])
+    if (!earlier.ok) return
+    model.addEarlier(earlier.value, openedMs, intervalMs)
+    changed = true
+  }
+
+  function draw(): void {
+    batch(() => {
+      // Time stands still with everything else, or charts would run away under the eye.
+      if (paused.value) return
+      nowMs.value = Date.now()
+      model.tick(nowMs.value)
+      if (changed) version.value += 1
+      changed = false
+    })
+  }
+
+  async function askNames(): Promise<void> {
+    const names = await service.get<unknown>('page/names.json')
+    if (names.ok) labels.addServed(names.value)
+  }
+
+  void follow()
+  void askNames()
+  void askEarlier()
+  void askStatus()
+  setInterval(draw, DRAW_MS)
+  setInterval(() => void askStatus(), STATUS_MS)
+
+  return {
+    model,
+    service,
+    labels,
+    route: followHash(),
+    theme: signal(readTheme()),
+    version,
+    nowMs,
+    paused,
+    heldBlocks,
+    samples,
+    togglePause,
+  }
+}
+
+const StoreContext = createContext<Store | undefined>(undefined)
+export const StoreProvider = StoreContext.Provider
+
+export function useStore(): Store {
+  const store = useContext(StoreContext)
+  if (store === undefined) throw new Error('a view stands outside the page')
+  return store
+}

@@ -1,0 +1,31 @@
+import type { ComponentChildren } from 'preact'
+import type { ExplanationId } from '../../model/explanations.ts'
+import { Explain } from './explain.tsx'
+
+type StatProps = {
+  id: ExplanationId
+  label: string
+  value: string
+  unit?: string
+  tone?: string
+  /** Widest value expected, in characters: keeps neighbours from moving. */
+  width?: number
+  note?: ComponentChildren
+}
+
+/** A number with its name, its unit and its explanation. */
+export function Stat({ id, label, value, unit, tone = 'plain', width = 4, note }: StatProps) {
+  return (
+    <div class={`stat tone-${tone}`} data-stat={id}>
+      <span class="stat-label">
+        {label}
+        <Explain id={id} />
+      </span>
+      <span class="stat-value" style={{ minWidth: `${width}ch` }}>
+        <span class="number">{value}</span>
+        {unit && <span class="unit">{unit}</span>}
+      </span>
+      {note && <span class="stat-note">{note}</span>}
+    </div>
+  )
+}

@@ -1,0 +1,239 @@
+import { useSignal } from '@preact/signals'
+import {
+  closeDocs,
+  type DocsPlace,
+  type Example,
+  FILTERS,
+  kindDocs,
+  type RouteDoc,
+  RPC_METHODS,
+  rawEventDocs,
+  routeDocs,
+  streamExamples,
+  WS_PATHS,
+} from '../../model/api-docs.ts'
+import { useStore } from '../store.ts'
+
+/** What is shown of a live answer; the rest is a click away. */
+const SHOWN_MAX = 4000
+
+/** The second tab: the interface, written from the contract, with examples for this very service. */
+export function ApiView() {
+  const { service, model } = useStore()
+  const base = service.base.href.replace(/\/$/, '')
+  const place: DocsPlace = {
+    http: base,
+    ws: base.replace(/^http/, 'ws'),
+    // Fixed while the page stands: examples that change under the cursor cannot be copied.
+    block: useSignal(model.blocks.newest() ?? 1).value,
+    clientUrl: `${base}/page/execution-stream.js`,
+  }
+  return (
+    <main class="api">
+      <h1>Interface</h1>
+      <p class="lead-text">
+        Everything on the live page comes from here: a WebSocket stream, a few reads over HTTP, and JSON-RPC over the
+        blocks in memory. The examples are written for this service and work as they are copied.
+      </p>
+      <StreamDocs place={place} />
+      <EventDocs />
+      <section aria-labelledby="api-http">
+        <h2 id="api-http">HTTP</h2>
+        {routeDocs(place).map((doc) => (
+          <RouteCard key={`${doc.method} ${doc.path}`} doc={doc} />
+        ))}
+      </section>
+      <section aria-labelledby="api-rpc">
+        <h2 id="api-rpc">Methods of POST /</h2>
+        <ul class="methods">
+          {RPC_METHODS.map((method) => (
+            <li key={method} class="hex">
+              {method}
+            </li>
+          ))}
+        </ul>
+      </section>
+    </main>
+  )
+}
+
+function StreamDocs({ place }: { place: DocsPlace }) {
+  const { model, samples, version } = useStore()
+  void version.value
+  const hello = model.facts().hello
+  return (
+    <section aria-labelledby="api-stream">
+      <h2 id="api-stream">Stream</h2>
+      <p>
+        WebSocket on{' '}
+        {WS_PATHS.map((path, at) => (
+          <span key={path}>
+            {at > 0 && ', '}
+            <code>{path}</code>
+          </span>
+        ))}
+        . Each frame is one JSON object: <code>seq</code>, then its kind. A client that says nothing gets the four kinds
+        marked as default; <code>?subscribe=</code> chooses, <code>?resume_from=</code> goes on after a sequence number.
+        Nothing is missing silently: a <code>Warning</code> frame tells.
+      </p>
+      <Examples examples={streamExamples(place)} />
+      <h3>Kinds, with the newest frame of each</h3>
+      {kindDocs().map(({ kind, when, isDefault }) => (
+        <details key={kind} class="kind">
+          <summary>
+            <code>{kind}</code> <span class="dim">{when}</span> {isDefault && <span class="tag">default</span>}
+          </summary>
+          <Code
+            text={samples.has(kind) ? JSON.stringify(samples.get(kind), null, 2) : 'No frame of this kind yet.'}
+            label={`Newest ${kind} frame`}
+          />
+        </details>
+      ))}
+      {hello !== undefined && (
+        <details class="kind">
+          <summary>
+            <code>Hello</code>{' '}
+            <span class="dim">The first frame of each connection: limits in force, cursor, subscription.</span>
+          </summary>
+          <Code text={JSON.stringify({ seq: 0, Hello: hello }, null, 2)} label="Hello of this page" />
+        </details>
+      )}
+    </section>
+  )
+}
+
+function EventDocs() {
+  const { model, version } = useStore()
+  void version.value
+  return (
+    <section aria-labelledby="api-events">
+      <h2 id="api-events">Raw events</h2>
+      <p>
+        Events of the ring come in <code>Events</code> frames to those who name them, for instance{' '}
+        <code>?subscribe=BlockStart,TxnLog</code>. The extended form of <code>subscribe</code> filters by{' '}
+        {FILTERS.map((filter, at) => (
+          <span key={filter}>
+            {at > 0 && ', '}
+            <code>{filter}</code>
+          </span>
+        ))}
+        .
+      </p>
+      <ul class="methods">
+        {rawEventDocs(model.facts().hello?.blocked_events).map(({ name, isOffered }) => (
+          <li key={name} class="hex">
+            {name} {!isOffered && <span class="tag">not offered here</span>}
+          </li>
+        ))}
+      </ul>
+      <h3>Close codes</h3>
+      <table class="plain-table">
+        <tbody>
+          {closeDocs().map(({ code, why }) => (
+            <tr key={code}>
+              <th scope="row" class="number">
+                {code}
+              </th>
+              <td class="wrap">{why}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function RouteCard({ doc }: { doc: RouteDoc }) {
+  const { service } = useStore()
+  const answer = useSignal<{ status: string; text: string } | undefined>(undefined)
+  const ask = async (path: string): Promise<void> => {
+    const startedMs = performance.now()
+    try {
+      const init =
+        doc.body === undefined
+          ? {}
+          : { method: 'POST', body: doc.body, headers: { 'content-type': 'application/json' } }
+      const response = await fetch(new URL(path, service.base), init)
+      const text = pretty(await response.text())
+      answer.value = { status: `${response.status} in ${Math.round(performance.now() - startedMs)} ms`, text }
+    } catch {
+      answer.value = { status: 'not reachable', text: '' }
+    }
+  }
+  const { tryPath } = doc
+  return (
+    <article class="route">
+      <h3>
+        <span class={`method method-${doc.method.toLowerCase()}`}>{doc.method}</span> <code>{doc.path}</code>
+        {doc.open && <span class="tag">always open</span>}
+      </h3>
+      <p>{doc.brief}</p>
+      <Examples examples={doc.examples} />
+      {tryPath !== undefined && (
+        <button type="button" class="try" onClick={() => void ask(tryPath)}>
+          Try it
+          <span class="sr">
+            {' '}
+            {doc.method} {doc.path}
+          </span>
+        </button>
+      )}
+      {answer.value !== undefined && (
+        <div class="answer">
+          <p class="dim number" role="status">
+            {answer.value.status}
+          </p>
+          <Code text={answer.value.text} label={`Answer of ${doc.path}`} />
+        </div>
+      )}
+    </article>
+  )
+}
+
+function Examples({ examples }: { examples: readonly Example[] }) {
+  return (
+    <div class="examples">
+      {examples.map(({ tool, text }) => (
+        <div key={tool} class="example">
+          <span class="tool">{tool}</span>
+          <Code text={text} label={`${tool} example`} copy />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+function Code({ text, label, copy = false }: { text: string; label: string; copy?: boolean }) {
+  const copied = useSignal(false)
+  return (
+    <div class="code">
+      {/* Focusable, so that long lines scroll by keyboard. */}
+      <pre tabIndex={0} role="region" aria-label={label}>
+        {text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}\n… ${text.length - SHOWN_MAX} characters more` : text}
+      </pre>
+      {copy && (
+        <button
+          type="button"
+          class="copy"
+          aria-label={`Copy ${label}`}
+          onClick={() => {
+            void navigator.clipboard?.writeText(text).then(() => {
+              copied.value = true
+              setTimeout(() => (copied.value = false), 1500)
+            })
+          }}
+        >
+          {copied.value ? 'Copied' : 'Copy'}
+        </button>
+      )}
+    </div>
+  )
+}
+
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}

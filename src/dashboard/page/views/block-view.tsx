@@ -1,0 +1,222 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { LifecycleRecord } from '../../../contract/execution-routes.ts'
+import type { ConflictData, ContentionData, Stage } from '../../../contract/stream-events.ts'
+import { STAGES } from '../../model/block-log.ts'
+import { formatCount, formatMs, formatPercent, VERDICT_WORDS, verdictOf } from '../../model/format.ts'
+import { cleanName, shortHex } from '../../model/safe-text.ts'
+import { goTo } from '../follow-hash.ts'
+import type { Answer } from '../service.ts'
+import { useStore } from '../store.ts'
+import { Explain } from '../ui/explain.tsx'
+import { Contract, Slot } from '../ui/hex.tsx'
+import { StageBar } from '../ui/stage-bar.tsx'
+import { Stat } from '../ui/stat.tsx'
+import { Drawer } from './drawer.tsx'
+
+/** One block: its way through the stages, its contended slots, the contracts it joined. */
+export function BlockView({ number }: { number: number }) {
+  const { model, service, version } = useStore()
+  const record = useSignal<Answer<LifecycleRecord> | undefined>(undefined)
+  const older = useSignal<ContentionData | undefined>(undefined)
+  void version.value
+  const latest = model.blocks.find(number).at(-1)
+  const known = model.blocks.contention(number)
+  const contention = known ?? older.value
+
+  // Asked again with each stage the stream tells of, so that the record is never behind the lanes.
+  useEffect(() => {
+    let left = false
+    void service.get<LifecycleRecord>(`v1/blocks/${number}/lifecycle`).then((answer) => {
+      if (!left) record.value = answer
+    })
+    return () => {
+      left = true
+    }
+  }, [number, latest?.stage, latest?.gasUsed])
+
+  useEffect(() => {
+    older.value = undefined
+    if (known !== undefined) return
+    void service.get<ContentionData>(`v1/blocks/${number}/contention`).then((answer) => {
+      if (answer.ok && answer.value.block_number === number) older.value = answer.value
+    })
+  }, [number, known === undefined])
+
+  return (
+    <Drawer
+      title={
+        <>
+          Block <span class="number">{number}</span>
+        </>
+      }
+    >
+      <nav class="steps" aria-label="Neighbouring blocks">
+        <button type="button" onClick={() => goTo({ view: 'block', number: Math.max(0, number - 1) })}>
+          ← {Math.max(0, number - 1)}
+        </button>
+        <button type="button" onClick={() => goTo({ view: 'block', number: number + 1 })}>
+          {number + 1} →
+        </button>
+      </nav>
+      <Lifecycle answer={record.value} />
+      {contention === undefined ? (
+        <p class="dim">
+          No contention figures of this block here: it is not executed yet, was damaged by a gap, or is no longer kept.
+        </p>
+      ) : (
+        <ContentionFacts data={contention} conflicts={model.conflicts(number)} />
+      )}
+    </Drawer>
+  )
+}
+
+function Lifecycle({ answer }: { answer: Answer<LifecycleRecord> | undefined }) {
+  if (answer === undefined) return <p class="dim">Asking…</p>
+  if (!answer.ok) {
+    return (
+      <p class="notice" role="status">
+        {answer.status === 404
+          ? 'This block is not tracked: it is too old, or not proposed yet.'
+          : cleanName(answer.error)}
+      </p>
+    )
+  }
+  const record = answer.value
+  const timings = record.stage_timings_ms
+  return (
+    <section aria-label="Lifecycle">
+      <h3>
+        Way through the stages
+        <Explain id="blockAge" />
+      </h3>
+      <StageBar reachedMs={timings} />
+      <table class="plain-table">
+        <tbody>
+          {STAGES.flatMap((stage: Stage) => {
+            const atMs = timings[stage]
+            if (atMs === undefined) return []
+            return [
+              <tr key={stage} class={`stage-${stage.toLowerCase()}`}>
+                <th scope="row">
+                  <span class="dot" aria-hidden="true" />
+                  {stage}
+                </th>
+                <td class="right number">{stage === 'Proposed' ? '0' : `+${formatMs(atMs)}`}</td>
+              </tr>,
+            ]
+          })}
+        </tbody>
+      </table>
+      <div class="stats">
+        <Stat id="txnCount" label="transactions" value={formatCount(record.txn_count)} />
+        <Stat id="gas" label="gas used" value={formatCount(record.gas_used)} />
+        <Stat id="wallTime" label="execution" value={formatMs(record.execution_time_ms)} />
+      </div>
+      <dl class="ids">
+        <dt>consensus id</dt>
+        <dd class="hex">{shortHex(record.block_hash, 16, 12)}</dd>
+        {record.eth_block_hash !== undefined && (
+          <>
+            <dt>Ethereum hash</dt>
+            <dd class="hex">{shortHex(record.eth_block_hash, 16, 12)}</dd>
+          </>
+        )}
+      </dl>
+    </section>
+  )
+}
+
+function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts: ConflictData | undefined }) {
+  const verdict = verdictOf(data.parallel_efficiency_pct)
+  return (
+    <section aria-label="Contention">
+      <h3>Contention</h3>
+      <div class="stats">
+        <Stat
+          id="efficiency"
+          label="efficiency"
+          value={formatPercent(data.parallel_efficiency_pct)}
+          unit="%"
+          tone={verdict}
+        />
+        <Stat
+          id="contendedRatio"
+          label="contended slots"
+          value={formatPercent(data.contention_ratio * 100)}
+          unit="%"
+          note={
+            <span class="dim">
+              {formatCount(data.contended_slot_count)} of {formatCount(data.total_unique_slots)}
+            </span>
+          }
+        />
+        <Stat id="wallTime" label="wall time" value={formatMs(data.block_wall_time_ns / 1e6)} />
+        <Stat id="txnTime" label="transaction time" value={formatMs(data.total_tx_time_ns / 1e6)} />
+        {conflicts && (
+          <Stat id="conflictShare" label="must wait" value={formatPercent(conflicts.conflict_share * 100)} unit="%" />
+        )}
+        {conflicts && <Stat id="depth" label="waves" value={formatCount(conflicts.depth)} />}
+      </div>
+      <p class={`verdict tone-${verdict}`}>{VERDICT_WORDS[verdict]}</p>
+      <h3>
+        Contended slots
+        <Explain id="slotTxns" />
+      </h3>
+      <table class="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">contract</th>
+            <th scope="col">slot</th>
+            <th scope="col" class="right">
+              transactions
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {data.top_contended_slots.map(({ address, slot, txn_count }) => (
+            <tr key={`${address} ${slot}`}>
+              <td>
+                <Contract address={address} />
+              </td>
+              <td>
+                <Slot slot={slot} />
+              </td>
+              <td class="right number">{formatCount(txn_count)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {data.top_contended_slots.length === 0 && <p class="dim">None: no slot was touched by two transactions.</p>}
+      <h3>
+        Contracts touched together
+        <Explain id="sharedTxns" />
+      </h3>
+      <table class="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">contract</th>
+            <th scope="col">contract</th>
+            <th scope="col" class="right">
+              transactions
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {data.contract_edges.map(({ contract_a, contract_b, shared_txn_count }) => (
+            <tr key={`${contract_a} ${contract_b}`}>
+              <td>
+                <Contract address={contract_a} />
+              </td>
+              <td>
+                <Contract address={contract_b} />
+              </td>
+              <td class="right number">{formatCount(shared_txn_count)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {data.contract_edges.length === 0 && <p class="dim">None.</p>}
+    </section>
+  )
+}

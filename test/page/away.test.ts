@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { until } from '../../src/host/test-wait.ts'
+import { type Chromium, startChromium } from '../support/chromium.ts'
+import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
+
+const CUT_MS = 10_000
+
+describe('the page when something is away', { concurrency: true, timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
+  let browser: Chromium
+  before(async () => {
+    browser = await startChromium(WEBGL)
+  })
+  after(() => browser[Symbol.asyncDispose]())
+
+  test('the stream, for ten seconds: it resumes, says what came late, and misses nothing', async () => {
+    await using rig = await startPageRig()
+    const page = await openLive(browser, rig)
+    await rig.proxy.disable()
+    await untilState(page, 'resuming')
+    await pause(CUT_MS)
+    await rig.proxy.enable()
+    await untilState(page, 'live')
+    const said = await incident(page, /Connected again after/)
+    const [, awayS, frames, blocks] =
+      /after (\d+)(?:\.\d)? s: ([\d,]+) frames of (\d+) blocks came late, none is missing/.exec(said) ?? []
+    assert.ok(Number(awayS) >= CUT_MS / 1000, said)
+    // A block each 200 ms was missed, and each comes with several frames.
+    assert.ok(Number(blocks) >= 30, said)
+    assert.ok(Number(frames?.replace(',', '')) > Number(blocks), said)
+    assert.equal(await statOf(page, 'gaps'), '0')
+    assert.notEqual(await statOf(page, 'replayed'), '0')
+  })
+
+  test('the service, restarted: it comes back and says that something is missing', async () => {
+    await using rig = await startPageRig()
+    const page = await openLive(browser, rig)
+    const before = Number(await statOf(page, 'seq'))
+    await rig.restart()
+    await incident(page, /Connection lost \(the service restarts/)
+    await incident(page, /no longer has what was missed/)
+    await untilState(page, 'live')
+    await until('the numbers go on', async () => Number(await statOf(page, 'seq')) > before)
+    assert.equal(await statOf(page, 'gaps'), '1')
+  })
+
+  test('the chain, silent: stale after five seconds, degraded after ten, live with the next block', async () => {
+    await using rig = await startPageRig()
+    const page = await openLive(browser, rig)
+    await page.evaluate(RECORD_STATES)
+    rig.ring.pause()
+    await untilState(page, 'degraded', 60_000)
+    const seen = (await page.evaluate('states')) as { state: string; ageS: number }[]
+    assert.deepEqual(
+      seen.map(({ state }) => state),
+      ['stale', 'degraded'],
+    )
+    const [stale, degraded] = seen.map(({ ageS }) => ageS)
+    // The page looks four times a second; the upper bounds are for a busy machine.
+    assert.ok((stale ?? 0) >= 5 && (stale ?? 99) < 9, `stale at ${stale} s`)
+    assert.ok((degraded ?? 0) >= 9.5 && (degraded ?? 99) < 16, `degraded at ${degraded} s`)
+    await incident(page, /No frame for more than 5 s/)
+    await incident(page, /The service says degraded: no event for \d+ s/)
+    rig.ring.resume()
+    await untilState(page, 'live')
+    await incident(page, /Data again after \d+ s/)
+  })
+})
+
+/** Notes in the page itself each state the strip shows, with the age of the data that stands beside it. */
+const RECORD_STATES = `{
+  globalThis.states = []
+  const strip = document.querySelector('.strip')
+  const read = () => strip.querySelector('[data-state]').dataset.state
+  let last = read()
+  new MutationObserver(() => {
+    if (read() === last) return
+    last = read()
+    states.push({ state: last, ageS: parseFloat(strip.querySelector('[data-stat="age"] .number').innerText) })
+  }).observe(strip, { attributes: true, subtree: true, attributeFilter: ['data-state'] })
+}`
+
+async function openLive(browser: Chromium, rig: PageRig): Promise<Page> {
+  const { page } = await browser.open(rig.url)
+  await untilState(page, 'live')
+  await until('blocks come', async () => Number(await statOf(page, 'block')) > 0)
+  return page
+}
+
+/** Waits for an incident with these words and returns them whole. */
+async function incident(page: Page, words: RegExp): Promise<string> {
+  const line = page.locator('.incidents li', { hasText: words }).first()
+  await line.waitFor({ timeout: 30_000 })
+  return line.innerText()
+}

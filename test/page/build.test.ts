@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { openPage } from '../../src/apps/page.ts'
+import { type Logger, silentLogger } from '../../src/host/logger.ts'
+
+describe('the build of the page', { timeout: 120_000 }, () => {
+  let folder: string
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-build-'))
+  })
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  test('happens once for the same sources, and several at once do not disturb each other', async () => {
+    const target = join(folder, 'once')
+    const opened = await Promise.all([1, 2, 3].map(() => openPage({ target })))
+    assert.ok(opened.some(({ built }) => built))
+    assert.equal((await openPage({ target })).built, false)
+    assert.equal((await readdir(target)).length, 1, 'nothing half-made is left')
+    const [first, ...others] = opened.map(({ files }) => files.map(({ path, etag }) => `${path} ${etag}`))
+    for (const other of others) assert.deepEqual(other, first)
+  })
+
+  test('gives a page without inline script or style whose files are all there, named by their content', async () => {
+    const { page } = await openPage({ target: join(folder, 'once') })
+    const html = Buffer.from(page('/')?.body ?? []).toString()
+    assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|https?:/)
+    const used = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => `/${path}`)
+    assert.equal(used.length, 4)
+    for (const path of used) {
+      assert.match(path, /^\/page\/\w+-\w{8}\.(js|css|svg)$/)
+      assert.ok(page(path), path)
+    }
+    assert.equal(page('/page/../package.json'), undefined)
+    assert.ok(page('/page/execution-stream.js'))
+  })
+
+  test('carries the names it was given', async () => {
+    const { page } = await openPage({ target: join(folder, 'once'), names: new Map([['0x1', 'One']]) })
+    assert.equal(Buffer.from(page('/page/names.json')?.body ?? []).toString(), '{"0x1":"One"}')
+  })
+
+  test('that fails is a warning where there is a log, and the service runs without its page', async () => {
+    const target = join(folder, 'a file')
+    await writeFile(target, '')
+    const warnings: string[] = []
+    const log: Logger = { ...silentLogger, warn: (...said: unknown[]) => void warnings.push(String(said.at(-1))) }
+    const { page } = await openPage({ target, log })
+    assert.equal(page('/'), undefined)
+    assert.deepEqual(warnings, ['the live page cannot be built; the service runs without it'])
+    await assert.rejects(openPage({ target }))
+  })
+})

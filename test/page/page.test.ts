@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after, before, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { openPage } from '../../src/apps/page.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { type Chromium, startChromium } from '../support/chromium.ts'
+import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
+
+const JAVASCRIPT_GZIPPED_MAX = 150_000
+const PARTS = ['tps', 'pipeline', 'contention', 'tops', 'graph', 'incidents']
+
+describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
+  let rig: PageRig
+  let browser: Chromium
+  let page: Page
+  let errors: string[]
+
+  before(async () => {
+    rig = await startPageRig()
+    browser = await startChromium(WEBGL)
+    ;({ page, errors } = await browser.open(rig.url))
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await untilState(page, 'live')
+  })
+  after(async () => {
+    await browser[Symbol.asyncDispose]()
+    await rig[Symbol.asyncDispose]()
+  })
+
+  test('is at most 150 kB of JavaScript, gzipped', async () => {
+    const { files } = await openPage()
+    const scripts = files.filter(({ type }) => type.startsWith('text/javascript'))
+    const bytes = scripts.reduce((sum, { body }) => sum + gzipSync(body).length, 0)
+    assert.ok(scripts.length >= 3)
+    assert.ok(bytes <= JAVASCRIPT_GZIPPED_MAX, `${bytes} bytes`)
+  })
+
+  test('has its seven parts in order, and every one moves', async () => {
+    const parts = await page.locator('main [data-part]').evaluateAll((all) => all.map((part) => part.dataset['part']))
+    assert.deepEqual(parts, PARTS)
+    await page.locator('.graph canvas').first().waitFor({ state: 'attached' })
+    const before = await Promise.all(PARTS.map((part) => lookOf(page, part)))
+    const seq = await statOf(page, 'seq')
+    await until('the strip moves', async () => (await statOf(page, 'seq')) !== seq)
+    for (const [at, part] of PARTS.entries()) {
+      await until(`${part} moves`, async () => !(await lookOf(page, part)).equals(before[at] as Buffer), 30_000)
+    }
+  })
+
+  test('pauses with Space, counts what is held, and goes on', async () => {
+    await page.locator('body').press(' ')
+    await untilState(page, 'paused')
+    const seq = await statOf(page, 'seq')
+    await until('blocks are held', async () => heldOf(await page.locator('.chip').innerText()) >= 3)
+    assert.equal(await statOf(page, 'seq'), seq)
+    assert.match(await page.locator('.chip').innerText(), /^\d+ new blocks$/)
+    await page.locator('.chip').click()
+    await untilState(page, 'live')
+    await until('the strip moves again', async () => (await statOf(page, 'seq')) !== seq)
+    assert.equal(await page.locator('.chip').count(), 0)
+  })
+
+  test('opens a block from its lane: stages, contended slots, pairs; Escape closes', async () => {
+    const card = page.locator('[data-lane="Verified"] .block-card').first()
+    await card.click()
+    const drawer = page.locator('.drawer')
+    await drawer.locator('tr.stage-verified').waitFor()
+    const number = new URL(page.url()).hash.replace('#block=', '')
+    assert.match(await drawer.locator('h2').innerText(), new RegExp(`Block ${number}`))
+    assert.ok((await drawer.locator('table').nth(1).locator('tbody tr').count()) > 0, 'contended slots')
+    assert.ok((await drawer.locator('table').nth(2).locator('tbody tr').count()) > 0, 'pairs')
+    assert.equal(await page.evaluate('document.activeElement.id'), 'drawer-title')
+    await page.keyboard.press('Escape')
+    await drawer.waitFor({ state: 'detached' })
+    assert.equal(new URL(page.url()).hash, '')
+  })
+
+  test('finds a block and a contract, and says when it is neither', async () => {
+    const newest = await statOf(page, 'block')
+    await page.keyboard.press('/')
+    await page.keyboard.type(newest)
+    await page.keyboard.press('Enter')
+    await page.locator('.drawer h2', { hasText: `Block ${newest}` }).waitFor()
+    const [address] = [...rig.ring.labels.keys()] as [string]
+    await page.fill('#search', address.toUpperCase().replace('0X', '0x'))
+    await page.press('#search', 'Enter')
+    await page.locator('.drawer .whole', { hasText: address }).waitFor()
+    const neighbours = page.locator('.drawer table').nth(1).locator('tbody tr')
+    await until('the contract has neighbours', async () => (await neighbours.count()) > 0)
+    await page.fill('#search', 'nonsense')
+    await page.press('#search', 'Enter')
+    assert.match(await page.locator('#search-refused').innerText(), /neither a block number nor an address/)
+    await page.fill('#search', '')
+    await page.goto(`${rig.url}#block=1`)
+    await page.locator('.notice', { hasText: 'not tracked' }).waitFor()
+    await page.goto(`${rig.url}#`)
+    // The refusal of the unknown block is what the browser reports of it.
+    errors.splice(0, errors.length, ...errors.filter((error) => !error.includes('404')))
+  })
+
+  test('keeps a name that was given to a contract', async () => {
+    const [address] = [...rig.ring.labels.keys()] as [string]
+    await page.goto(`${rig.url}#contract=${address}`)
+    await page.fill('input[name="label"]', '  My\u202e token ')
+    await page.press('input[name="label"]', 'Enter')
+    await page.locator('.drawer h2', { hasText: 'My token' }).waitFor()
+    await page.reload()
+    await page.locator('.drawer h2', { hasText: 'My token' }).waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('every number says how it is computed, by keyboard too', async () => {
+    const unexplained = await page.evaluate(
+      `[...document.querySelectorAll('[data-stat]')].filter((stat) => !stat.querySelector('.why')).length`,
+    )
+    assert.equal(unexplained, 0)
+    const mark = page.locator('[data-explains="efficiency"]').first()
+    await mark.focus()
+    await page.keyboard.press('Enter')
+    await page.locator('.popover', { hasText: 'high nineties are normal' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('.popover').waitFor({ state: 'hidden' })
+    assert.equal(await page.evaluate(`document.activeElement.dataset.explains`), 'efficiency')
+  })
+
+  test('follows the system’s theme until one is chosen, and keeps the choice', async () => {
+    const ground = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    await page.emulateMedia({ colorScheme: 'light' })
+    const light = await ground()
+    await page.emulateMedia({ colorScheme: 'dark' })
+    const dark = await ground()
+    assert.notEqual(dark, light)
+    await page.locator('.theme').click()
+    await page.locator('.theme').click()
+    assert.equal(await ground(), light)
+    await page.reload()
+    await untilState(page, 'live')
+    assert.equal(await ground(), light)
+    await page.locator('.theme').click()
+    assert.equal(await ground(), dark)
+  })
+
+  for (const colorScheme of ['dark', 'light'] as const) {
+    // A block opens beside the live page, so that one look judges both.
+    for (const [view, hash] of [
+      ['live with a block', '#block=newest'],
+      ['API', '#api'],
+    ]) {
+      test(`axe finds nothing serious: ${view}, ${colorScheme}`, async () => {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        const newest = Number(
+          await page.evaluate(`fetch('/v1/status').then((r) => r.json()).then((s) => s.block_number)`),
+        )
+        await page.goto(`${rig.url}${hash?.replace('newest', String(newest - 10))}`)
+        await page.locator('main').waitFor()
+        if (view !== 'API') await page.locator('.drawer table').nth(2).waitFor()
+        assert.deepEqual(await seriousFindings(page), [])
+      })
+    }
+  }
+
+  test('at 390 pixels nothing is wider than the page', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const hash of ['#', '#api', `#contract=${[...rig.ring.labels.keys()][0]}`]) {
+      await page.goto(`${rig.url}${hash}`)
+      await page.locator('main').waitFor()
+      assert.deepEqual(await page.evaluate(WIDER_THAN_PAGE), [], hash)
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+  })
+
+  test('documents the API with examples that work', async () => {
+    await page.goto(`${rig.url}#api`)
+    const cards = page.locator('.route')
+    for (const [path, answer] of [
+      ['/v1/tps', /"tps": \d+/],
+      ['/v1/status', /"status": "healthy"/],
+      ['/metrics', /sluice_execution_/],
+    ] as const) {
+      const card = cards.filter({ hasText: path }).first()
+      await card.locator('.try').click()
+      await card.locator('.answer', { hasText: answer }).waitFor()
+    }
+    await page.locator('summary', { hasText: 'Lifecycle' }).click()
+    await page.locator('details[open] pre', { hasText: '"to_stage"' }).waitFor()
+    await page.goto(`${rig.url}#`)
+  })
+
+  test('says so where the service asks for a token', async () => {
+    const locked = await browser.context.newPage()
+    await locked.route('**/v1/status', (route) => route.fulfill({ status: 401, json: { error: 'token missing' } }))
+    await locked.goto(rig.url)
+    await untilState(locked, 'locked')
+    await locked.close()
+  })
+
+  test('said nothing in the console and broke no rule of its policy', () => assert.deepEqual(errors, []))
+})
+
+/** A picture of a part: it changes when what it shows changes, canvases included. */
+function lookOf(page: Page, part: string): Promise<Buffer> {
+  return page.locator(`[data-part="${part}"]`).screenshot({ animations: 'disabled' })
+}
+
+function heldOf(text: string): number {
+  return Number(text.replaceAll(/\D/g, ''))
+}
+
+/** Elements that reach over the right edge, unless they scroll or are cut by something that does. */
+const WIDER_THAN_PAGE = `[...document.querySelectorAll('body *')]
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+  .filter((element) => !element.closest('pre, canvas, .graph, .sr, svg, .u-wrap, .link, td, th, .stage-bar'))
+  .map((element) => element.tagName + '.' + element.className)`
+
+async function seriousFindings(page: Page): Promise<string[]> {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await page.evaluate(axe)
+  const found = (await page.evaluate(
+    `axe.run().then((result) => result.violations.map(({ id, impact, nodes }) => ({ id, impact, at: nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + ' ' + node.failureSummary.slice(0, 200)) })))`,
+  )) as { id: string; impact: string; at: string[] }[]
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, at }) => `${id}: ${at.join(' | ')}`)
+}

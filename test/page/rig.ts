@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { openPage } from '../../src/apps/page.ts'
+import { createSeededRandom } from '../../src/core/random.ts'
+import { startRingSource } from '../../src/execution/ring-source.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { type RingWriterService, startRingWriter } from '../../src/localnet/ring-writer-service.ts'
+import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
+import { createSeqMemory, startTestExecution, type TestExecution } from '../support/execution.ts'
+
+export type PageRig = AsyncDisposable & {
+  /** The page as a browser reaches it, through the proxy. */
+  readonly url: string
+  /** The service itself, without the proxy. */
+  readonly directUrl: () => string
+  readonly proxy: FaultProxy
+  readonly ring: RingWriterService
+  /** Ends the service and starts it again on its port: the stream's numbers go on, its resume buffer is gone. */
+  restart(): Promise<void>
+}
+
+export type PageRigOptions = {
+  readonly blockMs?: number
+  readonly tps?: number
+  /** Share of proposals that lose: each is an incident on the page. */
+  readonly abandonedShare?: number
+  readonly names?: ReadonlyMap<string, string>
+}
+
+/** A simulated chain, its ring, the execution service that reads it, and the page, behind a proxy that can go away. */
+export async function startPageRig(options: PageRigOptions = {}): Promise<PageRig> {
+  await using opening = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-page-'))
+  opening.defer(() => rm(folder, { recursive: true, force: true }))
+  const path = join(folder, 'monad-exec-events')
+  const { blockMs = 200, tps = 150, abandonedShare = 0.2 } = options
+  const ring = opening.use(
+    await startRingWriter({ path, blockMs, tps, abandonedShare, seed: 7 }, { log: silentLogger, clock: systemClock }),
+  )
+  const { page } = await openPage({ names: options.names ?? ring.labels })
+  const seqStore = createSeqMemory()
+
+  const start = (port: number): Promise<TestExecution> =>
+    startTestExecution({
+      clock: systemClock,
+      settings: { listen: { host: '127.0.0.1', port } },
+      deps: {
+        page,
+        seqStore,
+        startSource: (onMessages) =>
+          startRingSource(
+            {
+              kind: 'ring',
+              path,
+              start: 'newest-block',
+              topAccessesMs: 1000,
+              topAccessesResetMs: 300_000,
+              blockBytesMax: 2 ** 26,
+            },
+            { log: silentLogger, clock: systemClock, random: createSeededRandom(1), onMessages },
+          ),
+      },
+    })
+
+  let service = await start(0)
+  opening.defer(() => service[Symbol.asyncDispose]())
+  const { host, port } = service.execution.address
+  const proxy = opening.use(await startFaultProxy({ target: { host, port } }))
+  const opened = opening.move()
+  return {
+    url: `http://${proxy.host}:${proxy.port}/`,
+    directUrl: () => `${service.http}/`,
+    proxy,
+    ring,
+    async restart() {
+      await service.execution.drain(1000)
+      await service[Symbol.asyncDispose]()
+      service = await start(port)
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** The number a stat shows. */
+export function statOf(page: Page, id: string): Promise<string> {
+  return page.locator(`main [data-stat="${id}"] .number`).first().innerText()
+}
+
+/** Waits until the status strip says so. */
+export async function untilState(page: Page, state: string, withinMs = 20_000): Promise<void> {
+  await page.locator(`[data-state="${state}"]`).waitFor({ timeout: withinMs })
+}
+
+/** For tests that look through a browser. */
+export const NEEDS_CHROMIUM = { skip: existsSync('/usr/bin/chromium') ? false : 'chromium is not installed' }
+
+/** Chromium draws WebGL in software where there is no graphics card. */
+export const WEBGL = ['--enable-unsafe-swiftshader']
