@@ -28,6 +28,7 @@ const BY_LENGTH = { 32: createFixedLength(32), 64: createFixedLength(64) }
 export function encodeBase58(bytes: Uint8Array): string {
   if (bytes.length === 32) return BY_LENGTH[32].encode(bytes)
   if (bytes.length === 64) return BY_LENGTH[64].encode(bytes)
+  if (bytes.length < 64) return BY_LENGTH[bytes.length < 32 ? 32 : 64].encodeShorter(bytes)
   const zeros = leading(bytes, 0)
   if (bytes.length - zeros >= LONG_BYTES) {
     const digits = toBase58Digits(bytes.subarray(zeros))
@@ -153,7 +154,7 @@ function createFixedLength(length: number) {
   const limbs = new Float64Array(limbCount)
   const chars = Buffer.alloc(groupCount * GROUP_CHARS + length)
 
-  function encode(bytes: Uint8Array): string {
+  function encode(bytes: Uint8Array, zeros: number = leading(bytes, 0)): string {
     groups.fill(0)
     for (let limb = 0, row = 0; limb < limbCount; limb++, row += groupCount) {
       const value = ((bytes[limb * 2] as number) << 8) | (bytes[limb * 2 + 1] as number)
@@ -167,7 +168,15 @@ function createFixedLength(length: number) {
       groups[group] = value - carry * GROUP
       groups[group - 1] = (groups[group - 1] as number) + carry
     }
-    return groupsToText(groups, leading(bytes, 0), chars)
+    return groupsToText(groups, zeros, chars)
+  }
+
+  /** The same number with zeros before it; only as many of these are written as it has of its own. */
+  const padded = new Uint8Array(length)
+  function encodeShorter(bytes: Uint8Array): string {
+    padded.fill(0, 0, length - bytes.length)
+    padded.set(bytes, length - bytes.length)
+    return encode(padded, leading(bytes, 0))
   }
 
   /** Undefined when the text stands for another number of bytes. */
@@ -200,5 +209,5 @@ function createFixedLength(length: number) {
     return leading(bytes, 0) === zeros ? bytes : undefined
   }
 
-  return { encode, decode }
+  return { encode, encodeShorter, decode }
 }

@@ -52,7 +52,7 @@ export function createSigningKey(seed: Uint8Array): SigningKey {
 }
 
 /** True for a key that has small order, and for a signature whose nonce point has. */
-function isSmallOrder(bytes: Uint8Array): boolean {
+export function isSmallOrder(bytes: Uint8Array): boolean {
   // Every entry of the list begins with one of these bytes; all others are let through at once.
   const first = bytes[0] as number
   if (first > 0x01 && first !== 0x26 && first !== 0xc7 && (first < 0xec || first > 0xee)) return false

@@ -2,6 +2,7 @@ import {
   create,
   type DescMessage,
   fromBinary,
+  fromJsonString,
   type MessageInitShape,
   type MessageShape,
   toBinary,
@@ -19,6 +20,18 @@ export function decodeMessage<Schema extends DescMessage>(
     return fromBinary(schema, bytes)
   } catch {
     return undefined
+  }
+}
+
+/** The message a text in protobuf's JSON form stands for, or what is wrong with it in a sentence. */
+export function readMessageJson<Schema extends DescMessage>(
+  schema: Schema,
+  text: string,
+): { readonly ok: true; readonly message: MessageShape<Schema> } | { readonly ok: false; readonly says: string } {
+  try {
+    return { ok: true, message: fromJsonString(schema, text) }
+  } catch (error) {
+    return { ok: false, says: error instanceof Error ? error.message : String(error) }
   }
 }
 

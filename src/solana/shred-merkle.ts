@@ -7,8 +7,8 @@ import { PROOF_ENTRIES, PROOF_ENTRY_BYTES, placeInSet, type Shred, type ShredLay
  * The merkle tree over the 64 shreds of an erasure set. Nodes below the root count with their first 20 bytes; leaf and inner node have
  * different prefixes, so that neither can pass for the other.
  */
-const LEAF_PREFIX = Buffer.from('\x00SOLANA_MERKLE_SHREDS_LEAF', 'latin1')
-const NODE_PREFIX = Buffer.from('\x01SOLANA_MERKLE_SHREDS_NODE', 'latin1')
+export const LEAF_PREFIX = Buffer.from('\x00SOLANA_MERKLE_SHREDS_LEAF', 'latin1')
+export const NODE_PREFIX = Buffer.from('\x01SOLANA_MERKLE_SHREDS_NODE', 'latin1')
 
 export type MerkleTree = {
   /** 32 bytes. */

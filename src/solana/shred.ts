@@ -94,57 +94,105 @@ export type ShredFault =
   /** 13, 14, 16 */
   | 'position'
 
+export const SHRED_FAULTS = [
+  'too-short',
+  'variant',
+  'proof-length',
+  'slot',
+  'index-too-large',
+  'set-index-unaligned',
+  'set-index-too-large',
+  'index-outside-set',
+  'flags',
+  'complete-inside-set',
+  'parent-before-genesis',
+  'parent-is-self',
+  'size',
+  'set-size',
+  'position',
+] as const satisfies readonly ShredFault[]
+
 export type ShredParse =
   | { readonly ok: true; readonly shred: Shred }
   | { readonly ok: false; readonly reason: ShredFault }
 
-/** Parses a packet and applies every rule that needs nothing but the packet itself. Never throws. */
-export function parseShred(packet: Uint8Array, indexMax: number = INDEX_MAX): ShredParse {
-  if (packet.length < DATA_SHRED_BYTES) return refused('too-short')
-  const layout = layoutOfVariant(packet[64] as number)
-  if (typeof layout === 'string') return refused(layout)
-  if (packet.length < layout.length) return refused('too-short')
-
-  const slotHigh = readU32(packet, 69)
-  if (slotHigh > 0x1fffff) return refused('slot')
-  const common = {
-    bytes: new Uint8Array(packet.buffer, packet.byteOffset, layout.length),
-    layout,
-    slot: slotHigh * 0x1_0000_0000 + readU32(packet, 65),
-    index: readU32(packet, 73),
-    version: readU16(packet, 77),
-    setIndex: readU32(packet, 79),
-  }
-  const { index, setIndex } = common
-  if (index >= indexMax) return refused('index-too-large')
-  if (setIndex % SET_SHREDS !== 0) return refused('set-index-unaligned')
-  if (setIndex > indexMax - SET_SHREDS) return refused('set-index-too-large')
-  if (index < setIndex || index >= setIndex + SET_SHREDS) return refused('index-outside-set')
-
-  if (layout.kind === 'data') {
-    const shred: DataShred = {
-      ...common,
-      kind: 'data',
-      parentOffset: readU16(packet, 83),
-      flags: packet[85] as number,
-      size: readU16(packet, 86),
-    }
-    const fault = faultOfData(shred)
-    return fault === undefined ? { ok: true, shred } : refused(fault)
-  }
-  const position = readU16(packet, 87)
-  if (readU16(packet, 83) !== SET_SHREDS || readU16(packet, 85) !== SET_SHREDS) return refused('set-size')
-  if (position !== index - setIndex) return refused('position')
-  return { ok: true, shred: { ...common, kind: 'code', position } }
+/** The headers of a packet, in an object that is filled again and again: relaying looks at every packet and keeps none. */
+export type ShredHead = {
+  layout: ShredLayout
+  slot: number
+  index: number
+  version: number
+  setIndex: number
+  /** Of data shreds. */
+  parentOffset: number
+  flags: number
+  size: number
 }
 
-function faultOfData({ flags, index, parentOffset, slot, size, layout }: DataShred): ShredFault | undefined {
+export function createShredHead(): ShredHead {
+  return { layout: LAYOUTS.data, slot: 0, index: 0, version: 0, setIndex: 0, parentOffset: 0, flags: 0, size: 0 }
+}
+
+/** Applies every rule that needs nothing but the packet itself, and fills `head` where none is broken. Never throws. */
+export function scanShred(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  head: ShredHead,
+  indexMax: number = INDEX_MAX,
+): ShredFault | undefined {
+  if (length < DATA_SHRED_BYTES) return 'too-short'
+  const layout = layoutOfVariant(bytes[at + 64] as number)
+  if (typeof layout === 'string') return layout
+  if (length < layout.length) return 'too-short'
+
+  const slotHigh = readU32(bytes, at + 69)
+  if (slotHigh > 0x1fffff) return 'slot'
+  const slot = slotHigh * 0x1_0000_0000 + readU32(bytes, at + 65)
+  const index = readU32(bytes, at + 73)
+  const setIndex = readU32(bytes, at + 79)
+  if (index >= indexMax) return 'index-too-large'
+  if (setIndex % SET_SHREDS !== 0) return 'set-index-unaligned'
+  if (setIndex > indexMax - SET_SHREDS) return 'set-index-too-large'
+  if (index < setIndex || index >= setIndex + SET_SHREDS) return 'index-outside-set'
+
+  head.layout = layout
+  head.slot = slot
+  head.index = index
+  head.version = readU16(bytes, at + 77)
+  head.setIndex = setIndex
+  if (layout.kind === 'data') {
+    head.parentOffset = readU16(bytes, at + 83)
+    head.flags = bytes[at + 85] as number
+    head.size = readU16(bytes, at + 86)
+    return faultOfData(head)
+  }
+  if (readU16(bytes, at + 83) !== SET_SHREDS || readU16(bytes, at + 85) !== SET_SHREDS) return 'set-size'
+  return readU16(bytes, at + 87) === index - setIndex ? undefined : 'position'
+}
+
+function faultOfData({ flags, index, parentOffset, slot, size, layout }: ShredHead): ShredFault | undefined {
   if ((flags & FLAG_LAST_IN_SLOT) === 0x80) return 'flags'
   if ((flags & FLAG_DATA_COMPLETE) !== 0 && index % SET_SHREDS !== SET_SHREDS - 1) return 'complete-inside-set'
   if (parentOffset > slot) return 'parent-before-genesis'
   if ((parentOffset === 0) !== (slot === 0)) return 'parent-is-self'
   if (size < DATA_HEADER_BYTES || size > layout.chainedRootAt) return 'size'
   return undefined
+}
+
+/** The same for a packet that is kept: a value of its own, with the bytes as a view. Never throws. */
+export function parseShred(packet: Uint8Array, indexMax: number = INDEX_MAX): ShredParse {
+  const head = createShredHead()
+  const reason = scanShred(packet, 0, packet.length, head, indexMax)
+  if (reason !== undefined) return { ok: false, reason }
+  const { layout, slot, index, version, setIndex, parentOffset, flags, size } = head
+  const bytes = new Uint8Array(packet.buffer, packet.byteOffset, layout.length)
+  const common = { bytes, layout, slot, index, version, setIndex }
+  const shred: Shred =
+    layout.kind === 'data'
+      ? { ...common, kind: 'data', parentOffset, flags, size }
+      : { ...common, kind: 'code', position: index - setIndex }
+  return { ok: true, shred }
 }
 
 export function signatureOf(shred: Shred): Uint8Array {
@@ -200,10 +248,6 @@ function layoutOfVariant(variant: number): ShredLayout | 'variant' | 'proof-leng
       return kind === 0x9 || kind === 0xb || kind === 0x6 || kind === 0x7 ? 'proof-length' : 'variant'
     }
   }
-}
-
-function refused(reason: ShredFault): ShredParse {
-  return { ok: false, reason }
 }
 
 function readU16(bytes: Uint8Array, at: number): number {

@@ -10,9 +10,20 @@ import {
   word,
   words,
 } from './define.ts'
-import { notInBuild } from './not-in-build.ts'
 
 const load = () => import('./run/shred.ts')
+const loadWatch = () => import('./run/shred-watch.ts')
+
+export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total' }
+export type WatchFlags = ListFlags & { leader?: string; slotMs?: string; for?: string }
+export type InspectFlags = WatchFlags & { listen?: string; port?: string; transactions?: boolean }
+export type ListenFlags = WatchFlags & { host?: string }
+
+const watchFlags = {
+  leader: flag.text('Base58 identity of the leader, to check signatures', 'KEY'),
+  slotMs: flag.text('Length of a slot in milliseconds, for latencies (default 400)', 'MS'),
+  for: flag.text('Stop after this time (default: at Ctrl-C)', 'DURATION'),
+} as const
 
 const subscription = word('SUB', 'Subscription name or id')
 
@@ -50,9 +61,59 @@ export const shredRoutes = buildRouteMap({
       parameters: { flags: changeFlags, positional: words(subscription) },
       load: async () => (await load()).resumeDestination,
     }),
-    verify: notInBuild('shred verify', 'Challenge a destination'),
-    report: notInBuild('shred report', 'Delivery report of a subscription'),
-    inspect: notInBuild('shred inspect', 'Decode shreds from a file or a port'),
-    listen: notInBuild('shred listen', 'Count and rebuild what arrives at a port'),
+    verify: command<ChangeFlags, [string, string?]>({
+      brief: 'Challenge a destination, or take the code it was sent',
+      details:
+        'A new destination gets three small packets with a code. It is proven when it sends one back (sluice shred listen does), or when the customer reads the code to you and you give it here.',
+      examples: ['acme-shreds'],
+      parameters: {
+        flags: changeFlags,
+        positional: words(subscription, optionalWord('CODE', 'The code the destination was sent')),
+      },
+      load: async () => (await load()).verifyDestination,
+    }),
+    report: command<ReportFlags, [string?]>({
+      brief: 'Delivery report: what each subscription was sent, and what not',
+      examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv'],
+      parameters: {
+        flags: {
+          ...listFlags,
+          since: flag.text('From this day or time span back (default 24h)', 'DATE'),
+          by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Grouped by (default hour)' },
+        },
+        aliases: { o: 'output' },
+        positional: words(optionalWord('SUB', 'Only of this subscription')),
+      },
+      load: async () => (await import('./run/shred-report.ts')).reportDelivery,
+    }),
+    inspect: command<InspectFlags, [string?]>({
+      brief: 'Decode shreds from a capture or a port: headers, slots, completeness, signatures',
+      details:
+        'Reads pcap and pcapng (also .gz), Unix archives of shreds and plain dumps. With --leader the signatures are checked; a name that ends in -KEY.ar brings its own key.',
+      examples: ['shreds.pcap', 'shreds.pcap --transactions -o json'],
+      parameters: {
+        flags: {
+          ...listFlags,
+          ...watchFlags,
+          listen: flag.text('Read this UDP port instead of a file', 'PORT'),
+          port: flag.text('Only packets to or from this port of the capture', 'PORT'),
+          transactions: flag.switch('Check the signatures of all transactions'),
+        },
+        aliases: { o: 'output' },
+        positional: words(optionalWord('FILE', 'Capture to read')),
+      },
+      load: async () => (await loadWatch()).inspectShreds,
+    }),
+    listen: command<ListenFlags, [string]>({
+      brief: 'Count, recover and rebuild what arrives at a port, as a customer would',
+      details: 'Prints a line for each slot and the sums at the end; answers the challenge of the operator.',
+      examples: ['20011 --for 100ms'],
+      parameters: {
+        flags: { ...listFlags, ...watchFlags, host: flag.text('Address to listen on (default 0.0.0.0)', 'IP') },
+        aliases: { o: 'output' },
+        positional: words(word('PORT', 'UDP port that shreds come to')),
+      },
+      load: async () => (await loadWatch()).listenToShreds,
+    }),
   },
 })

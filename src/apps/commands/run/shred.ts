@@ -1,11 +1,24 @@
 import type { Destination, Subscription } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
-import { setDestination, setDestinationPaused } from '../../../access/provisioning/destinations.ts'
+import {
+  CHALLENGE_AGAIN_MS,
+  challengeAgain,
+  isOpenChallenge,
+  pendingId,
+  proveDestination,
+  setDestination,
+  setDestinationPaused,
+} from '../../../access/provisioning/destinations.ts'
+import { ServiceError } from '../../../core/service-error.ts'
+import { openControlClient } from '../../../host/control-client.ts'
 import { printAddressPort } from '../../../host/ip-range.ts'
-import type { ChangeFlags, CliContext, ListFlags } from '../define.ts'
+import type { ShredsStatus } from '../../../shreds/status.ts'
+import { checkDestination } from '../../shreds.ts'
+import type { ChangeFlags, CliContext, CommonFlags, ListFlags } from '../define.ts'
 import { isoTime, printJson, printList } from '../output.ts'
 import { done, openSession } from '../session.ts'
 import { printTime } from '../when.ts'
+import { controlPath } from './control.ts'
 
 export async function setDestinationCommand(
   this: CliContext,
@@ -15,8 +28,32 @@ export async function setDestinationCommand(
 ): Promise<void> {
   await using session = await openSession(this, flags)
   const vouched = flags.vouched === true
+  checkDestination(address, session)
   const result = await setDestination(session.provisioning(flags), { subscription, destination: address, vouched })
-  show(this, flags, result, vouched ? 'vouched for by you' : 'unproven: nothing is sent until it answers its challenge')
+  show(this, flags, result, vouched ? 'vouched for by you' : WAITING)
+}
+
+const WAITING = 'unproven: nothing is sent until it answers its challenge'
+
+/** Without a code the destination is challenged again; with one it is proven. */
+export async function verifyDestination(
+  this: CliContext,
+  flags: ChangeFlags,
+  subscription: string,
+  code?: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const on = session.provisioning(flags)
+  if (code !== undefined) {
+    return show(this, flags, await proveDestination(on, { subscription, code, by: 'operator' }), 'proven by its code')
+  }
+  const found = await lookUp(session.store, 'subscriptions', subscription)
+  for (const id of [pendingId(found.id), found.id]) {
+    const waiting = await session.store.get('destinations', id)
+    const isFresh = isOpenChallenge(waiting, session.nowMs) && session.nowMs - waiting.setAt < CHALLENGE_AGAIN_MS
+    if (isFresh) return show(this, flags, { subscription: found, destination: waiting }, 'challenged a moment ago')
+  }
+  show(this, flags, await challengeAgain(on, { subscription }), 'challenged again: it has 15 minutes to answer')
 }
 
 export async function pauseDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {
@@ -38,18 +75,42 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
   await using session = await openSession(this, flags, 'read')
   const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
   const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
-  const rows = (await session.store.list('destinations')).filter((row) => only === undefined || row.id === only.id)
+  const rows = (await session.store.list('destinations'))
+    .map((row) => ({ ...row, subscriptionId: row.id.split('/')[0] ?? '', isPending: row.id.includes('/') }))
+    .filter((row) => only === undefined || row.subscriptionId === only.id)
+    .filter((row) => !row.isPending || isOpenChallenge(row, session.nowMs))
+  const live = await askRunning(this, flags)
+  const liveOf = (row: { subscriptionId: string; isPending: boolean }) =>
+    row.isPending ? undefined : live?.destinations.find((each) => each.subscriptionId === row.subscriptionId)
+  const reasonOf = (row: { subscriptionId: string; isPending: boolean }) =>
+    row.isPending ? undefined : live?.refused.find((each) => each.subscriptionId === row.subscriptionId)?.reason
   printList(this, flags, {
     rows,
     empty: 'no shred destinations; set one with: sluice shred set-destination SUB IP:PORT',
     columns: [
-      { title: 'SUBSCRIPTION', value: (row) => names.get(row.id) ?? row.id },
+      { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
       { title: 'DESTINATION', value: (row) => printAddressPort(row.ip, row.port) },
-      { title: 'PROOF', value: (row) => row.proof },
+      { title: 'PROOF', value: (row) => row.proof, show: (row) => (row.isPending ? 'pending' : row.proof) },
       { title: 'PAUSED', value: (row) => row.paused, show: (row) => (row.paused ? 'yes' : 'no') },
+      { title: 'STATE', value: (row) => liveOf(row)?.state ?? reasonOf(row) },
+      { title: 'SENT', value: (row) => liveOf(row)?.packets },
+      { title: 'UNSENT', value: (row) => liveOf(row)?.unsent },
+      { title: 'LAST FAULT', value: (row) => liveOf(row)?.lastFault, wide: true },
+      { title: 'SEAT', value: (row) => liveOf(row)?.seat, wide: true },
       { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
     ],
   })
+}
+
+/** How the running service sees it; nothing where none runs. */
+async function askRunning(context: CliContext, flags: CommonFlags): Promise<ShredsStatus | undefined> {
+  try {
+    using client = await openControlClient(controlPath(context, flags))
+    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
 }
 
 function show(

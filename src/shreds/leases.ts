@@ -1,0 +1,96 @@
+import { SKEW_MS } from '../access/admit.ts'
+import type { Destination, Subscription } from '../access/model.ts'
+import { isOpenChallenge, pendingId } from '../access/provisioning/destinations.ts'
+import type { AccessSnapshot } from '../access/snapshot.ts'
+import { type DestinationRefusal, type DestinationRules, refusalOf } from './destination-rules.ts'
+import type { Lease } from './protocol.ts'
+
+/** Why a subscription with a destination gets nothing now. */
+export type LeaseRefusal =
+  | 'unproven'
+  | 'paused'
+  | 'suspended'
+  | 'cancelled'
+  | 'expired'
+  /** Another subscription has the same address and port, and had it first. */
+  | 'taken'
+  /** More destinations than `shreds.destinations.max`. */
+  | 'too-many'
+  | DestinationRefusal
+
+export type LeaseBook = {
+  readonly leases: readonly Lease[]
+  readonly refusals: ReadonlyMap<string, LeaseRefusal>
+  /** Destinations that wait for their proof, with the record the challenge is about. */
+  readonly challenges: readonly { readonly subscriptionId: string; readonly destination: Destination }[]
+}
+
+/** What the store says at one revision, before time and rules are looked at. */
+export type Candidate = {
+  readonly subscription: Subscription
+  readonly customerState: 'active' | 'suspended'
+  readonly destination: Destination
+  readonly pending: Destination | undefined
+}
+
+/** Everybody who has a destination. Walks the whole snapshot, so it is done once per revision. */
+export function candidatesOf(snapshot: AccessSnapshot): Candidate[] {
+  const candidates: Candidate[] = []
+  for (const subscription of snapshot.subscriptions()) {
+    if (!subscription.products.includes('shreds-raw')) continue
+    const destination = snapshot.destination(subscription.id)
+    if (destination === undefined) continue
+    candidates.push({
+      subscription,
+      customerState: snapshot.customer(subscription.customerId)?.state ?? 'suspended',
+      destination,
+      pending: snapshot.destination(pendingId(subscription.id)),
+    })
+  }
+  return candidates.toSorted((a, b) => a.destination.setAt - b.destination.setAt)
+}
+
+/** Who gets shreds now, and why the others do not. */
+export function leasesOf(
+  candidates: readonly Candidate[],
+  options: { readonly rules: DestinationRules; readonly leasesMax: number },
+  nowMs: number,
+): LeaseBook {
+  const leases: Lease[] = []
+  const refusals = new Map<string, LeaseRefusal>()
+  const challenges: { subscriptionId: string; destination: Destination }[] = []
+  const taken = new Set<string>()
+  for (const candidate of candidates) {
+    const { subscription, destination, pending } = candidate
+    const state = stateOf(candidate, nowMs)
+    if (state === undefined) {
+      for (const waiting of [destination, pending])
+        if (isOpenChallenge(waiting, nowMs) && refusalOf(waiting, options.rules) === undefined)
+          challenges.push({ subscriptionId: subscription.id, destination: waiting })
+    }
+    const place = `${destination.ip} ${destination.port}`
+    const refusal =
+      state ??
+      faultOf(destination) ??
+      refusalOf(destination, options.rules) ??
+      (taken.has(place) ? 'taken' : leases.length >= options.leasesMax ? 'too-many' : undefined)
+    if (refusal !== undefined) {
+      refusals.set(subscription.id, refusal)
+      continue
+    }
+    taken.add(place)
+    leases.push({ subscriptionId: subscription.id, ip: destination.ip, port: destination.port })
+  }
+  return { leases, refusals, challenges }
+}
+
+function stateOf({ subscription, customerState }: Candidate, nowMs: number): LeaseRefusal | undefined {
+  if (subscription.state === 'cancelled') return 'cancelled'
+  if (subscription.state === 'suspended' || customerState === 'suspended') return 'suspended'
+  return subscription.validUntil !== null && nowMs > subscription.validUntil + SKEW_MS ? 'expired' : undefined
+}
+
+function faultOf(destination: Destination): LeaseRefusal | undefined {
+  if (destination.proof === 'unproven') return 'unproven'
+  return destination.paused ? 'paused' : undefined
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { UDP_ENGINES } from '../host/udp-port.ts'
+
+const MIB = 1024 * 1024
+
+/** `IP:PORT` of the source port; unlike a destination it may be 0, which lets the system choose. */
+const LISTEN = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([0-9.]{7,15})):(\d{1,5})$/
+
+const rate = (most: number) => z.int().min(1).max(most)
+
+/** ShredStream Raw: where shreds come from, which are relayed, how much may leave. */
+export const shredsOptions = z.strictObject({
+  enabled: z.boolean().default(true).describe('Relay shreds in `serve`.'),
+  listen: z
+    .string()
+    .regex(LISTEN, 'give IP:PORT')
+    .refine((text) => parseListen(text).port <= 65_535, 'a port is at most 65535')
+    .default('127.0.0.1:20000')
+    .describe('UDP address that your own receivers send shreds to.'),
+  sources: z
+    .array(z.string().regex(/^[0-9a-fA-F:.]{2,45}(\/\d{1,3})?$/, 'give an address or a network such as 10.0.0.0/8'))
+    .min(1)
+    .max(64)
+    .default(['127.0.0.1', '::1'])
+    .describe('Addresses and networks shreds are taken from; packets from anywhere else are dropped and counted.'),
+  engine: z
+    .enum(UDP_ENGINES)
+    .optional()
+    .describe('How packets are moved; without it the fastest way that works on this machine.'),
+  version: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('Shred version of the cluster; without it the one that the packets have.'),
+  signatures: z
+    .enum(['auto', 'off'])
+    .default('auto')
+    .describe('Check merkle proof and leader signature wherever the leader of the slot is known, or never.'),
+  signatureFailuresPerSecond: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(200)
+    .describe('Failed signature checks a second that are paid for; beyond them unproven sets are dropped unchecked.'),
+  shredsPerSlotMax: z
+    .int()
+    .min(64)
+    .max(32_768)
+    .multipleOf(32)
+    .default(32_768)
+    .describe('Indexes of a slot: 32768 at 400 ms, 16384 at 200 ms.'),
+  window: z
+    .strictObject({
+      backSlots: z.int().min(8).max(512).default(64).describe('Slots behind the newest that are still relayed.'),
+      aheadSlots: z.int().min(4).max(512).default(32).describe('Slots a packet may be ahead of the newest.'),
+    })
+    .prefault({})
+    .describe('Which slots count as current.'),
+  receiveBufferBytes: z
+    .int()
+    .min(64 * 1024)
+    .max(1024 * MIB)
+    .default(25 * MIB)
+    .describe('Receive buffer asked of the kernel; the start line tells what it granted.'),
+  sendBufferBytes: z
+    .int()
+    .min(64 * 1024)
+    .max(256 * MIB)
+    .default(4 * MIB)
+    .describe('Send buffer of each destination.'),
+  caps: z
+    .strictObject({
+      destinationPacketsPerSecond: rate(10_000_000).default(20_000).describe('Packets to one destination.'),
+      destinationBytesPerSecond: rate(12_500_000_000).default(25_000_000).describe('Bytes to one destination.'),
+      totalPacketsPerSecond: rate(100_000_000).default(1_000_000).describe('Packets to all destinations together.'),
+      totalBytesPerSecond: rate(125_000_000_000).default(1_250_000_000).describe('Bytes to all destinations together.'),
+    })
+    .prefault({})
+    .describe('Rates that are never exceeded; what comes on top is dropped and counted.'),
+  destinations: z
+    .strictObject({
+      allowLoopback: z
+        .boolean()
+        .optional()
+        .describe('Development switch: loopback destinations (default: only where there is no config file).'),
+      allowPrivate: z.boolean().default(false).describe('Destinations in private networks, on your word.'),
+      max: z.int().min(1).max(10_000).default(1000).describe('Destinations served at once.'),
+    })
+    .prefault({})
+    .describe('Where shreds may go.'),
+  sourceLostMs: z
+    .int()
+    .min(1000)
+    .max(600_000)
+    .default(10_000)
+    .describe('Silence of all sources after which the service is degraded.'),
+  reportDays: z.int().min(1).max(400).default(90).describe('Days that delivery reports are kept.'),
+})
+
+export type ShredsOptions = z.output<typeof shredsOptions>
+export type ShredsOptionsInput = z.input<typeof shredsOptions>
+
+export function parseShredsOptions(input: ShredsOptionsInput = {}): ShredsOptions {
+  return shredsOptions.parse(input)
+}
+
+export function parseListen(text: string): { host: string; port: number } {
+  const match = LISTEN.exec(text)
+  return { host: match?.[1] ?? match?.[2] ?? '', port: Number(match?.[3]) }
+}

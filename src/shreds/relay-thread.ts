@@ -1,0 +1,20 @@
+import { messageOf, ServiceError } from '../core/service-error.ts'
+import { systemClock } from '../host/clock.ts'
+import { openUdpPort } from '../host/udp-open.ts'
+import { parentLink } from '../host/worker-thread.ts'
+import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
+import { runRelay } from './relay.ts'
+
+/** The thread that relays. Started by `service.ts` with its options; ends when it is told to. */
+const link = parentLink<ToRelay, FromRelay>()
+const options = link.data as RelayOptions
+try {
+  const { port, note } = await openUdpPort(options.port, { clock: systemClock })
+  using _open = port
+  const { engine, address, receiveBufferBytes } = port
+  link.post({ kind: 'ready', engine, note, address, receiveBufferBytes })
+  await runRelay(options, { port, clock: systemClock, post: link.post, poll: link.poll })
+} catch (error) {
+  const known = error instanceof ServiceError ? error : undefined
+  link.post({ kind: 'failed', code: known?.code ?? 'internal', message: messageOf(error), fix: known?.fix })
+}

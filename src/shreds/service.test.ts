@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { blockPackets, oneLeader, openSink, type Sink, sendAll, startRig } from '../../test/support/shreds.ts'
+import { challengeCodeOf, pendingId } from '../access/provisioning/destinations.ts'
+import { systemClock } from '../host/clock.ts'
+import { createLogger } from '../host/logger.ts'
+import { secureRandom } from '../host/random.ts'
+import { until } from '../host/test-wait.ts'
+import type { UdpEngine } from '../host/udp-port.ts'
+import { createSigningKey } from '../solana/ed25519.ts'
+import { challengePacket } from './challenge.ts'
+import { openReportStore } from './report-store.ts'
+
+const hexes = (packets: readonly Uint8Array[]) => packets.map((packet) => Buffer.from(packet).toString('hex')).sort()
+/** The change of a destination takes effect within a second; a busy machine gets some more in tests. */
+const SOON_MS = 5000
+
+for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
+  describe(`over ${engine}`, () => {
+    test('each destination gets every shred once and byte for byte, though sources repeat them and add to them', async () => {
+      using one = await openSink()
+      using two = await openSink()
+      using three = await openSink()
+      await using rig = await startRig(
+        { engine },
+        {
+          leaders: oneLeader,
+          setUp({ put }) {
+            put('one', { port: one.port })
+            put('two', { port: two.port })
+            put('three', { port: three.port, proof: 'proven' })
+          },
+        },
+      )
+      assert.equal(rig.shreds.status().engine, engine)
+      const wanted = [...blockPackets(100, { sets: 3 }), ...blockPackets(101), ...blockPackets(102, { sets: 2 })]
+      await rig.send(wanted)
+      // A second source sends the same, as repairs with a nonce after the shred.
+      await rig.send(wanted.map((packet) => Buffer.concat([packet, Buffer.of(1, 2, 3, 4)])))
+      await rig.send(wanted.slice(0, 32))
+      await until('all have it', () => [one, two, three].every(({ packets }) => packets.length >= wanted.length))
+      await until('copies were counted', () => rig.shreds.status().counts.dropped.duplicate === wanted.length + 32)
+      for (const sink of [one, two, three]) assert.deepEqual(hexes(sink.packets), hexes(wanted))
+
+      await until('reports are in', () =>
+        rig.shreds.status().destinations.every((each) => each.packets === wanted.length),
+      )
+      const { counts, newestSlot, version } = rig.shreds.status()
+      assert.deepEqual([counts.relayed, counts.unchecked, newestSlot, version], [wanted.length, 0, 102, 27_350])
+      assert.equal(rig.registry.value('sluice_shreds_sent_total', { seat: '2' }), wanted.length)
+      await rig.shreds.flush()
+      await using reports = await openReportStore(rig.reportFile, {
+        clock: systemClock,
+        random: secureRandom,
+        create: false,
+      })
+      const rows = await reports.list({ subscriptionId: 'two' })
+      const sum = (field: 'packets' | 'slots' | 'duplicates') => rows.reduce((total, row) => total + row[field], 0)
+      assert.deepEqual([sum('packets'), sum('slots'), sum('duplicates')], [wanted.length, 3, wanted.length + 32])
+    })
+
+    test('a new address takes over and the old one gets not one packet more', async () => {
+      using first = await openSink()
+      using second = await openSink()
+      using witness = await openSink()
+      await using rig = await startRig(
+        { engine },
+        {
+          setUp({ put }) {
+            put('moving', { port: first.port })
+            put('staying', { port: witness.port })
+          },
+        },
+      )
+      using traffic = startTraffic(rig.send)
+      await until('the first address gets shreds', () => first.packets.length > 200)
+      const askedMs = performance.now()
+      rig.put('moving', { port: second.port, proof: 'proven' })
+      rig.publish()
+      await until('the second address gets shreds', () => second.packets.length > 0, SOON_MS)
+      assert.ok((second.times[0] as number) - askedMs < SOON_MS)
+      const newest = traffic.slot()
+      await until('later shreds have come', () => lastSlot(witness) > newest + 3)
+      assert.ok(lastSlot(first) <= slotOf(second.packets[0] as Buffer), 'the old address got shreds after the new one')
+      await traffic.stop()
+    })
+
+    test('paused, suspended, cancelled, expired and unproven subscriptions get nothing', async () => {
+      using sink = await openSink()
+      using witness = await openSink()
+      await using rig = await startRig({ engine }, { setUp: ({ put }) => put('witness', { port: witness.port }) })
+      using traffic = startTraffic(rig.send)
+      const put = (destination: object, subscription: object) => {
+        rig.put('one', { port: sink.port, ...destination }, subscription)
+        rig.publish()
+      }
+      for (const [destination, subscription] of [
+        [{ paused: true }, {}],
+        [{}, { state: 'suspended' }],
+        [{}, { validUntil: Date.now() - 61_000 }],
+        [{ proof: 'unproven' }, {}],
+        [{ ip: '10.0.0.1' }, {}],
+        [{}, { products: ['bundle'] }],
+        [{}, { state: 'cancelled' }],
+      ] as const) {
+        put({}, {})
+        const before = sink.packets.length
+        await until('it gets shreds', () => sink.packets.length > before, SOON_MS)
+        put(destination, subscription)
+        await until('it is out', () => rig.shreds.status().destinations.length === 1)
+        // Blocks sent from now on reach the others and not this one.
+        const newest = traffic.slot()
+        await until('later shreds have come', () => lastSlot(witness) > newest + 3)
+        assert.ok(lastSlot(sink) <= newest, JSON.stringify([destination, subscription]))
+      }
+      rig.suspendCustomer()
+      rig.publish()
+      await until('nobody is served', () => rig.shreds.status().destinations.length === 0)
+      await traffic.stop()
+    })
+
+    test('a destination that nobody holds open is paused and tried again; the others do not notice', async () => {
+      const gone = await openSink()
+      const { port } = gone
+      using witness = await openSink()
+      await using rig = await startRig(
+        { engine },
+        {
+          setUp({ put }) {
+            put('gone', { port })
+            put('witness', { port: witness.port })
+          },
+        },
+      )
+      using traffic = startTraffic(rig.send)
+      await until('both get shreds', () => gone.packets.length > 0 && witness.packets.length > 0)
+      gone[Symbol.dispose]()
+      const stateOf = () => rig.shreds.status().destinations.find(({ subscriptionId }) => subscriptionId === 'gone')
+      await until('it is paused', () => stateOf()?.state === 'paused')
+      assert.equal(stateOf()?.lastFault, 'refused')
+      const before = witness.packets.length
+      await until('the other goes on', () => witness.packets.length > before + 200)
+      using back = await openSink(port)
+      await until('it is served again', () => back.packets.length > 100, 20_000)
+      await until('it is no longer on trial', () => stateOf()?.state === 'sending')
+      await traffic.stop()
+    })
+  })
+}
+
+test('a packet from an address that is not allowed moves nothing, whatever it holds, and is counted and alarmed', async () => {
+  using sink = await openSink()
+  const lines: string[] = []
+  const log = createLogger({ level: 'info', destination: { write: (line: string) => lines.push(line) } })
+  await using rig = await startRig(
+    { sources: ['127.0.0.2', '10.0.0.0/8'] },
+    { log, setUp: ({ put }) => put('one', { port: sink.port }) },
+  )
+  for (let slot = 1; slot < 20; slot++) await rig.send(blockPackets(slot))
+  await until('they were counted', () => rig.shreds.status().counts.dropped.source === 19 * 64)
+  await until('the alarm is raised', () => rig.shreds.status().alarms.includes('refused-source'))
+  assert.equal(rig.registry.value('sluice_shreds_alarm', { alarm: 'refused-source' }), 1)
+  assert.ok(lines.some((line) => line.includes('"alarm":"refused-source"') && line.includes('"part":"shreds"')))
+  assert.equal(sink.packets.length, 0)
+
+  const allowed = createSocket('udp4')
+  allowed.bind(0, '127.0.0.2')
+  await once(allowed, 'listening')
+  await sendAll(allowed, blockPackets(30), rig.shreds.address.port)
+  allowed.close()
+  await until('the allowed source is relayed', () => sink.packets.length === 64)
+})
+
+test('forged, malformed, foreign and old packets stay behind, each counted by its name', async () => {
+  using sink = await openSink()
+  await using rig = await startRig(
+    { version: 27_350 },
+    { leaders: oneLeader, setUp: ({ put }) => put('one', { port: sink.port }) },
+  )
+  const good = blockPackets(1000)
+  await rig.send(good)
+  await rig.send(blockPackets(1001, { leader: createSigningKey(new Uint8Array(32).fill(66)) }))
+  await rig.send(blockPackets(1002, { version: 1 }))
+  await rig.send(blockPackets(900))
+  await rig.send(blockPackets(1100))
+  await rig.send(good.map((packet) => packet.subarray(0, 1200)))
+  const dropped = () => rig.shreds.status().counts.dropped
+  await until('all were counted', () => dropped().malformed === 64)
+  assert.deepEqual(
+    [dropped().forged, dropped().version, dropped().late, dropped().ahead, dropped().duplicate],
+    [64, 64, 64, 64, 0],
+  )
+  assert.deepEqual(hexes(sink.packets), hexes(good))
+  await until('alarms are raised', () => {
+    const { alarms } = rig.shreds.status()
+    return alarms.includes('forged') && alarms.includes('version-mismatch')
+  })
+  assert.match(rig.reasons.get('shreds version-mismatch') ?? '', /another version/)
+})
+
+test('when all sources fall silent the service is degraded, and well again with the next packet', async () => {
+  await using rig = await startRig({ sourceLostMs: 1000 })
+  await rig.send(blockPackets(5))
+  await until('it is degraded', () => rig.reasons.has('shreds source-lost'))
+  await rig.send(blockPackets(6))
+  await until('it is well again', () => !rig.reasons.has('shreds source-lost'))
+})
+
+test('the total cap holds at ten times the load, and what is dropped is counted', async () => {
+  using one = await openSink()
+  using two = await openSink()
+  await using rig = await startRig(
+    { caps: { totalPacketsPerSecond: 100 } },
+    {
+      setUp({ put }) {
+        put('one', { port: one.port })
+        put('two', { port: two.port })
+      },
+    },
+  )
+  const startedMs = performance.now()
+  let packets = 0
+  for (let slot = 1; performance.now() - startedMs < 1500; slot++) {
+    const block = blockPackets(slot)
+    await rig.send(block)
+    packets += block.length
+  }
+  const seconds = (performance.now() - startedMs) / 1000
+  const totals = () => rig.shreds.status().destinations
+  await until(
+    'all were counted',
+    () =>
+      totals().every((each) => each.packets + each.unsent === rig.shreds.status().counts.relayed) &&
+      rig.shreds.status().counts.relayed === packets,
+  )
+  const sent = totals().reduce((sum, each) => sum + each.packets, 0)
+  assert.ok(packets * 2 >= sent * 10, `${packets} in, ${sent} out`)
+  assert.ok(sent <= 100 * (seconds + 1) + 25, `${sent} in ${seconds} s`)
+  await until('the alarm is raised', () => rig.shreds.status().alarms.includes('total-rate'))
+  assert.equal(
+    rig.registry.value('sluice_shreds_unsent_total', { reason: 'total-rate' }),
+    totals().reduce((sum, each) => sum + each.unsent, 0),
+  )
+})
+
+test('a destination that waits for its proof gets challenges only; its echo proves it, an echo from elsewhere does not', async () => {
+  using old = await openSink()
+  using fresh = await openSink()
+  using stranger = await openSink()
+  const setAt = Date.now()
+  await using rig = await startRig(
+    {},
+    {
+      setUp({ put, putPending }) {
+        put('one', { port: old.port })
+        putPending('one', { port: fresh.port, setAt })
+      },
+    },
+  )
+  const challenged = once(fresh.socket, 'message')
+  using traffic = startTraffic(rig.send)
+  const [packet, from] = (await challenged) as [Buffer, { port: number; address: string }]
+  const code = challengeCodeOf(new Uint8Array(32).fill(5), {
+    id: pendingId('one'),
+    revision: 0,
+    ip: '127.0.0.1',
+    port: fresh.port,
+    proof: 'unproven',
+    paused: false,
+    setAt,
+  })
+  assert.deepEqual(packet, Buffer.from(challengePacket(code)))
+  stranger.socket.send(packet, from.port, '127.0.0.1')
+  await until('the old address is served on', () => old.packets.length > 500)
+  assert.deepEqual(rig.proven, [])
+  assert.ok(
+    fresh.packets.length <= 3 && fresh.packets.every(({ length }) => length <= 64),
+    'shreds to an unproven place',
+  )
+  fresh.socket.send(packet, from.port, '127.0.0.1')
+  await until('it is proven', () => rig.proven.length > 0)
+  assert.deepEqual(rig.proven, [{ subscriptionId: 'one', code }])
+  await traffic.stop()
+})
+
+test('a port that is taken stops the start with its reason', async () => {
+  await using rig = await startRig()
+  const listen = `127.0.0.1:${rig.shreds.address.port}`
+  for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[])
+    await assert.rejects(startRig({ listen, engine }), { code: 'address-in-use' })
+  await assert.rejects(startRig({ listen: '203.0.113.77:20000' }), { code: 'address-unavailable' })
+})
+
+/** A new block every few milliseconds, until stopped. */
+function startTraffic(send: (packets: readonly Uint8Array[]) => Promise<void>) {
+  let isStopped = false
+  let slot = 0
+  const running = (async () => {
+    while (!isStopped) {
+      slot += 1
+      await send(blockPackets(slot))
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  })()
+  return {
+    /** The newest slot of which anything was sent. */
+    slot: () => slot,
+    async stop() {
+      isStopped = true
+      await running
+    },
+    [Symbol.dispose]: () => void (isStopped = true),
+  }
+}
+
+const slotOf = (packet: Buffer): number => Number(packet.readBigUInt64LE(65))
+const lastSlot = ({ packets }: Sink): number => packets.reduce((last, packet) => Math.max(last, slotOf(packet)), 0)

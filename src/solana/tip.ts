@@ -1,0 +1,115 @@
+import { Buffer } from 'node:buffer'
+import { isSigner, isWritableStatic, type ParsedTransaction } from './transaction.ts'
+
+export type TipRule = {
+  /** Raw public keys. */
+  readonly accounts: readonly Uint8Array[]
+  readonly minLamports: bigint
+}
+
+/** Why no transfer of the transaction counts, in the order in which the nearest miss is told. */
+export type TipFault =
+  /** A transfer to a tip account is too small; several are not added up. */
+  | 'below-minimum'
+  /** The transfer's receiver comes from a lookup table, so that it is not known here. */
+  | 'lookup-table'
+  /** The tip account is marked read-only, so that the transfer must fail. */
+  | 'read-only'
+  /** The paying account does not sign, or is read-only, so that the transfer must fail. */
+  | 'source'
+  | 'no-transfer'
+
+export type TipCheck =
+  | { readonly ok: true; readonly account: Uint8Array; readonly lamports: bigint }
+  /** `foundLamports` is the largest transfer to a tip account that could be carried out. */
+  | { readonly ok: false; readonly fault: TipFault; readonly foundLamports: bigint }
+
+const FAULTS: readonly TipFault[] = ['below-minimum', 'lookup-table', 'read-only', 'source', 'no-transfer']
+
+/** Instructions of the System Program (solana-system-interface, bincode: u32 discriminant, then the fields). */
+const TRANSFER = 2
+const TRANSFER_WITH_SEED = 11
+const ADVANCE_NONCE = 4
+/** Discriminant and lamports. The runtime lets bytes follow. */
+const TRANSFER_BYTES = 12
+/** Discriminant, lamports and the length of the seed; the seed and a key of 32 bytes follow. */
+const WITH_SEED_HEAD_BYTES = 20
+
+/**
+ * One top-level transfer of the System Program has to pay at least the minimum to a tip account among the static keys. Calls from
+ * inside programs, accounts from lookup tables and sums of several transfers do not count. Whether the transaction then succeeds is
+ * for the chain to say.
+ */
+export function checkTip(transaction: ParsedTransaction, rule: TipRule): TipCheck {
+  let nearest = FAULTS.length - 1
+  let foundLamports = 0n
+  const missed = (fault: TipFault) => {
+    nearest = Math.min(nearest, FAULTS.indexOf(fault))
+  }
+  for (const transfer of transfersOf(transaction)) {
+    const { to, lamports } = transfer
+    const receiver = transaction.staticKeys[to]
+    if (receiver === undefined) {
+      if (lamports >= rule.minLamports) missed('lookup-table')
+      continue
+    }
+    if (!rule.accounts.some((account) => Buffer.compare(account, receiver) === 0)) continue
+    if (!isWritableStatic(transaction, to)) missed('read-only')
+    else if (!transfer.canPay) missed('source')
+    else if (lamports >= rule.minLamports) return { ok: true, account: receiver, lamports }
+    else {
+      missed('below-minimum')
+      if (lamports > foundLamports) foundLamports = lamports
+    }
+  }
+  return { ok: false, fault: FAULTS[nearest] as TipFault, foundLamports }
+}
+
+/** A transaction on a durable nonce has the nonce where others have a recent blockhash, and begins by advancing it. */
+export function usesDurableNonce(transaction: ParsedTransaction): boolean {
+  const [first] = transaction.instructions
+  return first !== undefined && isSystem(transaction, first.programIdIndex) && kindOf(first.data) === ADVANCE_NONCE
+}
+
+type Transfer = { readonly to: number; readonly lamports: bigint; readonly canPay: boolean }
+
+function* transfersOf(transaction: ParsedTransaction): Generator<Transfer> {
+  for (const { programIdIndex, accounts, data } of transaction.instructions) {
+    if (data.length < TRANSFER_BYTES || !isSystem(transaction, programIdIndex)) continue
+    const kind = kindOf(data)
+    const [first = 0, second = 0, third = 0] = accounts
+    const isPayerWritable = isWritable(transaction, first)
+    if (kind === TRANSFER && accounts.length >= 2) {
+      yield { to: second, lamports: lamportsOf(data), canPay: isPayerWritable && isSigner(transaction, first) }
+    } else if (kind === TRANSFER_WITH_SEED && accounts.length >= 3) {
+      // The payer is derived from a base key, and it is the base that signs.
+      const canPay = isPayerWritable && isSigner(transaction, second) && isWholeWithSeed(data)
+      yield { to: third, lamports: lamportsOf(data), canPay }
+    }
+  }
+}
+
+function isSystem({ staticKeys }: ParsedTransaction, programIdIndex: number): boolean {
+  return staticKeys[programIdIndex]?.every((byte) => byte === 0) === true
+}
+
+function kindOf(data: Uint8Array): number {
+  return data.length < 4 ? -1 : new DataView(data.buffer, data.byteOffset).getUint32(0, true)
+}
+
+function lamportsOf(data: Uint8Array): bigint {
+  return new DataView(data.buffer, data.byteOffset).getBigUint64(4, true)
+}
+
+function isWholeWithSeed(data: Uint8Array): boolean {
+  if (data.length < WITH_SEED_HEAD_BYTES) return false
+  const seedBytes = new DataView(data.buffer, data.byteOffset).getBigUint64(12, true)
+  return BigInt(data.length) >= BigInt(WITH_SEED_HEAD_BYTES + 32) + seedBytes
+}
+
+/** Static keys by the header; keys from tables: all writable ones come before all others. */
+function isWritable(transaction: ParsedTransaction, index: number): boolean {
+  const loaded = index - transaction.staticKeys.length
+  if (loaded < 0) return isWritableStatic(transaction, index)
+  return loaded < transaction.addressTableLookups.reduce((sum, lookup) => sum + lookup.writableIndexes.length, 0)
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { archiveFile, ethernet, ipv4, pcapFile, pcapngFile, udpSegment } from '../support/captures.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
+import { blockPackets, LEADER_ID } from '../support/shreds.ts'
+
+type Inspected = {
+  format: string
+  damage: string | null
+  totals: { packets: number; malformed: number; slots_whole: number; faults: Record<string, number> }
+  slots: { slot: number; signature: string; is_whole: boolean; recovered: number; block: { sha256: string } | null }[]
+}
+
+const home = await temporaryFolder()
+after(() => home[Symbol.asyncDispose]())
+const packets = [...blockPackets(400, { sets: 2 }), ...blockPackets(401)]
+const frames = packets.map((packet, at) => ({ frame: ethernet(ipv4(udpSegment(packet))), atMs: at }))
+
+async function inspect(name: string, file: Uint8Array, ...words: string[]): Promise<Inspected> {
+  writeFileSync(home.file(name), file)
+  const { code, stdout, stderr } = await sluiceHere(['shred', 'inspect', home.file(name), '--json', ...words])
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout) as Inspected
+}
+
+test('captures of every form say the same', async () => {
+  const found = [
+    await inspect('a.pcap', pcapFile(frames), '--leader', LEADER_ID),
+    await inspect('a.pcapng', pcapngFile(frames), '--leader', LEADER_ID, '--port', '20001'),
+    await inspect('a.pcap.gz', gzipSync(pcapFile(frames, { nano: true, little: false })), '--leader', LEADER_ID),
+    await inspect(`kind-${LEADER_ID}.ar`, archiveFile(packets)),
+    await inspect('plain.bin', Buffer.concat(packets), '--leader', LEADER_ID),
+  ]
+  assert.deepEqual(
+    found.map(({ format }) => format),
+    ['pcap', 'pcapng', 'pcap', 'ar', 'plain'],
+  )
+  for (const { damage, totals, slots } of found) {
+    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_whole], [null, packets.length, 0, 2])
+    assert.deepEqual(
+      slots.map(({ slot, signature, is_whole, block }) => [slot, signature, is_whole, block?.sha256]),
+      found[0]?.slots.map(({ slot, block }) => [slot, 'good', true, block?.sha256]),
+    )
+  }
+})
+
+test('what is wrong with packets is named; the table is for people', async () => {
+  const broken = packets.map((packet) => Uint8Array.from(packet))
+  ;(broken[0] as Uint8Array)[64] = 0xa5
+  ;(broken[1] as Uint8Array).set([0, 0, 0, 0x7f], 73)
+  const file = pcapFile(broken.map((packet, at) => ({ frame: ethernet(ipv4(udpSegment(packet))), atMs: at })))
+  const { totals, slots } = await inspect('broken.pcap', file)
+  assert.deepEqual(totals.faults, { variant: 1, 'index-too-large': 1 })
+  assert.deepEqual([slots[0]?.is_whole, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
+
+  const { code, stdout, stderr } = await sluiceHere(['shred', 'inspect', home.file('broken.pcap')])
+  assert.equal(code, 0)
+  assert.match(stdout, /SLOT +DATA +CODE/)
+  assert.match(stdout, /malformed +2 \(variant 1, index-too-large 1\)/)
+  assert.match(stderr, /pcap: 192 records/)
+})
+
+test('a file that holds nothing of the kind, or is not there, ends with a reason', async () => {
+  writeFileSync(home.file('text'), `${'some text and nothing else '.repeat(20)}`)
+  for (const [name, says] of [
+    ['text', /holds no UDP packet and no shred/],
+    ['nowhere.pcap', /cannot be read/],
+  ] as const) {
+    const { code, stderr } = await sluiceHere(['shred', 'inspect', home.file(name)])
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, says)
+  }
+  assert.notEqual((await sluiceHere(['shred', 'inspect'])).code, 0)
+  assert.notEqual((await sluiceHere(['shred', 'listen', 'port'])).code, 0)
+})
