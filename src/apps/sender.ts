@@ -1,0 +1,54 @@
+import { join, resolve } from 'node:path'
+import { openAppendFile } from '../host/append-file.ts'
+import type { Lifecycle } from '../host/lifecycle.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import type { StateFolder } from '../host/state-folder.ts'
+import { type Sender, startSender } from '../sender/service.ts'
+import type { Upstreams } from '../upstreams/service.ts'
+import type { Settings } from './commands/settings.ts'
+import type { Deps } from './deps.ts'
+import { listenerOf } from './listener-of.ts'
+import { openIdentity, openTipAccounts } from './tip-keys.ts'
+import { VERSION } from './version.ts'
+
+export type SenderPartDeps = Deps & {
+  readonly state: StateFolder
+  readonly registry: MetricsRegistry
+  readonly upstreams: Upstreams
+  readonly lifecycle: Lifecycle
+  readonly doorMetrics: DoorMetrics
+}
+
+/** The sender as the configuration wants it: its tip accounts, its identity, its journal in the state folder. */
+export async function openSender({ config, loaded }: Settings, deps: SenderPartDeps): Promise<Sender> {
+  const { state, upstreams, log, clock, random, registry, lifecycle, env, doorMetrics } = deps
+  await using opening = new AsyncDisposableStack()
+  const { listen, tls, plaintext, enabled: _enabled, ...options } = config.sender
+  const keysDir = await state.folder('keys')
+  const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
+  const folder = await state.folder('sender')
+  const journal = async (name: string) => opening.use(await openAppendFile(join(folder, name), 'write'))
+  const identityFile = options.quic.identity === undefined ? undefined : resolve(loaded.folder, options.quic.identity)
+  const sender = opening.use(
+    await startSender(
+      { ...options, tipAccounts, listener: listenerOf({ listen, tls, plaintext }, loaded.folder) },
+      {
+        upstream: upstreams.of(undefined),
+        journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        identity: options.quic.enabled ? await openIdentity(keysDir, identityFile, random) : undefined,
+        log,
+        clock,
+        random,
+        registry,
+        lifecycle,
+        env,
+        folder: loaded.folder,
+        version: VERSION,
+        doorMetrics,
+      },
+    ),
+  )
+  const opened = opening.move()
+  return { ...sender, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}

@@ -1,0 +1,51 @@
+import type { Frame } from './frames.ts'
+import type { Outbox } from './outbox.ts'
+import type { PeerIds } from './peer-ids.ts'
+import type { SendStreams } from './send-streams.ts'
+import { CODES, QuicError } from './wire.ts'
+
+/** Frames that only come after the handshake. */
+export type ApplicationFrame = Exclude<
+  Frame,
+  { type: 'padding' | 'ping' | 'handshake-done' | 'ack' | 'crypto' | 'close' }
+>
+
+/** Does what the peer says about streams, credit and connection ids. Throws a QuicError for what it must not say. */
+export function applyFrame(
+  frame: ApplicationFrame,
+  { streams, ids, outbox }: { readonly streams: SendStreams; readonly ids: PeerIds; readonly outbox: Outbox },
+): void {
+  switch (frame.type) {
+    case 'max-data':
+      return streams.raiseData(frame.max)
+    case 'max-streams':
+      if (frame.isUni) streams.raiseStreams(frame.max)
+      return
+    case 'max-stream-data':
+      if (!streams.raiseStreamData(frame.stream, frame.max)) {
+        throw new QuicError(CODES.streamState, 'credit for a stream that is not there')
+      }
+      return
+    case 'stop-sending': {
+      const { isKnown, finalBytes } = streams.stop(frame.stream)
+      if (!isKnown) throw new QuicError(CODES.streamState, 'a stream stopped that is not there')
+      if (finalBytes !== undefined) outbox.reset(frame.stream, frame.code, finalBytes)
+      return
+    }
+    case 'peer-stream':
+      // Streams that we opened carry nothing back, and the peer may open none.
+      throw frame.stream % 4 === 2
+        ? new QuicError(CODES.streamState, 'data on a stream that only we write')
+        : new QuicError(CODES.streamLimit, 'a stream that was not allowed')
+    case 'new-connection-id':
+      return ids.add(frame)
+    case 'retire-connection-id':
+      throw new QuicError(CODES.protocolViolation, 'the only connection id cannot be retired')
+    case 'path-challenge':
+      return outbox.answerPath(frame.data)
+    case 'new-token':
+    case 'blocked':
+    case 'path-response':
+      return
+  }
+}

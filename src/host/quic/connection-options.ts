@@ -1,0 +1,53 @@
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+
+export type QuicOptions = {
+  readonly alpn: string
+  /** Sent as server name; empty for none. */
+  readonly serverName: string
+  readonly certificate?: { readonly der: Uint8Array; readonly privateKey: KeyObject } | undefined
+  readonly idleTimeoutMs: number
+  /** Without anything else to send the peer is asked for a sign of life this often; 0 for never. */
+  readonly keepAliveMs: number
+  readonly handshakeTimeoutMs: number
+  readonly initialWindowBytes: number
+  /** Streams that wait for credit; one more is not taken. */
+  readonly streamsQueuedMax: number
+  /** Streams open at once on our side, whatever the peer allows. */
+  readonly streamsActiveMax: number
+  /** Keys are renewed after so many packets. AES-GCM allows 2^23 (RFC 9001 section 6.6). */
+  readonly keyUpdatePackets: number
+}
+
+export const QUIC_DEFAULTS = {
+  idleTimeoutMs: 30_000,
+  keepAliveMs: 0,
+  handshakeTimeoutMs: 5000,
+  initialWindowBytes: 12_000,
+  streamsQueuedMax: 1024,
+  streamsActiveMax: 512,
+  keyUpdatePackets: 2 ** 22,
+} as const
+
+/** How a connection ended. `code` is QUIC's own or, for `application`, the peer's. */
+export type QuicEnd = {
+  readonly by: 'us' | 'peer' | 'idle' | 'handshake-timeout' | 'reset' | 'fault' | 'version'
+  readonly code: number
+  readonly isApplication: boolean
+  readonly says: string
+}
+
+export type QuicDeps = {
+  readonly clock: Clock
+  randomBytes(count: number): Uint8Array
+  send(datagram: Uint8Array): void
+  /** Whether the ed25519 key that the server proved to hold is the right one. */
+  isPeer(publicKey: Uint8Array): boolean
+  onOpen(): void
+  /** Called once; streams that were not delivered have been told before. */
+  onEnd(end: QuicEnd): void
+  /** The socket is not needed any more. */
+  onGone(): void
+}
+
+export type QuicState = 'handshaking' | 'open' | 'closing' | 'draining' | 'gone'

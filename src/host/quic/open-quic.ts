@@ -1,0 +1,57 @@
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { QuicConnection } from './connection.ts'
+import { QUIC_DEFAULTS, type QuicEnd, type QuicOptions } from './connection-options.ts'
+
+export type OpenQuicOptions = Pick<QuicOptions, 'alpn' | 'serverName'> &
+  Partial<QuicOptions> & {
+    readonly to: { readonly ip: string; readonly port: number }
+  }
+
+export type OpenQuicDeps = {
+  readonly clock: Clock
+  readonly random: Random
+  isPeer(publicKey: Uint8Array): boolean
+  onOpen?(): void
+  onEnd?(end: QuicEnd): void
+}
+
+/** A connection over a socket of its own, which goes when the connection is gone. */
+export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps): QuicConnection {
+  const socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
+  let isConnected = false
+  let isGone = false
+  const early: Uint8Array[] = []
+  // A port that nobody listens on answers with an ICMP error. Anybody could send one, so it is not believed: silence decides.
+  socket.on('error', () => {})
+  socket.on('message', (datagram) => connection.receive(datagram))
+  socket.unref()
+  socket.connect(to.port, to.ip, () => {
+    isConnected = true
+    for (const datagram of early.splice(0)) if (!isGone) socket.send(datagram, ignore)
+  })
+  const connection: QuicConnection = new QuicConnection(
+    { ...QUIC_DEFAULTS, ...options },
+    {
+      clock: deps.clock,
+      randomBytes: (count) => deps.random.bytes(count),
+      send(datagram) {
+        if (isGone) return
+        if (isConnected) socket.send(datagram, ignore)
+        else early.push(datagram)
+      },
+      isPeer: deps.isPeer,
+      onOpen: () => deps.onOpen?.(),
+      onEnd: (end) => deps.onEnd?.(end),
+      onGone() {
+        isGone = true
+        socket.close()
+      },
+    },
+  )
+  return connection
+}
+
+function ignore(): void {}

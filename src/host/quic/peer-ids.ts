@@ -1,0 +1,75 @@
+import { timingSafeEqual } from 'node:crypto'
+import { isSame } from './packet.ts'
+import { CODES, QuicError } from './wire.ts'
+
+type PeerId = { readonly sequence: number; readonly id: Uint8Array; readonly resetToken: Uint8Array | undefined }
+
+/** Ids of the peer that are kept beside the one in use; told to it in the handshake. */
+export const IDS_MAX = 4
+/** Retired ids that the peer has not been told of yet; more means that it retires faster than it listens. */
+const RETIRED_MAX = 64
+
+/** The names the peer goes by, and the tokens by which it can say that it has forgotten us. */
+export class PeerIds {
+  #ids: PeerId[]
+  #retirePrior = 0
+  /** Sequence numbers to be told as retired. */
+  readonly retired: number[] = []
+
+  constructor(first: Uint8Array) {
+    this.#ids = [{ sequence: 0, id: first, resetToken: undefined }]
+  }
+
+  get current(): Uint8Array {
+    return (this.#ids[0] as PeerId).id
+  }
+
+  /** The handshake replaces the first name: by a Retry, then by the one the server chose. */
+  replaceFirst(id: Uint8Array): void {
+    this.#ids[0] = { ...(this.#ids[0] as PeerId), id }
+  }
+
+  setFirstToken(resetToken: Uint8Array): void {
+    this.#ids[0] = { ...(this.#ids[0] as PeerId), resetToken }
+  }
+
+  add({
+    sequence,
+    id,
+    resetToken,
+    retirePrior,
+  }: PeerId & { readonly resetToken: Uint8Array; readonly retirePrior: number }): void {
+    const known = this.#ids.find((one) => one.sequence === sequence)
+    if (known !== undefined) {
+      if (!isSame(known.id, id))
+        throw new QuicError(CODES.protocolViolation, 'one sequence number for two connection ids')
+      return
+    }
+    if (sequence < this.#retirePrior) this.#retire(sequence)
+    else this.#ids.push({ sequence, id: Uint8Array.from(id), resetToken: Uint8Array.from(resetToken) })
+    if (retirePrior > this.#retirePrior) {
+      this.#retirePrior = retirePrior
+      for (const one of this.#ids) if (one.sequence < retirePrior) this.#retire(one.sequence)
+      this.#ids = this.#ids.filter((one) => one.sequence >= retirePrior)
+    }
+    if (this.#ids.length > IDS_MAX) throw new QuicError(CODES.connectionIdLimit, 'more connection ids than allowed')
+    if (this.#ids.length === 0) throw new QuicError(CODES.protocolViolation, 'no connection id is left')
+  }
+
+  #retire(sequence: number): void {
+    if (this.retired.includes(sequence)) return
+    if (this.retired.length >= RETIRED_MAX)
+      throw new QuicError(CODES.connectionIdLimit, 'connection ids are retired too fast')
+    this.retired.push(sequence)
+  }
+
+  /** Whether a datagram that nobody can open ends in one of the peer's tokens (RFC 9000 section 10.3.1). */
+  isReset(datagram: Uint8Array): boolean {
+    if (datagram.length < 21) return false
+    const end = datagram.subarray(datagram.length - 16)
+    let isReset = false
+    for (const { resetToken } of this.#ids)
+      if (resetToken !== undefined && timingSafeEqual(end, resetToken)) isReset = true
+    return isReset
+  }
+}

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isFull, seedOf } from '../../../test/support/property.ts'
+import { quicIdentity } from '../../../test/support/quic-identity.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom, type Random } from '../../core/random.ts'
+import { QuicConnection } from './connection.ts'
+import { QUIC_DEFAULTS, type QuicEnd, type QuicOptions } from './connection-options.ts'
+import type { StreamOutcome } from './send-streams.ts'
+import { TestServer, type TestServerOptions } from './test-server.ts'
+
+const SERVER = quicIdentity(1)
+const CLIENT = quicIdentity(2)
+
+type Network = { loss: number; double: number; delayMs: number; jitterMs: number }
+type Given = {
+  random: Random
+  network?: Partial<Network>
+  server?: Partial<TestServerOptions>
+  client?: Partial<QuicOptions>
+}
+
+/** A client and a server on a network of chance, all on one manual clock. */
+function simulate({ random, network: given = {}, server: serverOptions = {}, client: clientOptions = {} }: Given) {
+  const clock = createManualClock()
+  const network: Network = { loss: 0, double: 0, delayMs: 10, jitterMs: 0, ...given }
+  const carry = (deliver: (datagram: Uint8Array) => void) => (datagram: Uint8Array) => {
+    const copies = random.float() < network.double ? 2 : 1
+    for (let copy = 0; copy < copies; copy++) {
+      if (random.float() < network.loss) continue
+      clock.setTimer(network.delayMs + random.float() * network.jitterMs, () => deliver(datagram))
+    }
+  }
+  const ends: QuicEnd[] = []
+  const state = { isOpen: false, isGone: false }
+  const server = new TestServer(
+    { ...SERVER, streamsMax: 100_000, ...serverOptions },
+    { clock, send: carry((datagram) => connection.receive(datagram)) },
+  )
+  const connection: QuicConnection = new QuicConnection(
+    {
+      ...QUIC_DEFAULTS,
+      alpn: 'solana-tpu',
+      serverName: 'test',
+      handshakeTimeoutMs: 60_000,
+      certificate: CLIENT,
+      ...clientOptions,
+    },
+    {
+      clock,
+      randomBytes: (count) => random.bytes(count),
+      send: carry((datagram) => server.receive(datagram)),
+      isPeer: (key) => Buffer.compare(key, SERVER.publicKey) === 0,
+      onOpen: () => {
+        state.isOpen = true
+      },
+      onEnd: (end) => ends.push(end),
+      onGone: () => {
+        state.isGone = true
+      },
+    },
+  )
+  const outcomes: StreamOutcome[] = []
+  return {
+    clock,
+    network,
+    server,
+    connection,
+    ends,
+    state,
+    outcomes,
+    send(count: number, bytes = 300): void {
+      for (let n = 0; n < count; n++) {
+        const data = new Uint8Array(bytes).fill(n & 255)
+        assert.ok(connection.send(data, (outcome) => outcomes.push(outcome)))
+      }
+    },
+    until(what: string, holds: () => boolean, withinMs = 300_000): void {
+      const endMs = clock.monotonicMs() + withinMs
+      while (!holds()) {
+        assert.ok(
+          clock.monotonicMs() < endMs,
+          `within ${withinMs} ms of manual time it did not become true that ${what}`,
+        )
+        clock.advance(5)
+      }
+    },
+  }
+}
+
+test('a network that loses, doubles and reorders: every stream arrives whole and is told once', (t) => {
+  const random = createSeededRandom(seedOf(t))
+  for (let run = 0; run < (isFull ? 200 : 8); run++) {
+    const network = {
+      loss: 0.02 + random.float() * 0.2,
+      double: 0.05,
+      delayMs: 1 + random.float() * 40,
+      jitterMs: random.float() * 60,
+    }
+    const sim = simulate({ random, network, client: { idleTimeoutMs: 120_000, handshakeTimeoutMs: 120_000 } })
+    sim.send(40, 1232)
+    sim.until('all are answered for', () => sim.outcomes.length === 40)
+    assert.deepEqual(new Set(sim.outcomes), new Set(['delivered']), JSON.stringify(network))
+    assert.equal(sim.server.whole, 40)
+    for (const [id, { bytes, end }] of sim.server.streams) {
+      assert.equal(end, 1232)
+      assert.ok(
+        bytes.subarray(0, 1232).every((byte) => byte === (((id - 2) / 4) & 255)),
+        'the bytes of a stream are its own',
+      )
+    }
+    assert.deepEqual(sim.server.clientCertificate, CLIENT.der)
+    assert.deepEqual(
+      sim.server.seen.filter((word) => word.startsWith('bad')),
+      [],
+    )
+    sim.connection.close()
+    sim.until('it is gone', () => sim.state.isGone)
+    sim.server.stop()
+  }
+})
+
+test('no credit in the handshake: streams wait for it, the peer is told, and they go out when it comes', (t) => {
+  const sim = simulate({ random: createSeededRandom(seedOf(t)), server: { streamsMax: 0 } })
+  sim.send(10)
+  sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
+  sim.until('the server knows that streams wait', () => sim.server.seen.includes('blocked streams 0'))
+  assert.equal(sim.server.streams.size, 0)
+  sim.server.frame((to) => to.u8(0x13).varint(4))
+  sim.until('four have come', () => sim.outcomes.length === 4)
+  sim.until('and more wait', () => sim.server.seen.includes('blocked streams 4'))
+  sim.server.frame((to) => to.u8(0x13).varint(10))
+  sim.until('all have come', () => sim.outcomes.length === 10)
+  assert.equal(sim.server.whole, 10)
+})
+
+test('Retry: the client begins again with the token, and checks it at the end', (t) => {
+  const sim = simulate({ random: createSeededRandom(seedOf(t)), server: { sendsRetry: true }, network: { loss: 0.1 } })
+  sim.send(5)
+  sim.until('all have come', () => sim.outcomes.length === 5)
+  assert.equal(sim.connection.stats.hasRetried, true)
+  const forged = simulate({ random: createSeededRandom(3) })
+  forged.connection.receive(Uint8Array.of(0xf0, 0, 0, 0, 1, 0, 0, ...new Uint8Array(40)))
+  assert.equal(forged.connection.stats.hasRetried, false, 'a Retry without its tag is not believed')
+})
+
+test('keys renewed by the peer and by us, under loss', (t) => {
+  const sim = simulate({ random: createSeededRandom(seedOf(t)), network: { loss: 0.05 } })
+  for (let round = 1; round <= 5; round++) {
+    sim.send(20)
+    sim.until('the round is over', () => sim.outcomes.length === round * 20)
+    sim.server.updateKeys()
+    sim.until('the client has followed', () => sim.connection.stats.keyUpdates === round)
+  }
+  assert.deepEqual(new Set(sim.outcomes), new Set(['delivered']))
+})
+
+test('a new name for the peer: it is used, the old one is told as retired', (t) => {
+  const sim = simulate({ random: createSeededRandom(seedOf(t)) })
+  sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
+  sim.server.frame((to) => to.u8(0x1a).put(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)))
+  sim.until('the path is answered', () => sim.server.seen.includes('path 0102030405060708'))
+  const id = Uint8Array.of(0x5e, 0x4e, 0x4e, 0x4e, 0x4e, 0x4e, 0x4e, 1)
+  sim.server.frame((to) => to.u8(0x18).varint(1).varint(1).u8(8).put(id).put(new Uint8Array(16).fill(0xcd)))
+  sim.until('the old name is retired', () => sim.server.seen.includes('retired 0'))
+  sim.connection.receive(Uint8Array.of(0x40, ...new Uint8Array(30), ...new Uint8Array(16).fill(0xab)))
+  assert.equal(sim.ends.length, 0, 'the token of a retired name says nothing')
+  sim.send(1)
+  sim.connection.receive(Uint8Array.of(0x40, ...new Uint8Array(30), ...new Uint8Array(16).fill(0xcd)))
+  assert.deepEqual([sim.ends[0]?.by, sim.outcomes], ['reset', ['lost']])
+})
+
+test('a stream that the peer stops is refused and reset', (t) => {
+  const sim = simulate({ random: createSeededRandom(seedOf(t)), server: { streamsMax: 1 } })
+  sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
+  sim.until('credit has come', () => {
+    sim.clock.advance(50)
+    return true
+  })
+  sim.network.loss = 1
+  sim.send(1)
+  sim.clock.advance(20)
+  sim.network.loss = 0
+  sim.server.frame((to) => to.u8(0x05).varint(2).varint(77))
+  sim.until('it is told', () => sim.outcomes.length === 1)
+  assert.deepEqual(sim.outcomes, ['refused'])
+  sim.until('the reset has come', () => sim.server.seen.includes('reset 2 77 300'))
+})
+
+test('what a peer must not say ends the connection with the code that names it', (t) => {
+  const random = createSeededRandom(seedOf(t))
+  const cases: [
+    string,
+    number,
+    (to: { u8(value: number): { varint(value: number): { varint(value: number): unknown } } }) => unknown,
+  ][] = [
+    ['a stream of its own', 0x04, (to) => to.u8(0x0a).varint(3).varint(0)],
+    ['data on our stream', 0x05, (to) => to.u8(0x0a).varint(2).varint(0)],
+    ['credit for no stream', 0x05, (to) => to.u8(0x11).varint(402).varint(5)],
+    ['a frame nobody knows', 0x07, (to) => to.u8(0x2f).varint(0).varint(0)],
+    [
+      'an acknowledgement of the future',
+      0x0a,
+      (to) =>
+        (
+          to.u8(0x02).varint(9999) as unknown as {
+            varint(v: number): { varint(v: number): { varint(v: number): unknown } }
+          }
+        )
+          .varint(0)
+          .varint(0)
+          .varint(0),
+    ],
+  ]
+  for (const [what, code, frame] of cases) {
+    const sim = simulate({ random })
+    sim.send(1)
+    sim.until('the handshake is over', () => sim.outcomes.length === 1)
+    sim.server.frame(frame as never)
+    sim.until(what, () => sim.ends.length === 1)
+    assert.deepEqual([sim.ends[0]?.by, sim.ends[0]?.code], ['fault', code], what)
+    sim.until('the peer is told', () => sim.server.seen.includes(`close ${code}`))
+    sim.until('and the socket is free', () => sim.state.isGone)
+    sim.server.stop()
+  }
+})
+
+test('nobody answers: the handshake ends in time; a peer that falls silent ends it too, unless kept alive', (t) => {
+  const random = createSeededRandom(seedOf(t))
+  const alone = simulate({ random, network: { loss: 1 }, client: { handshakeTimeoutMs: 4000 } })
+  alone.send(2)
+  alone.until('it has ended', () => alone.ends.length === 1, 5000)
+  assert.deepEqual([alone.ends[0]?.by, alone.outcomes], ['handshake-timeout', ['lost', 'lost']])
+  assert.equal(alone.clock.pendingTimers(), 1, 'only the timer of the server is left')
+
+  const kept = simulate({ random, client: { idleTimeoutMs: 10_000, keepAliveMs: 1000 } })
+  kept.send(1)
+  kept.until('it is open', () => kept.outcomes.length === 1)
+  kept.clock.advance(120_000)
+  assert.equal(kept.ends.length, 0)
+  kept.network.loss = 1
+  kept.send(1)
+  kept.until('it has ended', () => kept.ends.length === 1, 30_000)
+  assert.deepEqual([kept.ends[0]?.by, kept.outcomes], ['idle', ['delivered', 'lost']])
+  assert.equal(kept.connection.send(new Uint8Array(1), assert.fail), false)
+})

@@ -1,0 +1,222 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { docsUrl, ERRORS } from '../contract/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { createClientAddress } from '../host/client-address.ts'
+import { peerKey } from '../host/connection-caps.ts'
+import { sendJson, sendText } from '../host/http-reply.ts'
+import { type HttpServer, readBody, startHttpServer } from '../host/http-server.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { Logger } from '../host/logger.ts'
+import { requestIdOf } from '../host/request-id.ts'
+import type { Accept } from './accept.ts'
+import { type Decoded, decodeText, decodeWire } from './decode.ts'
+import { createKeyedBuckets } from './keyed-buckets.ts'
+import { isSettled, printReceipt } from './receipt.ts'
+import type { Receipts } from './receipts.ts'
+import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './refusal.ts'
+import { createRpc } from './rpc.ts'
+
+export type DoorOptions = {
+  readonly listen: ListenerOptions
+  readonly trustedProxies: readonly string[]
+  readonly readsPerAddressPerSecond: number
+  readonly waitersMax: number
+}
+
+export type DoorDeps = DoorMetrics & {
+  readonly accept: Accept
+  readonly receipts: Receipts
+  readonly terms: TipTerms
+  readonly version: string
+  readonly isHealthy: () => boolean
+  onDenied(refusal: Refusal): void
+  onDuplicate(): void
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** A base64 transaction of the largest kind with its frame takes 5.6 KB. */
+const BODY_BYTES_MAX = 8 * 1024
+const WAIT_SECONDS_MAX = 60
+
+const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
+const PREFLIGHT = {
+  ...CORS,
+  'access-control-allow-methods': 'POST, GET, OPTIONS',
+  'access-control-allow-headers': 'content-type, solana-client, x-request-id',
+  'access-control-max-age': '86400',
+}
+const RECEIPT = /^\/v1\/transactions\/([1-9A-HJ-NP-Za-km-z]{43,88})$/
+
+type Routes = Readonly<Record<string, { readonly allow: string; run(at: Visit): void | Promise<void> }>>
+type Visit = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly query: URLSearchParams
+  readonly requestId: string
+  readonly address: string
+}
+
+/** The open door: no token, the tip is the ticket. */
+export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<HttpServer> {
+  const { accept, receipts, terms, clock } = deps
+  const addressOf = createClientAddress(options.trustedProxies)
+  const perSecond = options.readsPerAddressPerSecond
+  const reads = createKeyedBuckets({ perSecond, burst: perSecond * 2 }, () => clock.monotonicMs())
+  const rpc = createRpc(deps)
+
+  const routes: Routes = {
+    '/': { allow: 'POST', run: answerRpc },
+    '/fast': { allow: 'POST', run: answerRpc },
+    '/api/v1/transactions': { allow: 'POST', run: takeRaw },
+    '/ping': { allow: 'GET', run: ({ response }) => sendText(response, 200, 'ok', CORS) },
+    '/tips': {
+      allow: 'GET',
+      run: ({ response }) =>
+        sendJson(response, 200, { min_tip_lamports: terms.minTipLamports, tip_accounts: terms.tipAccounts }, CORS),
+    },
+  }
+
+  return startHttpServer(
+    { listen: options.listen },
+    {
+      log: deps.log,
+      clock,
+      onRefused: deps.onRefused,
+      onNotAfter: deps.onNotAfter,
+      async onRequest(request, response) {
+        const requestId = requestIdOf(request, deps)
+        response.setHeader('x-request-id', requestId)
+        if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
+        const { pathname, searchParams } = targetOf(request.url ?? '/')
+        const visit = { request, response, query: searchParams, requestId, address: peerKey(addressOf(request)) }
+        const receipt = RECEIPT.exec(pathname)
+        const route =
+          receipt === null ? routes[pathname] : { allow: 'GET', run: () => tellReceipt(visit, receipt[1] as string) }
+        if (route === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
+        const method = request.method === 'HEAD' ? 'GET' : request.method
+        if (method !== route.allow) {
+          const allow = route.allow === 'GET' ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS'
+          return sendJson(response, 405, { error: 'method-not-allowed', request_id: requestId }, { ...CORS, allow })
+        }
+        return route.run(visit)
+      },
+    },
+  )
+
+  async function answerRpc({ request, response, requestId, address }: Visit): Promise<void> {
+    if (!isJson(request)) return sendText(response, 415, 'Content-Type: application/json is required', CORS)
+    const body = await readWhole(request, response, requestId)
+    if (body === undefined) return
+    const answer = await rpc(body.toString('utf8'), { address, requestId })
+    const retry = answer.retryAfterSeconds === undefined ? {} : { 'retry-after': String(answer.retryAfterSeconds) }
+    sendText(response, answer.status, answer.body, { 'content-type': 'application/json', ...CORS, ...retry })
+  }
+
+  /** The bytes themselves, or their text; the answer is the signature, or nothing where that is asked for. */
+  async function takeRaw({ request, response, query, requestId, address }: Visit): Promise<void> {
+    const kind = rawKindOf(request)
+    if (kind === undefined) {
+      return sendText(response, 415, 'Content-Type: application/octet-stream or text/plain is required', CORS)
+    }
+    const wanted = query.get('response') ?? 'signature'
+    if (wanted !== 'signature' && wanted !== 'none') {
+      const says = 'response is signature or none'
+      return sendJson(response, 400, { error: 'invalid-params', message: says, request_id: requestId }, CORS)
+    }
+    const body = await readWhole(request, response, requestId)
+    if (body === undefined) return
+    const decode = (): Decoded =>
+      kind === 'bytes' ? decodeWire(body) : decodeText(body.toString('latin1').trim(), undefined)
+    const outcome = await accept(decode, address)
+    if (outcome.ok) {
+      if (!outcome.isNew) deps.onDuplicate()
+      return sendText(response, 200, wanted === 'none' ? '' : outcome.signature, CORS)
+    }
+    deps.onDenied(outcome.refusal)
+    deny(response, outcome.refusal, requestId)
+  }
+
+  async function tellReceipt({ response, query, requestId, address }: Visit, signature: string): Promise<void> {
+    const place = reads.take(address)
+    if (!place.ok)
+      return denyRead(response, refuseLimit('readsPerAddressPerSecond', perSecond, place.retryAfterMs), requestId)
+    const waitSeconds = query.get('wait') ?? '0'
+    if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
+      const says = `wait is a whole number of seconds up to ${WAIT_SECONDS_MAX}`
+      return sendJson(response, 400, { error: 'invalid-params', message: says, request_id: requestId }, CORS)
+    }
+    const receipt = receipts.get(signature)
+    if (receipt === undefined) {
+      const says = 'no transaction with this signature was accepted here in the last 10 minutes'
+      return sendJson(response, 404, { error: 'not-found', message: says, request_id: requestId }, CORS)
+    }
+    if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
+      const wait = receipts.wait(receipt, Number(waitSeconds) * 1000)
+      if (wait === undefined) return denyRead(response, refuseLimit('waitersMax', options.waitersMax, 1000), requestId)
+      response.once('close', wait.giveUp)
+      await wait.over
+    }
+    sendJson(response, 200, printReceipt(receipt), { ...CORS, 'cache-control': 'no-store' })
+  }
+
+  function denyRead(response: ServerResponse, refusal: Refusal, requestId: string): void {
+    deps.onDenied(refusal)
+    deny(response, refusal, requestId)
+  }
+}
+
+/** A refusal outside JSON-RPC: 429 where waiting helps, 400 where the transaction has to change, 503 where nothing can be sent. */
+function deny(response: ServerResponse, refusal: Refusal, requestId: string): void {
+  const { code, message, data } = refusal
+  const status = code === 'rate-limited' ? 429 : code === 'no-path' ? 503 : 400
+  const retry = status === 400 ? {} : { 'retry-after': String(retryAfterOf(refusal)) }
+  const body = {
+    error: code,
+    code: ERRORS[code].jsonRpc,
+    message,
+    data,
+    request_id: requestId,
+    docs_url: docsUrl(code),
+  }
+  sendJson(response, status, body, { ...CORS, ...retry })
+}
+
+async function readWhole(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+): Promise<Buffer | undefined> {
+  const read = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
+  if (read.ok) return read.body
+  if (read.reason === 'too-large') {
+    const says = `limit reached: ${BODY_BYTES_MAX} bytes in one request body`
+    const data = { limit: 'bodyBytesMax', size: BODY_BYTES_MAX }
+    const error = {
+      code: ERRORS['too-large'].jsonRpc,
+      message: says,
+      data: { ...data, request_id: requestId, docs_url: docsUrl('too-large') },
+    }
+    sendJson(response, 413, { jsonrpc: '2.0', error, id: null }, CORS)
+  }
+  return undefined
+}
+
+function targetOf(url: string): URL {
+  return URL.canParse(url, 'http://sender') ? new URL(url, 'http://sender') : new URL('http://sender/-')
+}
+
+function isJson(request: IncomingMessage): boolean {
+  if (request.headers['content-encoding'] !== undefined) return false
+  return /^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')
+}
+
+function rawKindOf(request: IncomingMessage): 'bytes' | 'text' | undefined {
+  if (request.headers['content-encoding'] !== undefined) return undefined
+  const type = (request.headers['content-type'] ?? 'application/octet-stream').toLowerCase()
+  if (/^application\/octet-stream *(;|$)/.test(type)) return 'bytes'
+  return /^text\/plain *(;|$)/.test(type) ? 'text' : undefined
+}

@@ -1,0 +1,108 @@
+import { docsUrl, ERRORS } from '../contract/errors.ts'
+import type { TipFault } from '../solana/tip.ts'
+import type { Decoded } from './decode.ts'
+
+export type RefusalCode =
+  | 'invalid-params'
+  | 'method-not-found'
+  | 'invalid-request'
+  | 'signature-invalid'
+  | 'signature-count'
+  | 'tip-missing'
+  | 'tip-too-small'
+  | 'tip-through-lookup-table'
+  | 'blockhash-expired'
+  | 'no-path'
+  | 'rate-limited'
+  | 'draining'
+
+/** A transaction not taken: nothing of it was sent anywhere. */
+export type Refusal = {
+  readonly code: RefusalCode
+  readonly message: string
+  /** What a program can mend its transaction by. */
+  readonly data: Readonly<Record<string, unknown>>
+  readonly retryAfterMs?: number
+}
+
+/** The limits of the open door by the name that a refusal and the metrics use. */
+export type SenderLimitName =
+  | 'perAddressPerSecond'
+  | 'perPayerPerSecond'
+  | 'checkingMax'
+  | 'pendingMax'
+  | 'readsPerAddressPerSecond'
+  | 'waitersMax'
+
+const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
+  perAddressPerSecond: 'transactions per second from one address',
+  perPayerPerSecond: 'transactions per second of one fee payer',
+  checkingMax: 'transactions being checked at once',
+  pendingMax: 'transactions on their way at once',
+  readsPerAddressPerSecond: 'receipts per second to one address',
+  waitersMax: 'receipts waited for at once',
+}
+
+/** What every refusal over the tip or the blockhash tells, so that one look is enough to build the next transaction. */
+export type TipTerms = { readonly minTipLamports: number; readonly tipAccounts: readonly string[] }
+
+export function refuseUndecodable({ fault, says }: Extract<Decoded, { ok: false }>): Refusal {
+  if (fault === 'signature-count') {
+    return { code: 'signature-count', message: ERRORS['signature-count'].sentence, data: { reason: fault } }
+  }
+  return { code: 'invalid-params', message: says, data: { reason: fault } }
+}
+
+const TIP_CODES = {
+  'below-minimum': 'tip-too-small',
+  'lookup-table': 'tip-through-lookup-table',
+  'read-only': 'tip-missing',
+  source: 'tip-missing',
+  'no-transfer': 'tip-missing',
+} as const satisfies Record<TipFault, RefusalCode>
+
+export function refuseTip(fault: TipFault, foundLamports: bigint, terms: TipTerms): Refusal {
+  const code = TIP_CODES[fault]
+  return { code, message: ERRORS[code].sentence, data: { ...tipData(terms, foundLamports), reason: fault } }
+}
+
+export function refuseBlockhash(foundLamports: bigint, terms: TipTerms): Refusal {
+  return {
+    code: 'blockhash-expired',
+    message: ERRORS['blockhash-expired'].sentence,
+    data: tipData(terms, foundLamports),
+  }
+}
+
+/** `required` and `found` are the names other senders use. */
+function tipData({ minTipLamports, tipAccounts }: TipTerms, found: bigint): Refusal['data'] {
+  const foundLamports = Number(found)
+  return { minTipLamports, foundLamports, tipAccounts, required: minTipLamports, found: foundLamports }
+}
+
+export function refuseLimit(limit: SenderLimitName, size: number, retryAfterMs: number): Refusal {
+  return {
+    code: 'rate-limited',
+    message: `limit reached: ${size} ${LIMIT_WORDS[limit]}`,
+    data: { reason: 'rate', limit, size, retryAfterMs: Math.ceil(retryAfterMs) },
+    retryAfterMs,
+  }
+}
+
+export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found' | 'invalid-request'): Refusal {
+  return { code, message: ERRORS[code].sentence, data: {} }
+}
+
+/** The error member of a JSON-RPC answer. */
+export function errorOf(refusal: Refusal, requestId: string): { code: number; message: string; data: string } {
+  return {
+    code: ERRORS[refusal.code].jsonRpc,
+    message: refusal.message,
+    data: JSON.stringify({ ...refusal.data, request_id: requestId, docs_url: docsUrl(refusal.code) }),
+  }
+}
+
+/** Whole seconds below 120, the only form that the common Solana clients honour. */
+export function retryAfterOf({ retryAfterMs = 0 }: Refusal): number {
+  return Math.min(119, Math.max(1, Math.ceil(retryAfterMs / 1000)))
+}

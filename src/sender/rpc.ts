@@ -1,0 +1,113 @@
+import { ERRORS } from '../contract/errors.ts'
+import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../solana/json-rpc.ts'
+import type { Accept } from './accept.ts'
+import { type Decoded, decodeText, type Encoding } from './decode.ts'
+import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
+
+export type RpcAnswer = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
+
+export type RpcDeps = {
+  readonly accept: Accept
+  readonly terms: TipTerms
+  readonly version: string
+  /** Whether a transaction could be sent now. */
+  readonly isHealthy: () => boolean
+  onDenied(refusal: Refusal): void
+  onDuplicate(): void
+}
+
+/** Calls in one body; each is counted, and none depends on another. */
+export const BATCH_MAX = 10
+const DEPTH_MAX = 16
+
+type Caller = { readonly address: string; readonly requestId: string }
+type Answered = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
+
+/** JSON-RPC as a node answers it, for the few methods that make sense here. */
+export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Promise<RpcAnswer> {
+  return async (text, caller) => {
+    const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX })
+    if (!body.ok) {
+      const code = body.reason === 'batch-too-long' ? 'invalid-request' : 'parse-error'
+      const message = code === 'parse-error' ? ERRORS[code].sentence : `a batch has at most ${BATCH_MAX} calls`
+      return { status: 200, body: writeError('null', { code: ERRORS[code].jsonRpc, message }) }
+    }
+    if (body.items.length === 0) return { status: 200, body: plainError('null', 'invalid-request') }
+    const answers = await Promise.all(body.items.map((item) => answer(item, caller)))
+    const said = answers.flatMap(({ text: one }) => (one === undefined ? [] : [one]))
+    // Only where nothing got through does the whole answer say so: clients do not read the body of a 429.
+    const limited = answers.every((one) => one.limited !== undefined) ? answers[0]?.limited : undefined
+    return {
+      status: limited === undefined ? (said.length === 0 ? 204 : 200) : 429,
+      body: body.batch && said.length > 0 ? `[${said.join(',')}]` : (said[0] ?? ''),
+      ...(limited === undefined ? {} : { retryAfterSeconds: retryAfterOf(limited) }),
+    }
+  }
+
+  async function answer(item: RequestItem, caller: Caller): Promise<Answered> {
+    const { id: rawId, methodName, jsonrpc, duplicate } = item
+    const id = rawId !== undefined && idKind(rawId) !== 'other' && duplicate !== 'id' ? rawId : 'null'
+    if (
+      !item.isObject ||
+      jsonrpc !== '"2.0"' ||
+      methodName === undefined ||
+      duplicate !== undefined ||
+      (rawId !== undefined && id === 'null' && rawId !== 'null')
+    ) {
+      return { text: plainError(id, 'invalid-request') }
+    }
+    const outcome = await call(methodName, item.params, caller)
+    const limited = 'refusal' in outcome && outcome.refusal.code === 'rate-limited' ? outcome.refusal : undefined
+    // A call without an id is a notification: carried out, not answered.
+    if (rawId === undefined) return { text: undefined, limited }
+    if ('result' in outcome) return { text: writeResult(id, outcome.result) }
+    return { text: writeError(id, errorOf(outcome.refusal, caller.requestId)), limited }
+  }
+
+  async function call(
+    method: string,
+    params: string | undefined,
+    caller: Caller,
+  ): Promise<{ result: string } | { refusal: Refusal }> {
+    switch (method) {
+      case 'sendTransaction':
+        return send(params, caller)
+      case 'getTipAccounts':
+        return { result: JSON.stringify(deps.terms.tipAccounts) }
+      case 'getHealth':
+        return deps.isHealthy() ? { result: '"ok"' } : { refusal: refusePlain('no-path') }
+      case 'getVersion':
+        return { result: JSON.stringify({ 'solana-core': `sluice-${deps.version}`, 'feature-set': 0 }) }
+      default:
+        return { refusal: refusePlain('method-not-found') }
+    }
+  }
+
+  async function send(params: string | undefined, caller: Caller): Promise<{ result: string } | { refusal: Refusal }> {
+    const outcome = await deps.accept(() => readSend(params), caller.address)
+    if (outcome.ok) {
+      if (!outcome.isNew) deps.onDuplicate()
+      return { result: JSON.stringify(outcome.signature) }
+    }
+    deps.onDenied(outcome.refusal)
+    return { refusal: outcome.refusal }
+  }
+}
+
+/** `[text, { encoding }]`; options that have no meaning here are passed over, as they are for preflight and retries. */
+function readSend(params: string | undefined): Decoded {
+  const list: unknown = params === undefined ? undefined : JSON.parse(params)
+  const [text, config] = Array.isArray(list) ? (list as unknown[]) : []
+  if (typeof text !== 'string') {
+    return { ok: false, fault: 'encoding', says: 'Invalid params: give the transaction as a string, then options' }
+  }
+  const encoding = (config as { encoding?: unknown } | null | undefined)?.encoding ?? undefined
+  if (encoding !== undefined && encoding !== 'base64' && encoding !== 'base58') {
+    return { ok: false, fault: 'encoding', says: `unsupported encoding. Supported encodings: base58, base64` }
+  }
+  return decodeText(text, encoding as Encoding | undefined)
+}
+
+function plainError(id: string, code: 'invalid-request'): string {
+  return writeError(id, { code: ERRORS[code].jsonRpc, message: ERRORS[code].sentence })
+}

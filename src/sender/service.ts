@@ -1,0 +1,207 @@
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { messageOf } from '../core/service-error.ts'
+import type { AppendFile } from '../host/append-file.ts'
+import type { Lifecycle } from '../host/lifecycle.ts'
+import type { ListenerOptions } from '../host/listener.ts'
+import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { Logger } from '../host/logger.ts'
+import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { resolveSecret } from '../host/secret-ref.ts'
+import type { Upstream } from '../upstreams/service.ts'
+import { createAccept } from './accept.ts'
+import { createAskNode } from './ask-node.ts'
+import { createDispatch, type Path } from './dispatch.ts'
+import { startFollow } from './follow.ts'
+import { createFreshness } from './freshness.ts'
+import { startSenderDoor } from './http.ts'
+import { createHttpPath, createUpstreamPath } from './http-paths.ts'
+import { openJournal, readJournal } from './journal.ts'
+import { senderMetrics } from './metrics.ts'
+import type { SenderOptions } from './options.ts'
+import { startQuicPath } from './quic-path.ts'
+import { createReceipts } from './receipts.ts'
+import { restoreReceipts } from './restore.ts'
+import { createStats, type SenderStats, takers } from './stats.ts'
+import { tipTerms } from './tip-terms.ts'
+import { verifyLater } from './verify.ts'
+
+export type SenderDeps = {
+  /** The nodes that are asked about the chain, and one way to send. */
+  readonly upstream: Upstream
+  /** Where accepted transactions are written down, so that a restart can tell which were on their way. */
+  readonly journalFiles: readonly [AppendFile, AppendFile]
+  /** The key whose stake connections to leaders carry; needed where QUIC is on. */
+  readonly identity?: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject } | undefined
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly registry: MetricsRegistry
+  readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly folder?: string | undefined
+  readonly version: string
+  readonly doorMetrics: DoorMetrics
+}
+
+export type Sender = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly tipAccounts: readonly string[]
+  stats(): SenderStats
+  /** How each way out is, for the operator. */
+  paths(): readonly { readonly path: string; readonly isOpen: boolean; readonly says: string }[]
+  beginLameDuck(): void
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** Receipts are kept for 10 minutes after their transaction is settled. */
+const KEEP_MS = 600_000
+
+/** Accept, check, dispatch, follow: tipped transactions in, landed transactions out, with a receipt. */
+export async function startSender(
+  options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'enabled'> & { readonly listener: ListenerOptions },
+  deps: SenderDeps,
+): Promise<Sender> {
+  const { upstream, clock, random } = deps
+  const log = deps.log.child({ part: 'sender' })
+  const { limits } = options
+  const { rule, terms } = tipTerms(options)
+  const ask = createAskNode(upstream, clock)
+  await using opening = new AsyncDisposableStack()
+
+  const httpPaths: Path[] = []
+  for (const path of [...options.rpc, ...options.relays]) {
+    const sources = deps.folder === undefined ? { env: deps.env } : { env: deps.env, folder: deps.folder }
+    const credential = path.credential === undefined ? undefined : await resolveSecret(path.credential, sources)
+    httpPaths.push(opening.use(createHttpPath(path, { clock, random, credential })))
+  }
+  const quic =
+    options.quic.enabled && deps.identity !== undefined
+      ? opening.use(
+          startQuicPath(options.quic, { identity: deps.identity, ask, slot: () => upstream.bestSlot, clock, random }),
+        )
+      : undefined
+  const paths: Path[] = [
+    ...(options.upstreams ? [createUpstreamPath(upstream)] : []),
+    ...httpPaths,
+    ...(quic === undefined ? [] : [quic.path]),
+  ]
+  const names = paths.map(({ name }) => name)
+
+  const metrics = senderMetrics(deps.registry, names, {
+    pending: () => receipts.pending,
+    receipts: () => receipts.size,
+    connections: () => quic?.connections ?? 0,
+  })
+  const stats = createStats(names)
+  const receipts = opening.use(
+    createReceipts(
+      { ...limits, keepMs: KEEP_MS },
+      {
+        clock,
+        onFinished(receipt) {
+          journal.finished(receipt)
+          if (receipt.state === 'accepted' || receipt.state === 'sent') return
+          metrics.finished(receipt.state)
+          stats.finished(receipt)
+          if (receipt.landed === undefined) return
+          if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
+          for (const path of takers(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
+        },
+      },
+    ),
+  )
+  const journal = await openJournal({
+    files: deps.journalFiles,
+    *unfinished() {
+      for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
+    },
+    onFailure(error) {
+      metrics.journalFailed()
+      deps.lifecycle?.degraded('sender', `the journal cannot be written: ${messageOf(error)}`)
+    },
+  })
+  const restored = restoreReceipts(await readJournal(deps.journalFiles, limits.receiptsMax), receipts, {
+    clock,
+    keepMs: KEEP_MS,
+  })
+  if (restored > 0)
+    log.warn(
+      { transactions: restored },
+      'transactions were on their way when the service stopped; they are told as unknown',
+    )
+
+  const dispatch = opening.use(
+    createDispatch(options, {
+      paths,
+      receipts,
+      clock,
+      onAttempt({ path, answer }, receipt) {
+        metrics.attempt(path, answer)
+        if (answer !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
+          metrics.firstAnswer(path, clock.monotonicMs() - receipt.acceptedAtMs)
+        }
+      },
+    }),
+  )
+  opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, onUnlanded: stats.unlanded }))
+  const accept = createAccept(limits, {
+    rule,
+    terms,
+    receipts,
+    dispatch,
+    freshness: createFreshness({ ask, clock }),
+    verify: verifyLater,
+    record: journal.accepted,
+    onAccepted(_receipt, tookMs) {
+      metrics.received('accepted')
+      metrics.firstDispatch(tookMs)
+      stats.accepted()
+    },
+    clock,
+  })
+  const door = opening.use(
+    await startSenderDoor(
+      { listen: options.listener, trustedProxies: options.trustedProxies, ...limits },
+      {
+        accept,
+        receipts,
+        terms,
+        version: deps.version,
+        isHealthy: () => dispatch.isOpen,
+        onDuplicate: () => metrics.received('duplicate'),
+        onDenied({ code, data }) {
+          metrics.received(code)
+          if (code === 'rate-limited') metrics.limited(data['limit'] as Parameters<typeof metrics.limited>[0])
+        },
+        log,
+        clock,
+        random,
+        ...deps.doorMetrics,
+      },
+    ),
+  )
+  const opened = opening.move()
+  return {
+    address: door.address,
+    tipAccounts: terms.tipAccounts,
+    stats: () => stats.read(receipts.pending),
+    paths: () =>
+      paths.map((path) => ({
+        path: path.name,
+        isOpen: path.isOpen,
+        says: path.name === quic?.path.name ? quic.says() : '',
+      })),
+    beginLameDuck: () => door.beginLameDuck(),
+    async drain(deadlineMs) {
+      receipts.wakeAll()
+      await door.drain(deadlineMs)
+      await journal.settled()
+    },
+    async [Symbol.asyncDispose]() {
+      await opened.disposeAsync()
+      await journal.settled()
+    },
+  }
+}

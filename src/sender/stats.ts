@@ -1,0 +1,98 @@
+import type { Receipt } from './receipt.ts'
+
+/** Since the start of the process. */
+export type SenderStats = {
+  readonly accepted: number
+  readonly landed: number
+  /** Landed, but with an error: no tip moved. */
+  readonly failed: number
+  readonly expired: number
+  readonly ended: number
+  readonly pending: number
+  readonly tipLamports: string
+  readonly paths: readonly PathStats[]
+}
+
+export type PathStats = {
+  readonly path: string
+  /** Transactions it took, of those that are settled. */
+  readonly taken: number
+  readonly landed: number
+  /** Of those it took; null before the first. */
+  readonly landingRate: number | null
+  /** From accepting to landing, of the newest ones. */
+  readonly p50Ms: number | null
+  readonly p95Ms: number | null
+}
+
+export type Stats = {
+  accepted(): void
+  finished(receipt: Receipt): void
+  /** A landed transaction was taken back with its block. */
+  unlanded(receipt: Receipt): void
+  read(pending: number): SenderStats
+}
+
+const SAMPLES_MAX = 1024
+
+type PathCount = { taken: number; landed: number; samplesMs: number[]; at: number }
+
+/** Which path brought a transaction into its block cannot be seen; each that took it is given the credit. */
+export function createStats(pathNames: readonly string[]): Stats {
+  const paths = new Map<string, PathCount>(
+    pathNames.map((name) => [name, { taken: 0, landed: 0, samplesMs: [], at: 0 }]),
+  )
+  const counts = { accepted: 0, landed: 0, failed: 0, expired: 0, ended: 0 }
+  let tipLamports = 0n
+
+  function count(receipt: Receipt, by: 1 | -1): void {
+    const { state, landed, tip } = receipt
+    if (landed !== undefined) {
+      counts.landed += by
+      if (landed.error !== null) counts.failed += by
+      else tipLamports += BigInt(by) * (tip?.lamports ?? 0n)
+    } else if (state === 'expired' || state === 'ended') counts[state] += by
+    for (const name of takers(receipt)) {
+      const path = paths.get(name)
+      if (path === undefined) continue
+      path.taken += by
+      if (landed === undefined) continue
+      path.landed += by
+      if (by === 1) {
+        path.samplesMs[path.at] = landed.atMs - receipt.acceptedMs
+        path.at = (path.at + 1) % SAMPLES_MAX
+      }
+    }
+  }
+
+  return {
+    accepted: () => void (counts.accepted += 1),
+    finished: (receipt) => count(receipt, 1),
+    unlanded: (receipt) => count(receipt, -1),
+    read: (pending) => ({
+      ...counts,
+      pending,
+      tipLamports: tipLamports.toString(),
+      paths: [...paths].map(([path, { taken, landed, samplesMs }]) => {
+        const sorted = samplesMs.toSorted((a, b) => a - b)
+        return {
+          path,
+          taken,
+          landed,
+          landingRate: taken === 0 ? null : landed / taken,
+          p50Ms: quantile(sorted, 0.5),
+          p95Ms: quantile(sorted, 0.95),
+        }
+      }),
+    }),
+  }
+}
+
+/** The paths that took the transaction at least once. */
+export function takers({ attempts }: Receipt): Set<string> {
+  return new Set(attempts.filter(({ answer }) => answer === 'taken').map(({ path }) => path))
+}
+
+function quantile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null
+}

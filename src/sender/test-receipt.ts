@@ -1,0 +1,22 @@
+import type { Receipt } from './receipt.ts'
+
+/** For tests: a transaction that was just accepted. */
+export function receiptOf(signature: string, given: Partial<Receipt> = {}): Receipt {
+  return {
+    signature,
+    state: 'accepted',
+    acceptedMs: 1000,
+    acceptedAtMs: 0,
+    finishedAtMs: undefined,
+    feePayer: 'payer',
+    tip: { account: 'tip', lamports: 1_000_000n },
+    blockhash: 'blockhash',
+    wireHash: signature,
+    job: { signature, wire: new Uint8Array(1), body: Buffer.alloc(1) },
+    attempts: [],
+    attemptsLeftOut: 0,
+    landed: undefined,
+    expiredHeight: undefined,
+    ...given,
+  }
+}

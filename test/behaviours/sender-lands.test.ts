@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  address,
+  appendTransactionMessageInstructions,
+  createKeyPairSignerFromPrivateKeyBytes,
+  createSolanaRpc,
+  createTransactionMessage,
+  getBase64EncodedWireTransaction,
+  getSignatureFromTransaction,
+  pipe,
+  setTransactionMessageFeePayerSigner,
+  setTransactionMessageLifetimeUsingBlockhash,
+  signTransactionMessageWithSigners,
+} from '@solana/kit'
+import * as web3 from '@solana/web3.js'
+import { getTransferSolInstruction } from '@solana-program/system'
+import { until } from '../../src/host/test-wait.ts'
+import { encodeBase58 } from '../../src/solana/base58.ts'
+import { MIN_TIP, signatureOf, startChainAndSender, TIP_ACCOUNTS, tipped, walletOf } from '../support/sender.ts'
+import { endSocket } from '../support/web3js.ts'
+
+/** Seed of a wallet, as `walletOf` makes it. */
+function seedOf(n: number): Uint8Array {
+  const seed = new Uint8Array(32).fill(7)
+  new DataView(seed.buffer).setUint32(0, n)
+  return seed
+}
+
+test('kit sends through the sender unmodified: it lands, and the receipt says so', async () => {
+  await using house = await startChainAndSender()
+  const { sender, localnet } = house
+  const chain = createSolanaRpc(`http://127.0.0.1:${localnet.rpc.port}`)
+  const rpc = createSolanaRpc(sender.url)
+  const payer = await createKeyPairSignerFromPrivateKeyBytes(seedOf(0))
+  const build = async (amount: bigint) => {
+    const { value } = await chain.getLatestBlockhash().send()
+    return pipe(
+      createTransactionMessage({ version: 0 }),
+      (message) => setTransactionMessageFeePayerSigner(payer, message),
+      (message) => setTransactionMessageLifetimeUsingBlockhash(value, message),
+      (message) =>
+        appendTransactionMessageInstructions(
+          [getTransferSolInstruction({ source: payer, destination: address(TIP_ACCOUNTS[0] as string), amount })],
+          message,
+        ),
+      signTransactionMessageWithSigners,
+    )
+  }
+  const good = await build(MIN_TIP)
+  const signature = await rpc
+    .sendTransaction(getBase64EncodedWireTransaction(good), { encoding: 'base64', skipPreflight: true })
+    .send()
+  assert.equal(signature, getSignatureFromTransaction(good))
+  const { body } = await sender.receipt(signature, '?wait=20')
+  assert.equal(body.state, 'landed')
+  assert.equal(body.final, true)
+  assert.deepEqual(body.tip, { account: TIP_ACCOUNTS[0], lamports: 1_000_000, moved: true })
+  const record = localnet.chain.transaction(signature)
+  assert.equal(body.landed?.slot, record?.slot)
+  assert.deepEqual(
+    body.attempts.map(({ path, to, answer }) => [path, to, answer]),
+    [['upstreams', 'localnet', 'taken']],
+  )
+
+  const poor = getBase64EncodedWireTransaction(await build(MIN_TIP - 1n))
+  // kit 8.4.0 cannot name a code it does not know, but it does reject.
+  await assert.rejects(rpc.sendTransaction(poor, { encoding: 'base64' }).send())
+  assert.equal((await sender.call('sendTransaction', poor)).error?.code, -32041)
+})
+
+test('web3.js sends a legacy and a v0 transaction through the sender unmodified', async () => {
+  await using house = await startChainAndSender()
+  const { sender } = house
+  const connection = new web3.Connection(sender.url, 'processed')
+  const payer = web3.Keypair.fromSeed(seedOf(0))
+  const tip = web3.SystemProgram.transfer({
+    fromPubkey: payer.publicKey,
+    toPubkey: new web3.PublicKey(TIP_ACCOUNTS[1] as string),
+    lamports: Number(MIN_TIP) + 5,
+  })
+  const legacy = new web3.Transaction({ feePayer: payer.publicKey, recentBlockhash: house.blockhash() }).add(tip)
+  legacy.sign(payer)
+  const first = await connection.sendRawTransaction(legacy.serialize())
+  const message = new web3.TransactionMessage({
+    payerKey: payer.publicKey,
+    recentBlockhash: house.blockhash(),
+    instructions: [tip, tip],
+  })
+  const v0 = new web3.VersionedTransaction(message.compileToV0Message())
+  v0.sign([payer])
+  const second = await connection.sendTransaction(v0)
+  for (const signature of [first, second]) {
+    const { body } = await sender.receipt(signature, '?wait=20')
+    assert.equal(body.state, 'landed')
+    assert.equal(body.landed?.error, null)
+  }
+  endSocket(connection)
+})
+
+test('a transaction that fails on the chain has landed, and no tip has moved', async () => {
+  await using house = await startChainAndSender()
+  const { sender } = house
+  const wire = tipped(walletOf(0), house.blockhash(), 'more than it has', 100_000_000_000n)
+  assert.equal((await sender.send(wire)).result, signatureOf(wire))
+  const { body } = await sender.receipt(signatureOf(wire), '?wait=20')
+  assert.equal(body.state, 'landed')
+  assert.notEqual(body.landed?.error, null)
+  assert.equal(body.tip?.moved, false)
+  const stats = sender.sender.stats()
+  assert.deepEqual([stats.accepted, stats.landed, stats.failed, stats.tipLamports], [1, 1, 1, '0'])
+})
+
+test('raw bytes, base64 and base58 texts are taken on the raw path; figures follow', async () => {
+  await using house = await startChainAndSender()
+  const { sender } = house
+  const raw = (body: string | Buffer<ArrayBuffer>, type: string, query = '') =>
+    fetch(`${sender.url}/api/v1/transactions${query}`, { method: 'POST', body, headers: { 'content-type': type } })
+  const wires = ['a', 'b', 'c'].map((memo) => tipped(walletOf(0), house.blockhash(), memo))
+  const [a, b, c] = wires as [Uint8Array, Uint8Array, Uint8Array]
+  const answers = [
+    await raw(Buffer.from(a), 'application/octet-stream'),
+    await raw(Buffer.from(b).toString('base64'), 'text/plain'),
+    await raw(encodeBase58(c), 'text/plain; charset=utf-8', '?response=none'),
+  ]
+  assert.deepEqual(await Promise.all(answers.map(async (answer) => [answer.status, await answer.text()])), [
+    [200, signatureOf(a)],
+    [200, signatureOf(b)],
+    [200, ''],
+  ])
+  for (const wire of wires) assert.equal((await sender.receipt(signatureOf(wire), '?wait=20')).body.state, 'landed')
+  const { accepted, landed, tipLamports, paths } = sender.sender.stats()
+  assert.deepEqual([accepted, landed, tipLamports], [3, 3, '3000000'])
+  assert.equal(paths.find(({ path }) => path === 'upstreams')?.landingRate, 1)
+  assert.equal(sender.registry.value('sluice_sender_finished_total', { state: 'landed' }), 3)
+  assert.equal(sender.registry.value('sluice_sender_tip_lamports_total'), 3_000_000)
+  await until('nothing is on its way', () => sender.sender.stats().pending === 0)
+})

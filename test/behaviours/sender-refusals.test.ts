@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
+import {
+  MIN_TIP,
+  post,
+  sign,
+  signatureOf,
+  startChainAndSender,
+  startTestSender,
+  TIP_ACCOUNTS,
+  tipInstruction,
+  tipped,
+  walletOf,
+} from '../support/sender.ts'
+
+const RELAXED = { perAddressPerSecond: 1000, perAddressBurst: 1000, perPayerPerSecond: 1000, perPayerBurst: 1000 }
+
+describe('what the open door refuses, and how', () => {
+  let house: Awaited<ReturnType<typeof startChainAndSender>>
+  before(async () => {
+    house = await startChainAndSender({ limits: RELAXED })
+  })
+  after(() => house[Symbol.asyncDispose]())
+  const base64 = (wire: Uint8Array) => Buffer.from(wire).toString('base64')
+  const good = (memo: string) => tipped(walletOf(0), house.blockhash(), memo)
+
+  test('tips: the code, and data that lets a program mend its transaction', async () => {
+    const small = await house.sender.send(tipped(walletOf(0), house.blockhash(), 'small', MIN_TIP - 1n))
+    assert.equal(small.status, 200)
+    assert.equal(small.error?.code, -32041)
+    const { minTipLamports, foundLamports, tipAccounts, required, found, reason } = small.error?.data ?? {}
+    assert.deepEqual(
+      [minTipLamports, foundLamports, tipAccounts, required, found, reason],
+      [1_000_000, 999_999, TIP_ACCOUNTS, 1_000_000, 999_999, 'below-minimum'],
+    )
+    const none = await house.sender.send(sign(walletOf(0), house.blockhash(), []))
+    assert.deepEqual([none.error?.code, none.error?.data['reason']], [-32040, 'no-transfer'])
+    assert.deepEqual(none.error?.data['tipAccounts'], TIP_ACCOUNTS)
+  })
+
+  test('a forged signature, a foreign count, bytes that are none', async () => {
+    const forged = good('forged')
+    forged[10] = (forged[10] as number) ^ 1
+    assert.equal((await house.sender.send(forged)).error?.code, -32003)
+    const count = good('count')
+    count[0] = 2
+    assert.equal((await house.sender.send(Uint8Array.of(...count, ...new Uint8Array(64)))).error?.code, -32013)
+    for (const [params, reason] of [
+      [['%%%'], 'base58'],
+      [[base64(good('cut')).slice(0, 40), { encoding: 'base64' }], 'truncated'],
+      [[base64(Uint8Array.of(...good('tail'), 0)), { encoding: 'base64' }], 'trailing-bytes'],
+      [[base64(good('x')), { encoding: 'base32' }], 'encoding'],
+      [[17], 'encoding'],
+      [[], 'encoding'],
+    ] as const) {
+      const { error } = await house.sender.call('sendTransaction', ...params)
+      assert.deepEqual([error?.code, error?.data['reason']], [-32602, reason])
+    }
+    assert.equal(house.sender.sender.stats().accepted, 0)
+  })
+
+  test('a blockhash of another chain or of long ago', async () => {
+    const { error } = await house.sender.send(tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), 'old'))
+    assert.equal(error?.code, -32043)
+    assert.deepEqual(error?.data['tipAccounts'], TIP_ACCOUNTS)
+    assert.equal(error?.data['foundLamports'], 1_000_000)
+  })
+
+  test('without a word on the encoding base64 and base58 are told apart', async () => {
+    for (const encode of [base64, encodeBase58]) {
+      const wire = good(`plain ${encode.name}`)
+      assert.equal((await house.sender.call('sendTransaction', encode(wire))).result, signatureOf(wire))
+    }
+    const wire = good('named')
+    assert.equal(
+      (await house.sender.call('sendTransaction', encodeBase58(wire), { encoding: 'base58' })).result,
+      signatureOf(wire),
+    )
+  })
+
+  test('framing: methods, batches, notifications, paths', async () => {
+    const { url } = house.sender
+    assert.deepEqual((await house.sender.call('getTipAccounts')).result, TIP_ACCOUNTS)
+    assert.equal((await house.sender.call('getHealth')).result, 'ok')
+    assert.match(JSON.stringify((await house.sender.call('getVersion')).result), /sluice-test/)
+    assert.equal((await house.sender.call('getSlot')).error?.code, -32601)
+    assert.equal((await post(url, '{')).error?.code, -32700)
+    assert.equal((await post(url, '[]')).error?.code, -32600)
+    assert.equal((await post(url, { jsonrpc: '1.0', id: 1, method: 'getHealth' })).error?.code, -32600)
+    const call = { jsonrpc: '2.0', id: 'x', method: 'getHealth' }
+    assert.equal(
+      (
+        await post(
+          url,
+          Array.from({ length: 11 }, () => call),
+        )
+      ).error?.code,
+      -32600,
+    )
+    const batch = await post(`${url}/fast`, [call, { ...call, id: 2, method: 'getSlot' }])
+    assert.match(batch.text, /^\[\{"jsonrpc":"2.0","result":"ok","id":"x"\},\{.*-32601.*"id":2\}\]$/)
+    assert.equal((await post(url, { jsonrpc: '2.0', method: 'getHealth' })).status, 204)
+
+    const status = async (path: string, init: RequestInit = {}) => (await fetch(`${url}${path}`, init)).status
+    assert.equal(await (await fetch(`${url}/ping`)).text(), 'ok')
+    assert.deepEqual(await (await fetch(`${url}/tips`)).json(), {
+      min_tip_lamports: 1_000_000,
+      tip_accounts: TIP_ACCOUNTS,
+    })
+    assert.equal(await status('/', { method: 'GET' }), 405)
+    assert.equal(await status('/ping', { method: 'POST', body: '' }), 405)
+    assert.equal(await status('/nowhere'), 404)
+    assert.equal(await status('/', { method: 'POST', body: '{}', headers: { 'content-type': 'text/xml' } }), 415)
+    const large = await post(url, `"${'x'.repeat(8200)}"`)
+    assert.deepEqual([large.status, large.error?.code], [413, -32413])
+    const preflight = await fetch(url, { method: 'OPTIONS' })
+    assert.deepEqual([preflight.status, preflight.headers.get('access-control-allow-origin')], [204, '*'])
+  })
+
+  test('the raw path refuses with 400 and the same words', async () => {
+    const response = await fetch(`${house.sender.url}/api/v1/transactions`, {
+      method: 'POST',
+      body: 'abc',
+      headers: { 'content-type': 'text/plain' },
+    })
+    assert.equal(response.status, 400)
+    const body = (await response.json()) as { error: string; code: number; data: object }
+    assert.deepEqual([body.error, body.code], ['invalid-params', -32602])
+  })
+
+  test('receipts: unknown signature, bad wait', async () => {
+    const signature = encodeBase58(new Uint8Array(64).fill(5))
+    assert.equal((await house.sender.receipt(signature)).status, 404)
+    assert.equal((await house.sender.receipt(signature, '?wait=61')).status, 400)
+    assert.equal((await house.sender.receipt(signature, '?wait=x')).status, 400)
+    assert.equal((await fetch(`${house.sender.url}/v1/transactions/short`)).status, 404)
+  })
+
+  test('the same signature from two clients at once is sent once and answered twice', async () => {
+    const before = house.sender.sender.stats().accepted
+    const wire = good('twice')
+    const answers = await Promise.all(Array.from({ length: 8 }, () => house.sender.send(wire)))
+    assert.deepEqual(new Set(answers.map(({ result }) => result)), new Set([signatureOf(wire)]))
+    const { body } = await house.sender.receipt(signatureOf(wire), '?wait=20')
+    assert.equal(body.state, 'landed')
+    assert.deepEqual(
+      body.attempts.map(({ times }) => times),
+      [1],
+    )
+    assert.equal((await house.sender.send(wire)).result, signatureOf(wire), 'and again after it has landed')
+    assert.equal(house.sender.sender.stats().accepted, before + 1)
+
+    const changed = Uint8Array.from(wire)
+    changed[changed.length - 1] = (changed.at(-1) as number) ^ 1
+    assert.equal(
+      (await house.sender.send(changed)).error?.code,
+      -32003,
+      'other bytes under a known signature are not let through',
+    )
+  })
+})
+
+test('limits of one address and of one fee payer are proper 429s, and the payer pays only for what it signed', async () => {
+  await using house = await startChainAndSender({
+    limits: { perAddressPerSecond: 1, perAddressBurst: 6, perPayerPerSecond: 1, perPayerBurst: 2 },
+  })
+  const wires = ['1', '2', '3'].map((memo) => tipped(walletOf(0), house.blockhash(), memo))
+  const forged = wires.map((wire) => Uint8Array.from(wire).fill(1, 1, 65))
+  for (const wire of forged) assert.equal((await house.sender.send(wire)).error?.code, -32003)
+  const answers = []
+  for (const wire of wires) answers.push(await house.sender.send(wire))
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 429],
+  )
+  const payer = answers[2]?.error
+  assert.deepEqual([payer?.code, payer?.data['limit'], payer?.data['size']], [-32429, 'perPayerPerSecond', 1])
+  assert.match(answers[2]?.headers.get('retry-after') ?? '', /^\d{1,3}$/)
+  const over = await house.sender.send(wires[0] as Uint8Array)
+  assert.deepEqual([over.status, over.error?.data['limit']], [429, 'perAddressPerSecond'])
+  assert.equal(house.sender.sender.stats().accepted, 2)
+})
+
+test('with no open path nothing is accepted, and a payer is not charged', async () => {
+  await using sender = await startTestSender({})
+  const wire = sign(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), [tipInstruction(walletOf(0))])
+  const { status, error } = await sender.send(wire)
+  assert.deepEqual([status, error?.code], [200, -32005])
+  assert.equal((await sender.call('getHealth')).error?.code, -32005)
+  assert.equal(decodeBase58(signatureOf(wire)).length, 64)
+})
