@@ -43,6 +43,7 @@ if (positionals.length === 0) {
   await step('format', () => runTool('biome', 'check', '.'))
   await step('lint', () => runTool('oxlint', '--type-aware', '--deny-warnings'))
   await step('types', () => runTool('tsc', '-p', 'tsconfig.json'))
+  await step('types of the page', () => runTool('tsc', '-p', 'src/dashboard/page'))
   await step('generated', () => runNode('scripts/generate.ts', '--check'))
 }
 await step('tests', async () => {

@@ -6,6 +6,7 @@ import { commandsPage } from './docs/commands-page.ts'
 import { configPage } from './docs/config-page.ts'
 import { errorsPage } from './docs/errors-page.ts'
 import { metricsPage } from './docs/metrics-page.ts'
+import { schemaPage } from './docs/schema-page.ts'
 
 const root = join(import.meta.dirname, '..')
 const check = process.argv.includes('--check')
@@ -16,6 +17,7 @@ const pages: Record<string, string> = {
   'docs/errors.md': errorsPage(),
   'docs/metrics.md': metricsPage(),
   'docs/api.md': apiPage(),
+  'docs/schema.md': schemaPage(),
 }
 
 const stale = Object.entries(pages).filter(([path, text]) => read(path) !== text)

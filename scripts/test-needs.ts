@@ -20,6 +20,17 @@ const NEEDS: readonly Need[] = [
   { name: 'promtool', debian: 'prometheus', why: 'the judge of /metrics', find: () => findInPath('promtool') },
   { name: 'openssl', debian: 'openssl', why: 'certificates for the TLS listener', find: () => findInPath('openssl') },
   { name: 'curl', debian: 'curl', why: 'the lines of the handover card', find: () => findInPath('curl') },
+  { name: 'h2load', debian: 'nghttp2-client', why: 'load in HTTP/2', find: () => findInPath('h2load') },
+  { name: 'chromium', debian: 'chromium', why: 'pages as a browser sees them', find: () => findInPath('chromium') },
+  {
+    name: 'nginx',
+    debian: 'nginx',
+    why: 'a real proxy in front, and to compare with',
+    find: () => findInPath('nginx'),
+  },
+  { name: 'haproxy', debian: 'haproxy', why: 'the same', find: () => findInPath('haproxy') },
+  { name: 'varnishtest', debian: 'varnish', why: 'HTTP byte for byte', find: () => findInPath('varnishtest') },
+  { name: 'slowhttptest', debian: 'slowhttptest', why: 'slow clients', find: () => findInPath('slowhttptest') },
   { name: 'zsh', debian: 'zsh', why: 'its completion script', find: () => findInPath('zsh') },
   { name: 'fish', debian: 'fish', why: 'its completion script', find: () => findInPath('fish') },
   {
@@ -68,7 +79,7 @@ function installFromDebian(packages: string[], say: (line: string) => void): str
   return status === 0 ? undefined : `apt-get ended with ${status ?? 'a signal'}`
 }
 
-function findInPath(program: string): string | undefined {
+export function findInPath(program: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/bin']
   return folders.map((folder) => globSync(join(folder, program))[0]).find((path) => path !== undefined)
 }

@@ -1,6 +1,8 @@
 import { BUILT } from '../../src/apps/build.ts'
 import { PRODUCTS } from '../../src/contract/products.ts'
+import { executionSection } from './execution-section.ts'
 import { GENERATED, table } from './markdown.ts'
+import { senderSection } from './sender-section.ts'
 
 export function apiPage(): string {
   return `${[
@@ -30,6 +32,19 @@ export function apiPage(): string {
         ['GET', '/health', 'no', '`ok`, `behind` or `unknown`, as text'],
         ['GET', '/v1/whoami', 'yes', 'plan, limits, budget, month, open connections of the caller'],
         [
+          'GET',
+          '/v1/connections',
+          'yes',
+          "the caller's open WebSockets and gRPC streams: id, interface, since, address, subscriptions or filters, bytes sent",
+        ],
+        ['POST', '/v1/connections/{id}/close', 'yes', 'ends one of them; 404 for every other id'],
+        [
+          'POST',
+          '/v1/geyser/check',
+          'yes',
+          'a SubscribeRequest as JSON, tried without opening a stream: allowed or not, filter and rule, what it would count; not charged',
+        ],
+        [
           'POST',
           '/v1/ws-ticket',
           'yes',
@@ -38,9 +53,11 @@ export function apiPage(): string {
       ],
     ),
     '## Bundle: WebSocket (8900)',
-    "The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that can set no header use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429. Subscription ids are the client's own and stay the same when the node behind changes; with `?gaps=1` such a change is told by `gapNotification`. `getRateLimits` answers the budget. Close codes: 4401 token ended, 1013 too slow, 1012 restart; never 1000 on a fault.",
+    "The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that can set no header use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429. Subscription ids are the client's own and stay the same when the node behind changes; with `?gaps=1` such a change is told by `gapNotification`. `getRateLimits` answers the budget. Close codes: 4401 token ended, 1013 too slow, 1012 restart, 1008 more than ten pings a second, 1000 closed by its owner and never on a fault.",
     '## Bundle: gRPC (10010)',
-    '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is told as initial metadata under the names of the RPC headers. `grpc.health.v1.Health/Check` needs no token.',
+    '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is told as initial metadata under the names of the RPC headers. When the node behind a stream is lost, the stream ends with `UNAVAILABLE` and the last slot seen, or, where the plan has `grpcResume`, goes on at another node from about 40 slots before: nothing is missing, updates may come twice. `grpc.health.v1.Health` (Check, Watch) needs no token.',
+    ...senderSection(),
+    ...executionSection(),
     '## Operator metrics listener',
     table(
       ['method', 'path', 'answer'],

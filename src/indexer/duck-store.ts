@@ -1,8 +1,8 @@
 import type { DuckAppender, DuckConnection, DuckDatabase } from '../host/duckdb.ts'
 import type { Row, Rows } from './block-rows.ts'
 import { BASE_SCHEMA, duckColumns, duckDdl } from './duck-ddl.ts'
-import { TABLES, type TableName, tableOf } from './schema.ts'
-import { addRange, cutFrom, type SlotRange } from './slot-ranges.ts'
+import { TABLES, tableOf } from './schema.ts'
+import { addRange, cutFrom, overlaps, type SlotRange } from './slot-ranges.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from './store.ts'
 
 /** Attempts to leave a failed transaction before the process is given up. */
@@ -40,9 +40,7 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
     const { range } = batch
     try {
       await inTransaction(async (appenders) => {
-        for (const { name } of TABLES) {
-          if (name !== 'accounts') await connection.run(deleteSlots(name), { from: range.from, to: range.to })
-        }
+        if (overlaps(await readRanges(connection), range)) await deleteSlots(connection, range)
         await replaceAccounts(connection, batch.rows.accounts)
         for (const table of TABLES) {
           const rows = batch.rows[table.name]
@@ -53,7 +51,8 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
         }
         for (const appender of appenders) appender.close()
         await connection.run(
-          `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized' WHERE commitment <> 'finalized' AND slot <= $slot`,
+          `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized'
+             WHERE commitment <> 'finalized' AND slot <= $slot AND slot > (SELECT finalized_slot FROM ${BASE_SCHEMA}._progress)`,
           { slot: batch.finalizedSlot },
         )
         await saveRanges(connection, (ranges) => addRange(ranges, range))
@@ -105,8 +104,12 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
   }
 }
 
-function deleteSlots(name: TableName): string {
-  return `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN $from AND $to`
+/** Rows come and go with the ranges, in one transaction: outside of them there are none to delete. */
+async function deleteSlots(connection: DuckConnection, { from, to }: SlotRange): Promise<void> {
+  for (const { name } of TABLES) {
+    if (name !== 'accounts')
+      await connection.run(`DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN $from AND $to`, { from, to })
+  }
 }
 
 /** The table holds one row for each account: what comes replaces what stands there. */

@@ -10,6 +10,10 @@ export function addRange(ranges: readonly SlotRange[], added: SlotRange): SlotRa
   return [...apart, { from, to }].toSorted((a, b) => a.from - b.from)
 }
 
+export function overlaps(ranges: readonly SlotRange[], { from, to }: SlotRange): boolean {
+  return ranges.some((range) => range.from <= to && range.to >= from)
+}
+
 /** Takes every slot from `slot` on out of the list. */
 export function cutFrom(ranges: readonly SlotRange[], slot: number): SlotRange[] {
   return ranges.filter(({ from }) => from < slot).map(({ from, to }) => ({ from, to: Math.min(to, slot - 1) }))

@@ -24,6 +24,7 @@ const decoded = new Map<number, DecodedBlock & { readonly source: RawBlock['sour
 let store: Store | undefined
 let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
+const CHECKPOINT_THRESHOLD = '256MB'
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
 
 async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest['kind']]> {
@@ -33,6 +34,8 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
       const { path, memoryBytes, threads } = options
       const database = await openDuckDatabase(path, {
         threads: String(threads),
+        // Half the work of writing is folding the log into the file; a larger log means doing it less often, and a start after a kill that reads more.
+        checkpoint_threshold: CHECKPOINT_THRESHOLD,
         memory_limit: `${Math.floor(memoryBytes / 1024 / 1024)}MiB`,
       })
       store = await openDuckStore(database, Date.now)

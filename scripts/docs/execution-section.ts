@@ -1,0 +1,21 @@
+import { EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../src/contract/execution-routes.ts'
+import { BLOCKED_BY_DEFAULT, METRIC_KINDS, RAW_EVENTS, STREAM_PATHS } from '../../src/contract/stream-events.ts'
+import { table } from './markdown.ts'
+
+const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(', ')
+
+/** The execution service, from the tables its doors are made of. */
+export function executionSection(): string[] {
+  return [
+    '## Execution service (8443)',
+    'Open to everybody unless `execution.auth = "token"`; then every path marked so asks for a token of any subscription in `x-token` or `Authorization: Bearer`, and the stream also takes a `?ticket=`.',
+    table(
+      ['method', 'path', 'token', 'answer'],
+      EXECUTION_ROUTES.map(({ method, path, open, brief }) => [method, path, open ? 'no' : 'where asked for', brief]),
+    ),
+    `Errors are \`{"error":"…"}\` with a status: 404 for a block that is not tracked, 503 where there is nothing to show yet. \`/health\` turns 503 when no event came for 30 s; 5 s later the service ends and comes back. JSON-RPC answers from the blocks in memory: ${code(EXECUTION_RPC_METHODS)}. Others are -32601 \`Method not found\`; logs of blocks that are not held are an error that names the held range, never an empty list.`,
+    `**Stream.** WebSocket on ${code(STREAM_PATHS)}. Frames are \`{"seq":n,"<kind>":payload}\`. A client that says nothing gets Hello, a snapshot and the four kinds of the specification; \`?subscribe=TPS,Lifecycle\` or a message \`{"subscribe":["TPS"]}\` sets something else, \`{"subscribe":{"events":[…],"filters":[…],"correlate":true}}\` with filters. Kinds: ${code(METRIC_KINDS)}. Events of the ring: ${code(RAW_EVENTS.filter((name) => !(BLOCKED_BY_DEFAULT as readonly string[]).includes(name)))}; others are not offered by default. \`min_stage\` is \`Proposed\`: events are sent as they happen, none is held back or dropped for its stage; follow Lifecycle to learn when a block gets further.`,
+    '**Resume.** `?resume_from=N` with the same subscription gives every frame after N that an uninterrupted client would have got, byte for byte, then the live ones. A cursor outside the window is answered with the Warning `resume_out_of_window` and a snapshot. `seq` grows across restarts. Frames dropped for a slow client are told by `backpressure` with their range before the next frame; 10,000 of them close the connection with 1008. Losses in the ring are told by `ring_gap` and `ring_restart`. A restart of the service closes with 1012: come back with the cursor.',
+    '**Reading the figures.** The time of a transaction includes waiting for the one before it, so `parallel_efficiency_pct` is in the high nineties even with heavy conflicts; `ConflictData` tells how far a block could really run in parallel. Counts of TopAccesses are those of the Space-Saving algorithm with 1,000 counters: never too low, and too high by at most the smallest count kept. A source that is an EVM node tells no durations: they are 0, and Hello says `"timings":false`.',
+  ]
+}
