@@ -10,6 +10,8 @@ const packageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   dependencies: Record<string, string>
 }
 
+/** Bundled into the page before anything is served: no part of what an installation without development packages runs. */
+const PAGE = ['preact', '@preact/signals', 'uplot', 'sigma', 'graphology', 'graphology-layout-forceatlas2']
 const CLI = ['@stricli/core', '@stricli/auto-complete', '@clack/prompts', 'string-width', 'csv-stringify']
 
 /** The plan of the house. Nothing else states these rules; ARCHITECTURE.md explains them. */
@@ -36,7 +38,7 @@ const plan: Plan = {
       npm: ['litesvm'],
       nodeExtra: ['child_process', 'fs', 'fs/promises', 'module', 'v8'],
     },
-    dashboard: { floor: 3, sees: ['contract'], node: 'pure', npm: [] },
+    dashboard: { floor: 3, sees: ['contract'], node: 'pure', npm: PAGE },
 
     apps: {
       floor: 4,
@@ -80,7 +82,7 @@ const plan: Plan = {
   exitPlaces: /^src\/apps\//,
   generated: /^src\/solana\/gen\//,
   linesMax: 400,
-  dependencies: new Set(Object.keys(packageJson.dependencies)),
+  dependencies: new Set([...Object.keys(packageJson.dependencies), ...PAGE, 'esbuild']),
 }
 
 function service(more: string[]): Plan['rooms'][string] {

@@ -17,9 +17,15 @@ import { currentActor, type Deps } from './deps.ts'
 import { DOORS } from './doors.ts'
 import { nodeOf, startEmbeddedChain } from './embedded-chain.ts'
 import { endpointsOf } from './endpoints.ts'
+import { openExecution } from './execution.ts'
+import { indexerMethods, openIndexer } from './indexer.ts'
+import { keepExecution } from './keep-execution.ts'
+import { createLeaderFeed } from './leader-feed.ts'
 import { listenerOf } from './listener-of.ts'
 import { openAccessStore } from './open-access-store.ts'
 import { type Reload, reloadFrom } from './reload.ts'
+import { openSender } from './sender.ts'
+import { openShreds } from './shreds.ts'
 import { VERSION } from './version.ts'
 
 export type StatusReport = {
@@ -69,9 +75,18 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     ),
   )
 
+  const leaders = createLeaderFeed()
+  const shreds = config.shreds.enabled
+    ? opening.use(await openShreds(settings, { ...deps, state, store, access, registry, lifecycle, leaders }))
+    : undefined
+  if (shreds !== undefined)
+    services.push({ name: 'shreds', address: printAddressPort(shreds.address.host, shreds.address.port) })
+
   const nodes = [...config.upstreams.nodes]
   if (config.localnet.enabled ?? nodes.length === 0) {
-    const localnet = opening.use(await startEmbeddedChain(config, await state.folder('localnet'), deps))
+    const localnet = opening.use(
+      await startEmbeddedChain(config, await state.folder('localnet'), deps, shreds?.address),
+    )
     services.push(...localnet.addresses)
     if (nodes.length === 0) nodes.push(nodeOf(localnet))
   }
@@ -82,6 +97,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     ),
   )
   opening.use(await followDedicatedNodes(access, upstreams))
+  if (shreds !== undefined)
+    opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   const bundle = opening.use(
     await startBundle(
       {
@@ -89,13 +106,56 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         ws: { ...listenerOf(config.bundle.ws, loaded.folder), queryToken: config.bundle.ws.queryToken },
         grpc: listenerOf(config.bundle.grpc, loaded.folder),
         wsUrl: (ws) => endpointsOf(config, { ws }).ws ?? '',
+        trustedProxies: config.bundle.trustedProxies,
+        cache: config.bundle.cache.enabled ? config.bundle.cache : undefined,
       },
-      { access, upstreams, log, clock, random, doorMetrics },
+      { access, upstreams, log, clock, random, registry, doorMetrics },
     ),
   )
   for (const name of ['rpc', 'ws', 'grpc'] as const) {
     services.push({ name, address: printAddressPort(bundle[name].host, bundle[name].port) })
   }
+  const sender = config.sender.enabled
+    ? opening.use(
+        await openSender(settings, {
+          ...deps,
+          state,
+          registry,
+          upstreams,
+          lifecycle,
+          doorMetrics: doorMetrics('sender'),
+        }),
+      )
+    : undefined
+  if (sender !== undefined)
+    services.push({ name: 'sender', address: printAddressPort(sender.address.host, sender.address.port) })
+
+  const executionPart = config.execution.enabled
+    ? opening.use(
+        await openExecution(settings, { ...deps, state, access, registry, doorMetrics: doorMetrics('execution') }),
+      )
+    : undefined
+  const execution =
+    executionPart === undefined
+      ? undefined
+      : opening.use(await keepExecution({ log, clock, random, lifecycle, start: executionPart.start }))
+  if (execution !== undefined)
+    services.push({ name: 'execution', address: printAddressPort(execution.address.host, execution.address.port) })
+
+  const indexer = config.indexer.enabled
+    ? opening.use(
+        await openIndexer(settings, {
+          ...deps,
+          state,
+          access,
+          registry,
+          upstreams,
+          doorMetrics: doorMetrics('indexer'),
+        }),
+      )
+    : undefined
+  if (indexer !== undefined)
+    services.push({ name: 'indexer', address: printAddressPort(indexer.address.host, indexer.address.port) })
 
   const metricsSecret =
     config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
@@ -115,7 +175,12 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         status: (): StatusReport => ({ ...statusNow(), services }),
         reload,
         upstreams: () => upstreams.status(),
+        shreds: () => shreds?.status() ?? null,
+        ...indexerMethods(indexer),
+        'tip-stats': () => ({ ...sender?.stats(), ways: sender?.paths() ?? [] }),
         'upstream-drain': (params) => ({ found: upstreams.drain(nameOf(params)) }),
+        connections: () => bundle.connections.all(CONNECTIONS_SHOWN_MAX),
+        'connection-close': (params) => ({ found: bundle.connections.closeAny(nameOf(params)) }),
         'upstream-undrain': (params) => ({ found: upstreams.undrain(nameOf(params)) }),
         drain: () => {
           // In the next turn, so that this answer is on its way before its socket closes.
@@ -128,6 +193,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   lifecycle.onDraining(() => {
     operator.beginLameDuck()
     bundle.beginLameDuck()
+    sender?.beginLameDuck()
+    execution?.beginLameDuck()
+    indexer?.beginLameDuck()
   })
 
   if (options.demo) {
@@ -135,7 +203,15 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     const card = await makeDemo(
       on,
       plans,
-      endpointsOf(config, { rpc: bundle.rpc.port, ws: bundle.ws.port, grpc: bundle.grpc.port }),
+      endpointsOf(config, {
+        rpc: bundle.rpc.port,
+        ws: bundle.ws.port,
+        grpc: bundle.grpc.port,
+        sender: sender?.address.port,
+        tipAccounts: sender?.tipAccounts,
+        execution: execution?.address.port,
+        indexer: indexer?.address.port,
+      }),
     )
     // Shown once the doors know its token, so that its lines work the moment they are read.
     if (card !== undefined) {
@@ -147,6 +223,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const opened = opening.move()
   lifecycle.defer('services', () => opened.disposeAsync())
   lifecycle.defer('bundle', (deadlineMs) => bundle.drain(deadlineMs))
+  if (sender !== undefined) lifecycle.defer('sender', (deadlineMs) => sender.drain(deadlineMs))
+  if (execution !== undefined) lifecycle.defer('execution', (deadlineMs) => execution.drain(deadlineMs))
+  if (indexer !== undefined) lifecycle.defer('indexer', (deadlineMs) => indexer.drain(deadlineMs))
   lifecycle.started()
   for (const { name, address } of services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path, store: store.name }, 'started')
@@ -168,7 +247,10 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   }
 }
 
-/** The one word a control call of an upstream carries. */
+/** A control answer is one line; who has more open looks at the metrics. */
+const CONNECTIONS_SHOWN_MAX = 1000
+
+/** The one word a control call carries. */
 function nameOf(params: unknown): string {
   return typeof params === 'object' && params !== null && 'name' in params ? String(params.name) : ''
 }

@@ -2,7 +2,11 @@ import { z } from 'zod'
 import { accessOptions, plansSchema } from '../access/options.ts'
 import { bundleOptions } from '../bundle/options.ts'
 import { listenerOption } from '../contract/listener-option.ts'
+import { executionOptions } from '../execution/options.ts'
+import { indexerOptions } from '../indexer/options.ts'
 import { localnetOptions } from '../localnet/options.ts'
+import { senderOptions } from '../sender/options.ts'
+import { shredsOptions } from '../shreds/options.ts'
 import { upstreamsOptions } from '../upstreams/options.ts'
 
 /**
@@ -49,6 +53,12 @@ export const configSchema = z.strictObject({
   access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
   plans: plansSchema.describe('Plans beside the built-in five; one of the same name takes its place.'),
   bundle: bundleOptions.prefault({}).describe('Bundle: what one token opens.'),
+  sender: senderOptions.prefault({}).describe('TPU Sender: tipped transactions in, landed transactions out.'),
+  shreds: shredsOptions.prefault({}).describe('ShredStream Raw: shreds in from your receivers, out to customers.'),
+  execution: executionOptions
+    .prefault({})
+    .describe('Execution service: stream, REST and JSON-RPC of an EVM node, and the dashboard.'),
+  indexer: indexerOptions.prefault({}).describe('Indexer: the chain in tables, and SQL over HTTP.'),
   upstreams: upstreamsOptions.prefault({}).describe('The nodes behind; without any the embedded chain is used.'),
   localnet: localnetOptions
     .omit({ stateDir: true, rpc: true, ws: true, grpc: true, shreds: true })

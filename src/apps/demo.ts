@@ -22,7 +22,9 @@ export async function makeDemo(on: Provisioning, plans: PlanTable, endpoints: En
     validUntil: null,
     destination: { address: '127.0.0.1:20001', vouched: true },
   })
-  return handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
+  const card = handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
+  // The page belongs to no subscription, but a newcomer wants to see something move.
+  return endpoints.execution === undefined ? card : `${card}\nDashboard  ${endpoints.execution}/\n`
 }
 
 /** Until this process has taken over the store up to that revision. */

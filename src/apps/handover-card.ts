@@ -14,6 +14,7 @@ export function handoverCard(input: CardInput): string {
     bundleLines(input),
     indexerLines(input),
     shredLines(input),
+    senderLines(input),
     secretLines(input),
     usageLines(input),
   ]
@@ -47,6 +48,15 @@ function shredLines({ subscription, destination }: CardInput): string[] {
   return [fact('shreds', `UDP to ${printAddressPort(destination.ip, destination.port)} (${destination.proof})`)]
 }
 
+/** Open to everybody; the tip is the ticket. */
+function senderLines({ endpoints: { sender, tipAccounts = [] } }: CardInput): string[] {
+  if (sender === undefined) return []
+  return [
+    fact('sender', `${sender}   no token, a tip in each transaction; the accounts: curl ${sender}/tips`),
+    ...tipAccounts.map((account) => fact('', account)),
+  ]
+}
+
 function secretLines({ token }: CardInput): string[] {
   return token === undefined ? [] : [fact('token', `${token.secret}   shown once; ask the operator for a new one`)]
 }
@@ -59,7 +69,8 @@ function usageLines({ subscription, endpoints, token, credential }: CardInput): 
   if (subscription.products.includes('bundle') && endpoints.rpc !== undefined) {
     const question = `'{"jsonrpc":"2.0","id":1,"method":"getSlot"}'`
     lines.push(`  curl ${header} -H 'content-type: application/json' -d ${question} ${endpoints.rpc}`)
-    if (endpoints.ws !== undefined) lines.push(`  websocat ${header} ${endpoints.ws}`)
+    // For clients that can set no header on a WebSocket: answers an address that opens for a minute.
+    if (endpoints.ws !== undefined) lines.push(`  curl -X POST ${header} ${endpoints.rpc}/v1/ws-ticket`)
     lines.push(`  usage  curl ${header} ${endpoints.rpc}/v1/whoami`)
   }
   if (credential !== undefined && endpoints.indexer !== undefined) {

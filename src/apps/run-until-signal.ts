@@ -2,7 +2,12 @@ import type { Lifecycle } from '../host/lifecycle.ts'
 import type { Logger } from '../host/logger.ts'
 import { type SignalSource, watchSignals } from '../host/signals.ts'
 
-export type Started = { readonly lifecycle: Lifecycle; readonly reload?: () => Promise<unknown> }
+export type Started = {
+  readonly lifecycle: Lifecycle
+  readonly reload?: () => Promise<unknown>
+  /** What an end in good order is worth; 0 without it. */
+  readonly exitCode?: () => number
+}
 
 type Process = SignalSource & { exitCode?: number | string | null | undefined; exit(): void }
 
@@ -28,6 +33,7 @@ export async function runUntilSignal(process: Process, log: Logger, start: () =>
   now.started = started
   if (now.early !== undefined) started.lifecycle.stop(now.early)
   const { clean } = await started.lifecycle.stopped
-  if (!clean) process.exitCode = 1
+  const exitCode = clean ? (started.exitCode?.() ?? 0) : 1
+  if (exitCode !== 0) process.exitCode = exitCode
   setTimeout(() => process.exit(), LINGER_MS).unref()
 }

@@ -25,6 +25,7 @@ const V4_RANGES: readonly (readonly [AddressKind, string, number])[] = [
   ['multicast', '224.0.0.0', 4],
   ['reserved', '192.0.0.0', 24],
   ['reserved', '192.0.2.0', 24],
+  ['reserved', '192.88.99.0', 24],
   ['reserved', '198.18.0.0', 15],
   ['reserved', '198.51.100.0', 24],
   ['reserved', '203.0.113.0', 24],
@@ -38,11 +39,16 @@ const V6_RANGES: readonly (readonly [AddressKind, string, number])[] = [
   ['reserved', '64:ff9b::', 96],
   ['reserved', '64:ff9b:1::', 48],
   ['reserved', '100::', 64],
+  ['reserved', '2001::', 23],
   ['reserved', '2001:db8::', 32],
   ['reserved', '2002::', 16],
   ['private', 'fc00::', 7],
   ['link-local', 'fe80::', 10],
   ['multicast', 'ff00::', 8],
+  ['reserved', '3fff::', 20],
+  ['reserved', '5f00::', 16],
+  // IPv4-compatible addresses, given up long ago; the two above with names of their own lie in here.
+  ['reserved', '::', 96],
 ]
 
 const listsOf = (ranges: typeof V4_RANGES, family: 'ipv4' | 'ipv6') =>

@@ -35,8 +35,8 @@ export const TLS_MIN_VERSION = 'TLSv1.2' as const satisfies SecureContextOptions
 const POLL_MS = 30_000
 const SETTLE_MS = 200
 const DAY_MS = 86_400_000
-/** Days before the end of a certificate at which a warning is written, once each. */
-const WARN_DAYS = [21, 7, 1] as const
+/** Days before the end of a certificate at which it is told, once each; the last time when it has ended. */
+const WARN_DAYS = [21, 7, 1, 0] as const
 
 type Loaded = { text: string; pair: TlsPair; notAfterMs: number }
 

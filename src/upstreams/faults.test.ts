@@ -180,7 +180,7 @@ test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than 
   isRunning = false
   await Promise.all(clients)
   const reached = a.node.calls.length + b.node.calls.length
-  assert.ok(counts.asked > 500, `${counts.asked} calls`)
+  assert.ok(counts.asked > 100, `${counts.asked} calls`)
   assert.ok(reached <= counts.asked * 1.1, `${reached} calls reached the nodes for ${counts.asked}`)
   assert.ok(counts.failed <= counts.asked * 0.5, `${counts.failed} of ${counts.asked} failed`)
   // With a second node, and reads, hardly any should: the budget covers what the flaps break.

@@ -215,10 +215,11 @@ function startPool(
   }
 }
 
-async function sharedSpec(
+/** A node of the configuration, its credential read. */
+export async function sharedSpec(
   node: UpstreamsOptions['nodes'][number],
   options: UpstreamsOptions,
-  deps: UpstreamsDeps,
+  deps: Pick<UpstreamsDeps, 'env' | 'folder'>,
 ): Promise<NodeSpec> {
   return {
     ...node,
@@ -231,10 +232,11 @@ async function sharedSpec(
   }
 }
 
-async function dedicatedSpec(
-  { name, rpc, ws, grpc, credential }: DedicatedNodeOptions,
+/** The same of a node that one subscription has for itself. */
+export async function dedicatedSpec(
+  { name, rpc, ws, grpc, credential }: Omit<DedicatedNodeOptions, 'subscriptionId'>,
   options: UpstreamsOptions,
-  deps: UpstreamsDeps,
+  deps: Pick<UpstreamsDeps, 'env' | 'folder'>,
 ): Promise<NodeSpec> {
   return {
     name,
@@ -249,6 +251,6 @@ async function dedicatedSpec(
   }
 }
 
-function sourcesOf({ env, folder }: UpstreamsDeps) {
+function sourcesOf({ env, folder }: Pick<UpstreamsDeps, 'env' | 'folder'>) {
   return folder === undefined ? { env } : { env, folder }
 }

@@ -3,8 +3,10 @@ import { cpSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { rootRoutes } from '../../src/apps/commands/application.ts'
 import { examplesOf } from '../../src/apps/commands/define.ts'
+import { makeShredCapture } from '../support/captures.ts'
 import { splitWords, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
+import { makeRingSnapshots } from '../support/ring-snapshots.ts'
 
 type Route = { path: string[]; brief: string; examples: readonly string[] }
 type Target = { getAllEntries?(): readonly { name: Record<string, string>; target: Target }[]; brief: string }
@@ -19,16 +21,22 @@ function* walk(target: Target, path: string[] = []): Generator<Route> {
 
 const ROUTES = [...walk(rootRoutes as unknown as Target)]
 
-/** Commands that talk to a running process or are one; `serve.test.ts` runs their examples. */
+/** Commands that talk to a running process, or to a node, or are one; tests of their own run their examples. */
 const NEED_A_PROCESS = [
   'serve',
   'localnet',
+  'execution',
   'status',
   'reload',
   'drain',
   'upstream list',
   'upstream drain',
   'upstream undrain',
+  'node test',
+  'tip stats',
+  'indexer status',
+  'indexer backfill',
+  'indexer query',
 ]
 
 const BASE = [
@@ -47,6 +55,7 @@ const GIVEN: Record<string, string[]> = {
   'sub resume': [...BASE, 'sub suspend acme-prod --yes'],
   'token issue': [...BASE, 'token revoke acme-prod --yes'],
   'shred resume': [...BASE, 'shred pause acme-shreds'],
+  'shred verify': [...BASE, 'shred set-destination acme-shreds 1.2.3.4:20005'],
   'node add': [],
   'indexer grant': [...BASE, 'indexer revoke acme-sql --yes'],
 }
@@ -55,6 +64,8 @@ const home = await temporaryFolder()
 const startedIn = process.cwd()
 before(async () => {
   process.chdir(home.path)
+  makeRingSnapshots(home.path)
+  makeShredCapture(home.path)
   for (const setUp of BASE) await must(setUp, 'base')
 })
 after(async () => {

@@ -51,6 +51,19 @@ function changeStore(home: Home, sql: string): void {
 
 const SEEDS: Seed[] = [
   {
+    name: 'no event ring at the path',
+    plant: (home) => config(home, '[execution]\nring = "ring"\n'),
+    finds: { check: 'ring', level: 'bad', says: /there is no file/, fix: /execution\.ring/ },
+  },
+  {
+    name: 'an event ring of another layout',
+    plant(home) {
+      config(home, '[execution]\nring = "ring"\n')
+      writeFileSync(home.file('ring'), 'RING99'.padEnd(4096, ' '))
+    },
+    finds: { check: 'ring', level: 'bad', says: /ring: /, fix: /ring inspect/ },
+  },
+  {
     name: 'config is not TOML',
     plant: (home) => config(home, '[metrics\n'),
     finds: { check: 'config', level: 'bad', says: /:1:/, fix: /config check/ },

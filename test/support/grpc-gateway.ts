@@ -1,10 +1,13 @@
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2'
 import { Client, credentials, Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js'
 import type { Plans } from '../../src/access/plan.ts'
+import { type Connections, createConnections } from '../../src/bundle/connections.ts'
 import { type GrpcDoor, type GrpcDoorOptions, startGrpcDoor } from '../../src/bundle/grpc.ts'
+import { createLateRefusals } from '../../src/bundle/late-refusals.ts'
+import { bundleMetrics } from '../../src/bundle/metrics.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { createLogger } from '../../src/host/logger.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { secureRandom } from '../../src/host/random.ts'
 import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
@@ -17,6 +20,9 @@ export type GrpcGateway = AsyncDisposable & {
   readonly gateway: Gateway
   readonly door: GrpcDoor
   readonly upstreams: Upstreams
+  readonly connections: Connections
+  /** Of the door and the upstreams behind it. */
+  readonly registry: MetricsRegistry
   readonly port: number
   readonly client: Client
   /** Everything the door and the upstreams behind it logged. */
@@ -36,10 +42,20 @@ export async function startGrpcGateway(
   const log = createLogger({ level: 'trace', destination: { write: (line: string) => (lines += line) } })
   const deps = { log, clock: systemClock, random: secureRandom, registry, env: {} }
   const upstreams = opening.use(await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true }), deps))
+  const connections = createConnections(deps)
   const door = opening.use(
     await startGrpcDoor(
       { listen: { host: '127.0.0.1', port: 0 }, ...options },
-      { ...deps, access: gateway.access, upstreams, onRefused() {}, onNotAfter() {} },
+      {
+        ...deps,
+        access: gateway.access,
+        upstreams,
+        connections,
+        late: createLateRefusals({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
+        metrics: bundleMetrics(registry),
+        onRefused() {},
+        onNotAfter() {},
+      },
     ),
   )
   const client = new Client(`127.0.0.1:${door.address.port}`, credentials.createInsecure())
@@ -49,6 +65,8 @@ export async function startGrpcGateway(
     gateway,
     door,
     upstreams,
+    connections,
+    registry,
     port: door.address.port,
     client,
     log: () => lines,

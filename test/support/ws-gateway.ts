@@ -3,10 +3,14 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import type { Plans } from '../../src/access/plan.ts'
+import { createConnections } from '../../src/bundle/connections.ts'
+import { createForward } from '../../src/bundle/forward.ts'
+import { createLateRefusals } from '../../src/bundle/late-refusals.ts'
+import { bundleMetrics } from '../../src/bundle/metrics.ts'
 import { startWsDoor, type WsDoor, type WsDoorOptions } from '../../src/bundle/ws.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { secureRandom } from '../../src/host/random.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
@@ -31,6 +35,8 @@ export type WsGateway = AsyncDisposable & {
   readonly gateway: Gateway
   readonly door: WsDoor
   readonly upstreams: Upstreams
+  /** Of the door and the upstreams behind it. */
+  readonly registry: MetricsRegistry
   readonly url: string
   /** With the token as `x-token`. */
   open(token: string, query?: string): Promise<TestClient>
@@ -55,7 +61,17 @@ export async function startWsGateway(
   const door = opening.use(
     await startWsDoor(
       { listen: { host: '127.0.0.1', port: 0 }, ...options },
-      { ...deps, access: gateway.access, upstreams, onRefused() {}, onNotAfter() {} },
+      {
+        ...deps,
+        access: gateway.access,
+        upstreams,
+        callUpstream: createForward(upstreams),
+        connections: createConnections(deps),
+        late: createLateRefusals({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
+        metrics: bundleMetrics(registry),
+        onRefused() {},
+        onNotAfter() {},
+      },
     ),
   )
   const sockets: WebSocket[] = []
@@ -78,6 +94,7 @@ export async function startWsGateway(
     gateway,
     door,
     upstreams,
+    registry,
     url,
     connect,
     open: (token, query = '') => connect(query, { 'x-token': token }),

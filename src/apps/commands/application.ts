@@ -4,16 +4,19 @@ import { configRoutes } from './config.ts'
 import { customerRoutes } from './customer.ts'
 import type { CliContext } from './define.ts'
 import { exitCodeOf } from './errors.ts'
+import { executionCommand } from './execution.ts'
 import { indexerRoutes } from './indexer.ts'
 import { auditRoutes, logsRoutes, usageCommand } from './insight.ts'
-import { ringRoutes, tipRoutes, topCommand } from './later.ts'
+import { topCommand } from './later.ts'
 import { localnetCommand } from './localnet.ts'
 import { nodeRoutes } from './node.ts'
 import { planRoutes } from './plan.ts'
+import { ringRoutes } from './ring.ts'
 import { doctorCommand, drainCommand, initCommand, reloadCommand, serveCommand, statusCommand } from './running.ts'
 import { completionRoutes, versionCommand } from './self.ts'
 import { shredRoutes } from './shred.ts'
 import { subRoutes } from './sub.ts'
+import { tipRoutes } from './tip.ts'
 import { tokenRoutes } from './token.ts'
 import { upstreamRoutes } from './upstream.ts'
 import { createApplicationText } from './words.ts'
@@ -43,6 +46,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     tip: tipRoutes,
     ring: ringRoutes,
     localnet: localnetCommand,
+    execution: executionCommand,
     usage: usageCommand,
     audit: auditRoutes,
     logs: logsRoutes,

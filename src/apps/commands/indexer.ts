@@ -1,13 +1,24 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CutFlags, command, cutFlags, flag, type SecretFlags, secretFlags, word, words } from './define.ts'
-import { notInBuild } from './not-in-build.ts'
+import {
+  type CommonFlags,
+  type CutFlags,
+  command,
+  commonFlags,
+  cutFlags,
+  flag,
+  type SecretFlags,
+  secretFlags,
+  word,
+  words,
+} from './define.ts'
 
 const load = () => import('./run/indexer.ts')
+const loadData = () => import('./run/indexer-data.ts')
 
 const subscription = word('SUB', 'Subscription name or id')
 
 export const indexerRoutes = buildRouteMap({
-  docs: { brief: 'Indexer: database credentials' },
+  docs: { brief: 'Indexer: credentials, coverage, queries' },
   routes: {
     grant: command<SecretFlags, [string]>({
       brief: 'Give a subscription its database user; the password is shown once',
@@ -27,8 +38,33 @@ export const indexerRoutes = buildRouteMap({
       parameters: { flags: cutFlags, positional: words(subscription) },
       load: async () => (await load()).revokeIndexerCommand,
     }),
-    status: notInBuild('indexer status', 'Tables, coverage and lag'),
-    backfill: notInBuild('indexer backfill', 'Fill a range of slots'),
-    query: notInBuild('indexer query', 'Run a query as the operator'),
+    status: command<CommonFlags>({
+      brief: 'How far the tables reach, what is missing, and what runs',
+      examples: ['', '--json'],
+      parameters: { flags: commonFlags },
+      load: async () => (await loadData()).indexerStatus,
+    }),
+    backfill: command<CommonFlags & { detach?: boolean; stop?: boolean }, [string, string]>({
+      brief: 'Write a range of slots from the nodes into the tables; may be broken off and started again',
+      examples: ['1 20'],
+      parameters: {
+        flags: {
+          detach: flag.switch('Return at once and let it run'),
+          stop: flag.switch('Stop the one that runs'),
+          ...commonFlags,
+        },
+        positional: words(word('FROM', 'First slot'), word('TO', 'Last slot')),
+      },
+      load: async () => (await loadData()).indexerBackfill,
+    }),
+    query: command<CommonFlags & { format?: string }, [string]>({
+      brief: 'Ask the tables as the operator, under the rules that hold for customers',
+      examples: ["'select table_name, to_slot, lag_slots from coverage'", "'select count() from blocks' --format JSON"],
+      parameters: {
+        flags: { format: flag.text('Format of ClickHouse (default TabSeparatedWithNames)', 'NAME'), ...commonFlags },
+        positional: words(word('SQL', 'The query')),
+      },
+      load: async () => (await loadData()).indexerQuery,
+    }),
   },
 })

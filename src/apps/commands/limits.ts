@@ -1,11 +1,9 @@
 import { overridesSchema } from '../../access/options.ts'
 import { findPlanFaults } from '../../access/plan.ts'
 import type { LimitChanges } from '../../access/provisioning/subscriptions.ts'
-import { LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
+import { LIMIT_WORDS, type Limits, type NumberLimit } from '../../contract/limits.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { LimitFlags } from './sub.ts'
-
-type NumberLimit = Exclude<keyof Limits, 'methods'>
 
 const ALWAYS_LIMITED: readonly NumberLimit[] = ['requestBytes', 'batchItems']
 
@@ -51,10 +49,23 @@ export function checkLimits(limits: Limits, overrides: LimitChanges): void {
 
 /** Every limit in force, a line each; own ones are marked. */
 export function printLimits(limits: Limits, overrides: Partial<Limits>): (readonly [string, string])[] {
-  return (Object.keys(LIMIT_WORDS) as (keyof typeof LIMIT_WORDS)[])
+  const own = (name: keyof Limits) => (Object.hasOwn(overrides, name) ? '  (own)' : '')
+  const numbers = (Object.keys(LIMIT_WORDS) as (keyof typeof LIMIT_WORDS)[])
     .filter((name): name is NumberLimit => name !== 'methodPerSecond')
     .map((name) => {
       const value = limits[name] === null ? 'unlimited' : String(limits[name])
-      return ['limit', `${value} ${LIMIT_WORDS[name]}${Object.hasOwn(overrides, name) ? '  (own)' : ''}`]
+      return ['limit', `${value} ${LIMIT_WORDS[name]}${own(name)}`] as const
     })
+  return [...numbers, ...streamRules(limits).map(([name, words]) => ['rule', `${words}${own(name)}`] as const)]
+}
+
+/** Rules for gRPC streams, those that differ from none. */
+function streamRules({ grpcKinds, grpcBlockedOwners, grpcResume }: Limits): (readonly [keyof Limits, string])[] {
+  const rules: (readonly [keyof Limits, string])[] = []
+  if (grpcKinds !== null) rules.push(['grpcKinds', `gRPC filters only of ${grpcKinds.join(', ')}`])
+  if (grpcBlockedOwners.length > 0) {
+    rules.push(['grpcBlockedOwners', `${grpcBlockedOwners.length} accounts and programs no gRPC filter may ask for`])
+  }
+  if (grpcResume) rules.push(['grpcResume', 'gRPC streams go on when their node is lost'])
+  return rules
 }

@@ -11,7 +11,6 @@ import {
   word,
   words,
 } from './define.ts'
-import { notInBuild } from './not-in-build.ts'
 
 const load = () => import('./run/node.ts')
 
@@ -50,6 +49,16 @@ export const nodeRoutes = buildRouteMap({
       parameters: { flags: listFlags, aliases: { o: 'output' } },
       load: async () => (await load()).listNodes,
     }),
-    test: notInBuild('node test', 'Reach a node over HTTP, WebSocket and gRPC'),
+    test: command<ListFlags, [string?]>({
+      brief: 'Reach dedicated nodes over HTTP, WebSocket and gRPC, with their own credentials',
+      details: 'Nothing needs to run. Ends with 1 when a node does not answer.',
+      examples: ['ded-1'],
+      parameters: {
+        flags: listFlags,
+        aliases: { o: 'output' },
+        positional: words(optionalWord('NODE', 'Node name or id (default: all)')),
+      },
+      load: async () => (await import('./run/test-nodes.ts')).testNodes,
+    }),
   },
 })

@@ -1,6 +1,14 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags, type ListFlags, listFlags, word, words } from './define.ts'
-import { notInBuild } from './not-in-build.ts'
+import {
+  type CommonFlags,
+  command,
+  commonFlags,
+  type ListFlags,
+  listFlags,
+  optionalWord,
+  word,
+  words,
+} from './define.ts'
 
 const load = () => import('./run/upstream.ts')
 
@@ -27,6 +35,17 @@ export const upstreamRoutes = buildRouteMap({
       parameters: { flags: commonFlags, positional: words(node) },
       load: async () => (await load()).undrainUpstream,
     }),
-    test: notInBuild('upstream test', 'Reach an upstream over HTTP, WebSocket and gRPC'),
+    test: command<ListFlags, [string?]>({
+      brief: 'Reach the configured upstreams over HTTP, WebSocket and gRPC, and compare them',
+      details:
+        'Makes a call, a subscription and a gRPC call of its own to each node; nothing needs to run. Ends with 1 when a node does not answer or is on another chain.',
+      examples: ['', '-o json'],
+      parameters: {
+        flags: listFlags,
+        aliases: { o: 'output' },
+        positional: words(optionalWord('NODE', 'Name of the node (default: all)')),
+      },
+      load: async () => (await import('./run/test-nodes.ts')).testUpstreams,
+    }),
   },
 })

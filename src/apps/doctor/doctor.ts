@@ -7,9 +7,13 @@ import { type Config, configSchema } from '../config.ts'
 import { bad, type Finding, ok } from './finding.ts'
 import { checkListeners } from './listeners.ts'
 import { checkClockSync, checkMachine } from './machine.ts'
+import { checkEventRing } from './ring.ts'
 import { checkSecrets } from './secrets.ts'
+import { checkSender } from './sender.ts'
 import { checkServices } from './services.ts'
+import { checkShreds } from './shreds.ts'
 import { checkState } from './state.ts'
+import { checkUpstreams } from './upstreams.ts'
 
 export type Patient = {
   readonly stateDir: string
@@ -31,7 +35,11 @@ export async function examine(patient: Patient): Promise<Finding[]> {
     plans: createPlanTable(config.plans),
   })
   findings.push(...ofState)
+  findings.push(...(await checkShreds({ config, loaded, stateDir: patient.stateDir })))
   findings.push(...(await checkServices(config, loaded.folder, patient.env)))
+  findings.push(...(await checkUpstreams(config, loaded.folder, patient.env)))
+  findings.push(...(await checkSender(config, loaded.folder, patient.stateDir)))
+  findings.push(...(await checkEventRing(config, loaded.folder)))
   findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
   return findings
 }

@@ -42,6 +42,8 @@ function doorsOf(config: Config): Door[] {
     { name: 'bundle.rpc', option: config.bundle.rpc },
     { name: 'bundle.ws', option: config.bundle.ws },
     { name: 'bundle.grpc', option: config.bundle.grpc },
+    ...(config.sender.enabled ? [{ name: 'sender', option: config.sender }] : []),
+    ...(config.execution.enabled ? [{ name: 'execution', option: config.execution }] : []),
   ]
 }
 

@@ -1,16 +1,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { verifyAudit } from '../../access/audit-verify.ts'
+import type { Destination } from '../../access/model.ts'
 import type { PlanTable } from '../../access/plan.ts'
+import { pendingId } from '../../access/provisioning/destinations.ts'
 import type { AccessStore } from '../../access/store.ts'
 import { errorEntry } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/service-error.ts'
 import type { LoadedConfig } from '../../host/config-file.ts'
-import { addressKind, printAddressPort } from '../../host/ip-range.ts'
 import { openStateFolder } from '../../host/state-folder.ts'
 import type { Config } from '../config.ts'
 import { openAccessStore } from '../open-access-store.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
+import { checkDestinations } from './shreds.ts'
 
 export type StateToCheck = {
   readonly stateDir: string
@@ -50,6 +52,8 @@ export async function checkState(
     findings.push(...(await checkStore(store)))
     const audit = await checkAudit(store)
     findings.push(audit.finding, ...(await checkRecords(store, of.plans)))
+    const settings = { config: of.loaded.value, loaded: of.loaded, stateDir }
+    findings.push(...(await checkDestinations(store, settings)))
     return { findings, newestAuditMs: audit.newestMs }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
@@ -83,6 +87,11 @@ async function newestTime(store: AccessStore, seq: number): Promise<number | und
   return undefined
 }
 
+/** Set, and not yet proven. */
+function isWaiting(destination: Destination | undefined): boolean {
+  return destination?.proof === 'unproven' && !destination.paused
+}
+
 /** Records that cannot mean what they say. */
 async function checkRecords(store: AccessStore, plans: PlanTable): Promise<Finding[]> {
   const findings: Finding[] = []
@@ -109,24 +118,15 @@ async function checkRecords(store: AccessStore, plans: PlanTable): Promise<Findi
             `sluice shred set-destination ${name} IP:PORT`,
           ),
         )
-      } else if (destination.proof === 'unproven') {
+      } else if ([destination, destinations.get(pendingId(id))].some(isWaiting)) {
         findings.push(
           warn(
             'destination',
-            `the destination of ${name} is unproven`,
-            `sluice shred set-destination ${name} ${printAddressPort(destination.ip, destination.port)} --vouched   # only if you know it is the customer's`,
+            `a destination of ${name} is unproven`,
+            `sluice shred verify ${name}   # or sluice shred set-destination ${name} IP:PORT --vouched, only if you know it is the customer's`,
           ),
         )
       }
-    }
-    if (destination !== undefined && isRefused(destination.ip, destination.proof)) {
-      findings.push(
-        bad(
-          'destination',
-          `the destination of ${name}, ${destination.ip}, lies in a refused range`,
-          `sluice shred set-destination ${name} IP:PORT`,
-        ),
-      )
     }
     if (products.includes('dedicated-node') && !owned.has(id)) {
       findings.push(
@@ -135,9 +135,4 @@ async function checkRecords(store: AccessStore, plans: PlanTable): Promise<Findi
     }
   }
   return findings.length > 0 ? findings : [ok('records', `${live.length} live subscriptions`)]
-}
-
-function isRefused(ip: string, proof: string): boolean {
-  const kind = addressKind(ip)
-  return kind !== 'public' && !((kind === 'loopback' || kind === 'private') && proof === 'vouched')
 }

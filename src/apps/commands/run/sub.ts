@@ -14,6 +14,7 @@ import { displayToken } from '../../../access/token.ts'
 import { ServiceError } from '../../../core/service-error.ts'
 import { printAddressPort } from '../../../host/ip-range.ts'
 import { handoverCard } from '../../handover-card.ts'
+import { checkDestination } from '../../shreds.ts'
 import { confirmCut } from '../confirm.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../define.ts'
 import { checkLimits, overridesOf, printLimits, wireLimits } from '../limits.ts'
@@ -31,6 +32,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
   using place = bringsSecret || flags.out !== undefined ? secretPlace(this, flags) : undefined
   await using session = await openSession(this, flags)
+  if (flags.destination !== undefined) checkDestination(flags.destination, session)
   const plan = session.plan(flags.plan ?? 'starter')
   const overrides = overridesOf(flags)
   checkLimits(session.plans.limitsOf(plan.name, overrides), overrides)

@@ -1,0 +1,110 @@
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import type { Destination } from '../../access/model.ts'
+import type { AccessStore } from '../../access/store.ts'
+import { ServiceError } from '../../core/service-error.ts'
+import { openControlClient } from '../../host/control-client.ts'
+import { printAddressPort } from '../../host/ip-range.ts'
+import { refusalOf, refusalWords } from '../../shreds/destination-rules.ts'
+import { parseListen } from '../../shreds/options.ts'
+import type { ShredsStatus } from '../../shreds/status.ts'
+import type { Settings } from '../commands/settings.ts'
+import { destinationRulesOf } from '../shreds.ts'
+import { bad, type Finding, ok, warn } from './finding.ts'
+
+type Patient = Pick<Settings, 'config' | 'loaded'> & { readonly stateDir: string }
+
+/** A cluster sends between this and that many shreds a second; less means a source that is far away, more one that is not a cluster's. */
+const RATE_MIN = 100
+const RATE_MAX = 170_000
+
+/** The port shreds come in by, and whether they come. */
+export async function checkShreds(patient: Patient): Promise<Finding[]> {
+  const { shreds, localnet, upstreams } = patient.config
+  if (!shreds.enabled) return [ok('shreds', 'switched off')]
+  const status = await askRunning(patient.stateDir)
+  if (status === undefined) return [await checkPort(shreds.listen)]
+  const findings: Finding[] = []
+  const rate = status.sourceRates.reduce((sum, each) => sum + each, 0)
+  const isEmbedded = localnet.enabled ?? upstreams.nodes.length === 0
+  const where = `${status.address.host}:${status.address.port}`
+  if (status.counts.received === 0 || rate === 0) {
+    const says = status.counts.received === 0 ? 'no shred has come yet' : 'no shreds come any more'
+    findings.push(
+      warn(
+        'shred source',
+        `${says} to ${where}`,
+        `tcpdump -ni any udp port ${status.address.port}   # then check shreds.sources`,
+      ),
+    )
+  } else if (!isEmbedded && (rate < RATE_MIN || rate > RATE_MAX)) {
+    findings.push(
+      warn(
+        'shred source',
+        `${rate} shreds a second is not what a cluster sends`,
+        'compare with what your receiver says it sends',
+      ),
+    )
+  } else findings.push(ok('shred source', `${rate} shreds a second, newest slot ${status.newestSlot ?? 'unknown'}`))
+  if (status.alarms.length > 0) {
+    findings.push(bad('shred alarm', status.alarms.join(', '), 'docs/shreds.md says what each alarm means'))
+  }
+  if (status.receiveBufferBytes < shreds.receiveBufferBytes) {
+    findings.push(
+      warn(
+        'shred buffer',
+        `the kernel granted ${status.receiveBufferBytes} of ${shreds.receiveBufferBytes} bytes`,
+        `sysctl -w net.core.rmem_max=${shreds.receiveBufferBytes}`,
+      ),
+    )
+  }
+  return findings
+}
+
+/** Destinations that the rules of the configuration refuse though the store has them. */
+export async function checkDestinations(store: AccessStore, settings: Patient): Promise<Finding[]> {
+  const rules = destinationRulesOf(settings)
+  const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub]))
+  const findings: Finding[] = []
+  const inForce = (await store.list('destinations')).filter(({ id }) => !id.includes('/'))
+  for (const destination of inForce) {
+    const subscription = names.get(destination.id)
+    const refusal = refusalOf(destination, rules)
+    if (subscription === undefined || subscription.state === 'cancelled' || refusal === undefined) continue
+    findings.push(
+      bad(
+        'destination',
+        `${subscription.name} gets no shreds at ${place(destination)}: ${refusalWords(refusal)}`,
+        `sluice shred set-destination ${subscription.name} IP:PORT`,
+      ),
+    )
+  }
+  return findings
+}
+
+const place = ({ ip, port }: Destination): string => printAddressPort(ip, port)
+
+async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
+  try {
+    using client = await openControlClient(join(stateDir, 'control.sock'))
+    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
+}
+
+function checkPort(listen: string): Promise<Finding> {
+  const { host, port } = parseListen(listen)
+  return new Promise((done) => {
+    const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      const fix = `ss -lunp 'sport = :${port}'   # then stop it, or change shreds.listen`
+      done(bad('port', `shreds: UDP ${listen} cannot be opened (${error.code ?? 'error'})`, fix))
+    })
+    socket.bind({ address: host, port, exclusive: true }, () =>
+      socket.close(() => done(ok('port', `UDP ${listen} is free`))),
+    )
+  })
+}

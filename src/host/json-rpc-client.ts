@@ -1,0 +1,83 @@
+/** Calls methods of one JSON-RPC server over HTTP. The address may hold a credential: it is never part of an error. */
+export type JsonRpcClient = {
+  call(method: string, params: readonly unknown[]): Promise<unknown>
+}
+
+export type JsonRpcClientOptions = {
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  /** A larger answer is given up. */
+  readonly answerBytesMax: number
+}
+
+/** The server answered, but with an error of its own. */
+export class JsonRpcFailure extends Error {
+  override readonly name = 'JsonRpcFailure'
+  readonly code: number
+
+  constructor(method: string, code: number, message: string) {
+    super(`${method}: ${message} (${code})`)
+    this.code = code
+  }
+}
+
+export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
+  let id = 0
+  return {
+    async call(method, params) {
+      id += 1
+      const text = await post(options, method, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      const answer = parseAnswer(method, text)
+      if (answer.error !== undefined) throw new JsonRpcFailure(method, answer.error.code, answer.error.message)
+      return answer.result
+    },
+  }
+}
+
+async function post(options: JsonRpcClientOptions, method: string, body: string): Promise<string> {
+  const { url, headers, timeoutMs, answerBytesMax } = options
+  const response = await fetch(url, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  }).catch((error: unknown) => {
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    throw new Error(`${method}: ${isLate ? `no answer within ${timeoutMs} ms` : `no connection${causeOf(error)}`}`)
+  })
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length
+    if (bytes > answerBytesMax) throw new Error(`${method}: the answer is larger than ${answerBytesMax} bytes`)
+    pieces.push(piece)
+  }
+  const text = Buffer.concat(pieces).toString()
+  // An error of JSON-RPC may come with any status; other bodies are worth nothing.
+  if (!response.ok && !text.startsWith('{')) throw new Error(`${method}: HTTP ${response.status}`)
+  return text
+}
+
+/** The system's own code, such as ECONNREFUSED; its text would hold the address. */
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
+  return cause?.code === undefined ? '' : ` (${cause.code})`
+}
+
+type Answer = { result?: unknown; error?: { code: number; message: string } }
+
+function parseAnswer(method: string, text: string): Answer {
+  let answer: unknown
+  try {
+    answer = JSON.parse(text)
+  } catch {
+    throw new Error(`${method}: the answer is not JSON`)
+  }
+  if (typeof answer !== 'object' || answer === null) throw new Error(`${method}: the answer is not JSON-RPC`)
+  const { result, error } = answer as { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
+  if (error === undefined || error === null) return { result }
+  const message = typeof error.message === 'string' ? error.message.slice(0, 300) : 'an error without words'
+  return { error: { code: Number(error.code ?? 0), message } }
+}

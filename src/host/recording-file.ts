@@ -1,0 +1,96 @@
+import { closeSync, createWriteStream, ftruncateSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress } from 'node:zlib'
+
+/** The sections of a recording one after the other; what is not written of a section is zero. */
+export type RecordingSection = { readonly bytes: number; readonly content: Uint8Array | 'slots' | 'payloads' }
+
+/** What is recorded while nobody knows yet how large it becomes: two growing files beside the one that is made of them in the end. */
+export type RecordingFile = AsyncDisposable & {
+  writeSlots(place: number, bytes: Uint8Array): void
+  writePayloads(place: number, bytes: Uint8Array): void
+  /** Joins the sections under the final name, which is claimed from the start. Compressed where the name ends in `.zst`. */
+  finish(sections: readonly RecordingSection[]): Promise<void>
+}
+
+const COPY_BYTES = 2 ** 20
+/** Fast and long: a ring repeats itself over blocks, not over bytes. */
+const PACKING = { [constants.ZSTD_c_compressionLevel]: 6, [constants.ZSTD_c_windowLog]: 24 }
+
+export function createRecordingFile(path: string): RecordingFile {
+  // Claimed at once, so that a name that is taken is not found out at the end.
+  closeSync(openSync(path, 'wx'))
+  let isFinished = false
+  const partPath = (part: string): string => `${path}.${part}.partial`
+  const parts = { slots: openSync(partPath('slots'), 'wx+'), payloads: openSync(partPath('payloads'), 'wx+') }
+  return {
+    writeSlots: (place, bytes) => writeAll(parts.slots, bytes, place),
+    writePayloads: (place, bytes) => writeAll(parts.payloads, bytes, place),
+    async finish(sections) {
+      const whole = partPath('whole')
+      if (path.endsWith('.zst')) {
+        const packed = createZstdCompress({ params: PACKING })
+        await pipeline(Readable.from(contentOf(sections)), packed, createWriteStream(whole, { flags: 'wx' }))
+      } else writePlain(whole, sections)
+      renameSync(whole, path)
+      isFinished = true
+    },
+    async [Symbol.asyncDispose]() {
+      for (const descriptor of Object.values(parts)) closeSync(descriptor)
+      for (const part of ['slots', 'payloads', 'whole']) rmSync(partPath(part), { force: true })
+      if (!isFinished) rmSync(path, { force: true })
+    },
+  }
+
+  function* contentOf(sections: readonly RecordingSection[]): Generator<Buffer> {
+    for (const { bytes, content } of sections) {
+      let done = 0
+      for (const piece of piecesOf(content)) {
+        done += piece.length
+        yield piece
+      }
+      for (; done < bytes; done += COPY_BYTES) yield ZEROS.subarray(0, Math.min(COPY_BYTES, bytes - done))
+    }
+  }
+
+  /** Sparse: zeros behind the content of a section are left out. */
+  function writePlain(whole: string, sections: readonly RecordingSection[]): void {
+    const target = openSync(whole, 'wx')
+    try {
+      let place = 0
+      for (const { bytes, content } of sections) {
+        let done = 0
+        for (const piece of piecesOf(content)) {
+          writeAll(target, piece, place + done)
+          done += piece.length
+        }
+        place += bytes
+      }
+      ftruncateSync(target, place)
+    } finally {
+      closeSync(target)
+    }
+  }
+
+  function* piecesOf(content: RecordingSection['content']): Generator<Buffer> {
+    if (typeof content !== 'string') {
+      yield Buffer.from(content)
+      return
+    }
+    for (let place = 0; ; ) {
+      const piece = Buffer.alloc(COPY_BYTES)
+      const count = readSync(parts[content], piece, 0, COPY_BYTES, place)
+      if (count === 0) return
+      yield piece.subarray(0, count)
+      place += count
+    }
+  }
+}
+
+const ZEROS = Buffer.alloc(COPY_BYTES)
+
+function writeAll(descriptor: number, bytes: Uint8Array, place: number): void {
+  for (let done = 0; done < bytes.length; )
+    done += writeSync(descriptor, bytes, done, bytes.length - done, place + done)
+}

@@ -1,0 +1,21 @@
+import { readFileSync, statSync } from 'node:fs'
+
+/**
+ * Whether a process holds the advisory lock by which a ring's writer says that it is alive. The lock is looked up and not tried:
+ * trying it would keep a node that starts at that moment from taking it. Undefined where the system does not tell.
+ */
+export function isHeldByWriter(
+  path: string,
+  readLocks = () => readFileSync('/proc/locks', 'utf8'),
+): boolean | undefined {
+  try {
+    // The inode alone decides: overlay file systems show another device here than there.
+    const { ino } = statSync(path, { bigint: true })
+    return [...readLocks().matchAll(FLOCK)].some(([, inode]) => BigInt(inode ?? 0) === ino)
+  } catch {
+    return undefined
+  }
+}
+
+/** Lines such as `1: FLOCK  ADVISORY  WRITE 708 00:13:1042 0 EOF`, with major:minor:inode. Source: proc_locks(5). */
+const FLOCK = /FLOCK\s+\S+\s+WRITE\s+\S+\s+[0-9a-f]+:[0-9a-f]+:(\d+)/g

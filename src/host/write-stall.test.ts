@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { duplexPair } from 'node:stream'
+import { test } from 'node:test'
+import { createStallWatch } from './write-stall.ts'
+
+test('only who takes nothing for the whole time is cut off', () => {
+  const watch = createStallWatch(1000)
+  const pairs = { idle: duplexPair(), slow: duplexPair(), stalled: duplexPair(), forgotten: duplexPair() }
+  for (const [, near] of Object.values(pairs)) watch.watch(near)
+  watch.forget(pairs.forgotten[1])
+  for (const name of ['slow', 'stalled', 'forgotten'] as const) {
+    for (let pieces = 0; pieces < 20; pieces++) pairs[name][1].write(Buffer.alloc(60_000))
+    assert(pairs[name][1].writableLength > 0)
+  }
+  for (let nowMs = 0; nowMs <= 3000; nowMs += 500) {
+    watch.sweep(nowMs)
+    pairs.slow[0].read()
+  }
+  const isCut = Object.fromEntries(Object.entries(pairs).map(([name, [, near]]) => [name, near.destroyed]))
+  assert.deepEqual(isCut, { idle: false, slow: false, stalled: true, forgotten: false })
+})

@@ -1,0 +1,46 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+
+export type Chromium = AsyncDisposable & {
+  readonly context: BrowserContext
+  /** A page that remembers what went wrong in it. */
+  open(url: string): Promise<{ readonly page: Page; readonly errors: string[] }>
+}
+
+/** Debian's Chromium without a window, with a profile of its own that is gone afterwards. It asks nothing of the network by itself. */
+export async function startChromium(more: readonly string[] = []): Promise<Chromium> {
+  const profile = await mkdtemp(join(tmpdir(), 'sluice-chromium-'))
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: '/usr/bin/chromium',
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      ...more,
+    ],
+  })
+  return {
+    context,
+    async open(url) {
+      const page = await context.newPage()
+      const errors: string[] = []
+      page.on('pageerror', (error) => errors.push(String(error)))
+      page.on('console', (message) => {
+        if (message.type() === 'error') errors.push(message.text())
+      })
+      await page.goto(url)
+      return { page, errors }
+    },
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await rm(profile, { recursive: true, force: true })
+    },
+  }
+}

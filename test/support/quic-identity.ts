@@ -1,0 +1,11 @@
+import type { KeyObject } from 'node:crypto'
+import { createSigningKey } from '../../src/solana/ed25519.ts'
+import { tpuCertificate } from '../../src/solana/tpu-certificate.ts'
+
+export type QuicIdentity = { readonly publicKey: Uint8Array; readonly der: Uint8Array; readonly privateKey: KeyObject }
+
+/** A key and its certificate as validators make them; which one is a number. */
+export function quicIdentity(n: number): QuicIdentity {
+  const { publicKey, privateKey } = createSigningKey(new Uint8Array(32).fill(n))
+  return { publicKey, privateKey, der: tpuCertificate(publicKey) }
+}

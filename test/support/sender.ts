@@ -1,0 +1,173 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openAppendFile } from '../../src/host/append-file.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import type { MetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import type { Localnet } from '../../src/localnet/service.ts'
+import { parseSenderOptions, type SenderOptionsInput } from '../../src/sender/options.ts'
+import { type Sender, startSender } from '../../src/sender/service.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
+import { createSigningKey, type SigningKey } from '../../src/solana/ed25519.ts'
+import {
+  buildLegacyMessage,
+  type Instruction,
+  memoInstruction,
+  signMessage,
+  transferInstruction,
+} from '../../src/solana/transaction-build.ts'
+import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
+import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
+import { startQuickLocalnet } from './localnet.ts'
+
+export const MEMO_PROGRAM = decodeBase58('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
+export const TIP_KEYS = [201, 202].map((n) => createSigningKey(new Uint8Array(32).fill(n)))
+export const TIP_ACCOUNTS = TIP_KEYS.map(({ publicKey }) => encodeBase58(publicKey))
+export const MIN_TIP = 1_000_000n
+
+/** A wallet of the tests; which one is a number. */
+export const walletOf = (n: number): SigningKey => {
+  const seed = new Uint8Array(32).fill(7)
+  new DataView(seed.buffer).setUint32(0, n)
+  return createSigningKey(seed)
+}
+
+export function tipInstruction(from: SigningKey, lamports = MIN_TIP, account = 0): Instruction {
+  return transferInstruction({ from: from.publicKey, to: (TIP_KEYS[account] as SigningKey).publicKey, lamports })
+}
+
+/** A legacy transaction with a tip and a memo that makes it different from all others. */
+export function tipped(payer: SigningKey, blockhash: string, memo: string, lamports = MIN_TIP): Uint8Array {
+  const instructions = [tipInstruction(payer, lamports), memoInstruction(MEMO_PROGRAM, memo)]
+  return sign(payer, blockhash, instructions)
+}
+
+export function sign(payer: SigningKey, blockhash: string, instructions: readonly Instruction[]): Uint8Array {
+  const message = buildLegacyMessage({
+    feePayer: payer.publicKey,
+    recentBlockhash: decodeBase58(blockhash),
+    instructions,
+  })
+  return signMessage(message, [payer])
+}
+
+export const signatureOf = (wire: Uint8Array) => encodeBase58(wire.subarray(1, 65))
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Headers
+  readonly result?: unknown
+  readonly error?: { code: number; message: string; data: Record<string, unknown> }
+  readonly text: string
+}
+
+export type ReceiptBody = {
+  readonly state: string
+  readonly final: boolean
+  readonly says?: string
+  readonly message?: string
+  readonly tip: { readonly account: string; readonly lamports: number; readonly moved: boolean | null } | null
+  readonly landed: { readonly slot: number; readonly confirmation: string; readonly error: unknown } | null
+  readonly expired_at_height: number | null
+  readonly attempts: readonly {
+    readonly path: string
+    readonly to: string
+    readonly answer: string
+    readonly says?: string
+    readonly times: number
+  }[]
+}
+
+export type TestSender = AsyncDisposable & {
+  readonly url: string
+  readonly sender: Sender
+  readonly registry: MetricsRegistry
+  call(method: string, ...params: unknown[]): Promise<Answer>
+  send(wire: Uint8Array, options?: object): Promise<Answer>
+  receipt(signature: string, query?: string): Promise<{ status: number; body: ReceiptBody }>
+}
+
+export type SenderGiven = SenderOptionsInput & { readonly folder?: string; readonly nodes?: NodeOptionsInput[] }
+
+/** The sender over the nodes given, with its journal in a folder of its own. */
+export async function startTestSender({ folder, nodes = [], ...options }: SenderGiven): Promise<TestSender> {
+  await using opening = new AsyncDisposableStack()
+  const state = folder ?? mkdtempSync(join(tmpdir(), 'sluice-sender-'))
+  if (folder === undefined) opening.defer(() => rmSync(state, { recursive: true, force: true }))
+  const registry = opening.use(createMetricsRegistry())
+  const deps = { log: silentLogger, clock: systemClock, random: secureRandom, registry, env: {} }
+  const upstreams: Upstreams = opening.use(
+    await startUpstreams(parseUpstreamsOptions({ allowPrivate: true, nodes }), deps),
+  )
+  const journal = async (name: string) => opening.use(await openAppendFile(join(state, name), 'write'))
+  const sender = opening.use(
+    await startSender(
+      {
+        ...parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, ...options }),
+        listener: { host: '127.0.0.1', port: 0 },
+      },
+      {
+        ...deps,
+        upstream: upstreams.of(undefined),
+        journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        identity: createSigningKey(new Uint8Array(32).fill(99)),
+        version: 'test',
+        doorMetrics: { onRefused() {}, onNotAfter() {} },
+      },
+    ),
+  )
+  const url = `http://127.0.0.1:${sender.address.port}`
+  const call = async (method: string, ...params: unknown[]) => post(url, { jsonrpc: '2.0', id: 1, method, params })
+  const opened = opening.move()
+  return {
+    url,
+    sender,
+    registry,
+    call,
+    send: (wire, config) =>
+      call('sendTransaction', Buffer.from(wire).toString('base64'), { encoding: 'base64', ...config }),
+    async receipt(signature, query = '') {
+      const response = await fetch(`${url}/v1/transactions/${signature}${query}`)
+      return { status: response.status, body: (await response.json()) as ReceiptBody }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+export async function post(url: string, body: unknown): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const text = await response.text()
+  const answer = text === '' ? {} : (JSON.parse(text) as object)
+  return { status: response.status, headers: response.headers, text, ...answer }
+}
+
+export const nodeOf = (localnet: Localnet): NodeOptionsInput => ({
+  name: 'localnet',
+  rpc: `http://127.0.0.1:${localnet.rpc.port}`,
+  ws: `ws://127.0.0.1:${localnet.ws.port}`,
+})
+
+/** A chain with short slots, wallets that have money, and a sender in front of it. */
+export async function startChainAndSender(options: SenderGiven = {}, wallets = 1) {
+  await using opening = new AsyncDisposableStack()
+  const localnet = opening.use(await startQuickLocalnet())
+  for (let n = 0; n < wallets; n++) {
+    await localnet.chain.airdrop(encodeBase58(walletOf(n).publicKey), 10_000_000_000n)
+  }
+  for (const account of TIP_ACCOUNTS) await localnet.chain.airdrop(account, 1_000_000_000n)
+  const sender = opening.use(await startTestSender({ nodes: [nodeOf(localnet)], ...options }))
+  const opened = opening.move()
+  return {
+    localnet,
+    sender,
+    blockhash: () => localnet.chain.latestBlockhash('processed').blockhash,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { temporaryFolder } from './cli.ts'
+import { sluiceHere } from './cli-in-process.ts'
+import { type Served, serve } from './serve.ts'
+
+export type ServedGateway = AsyncDisposable & {
+  readonly running: Served
+  readonly url: string
+  readonly ws: string
+  readonly grpc: string
+  readonly metrics: string
+  readonly token: string
+  readonly configFile: string
+  /** The operator's command line on the same state. */
+  sluice(...words: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>
+}
+
+/** Without limits that would be in the way of a load. */
+const FREE_PLAN = `
+[plans.free]
+unitsPerSecond = "unlimited"
+sendsPerSecond = "unlimited"
+wsConnections = "unlimited"
+wsSubscriptions = "unlimited"
+grpcStreams = "unlimited"
+grpcAccountsPerStream = "unlimited"
+`
+
+/** `sluice serve` in a process of its own over the given nodes, with one subscription without limits. */
+export async function startServedGateway(
+  nodes: readonly { readonly name: string; readonly rpc?: string; readonly ws?: string; readonly grpc?: string }[],
+  given: { config?: string; env?: Record<string, string>; tls?: { cert: string; key: string } } = {},
+): Promise<ServedGateway> {
+  await using opening = new AsyncDisposableStack()
+  const home = opening.use(await temporaryFolder())
+  const configFile = home.file('sluice.toml')
+  const places = nodes.map((node) => `[[upstreams.nodes]]\n${tableOf(node)}`)
+  writeFileSync(configFile, `${given.config ?? ''}\n${places.join('\n')}\n${FREE_PLAN}`)
+  const sluice = (...words: string[]) =>
+    sluiceHere([...words, '--state', home.file('.sluice'), '--config', configFile], given.env ?? {})
+  assert.equal((await sluice('customer', 'add', 'acme')).code, 0)
+  const made = await sluice('sub', 'create', 'acme-prod', '--customer', 'acme', '--plan', 'free', '--print-token')
+  assert.equal(made.code, 0, made.stderr)
+  const running = opening.use(
+    serve({
+      cwd: home.path,
+      args: ['--no-demo'],
+      env: { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true', ...given.env },
+    }),
+  )
+  await running.line(/"msg":"started"/)
+  const opened = opening.move()
+  const [http, ws] = given.tls === undefined ? ['http', 'ws'] : ['https', 'wss']
+  return {
+    running,
+    url: `${http}://${await running.address('rpc')}`,
+    ws: `${ws}://${await running.address('ws')}`,
+    grpc: await running.address('grpc'),
+    metrics: `http://${await running.address('metrics')}`,
+    token: /slc_[0-9A-Za-z]{38}/.exec(made.stdout)?.[0] ?? '',
+    configFile,
+    sluice,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function tableOf(values: object): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
+    .join('')
+}

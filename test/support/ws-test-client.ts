@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+
+export type WsTestClient = {
+  readonly socket: WebSocket
+  /** How many notifications each subscription has had. */
+  readonly told: Map<number, number>
+  /** Notifications of gaps, in order. */
+  readonly gaps: { readonly subscription: number; readonly result: Record<string, unknown> }[]
+  /** Sends a request and gives its answer, whatever comes between. */
+  call(method: string, params?: unknown): Promise<{ result?: unknown; error?: { code: number; message: string } }>
+  closed: Promise<number>
+}
+
+/** A client that counts what it is told, for tests with many subscriptions. */
+export async function openWsTestClient(url: string, headers: Record<string, string>): Promise<WsTestClient> {
+  const socket = new WebSocket(url, { headers })
+  const told = new Map<number, number>()
+  const gaps: WsTestClient['gaps'] = []
+  const waiting = new Map<number, (answer: never) => void>()
+  let nextId = 1
+  type Message = { id?: number; method?: string; params?: { subscription: number; result: Record<string, unknown> } }
+  socket.on('message', (data: Buffer) => {
+    const message = JSON.parse(data.toString()) as Message
+    if (message.id !== undefined) waiting.get(message.id)?.(message as never)
+    else if (message.method === 'gapNotification' && message.params) gaps.push(message.params)
+    else if (message.params) {
+      told.set(message.params.subscription, (told.get(message.params.subscription) ?? 0) + 1)
+    }
+  })
+  const closed = new Promise<number>((resolve) => socket.on('close', resolve))
+  await once(socket, 'open')
+  socket.on('error', () => {})
+  return {
+    socket,
+    told,
+    gaps,
+    closed,
+    call(method, params = []) {
+      const id = nextId++
+      return new Promise((resolve, reject) => {
+        waiting.set(id, resolve)
+        void closed.then((code) => reject(new Error(`closed with ${code} while ${method} was waited for`)))
+        socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      })
+    },
+  }
+}
