@@ -45,7 +45,7 @@ async function runAll(count: number, connections: number): Promise<void> {
         ...(kind === 'sender' ? { metrics: after.metrics } : {}),
       })
     } finally {
-      child.kill()
+      child.disconnect()
       await once(child, 'exit')
     }
   }
@@ -226,6 +226,7 @@ async function serveQuestions(
     )
   })
   await once(process, 'disconnect')
+  process.exit(0)
 }
 
 async function ask(child: ChildProcess): Promise<Answer> {

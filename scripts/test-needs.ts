@@ -31,6 +31,7 @@ const NEEDS: readonly Need[] = [
   { name: 'haproxy', debian: 'haproxy', why: 'the same', find: () => findInPath('haproxy') },
   { name: 'varnishtest', debian: 'varnish', why: 'HTTP byte for byte', find: () => findInPath('varnishtest') },
   { name: 'slowhttptest', debian: 'slowhttptest', why: 'slow clients', find: () => findInPath('slowhttptest') },
+  { name: 'ip', debian: 'iproute2', why: 'network namespaces for shreds', find: () => findInPath('ip') },
   { name: 'zsh', debian: 'zsh', why: 'its completion script', find: () => findInPath('zsh') },
   { name: 'fish', debian: 'fish', why: 'its completion script', find: () => findInPath('fish') },
   {

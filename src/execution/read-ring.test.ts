@@ -139,6 +139,30 @@ describe('reading a ring', () => {
     assert.deepEqual([after?.block_number, after?.contended_slot_count, after?.total_txn_count], [99_999, 1, 2])
   })
 
+  test('payloads that were overwritten are told as a gap too', () => {
+    const ring = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 15, windowStepBytes: 2 ** 10 })
+    const recorder = new ExecRecorder(ring.writer)
+    const follower = new RingFollower(() => ({ ...ring.source, isReplaced: () => false, close() {} }), {
+      start: 'oldest',
+      reader: { limits: SMALL_LIMITS },
+    })
+    const read = new ReadRing(follower, OPTIONS)
+    const stepAll = (): SourceMessage[] => Array.from({ length: 20 }, () => read.step(0).messages).flat()
+    recordOpenBlock(recorder, block(1))
+    recorder.flush()
+    stepAll()
+    recorder.add('BLOCK_END', {}, { timeNs: 1n })
+    for (let number = 2; number < 40; number++) recordBlock(recorder, block(number))
+    recorder.flush()
+    const told = stepAll()
+    const gap = of(told, 'gap')[0] ?? assert.fail('the loss is told')
+    const { stats } = of(told, 'progress').at(-1)?.position ?? assert.fail()
+    assert(gap.blocksDropped >= 1 && stats.payloadsLost > 0)
+    assert(stats.payloadsLost <= gap.toSeqno - gap.fromSeqno + 1)
+    const last = of(told, 'contention').at(-1)?.data
+    assert.deepEqual([last?.block_number, last?.contended_slot_count], [39, 1])
+  })
+
   test('another ring in its place: windows begin anew, known blocks stay', () => {
     const second = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
     const first = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
@@ -224,7 +248,7 @@ describe('reading a ring', () => {
 })
 
 describe('the recorded block', { skip: skipWithoutRecordedData() }, () => {
-  test('gives the reference figures, and the recorded JSON-RPC answers', () => {
+  test('gives its TPS, and the recorded JSON-RPC answers field by field', () => {
     const folder = join(recordedDataFolder, 'rings')
     const follower = new RingFollower(() => openRingFile(join(folder, 'emn-1b-15m.snapshot.zst')), { start: 'oldest' })
     const read = new ReadRing(follower, OPTIONS)

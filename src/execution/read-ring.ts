@@ -1,5 +1,5 @@
 import { BlockFold } from '../evm/block-fold.ts'
-import type { EventBatch } from '../evm/event-batch.ts'
+import { type EventBatch, PAYLOAD_LOST } from '../evm/event-batch.ts'
 import { EVENT } from '../evm/event-type.ts'
 import type { FollowResult, RingFollower } from '../evm/ring-follow.ts'
 import { RawEventMaker } from './make-raw-events.ts'
@@ -54,6 +54,7 @@ export class ReadRing {
   #partBytes = 0
   #trouble: SourceTrouble | undefined
   #isInBlock = false
+  #droppedBlocks = 0
   #hasNews = false
   #progressAtMs = Number.NEGATIVE_INFINITY
   #topAtMs = Number.NEGATIVE_INFINITY
@@ -77,7 +78,10 @@ export class ReadRing {
           if (block !== undefined) this.#messages.push({ kind: 'block', block })
         },
         contention: (data, conflicts) => void this.#messages.push({ kind: 'contention', data, conflicts }),
-        dropped: () => this.#recorder.forget(),
+        dropped: () => {
+          this.#recorder.forget()
+          this.#droppedBlocks += 1
+        },
         incomplete: () => {},
       },
     )
@@ -156,8 +160,12 @@ export class ReadRing {
 
   #takeBatch(batch: EventBatch): void {
     let folded = 0
+    let lost: { fromSeqno: number; toSeqno: number } | undefined
+    this.#droppedBlocks = 0
     for (let at = 0; at < batch.count; at++) {
       const type = batch.type(at)
+      if (batch.payloadAt[at] === PAYLOAD_LOST)
+        lost = { fromSeqno: lost?.fromSeqno ?? batch.seqno(at), toSeqno: batch.seqno(at) }
       if (type === EVENT.BLOCK_START) this.#beginBlock()
       this.#recorder.add(batch, at)
       if (!this.#raw.isIdle) this.#addPart(this.#raw.make(batch, at))
@@ -171,6 +179,8 @@ export class ReadRing {
     }
     this.#fold.fold(batch, folded)
     this.#flushParts()
+    // Payloads that were overwritten before they could be copied are a loss like any other.
+    if (lost !== undefined) this.#messages.push({ kind: 'gap', ...lost, blocksDropped: this.#droppedBlocks })
   }
 
   #beginBlock(): void {

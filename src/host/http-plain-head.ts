@@ -30,6 +30,11 @@ const NEVER_PLAIN: ReadonlySet<string> = new Set([
   'http2-settings',
 ])
 
+/** By its length alone most fields are known not to matter here, and their letters need no look. */
+const LENGTHS_THAT_MATTER: ReadonlySet<number> = new Set(
+  ['host', 'content-length', 'connection', ...NEVER_PLAIN].map((name) => name.length),
+)
+
 /** Whether these first bytes can still become a plain head; tells other methods at once, without waiting for their heads. */
 export function mayBePlain(bytes: Buffer): boolean {
   const known = Math.min(bytes.length, METHOD.length)
@@ -48,23 +53,30 @@ export function parsePlainHead(text: string): PlainHead | undefined {
   if (!FIELDS.test(text.slice(fieldsFrom))) return undefined
 
   const headers: string[] = []
-  const names: string[] = []
-  let hasHost = false
-  let bodyBytes = -1
+  let hosts = 0
+  let connections = 0
+  let lengths = 0
+  let bodyBytes = 0
   for (let at = fieldsFrom; at < text.length; ) {
     const colon = text.indexOf(':', at)
     const end = text.indexOf('\r\n', colon)
     const name = text.slice(at, colon)
     const value = text.slice(text.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1, end)
     at = end + 2
-    const lower = name.toLowerCase()
-    if (names.includes(lower) || names.length >= PLAIN_LIMITS.fieldsMax || NEVER_PLAIN.has(lower)) return undefined
-    names.push(lower)
     headers.push(name, value)
-    if (lower === 'host') hasHost = true
-    else if (lower === 'content-length') bodyBytes = LENGTH.test(value) ? Number(value) : -1
-    else if (lower === 'connection' && value.toLowerCase() !== 'keep-alive') return undefined
+    if (!LENGTHS_THAT_MATTER.has(name.length)) continue
+    const lower = name.toLowerCase()
+    if (lower === 'host') hosts += 1
+    else if (lower === 'content-length') {
+      if (!LENGTH.test(value)) return undefined
+      lengths += 1
+      bodyBytes = Number(value)
+    } else if (lower === 'connection') {
+      if (value.toLowerCase() !== 'keep-alive') return undefined
+      connections += 1
+    } else if (NEVER_PLAIN.has(lower)) return undefined
   }
-  if (!hasHost || bodyBytes < 0 || bodyBytes > PLAIN_LIMITS.bodyBytesMax) return undefined
+  if (hosts !== 1 || lengths !== 1 || connections > 1) return undefined
+  if (bodyBytes > PLAIN_LIMITS.bodyBytesMax || headers.length > 2 * PLAIN_LIMITS.fieldsMax) return undefined
   return { target, headers, bodyBytes }
 }

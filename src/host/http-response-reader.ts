@@ -247,15 +247,17 @@ type Fields = {
   retryAfter?: string
 }
 
-const KNOWN_FIELDS: Readonly<Record<string, keyof Fields>> = {
-  'content-length': 'contentLength',
-  'transfer-encoding': 'transferEncoding',
-  connection: 'connection',
-  'keep-alive': 'keepAlive',
-  'content-type': 'contentType',
-  'content-encoding': 'contentEncoding',
-  'retry-after': 'retryAfter',
-}
+const KNOWN_FIELDS: ReadonlyMap<string, keyof Fields> = new Map([
+  ['content-length', 'contentLength'],
+  ['transfer-encoding', 'transferEncoding'],
+  ['connection', 'connection'],
+  ['keep-alive', 'keepAlive'],
+  ['content-type', 'contentType'],
+  ['content-encoding', 'contentEncoding'],
+  ['retry-after', 'retryAfter'],
+])
+/** By its length alone most fields are known to be of no interest. */
+const KNOWN_LENGTHS: ReadonlySet<number> = new Set(Array.from(KNOWN_FIELDS.keys(), (name) => name.length))
 
 /** All field lines up to the end of the text, or what is wrong with them. */
 function readFields(text: string, from: number): Fields | string {
@@ -267,8 +269,9 @@ function readFields(text: string, from: number): Fields | string {
     if (match === null) return 'bad header'
     count += 1
     if (count > FIELDS_MAX) return 'too many headers'
+    if (!KNOWN_LENGTHS.has((match[1] as string).length)) continue
     const name = (match[1] as string).toLowerCase()
-    const known = Object.hasOwn(KNOWN_FIELDS, name) ? KNOWN_FIELDS[name] : undefined
+    const known = KNOWN_FIELDS.get(name)
     if (known === undefined) continue
     const value = (match[2] as string).trimEnd()
     if (fields[known] === undefined) fields[known] = value
@@ -279,7 +282,8 @@ function readFields(text: string, from: number): Fields | string {
 }
 
 function hasWord(list: string | undefined, word: string): boolean {
-  return list !== undefined && list.split(',').some((one) => one.trim().toLowerCase() === word)
+  if (list === undefined || list === word) return list === word
+  return list.split(',').some((one) => one.trim().toLowerCase() === word)
 }
 
 function idleHint(keepAlive: string | undefined): number | undefined {

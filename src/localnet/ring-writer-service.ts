@@ -75,6 +75,7 @@ export async function startRingWriter(options: RingWriterOptions, deps: RingWrit
       recorder.flush()
     } catch (error) {
       // A full disk stops the ring, not the house around it. What was not written is a hole that readers report.
+      recorder.discard()
       failedBlocks += 1
       if (failedBlocks === 1) log.error({ err: error, path }, 'the ring cannot be written')
     }

@@ -137,6 +137,16 @@ test('with no node to ask it ends at the configured end, and says that it does n
   assert.deepEqual([receipt.state, isOver, receipt.job], ['ended', true, undefined])
 })
 
+test('a transaction that is sent anew has one receipt, and lands once', async () => {
+  using house = rig()
+  const before = receiptOf('a', { state: 'unknown', job: undefined })
+  house.receipts.add(before)
+  const again = house.accept('a')
+  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'confirmed' })
+  await house.clock.advanceAsync(3000)
+  assert.deepEqual([before.state, again.state, house.finished], ['unknown', 'landed', ['a landed']])
+})
+
 test('receipts and those who wait for them have an end', () => {
   using house = rig()
   for (let n = 0; n < 30; n++) {

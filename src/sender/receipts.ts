@@ -84,6 +84,8 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
   return {
     get: (signature) => all.get(signature),
     add(receipt) {
+      const before = all.get(receipt.signature)
+      if (before !== undefined) forget(before)
       all.set(receipt.signature, receipt)
       if (isPending(receipt)) pending += 1
       if (isPending(receipt) || receipt.state === 'unknown') watched.add(receipt)

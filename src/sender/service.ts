@@ -151,7 +151,7 @@ export async function startSender(
     terms,
     receipts,
     dispatch,
-    freshness: createFreshness({ ask, clock }),
+    freshness: opening.use(createFreshness({ ask, clock })),
     verify: verifyLater,
     record: journal.accepted,
     onAccepted(_receipt, tookMs) {

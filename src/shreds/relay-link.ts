@@ -42,7 +42,7 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
 
   function start(onReady: (ready: RelayReady) => void, onFailed: (error: Error) => void): void {
     const started = startWorkerThread<ToRelay, FromRelay>(
-      new URL('./relay-thread.ts', import.meta.url),
+      threadFile(),
       { ...options, port: { ...options.port, listen }, destinations, leaders } satisfies RelayOptions,
       {
         onMessage(message) {
@@ -124,4 +124,11 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
       await thread?.[Symbol.asyncDispose]()
     },
   }
+}
+
+/** The source as it stands here, or what a published package makes of it. */
+function threadFile(): URL {
+  return import.meta.url.endsWith('.ts')
+    ? new URL('./relay-thread.ts', import.meta.url)
+    : new URL('./relay-thread.js', import.meta.url)
 }

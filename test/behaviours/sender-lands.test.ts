@@ -16,8 +16,21 @@ import {
 import * as web3 from '@solana/web3.js'
 import { getTransferSolInstruction } from '@solana-program/system'
 import { until } from '../../src/host/test-wait.ts'
-import { encodeBase58 } from '../../src/solana/base58.ts'
-import { MIN_TIP, signatureOf, startChainAndSender, TIP_ACCOUNTS, tipped, walletOf } from '../support/sender.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
+import { signEd25519 } from '../../src/solana/ed25519.ts'
+import { SYSTEM_PROGRAM } from '../../src/solana/transaction-build.ts'
+import {
+  MEMO_PROGRAM,
+  MIN_TIP,
+  signatureOf,
+  startChainAndSender,
+  TIP_ACCOUNTS,
+  TIP_KEYS,
+  tipInstruction,
+  tipped,
+  walletOf,
+} from '../support/sender.ts'
+import { encodeApart } from '../support/transaction-apart.ts'
 import { endSocket } from '../support/web3js.ts'
 
 /** Seed of a wallet, as `walletOf` makes it. */
@@ -135,4 +148,34 @@ test('raw bytes, base64 and base58 texts are taken on the raw path; figures foll
   assert.equal(sender.registry.value('sluice_sender_finished_total', { state: 'landed' }), 3)
   assert.equal(sender.registry.value('sluice_sender_tip_lamports_total'), 3_000_000)
   await until('nothing is on its way', () => sender.sender.stats().pending === 0)
+})
+
+test('a version 1 transaction of up to 4096 bytes lands too', async () => {
+  await using house = await startChainAndSender()
+  const payer = walletOf(0)
+  const unsigned = encodeApart({
+    version: 1,
+    signatures: [],
+    message: new Uint8Array(),
+    header: { numRequiredSignatures: 1, numReadonlySigned: 0, numReadonlyUnsigned: 2 },
+    staticKeys: [payer.publicKey, (TIP_KEYS[0] as typeof payer).publicKey, SYSTEM_PROGRAM, MEMO_PROGRAM],
+    recentBlockhash: decodeBase58(house.blockhash()),
+    instructions: [
+      { programIdIndex: 2, accounts: Uint8Array.of(0, 1), data: tipInstruction(payer).data },
+      { programIdIndex: 3, accounts: new Uint8Array(), data: new Uint8Array(1800).fill(0x61) },
+    ],
+    addressTableLookups: [],
+    config: {
+      priorityFeeLamports: 5n,
+      computeUnitLimit: 1_400_000,
+      loadedAccountsDataSizeLimit: 1_000_000,
+      heapSize: null,
+    },
+    wireLength: 0,
+  })
+  const signature = signEd25519(unsigned, payer)
+  const answer = await house.sender.send(Uint8Array.of(...unsigned, ...signature))
+  assert.equal(answer.result, encodeBase58(signature), answer.text)
+  const { body } = await house.sender.receipt(encodeBase58(signature), '?wait=20')
+  assert.deepEqual([body.state, body.landed?.error, body.tip?.moved], ['landed', null, true])
 })

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSeededRandom } from '../../src/core/random.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { seedOf } from '../support/property.ts'
+import { blockPackets, oneLeader, openSink, sendAll, startRig } from '../support/shreds.ts'
+import { startUdpFaultProxy } from './udp-fault-proxy.ts'
+
+const BLOCKS = 20
+
+test('over two ways that lose, repeat, reorder and damage packets: what arrives is valid and comes once', async (t) => {
+  const seed = seedOf(t)
+  using sink = await openSink()
+  using source = await openSink()
+  await using rig = await startRig({}, { leaders: oneLeader, setUp: ({ put }) => put('one', { port: sink.port }) })
+  const target = { host: '127.0.0.1', port: rig.shreds.address.port }
+  const faults = { lossRate: 0.1, duplicateRate: 0.2, reorderRate: 0.2, damageRate: 0.05 }
+  await using east = await startUdpFaultProxy({ target, faults }, { random: createSeededRandom(seed) })
+  await using west = await startUdpFaultProxy({ target, faults }, { random: createSeededRandom(seed + 1) })
+
+  const sent = new Map<string, number>()
+  for (let slot = 100; slot < 100 + BLOCKS; slot++) {
+    const packets = blockPackets(slot)
+    for (const packet of packets) sent.set(Buffer.from(packet).toString('latin1'), slot)
+    await sendAll(source.socket, packets, east.port)
+    await sendAll(source.socket, packets, west.port)
+  }
+  await until('nothing is under way any more', () => east.held + west.held === 0)
+  const passed = () => east.counts.upstream.passed + west.counts.upstream.passed
+  await until('the relay has seen all', () => rig.shreds.status().counts.received >= passed())
+  const { counts } = rig.shreds.status()
+  await until('the destination has all', () => sink.packets.length >= counts.relayed)
+
+  const got = sink.packets.map((packet) => packet.toString('latin1'))
+  assert.equal(new Set(got).size, got.length, 'a shred came twice')
+  // A bit turned in the retransmitter's signature, which no leader signs, is all that may differ.
+  const strangers = got.filter((packet) => !sent.has(packet))
+  for (const packet of strangers) {
+    const covered = packet.slice(0, -64)
+    assert.ok([...sent.keys()].some((known) => known.slice(0, -64) === covered), 'a damaged shred was relayed')
+  }
+  // One in a hundred is lost on both ways, and some are damaged.
+  assert.ok(got.length > 0.9 * BLOCKS * 64 && got.length <= BLOCKS * 64, `${got.length}`)
+  assert.ok(counts.dropped.duplicate > 100 && counts.dropped.forged + counts.dropped.malformed > 10)
+})
