@@ -171,7 +171,9 @@ async function runSender(nodeUrl: string): Promise<void> {
       const text = await sender.registry.text()
       return text
         .split('\n')
-        .filter((line) => /^sluice_sender_(first_(dispatch|answer)_seconds_(bucket|count)|attempts_total)/.test(line))
+        .filter((line) =>
+          /^sluice_sender_(first_(dispatch|answer)_seconds_(bucket.*le="0\.0[02]\d*"|count)|attempts_total)/.test(line),
+        )
     },
     () => sender.sender.paths(),
   )

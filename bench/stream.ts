@@ -117,11 +117,11 @@ async function runClients(count: number, port: number): Promise<void> {
         resolve()
       }
       if (isProbe) {
-        readFrames(socket, (text, size) => {
+        readFrames(socket, (textOf, size) => {
           if (!isGreeted) return greet()
           frames += 1
           frameBytes = size
-          ages.push(processTimeMs() - Number(/"t":"([ \d.]+)"/.exec(text)?.[1] ?? 0))
+          ages.push(processTimeMs() - Number(/"t":"([ \d.]+)"/.exec(textOf())?.[1] ?? 0))
         })
       } else {
         // Head and Hello come in one piece or several; frames begin after them.
@@ -167,7 +167,7 @@ function open(port: number, path: string): Socket {
 }
 
 /** Every text frame after the head of the answer. */
-function readFrames(socket: Socket, onFrame: (text: string, frameBytes: number) => void): void {
+function readFrames(socket: Socket, onFrame: (textOf: () => string, frameBytes: number) => void): void {
   let rest: Buffer = Buffer.alloc(0)
   let isOpen = false
   socket.on('data', (chunk: Buffer) => {
@@ -185,7 +185,8 @@ function readFrames(socket: Socket, onFrame: (text: string, frameBytes: number) 
       const head = short < 126 ? 2 : 4
       const length = short < 126 ? short : rest.readUInt16BE(at + 2)
       if (rest.length - at < head + length) break
-      onFrame(rest.toString('latin1', at + head, at + head + length), head + length)
+      const [bytes, from] = [rest, at + head]
+      onFrame(() => bytes.toString('latin1', from, from + length), head + length)
       at += head + length
     }
     rest = rest.subarray(at)

@@ -57,7 +57,7 @@ export function tableDdl(database: string, dialect: ClickHouseDialect): readonly
   ]
 }
 
-/** What customers see, in a database of its own. Views hold no rows: they are made anew at each start. */
+/** What customers see, in a database of its own. Views hold no rows: where the server can replace one in place they are made anew at each start. */
 export function viewDdl(
   database: string,
   views: string,

@@ -35,3 +35,13 @@ export function gapsOf(ranges: readonly SlotRange[], wanted?: SlotRange): SlotRa
   if (next <= last) gaps.push({ from: next, to: last })
   return gaps
 }
+
+/** Takes the slots of `hole` out of the list. */
+export function withoutRange(ranges: readonly SlotRange[], hole: SlotRange): SlotRange[] {
+  return ranges.flatMap(({ from, to }) =>
+    [
+      { from, to: Math.min(to, hole.from - 1) },
+      { from: Math.max(from, hole.to + 1), to },
+    ].filter((part) => part.from <= part.to),
+  )
+}

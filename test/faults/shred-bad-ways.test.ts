@@ -37,7 +37,10 @@ test('over two ways that lose, repeat, reorder and damage packets: what arrives 
   const strangers = got.filter((packet) => !sent.has(packet))
   for (const packet of strangers) {
     const covered = packet.slice(0, -64)
-    assert.ok([...sent.keys()].some((known) => known.slice(0, -64) === covered), 'a damaged shred was relayed')
+    assert.ok(
+      [...sent.keys()].some((known) => known.slice(0, -64) === covered),
+      'a damaged shred was relayed',
+    )
   }
   // One in a hundred is lost on both ways, and some are damaged.
   assert.ok(got.length > 0.9 * BLOCKS * 64 && got.length <= BLOCKS * 64, `${got.length}`)

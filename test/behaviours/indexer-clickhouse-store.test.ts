@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { delay, systemClock } from '../../src/host/clock.ts'
+import { addBlockRows, emptyRows, type Row } from '../../src/indexer/block-rows.ts'
+import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
+import { TABLES, type Table } from '../../src/indexer/schema.ts'
+import type { Store, WriteBatch } from '../../src/indexer/store.ts'
+import { makeTestChain } from '../../src/indexer/test-blocks.ts'
+import type { ChainBlock } from '../../src/solana/chain-block.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { startFaultProxy } from '../faults/fault-proxy.ts'
+
+const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
+const FORK = makeTestChain({ seed: 8, blocks: 40, transactionsPerBlock: 12 })
+
+function batchOf(blocks: readonly ChainBlock[], finalizedSlot = 0): WriteBatch {
+  const rows = emptyRows()
+  for (const block of blocks) {
+    const origin = { commitment: 'confirmed', source: 'stream' } as const
+    addBlockRows(rows, block, origin, { includeVotes: false, includeLogs: true })
+  }
+  const [first, last] = [blocks[0] as ChainBlock, blocks.at(-1) as ChainBlock]
+  const range = { from: first.parentSlot + 1, to: last.slot }
+  return { name: `${range.from}-${range.to}:${last.blockhash}`, range, rows, finalizedSlot, tipSlot: last.slot }
+}
+
+describe("the operator's ClickHouse as the store, on Debian's server", () => {
+  let server: ClickHouseServer
+  let databases = 0
+  before(async () => {
+    server = await startClickHouse()
+  })
+  after(() => server?.[Symbol.asyncDispose]())
+
+  async function openStore(database = `chain${++databases}`, url = server.url): Promise<Store & { database: string }> {
+    const store = await openClickHouseStore(
+      { url, ...CLICKHOUSE_ADMIN, database },
+      { nowMs: () => systemClock.nowMs(), wait: (ms) => delay(systemClock, ms) },
+    )
+    return { ...store, database }
+  }
+
+  test('what is written is there, once, however often it is written', async () => {
+    await using store = await openStore()
+    const halves = [batchOf(CHAIN.slice(0, 20)), batchOf(CHAIN.slice(20))]
+    for (const batch of [...halves, ...halves, halves[0] as WriteBatch]) await store.write(batch)
+    const whole = batchOf(CHAIN)
+    await holds(store.database, whole)
+    const { ranges, recent } = await store.progress()
+    assert.deepEqual(ranges, [whole.range])
+    assert.deepEqual(recent.at(-1), { slot: CHAIN.at(-1)?.slot, blockhash: CHAIN.at(-1)?.blockhash })
+    assert.equal(recent.length, CHAIN.length)
+  })
+
+  test('a rewind takes away every trace of the blocks from there on, and another chain takes their place', async () => {
+    await using store = await openStore()
+    await store.write(batchOf(CHAIN))
+    const cut = CHAIN[25] as ChainBlock
+    await store.rewind(cut.slot)
+    const rest = batchOf(CHAIN.slice(0, 25))
+    await holds(store.database, rest)
+    assert.deepEqual((await store.progress()).ranges, [{ from: rest.range.from, to: cut.slot - 1 }])
+    // The very same blocks may come back: what the server remembers of them must not keep them out.
+    await store.write(batchOf(CHAIN.slice(25)))
+    await holds(store.database, batchOf(CHAIN))
+  })
+
+  test('blocks become final, and coverage tells what is complete', async () => {
+    await using store = await openStore()
+    await store.write(batchOf(CHAIN.slice(0, 5)))
+    assert.equal(await server.run(`SELECT count() FROM ${store.database}.coverage WHERE open_gaps > 0`), '0\n')
+    await store.write(batchOf(CHAIN.slice(10, 20), CHAIN[3]?.slot))
+    const final = await server.run(`SELECT slot FROM ${store.database}.blocks WHERE commitment = 'finalized' ORDER BY slot`)
+    assert.deepEqual(final.trim().split('\n').map(Number), CHAIN.slice(0, 4).map(({ slot }) => slot))
+    const coverage = await server.run(
+      `SELECT table_name, from_slot, to_slot, open_gaps, lag_slots FROM ${store.database}.coverage`,
+    )
+    const lines = coverage.trim().split('\n').map((line) => line.split('\t'))
+    assert.deepEqual(lines.map(([name]) => name), TABLES.map(({ name }) => name))
+    for (const [, ...row] of lines)
+      assert.deepEqual(row.map(Number), [(CHAIN[10] as ChainBlock).parentSlot + 1, CHAIN[19]?.slot, 1, 0])
+  })
+
+  test('a batch cut off in the middle is completed by the same batch, and taken back before any other', async () => {
+    await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(new URL(server.url).port) } })
+    const database = `chain${++databases}`
+    const first = batchOf(CHAIN.slice(0, 10))
+    {
+      await using store = await openStore(database, `http://127.0.0.1:${proxy.port}`)
+      await store.write(first)
+      const broken = batchOf(CHAIN.slice(10, 20))
+      const rewards = [['not a slot' as unknown as number]]
+      await assert.rejects(store.write({ ...broken, rows: { ...broken.rows, rewards } }))
+      assert.deepEqual((await store.progress()).ranges, [first.range])
+      await store.write(broken)
+      await holds(database, batchOf(CHAIN.slice(0, 20)))
+      const next = batchOf(CHAIN.slice(20, 30))
+      await assert.rejects(store.write({ ...next, rows: { ...next.rows, rewards } }))
+    }
+    // The chain went another way meanwhile: other rows in the same slots.
+    await using again = await openStore(database)
+    const others = FORK.slice(20, 30).map((block, at) => ({ ...block, slot: (CHAIN[20 + at] as ChainBlock).slot }))
+    const fork = { ...batchOf(others), range: batchOf(CHAIN.slice(20, 30)).range }
+    await again.write(fork)
+    const expected = batchOf(CHAIN.slice(0, 20))
+    for (const { name } of TABLES) expected.rows[name].push(...fork.rows[name])
+    await holds(database, { ...expected, range: batchOf(CHAIN.slice(0, 30)).range })
+    assert.deepEqual((await again.progress()).ranges, [batchOf(CHAIN.slice(0, 30)).range])
+  })
+
+  test('a server that is gone fails the write, and the same batch goes through when it is back', async () => {
+    await using store = await openStore()
+    await store.write(batchOf(CHAIN.slice(0, 10)))
+    await server.kill()
+    const next = batchOf(CHAIN.slice(10, 20))
+    await assert.rejects(store.write(next), /did not answer/)
+    await server.start()
+    await store.write(next)
+    await holds(store.database, batchOf(CHAIN.slice(0, 20)))
+  })
+
+  /** The views show exactly these rows. */
+  async function holds(database: string, { rows }: WriteBatch): Promise<void> {
+    for (const table of TABLES) {
+      const names = table.columns.map(({ name }) => name).join(', ')
+      const text = await server.run(`SELECT ${names} FROM ${database}.${table.name} FORMAT JSONCompact`)
+      const { data } = JSON.parse(text) as { data: unknown[][] }
+      assert.deepEqual(data.map((row) => asText(table, row)).toSorted(), rows[table.name].map((row) => asText(table, row)).toSorted(), table.name)
+    }
+  }
+})
+
+function asText({ columns }: Table, row: readonly unknown[] | Row): string {
+  return JSON.stringify(
+    row.map((value, at) => {
+      const type = columns[at]?.type
+      if (type === 'time' && typeof value === 'string') return String(Date.parse(`${value.replace(' ', 'T')}Z`) / 1000)
+      if (type === 'bool') return Number(value)
+      return Array.isArray(value) ? value : String(value)
+    }),
+  )
+}
