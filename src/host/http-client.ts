@@ -78,7 +78,9 @@ export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientO
       else connected()
     })
     call.on('timeout', () => void call.destroy(new Error('no connection in time')))
-    call.on('error', (cause) => reject(new HttpCallFailed(`the server did not answer: ${cause.message}`, isConnected, cause)))
+    call.on('error', (cause) =>
+      reject(new HttpCallFailed(`the server did not answer: ${cause.message}`, isConnected, cause)),
+    )
     call.on('response', (answer: IncomingMessage) =>
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
     )

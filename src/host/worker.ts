@@ -2,6 +2,7 @@ import {
   MessageChannel,
   type MessagePort,
   parentPort,
+  receiveMessageOnPort,
   type Transferable,
   Worker,
   workerData,
@@ -16,9 +17,10 @@ export type WorkerDeps<Out> = {
   readonly onMessage: (message: Out) => void
   /** The thread ended without being asked to. */
   readonly onDeath: (error: Error) => void
+  /** How long it may take to end when it is asked to; a thread that never rests does not hear that it is. */
+  readonly endMs?: number
 }
 
-/** How long a thread may take to end when it is asked to. */
 const END_MS = 1000
 
 /** Starts a file as a thread. `data` is what `openWorkerPort` gives there; it must be plain. */
@@ -45,7 +47,7 @@ export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps
     async [Symbol.asyncDispose]() {
       isEnding = true
       ours.close()
-      const cut = setTimeout(() => void worker.terminate(), END_MS)
+      const cut = setTimeout(() => void worker.terminate(), deps.endMs ?? END_MS)
       await ended
       clearTimeout(cut)
     },
@@ -57,6 +59,8 @@ export type WorkerPort<In, Out> = {
   readonly data: unknown
   post(message: Out, transfer?: Transferable[]): void
   onMessage(listener: (message: In) => void): void
+  /** The next message, if one has come: for a thread that never rests, and so is never told of one. */
+  poll(): In | undefined
   /** The starter wants it to end, or is gone. */
   onEnd(listener: () => void): void
 }
@@ -69,6 +73,7 @@ export function openWorkerPort<In, Out>(): WorkerPort<In, Out> | undefined {
     data: given.data,
     post: (message, transfer = []) => given.port.postMessage(message, transfer),
     onMessage: (listener) => void given.port.on('message', listener),
+    poll: () => receiveMessageOnPort(given.port)?.message as In | undefined,
     onEnd: (listener) => void given.port.once('close', listener),
   }
 }

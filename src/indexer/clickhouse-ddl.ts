@@ -68,7 +68,8 @@ export function viewDdl(
   const statements = [`CREATE DATABASE IF NOT EXISTS ${views}`]
   for (const table of [...TABLES, { name: 'coverage' as const }]) {
     if (!tables.includes(table.name)) continue
-    const select = table.name === 'coverage' ? coverageSelect(base, dialect) : tableSelect(table as Table, base, dialect)
+    const select =
+      table.name === 'coverage' ? coverageSelect(base, dialect) : tableSelect(table as Table, base, dialect)
     if (dialect === 'current') statements.push(`CREATE OR REPLACE VIEW ${views}.${table.name} AS ${select}`)
     else statements.push(`CREATE VIEW IF NOT EXISTS ${views}.${table.name} AS ${select}`)
   }
@@ -100,7 +101,7 @@ function columnDdl({ name, type, packing }: Column, dialect: ClickHouseDialect):
 function tableSelect({ name, columns, key }: Table, base: string, dialect: ClickHouseDialect): string {
   const list = columns.map((column) =>
     name === 'blocks' && column.name === 'commitment'
-      ? `if(slot <= (${latest(base, 'finalized_slot')}), 'finalized', commitment) AS commitment`
+      ? `if(slot <= (SELECT max(finalized_slot) FROM ${base}._progress), 'finalized', commitment) AS commitment`
       : column.name,
   )
   const apart = dialect === 'current' && key.includes('slot')
@@ -108,8 +109,9 @@ function tableSelect({ name, columns, key }: Table, base: string, dialect: Click
   return `SELECT ${list.join(', ')} FROM ${base}.${name} FINAL${settings}`
 }
 
+/** Of the row that holds. (ORDER BY with LIMIT would say the same, and old servers trip over it inside of a view.) */
 function latest(base: string, what: string): string {
-  return `SELECT ${what} FROM ${base}._progress ORDER BY version DESC LIMIT 1`
+  return `SELECT argMax(${what}, version) FROM ${base}._progress`
 }
 
 /** What is complete: written after the rows it speaks of, so it can be behind them and never ahead. */
@@ -139,6 +141,6 @@ function coverageSelect(base: string, dialect: ClickHouseDialect): string {
       ? `to${clickHouseType(type, dialect)}(${value}) AS ${name}`
       : `${value} AS ${name}`
   })
-  return `SELECT ${list.join(', ')} FROM (SELECT from_slots, to_slots, tip_slot AS tip_slot_told FROM ${base}._progress
-    ORDER BY version DESC LIMIT 1) WHERE length(from_slots) > 0`
+  return `SELECT ${list.join(', ')} FROM (SELECT argMax(from_slots, version) AS from_slots, argMax(to_slots, version) AS to_slots,
+    argMax(tip_slot, version) AS tip_slot_told FROM ${base}._progress) WHERE length(from_slots) > 0`
 }

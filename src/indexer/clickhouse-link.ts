@@ -31,7 +31,10 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 const STATEMENT_MS = 120_000
 
 /** Statements of our own, over HTTP. The password goes in a header: addresses end up in logs. */
-export function createClickHouseLink(client: HttpClient, { user, password }: Omit<ClickHouseAccount, 'url'>): ClickHouseLink {
+export function createClickHouseLink(
+  client: HttpClient,
+  { user, password }: Omit<ClickHouseAccount, 'url'>,
+): ClickHouseLink {
   const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
   async function send(target: string, body: string): Promise<string> {
@@ -44,7 +47,11 @@ export function createClickHouseLink(client: HttpClient, { user, password }: Omi
     })
     const text = await readReplyText(reply, ANSWER_BYTES_MAX)
     // An old server tells a late error at the end of a good answer.
-    if (reply.status !== 200 || reply.headers['x-clickhouse-exception-code'] !== undefined || /^Code: \d+[.,]/m.test(text))
+    if (
+      reply.status !== 200 ||
+      reply.headers['x-clickhouse-exception-code'] !== undefined ||
+      /^Code: \d+[.,]/m.test(text)
+    )
       throw new ClickHouseRefusal(text)
     return text
   }

@@ -3,7 +3,7 @@ import { createHttpClient } from '../host/http-client.ts'
 import type { Row } from './block-rows.ts'
 import { baseDatabase, type ClickHouseDialect, dialectOf, tableDdl, viewDdl } from './clickhouse-ddl.ts'
 import { type ClickHouseAccount, type ClickHouseLink, createClickHouseLink } from './clickhouse-link.ts'
-import { readClickHouseState, saveClickHouseState, type ClickHouseState } from './clickhouse-state.ts'
+import { type ClickHouseState, readClickHouseState, saveClickHouseState } from './clickhouse-state.ts'
 import { TABLES, type Table } from './schema.ts'
 import { addRange, cutFrom, overlaps, type SlotRange, withoutRange } from './slot-ranges.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from './store.ts'
@@ -58,7 +58,8 @@ export async function openClickHouseStore(
       // The old server keeps no count of what a mutation would find; asking first spares it one for each batch.
       const [found] = await link.rows(`SELECT count() FROM ${base}.${name} WHERE ${where}`)
       if (Number(found?.[0]) === 0) continue
-      if (dialect === 'current') await link.run(`ALTER TABLE ${base}.${name} DELETE WHERE ${where}`, { mutations_sync: '2' })
+      if (dialect === 'current')
+        await link.run(`ALTER TABLE ${base}.${name} DELETE WHERE ${where}`, { mutations_sync: '2' })
       else await deleteAndWait(name, where)
     }
   }

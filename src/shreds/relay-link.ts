@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { ServiceError } from '../core/service-error.ts'
 import type { Logger } from '../host/logger.ts'
-import { startWorkerThread, type WorkerThread } from '../host/worker-thread.ts'
+import { startWorker, type WorkerThread } from '../host/worker.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
 
 export type RelayLinkDeps = {
@@ -41,7 +41,7 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
   let listen = options.port.listen
 
   function start(onReady: (ready: RelayReady) => void, onFailed: (error: Error) => void): void {
-    const started = startWorkerThread<ToRelay, FromRelay>(
+    const started = startWorker<ToRelay, FromRelay>(
       threadFile(),
       { ...options, port: { ...options.port, listen }, destinations, leaders } satisfies RelayOptions,
       {
@@ -62,7 +62,8 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
               return stopped.resolve()
           }
         },
-        onEnd: (error) => onFailed(error ?? new Error('the relaying thread ended')),
+        onDeath: onFailed,
+        endMs: 0,
       },
     )
     thread = started

@@ -1,12 +1,13 @@
 import { messageOf, ServiceError } from '../core/service-error.ts'
 import { systemClock } from '../host/clock.ts'
 import { openUdpPort } from '../host/udp-open.ts'
-import { parentLink } from '../host/worker-thread.ts'
+import { openWorkerPort } from '../host/worker.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
 import { runRelay } from './relay.ts'
 
 /** The thread that relays. Started by `service.ts` with its options; ends when it is told to. */
-const link = parentLink<ToRelay, FromRelay>()
+const link = openWorkerPort<ToRelay, FromRelay>()
+if (link === undefined) throw new Error('this file runs in a thread that was started for it')
 const options = link.data as RelayOptions
 try {
   const { port, note } = await openUdpPort(options.port, { clock: systemClock })

@@ -7,8 +7,8 @@ import { TABLES, type Table } from '../../src/indexer/schema.ts'
 import type { Store, WriteBatch } from '../../src/indexer/store.ts'
 import { makeTestChain } from '../../src/indexer/test-blocks.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
 const FORK = makeTestChain({ seed: 8, blocks: 40, transactionsPerBlock: 12 })
@@ -67,16 +67,29 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
 
   test('blocks become final, and coverage tells what is complete', async () => {
     await using store = await openStore()
+    assert.equal(await server.run(`SELECT * FROM ${store.database}.coverage`), '')
     await store.write(batchOf(CHAIN.slice(0, 5)))
-    assert.equal(await server.run(`SELECT count() FROM ${store.database}.coverage WHERE open_gaps > 0`), '0\n')
+    const narrow = `SELECT table_name, open_gaps FROM ${store.database}.coverage WHERE table_name = 'blocks' AND lag_slots = 0`
+    assert.equal(await server.run(narrow), 'blocks\t0\n')
     await store.write(batchOf(CHAIN.slice(10, 20), CHAIN[3]?.slot))
-    const final = await server.run(`SELECT slot FROM ${store.database}.blocks WHERE commitment = 'finalized' ORDER BY slot`)
-    assert.deepEqual(final.trim().split('\n').map(Number), CHAIN.slice(0, 4).map(({ slot }) => slot))
+    const final = await server.run(
+      `SELECT slot FROM ${store.database}.blocks WHERE commitment = 'finalized' ORDER BY slot`,
+    )
+    assert.deepEqual(
+      final.trim().split('\n').map(Number),
+      CHAIN.slice(0, 4).map(({ slot }) => slot),
+    )
     const coverage = await server.run(
       `SELECT table_name, from_slot, to_slot, open_gaps, lag_slots FROM ${store.database}.coverage`,
     )
-    const lines = coverage.trim().split('\n').map((line) => line.split('\t'))
-    assert.deepEqual(lines.map(([name]) => name), TABLES.map(({ name }) => name))
+    const lines = coverage
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t'))
+    assert.deepEqual(
+      lines.map(([name]) => name),
+      TABLES.map(({ name }) => name),
+    )
     for (const [, ...row] of lines)
       assert.deepEqual(row.map(Number), [(CHAIN[10] as ChainBlock).parentSlot + 1, CHAIN[19]?.slot, 1, 0])
   })
@@ -125,7 +138,12 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       const names = table.columns.map(({ name }) => name).join(', ')
       const text = await server.run(`SELECT ${names} FROM ${database}.${table.name} FORMAT JSONCompact`)
       const { data } = JSON.parse(text) as { data: unknown[][] }
-      assert.deepEqual(data.map((row) => asText(table, row)).toSorted(), rows[table.name].map((row) => asText(table, row)).toSorted(), table.name)
+      const found = data.map((row) => asText(table, row)).toSorted()
+      const expected = lastOfEach(table, rows[table.name])
+        .map((row) => asText(table, row))
+        .toSorted()
+      const strange = found.findIndex((row, at) => row !== expected[at])
+      assert.deepEqual([found.length, found[strange]], [expected.length, expected[strange]], table.name)
     }
   }
 })
@@ -139,4 +157,10 @@ function asText({ columns }: Table, row: readonly unknown[] | Row): string {
       return Array.isArray(value) ? value : String(value)
     }),
   )
+}
+
+/** The made-up chain names a key twice in some transactions, which a real one cannot: the tables keep the last row of a key. */
+function lastOfEach({ columns, key }: Table, rows: readonly Row[]): Row[] {
+  const at = key.map((name) => columns.findIndex((column) => column.name === name))
+  return [...new Map(rows.map((row) => [at.map((place) => String(row[place])).join(), row])).values()]
 }

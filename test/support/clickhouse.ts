@@ -43,7 +43,11 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
     const started = spawn('clickhouse-server', [`--config-file=${join(folder, 'config.xml')}`], { stdio: 'ignore' })
     child = started
     const failed = new Promise<never>((_, reject) => started.once('error', reject))
-    const ready = until('the server answers', async () => (await fetch(`${url}/ping`).catch(() => undefined))?.ok === true, READY_MS)
+    const ready = until(
+      'the server answers',
+      async () => (await fetch(`${url}/ping`).catch(() => undefined))?.ok === true,
+      READY_MS,
+    )
     await Promise.race([ready, failed])
   }
 
