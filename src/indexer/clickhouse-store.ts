@@ -18,9 +18,11 @@ const CONNECTIONS_MAX = 4
 const CONNECT_MS = 5_000
 /** Rows of one INSERT at most: what the server checks as one piece, and what a retry sends again. */
 const ROWS_PER_INSERT = 50_000
-/** How long deleting what a fork left may take on a server that tells only by its table of mutations when it is done. */
-const DELETE_MS = 120_000
-const DELETE_LOOK_MS = 50
+/** How long the server may take to end what it was told: a deletion, or an insert whose sender is gone. */
+const WAIT_MS = 120_000
+const LOOK_MS = 50
+/** More than the states that one process can have on their way at once, which is one. */
+const TAKEOVER_STEP = 16
 /** Names of what is begun beside the batches: slots written anew, and slots that the chain left. The latest state of accounts outlives the first. */
 const REWRITE = ''
 const REWIND = 'rewind'
@@ -44,10 +46,29 @@ export async function openClickHouseStore(
   const base = baseDatabase(options.database)
   for (const statement of tableDdl(options.database, dialect)) await link.run(statement)
   for (const statement of viewDdl(options.database, options.database, dialect)) await link.run(statement)
+  const insertIds = `sluice-ingest-${options.database}-`
+  let inserts = 0
+  await settled()
   let state = await readClickHouseState(link, base)
+  // A row that an earlier process still had on its way would have a lower version than any of ours.
+  await save({ version: state.version + TAKEOVER_STEP })
 
-  async function save(change: Partial<Omit<ClickHouseState, 'version'>>): Promise<void> {
-    const next = { ...state, ...change, version: state.version + 1 }
+  /** What an earlier process or a broken connection left running at the server would write after what we delete. */
+  async function settled(): Promise<void> {
+    const running = `SELECT count() FROM system.processes WHERE startsWith(query_id, '${insertIds}')`
+    await waitFor(async () => Number((await link.rows(running))[0]?.[0]) === 0, 'another writer is at work')
+  }
+
+  async function waitFor(holds: () => Promise<boolean>, otherwise: string): Promise<void> {
+    for (let waitedMs = 0; waitedMs < WAIT_MS; waitedMs += LOOK_MS) {
+      if (await holds()) return
+      await time.wait(LOOK_MS)
+    }
+    throw new Error(`${options.database}: ${otherwise}, for more than ${WAIT_MS} ms`)
+  }
+
+  async function save(change: Partial<ClickHouseState>): Promise<void> {
+    const next = { ...state, version: state.version + 1, ...change }
     await saveClickHouseState(link, base, next, time.nowMs())
     state = next
   }
@@ -66,20 +87,15 @@ export async function openClickHouseStore(
 
   async function deleteAndWait(name: string, where: string): Promise<void> {
     await link.run(`ALTER TABLE ${base}.${name} DELETE WHERE ${where}`)
-    for (let waitedMs = 0; waitedMs < DELETE_MS; waitedMs += DELETE_LOOK_MS) {
-      const [left] = await link.rows(
-        `SELECT count() FROM system.mutations WHERE database = '${base}' AND table = '${name}' AND NOT is_done`,
-      )
-      if (Number(left?.[0]) === 0) return
-      await time.wait(DELETE_LOOK_MS)
-    }
-    throw new Error(`deleting from ${base}.${name} took longer than ${DELETE_MS} ms`)
+    const left = `SELECT count() FROM system.mutations WHERE database = '${base}' AND table = '${name}' AND NOT is_done`
+    await waitFor(async () => Number((await link.rows(left))[0]?.[0]) === 0, `deleting from ${name} is not done`)
   }
 
   /** What was begun and never finished is taken back; the same batch may go on where it was. */
   async function clearIntent(unless?: string): Promise<void> {
     const { intent } = state
     if (intent === undefined || intent.name === unless) return
+    await settled()
     await deleteSlots(within(intent.range), intent.name === REWRITE ? BY_SLOT : TABLES)
     await save({ intent: undefined, generation: state.generation + 1 })
   }
@@ -116,6 +132,7 @@ export async function openClickHouseStore(
       const token = `${table.name}:${from}-${to}:${state.generation}:${at}:${content.digest('hex')}`
       const lines = parts.map((part) => `${part}"_version":${state.version}}\n`).join('')
       await link.insert(target, lines, {
+        query_id: `${insertIds}${time.nowMs()}-${++inserts}`,
         // Read by one thread, the same piece is always cut into the same blocks, which the token is applied to.
         ...(dialect === 'current'
           ? { insert_deduplication_token: token, async_insert: '0', input_format_parallel_parsing: '0' }

@@ -1,6 +1,8 @@
+import { delay, systemClock } from '../host/clock.ts'
 import { catalogueOf, openDuckDatabase } from '../host/duckdb.ts'
 import { BlockFault } from '../solana/block-from-geyser.ts'
 import { addBlockRows, emptyRows } from './block-rows.ts'
+import { openClickHouseStore } from './clickhouse-store.ts'
 import { BASE_SCHEMA } from './duck-ddl.ts'
 import { openDuckStore } from './duck-store.ts'
 import { prepareQueries } from './query-run.ts'
@@ -18,7 +20,7 @@ import type {
 
 /**
  * The process the embedded database lives in, forked by `store-process.ts`. A second process could not open the file, so writer and readers are
- * both here; the parent ends it when a query cannot be stopped otherwise.
+ * both here; the parent ends it when a query cannot be stopped otherwise. With the operator's ClickHouse it decodes and writes; queries go past it.
  */
 const decoded = new Map<number, DecodedBlock & { readonly source: RawBlock['source'] }>()
 let store: Store | undefined
@@ -31,7 +33,12 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
   switch (request.kind) {
     case 'open': {
       options = request.options
-      const { path, memoryBytes, threads } = options
+      const { clickhouse, path, memoryBytes, threads } = options
+      if (clickhouse !== undefined) {
+        const wait = (ms: number): Promise<void> => delay(systemClock, ms)
+        store = await openClickHouseStore(clickhouse, { nowMs: Date.now, wait })
+        return store.progress()
+      }
       const database = await openDuckDatabase(path, {
         threads: String(threads),
         // Half the work of writing is folding the log into the file; a larger log means doing it less often, and a start after a kill that reads more.

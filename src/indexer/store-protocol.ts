@@ -1,4 +1,5 @@
 import type { RowOptions } from './block-rows.ts'
+import type { ClickHouseStoreOptions } from './clickhouse-store.ts'
 import type { BlockLink } from './frontier.ts'
 import type { QueryErrorName } from './query-error.ts'
 import type { QueryDone, QueryJob } from './query-run.ts'
@@ -29,6 +30,8 @@ export type StoreRequest =
   | { readonly kind: 'close' }
 
 export type StoreOptions = {
+  /** The operator's server instead of the embedded database; what follows is of no concern to it then, but for `rows`. */
+  readonly clickhouse?: ClickHouseStoreOptions | undefined
   readonly path: string
   readonly memoryBytes: number
   readonly threads: number
