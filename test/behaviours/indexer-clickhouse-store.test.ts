@@ -9,6 +9,7 @@ import { makeTestChain } from '../../src/indexer/test-blocks.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { clickHouseRowText } from '../support/clickhouse-rows.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
 const FORK = makeTestChain({ seed: 8, blocks: 40, transactionsPerBlock: 12 })
@@ -138,26 +139,15 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       const names = table.columns.map(({ name }) => name).join(', ')
       const text = await server.run(`SELECT ${names} FROM ${database}.${table.name} FORMAT JSONCompact`)
       const { data } = JSON.parse(text) as { data: unknown[][] }
-      const found = data.map((row) => asText(table, row)).toSorted()
+      const found = data.map((row) => clickHouseRowText(table.columns, row)).toSorted()
       const expected = lastOfEach(table, rows[table.name])
-        .map((row) => asText(table, row))
+        .map((row) => clickHouseRowText(table.columns, row))
         .toSorted()
       const strange = found.findIndex((row, at) => row !== expected[at])
       assert.deepEqual([found.length, found[strange]], [expected.length, expected[strange]], table.name)
     }
   }
 })
-
-function asText({ columns }: Table, row: readonly unknown[] | Row): string {
-  return JSON.stringify(
-    row.map((value, at) => {
-      const type = columns[at]?.type
-      if (type === 'time' && typeof value === 'string') return String(Date.parse(`${value.replace(' ', 'T')}Z`) / 1000)
-      if (type === 'bool') return Number(value)
-      return Array.isArray(value) ? value : String(value)
-    }),
-  )
-}
 
 /** The made-up chain names a key twice in some transactions, which a real one cannot: the tables keep the last row of a key. */
 function lastOfEach({ columns, key }: Table, rows: readonly Row[]): Row[] {

@@ -12,7 +12,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['test/behaviours/late-refusals.test.ts', 'who tries tokens'],
   ],
   T2: [
-    ['test/threats/token-timing.test.ts', ''],
+    ['test/threats/token-timing.test.ts', 'T2: a near miss takes as long as any other unknown token'],
     ['src/access/admit.test.ts', 'every kind of bad token costs the same work'],
   ],
   T3: [
@@ -21,7 +21,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   ],
   T4: [['test/threats/credentials.test.ts', 'T4: ']],
   T5: [
-    ['test/threats/smuggling.test.ts', ''],
+    ['test/threats/smuggling.test.ts', 'T5: request smuggling'],
     ['src/host/http-server.test.ts', 'hostile heads get their own answers'],
   ],
   T6: [
@@ -31,11 +31,11 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   T7: [['test/threats/requests.test.ts', 'T7: ']],
   T8: [['test/threats/requests.test.ts', 'T8: ']],
   T9: [
-    ['test/threats/slow-clients.test.ts', ''],
+    ['test/threats/slow-clients.test.ts', 'T9: slow heads, slow bodies'],
     ['src/host/http-server.test.ts', 'a slow head, a silent socket and a slow body end with 408'],
   ],
   T10: [
-    ['test/threats/stalled-readers.test.ts', ''],
+    ['test/threats/stalled-readers.test.ts', 'T10: stalled WebSocket readers'],
     ['src/host/ws-server.test.ts', 'a client that reads nothing is cut'],
   ],
   T11: [['test/threats/ws-frames.test.ts', 'T11: ']],

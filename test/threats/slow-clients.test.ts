@@ -21,7 +21,7 @@ const SLOW_READERS = isFull ? 60 : 10
 const HUGE_BYTES = 1024 * 1024 * 1024
 
 /** T9: who writes or reads a byte at a time costs a connection and nothing else, and not for long. */
-test('slow heads, slow bodies and slow readers leave the service to others', {
+test('T9: slow heads, slow bodies and slow readers leave the service to others', {
   skip: findInPath('slowhttptest') === undefined && 'slowhttptest is missing',
 }, async (t) => {
   await using node = await startEndlessNode()

@@ -16,7 +16,7 @@ import { smugglingCases } from './smuggling-cases.ts'
 const run = promisify(execFile)
 
 /** T5: nobody gets a request past the door inside another one, alone or with a proxy in front. */
-describe('request smuggling', () => {
+describe('T5: request smuggling', () => {
   let node: FakeNode
   let gateway: Gateway
   let port: number

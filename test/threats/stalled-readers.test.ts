@@ -15,7 +15,7 @@ const MESSAGES_MAX = 200
 const PLAN = { ...BUILT_IN_PLANS.professional, wsConnections: 1000 }
 
 /** T10: who subscribes and does not read is told so and cut off; who reads misses nothing and waits for nobody. */
-test('stalled WebSocket readers cost a bounded buffer for a bounded time', async (t) => {
+test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', async (t) => {
   await using node = await startFakeNode()
   await using on = await startWsGateway(
     [{ name: 'fake', rpc: node.rpc, ws: node.ws }],

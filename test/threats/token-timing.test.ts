@@ -15,7 +15,7 @@ const ATTEMPTS_MAX = 4
 type Ask = (token: string) => number | Promise<number>
 
 /** T2: how long a refusal takes says nothing about how near a guess was. */
-test('a near miss takes as long as any other unknown token', async (t) => {
+test('T2: a near miss takes as long as any other unknown token', async (t) => {
   await using node = await startFakeNode()
   await using gateway = await startGateway([{ name: 'fake', rpc: node.rpc }])
   const { token } = await gateway.subscribe({})
