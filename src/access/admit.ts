@@ -186,7 +186,8 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       const [oldest] = known.keys()
       if (oldest !== undefined) known.delete(oldest)
     }
-    known.set(key, entry)
+    // A copy: the text may be a slice that keeps the whole head of a request alive.
+    known.set(Buffer.from(key, 'latin1').toString('latin1'), entry)
   }
 
   function renew(tokenSha256: string, product: ProductKey, nowMs: number): Entry | Refused {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { AnswerRest } from '../host/http-post.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { createAnswerCache, withAnswerCache } from './answer-cache.ts'
 import { immutableCall } from './immutable-call.ts'
-import type { AnswerRest, UpstreamAnswer, UpstreamRequest } from './rpc.ts'
+import type { UpstreamAnswer, UpstreamRequest } from './rpc.ts'
 
 const SIZES = { bytesMax: 10_000, entriesMax: 3, answerBytesMax: 5000 }
 

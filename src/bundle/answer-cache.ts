@@ -1,6 +1,7 @@
+import type { AnswerRest } from '../host/http-post.ts'
 import type { Upstream, Upstreams } from '../upstreams/service.ts'
 import { immutableCall } from './immutable-call.ts'
-import type { AnswerRest, UpstreamAnswer, UpstreamCall } from './rpc.ts'
+import type { UpstreamAnswer, UpstreamCall } from './rpc.ts'
 import { splitAnswer } from './rpc-answer.ts'
 
 export type AnswerCacheOptions = {

@@ -3,6 +3,8 @@ import type { Budget } from '../access/charge.ts'
 import { CARRIERS, collectToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
+import type { AnswerRest, HttpAnswer } from '../host/http-post.ts'
+import { readWholeAnswer } from '../upstreams/whole-answer.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import type { DoorMeter } from './metrics.ts'
 import {
@@ -29,23 +31,7 @@ export type RpcRequest = {
   readonly connection: object
 }
 
-export type RpcAnswer = {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer | string
-  /** The part of a large answer that is still to come. */
-  readonly rest?: AnswerRest | undefined
-  /** The connection is closed after it. */
-  readonly closes?: boolean | undefined
-}
-
-/** The rest of a large upstream answer, read only as fast as the client takes it. */
-export type AnswerRest = {
-  start(listener: { onData(chunk: Buffer): void; onEnd(): void; onFail(): void }): void
-  pause(): void
-  resume(): void
-  abort(): void
-}
+export type RpcAnswer = HttpAnswer
 
 /** What a call upstream came to. `not-forwarded` means that no byte of it left: the charge is taken back. */
 export type UpstreamAnswer =
@@ -138,8 +124,8 @@ export function createRpc({ access, callUpstream, clock, meter, late }: RpcDeps)
       return { status: 204, headers: budgetHeaders(admission, admission.cost), body: '' }
     }
     if (sentId === call.id) return { status: 200, headers, body: upstream.body, rest: upstream.rest }
-    const whole = await readWhole(upstream)
-    const answer = whole && splitAnswer(whole.toString('latin1'))
+    const whole = await readWholeAnswer(upstream, WHOLE_BYTES_MAX)
+    const answer = typeof whole === 'string' ? undefined : splitAnswer(whole.toString('latin1'))
     if (answer === undefined) return refuse(refuseUpstream('no-upstream'), request, call.id)
     return { status: 200, headers, body: Buffer.from(answer.withId(call.id), 'latin1') }
   }
@@ -196,8 +182,8 @@ export function createRpc({ access, callUpstream, clock, meter, late }: RpcDeps)
     if (upstream.kind === 'not-forwarded') {
       for (const { call } of forwarded) access.refund(caller, { interface: 'rpc', method: call.method })
     }
-    const whole = upstream.kind === 'answered' ? await readWhole(upstream) : undefined
-    const answers = whole === undefined || whole.length === 0 ? [] : (splitBatch(whole.toString('latin1')) ?? [])
+    const whole = upstream.kind === 'answered' ? await readWholeAnswer(upstream, WHOLE_BYTES_MAX) : 'lost'
+    const answers = typeof whole === 'string' || whole.length === 0 ? [] : (splitBatch(whole.toString('latin1')) ?? [])
     const byId = new Map(answers.map((answer) => [answer.id, answer]))
     forwarded.forEach(({ call, slot }, at) => {
       if (call.id === undefined) return
@@ -259,23 +245,3 @@ function joinAnswers(answers: readonly (string | Buffer)[]): Buffer {
 
 /** An answer that must be looked into is read whole, up to a bound; beyond it the upstream has failed us. */
 const WHOLE_BYTES_MAX = 64 * 1024 * 1024
-
-function readWhole({ body, rest }: { body: Buffer; rest?: AnswerRest | undefined }): Promise<Buffer | undefined> {
-  if (rest === undefined) return Promise.resolve(body)
-  return new Promise((resolve) => {
-    const parts = [body]
-    let bytes = body.length
-    rest.start({
-      onData(chunk) {
-        bytes += chunk.length
-        if (bytes <= WHOLE_BYTES_MAX) parts.push(chunk)
-        else {
-          rest.abort()
-          resolve(undefined)
-        }
-      },
-      onEnd: () => resolve(Buffer.concat(parts)),
-      onFail: () => resolve(undefined),
-    })
-  })
-}

@@ -1,8 +1,9 @@
 import type { Caller } from '../access/admit.ts'
 import type { Access } from '../access/service.ts'
+import { readWholeAnswer } from '../upstreams/whole-answer.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseUpstream } from './refusal.ts'
-import type { AnswerRest, UpstreamCall } from './rpc.ts'
+import type { UpstreamCall } from './rpc.ts'
 import { splitAnswer } from './rpc-answer.ts'
 import { isPlainId, type RpcCall, writeCall } from './rpc-request.ts'
 import { refusalAnswer, refuseLargeAnswer, refuseOnConnection } from './ws-refusal.ts'
@@ -44,7 +45,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
       if (outcome.kind === 'not-forwarded') access.refund(caller, { interface: 'ws', method: call.method })
       return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
     }
-    const whole = await readWhole(outcome.body, outcome.rest)
+    const whole = await readWholeAnswer(outcome, ANSWER_BYTES_MAX)
     if (whole === 'too-large') {
       meter.refused('answerBytes')
       return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
@@ -76,23 +77,4 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
       }
     },
   }
-}
-
-function readWhole(body: Buffer, rest: AnswerRest | undefined): Promise<Buffer | 'too-large' | 'lost'> {
-  if (rest === undefined) return Promise.resolve(body.length > ANSWER_BYTES_MAX ? 'too-large' : body)
-  return new Promise((resolve) => {
-    const parts = [body]
-    let bytes = body.length
-    rest.start({
-      onData(chunk) {
-        bytes += chunk.length
-        parts.push(chunk)
-        if (bytes <= ANSWER_BYTES_MAX) return
-        rest.abort()
-        resolve('too-large')
-      },
-      onEnd: () => resolve(Buffer.concat(parts)),
-      onFail: () => resolve('lost'),
-    })
-  })
 }

@@ -1,11 +1,11 @@
-import type { CallOutcome } from './http-call.ts'
+import type { AnswerRest } from '../host/http-post.ts'
 
-/** The whole of an answer that must be looked into. Undefined when it breaks off, or is longer than allowed. */
+/** The whole of an answer that must be looked into, or why there is none: it broke off, or is longer than allowed. */
 export function readWholeAnswer(
-  { body, rest }: Pick<Extract<CallOutcome, { kind: 'answered' }>, 'body' | 'rest'>,
+  { body, rest }: { readonly body: Buffer; readonly rest?: AnswerRest | undefined },
   bytesMax: number,
-): Promise<Buffer | undefined> {
-  if (rest === undefined) return Promise.resolve(body.length <= bytesMax ? body : undefined)
+): Promise<Buffer | 'lost' | 'too-large'> {
+  if (rest === undefined) return Promise.resolve(body.length <= bytesMax ? body : 'too-large')
   return new Promise((resolve) => {
     const parts = [body]
     let bytes = body.length
@@ -15,11 +15,11 @@ export function readWholeAnswer(
         if (bytes <= bytesMax) parts.push(chunk)
         else {
           rest.abort()
-          resolve(undefined)
+          resolve('too-large')
         }
       },
       onEnd: () => resolve(Buffer.concat(parts)),
-      onFail: () => resolve(undefined),
+      onFail: () => resolve('lost'),
     })
   })
 }
