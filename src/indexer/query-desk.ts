@@ -3,12 +3,10 @@ import type { Logger } from '../host/logger.ts'
 import type { IndexerMetrics } from './metrics.ts'
 import { QueryError } from './query-error.ts'
 import type { QueryDone, QueryJob } from './query-run.ts'
+import { createQuerySeats, type QuerySeatsOptions, RETRY_SECONDS } from './query-seats.ts'
 import { StoreGone, type StoreProcess } from './store-process.ts'
 
-export type QueryDeskOptions = {
-  /** Queries that run at a time: of one subscription, and of all together. */
-  readonly concurrentPerSubscription: number
-  readonly concurrent: number
+export type QueryDeskOptions = QuerySeatsOptions & {
   /** Resident memory at which the database process is ended; above what the engine may use by its own count. */
   readonly residentBytesMax: number
 }
@@ -31,75 +29,33 @@ export type QueryDesk = Disposable & {
 /** After its limit a query has this long to notice; then its process is ended. */
 const GRACE_MS = 2_000
 const MEMORY_LOOK_MS = 250
-const RETRY_SECONDS = 1
-/** A subscription whose queries had to be ended by force gets one at a time for this long. */
-const PENALTY_MS = 10 * 60_000
 
 const AWAY = 'The database is being started again. Try again shortly.'
 
 export function createQueryDesk(options: QueryDeskOptions, deps: QueryDeskDeps): QueryDesk {
   const { clock, log, metrics } = deps
-  const bySubscription = new Map<string, number>()
-  const penaltyUntilMs = new Map<string, number>()
-  let running = 0
+  const seats = createQuerySeats(options, { clock, metrics })
   let lastId = 0
-
-  function seatsOf(subscriptionId: string): number {
-    const untilMs = penaltyUntilMs.get(subscriptionId)
-    if (untilMs === undefined) return options.concurrentPerSubscription
-    if (clock.monotonicMs() < untilMs) return 1
-    penaltyUntilMs.delete(subscriptionId)
-    return options.concurrentPerSubscription
-  }
-
-  function takeSeat(subscriptionId: string): Disposable {
-    const own = bySubscription.get(subscriptionId) ?? 0
-    const seats = seatsOf(subscriptionId)
-    if (own >= seats)
-      throw new QueryError(
-        'TOO_MANY_SIMULTANEOUS_QUERIES',
-        `Too many simultaneous queries of this subscription. Maximum: ${seats}.`,
-        RETRY_SECONDS,
-      )
-    if (running >= options.concurrent)
-      throw new QueryError(
-        'TOO_MANY_SIMULTANEOUS_QUERIES',
-        `Too many simultaneous queries on this server. Maximum: ${options.concurrent}.`,
-        RETRY_SECONDS,
-      )
-    running++
-    bySubscription.set(subscriptionId, own + 1)
-    metrics.running.set(running)
-    return {
-      [Symbol.dispose]() {
-        running--
-        const left = (bySubscription.get(subscriptionId) ?? 1) - 1
-        if (left === 0) bySubscription.delete(subscriptionId)
-        else bySubscription.set(subscriptionId, left)
-        metrics.running.set(running)
-      },
-    }
-  }
 
   function end(store: StoreProcess, why: string, subscription?: string): void {
     metrics.queryKills.inc()
-    log.warn({ why, subscription, running }, 'database process ended to stop a query')
-    if (subscription !== undefined) penaltyUntilMs.set(subscription, clock.monotonicMs() + PENALTY_MS)
+    log.warn({ why, subscription, running: seats.running }, 'database process ended to stop a query')
+    if (subscription !== undefined) seats.punish(subscription)
     store.kill()
   }
 
   const memory = clock.setRepeating(MEMORY_LOOK_MS, () => {
-    const store = running === 0 ? undefined : deps.store()
+    const store = seats.running === 0 ? undefined : deps.store()
     const bytes = store?.residentBytes()
     if (store !== undefined && bytes !== undefined && bytes > options.residentBytesMax) end(store, 'memory')
   })
 
   return {
     get running() {
-      return running
+      return seats.running
     },
     async ask(subscriptionId, job, left) {
-      using _seat = takeSeat(subscriptionId)
+      using _seat = seats.take(subscriptionId)
       const store = deps.store()
       if (store === undefined) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
       const id = ++lastId

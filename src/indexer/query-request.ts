@@ -9,6 +9,8 @@ export type QueryRequest = {
   /** As written in the address: escaped as in a tab-separated file. */
   readonly parameters: Readonly<Record<string, string>>
   readonly settings: Readonly<Record<string, string>>
+  /** Of the interface itself: how the answer is held before it leaves. The embedded engine's is always whole before its first byte. */
+  readonly holding: Readonly<Record<string, string>>
 }
 
 /** Parts of the interface that mean something else for each customer, or that would reach around the gateway. */
@@ -24,8 +26,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   password:
     'Credentials are not taken from the address, because addresses end up in logs: use the Authorization header.',
 }
-/** Of the interface itself, and without effect here: an answer is always whole before its first byte. */
-const PASSED_OVER = new Set(['wait_end_of_query', 'buffer_size'])
+const HOLDING = new Set(['wait_end_of_query', 'buffer_size'])
 const FIELDS_MAX = 256
 
 /** Throws QueryError where the address asks for what is not offered. */
@@ -39,6 +40,7 @@ export function readQueryRequest(
   let format: string | undefined
   const parameters: Record<string, string> = {}
   const settings: Record<string, string> = {}
+  const holding: Record<string, string> = {}
   checkDatabase(headers.database, database)
   const fields = [...new URLSearchParams(search)]
   if (fields.length > FIELDS_MAX)
@@ -51,7 +53,8 @@ export function readQueryRequest(
     else if (name === 'default_format') format = value
     else if (name === 'database') checkDatabase(value, database)
     else if (name.startsWith('param_')) parameters[name.slice('param_'.length)] = value
-    else if (!PASSED_OVER.has(name)) settings[name] = value
+    else if (HOLDING.has(name)) holding[name] = value
+    else settings[name] = value
   }
   return {
     query,
@@ -59,6 +62,7 @@ export function readQueryRequest(
     defaultFormat: format ?? headers.format ?? 'TabSeparated',
     parameters,
     settings,
+    holding,
   }
 }
 

@@ -1,0 +1,208 @@
+import type { ServerResponse } from 'node:http'
+import { Transform, type TransformCallback } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { createHttpClient, HttpCallFailed, type HttpReply } from '../host/http-client.ts'
+import type { Logger } from '../host/logger.ts'
+import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './clickhouse-link.ts'
+import { clickHouseTarget, passedHeaders, readSummary } from './clickhouse-request.ts'
+import type { IndexerMetrics } from './metrics.ts'
+import { QueryError } from './query-error.ts'
+import type { QueryRequest } from './query-request.ts'
+import type { QueryLimits } from './query-run.ts'
+import { createQuerySeats, type QuerySeatsOptions, RETRY_SECONDS } from './query-seats.ts'
+
+export type ClickHouseProxyOptions = ClickHouseAccount &
+  QuerySeatsOptions & {
+    /** What customers see. */
+    readonly database: string
+    readonly limits: QueryLimits
+  }
+
+export type ClickHouseProxyDeps = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly metrics: IndexerMetrics
+}
+
+/** A customer's query whose credentials were found good. */
+export type ProxyQuery = {
+  readonly subscriptionId: string
+  readonly login: { readonly username: string; readonly password: string }
+  readonly asked: QueryRequest
+  /** As it came. */
+  readonly body: Buffer
+  readonly contentEncoding: string | undefined
+  readonly acceptEncoding: string | undefined
+  /** Beside what the server says. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Queries on the operator's ClickHouse, passed on as streams: nothing of an answer is kept or changed. */
+export type ClickHouseProxy = Disposable & {
+  readonly running: number
+  /** Resolves when the answer has left, with what it was. Rejects with QueryError as long as nothing of it has. */
+  forward(query: ProxyQuery, response: ServerResponse): Promise<{ readonly isOk: boolean }>
+  /** A question of the operator's own, as the gateway's account and only for reading. Rejects with QueryError. */
+  ask(query: string, format: string): Promise<{ readonly body: Uint8Array }>
+}
+
+/** Beyond its limit the server has this long to say so itself. */
+const GRACE_MS = 2_000
+/** A reader has this long to take an answer; the server holds its query as long. */
+const TAKE_MS = 10 * 60_000
+const CONNECT_MS = 3_000
+/** Customers hold one for each query, and ending a query takes another. */
+const SPARE_CONNECTIONS = 8
+/** The last bytes of an answer with an exception in them leave as one piece, because clients look for it in the last piece. */
+const TRAILER_BYTES = 32 * 1024
+/** UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD and AUTHENTICATION_FAILED: the account is not on the server as it is here. */
+const LOGIN_CODES = /^Code: (192|193|194|516)\b/
+const LOGIN_STATUS = new Set([401, 403])
+
+const AWAY = 'The database does not answer. Try again shortly.'
+
+export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: ClickHouseProxyDeps): ClickHouseProxy {
+  const { clock, random, log, metrics } = deps
+  const { database, limits } = options
+  const seats = createQuerySeats(options, deps)
+  const client = createHttpClient({
+    url: options.url,
+    connectionsMax: options.concurrent + SPARE_CONNECTIONS,
+    connectMs: CONNECT_MS,
+  })
+  const link = createClickHouseLink(client, options)
+
+  /** A server computes on when its client leaves; it is told to stop, by an account that may say so. */
+  function endAtServer(queryId: string): void {
+    link.run(`KILL QUERY WHERE query_id = '${queryId}' ASYNC`).catch((error: unknown) => {
+      log.warn({ err: error, queryId }, 'a query could not be ended at the server')
+    })
+  }
+
+  async function send(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
+    const { login, contentEncoding, acceptEncoding } = query
+    const reply = await client.send({
+      method: 'POST',
+      target: clickHouseTarget(query.asked, { queryId, database, limits }),
+      headers: {
+        authorization: `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`,
+        ...(contentEncoding === undefined ? {} : { 'content-encoding': contentEncoding }),
+        ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
+      },
+      body: query.body,
+      signal,
+    })
+    if (LOGIN_STATUS.has(reply.status)) await refuseLogin(reply, query.subscriptionId)
+    return reply
+  }
+
+  /** Known to the gateway and unknown to the server: the operator has to hear of it, and nobody is told more than elsewhere. */
+  async function refuseLogin(reply: HttpReply, subscription: string): Promise<void> {
+    const [first] = (await reply.body.take(1).toArray()) as Buffer[]
+    const text = first?.toString('utf8', 0, 500) ?? ''
+    if (LOGIN_CODES.test(text)) log.warn({ subscription, says: text.slice(0, 16) }, 'the server does not take this login')
+    throw new QueryError('AUTHENTICATION_FAILED', 'The database does not take this login. Ask the operator to grant it again.')
+  }
+
+  async function forward(query: ProxyQuery, response: ServerResponse): Promise<{ isOk: boolean }> {
+    using _seat = seats.take(query.subscriptionId)
+    const queryId = `${query.subscriptionId}-${uuidOf(random.bytes(16))}`
+    const controller = new AbortController()
+    let isLate = false
+    const stop = (): void => {
+      if (controller.signal.aborted) return
+      controller.abort()
+      endAtServer(queryId)
+    }
+    const late = (): void => {
+      isLate = true
+      stop()
+    }
+    let timer = clock.setTimer(limits.secondsMax * 1000 + GRACE_MS, late)
+    const onClose = (): void => {
+      if (!response.writableFinished) stop()
+    }
+    response.on('close', onClose)
+    try {
+      const reply = await send(query, queryId, controller.signal)
+      timer.cancel()
+      timer = clock.setTimer(TAKE_MS, late)
+      const tag = reply.headers['x-clickhouse-exception-tag']
+      const isOk = reply.status < 300 && reply.headers['x-clickhouse-exception-code'] === undefined
+      response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
+      const counted = countBytes(metrics.queryBytes)
+      if (tag === undefined) await pipeline(reply.body, counted, response)
+      else await pipeline(reply.body, counted, keepTail(TRAILER_BYTES), response)
+      const summary = reply.headers['x-clickhouse-summary']
+      metrics.queryRows.inc(readSummary(typeof summary === 'string' ? summary : undefined).resultRows)
+      return { isOk }
+    } catch (error) {
+      if (error instanceof QueryError) throw error
+      if (response.headersSent) {
+        // The head has left: cutting the connection is the only way left to say that this is not all.
+        response.destroy()
+        return { isOk: false }
+      }
+      if (isLate) throw new QueryError('TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limits.secondsMax} seconds.`)
+      if (controller.signal.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+      if (!(error instanceof HttpCallFailed)) throw error
+      log.warn({ err: error, isSent: error.isSent }, 'the database does not answer')
+      throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
+    } finally {
+      timer.cancel()
+      response.off('close', onClose)
+    }
+  }
+
+  return {
+    get running() {
+      return seats.running
+    },
+    forward,
+    async ask(query, format) {
+      const settings = { readonly: '1', database, default_format: format }
+      try {
+        return { body: Buffer.from(await link.run(query, settings)) }
+      } catch (error) {
+        if (error instanceof ClickHouseRefusal) throw new QueryError('UNKNOWN_EXCEPTION', error.message)
+        if (error instanceof HttpCallFailed) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
+        throw error
+      }
+    },
+    [Symbol.dispose]: () => client[Symbol.dispose](),
+  }
+}
+
+function countBytes(count: { inc(by: number): void }): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      count.inc(chunk.length)
+      done(null, chunk)
+    },
+  })
+}
+
+/** Holds back the last bytes and gives them out as one piece. */
+export function keepTail(bytes: number): Transform {
+  let tail: Buffer = Buffer.alloc(0)
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      const all = tail.length === 0 ? chunk : Buffer.concat([tail, chunk])
+      const cut = Math.max(0, all.length - bytes)
+      tail = all.subarray(cut)
+      done(null, cut === 0 ? undefined : all.subarray(0, cut))
+    },
+    flush: (done) => done(null, tail.length === 0 ? undefined : tail),
+  })
+}
+
+/** Random bytes as a UUID of version 4. */
+function uuidOf(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes)
+  hex[6] = ((hex[6] ?? 0) & 0x0f) | 0x40
+  hex[8] = ((hex[8] ?? 0) & 0x3f) | 0x80
+  return hex.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

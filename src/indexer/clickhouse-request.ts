@@ -1,0 +1,74 @@
+import { QueryError } from './query-error.ts'
+import type { QueryRequest } from './query-request.ts'
+import type { QueryLimits } from './query-run.ts'
+import { readSettings } from './query-settings.ts'
+
+/** What the gateway says of a query, whatever the customer said. */
+export type ForcedFields = {
+  /** Names the query at the server: no customer can name or meet the query of another. */
+  readonly queryId: string
+  readonly database: string
+  readonly limits: Pick<QueryLimits, 'secondsMax' | 'rowsMax'>
+}
+
+/** What the server may hold back of an answer in its memory. */
+const BUFFER_BYTES_MAX = 16 * 1024 * 1024
+
+/**
+ * The address of a query at the server: made anew from what was read, so that nothing passes that is not on a list. Settings are held to the plan;
+ * those without a name on the list were refused. Throws QueryError.
+ */
+export function clickHouseTarget(asked: QueryRequest, { queryId, database, limits }: ForcedFields): string {
+  const settings = readSettings(Object.entries(asked.settings))
+  const fields = new URLSearchParams({
+    query_id: queryId,
+    database,
+    default_format: asked.defaultFormat,
+    max_execution_time: String(Math.max(1, Math.ceil(Math.min(settings.secondsMax ?? Infinity, limits.secondsMax)))),
+    max_result_rows: String(Math.max(1, Math.min(Math.floor(settings.rowsMax ?? Infinity), limits.rowsMax))),
+    result_overflow_mode: 'throw',
+    output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
+  })
+  if (settings.isCompressed) fields.set('enable_http_compression', '1')
+  for (const [name, value] of Object.entries(asked.holding)) fields.set(name, holdingValue(name, value))
+  for (const [name, value] of Object.entries(asked.parameters)) fields.set(`param_${name}`, value)
+  if (asked.query !== '') fields.set('query', asked.query)
+  return `/?${fields}`
+}
+
+function holdingValue(name: string, value: string): string {
+  const number = Number(value)
+  if (!Number.isInteger(number) || number < 0) throw new QueryError('BAD_ARGUMENTS', `${name} takes a number.`)
+  return String(name === 'buffer_size' ? Math.min(number, BUFFER_BYTES_MAX) : number === 0 ? 0 : 1)
+}
+
+/** What passes from the server's answer to the customer. The rest is between the server and the gateway. */
+const PASSED_HEADERS = [
+  'content-type',
+  'content-encoding',
+  'x-clickhouse-format',
+  'x-clickhouse-timezone',
+  'x-clickhouse-summary',
+  'x-clickhouse-exception-code',
+  'x-clickhouse-exception-tag',
+]
+
+export function passedHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const name of PASSED_HEADERS) {
+    const value = headers[name]
+    if (typeof value === 'string') passed[name] = value
+  }
+  return passed
+}
+
+/** Counters of a Summary header; they are final when the server held the answer back to its end. */
+export function readSummary(header: string | undefined): { readonly resultRows: number } {
+  try {
+    const { result_rows: rows } = JSON.parse(header ?? '{}') as { result_rows?: unknown }
+    const resultRows = Number(rows ?? 0)
+    return { resultRows: Number.isSafeInteger(resultRows) && resultRows > 0 ? resultRows : 0 }
+  } catch {
+    return { resultRows: 0 }
+  }
+}
