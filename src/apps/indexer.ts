@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Access } from '../access/service.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { resolveSecret } from '../host/secret-ref.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import { QueryError } from '../indexer/query-error.ts'
 import { type Indexer, startIndexer } from '../indexer/service.ts'
@@ -47,13 +48,20 @@ export function indexerMethods(indexer: Indexer | undefined): Record<string, (pa
 
 /** The indexer as the configuration wants it, over the shared nodes, with its data in the state folder. */
 export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
-  const { listen, tls, plaintext, enabled: _enabled, ...options } = config.indexer
-  const { access, upstreams, log, clock, random, registry, doorMetrics } = deps
+  const { listen, tls, plaintext, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
+  const { access, upstreams, log, clock, random, registry, doorMetrics, env } = deps
   return startIndexer(
     options,
     {
       listener: listenerOf({ listen, tls, plaintext }, loaded.folder),
       dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
+      clickhouse:
+        engine === 'duckdb' || clickhouse === undefined
+          ? undefined
+          : {
+              ...clickhouse,
+              password: (await resolveSecret(clickhouse.password, { env, folder: loaded.folder })).reveal().trimEnd(),
+            },
       displayName: config.host,
     },
     { access, upstream: upstreams.of(undefined), log, clock, random, registry, doorMetrics },

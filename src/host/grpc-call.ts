@@ -163,7 +163,7 @@ export function createGrpcCall(
     writeFramed,
     end,
     abort,
-    closeConnection: () => void stream.session?.close(),
+    closeConnection: () => stream.session?.close(),
     get isOver() {
       return isOver()
     },

@@ -44,7 +44,7 @@ export type ProxyQuery = {
 export type ClickHouseProxy = Disposable & {
   readonly running: number
   /** Resolves when the answer has left, with what it was. Rejects with QueryError as long as nothing of it has. */
-  forward(query: ProxyQuery, response: ServerResponse): Promise<{ readonly isOk: boolean }>
+  forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ readonly isOk: boolean }>
   /** A question of the operator's own, as the gateway's account and only for reading. Rejects with QueryError. */
   ask(query: string, format: string): Promise<{ readonly body: Uint8Array }>
 }
@@ -59,8 +59,7 @@ const SPARE_CONNECTIONS = 8
 /** The last bytes of an answer with an exception in them leave as one piece, because clients look for it in the last piece. */
 const TRAILER_BYTES = 32 * 1024
 /** UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD and AUTHENTICATION_FAILED: the account is not on the server as it is here. */
-const LOGIN_CODES = /^Code: (192|193|194|516)\b/
-const LOGIN_STATUS = new Set([401, 403])
+const LOGIN_CODES: readonly unknown[] = ['192', '193', '194', '516']
 
 const AWAY = 'The database does not answer. Try again shortly.'
 
@@ -95,19 +94,19 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       body: query.body,
       signal,
     })
-    if (LOGIN_STATUS.has(reply.status)) await refuseLogin(reply, query.subscriptionId)
+    if (isLoginRefusal(reply)) {
+      reply.body.destroy()
+      // Known to the gateway and not to the server: the operator has to hear of it.
+      log.warn({ subscription: query.subscriptionId }, 'the server does not take the login of a subscription')
+      throw new QueryError(
+        'AUTHENTICATION_FAILED',
+        'The database does not take this login. Ask the operator to grant it again.',
+      )
+    }
     return reply
   }
 
-  /** Known to the gateway and unknown to the server: the operator has to hear of it, and nobody is told more than elsewhere. */
-  async function refuseLogin(reply: HttpReply, subscription: string): Promise<void> {
-    const [first] = (await reply.body.take(1).toArray()) as Buffer[]
-    const text = first?.toString('utf8', 0, 500) ?? ''
-    if (LOGIN_CODES.test(text)) log.warn({ subscription, says: text.slice(0, 16) }, 'the server does not take this login')
-    throw new QueryError('AUTHENTICATION_FAILED', 'The database does not take this login. Ask the operator to grant it again.')
-  }
-
-  async function forward(query: ProxyQuery, response: ServerResponse): Promise<{ isOk: boolean }> {
+  async function forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ isOk: boolean }> {
     using _seat = seats.take(query.subscriptionId)
     const queryId = `${query.subscriptionId}-${uuidOf(random.bytes(16))}`
     const controller = new AbortController()
@@ -122,10 +121,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       stop()
     }
     let timer = clock.setTimer(limits.secondsMax * 1000 + GRACE_MS, late)
-    const onClose = (): void => {
-      if (!response.writableFinished) stop()
-    }
-    response.on('close', onClose)
+    left.addEventListener('abort', stop, { once: true })
+    if (left.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
     try {
       const reply = await send(query, queryId, controller.signal)
       timer.cancel()
@@ -153,7 +150,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
     } finally {
       timer.cancel()
-      response.off('close', onClose)
+      left.removeEventListener('abort', stop)
     }
   }
 
@@ -174,6 +171,12 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     },
     [Symbol.dispose]: () => client[Symbol.dispose](),
   }
+}
+
+/** Old servers tell it by the status alone. */
+function isLoginRefusal({ status, headers }: HttpReply): boolean {
+  const code = headers['x-clickhouse-exception-code']
+  return code === undefined ? status === 401 : LOGIN_CODES.includes(code)
 }
 
 function countBytes(count: { inc(by: number): void }): Transform {

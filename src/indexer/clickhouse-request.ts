@@ -53,7 +53,9 @@ const PASSED_HEADERS = [
   'x-clickhouse-exception-tag',
 ]
 
-export function passedHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+export function passedHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const name of PASSED_HEADERS) {
     const value = headers[name]

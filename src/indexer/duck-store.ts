@@ -90,7 +90,7 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
       ranges,
       recent: recent.map(([slot, blockhash]) => ({ slot: Number(slot), blockhash: String(blockhash) })).toReversed(),
       finalizedSlot: Number(state?.[1] ?? 0),
-      lastBatch: String(state?.[0] ?? ''),
+      lastBatch: typeof state?.[0] === 'string' ? state[0] : '',
     }
   }
 

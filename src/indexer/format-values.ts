@@ -85,6 +85,9 @@ export function toJson(value: unknown, column: FormatColumn, quote64: boolean): 
   return JSON.stringify(textOf(value, column))
 }
 
+/** Times, dates and decimals of the engine's library print themselves. */
+type Printed = { toString(): string }
+
 /** As the text formats write it: times as `YYYY-MM-DD hh:mm:ss`, lists as `['a','b']`. */
 export function textOf(value: unknown, column: FormatColumn): string {
   if (typeof value === 'string') return value
@@ -92,7 +95,7 @@ export function textOf(value: unknown, column: FormatColumn): string {
   const items = itemsOf(value)
   if (items !== undefined) return `[${items.map((item) => itemText(item, column)).join(',')}]`
   // The library writes a time zone after times that have one; here every time is UTC.
-  return String(value).replace(/\+00$/, '')
+  return (value as Printed).toString().replace(/\+00$/, '')
 }
 
 function itemText(item: unknown, column: FormatColumn): string {

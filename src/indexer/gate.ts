@@ -124,7 +124,7 @@ export function passGate(serialized: string, options: GateOptions): Passed {
 
   function callable(node: Json): void {
     const name = String(node['function_name']).toLowerCase()
-    const schema = String(node['schema'] ?? '')
+    const schema = word(node['schema'])
     if (node['catalog'] || (schema !== '' && schema !== 'main') || !ALLOWED_FUNCTIONS.has(name))
       throw new QueryError('UNKNOWN_FUNCTION', `Unknown function ${clean(name)}.`)
     functions.add(name)
@@ -146,7 +146,7 @@ export function passGate(serialized: string, options: GateOptions): Passed {
 
   function baseTable(node: Json, scope: Scope): number {
     const name = String(node['table_name']).toLowerCase()
-    const schema = String(node['schema_name'] ?? '').toLowerCase()
+    const schema = word(node['schema_name']).toLowerCase()
     const isQualified = Boolean(node['catalog_name']) || schema !== ''
     // A qualified name is never a common table expression, whatever stands in the WITH.
     if (!isQualified && scope.has(name)) return Math.max(1, scope.get(name) ?? 1)
@@ -216,6 +216,10 @@ function unknownTable(name: string): QueryError {
 /** A name of the customer's own, short and without control characters. */
 function clean(name: string): string {
   return name.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 100)
+}
+
+function word(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function object(value: unknown): Json {

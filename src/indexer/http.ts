@@ -11,6 +11,7 @@ import { type HttpServer, readBody, startHttpServer } from '../host/http-server.
 import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
+import type { ClickHouseProxy } from './clickhouse-proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import type { QueryDesk } from './query-desk.ts'
 import { QueryError } from './query-error.ts'
@@ -25,7 +26,10 @@ export type IndexerDoorOptions = {
 
 export type IndexerDoorDeps = DoorMetrics & {
   readonly access: Access
-  readonly desk: QueryDesk
+  /** Who runs the queries: the embedded database, or the operator's ClickHouse. */
+  readonly engine: { readonly desk: QueryDesk } | { readonly proxy: ClickHouseProxy }
+  /** Newest slot up to which everything is there, for the receipt of an answer that only passes through. */
+  coverageSlot(): number
   readonly metrics: IndexerMetrics
   readonly log: Logger
   readonly clock: Clock
@@ -41,7 +45,7 @@ const GZIP_BYTES_MIN = 1024
 
 /** The query door: ClickHouse's HTTP interface, for those who hold both the database login and the token. */
 export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorDeps): Promise<HttpServer> {
-  const { access, desk, metrics, log, clock, random } = deps
+  const { access, engine, metrics, log, clock, random } = deps
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path, search] = splitTarget(request.url ?? '')
@@ -56,19 +60,35 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
     const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
     let queryId = createUlid(clock.nowMs(), random)
     try {
-      const caller = authenticate(request)
+      const { caller, login } = authenticate(request)
       const asked = readQueryRequest(
         search,
         { format: header(request, 'x-clickhouse-format'), database: header(request, 'x-clickhouse-database') },
         DATABASE,
       )
       queryId = asked.queryId ?? queryId
-      const query = await readQuery(request, asked.query)
+      const { query, body } = await readQuery(request, asked.query)
       admit(caller)
-      const { query: _head, queryId: _id, ...given } = asked
-      const left = new AbortController()
-      response.on('close', () => left.abort())
-      const done = await desk.ask(caller.subscription.id, { ...given, query, limits: options.limits }, left.signal)
+      using left = leaving(request, response)
+      if ('proxy' in engine) {
+        const { isOk } = await engine.proxy.forward(
+          {
+            subscriptionId: caller.subscription.id,
+            login,
+            asked,
+            body,
+            contentEncoding: header(request, 'content-encoding'),
+            acceptEncoding: header(request, 'accept-encoding'),
+            headers: { ...common(queryId), 'x-sluice-coverage-slot': String(deps.coverageSlot()) },
+          },
+          response,
+          left.signal,
+        )
+        return metrics.query(isOk ? 'ok' : 'failed', seconds())
+      }
+      const { query: _head, queryId: _id, holding: _held, ...given } = asked
+      const job = { ...given, query, limits: options.limits }
+      const done = await engine.desk.ask(caller.subscription.id, job, left.signal)
       metrics.query('ok', seconds())
       metrics.queryRows.inc(done.rows)
       metrics.queryBytes.inc(done.body.byteLength)
@@ -82,12 +102,13 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
   }
 
   /** Either half missing or wrong gives the same answer, and the same work is done for all. */
-  function authenticate(request: IncomingMessage): Caller {
+  function authenticate(request: IncomingMessage): { caller: Caller; login: Login } {
     const { rawHeaders } = request
     const token = collectToken(CARRIERS.indexer, rawHeaders)
-    const caller = access.authenticateIndexer(token, collectLogin(rawHeaders), clock.nowMs())
-    if (!caller.ok) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
-    return caller
+    const login = collectLogin(rawHeaders)
+    const caller = access.authenticateIndexer(token, login, clock.nowMs())
+    if (!caller.ok || 'refused' in login) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
+    return { caller, login }
   }
 
   function admit(caller: Caller): void {
@@ -151,11 +172,13 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
   )
 }
 
+type Login = Exclude<ReturnType<typeof collectLogin>, { readonly refused: unknown }>
+
 const AUTHENTICATION_FAILED =
   'Authentication failed: give the database user and password, and the token of the same subscription in x-token.'
 
-/** The query of the address and the body, joined by a line break as ClickHouse does. */
-async function readQuery(request: IncomingMessage, fromAddress: string): Promise<string> {
+/** The query of the address and the body, joined by a line break as ClickHouse does; and the body as it came. */
+async function readQuery(request: IncomingMessage, fromAddress: string): Promise<{ query: string; body: Buffer }> {
   const tooLarge = (): QueryError =>
     new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
   const encoding = header(request, 'content-encoding')
@@ -178,7 +201,24 @@ async function readQuery(request: IncomingMessage, fromAddress: string): Promise
   }
   const query = [fromAddress, body.toString('utf8')].filter((part) => part !== '').join('\n')
   if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
-  return query
+  return { query, body: read.body }
+}
+
+/** Aborted when the client is gone. One that closes its side takes no interest in the answer either: ClickHouse sees it so, too. */
+function leaving(request: IncomingMessage, response: ServerResponse): Disposable & { readonly signal: AbortSignal } {
+  const { socket } = request
+  const left = new AbortController()
+  const leave = (): void => left.abort()
+  socket.once('end', leave)
+  response.once('close', leave)
+  if (socket.readableEnded || response.destroyed) leave()
+  return {
+    signal: left.signal,
+    [Symbol.dispose]() {
+      socket.off('end', leave)
+      response.off('close', leave)
+    },
+  }
 }
 
 function outcomeOf({ type }: QueryError): QueryOutcome {

@@ -1,71 +1,108 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
+import { parseRemoteAddress } from '../host/pinned-address.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
 
 const MIB = 1024 * 1024
 
-export const indexerOptions = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the indexer runs in this process.'),
-  ...listenerOption('127.0.0.1:8123'),
-  includeVotes: z
-    .boolean()
-    .default(false)
-    .describe('Keeps vote transactions; without them there are about 60 % fewer rows.'),
-  includeLogs: z.boolean().default(false).describe('Keeps the log lines of transactions.'),
-  includeAccounts: z
-    .boolean()
-    .default(true)
-    .describe('Keeps the latest state of accounts that change, from the block stream.'),
-  store: z
-    .strictObject({
-      memoryBytes: z
-        .int()
-        .min(128 * MIB)
-        .default(1024 * MIB)
-        .describe('What the embedded database may use, for customers and ingest together.'),
-      residentBytesMax: z
-        .int()
-        .min(256 * MIB)
-        .default(2048 * MIB)
-        .describe('Memory at which its process is ended and started again; well above memoryBytes.'),
-      threads: z.int().min(1).max(64).default(2).describe('Threads of the embedded database.'),
-    })
-    .prefault({})
-    .describe('The embedded database, in a process of its own.'),
-  ingest: z
-    .strictObject({
-      batchBlocks: z.int().min(1).max(256).default(8).describe('Blocks written in one transaction.'),
-      batchMs: z
-        .int()
-        .min(10)
-        .max(10_000)
-        .default(1000)
-        .describe('A smaller batch is written when its first block has waited so long.'),
-      heldBlocksMax: z.int().min(8).max(10_000).default(256).describe('Blocks kept while one before them is missing.'),
-      fetchParallel: z.int().min(1).max(64).default(4).describe('Blocks asked for at a time when a gap is filled.'),
-    })
-    .prefault({})
-    .describe('From the block stream into the tables.'),
-  query: z
-    .strictObject({
-      secondsMax: z.number().min(0.1).max(3600).default(30).describe('How long one query may run.'),
-      rowsMax: z
-        .int()
-        .min(1)
-        .max(100_000_000)
-        .default(1_000_000)
-        .describe('Rows in one answer; more is an error, never a shorter answer.'),
-      bytesMax: z
-        .int()
-        .min(1024)
-        .max(1024 * MIB)
-        .default(64 * MIB)
-        .describe('Bytes in one answer.'),
-      concurrentPerSubscription: z.int().min(1).max(64).default(4).describe('Queries of one subscription at a time.'),
-      concurrent: z.int().min(1).max(16).default(8).describe('Queries of all subscriptions at a time.'),
-    })
-    .prefault({})
-    .describe('What a query may cost.'),
+const clickhouse = z.strictObject({
+  url: z
+    .string()
+    .refine(
+      (text) => parseRemoteAddress(text, ['http:', 'https:']) !== undefined,
+      'give an address such as http://10.0.0.1:8123, without credentials and without a query',
+    )
+    .describe("The server's HTTP interface."),
+  user: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'a user name has letters, digits and underscores')
+    .describe("The gateway's own account: it makes the tables, writes, and ends queries."),
+  password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
+  database: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,31}$/, 'a database name has a-z, 0-9 and underscores')
+    .default('solana')
+    .describe('What customers see there; the tables themselves are in a second one, with _base after its name.'),
 })
+
+export const indexerOptions = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Whether the indexer runs in this process.'),
+    ...listenerOption('127.0.0.1:8123'),
+    includeVotes: z
+      .boolean()
+      .default(false)
+      .describe('Keeps vote transactions; without them there are about 60 % fewer rows.'),
+    includeLogs: z.boolean().default(false).describe('Keeps the log lines of transactions.'),
+    includeAccounts: z
+      .boolean()
+      .default(true)
+      .describe('Keeps the latest state of accounts that change, from the block stream.'),
+    engine: z
+      .enum(['duckdb', 'clickhouse'])
+      .default('duckdb')
+      .describe("Where the tables are: in the embedded database, or in the operator's own ClickHouse."),
+    clickhouse: clickhouse.optional().describe('The operator\'s ClickHouse, for engine = "clickhouse".'),
+    store: z
+      .strictObject({
+        memoryBytes: z
+          .int()
+          .min(128 * MIB)
+          .default(1024 * MIB)
+          .describe('What the embedded database may use, for customers and ingest together.'),
+        residentBytesMax: z
+          .int()
+          .min(256 * MIB)
+          .default(2048 * MIB)
+          .describe('Memory at which its process is ended and started again; well above memoryBytes.'),
+        threads: z.int().min(1).max(64).default(2).describe('Threads of the embedded database.'),
+      })
+      .prefault({})
+      .describe('The embedded database, in a process of its own.'),
+    ingest: z
+      .strictObject({
+        batchBlocks: z.int().min(1).max(256).default(8).describe('Blocks written in one transaction.'),
+        batchMs: z
+          .int()
+          .min(10)
+          .max(10_000)
+          .default(1000)
+          .describe('A smaller batch is written when its first block has waited so long.'),
+        heldBlocksMax: z
+          .int()
+          .min(8)
+          .max(10_000)
+          .default(256)
+          .describe('Blocks kept while one before them is missing.'),
+        fetchParallel: z.int().min(1).max(64).default(4).describe('Blocks asked for at a time when a gap is filled.'),
+      })
+      .prefault({})
+      .describe('From the block stream into the tables.'),
+    query: z
+      .strictObject({
+        secondsMax: z.number().min(0.1).max(3600).default(30).describe('How long one query may run.'),
+        rowsMax: z
+          .int()
+          .min(1)
+          .max(100_000_000)
+          .default(1_000_000)
+          .describe('Rows in one answer; more is an error, never a shorter answer.'),
+        bytesMax: z
+          .int()
+          .min(1024)
+          .max(1024 * MIB)
+          .default(64 * MIB)
+          .describe('Bytes in one answer.'),
+        concurrentPerSubscription: z.int().min(1).max(64).default(4).describe('Queries of one subscription at a time.'),
+        concurrent: z.int().min(1).max(16).default(8).describe('Queries of all subscriptions at a time.'),
+      })
+      .prefault({})
+      .describe('What a query may cost.'),
+  })
+  .refine(
+    ({ engine, clickhouse }) => engine === 'duckdb' || clickhouse !== undefined,
+    'engine = "clickhouse" needs the section indexer.clickhouse',
+  )
 
 export type IndexerOptions = z.output<typeof indexerOptions>
 export type IndexerOptionsInput = z.input<typeof indexerOptions>

@@ -149,7 +149,7 @@ function rewriteTokens(tokens: readonly Token[], binding: Binding, depth: number
 
 /** A single value is bound; a list, which has no binding as text, is written out value by value. */
 function parameterText(parameter: string, { given, used }: Binding): string {
-  const [name = '', type = ''] = splitOnce(parameter, ':')
+  const [name, type] = splitOnce(parameter, ':')
   const value = Object.hasOwn(given, name) ? given[name] : undefined
   if (value === undefined)
     throw new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${name} is not set: give it as param_${name}.`)

@@ -8,12 +8,13 @@ import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { type Backfill, type BackfillStatus, startBackfill } from './backfill.ts'
 import { createBlockFetch } from './block-fetch.ts'
+import { createClickHouseProxy } from './clickhouse-proxy.ts'
+import type { ClickHouseStoreOptions } from './clickhouse-store.ts'
 import { startIndexerDoor } from './http.ts'
 import { type KeeperStatus, keepIngesting } from './keep-ingest.ts'
 import { indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryDesk } from './query-desk.ts'
-import type { QueryDone } from './query-run.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
 export type IndexerDeps = {
@@ -33,15 +34,22 @@ export type Indexer = AsyncDisposable & {
   backfill(range: SlotRange): boolean
   stopBackfill(): void
   /** A question of the operator's own, under the same rules as a customer's. Rejects with QueryError. */
-  query(query: string, format: string): Promise<QueryDone>
+  query(query: string, format: string): Promise<{ readonly body: Uint8Array }>
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
 
 /** Blocks from a node into tables, and SQL over HTTP out of them. The database lives in a process of its own. */
 export async function startIndexer(
-  options: Omit<IndexerOptions, 'listen' | 'tls' | 'plaintext' | 'enabled'>,
-  place: { readonly listener: ListenerOptions; readonly dataFile: string; readonly displayName: string },
+  options: Omit<IndexerOptions, 'listen' | 'tls' | 'plaintext' | 'enabled' | 'engine' | 'clickhouse'>,
+  place: {
+    readonly listener: ListenerOptions
+    /** Of the embedded database. */
+    readonly dataFile: string
+    /** The operator's server instead of it. */
+    readonly clickhouse?: ClickHouseStoreOptions | undefined
+    readonly displayName: string
+  },
   deps: IndexerDeps,
 ): Promise<Indexer> {
   const { access, upstream, clock, random, doorMetrics } = deps
@@ -54,6 +62,7 @@ export async function startIndexer(
     await keepIngesting(
       {
         store: {
+          clickhouse: place.clickhouse,
           path: place.dataFile,
           memoryBytes: store.memoryBytes,
           threads: store.threads,
@@ -70,28 +79,43 @@ export async function startIndexer(
       { upstream, clock, random, log, metrics },
     ),
   )
-  const desk = opening.use(
-    createQueryDesk(
-      {
-        concurrentPerSubscription: query.concurrentPerSubscription,
-        concurrent: query.concurrent,
-        residentBytesMax: store.residentBytesMax,
-      },
-      { store: keeper.store, clock, log, metrics },
-    ),
-  )
+  const engine = openEngine()
+  const runner = opening.use('desk' in engine ? engine.desk : engine.proxy)
   const door = opening.use(
     await startIndexerDoor(
       { listen: place.listener, limits: query, displayName: place.displayName },
-      { access, desk, metrics, log, clock, random, ...doorMetrics },
+      {
+        access,
+        engine,
+        coverageSlot: () => keeper.status().ingest?.headSlot ?? 0,
+        metrics,
+        log,
+        clock,
+        random,
+        ...doorMetrics,
+      },
     ),
   )
+
+  /** Who runs the queries. */
+  function openEngine() {
+    const { concurrentPerSubscription, concurrent } = query
+    const seats = { concurrentPerSubscription, concurrent }
+    if (place.clickhouse === undefined) {
+      const limits = { ...seats, residentBytesMax: store.residentBytesMax }
+      return { desk: createQueryDesk(limits, { store: keeper.store, clock, log, metrics }) }
+    }
+    return {
+      proxy: createClickHouseProxy({ ...place.clickhouse, ...seats, limits: query }, { clock, random, log, metrics }),
+    }
+  }
+
   let backfill: Backfill | undefined
   opening.defer(() => backfill?.stop())
   const opened = opening.move()
   return {
     address: door.address,
-    status: () => ({ ...keeper.status(), runningQueries: desk.running, backfill: backfill?.status() }),
+    status: () => ({ ...keeper.status(), runningQueries: runner.running, backfill: backfill?.status() }),
     backfill(range) {
       if (backfill?.status().state === 'running') return false
       backfill = startBackfill(range, {
@@ -103,12 +127,11 @@ export async function startIndexer(
       return true
     },
     stopBackfill: () => backfill?.stop(),
-    query: (text, format) =>
-      desk.ask(
-        'operator',
-        { query: text, parameters: {}, defaultFormat: format, settings: {}, limits: query },
-        new AbortController().signal,
-      ),
+    query(text, format) {
+      if ('proxy' in engine) return engine.proxy.ask(text, format)
+      const job = { query: text, parameters: {}, defaultFormat: format, settings: {}, limits: query }
+      return engine.desk.ask('operator', job, new AbortController().signal)
+    },
     beginLameDuck: () => door.beginLameDuck(),
     drain: (deadlineMs) => door.drain(deadlineMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

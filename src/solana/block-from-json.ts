@@ -91,7 +91,7 @@ function transactionOf(item: unknown, index: number): ChainTransaction {
 function versionOf(value: unknown): ChainTransaction['version'] {
   if (value === 'legacy' || value === undefined) return 'legacy'
   if (value === 0 || value === 1) return value === 0 ? '0' : '1'
-  throw new BlockFault(`transaction version ${String(value)} is not known`)
+  throw new BlockFault(`transaction version ${JSON.stringify(value)} is not known`)
 }
 
 function instructionOf(item: unknown, heightWhenUntold: number): ChainInstruction {

@@ -5,6 +5,7 @@ import { silentLogger } from '../../src/host/logger.ts'
 import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { secureRandom } from '../../src/host/random.ts'
 import { until } from '../../src/host/test-wait.ts'
+import type { ClickHouseStoreOptions } from '../../src/indexer/clickhouse-store.ts'
 import { type IndexerOptionsInput, parseIndexerOptions } from '../../src/indexer/options.ts'
 import { type Indexer, startIndexer } from '../../src/indexer/service.ts'
 import type { Localnet } from '../../src/localnet/service.ts'
@@ -28,8 +29,11 @@ export type IndexerAccount = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The indexer over a localnet with traffic, with a store of subscriptions of its own. */
-export async function startIndexerRig(input: IndexerOptionsInput = {}): Promise<IndexerRig> {
+/** The indexer over a localnet with traffic, with a store of subscriptions of its own; on the embedded engine or on a ClickHouse. */
+export async function startIndexerRig(
+  input: IndexerOptionsInput = {},
+  clickhouse?: ClickHouseStoreOptions,
+): Promise<IndexerRig> {
   await using opening = new AsyncDisposableStack()
   const node = opening.use(await startQuickLocalnet({ traffic: { enabled: true, tps: 100 } }))
   const at = (scheme: string, { port }: { port: number }) => `${scheme}://127.0.0.1:${port}`
@@ -52,6 +56,7 @@ export async function startIndexerRig(input: IndexerOptionsInput = {}): Promise<
       {
         listener: { host: '127.0.0.1', port: 0 },
         dataFile: `${gateway.folder}/chain.duckdb`,
+        clickhouse,
         displayName: 'test',
       },
       {
@@ -71,33 +76,36 @@ export async function startIndexerRig(input: IndexerOptionsInput = {}): Promise<
     url: `http://127.0.0.1:${indexer.address.port}`,
     node,
     gateway,
-    async subscribe(name) {
-      const { on } = gateway
-      await addCustomer(on, { name, contact: '' })
-      const { token, credential, subscription } = await createSubscription(on, {
-        customer: name,
-        name,
-        plan: 'professional',
-        products: ['bundle', 'indexer'],
-        overrides: {},
-        validUntil: null,
-      })
-      if (token === undefined || credential === undefined) throw new Error('no credentials were made')
-      await until('the door knows the subscription', () => {
-        const known = gateway.access.snapshot()
-        return (
-          known.subscription(subscription.id) !== undefined &&
-          known.indexerCredential(credential.record.username) !== undefined
-        )
-      })
-      const basic = Buffer.from(`${credential.record.username}:${credential.password}`).toString('base64')
-      return {
-        token: token.secret,
-        username: credential.record.username,
-        password: credential.password,
-        headers: { authorization: `Basic ${basic}`, 'x-token': token.secret },
-      }
-    },
+    subscribe: (name) => subscribeIndexer(gateway, name),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** A new subscription that may query, known to the gateway when it resolves. */
+export async function subscribeIndexer(gateway: Gateway, name: string): Promise<IndexerAccount> {
+  const { on } = gateway
+  await addCustomer(on, { name, contact: '' })
+  const { token, credential, subscription } = await createSubscription(on, {
+    customer: name,
+    name,
+    plan: 'professional',
+    products: ['bundle', 'indexer'],
+    overrides: {},
+    validUntil: null,
+  })
+  if (token === undefined || credential === undefined) throw new Error('no credentials were made')
+  await until('the door knows the subscription', () => {
+    const known = gateway.access.snapshot()
+    return (
+      known.subscription(subscription.id) !== undefined &&
+      known.indexerCredential(credential.record.username) !== undefined
+    )
+  })
+  const basic = Buffer.from(`${credential.record.username}:${credential.password}`).toString('base64')
+  return {
+    token: token.secret,
+    username: credential.record.username,
+    password: credential.password,
+    headers: { authorization: `Basic ${basic}`, 'x-token': token.secret },
   }
 }

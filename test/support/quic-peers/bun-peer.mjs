@@ -26,8 +26,9 @@ async function readStream(stream) {
 const endpoint = await listen(
   (session) => {
     sessions.add(session)
-    session.onstream = (stream) =>
+    session.onstream = (stream) => {
       readStream(stream).catch((error) => say({ event: 'stream-failed', reason: String(error) }))
+    }
     session.opened?.then?.(
       () => say({ event: 'session', certificate: Buffer.from(session.peerCertificate?.raw ?? '').toString('hex') }),
       (error) => say({ event: 'failed', reason: String(error) }),

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { createClickHouseProxy } from '../../src/indexer/clickhouse-proxy.ts'
+import { startIndexerDoor } from '../../src/indexer/http.ts'
+import { indexerMetrics } from '../../src/indexer/metrics.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { subscribeIndexer } from '../support/indexer.ts'
+
+type Seen = { readonly url: URL; readonly headers: IncomingHttpHeaders; readonly body: string }
+
+/** What a current server says on the wire, which Debian's old one does not: told by a server of our own making. */
+describe('what passes between a customer and a current ClickHouse', () => {
+  let fake: Server
+  let gateway: Gateway
+  let url: string
+  let account: Awaited<ReturnType<typeof subscribeIndexer>>
+  let seen: Seen[] = []
+  let answer: (response: ServerResponse) => void
+  const closing = new AsyncDisposableStack()
+  before(async () => {
+    fake = createServer((request, response) => {
+      const pieces: Buffer[] = []
+      request.on('data', (piece: Buffer) => pieces.push(piece))
+      request.on('end', () => {
+        const body = Buffer.concat(pieces).toString('utf8')
+        seen.push({ url: new URL(request.url ?? '/', 'http://fake'), headers: request.headers, body })
+        if (body.startsWith('KILL')) response.end()
+        else answer(response)
+      })
+    })
+    fake.listen(0, '127.0.0.1')
+    await new Promise((resolve) => fake.once('listening', resolve))
+    closing.defer(() => {
+      fake.closeAllConnections()
+      fake.close()
+    })
+    gateway = closing.use(await startGateway([{ name: 'none', rpc: 'http://127.0.0.1:9' }]))
+    const metrics = indexerMetrics(createMetricsRegistry())
+    const limits = { secondsMax: 30, rowsMax: 1000, bytesMax: 1_000_000 }
+    const common = { clock: systemClock, random: secureRandom, log: silentLogger, metrics }
+    const proxy = closing.use(
+      createClickHouseProxy(
+        {
+          url: `http://127.0.0.1:${(fake.address() as { port: number }).port}`,
+          user: 'gateway',
+          password: 'secret of the gateway',
+          database: 'chain_pro',
+          limits,
+          concurrent: 4,
+          concurrentPerSubscription: 4,
+        },
+        common,
+      ),
+    )
+    const door = closing.use(
+      await startIndexerDoor(
+        { listen: { host: '127.0.0.1', port: 0 }, limits, displayName: 'test' },
+        {
+          ...common,
+          access: gateway.access,
+          engine: { proxy },
+          coverageSlot: () => 77,
+          onRefused() {},
+          onNotAfter() {},
+        },
+      ),
+    )
+    url = `http://127.0.0.1:${door.address.port}`
+    account = await subscribeIndexer(gateway, 'reader')
+  })
+  after(() => closing.disposeAsync())
+  beforeEach(() => {
+    seen = []
+    answer = (response) => response.end('ok\n')
+  })
+
+  const ask = (fields: string, body = 'SELECT 1', headers: Record<string, string> = {}) =>
+    fetch(`${url}/?${fields}`, { method: 'POST', headers: { ...account.headers, ...headers }, body })
+
+  test('credentials of the customer go on, the token and everything else of the gateway does not', async () => {
+    await (
+      await ask('query_id=mine&param_x=a%09b&max_execution_time=7', 'SELECT {x:String}', {
+        cookie: 'c=1',
+        'x-forwarded-for': '10.0.0.9',
+      })
+    ).text()
+    const [{ url: asked, headers, body }] = seen as [Seen]
+    assert.equal(body, 'SELECT {x:String}')
+    assert.equal(headers.authorization, account.headers['authorization'])
+    assert.deepEqual(
+      Object.keys(headers).filter(
+        (name) => !['authorization', 'host', 'connection', 'content-length', 'accept-encoding'].includes(name),
+      ),
+      [],
+    )
+    assert.ok(!JSON.stringify([headers, asked.href]).includes(account.token))
+    const fields = Object.fromEntries(asked.searchParams)
+    assert.match(fields['query_id'] ?? '', /^sub_\w+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    assert.deepEqual(
+      { ...fields, query_id: '' },
+      {
+        query_id: '',
+        database: 'chain_pro',
+        default_format: 'TabSeparated',
+        max_execution_time: '7',
+        max_result_rows: '1000',
+        result_overflow_mode: 'throw',
+        output_format_json_quote_64bit_integers: '1',
+        param_x: 'a\tb',
+      },
+    )
+  })
+
+  test('settings are held to the plan, and what is not offered is refused without asking the server', async () => {
+    await (
+      await ask('max_execution_time=3600&max_result_rows=999999&buffer_size=99999999999&wait_end_of_query=1')
+    ).text()
+    const fields = Object.fromEntries((seen[0] as Seen).url.searchParams)
+    assert.deepEqual(
+      [fields['max_execution_time'], fields['max_result_rows'], fields['buffer_size'], fields['wait_end_of_query']],
+      ['30', '1000', String(16 * 1024 * 1024), '1'],
+    )
+    seen = []
+    for (const field of [
+      'session_id=a',
+      'role=admin',
+      'quota_key=b',
+      'user=x',
+      'password=y',
+      'readonly_=0',
+      'max_memory_usage=1',
+      'database=system',
+      'result_overflow_mode=break',
+      'max_execution_time=0x',
+    ]) {
+      const refused = await ask(field)
+      await refused.text()
+      assert.ok(refused.status >= 400 && refused.status < 500, `${field}: ${refused.status}`)
+    }
+    assert.deepEqual(seen, [])
+    // No limit at all means the plan's.
+    await (await ask('max_execution_time=0&max_result_rows=0')).text()
+    assert.equal((seen[0] as Seen | undefined)?.url.searchParams.get('max_execution_time'), '30')
+  })
+
+  test('the answer passes as it is, with the own query id, the summary and a receipt', async () => {
+    const bytes = Buffer.from([0, 255, 10, 13, 10, 200])
+    answer = (response) => {
+      response.writeHead(200, {
+        'content-type': 'application/octet-stream',
+        'x-clickhouse-summary': '{"read_rows":"5","result_rows":"2"}',
+        'x-clickhouse-query-id': 'of the server',
+        'x-clickhouse-server-display-name': 'internal-name-7',
+        'x-inside': 'secret',
+      })
+      response.write(bytes.subarray(0, 3))
+      response.end(bytes.subarray(3))
+    }
+    const got = await ask('query_id=mine')
+    assert.deepEqual(Buffer.from(await got.arrayBuffer()), bytes)
+    const told = Object.fromEntries(got.headers)
+    assert.equal(told['x-clickhouse-query-id'], 'mine')
+    assert.equal(told['x-clickhouse-summary'], '{"read_rows":"5","result_rows":"2"}')
+    assert.equal(told['x-sluice-coverage-slot'], '77')
+    assert.ok(!JSON.stringify(told).includes('internal-name') && told['x-inside'] === undefined)
+  })
+
+  test('an error after the head reaches the client as a typed error', async () => {
+    const message =
+      'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
+    const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
+    answer = (response) => {
+      response.writeHead(200, {
+        'content-type': 'application/x-ndjson',
+        'x-clickhouse-exception-tag': 'abcdefghijklmnop',
+      })
+      response.write('{"x":1}\n'.repeat(20_000))
+      // In pieces, as networks are: the client must get it as one.
+      response.write(trailer.slice(0, 40))
+      setImmediate(() => response.end(trailer.slice(40)))
+    }
+    const client = createClient({
+      url,
+      username: account.username,
+      password: account.password,
+      http_headers: { 'x-token': account.token },
+      log: { level: ClickHouseLogLevel.OFF },
+    })
+    const result = await client.query({ query: 'SELECT x', format: 'JSONEachRow' })
+    await assert.rejects(result.json(), (error: unknown) => {
+      assert.ok(error instanceof ClickHouseError, String(error))
+      assert.equal(error.code, '395')
+      return true
+    })
+    await client.close()
+  })
+
+  test('an answer that breaks off at the server breaks off at the customer', async () => {
+    answer = (response) => {
+      response.writeHead(200, { 'content-length': '1000' })
+      response.write('half')
+      setImmediate(() => response.destroy())
+    }
+    await assert.rejects((async () => (await ask('')).text())())
+  })
+
+  test('refusals of the server pass with their code; a login it does not know is 401 here', async () => {
+    answer = (response) => {
+      response.writeHead(403, { 'x-clickhouse-exception-code': '497' })
+      response.end('Code: 497. DB::Exception: Not enough privileges. (ACCESS_DENIED)\n')
+    }
+    const denied = await ask('')
+    assert.deepEqual([denied.status, denied.headers.get('x-clickhouse-exception-code')], [403, '497'])
+    assert.match(await denied.text(), /ACCESS_DENIED/)
+    answer = (response) => {
+      response.writeHead(403, { 'x-clickhouse-exception-code': '516' })
+      response.end('Code: 516. DB::Exception: u_internal: Authentication failed. (AUTHENTICATION_FAILED)\n')
+    }
+    const unknown = await ask('')
+    assert.equal(unknown.status, 401)
+    assert.doesNotMatch(await unknown.text(), /u_internal/)
+  })
+
+  test('a customer who leaves: the server is told to stop, by the account of the gateway', async () => {
+    let isGone = false
+    answer = (response) => void response.on('close', () => (isGone = true))
+    const controller = new AbortController()
+    const pending = fetch(`${url}/`, {
+      method: 'POST',
+      headers: account.headers,
+      body: 'SELECT 2',
+      signal: controller.signal,
+    })
+    await until('the server has it', () => seen.length === 1)
+    controller.abort()
+    await assert.rejects(pending)
+    await until('the server is told', () => seen.some(({ body }) => body.startsWith('KILL')))
+    await until('the connection is given up', () => isGone)
+    const [query, kill] = seen as [Seen, Seen]
+    assert.equal(kill.body, `KILL QUERY WHERE query_id = '${query.url.searchParams.get('query_id')}' ASYNC`)
+    assert.equal(kill.headers.authorization, `Basic ${Buffer.from('gateway:secret of the gateway').toString('base64')}`)
+  })
+})
