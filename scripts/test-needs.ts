@@ -29,6 +29,12 @@ const NEEDS: readonly Need[] = [
     find: () => findInPath('nginx'),
   },
   { name: 'haproxy', debian: 'haproxy', why: 'the same', find: () => findInPath('haproxy') },
+  {
+    name: 'clickhouse-server',
+    debian: 'clickhouse-server',
+    why: "the indexer's second engine",
+    find: () => findInPath('clickhouse-server'),
+  },
   { name: 'varnishtest', debian: 'varnish', why: 'HTTP byte for byte', find: () => findInPath('varnishtest') },
   { name: 'slowhttptest', debian: 'slowhttptest', why: 'slow clients', find: () => findInPath('slowhttptest') },
   { name: 'ip', debian: 'iproute2', why: 'network namespaces for shreds', find: () => findInPath('ip') },

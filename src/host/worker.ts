@@ -22,11 +22,17 @@ export type WorkerDeps<Out> = {
 }
 
 const END_MS = 1000
+const YOUNG_MIB = 8
 
 /** Starts a file as a thread. `data` is what `openWorkerPort` gives there; it must be plain. */
 export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps<Out>): WorkerThread<In> {
   const { port1: ours, port2: theirs } = new MessageChannel()
-  const worker = new Worker(entry, { workerData: { data, port: theirs }, transferList: [theirs] })
+  const worker = new Worker(entry, {
+    workerData: { data, port: theirs },
+    transferList: [theirs],
+    // Threads here work in buffers of their own and make little garbage; by default each would keep tens of megabytes for it.
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+  })
   let isEnding = false
   let failure: Error | undefined
   ours.on('message', (message: Out) => {

@@ -70,7 +70,10 @@ export function viewDdl(
     if (!tables.includes(table.name)) continue
     const select =
       table.name === 'coverage' ? coverageSelect(base, dialect) : tableSelect(table as Table, base, dialect)
-    if (dialect === 'current') statements.push(`CREATE OR REPLACE VIEW ${views}.${table.name} AS ${select}`)
+    if (dialect === 'current')
+      statements.push(
+        `CREATE OR REPLACE VIEW ${views}.${table.name} DEFINER = CURRENT_USER SQL SECURITY DEFINER AS ${select}`,
+      )
     else statements.push(`CREATE VIEW IF NOT EXISTS ${views}.${table.name} AS ${select}`)
   }
   return statements

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../host/http-client.ts'
 import type { Logger } from '../host/logger.ts'
+import type { ClickHouseAccounts } from './clickhouse-accounts.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './clickhouse-link.ts'
 import { clickHouseTarget, passedHeaders, readSummary } from './clickhouse-request.ts'
 import type { IndexerMetrics } from './metrics.ts'
@@ -25,11 +26,14 @@ export type ClickHouseProxyDeps = {
   readonly random: Random
   readonly log: Logger
   readonly metrics: IndexerMetrics
+  /** Makes accounts on the server; without it the operator does. */
+  readonly accounts?: ClickHouseAccounts | undefined
 }
 
 /** A customer's query whose credentials were found good. */
 export type ProxyQuery = {
   readonly subscriptionId: string
+  readonly plan: string
   readonly login: { readonly username: string; readonly password: string }
   readonly asked: QueryRequest
   /** As it came. */
@@ -83,9 +87,11 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
 
   async function send(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
     const { login, contentEncoding, acceptEncoding } = query
+    const target = clickHouseTarget(query.asked, { queryId, database, limits })
+    await deps.accounts?.ensure({ ...login, plan: query.plan })
     const reply = await client.send({
       method: 'POST',
-      target: clickHouseTarget(query.asked, { queryId, database, limits }),
+      target,
       headers: {
         authorization: `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`,
         ...(contentEncoding === undefined ? {} : { 'content-encoding': contentEncoding }),

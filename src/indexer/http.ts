@@ -74,6 +74,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
         const { isOk } = await engine.proxy.forward(
           {
             subscriptionId: caller.subscription.id,
+            plan: caller.subscription.plan,
             login,
             asked,
             body,
@@ -208,7 +209,9 @@ async function readQuery(request: IncomingMessage, fromAddress: string): Promise
 function leaving(request: IncomingMessage, response: ServerResponse): Disposable & { readonly signal: AbortSignal } {
   const { socket } = request
   const left = new AbortController()
-  const leave = (): void => left.abort()
+  const leave = (): void => {
+    if (!response.writableFinished) left.abort()
+  }
   socket.once('end', leave)
   response.once('close', leave)
   if (socket.readableEnded || response.destroyed) leave()

@@ -5,6 +5,10 @@ import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
 
 const MIB = 1024 * 1024
 
+const clickHouseUser = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'a user name has letters, digits and underscores')
+
 const clickhouse = z.strictObject({
   url: z
     .string()
@@ -13,16 +17,37 @@ const clickhouse = z.strictObject({
       'give an address such as http://10.0.0.1:8123, without credentials and without a query',
     )
     .describe("The server's HTTP interface."),
-  user: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'a user name has letters, digits and underscores')
-    .describe("The gateway's own account: it makes the tables, writes, and ends queries."),
+  user: clickHouseUser.describe("The gateway's own account: it makes the tables, writes, and ends queries."),
   password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
   database: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,31}$/, 'a database name has a-z, 0-9 and underscores')
     .default('solana')
     .describe('What customers see there; the tables themselves are in a second one, with _base after its name.'),
+  accounts: z
+    .strictObject({
+      user: clickHouseUser.describe('An account that may make roles, profiles, quotas and users, and nothing else.'),
+      password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
+      gateways: z
+        .array(z.string().regex(/^[0-9a-fA-F.:]{2,45}(\/[0-9]{1,3})?$/, 'an address or a network'))
+        .min(1)
+        .max(64)
+        .default(['127.0.0.1', '::1'])
+        .describe("Where the gateways are: customers' accounts work from there alone."),
+      memoryBytesMax: z
+        .int()
+        .min(MIB)
+        .default(4096 * MIB)
+        .describe('What one query may use at the server.'),
+      readRowsMax: z.int().min(1).default(5_000_000_000).describe('Rows that one query may read.'),
+      queriesPerHour: z
+        .int()
+        .min(1)
+        .default(5000)
+        .describe('Queries of one account in an hour, counted by the server.'),
+    })
+    .optional()
+    .describe("Makes customers' accounts on servers from 25.8 on; without it the operator makes them."),
 })
 
 export const indexerOptions = z
@@ -48,12 +73,12 @@ export const indexerOptions = z
         memoryBytes: z
           .int()
           .min(128 * MIB)
-          .default(1024 * MIB)
+          .default(512 * MIB)
           .describe('What the embedded database may use, for customers and ingest together.'),
         residentBytesMax: z
           .int()
           .min(256 * MIB)
-          .default(2048 * MIB)
+          .default(1024 * MIB)
           .describe('Memory at which its process is ended and started again; well above memoryBytes.'),
         threads: z.int().min(1).max(64).default(2).describe('Threads of the embedded database.'),
       })

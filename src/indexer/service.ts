@@ -48,6 +48,7 @@ export async function startIndexer(
     readonly dataFile: string
     /** The operator's server instead of it. */
     readonly clickhouse?: ClickHouseStoreOptions | undefined
+    readonly accounts?: ClickHouseAccountsSource | undefined
     readonly displayName: string
   },
   deps: IndexerDeps,
@@ -105,6 +106,8 @@ export async function startIndexer(
       const limits = { ...seats, residentBytesMax: store.residentBytesMax }
       return { desk: createQueryDesk(limits, { store: keeper.store, clock, log, metrics }) }
     }
+    const accounts =
+      place.accounts && opening.use(openAccounts(place.clickhouse, place.accounts, { access, log, query }))
     return {
       proxy: createClickHouseProxy({ ...place.clickhouse, ...seats, limits: query }, { clock, random, log, metrics }),
     }

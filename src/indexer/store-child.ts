@@ -26,7 +26,8 @@ const decoded = new Map<number, DecodedBlock & { readonly source: RawBlock['sour
 let store: Store | undefined
 let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
-const CHECKPOINT_THRESHOLD = '256MB'
+/** Share of the memory that rows may take which are in the log and not yet in the file. */
+const LOG_SHARE = 1 / 8
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
 
 async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest['kind']]> {
@@ -42,8 +43,8 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
       const database = await openDuckDatabase(path, {
         threads: String(threads),
         // Half the work of writing is folding the log into the file; a larger log means doing it less often, and a start after a kill that reads more.
-        checkpoint_threshold: CHECKPOINT_THRESHOLD,
-        memory_limit: `${Math.floor(memoryBytes / 1024 / 1024)}MiB`,
+        checkpoint_threshold: mebibytes(memoryBytes * LOG_SHARE),
+        memory_limit: mebibytes(memoryBytes),
       })
       store = await openDuckStore(database, Date.now)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
@@ -98,6 +99,10 @@ async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise
   const { name, range, finalizedSlot, tipSlot } = request
   await opened().write({ name, range, rows, finalizedSlot, tipSlot })
   for (const id of request.ids) decoded.delete(id)
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.floor(bytes / 1024 / 1024)}MiB`
 }
 
 function opened(): Store {

@@ -29,7 +29,7 @@ const POOL_THREADS = 24
 export async function startStoreProcess(options: StoreOptions): Promise<StoreProcess> {
   const child: Child = startChild(
     { name: 'store-child', beside: import.meta.url },
-    { env: { UV_THREADPOOL_SIZE: String(POOL_THREADS) } },
+    { env: { UV_THREADPOOL_SIZE: String(POOL_THREADS) }, nodeFlags: ['--max-semi-space-size=4'] },
   )
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   const ended = Promise.withResolvers<ChildExit>()
