@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { build as Build } from 'esbuild'
 
 export type PageSources = {
   /** Folder with index.html, page.css, icon.svg and the entries. */
@@ -47,16 +46,7 @@ export async function buildPage(sources: PageSources, target: string): Promise<{
 }
 
 async function bundle(sources: PageSources, fresh: string): Promise<void> {
-  const { build, stop } = await import('esbuild')
-  try {
-    await bundleWith(build, sources, fresh)
-  } finally {
-    // Its own process would otherwise stay for the life of this one.
-    await stop()
-  }
-}
-
-async function bundleWith(build: typeof Build, sources: PageSources, fresh: string): Promise<void> {
+  const { build } = await import('esbuild')
   const common = {
     bundle: true,
     minify: true,
