@@ -51,8 +51,8 @@ function isSecure({ tls, plaintext }: Door): boolean {
   return tls !== undefined || plaintext === 'behind-proxy'
 }
 
-/** A door on loopback is reached there; a public one by the host name of the config. */
+/** A door on loopback is reached there, unless a proxy stands in front of it; a public one by the host name of the config. */
 function placeOf(config: Config, door: Door, inUse: number | undefined): string {
   const { host, port } = listenAddress(door)
-  return `${isLoopbackHost(host) ? host : config.host}:${inUse ?? port}`
+  return `${isLoopbackHost(host) && door.plaintext === undefined ? host : config.host}:${inUse ?? port}`
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Access } from '../access/service.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
-import { resolveSecret } from '../host/secret-ref.ts'
+import { resolveSecret, type SecretSources } from '../host/secret-ref.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import { QueryError } from '../indexer/query-error.ts'
 import { type Indexer, startIndexer } from '../indexer/service.ts'
@@ -37,7 +37,7 @@ export function indexerMethods(indexer: Indexer | undefined): Record<string, (pa
     },
     'indexer-backfill': (params) => {
       const { from, to } = params as SlotRange
-      return { started: indexer?.backfill({ from: Number(from), to: Number(to) }) ?? false }
+      return { outcome: indexer?.backfill({ from: Number(from), to: Number(to) }) }
     },
     'indexer-backfill-stop': () => {
       indexer?.stopBackfill()
@@ -55,15 +55,24 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
     {
       listener: listenerOf({ listen, tls, plaintext }, loaded.folder),
       dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
-      clickhouse:
-        engine === 'duckdb' || clickhouse === undefined
-          ? undefined
-          : {
-              ...clickhouse,
-              password: (await resolveSecret(clickhouse.password, { env, folder: loaded.folder })).reveal().trimEnd(),
-            },
+      ...(engine === 'clickhouse' && clickhouse !== undefined
+        ? await clickHouseOf(clickhouse, { env, folder: loaded.folder })
+        : {}),
       displayName: config.host,
     },
     { access, upstream: upstreams.of(undefined), log, clock, random, registry, doorMetrics },
   )
+}
+
+/** The operator's server with the passwords of our accounts on it. */
+async function clickHouseOf(
+  { accounts, ...clickhouse }: NonNullable<Settings['config']['indexer']['clickhouse']>,
+  sources: SecretSources,
+) {
+  const read = async (reference: string): Promise<string> =>
+    (await resolveSecret(reference, sources)).reveal().trimEnd()
+  return {
+    clickhouse: { ...clickhouse, password: await read(clickhouse.password) },
+    accounts: accounts && { ...accounts, url: clickhouse.url, password: await read(accounts.password) },
+  }
 }

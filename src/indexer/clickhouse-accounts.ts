@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto'
+import type { Access } from '../access/service.ts'
+import { createHttpClient } from '../host/http-client.ts'
 import type { Logger } from '../host/logger.ts'
-import { type ClickHouseLink, ClickHouseRefusal } from './clickhouse-link.ts'
+import {
+  type ClickHouseAccount,
+  type ClickHouseLink,
+  ClickHouseRefusal,
+  createClickHouseLink,
+} from './clickhouse-link.ts'
 import { type ProvisionedPlan, planStatements, revokeStatements, userStatements } from './clickhouse-provision.ts'
 import { QueryError } from './query-error.ts'
+import type { QueryLimits } from './query-run.ts'
 import { RETRY_SECONDS } from './query-seats.ts'
+import { TABLES } from './schema.ts'
 
 export type ClickHouseAccountsOptions = {
   /** Addresses and networks of the gateways. */
@@ -12,12 +21,16 @@ export type ClickHouseAccountsOptions = {
   readonly limits: Omit<ProvisionedPlan, 'plan'>
 }
 
+/** Who makes the accounts, and what they may do. */
+export type ClickHouseAccountsSource = ClickHouseAccount &
+  Pick<ProvisionedPlan, 'memoryBytesMax' | 'readRowsMax' | 'queriesPerHour'> & { readonly gateways: readonly string[] }
+
 export type ClickHouseAccountsDeps = {
   /** As the account that may make accounts. */
   readonly link: ClickHouseLink
   readonly log: Logger
-  /** Whether the gateway still knows this login. */
-  isLive(username: string, sha256: string): boolean
+  /** Whether the gateway still knows this user. */
+  isLive(username: string): boolean
   /** Called when something about subscriptions has changed. */
   onChange(listener: () => void): Disposable
 }
@@ -60,8 +73,8 @@ export function createClickHouseAccounts(
   }
 
   const watch = onChange(() => {
-    for (const [username, { sha256 }] of users) {
-      if (isLive(username, sha256)) continue
+    for (const username of users.keys()) {
+      if (isLive(username)) continue
       users.delete(username)
       runAll(revokeStatements(username)).catch((error: unknown) => {
         // It is bound to the addresses of the gateways, and those refuse it.
@@ -79,7 +92,9 @@ export function createClickHouseAccounts(
         const made = make(username, sha256, plan)
         user = { sha256, plan, made }
         users.set(username, user)
-        made.catch(() => users.delete(username))
+        made.catch(() => {
+          if (users.get(username)?.made === made) users.delete(username)
+        })
       }
       try {
         await user.made
@@ -94,5 +109,48 @@ export function createClickHouseAccounts(
       }
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
+  }
+}
+
+const CONNECTIONS_MAX = 2
+const CONNECT_MS = 3_000
+
+/** The same for all plans: the limits of queries, of which the gateway holds the first line. */
+export function openClickHouseAccounts(
+  source: ClickHouseAccountsSource,
+  given: { readonly database: string; readonly limits: QueryLimits; readonly concurrent: number },
+  { access, log }: { readonly access: Pick<Access, 'snapshot' | 'onChange'>; readonly log: Logger },
+): ClickHouseAccounts {
+  const client = createHttpClient({ url: source.url, connectionsMax: CONNECTIONS_MAX, connectMs: CONNECT_MS })
+  const { memoryBytesMax, readRowsMax, queriesPerHour } = source
+  const { secondsMax, rowsMax, bytesMax } = given.limits
+  const accounts = createClickHouseAccounts(
+    {
+      hosts: source.gateways,
+      limits: {
+        database: given.database,
+        tables: [...TABLES.map(({ name }) => name), 'coverage'],
+        secondsMax,
+        rowsMax,
+        bytesMax,
+        memoryBytesMax,
+        readRowsMax,
+        concurrent: given.concurrent,
+        queriesPerHour,
+      },
+    },
+    {
+      link: createClickHouseLink(client, source),
+      log,
+      isLive: (username) => access.snapshot().indexerCredential(username)?.state === 'active',
+      onChange: (listener) => access.onChange(listener),
+    },
+  )
+  return {
+    ensure: accounts.ensure,
+    [Symbol.dispose]() {
+      accounts[Symbol.dispose]()
+      client[Symbol.dispose]()
+    },
   }
 }

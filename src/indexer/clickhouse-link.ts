@@ -57,9 +57,9 @@ export function createClickHouseLink(
   }
 
   return {
-    run: (statement, settings = {}) => send(`/?${new URLSearchParams(settings)}`, statement),
+    run: (statement, settings = {}) => send(`/?${new URLSearchParams(settings).toString()}`, statement),
     async insert(statement, lines, settings = {}) {
-      await send(`/?${new URLSearchParams({ query: statement, ...settings })}`, lines)
+      await send(`/?${new URLSearchParams({ query: statement, ...settings }).toString()}`, lines)
     },
     async rows(select) {
       const text = await send('/?output_format_json_quote_64bit_integers=1', `${select} FORMAT JSONCompact`)

@@ -33,7 +33,7 @@ export function clickHouseTarget(asked: QueryRequest, { queryId, database, limit
   for (const [name, value] of Object.entries(asked.holding)) fields.set(name, holdingValue(name, value))
   for (const [name, value] of Object.entries(asked.parameters)) fields.set(`param_${name}`, value)
   if (asked.query !== '') fields.set('query', asked.query)
-  return `/?${fields}`
+  return `/?${fields.toString()}`
 }
 
 function holdingValue(name: string, value: string): string {

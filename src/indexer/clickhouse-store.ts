@@ -123,9 +123,8 @@ export async function openClickHouseStore(
 
   async function insert(table: Table, rows: readonly Row[], { from, to }: SlotRange): Promise<void> {
     const target = `INSERT INTO ${base}.${table.name} FORMAT JSONEachRow`
-    const unique = table.name === 'accounts' ? lastOfEach(table, rows) : rows
-    for (let at = 0; at < unique.length; at += ROWS_PER_INSERT) {
-      const piece = unique.slice(at, at + ROWS_PER_INSERT)
+    for (let at = 0; at < rows.length; at += ROWS_PER_INSERT) {
+      const piece = rows.slice(at, at + ROWS_PER_INSERT)
       const parts = piece.map((row) => fields(table, row, dialect))
       const content = createHash('sha256')
       for (const part of parts) content.update(part)
@@ -199,10 +198,4 @@ function fields({ columns }: Table, row: Row, dialect: ClickHouseDialect): strin
     else text += `"${name}":${JSON.stringify(value)},`
   })
   return text
-}
-
-/** In one piece rows of one key have one version, and only the last of them is meant. */
-function lastOfEach({ columns, key }: Table, rows: readonly Row[]): readonly Row[] {
-  const at = columns.findIndex(({ name }) => name === key[0])
-  return [...new Map(rows.map((row) => [row[at], row])).values()]
 }

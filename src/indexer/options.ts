@@ -26,7 +26,9 @@ const clickhouse = z.strictObject({
     .describe('What customers see there; the tables themselves are in a second one, with _base after its name.'),
   accounts: z
     .strictObject({
-      user: clickHouseUser.describe('An account that may make roles, profiles, quotas and users, and nothing else.'),
+      user: clickHouseUser.describe(
+        'An account that may make roles, profiles, quotas and users, grant SELECT on that database and end queries.',
+      ),
       password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
       gateways: z
         .array(z.string().regex(/^[0-9a-fA-F.:]{2,45}(\/[0-9]{1,3})?$/, 'an address or a network'))

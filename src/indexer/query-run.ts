@@ -115,7 +115,7 @@ async function answerTo(
   const serialized = await only(connection, 'SELECT json_serialize_sql($sql::VARCHAR)', { sql })
   passGate(String(serialized), { tables: PUBLISHED, database: DATABASE })
   // Names of the statement itself: the wrap below would rename the second of two equal ones.
-  const names = await connection.columnsOf(sql)
+  const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))
   const answer = await connection.run(
     `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`,
     Object.keys(parameters).length === 0 ? undefined : parameters,

@@ -1,4 +1,3 @@
-import type { Clock } from '../core/clock.ts'
 import type { IndexerMetrics } from './metrics.ts'
 import { QueryError } from './query-error.ts'
 
@@ -13,30 +12,17 @@ export type QuerySeats = {
   readonly running: number
   /** Throws QueryError when there is none; the seat is free again when it is disposed of. */
   take(subscriptionId: string): Disposable
-  /** From now on and for a while this subscription has one seat. */
-  punish(subscriptionId: string): void
 }
 
 /** Seconds after which a refused query may find a seat. */
 export const RETRY_SECONDS = 1
-/** A subscription whose queries had to be ended by force gets one at a time for this long. */
-const PENALTY_MS = 10 * 60_000
 
 export function createQuerySeats(
   options: QuerySeatsOptions,
-  { clock, metrics }: { readonly clock: Clock; readonly metrics: Pick<IndexerMetrics, 'running'> },
+  { metrics }: { readonly metrics: Pick<IndexerMetrics, 'running'> },
 ): QuerySeats {
   const bySubscription = new Map<string, number>()
-  const penaltyUntilMs = new Map<string, number>()
   let running = 0
-
-  function seatsOf(subscriptionId: string): number {
-    const untilMs = penaltyUntilMs.get(subscriptionId)
-    if (untilMs === undefined) return options.concurrentPerSubscription
-    if (clock.monotonicMs() < untilMs) return 1
-    penaltyUntilMs.delete(subscriptionId)
-    return options.concurrentPerSubscription
-  }
 
   return {
     get running() {
@@ -44,11 +30,10 @@ export function createQuerySeats(
     },
     take(subscriptionId) {
       const own = bySubscription.get(subscriptionId) ?? 0
-      const seats = seatsOf(subscriptionId)
-      if (own >= seats)
+      if (own >= options.concurrentPerSubscription)
         throw new QueryError(
           'TOO_MANY_SIMULTANEOUS_QUERIES',
-          `Too many simultaneous queries of this subscription. Maximum: ${seats}.`,
+          `Too many simultaneous queries of this subscription. Maximum: ${options.concurrentPerSubscription}.`,
           RETRY_SECONDS,
         )
       if (running >= options.concurrent)
@@ -70,6 +55,5 @@ export function createQuerySeats(
         },
       }
     },
-    punish: (subscriptionId) => void penaltyUntilMs.set(subscriptionId, clock.monotonicMs() + PENALTY_MS),
   }
 }

@@ -8,6 +8,7 @@ import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { type Backfill, type BackfillStatus, startBackfill } from './backfill.ts'
 import { createBlockFetch } from './block-fetch.ts'
+import { type ClickHouseAccountsSource, openClickHouseAccounts } from './clickhouse-accounts.ts'
 import { createClickHouseProxy } from './clickhouse-proxy.ts'
 import type { ClickHouseStoreOptions } from './clickhouse-store.ts'
 import { startIndexerDoor } from './http.ts'
@@ -30,8 +31,8 @@ export type IndexerDeps = {
 export type Indexer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   status(): KeeperStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
-  /** Writes a range of history, one at a time. False while another runs. */
-  backfill(range: SlotRange): boolean
+  /** Writes a range of history, as far as the chain goes, one at a time. */
+  backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip'
   stopBackfill(): void
   /** A question of the operator's own, under the same rules as a customer's. Rejects with QueryError. */
   query(query: string, format: string): Promise<{ readonly body: Uint8Array }>
@@ -106,11 +107,11 @@ export async function startIndexer(
       const limits = { ...seats, residentBytesMax: store.residentBytesMax }
       return { desk: createQueryDesk(limits, { store: keeper.store, clock, log, metrics }) }
     }
-    const accounts =
-      place.accounts && opening.use(openAccounts(place.clickhouse, place.accounts, { access, log, query }))
-    return {
-      proxy: createClickHouseProxy({ ...place.clickhouse, ...seats, limits: query }, { clock, random, log, metrics }),
-    }
+    const { database } = place.clickhouse
+    const given = { database, limits: query, concurrent: concurrentPerSubscription }
+    const accounts = place.accounts && opening.use(openClickHouseAccounts(place.accounts, given, { access, log }))
+    const target = { ...place.clickhouse, ...seats, limits: query }
+    return { proxy: createClickHouseProxy(target, { clock, random, log, metrics, accounts }) }
   }
 
   let backfill: Backfill | undefined
@@ -119,15 +120,18 @@ export async function startIndexer(
   return {
     address: door.address,
     status: () => ({ ...keeper.status(), runningQueries: runner.running, backfill: backfill?.status() }),
-    backfill(range) {
-      if (backfill?.status().state === 'running') return false
+    backfill(wanted) {
+      if (backfill?.status().state === 'running') return 'busy'
+      // Beyond what the chain has there is nothing to ask for.
+      const range = { from: wanted.from, to: Math.min(wanted.to, keeper.status().ingest?.tipSlot ?? 0) }
+      if (range.from > range.to) return 'beyond-tip'
       backfill = startBackfill(range, {
         fetch: createBlockFetch(upstream, 'finalized'),
         store: keeper.store,
         clock,
         log,
       })
-      return true
+      return 'started'
     },
     stopBackfill: () => backfill?.stop(),
     query(text, format) {

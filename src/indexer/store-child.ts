@@ -1,13 +1,14 @@
 import { delay, systemClock } from '../host/clock.ts'
 import { catalogueOf, openDuckDatabase } from '../host/duckdb.ts'
 import { BlockFault } from '../solana/block-from-geyser.ts'
-import { addBlockRows, emptyRows } from './block-rows.ts'
+import { addBlockRows, emptyRows, type Row } from './block-rows.ts'
 import { openClickHouseStore } from './clickhouse-store.ts'
 import { BASE_SCHEMA } from './duck-ddl.ts'
 import { openDuckStore } from './duck-store.ts'
 import { prepareQueries } from './query-run.ts'
 import { createQueryRunner, type QueryRunner } from './query-runner.ts'
 import { type DecodedBlock, decodeRawBlock, type RawBlock } from './raw-block.ts'
+import { tableOf } from './schema.ts'
 import type { Store } from './store.ts'
 import type {
   DecodeAnswer,
@@ -28,6 +29,7 @@ let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
 /** Share of the memory that rows may take which are in the log and not yet in the file. */
 const LOG_SHARE = 1 / 8
+const PUBKEY_AT = tableOf('accounts').columns.findIndex(({ name }) => name === 'pubkey')
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
 
 async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest['kind']]> {
@@ -89,13 +91,16 @@ function decode(id: number, raw: RawBlock): DecodeAnswer {
 
 async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
   const rows = emptyRows()
+  /** The table has one row for each account: the last write of the batch. */
+  const accounts = new Map<unknown, Row>()
   for (const id of request.ids) {
     const one = decoded.get(id)
     if (one === undefined || options === undefined) throw new Error(`block ${id} is not here`)
     const commitment = one.block.slot <= request.finalizedSlot ? 'finalized' : 'confirmed'
     addBlockRows(rows, one.block, { commitment, source: one.source }, options.rows)
-    for (const account of one.accounts) rows.accounts.push(account)
+    for (const account of one.accounts) accounts.set(account[PUBKEY_AT], account)
   }
+  rows.accounts.push(...accounts.values())
   const { name, range, finalizedSlot, tipSlot } = request
   await opened().write({ name, range, rows, finalizedSlot, tipSlot })
   for (const id of request.ids) decoded.delete(id)

@@ -29,7 +29,10 @@ const POOL_THREADS = 24
 export async function startStoreProcess(options: StoreOptions): Promise<StoreProcess> {
   const child: Child = startChild(
     { name: 'store-child', beside: import.meta.url },
-    { env: { UV_THREADPOOL_SIZE: String(POOL_THREADS) }, nodeFlags: ['--max-semi-space-size=4'] },
+    {
+      env: { UV_THREADPOOL_SIZE: String(POOL_THREADS), MALLOC_ARENA_MAX: '2' },
+      nodeFlags: ['--max-semi-space-size=4'],
+    },
   )
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   const ended = Promise.withResolvers<ChildExit>()

@@ -56,6 +56,23 @@ const batch = (data: number, code: number, slot = 1, duplicates = 0): Batch => (
   duplicates,
 })
 
+test('a destination that came back is served after one good packet, whatever the one before met', () => {
+  const { fanOut, sent, faults } = startFanOut()
+  fanOut.setDestinations([lease(1)])
+  faults.set(1, ['refused', 'refused', 'refused'])
+  for (let at = 0; at < 3; at++) fanOut.send(batch(4, 0), at)
+  // Nobody was there for the first trial, which is told when the socket is used again.
+  fanOut.send(batch(4, 0), 1100)
+  faults.set(1, ['refused'])
+  fanOut.tick(1101)
+  const before = sent.get(1) ?? 0
+  faults.set(1, ['refused'])
+  fanOut.send(batch(4, 0), 10_000)
+  assert.equal(sent.get(1), before + 1)
+  fanOut.send(batch(4, 0), 11_100)
+  assert.equal(sent.get(1), before + 5)
+})
+
 test('every destination gets the batch; one that left gets nothing more and is told of once', () => {
   const { fanOut, sent, closed } = startFanOut()
   fanOut.setDestinations([lease(1), lease(2)])

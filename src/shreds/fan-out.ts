@@ -149,6 +149,11 @@ function openDestination(
         report.unsent[reason] += offered - allowed
       }
       if (allowed <= 0) return
+      if (allowance === 'one') {
+        // What was sent before the pause has been answered meanwhile; that says nothing about who listens now.
+        socket.poll()
+        socket.takeFault()
+      }
       const data = Math.min(allowed, batch.data)
       const sent = socket.send(data, allowed - data)
       if (allowance === 'one') health.tried(nowMs)

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { AsyncChdb } from 'chdb-wasm'
+import { delay, systemClock } from '../../src/host/clock.ts'
 import { addBlockRows, emptyRows } from '../../src/indexer/block-rows.ts'
 import { tableDdl, viewDdl } from '../../src/indexer/clickhouse-ddl.ts'
 import { planStatements, revokeStatements, userStatements } from '../../src/indexer/clickhouse-provision.ts'
+import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { makeTestChain } from '../../src/indexer/test-blocks.ts'
 import { TEST_PLAN, TEST_USER } from '../../src/indexer/test-provision.ts'
@@ -61,6 +65,41 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', { skip }
     )
   })
 
+  test('the writer, over HTTP: a batch that is cut off and comes again is not doubled', async () => {
+    await using http = await startHttpOver(run)
+    await using store = await openClickHouseStore(
+      { url: http.url, user: 'default', password: '', database: 'written' },
+      { nowMs: () => systemClock.nowMs(), wait: (ms) => delay(systemClock, ms) },
+    )
+    const chain = makeTestChain({ seed: 5, blocks: 6, transactionsPerBlock: 5 })
+    const batches = [chain.slice(0, 3), chain.slice(3)].map((blocks) => {
+      const rows = emptyRows()
+      for (const block of blocks)
+        addBlockRows(
+          rows,
+          block,
+          { commitment: 'confirmed', source: 'stream' },
+          { includeVotes: true, includeLogs: true },
+        )
+      const range = { from: (blocks[0]?.parentSlot ?? 0) + 1, to: blocks.at(-1)?.slot ?? 0 }
+      return { name: `${range.from}-${range.to}`, range, rows, finalizedSlot: 0, tipSlot: range.to }
+    })
+    const slots = () => run('SELECT slot FROM written_base.blocks ORDER BY slot')
+    const all = chain.map(({ slot }) => `${slot}\n`).join('')
+    for (const batch of batches) await store.write(batch)
+    assert.equal(await slots(), all)
+    const [, second] = batches
+    assert.ok(second !== undefined)
+    // A batch cut off before its end, then the same again: the rows of its first tables are known by their tokens.
+    const next = { ...second, name: 'next', range: { from: second.range.to + 1, to: second.range.to + 1 } }
+    const blocks = second.rows.blocks.slice(0, 1).map((row) => [next.range.from, ...row.slice(1)])
+    const broken = { ...next, rows: { ...emptyRows(), blocks, rewards: [['not a slot' as unknown as number]] } }
+    for (let time = 0; time < 2; time++) await assert.rejects(store.write(broken))
+    await store.write({ ...broken, rows: { ...emptyRows(), blocks } })
+    assert.equal(await slots(), `${all}${next.range.from}\n`)
+    assert.deepEqual((await store.progress()).ranges, [{ from: batches[0]?.range.from, to: next.range.to }])
+  })
+
   test('statements that make and end accounts are read by the parser', async () => {
     const statements = [
       ...planStatements(TEST_PLAN),
@@ -84,6 +123,33 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', { skip }
     assert.equal(Number(known), names.length)
   })
 })
+
+/** The part of the HTTP interface that the writer uses, over an engine that has none: settings of the address go into the statement. */
+async function startHttpOver(run: (statement: string) => Promise<string>): Promise<AsyncDisposable & { url: string }> {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const fields = new URL(request.url ?? '/', 'http://engine').searchParams
+    const body = Buffer.concat(await request.toArray()).toString('utf8')
+    const head = fields.get('query') ?? body
+    const settings = [...fields].filter(([name]) => name !== 'query' && name !== 'query_id')
+    const words = settings.map(([name, value]) => `${name} = '${value}'`).join(', ')
+    const [before_, format] = head.split(/ (?=FORMAT \w+$)/) as [string, string | undefined]
+    const statement = `${before_}${words === '' ? '' : ` SETTINGS ${words}`} ${format ?? ''}`
+    try {
+      response.end(await run(fields.has('query') ? `${statement}\n${body}` : statement))
+    } catch (error) {
+      response.writeHead(500).end(`Code: 1. ${String(error)}`)
+    }
+  }
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
 
 function plain(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value

@@ -53,7 +53,7 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     assert.equal(recent.length, CHAIN.length)
   })
 
-  test('a rewind takes away every trace of the blocks from there on, and another chain takes their place', async () => {
+  test('a rewind takes away every trace of the blocks from there on, and they can come again', async () => {
     await using store = await openStore()
     await store.write(batchOf(CHAIN))
     const cut = CHAIN[25] as ChainBlock

@@ -106,6 +106,8 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     assert.match(coverage, /^[1-9]\d*\t0\n$/)
     const whole = await (await ask('SELECT sum(tx_count - vote_tx_count) FROM blocks')).text()
     assert.ok(Number(whole) > 20)
+    const accounts = await (await ask('SELECT count() > 0, count() = uniqExact(pubkey) FROM accounts')).text()
+    assert.equal(accounts, '1\t1\n')
   })
 
   test('customers read; limits of the gateway hold', async () => {

@@ -168,6 +168,14 @@ describe('the query interface, with the clients people have', () => {
     assert.ok(Number(coverage?.to_slot) <= Number(newest?.slot))
   })
 
+  test('accounts are there once, however often they changed', async () => {
+    const [found] = await read<{ rows: string; keys: string }>(
+      'SELECT count(*) AS rows, count(DISTINCT pubkey) AS keys FROM accounts',
+    )
+    assert.ok(Number(found?.keys) > 0)
+    assert.equal(found?.rows, found?.keys)
+  })
+
   test('curl, by address and by body, with a receipt', async () => {
     const login = ['-s', '-i', '-u', `${account.username}:${account.password}`, '-H', `x-token: ${account.token}`]
     const byBody = await run('curl', [...login, '--data', 'SELECT 1 AS x FORMAT JSONEachRow', rig.url])

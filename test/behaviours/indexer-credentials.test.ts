@@ -8,7 +8,7 @@ describe('who may query', () => {
   let one: IndexerAccount
   let other: IndexerAccount
   before(async () => {
-    rig = await startIndexerRig({ query: { secondsMax: 1 } })
+    rig = await startIndexerRig({ query: { secondsMax: 1 }, store: { residentBytesMax: 512 * 1024 * 1024 } })
     one = await rig.subscribe('first')
     other = await rig.subscribe('second')
   })
@@ -112,5 +112,19 @@ describe('who may query', () => {
     const head = rig.indexer.status().ingest?.headSlot ?? 0
     await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head)
     assert.equal((await ask(other.headers)).status, 200)
+  })
+
+  test('a query that uses up the memory costs its own subscription, not the others', async () => {
+    const { restarts } = rig.indexer.status()
+    const doubled = Array.from({ length: 14 }, (_, at) => `c${at} || c${at} AS c${at + 1}`).join(', ')
+    const body = `SELECT length(c14) FROM (SELECT '${'x'.repeat(200_000)}' AS c0, ${doubled})`
+    const answer = await fetch(rig.url, { method: 'POST', headers: other.headers, body })
+    assert.match(await answer.text(), /MEMORY_LIMIT_EXCEEDED/)
+    if (rig.indexer.status().restarts === restarts)
+      await until('the database was ended', () => rig.indexer.status().restarts > restarts)
+    await until('it is back', () => rig.indexer.status().state === 'running')
+    const again = await ask(other.headers)
+    assert.equal(again.status, 429)
+    assert.ok(Number(again.headers.get('retry-after')) >= 20)
   })
 })

@@ -6,6 +6,7 @@ import {
   commonFlags,
   cutFlags,
   flag,
+  optionalWord,
   type SecretFlags,
   secretFlags,
   word,
@@ -44,7 +45,7 @@ export const indexerRoutes = buildRouteMap({
       parameters: { flags: commonFlags },
       load: async () => (await loadData()).indexerStatus,
     }),
-    backfill: command<CommonFlags & { detach?: boolean; stop?: boolean }, [string, string]>({
+    backfill: command<CommonFlags & { detach?: boolean; stop?: boolean }, [string | undefined, string | undefined]>({
       brief: 'Write a range of slots from the nodes into the tables; may be broken off and started again',
       examples: ['1 20'],
       parameters: {
@@ -53,7 +54,7 @@ export const indexerRoutes = buildRouteMap({
           stop: flag.switch('Stop the one that runs'),
           ...commonFlags,
         },
-        positional: words(word('FROM', 'First slot'), word('TO', 'Last slot')),
+        positional: words(optionalWord('FROM', 'First slot'), optionalWord('TO', 'Last slot')),
       },
       load: async () => (await loadData()).indexerBackfill,
     }),

@@ -44,6 +44,7 @@ function doorsOf(config: Config): Door[] {
     { name: 'bundle.grpc', option: config.bundle.grpc },
     ...(config.sender.enabled ? [{ name: 'sender', option: config.sender }] : []),
     ...(config.execution.enabled ? [{ name: 'execution', option: config.execution }] : []),
+    ...(config.indexer.enabled ? [{ name: 'indexer', option: config.indexer }] : []),
   ]
 }
 

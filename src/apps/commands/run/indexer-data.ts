@@ -13,7 +13,7 @@ type Status = ReturnType<Indexer['status']>
 export async function indexerStatus(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
   const status = await statusOf(client)
-  const coverage = (await text(client, COVERAGE, 'TabSeparatedWithNames')).trimEnd().split('\n')
+  const coverage = status.state === 'running' ? await coverageLines(client) : []
   if (flags.json === true) return printJson(this, { ...status, coverage })
   const { ingest, backfill } = status
   printFacts(this, [
@@ -31,7 +31,13 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
       backfill === undefined ? 'none' : `${backfill.state}, ${backfill.blocks} blocks, next slot ${backfill.nextSlot}`,
     ],
   ])
-  this.process.stdout.write(`\n${alignColumns(coverage.map((line) => line.split('\t')))}\n`)
+  if (coverage.length > 0) this.process.stdout.write(`\n${alignColumns(coverage.map((line) => line.split('\t')))}\n`)
+}
+
+/** Nothing where the database went away between the two questions. */
+async function coverageLines(client: ControlClient): Promise<string[]> {
+  const answer = await query(client, COVERAGE, 'TabSeparatedWithNames')
+  return answer.ok ? answer.text.trimEnd().split('\n') : []
 }
 
 function missingText({ from, to, says }: { from: number; to: number; says: string }): string {
@@ -52,25 +58,40 @@ export async function indexerQuery(
 export async function indexerBackfill(
   this: CliContext,
   flags: CommonFlags & { detach?: boolean; stop?: boolean },
-  from: string,
-  to: string,
+  from?: string,
+  to?: string,
 ): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  const { ingest } = await statusOf(client)
+  if (flags.stop === true) {
+    await client.call('indexer-backfill-stop')
+    return say(this, 'the backfill stops after the piece it is at; what is written stays')
+  }
+  if (from === undefined || to === undefined)
+    throw new ServiceError('usage', 'two slots are needed: the first and the last', {
+      fix: 'For example: sluice indexer backfill 1 1000',
+    })
   const range = { from: slotOf(from), to: slotOf(to) }
   if (range.to < range.from)
     throw new ServiceError('invalid-value', `the last slot, ${to}, is before the first, ${from}`, {
       fix: 'Give the lower slot first.',
     })
-  using client = await openControlClient(controlPath(this, flags))
-  await statusOf(client)
-  if (flags.stop === true) {
-    await client.call('indexer-backfill-stop')
-    return say(this, 'the backfill stops after the piece it is at; what is written stays')
-  }
-  const { started } = (await client.call('indexer-backfill', range)) as { started: boolean }
-  if (!started)
-    throw new ServiceError('busy', 'another backfill runs', { fix: 'Look at it with: sluice indexer status' })
+  const { outcome } = (await client.call('indexer-backfill', range)) as { outcome: ReturnType<Indexer['backfill']> }
+  if (outcome === 'busy')
+    throw new ServiceError('busy', 'another backfill runs', {
+      fix: 'Look at it with: sluice indexer status; stop it with: sluice indexer backfill --stop',
+    })
+  if (outcome === 'beyond-tip')
+    throw new ServiceError(
+      'invalid-value',
+      `the chain is at slot ${ingest?.tipSlot ?? 0}; there is nothing from ${from} on yet`,
+      {
+        fix: 'Give slots that the chain has passed.',
+      },
+    )
   if (flags.detach === true)
     return say(this, `backfill of ${range.from} to ${range.to} runs; look at it with: sluice indexer status`)
+  say(this, 'this goes on if you leave; stop it with: sluice indexer backfill --stop')
   await follow(this, client, flags)
 }
 
@@ -116,13 +137,18 @@ async function statusOf(client: ControlClient): Promise<Status> {
   return status
 }
 
-async function text(client: ControlClient, query: string, format: string): Promise<string> {
-  const answer = (await client.call('indexer-query', { query, format })) as { ok: boolean; text: string; says: string }
-  if (!answer.ok)
-    throw new ServiceError('invalid-value', answer.says, {
-      fix: 'Tables and columns: sluice indexer query "show tables"',
-    })
-  return answer.text
+type Answer = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly says: string }
+
+async function query(client: ControlClient, sql: string, format: string): Promise<Answer> {
+  return (await client.call('indexer-query', { query: sql, format })) as Answer
+}
+
+async function text(client: ControlClient, sql: string, format: string): Promise<string> {
+  const answer = await query(client, sql, format)
+  if (answer.ok) return answer.text
+  throw new ServiceError('invalid-value', answer.says, {
+    fix: 'Tables and columns: sluice indexer query "show tables", sluice indexer query "describe blocks"',
+  })
 }
 
 function slotOf(word: string): number {
