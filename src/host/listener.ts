@@ -197,7 +197,7 @@ export function listenError(error: NodeJS.ErrnoException, options: { host: strin
   if (error.code === 'EADDRINUSE') {
     return new ServiceError('address-in-use', `port ${options.port} of ${options.host} is in use by another process`, {
       ...details,
-      fix: `Find it with: ss -ltnp 'sport = :${options.port}' and stop it, or set another port in the config.`,
+      fix: `Find it with: ss -lntup 'sport = :${options.port}' and stop it, or set another port in the config.`,
     })
   }
   if (error.code === 'EACCES') {

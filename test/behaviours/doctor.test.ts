@@ -170,7 +170,7 @@ const SEEDS: Seed[] = [
       config(home, `[metrics]\nlisten = "127.0.0.1:${port}"\n`)
       return () => void server.close()
     },
-    finds: { check: 'port', level: 'bad', says: /taken by another process/, fix: /ss -ltnp/ },
+    finds: { check: 'port', level: 'bad', says: /taken by another process/, fix: /ss -lntup/ },
   },
   {
     name: 'address of another machine',

@@ -120,7 +120,7 @@ async function checkPort({ name, option }: Door, running: boolean): Promise<Find
     return bad(
       'port',
       `${name}: ${option.listen} is taken by another process`,
-      `ss -ltnp 'sport = :${port}'   # then stop it, or change ${name}.listen`,
+      `ss -lntup 'sport = :${port}'   # then stop it, or change ${name}.listen`,
     )
   if (code === 'EACCES')
     return bad('port', `${name}: this user may not open ${option.listen}`, `change ${name}.listen to a port above 1023`)
