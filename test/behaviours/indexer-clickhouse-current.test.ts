@@ -12,10 +12,8 @@ import { TABLES } from '../../src/indexer/schema.ts'
 import { makeTestChain } from '../../src/indexer/test-blocks.ts'
 import { TEST_PLAN, TEST_USER } from '../../src/indexer/test-provision.ts'
 
-/** The engine takes about ten seconds to start and up to two gigabytes, so it belongs to the long form. */
-const skip = process.env['SLUICE_FULL'] === '1' ? false : 'the newest engine from npm is started with SLUICE_FULL=1'
-
-describe('the dialect of current servers, on ClickHouse 26.5 from npm', { skip }, () => {
+/** The engine takes some seconds to start and up to two gigabytes while it runs. */
+describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
   let database: AsyncChdb
   before(async () => {
     const moduleUrl = new URL('./chdb.mjs', import.meta.resolve('chdb-wasm')).href
