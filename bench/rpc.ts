@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { holdConnections } from './support/held-connections.ts'
 import { pacedLatencies } from './support/paced-load.ts'
 import { type PinnedProcess, pinSelf, startPinned } from './support/pinned-process.ts'
+import { BENCH_TOKEN } from './support/reference-proxy.ts'
 import { runWrk } from './support/wrk.ts'
 
 /**
@@ -40,8 +41,6 @@ const PROXIES = {
   haproxy: (settings: Settings) => startDebian('haproxy', settings),
   nodeHttp: startNodeHttp,
 } satisfies Record<string, (settings: Settings) => Promise<Proxy>>
-
-const TOKEN = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 
 pinSelf(LOAD_CORE)
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-rpc-'))
@@ -113,23 +112,23 @@ async function startGateway({ upstreamPort }: Settings): Promise<Proxy> {
 
 async function startDebian(program: 'nginx' | 'haproxy', settings: Settings): Promise<Proxy> {
   const port = await freePort()
-  await writeFile(join(folder, 'tokens.map'), `${TOKEN} 1\n`)
+  await writeFile(join(folder, 'tokens.map'), `${BENCH_TOKEN} 1\n`)
   const file = await configure(program === 'nginx' ? 'nginx-rpc.conf' : 'haproxy-rpc.cfg', {
     ...settings,
     port,
-    token: TOKEN,
+    token: BENCH_TOKEN,
   })
   const started = startPinned(PROXY_CORE, program, program === 'nginx' ? ['-c', file] : ['-db', '-f', file])
   await answers(port)
-  return { ...started, port, token: TOKEN }
+  return { ...started, port, token: BENCH_TOKEN }
 }
 
 async function startNodeHttp({ upstreamPort }: Settings): Promise<Proxy> {
   const port = await freePort()
   const script = join(import.meta.dirname, 'reference/node-http-proxy.ts')
-  const started = startPinned(PROXY_CORE, process.execPath, [script, String(port), String(upstreamPort), TOKEN])
+  const started = startPinned(PROXY_CORE, process.execPath, [script, String(port), String(upstreamPort), BENCH_TOKEN])
   await answers(port)
-  return { ...started, port, token: TOKEN }
+  return { ...started, port, token: BENCH_TOKEN }
 }
 
 async function measure(proxy: Proxy): Promise<Figures> {

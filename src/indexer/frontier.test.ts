@@ -51,6 +51,16 @@ describe('the frontier', () => {
     assert.deepEqual(settle(frontier, theirs, stored), [ours[0], ...theirs])
   })
 
+  test("a block on another block of the head's own slot is no child of the head", () => {
+    const recent = [4, 5].map((slot) => ({ slot, blockhash: `${slot}` }))
+    const frontier = new Frontier<BlockLink>(recent, { heldMax: 10 })
+    frontier.offer(link(6, 5, 'b'))
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 5 } })
+    frontier.offer(link(5, 4, 'b', ''))
+    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 5 })
+    assert.deepEqual(settle(frontier, [], []), [link(5, 4, 'b', ''), link(6, 5, 'b')])
+  })
+
   test('an old block of a branch that was left changes nothing', () => {
     const frontier = new Frontier<BlockLink>(
       [

@@ -9,7 +9,7 @@ export type Verdict =
   | 'unchecked'
   /** The leader did not sign what this packet holds. */
   | 'forged'
-  /** So many forgeries came within this second that no more signatures are checked for now. */
+  /** So many forgeries came within this second that no more signatures are checked until it is over. */
   | 'too-many-forged'
 
 export type Verifier = {
