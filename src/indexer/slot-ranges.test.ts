@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { checkProperty } from '../../test/support/property.ts'
-import { addRange, cutFrom, gapsOf, type SlotRange } from './slot-ranges.ts'
+import { addRange, cutFrom, gapsOf, overlaps, type SlotRange } from './slot-ranges.ts'
 
 const range = fc.tuple(fc.nat(60), fc.nat(8)).map(([from, length]): SlotRange => ({ from, to: from + length }))
 
@@ -20,6 +20,7 @@ test('a list of ranges is the set of its slots, sorted and joined', (t) => {
       assert.deepEqual(slotsOf(cutFrom(all, cut)), new Set([...slotsOf(all)].filter((slot) => slot < cut)))
       const missing = [...slotsOf([wanted])].filter((slot) => !slots.has(slot))
       assert.deepEqual([...slotsOf(gapsOf(all, wanted))], missing)
+      assert.equal(overlaps(all, wanted), missing.length < slotsOf([wanted]).size)
     }),
     500,
     20_000,
