@@ -12,7 +12,14 @@ const locked = readLockedPackages()
 const RUNTIME_PACKAGES_MAX = 60
 const LICENCES = ['MIT', 'Apache-2.0', 'BSD-3-Clause', 'ISC', '(Apache-2.0 AND BSD-3-Clause)']
 /** Only tests and tools use these; nothing of them is shipped. */
-const DEVELOPMENT_LICENCES = ['MIT OR Apache-2.0', '(MIT OR Apache-2.0)', 'BSD-2-Clause', 'CC0-1.0', '(MIT AND Zlib)']
+const DEVELOPMENT_LICENCES = [
+  'MIT OR Apache-2.0',
+  '(MIT OR Apache-2.0)',
+  'BSD-2-Clause',
+  'CC0-1.0',
+  '(MIT AND Zlib)',
+  'PSF-2.0',
+]
 const DEVELOPMENT_EXCEPTIONS = new Map([
   ['eyes', 'states MIT in its text'],
   ['text-encoding-utf-8', 'public domain by its text'],
