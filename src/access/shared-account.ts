@@ -16,12 +16,11 @@ export type LedgerSide = {
   wantBooking(account: SharedAccount): void
 }
 
-/** A booking on its way, and what it settles here once it is answered. */
-export type SentBooking = {
-  readonly booking: Booking
-  readonly month: number
-  readonly settles: readonly { readonly key: string; readonly units: number }[]
-}
+/** A booking on its way, and what is forgiven with it once it is answered, bucket by bucket. */
+export type SentBooking = { readonly booking: Booking; readonly forgiven: readonly number[] }
+
+/** Both only grow, but for refunds and what is forgiven; the books take the difference. Kept while a limit is absent: it may come back. */
+type Tally = { spent: number; booked: number }
 
 /**
  * One subscription's books in one process, as that process believes them to be. Every charge is decided here and now: against the believed level,
@@ -32,16 +31,19 @@ export class SharedAccount implements QuotaAccount {
   isOpen = true
   isLocal: boolean
   readonly subscriptionId: string
+  /** Names these books among all that ever spend for the subscription, in any process. */
+  readonly spenderId: string
   readonly #ledger: LedgerSide
   #terms: Terms
   /** Believed levels in units, and when they were right. */
   #levels: number[]
   #atMs: number
-  /** Spent but not booked, by bucket. */
-  #unbooked: number[]
+  readonly #tallies = new Map<string, Tally>()
+  /** Those of the present limits, in their order. */
+  #spending: Tally[]
   #month: number
   #used: number
-  #monthUnbooked = 0
+  #monthly: Tally = { spent: 0, booked: 0 }
   #monthCeiling: number
   /** One over the number of processes while the server is away, else 1. */
   #share: number
@@ -49,15 +51,23 @@ export class SharedAccount implements QuotaAccount {
 
   constructor(
     ledger: LedgerSide,
-    given: { subscriptionId: string; terms: Terms; monotonicMs: number; used: number; localShare: number | undefined },
+    given: {
+      subscriptionId: string
+      spenderId: string
+      terms: Terms
+      monotonicMs: number
+      used: number
+      localShare: number | undefined
+    },
   ) {
     this.#ledger = ledger
     this.subscriptionId = given.subscriptionId
+    this.spenderId = given.spenderId
     this.#terms = given.terms
     this.isLocal = given.localShare !== undefined
     this.#share = given.localShare ?? 1
     this.#levels = given.terms.buckets.map((bucket) => this.#capacity(bucket))
-    this.#unbooked = given.terms.buckets.map(() => 0)
+    this.#spending = this.#talliesOf(given.terms)
     this.#atMs = given.monotonicMs
     this.#month = ledger.calendar.month
     this.#used = given.used
@@ -65,17 +75,17 @@ export class SharedAccount implements QuotaAccount {
   }
 
   get hasUnbooked(): boolean {
-    return this.#monthUnbooked !== 0 || this.#unbooked.some((units) => units !== 0)
+    return unbooked(this.#monthly) !== 0 || this.#spending.some((tally) => unbooked(tally) !== 0)
   }
 
   charge(terms: Terms, call: CallTerms, monotonicMs: number): Charge {
     this.#settle(terms, monotonicMs)
     const { draws, cost } = call
     let isShort = this.#used + cost > this.#monthCeiling
-    let isAhead = this.#monthUnbooked + cost > terms.monthChunk
+    let isAhead = unbooked(this.#monthly) + cost > terms.monthChunk
     for (const { bucket, amount } of draws) {
       if (amount > (this.#levels[bucket] as number)) isShort = true
-      if ((this.#unbooked[bucket] as number) + amount > (terms.buckets[bucket] as BucketTerms).chunk) isAhead = true
+      if (this.#unbooked(bucket) + amount > (terms.buckets[bucket] as BucketTerms).chunk) isAhead = true
     }
     if (isShort || (isAhead && !this.isLocal)) {
       if (isAhead || monotonicMs - this.#settledAtMs >= LOOK_AGAIN_MS) this.#ledger.wantBooking(this)
@@ -109,42 +119,46 @@ export class SharedAccount implements QuotaAccount {
     }
   }
 
-  /** What to book now. A process on its own share may have spent for hours; of that only what its own bucket has not earned back is booked. */
+  /** What to book now. A process on its own share may have spent for hours; what its own bucket has earned back since is forgiven. */
   book(monotonicMs: number): SentBooking {
     this.#settle(this.#terms, monotonicMs)
     const { buckets } = this.#terms
-    const settles = buckets.map(({ key }, at) => ({ key, units: this.#unbooked[at] as number }))
+    const forgiven = buckets.map((bucket, at) => {
+      const missing = Math.max(0, this.#capacity(bucket) - (this.#levels[at] as number))
+      return this.isLocal ? Math.max(0, this.#unbooked(at) - missing) : 0
+    })
     return {
-      month: this.#month,
-      settles,
+      forgiven,
       booking: {
-        monthUnits: this.#monthUnbooked,
-        monthKnown: Math.max(0, this.#used - this.#monthUnbooked),
-        buckets: buckets.map((bucket, at) => {
-          const { key, perSecond, capacity } = bucket
-          const unbooked = this.#unbooked[at] as number
-          const missing = Math.max(0, this.#capacity(bucket) - (this.#levels[at] as number))
-          return { key, perSecond, capacity, units: this.isLocal ? Math.min(unbooked, missing) : unbooked }
+        month: {
+          ...this.#monthly,
+          number: this.#month,
+          usedKnown: Math.max(0, this.#used - unbooked(this.#monthly)),
+        },
+        buckets: buckets.map(({ key, perSecond, capacity }, at) => {
+          const { spent, booked } = this.#spending[at] as Tally
+          return { key, perSecond, capacity, spent: spent - (forgiven[at] as number), booked }
         }),
       },
     }
   }
 
   /** Takes over what the shared books answered; what was spent since the booking was sent stays unbooked. */
-  learn({ booking, month, settles }: SentBooking, booked: Booked, monotonicMs: number): void {
+  learn({ booking, forgiven }: SentBooking, answer: Booked, monotonicMs: number): void {
     this.#settle(this.#terms, monotonicMs)
     this.isLocal = false
     this.#share = 1
     this.#settledAtMs = monotonicMs
-    if (month === this.#month) this.#monthUnbooked -= booking.monthUnits
+    if (booking.month.number === this.#month) this.#monthly.booked = booking.month.spent
     // Around the turn of a month the server's clock and ours may name different ones; then ours goes on until they agree.
-    if (booked.month === this.#month) this.#used = Math.max(0, booked.used + this.#monthUnbooked)
+    if (answer.month === this.#month) this.#used = Math.max(0, answer.used + unbooked(this.#monthly))
     this.#monthCeiling = this.#ceiling()
-    for (const [at, { key, units }] of settles.entries()) {
-      const bucket = this.#terms.buckets.findIndex((candidate) => candidate.key === key)
-      if (bucket === -1) continue
-      this.#unbooked[bucket] = (this.#unbooked[bucket] as number) - units
-      this.#levels[bucket] = (booked.levels[at] as number) - (this.#unbooked[bucket] as number)
+    for (const [at, { key, spent }] of booking.buckets.entries()) {
+      const tally = this.#tallies.get(key) as Tally
+      tally.spent -= forgiven[at] as number
+      tally.booked = spent
+      const bucket = this.#spending.indexOf(tally)
+      if (bucket !== -1) this.#levels[bucket] = (answer.levels[at] as number) - unbooked(tally)
     }
   }
 
@@ -173,18 +187,16 @@ export class SharedAccount implements QuotaAccount {
   #spend({ draws, cost }: CallTerms, sign: 1 | -1): void {
     for (const { bucket, amount } of draws) {
       this.#levels[bucket] = (this.#levels[bucket] as number) - sign * amount
-      this.#unbooked[bucket] = (this.#unbooked[bucket] as number) + sign * amount
+      ;(this.#spending[bucket] as Tally).spent += sign * amount
     }
     this.#used = Math.max(0, this.#used + sign * cost)
-    this.#monthUnbooked += sign * cost
+    this.#monthly.spent += sign * cost
     this.#ledger.noteUnbooked(this)
   }
 
   #isHalfAhead({ draws }: CallTerms): boolean {
-    if (this.#monthUnbooked * 2 >= this.#terms.monthChunk) return true
-    return draws.some(
-      ({ bucket }) => (this.#unbooked[bucket] as number) * 2 >= (this.#terms.buckets[bucket] as BucketTerms).chunk,
-    )
+    if (unbooked(this.#monthly) * 2 >= this.#terms.monthChunk) return true
+    return draws.some(({ bucket }) => this.#unbooked(bucket) * 2 >= (this.#terms.buckets[bucket] as BucketTerms).chunk)
   }
 
   /** Brings month, limits and believed levels up to date. */
@@ -195,7 +207,7 @@ export class SharedAccount implements QuotaAccount {
       // What was not booked in the old month stays there.
       if (calendar.month > this.#month) {
         this.#used = 0
-        this.#monthUnbooked = 0
+        this.#monthly = { spent: 0, booked: 0 }
       }
       this.#month = calendar.month
       this.#monthCeiling = this.#ceiling()
@@ -221,9 +233,21 @@ export class SharedAccount implements QuotaAccount {
       const capacity = this.#capacity(bucket)
       return old === undefined || level >= this.#capacity(old) ? capacity : Math.min(capacity, level)
     })
-    this.#unbooked = places.map((place) => this.#unbooked[place] ?? 0)
+    this.#spending = this.#talliesOf(terms)
     this.#terms = terms
     this.#monthCeiling = this.#ceiling()
+  }
+
+  #talliesOf(terms: Terms): Tally[] {
+    return terms.buckets.map(({ key }) => {
+      const tally = this.#tallies.get(key) ?? { spent: 0, booked: 0 }
+      this.#tallies.set(key, tally)
+      return tally
+    })
+  }
+
+  #unbooked(bucket: number): number {
+    return unbooked(this.#spending[bucket] as Tally)
   }
 
   #capacity({ capacity, largestDraw }: BucketTerms): number {
@@ -282,4 +306,8 @@ export class SharedAccount implements QuotaAccount {
     const resetMs = this.#msUntil(unitsBucket, this.#capacity(bucket))
     return { limit: bucket.capacity, remaining: wholeUnits(level), resetMs }
   }
+}
+
+function unbooked({ spent, booked }: Tally): number {
+  return spent - booked
 }

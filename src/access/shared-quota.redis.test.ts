@@ -22,31 +22,47 @@ const link = (url: string) => openRedis({ url }, { clock: systemClock, log: sile
 
 describe('the scripts on a real server', () => {
   const bucket = { key: 'units', perSecond: 100, capacity: 1000 }
-  const booking = (units: number, month = 0, known = 0): Booking => ({
-    monthUnits: month,
-    monthKnown: known,
-    buckets: [{ ...bucket, units }],
+  const monthNumber = monthOf(Date.now())
+  /** Spent so far in all, of the bucket and of the month. */
+  const booking = (spent: number, month = 0, given: { booked?: number; usedKnown?: number } = {}): Booking => ({
+    month: { number: monthNumber, spent: month, booked: given.booked ?? 0, usedKnown: given.usedKnown ?? 0 },
+    buckets: [{ ...bucket, spent, booked: given.booked ?? 0 }],
   })
+  const bookOn = (redis: ReturnType<typeof link>) => async (given: Booking, spender: string) => {
+    const outcome = await redis.run(BOOK_SCRIPT, ['k', spender], bookingArgs(given))
+    assert.ok(outcome.ok, JSON.stringify(outcome))
+    const booked = parseBooked(outcome.reply, 1)
+    assert.ok(booked !== undefined)
+    return booked
+  }
 
   test("book, refill by the server's clock and never above capacity", async () => {
     await using server = await startRedis()
     await using redis = link(server.url)
     await redis.tried
-    const run = async (given: Booking) => {
-      const outcome = await redis.run(BOOK_SCRIPT, ['k'], bookingArgs(given))
-      assert.ok(outcome.ok)
-      const booked = parseBooked(outcome.reply, 1)
-      assert.ok(booked !== undefined)
-      return booked
-    }
-    const first = await run(booking(400, 400, 7000))
-    assert.deepEqual(first, { month: monthOf(Date.now()), used: 7400, levels: [600] })
-    const second = await run(booking(700, 700, 1))
+    const book = bookOn(redis)
+    const first = await book(booking(400, 400, { usedKnown: 7000 }), 'a')
+    assert.deepEqual(first, { month: monthNumber, used: 7400, levels: [600] })
+    const second = await book(booking(1100, 1100, { usedKnown: 1 }), 'a')
     assert.equal(second.used, 8100)
     assert.ok((second.levels[0] ?? 0) <= 0 && (second.levels[0] ?? 0) >= -100, 'spent ahead')
-    await until('refill', async () => ((await run(booking(0))).levels[0] ?? 0) > 10)
-    const refunded = await run(booking(-5000, -9000))
+    await until('refill', async () => ((await book(booking(1100, 1100), 'a')).levels[0] ?? 0) > 10)
+    const refunded = await book(booking(-3900, -7900), 'a')
     assert.deepEqual([refunded.used, refunded.levels[0]], [0, 1000])
+  })
+
+  test('a booking sent again counts once, each spender has its own record, and without a record the caller is believed', async () => {
+    await using server = await startRedis()
+    await using redis = link(server.url)
+    await redis.tried
+    const book = bookOn(redis)
+    await book(booking(300, 300), 'a')
+    assert.equal((await book(booking(300, 300), 'a')).used, 300)
+    assert.equal((await book(booking(350, 350), 'a')).used, 350)
+    assert.equal((await book(booking(100, 100), 'b')).used, 450)
+    assert.ok(((await book(booking(350, 350), 'a')).levels[0] ?? 0) <= 600, 'the bucket lost 450 once')
+    // The record of a spender was lost with its key: what it knows to be booked is not booked again.
+    assert.equal((await book(booking(60, 60, { booked: 50 }), 'c')).used, 460)
   })
 
   test("the server's calendar agrees with ours on any day", async () => {
@@ -54,12 +70,16 @@ describe('the scripts on a real server', () => {
     await using redis = link(server.url)
     await redis.tried
     // The same arithmetic, fed with times of choice in place of the server's clock.
-    const text = BOOK_SCRIPT.text.replace("redis.call('TIME')", '{ ARGV[3], 0 }').replace('for i = 3,', 'for i = 99,')
+    const text = BOOK_SCRIPT.text.replace("redis.call('TIME')", '{ ARGV[5], 0 }').replace('for i = 5,', 'for i = 99,')
     const script = { text, sha1: '0'.repeat(40) }
     const days = isFull ? 40_000 : 3000
     for (let day = 0; day < days; day += isFull ? 1 : 11) {
       const atMs = Date.UTC(2024, 0, 1) + day * 86_400_000 - (day % 2)
-      const outcome = await redis.run(script, [`day-${day}`], ['0', '0', String(Math.floor(atMs / 1000))])
+      const outcome = await redis.run(
+        script,
+        [`day-${day}`, 'spender'],
+        ['m', '0', '0', '0', String(Math.floor(atMs / 1000))],
+      )
       assert.ok(outcome.ok, JSON.stringify(outcome))
       assert.equal(parseBooked(outcome.reply, 0)?.month, monthOf(atMs), new Date(atMs).toISOString())
     }
@@ -124,8 +144,8 @@ test('two processes on one server admit no more than the budget and the stated s
   await redis.tried
   const outcome = await redis.run(
     BOOK_SCRIPT,
-    ['test:quota:sub_a'],
-    bookingArgs({ monthUnits: 0, monthKnown: 0, buckets: [] }),
+    ['test:quota:sub_a', 'reader'],
+    bookingArgs({ month: { number: 0, spent: 0, booked: 0, usedKnown: 0 }, buckets: [] }),
   )
   assert.equal(outcome.ok && parseBooked(outcome.reply, 0)?.used, admitted)
 })

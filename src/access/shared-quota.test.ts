@@ -1,124 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../test/support/property.ts'
-import type { Limits } from '../contract/limits.ts'
-import { createManualClock, type ManualClock } from '../core/clock.ts'
+import { runSeeds } from '../../test/sim/run-seeds.ts'
+import { sharedLedgerWorld } from '../../test/sim/shared-ledger-world.ts'
+import { isFull, seedOf } from '../../test/support/property.ts'
+import { createFakeServer, openSharedLedgers, own, START } from '../../test/support/shared-ledgers.ts'
+import { createManualClock } from '../core/clock.ts'
 import { silentLogger } from '../host/logger.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
-import type { RedisLink, RedisOutcome } from '../host/redis.ts'
-import { Calendar, monthOf } from './calendar.ts'
-import type { Charge } from './charge.ts'
+import { Calendar } from './calendar.ts'
 import { accessMetrics } from './metrics.ts'
-import { BUILT_IN_PLANS } from './plan.ts'
-import { BOOK_SCRIPT } from './quota-script.ts'
 import { startSharedLedger } from './shared-quota.ts'
 import { createTermsTable } from './terms.ts'
 
-const START = Date.parse('2026-11-15T12:00:00Z')
-const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })
-
-/** The two scripts in memory, on the test's clock, behind a link whose answers take their time or never come. */
-function createFakeServer(clock: ManualClock, latencyMs: () => number) {
-  const books = new Map<string, { at: number; month: number; used: number; levels: Map<string, number> }>()
-  const state = { isUp: true, processes: 1, runs: 0 }
-
-  function book(key: string, args: readonly string[]): (number | string)[] {
-    const now = clock.nowMs()
-    const month = monthOf(now)
-    const held = books.get(key) ?? { at: now, month, used: Number(args[1]), levels: new Map<string, number>() }
-    if (month > held.month) held.used = 0
-    held.month = Math.max(held.month, month)
-    held.used = Math.max(0, held.used + Number(args[0]))
-    const answer: (number | string)[] = [held.month, held.used]
-    for (let at = 2; at < args.length; at += 4) {
-      const [field = '', rate, capacity, units] = [
-        args[at],
-        Number(args[at + 1]),
-        Number(args[at + 2]),
-        Number(args[at + 3]),
-      ]
-      const level = Math.min(capacity, (held.levels.get(field) ?? capacity) + ((now - held.at) * rate) / 1000)
-      held.levels.set(field, Math.min(capacity, level - units))
-      answer.push((level - units).toFixed(6))
-    }
-    held.at = now
-    books.set(key, held)
-    return answer
-  }
-
-  const later = (ms: number) => new Promise<void>((resolve) => void clock.setTimer(ms, resolve))
-  const down: RedisOutcome = { ok: false, reason: 'down', says: 'gone' }
-  const link: Pick<RedisLink, 'run' | 'tried'> = {
-    tried: Promise.resolve(),
-    async run(script, [key = ''], args) {
-      state.runs += 1
-      if (!state.isUp) return down
-      await later(latencyMs())
-      if (!state.isUp) return down
-      const reply = script === BOOK_SCRIPT ? book(key, args) : state.processes
-      await later(latencyMs())
-      return state.isUp ? { ok: true, reply } : down
-    },
-  }
-  return { link, state, books }
-}
-
-async function open(
-  limits: Limits,
-  options: { processes?: number; latencyMs?: () => number; startMs?: number; spent?: number } = {},
-) {
-  const { processes = 2, latencyMs = () => 1 } = options
-  const clock = createManualClock(options.startMs ?? START)
-  const server = createFakeServer(clock, latencyMs)
-  server.state.processes = processes
-  const table = createTermsTable()
-  const logged: string[] = []
-  const states: boolean[] = []
-  const log = {
-    ...silentLogger,
-    info: (_: object | string, m = '') => logged.push(m),
-    warn: (_: object | string, m = '') => logged.push(m),
-  }
-  const state = { limits }
-  const members = []
-  for (let at = 0; at < processes; at++) {
-    const starting = startSharedLedger(
-      { keyPrefix: 'test', processId: `p${at}`, processesAssumed: 3 },
-      {
-        redis: server.link,
-        calendar: new Calendar(clock),
-        clock,
-        log,
-        metrics: accessMetrics(createMetricsRegistry()),
-        spentBefore: new Map([['sub_a', options.spent ?? 0]]),
-        onState: (isUp) => states.push(isUp),
-      },
-    )
-    let isStarted = false
-    void starting.then(() => (isStarted = true))
-    for (let wait = 0; wait < 100 && !isStarted; wait++) await clock.advanceAsync(10)
-    const ledger = await starting
-    const terms = () => table.of(state.limits)
-    const books = () => ledger.open('sub_a', terms(), clock.monotonicMs())
-    members.push({
-      ledger,
-      charge: (method: string): Charge => books().charge(terms(), terms().callOf(method), clock.monotonicMs()),
-      refund: (method: string): void => books().refund(terms(), terms().callOf(method), clock.monotonicMs()),
-      view: () => books().view(terms(), clock.monotonicMs()),
-      spend(method: string, max = 10_000): number {
-        for (let count = 0; count < max; count++) if (!this.charge(method).ok) return count
-        return max
-      },
-    })
-  }
-  const [a, b] = members
-  assert.ok(a !== undefined && b !== undefined)
-  return { clock, server, members, a, b, logged, states, state, terms: table.of(limits) }
-}
-
 describe('shared ledger', () => {
   test('a batch passes at once, and what one process spent the other soon knows', async () => {
-    const { clock, a, b } = await open(own({}))
+    const { clock, a, b } = await openSharedLedgers(own({}))
     assert.equal(a.spend('getSlot', 100), 100)
     await clock.advanceAsync(300)
     b.charge('getSlot')
@@ -129,7 +25,7 @@ describe('shared ledger', () => {
   })
 
   test('what is spent while a booking is on its way stays spent', async () => {
-    const { clock, a, server } = await open(own({}), { latencyMs: () => 100 })
+    const { clock, a, server } = await openSharedLedgers(own({}), { latencyMs: () => 100 })
     assert.equal(a.spend('getSlot', 10), 10)
     await clock.advanceAsync(150)
     assert.equal(a.spend('getSlot', 70), 70)
@@ -140,7 +36,7 @@ describe('shared ledger', () => {
   })
 
   test('spending ahead is paid back: the long run is the rate', async () => {
-    const { clock, a, b } = await open(own({}))
+    const { clock, a, b } = await openSharedLedgers(own({}))
     let admitted = 0
     for (let ms = 0; ms < 60_000; ms += 20) {
       admitted += a.spend('getSlot', 5) + b.spend('getSlot', 5)
@@ -152,7 +48,7 @@ describe('shared ledger', () => {
   })
 
   test('a call above the lease waits for its booking only', async () => {
-    const { clock, a } = await open(own({ unitsPerSecond: 100, sendsPerSecond: 10 }))
+    const { clock, a } = await openSharedLedgers(own({ unitsPerSecond: 100, sendsPerSecond: 10 }))
     assert.equal(a.spend('getSlot'), 100)
     const refused = a.charge('getSlot')
     assert.ok(!refused.ok)
@@ -162,50 +58,13 @@ describe('shared ledger', () => {
     assert.equal(a.charge('getSlot').ok, true)
   })
 
-  test('no mix of processes, delays and costs goes above the budget and the stated slack', async (t) => {
-    const random = createRandom(seedOf(t))
-    for (let run = 0; run < (isFull ? 400 : 12); run++) {
-      const processes = 2 + random(4)
-      const slowest = [1, 5, 40, 400][random(4)] ?? 1
-      const limits = own({ unitsPerSecond: [1, 15, 200][random(3)] ?? 15, sendsPerSecond: 1, unitsPerMonth: 3000 })
-      const { clock, members, terms, server } = await open(limits, { processes, latencyMs: () => random(slowest) })
-      const units = terms.buckets[terms.unitsBucket]
-      assert.ok(units !== undefined)
-      // One bucket as large as budget and slack together must never run dry: that is the formula, for every window at once.
-      let room = units.capacity + processes * units.chunk
-      let [admitted, month] = [0, 0]
-      for (let step = 0; step < 400; step++) {
-        const member = members[random(processes)]
-        const method =
-          ['getSlot', 'getAccountInfo', 'getTransaction', 'getProgramAccounts', 'sendTransaction'][random(5)] ??
-          'getSlot'
-        for (let burst = random(40); burst > 0; burst--) {
-          const outcome = member?.charge(method)
-          if (outcome?.ok !== true) break
-          room -= outcome.cost
-          month += outcome.cost
-          admitted += 1
-          if (random(20) === 0) {
-            member?.refund(method)
-            room += outcome.cost
-            month -= outcome.cost
-          }
-        }
-        assert.ok(room >= -1e-3, `run ${run}: ${-room} units above budget and slack`)
-        assert.ok(month <= 3000 + processes * terms.monthChunk, `run ${run}: month`)
-        const pass = random(random(10) === 0 ? 3000 : 60)
-        await clock.advanceAsync(pass)
-        room = Math.min(units.capacity + processes * units.chunk, room + (pass * units.perSecond) / 1000)
-        if (random(50) === 0) for (const { ledger } of members) ledger.sweep(clock.monotonicMs())
-      }
-      await clock.advanceAsync(5000)
-      assert.ok(admitted > 0)
-      assert.equal(server.books.get('test:quota:sub_a')?.used, month, 'all that was spent is booked')
-    }
+  test('no mix of processes, delays, costs and outages goes above the budget and the stated slack', async (t) => {
+    const outcome = await runSeeds(sharedLedgerWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
+    t.diagnostic(JSON.stringify(outcome.seen))
   })
 
   test('units of the month are one budget, and start from what the store has', async () => {
-    const { clock, a, b, server, terms } = await open(own({ unitsPerSecond: null, unitsPerMonth: 5000 }), {
+    const { clock, a, b, server, terms } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 5000 }), {
       spent: 4000,
     })
     let admitted = 0
@@ -222,7 +81,7 @@ describe('shared ledger', () => {
   })
 
   test('a new month begins at nothing for all', async () => {
-    const { clock, a, b } = await open(own({ unitsPerSecond: null, unitsPerMonth: 100 }), {
+    const { clock, a, b } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 100 }), {
       startMs: Date.parse('2026-11-30T23:59:50Z'),
     })
     assert.equal(a.spend('getSlot'), 100)
@@ -237,7 +96,7 @@ describe('shared ledger', () => {
 
 describe('without its server the shared ledger', () => {
   test('goes on with a share each, says so once, and comes back by itself', async () => {
-    const { clock, a, b, server, logged, states } = await open(own({}))
+    const { clock, a, b, server, logged, states } = await openSharedLedgers(own({}))
     assert.deepEqual(states.splice(0), [true, true])
     logged.length = 0
     a.spend('getSlot', 60)
@@ -276,7 +135,7 @@ describe('without its server the shared ledger', () => {
   })
 
   test('a long quiet outage costs nothing afterwards', async () => {
-    const { clock, a, b, server } = await open(own({}))
+    const { clock, a, b, server } = await openSharedLedgers(own({}))
     server.state.isUp = false
     await clock.advanceAsync(2000)
     assert.equal(a.spend('getSlot'), 75)
@@ -314,7 +173,7 @@ describe('without its server the shared ledger', () => {
   })
 
   test('alone it keeps the whole budget', async () => {
-    const { clock, a, server } = await open(own({}))
+    const { clock, a, server } = await openSharedLedgers(own({}))
     server.state.processes = 1
     await clock.advanceAsync(2000)
     server.state.isUp = false
@@ -323,7 +182,7 @@ describe('without its server the shared ledger', () => {
   })
 
   test('closing books the rest', async () => {
-    const { clock, a, server } = await open(own({}))
+    const { clock, a, server } = await openSharedLedgers(own({}))
     a.charge('getSlot')
     await clock.advanceAsync(10)
     a.charge('getSlot')

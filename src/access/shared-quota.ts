@@ -69,6 +69,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   const unbooked = new Set<SharedAccount>()
   const wanted = new Set<SharedAccount>()
   const sending = new Map<SharedAccount, Promise<void>>()
+  let opened = 0
   let isUp: boolean | undefined
   let isClosed = false
   let processes = options.processesAssumed
@@ -101,8 +102,12 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   async function book(account: SharedAccount): Promise<void> {
     const sent = account.book(clock.monotonicMs())
     unbooked.delete(account)
-    const key = `${options.keyPrefix}:quota:${account.subscriptionId}`
-    const outcome = await redis.run(BOOK_SCRIPT, [key], bookingArgs(sent.booking))
+    const { subscriptionId, spenderId } = account
+    const keys = [
+      `${options.keyPrefix}:quota:${subscriptionId}`,
+      `${options.keyPrefix}:quota-booked:${subscriptionId}:${spenderId}`,
+    ]
+    const outcome = await redis.run(BOOK_SCRIPT, keys, bookingArgs(sent.booking))
     const booked = outcome.ok ? parseBooked(outcome.reply, sent.booking.buckets.length) : undefined
     if (booked === undefined) {
       metrics.sharedSyncs.failed.inc()
@@ -147,7 +152,8 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     turnMonth(monotonicMs)
     const used = spent.get(subscriptionId) ?? 0
     const localShare = isUp === true ? undefined : 1 / processes
-    const account = new SharedAccount(side, { subscriptionId, terms, monotonicMs, used, localShare })
+    const spenderId = `${options.processId}:${++opened}`
+    const account = new SharedAccount(side, { subscriptionId, spenderId, terms, monotonicMs, used, localShare })
     accounts.set(subscriptionId, account)
     return account
   }

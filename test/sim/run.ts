@@ -1,0 +1,41 @@
+import { parseArgs } from 'node:util'
+import { runSeeds } from './run-seeds.ts'
+import { WORLDS } from './worlds.ts'
+
+/** `npm run sim`: every world over ten thousand seeds, or one of them over those asked for. Ends with 1 at the first promise broken. */
+const { values } = parseArgs({
+  options: {
+    world: { type: 'string' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    seeds: { type: 'string', default: '10000' },
+  },
+})
+const firstSeed = Number(values.seed)
+const seeds = Number(values.seeds)
+const worlds = WORLDS.filter(({ name }) => values.world === undefined || values.world === name)
+if (worlds.length === 0 || !Number.isSafeInteger(firstSeed) || !(Number.isSafeInteger(seeds) && seeds > 0)) {
+  process.stderr.write(
+    `usage: npm run sim -- [--world ${WORLDS.map(({ name }) => name).join('|')}] [--seed N] [--seeds N]\n`,
+  )
+  process.exit(2)
+}
+
+const isTerminal = process.stderr.isTTY
+for (const world of worlds) {
+  const startMs = performance.now()
+  const count = Math.ceil(seeds / (world.oneIn ?? 1))
+  try {
+    const { seen } = await runSeeds(world, {
+      firstSeed,
+      seeds: count,
+      onSeed: (done) => isTerminal && done % 100 === 0 && process.stderr.write(`\r${world.name}: ${done} of ${count} `),
+    })
+    const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1))
+    process.stdout.write(
+      `${isTerminal ? '\r' : ''}${JSON.stringify({ world: world.name, firstSeed, seeds: count, seconds, ...seen })}\n`,
+    )
+  } catch (error) {
+    process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isFull, seedOf } from '../support/property.ts'
+import { runSeeds } from './run-seeds.ts'
+import { WORLDS } from './worlds.ts'
+
+const SEEDS = isFull ? 2000 : 40
+
+describe('the simulator', () => {
+  for (const world of WORLDS) {
+    test(`${world.name} keeps its promises on virtual time`, async (t) => {
+      const seeds = Math.ceil(SEEDS / (world.oneIn ?? 1))
+      const { seen, never } = await runSeeds(world, { firstSeed: seedOf(t), seeds })
+      t.diagnostic(JSON.stringify(seen))
+      assert.deepEqual(never, [])
+    })
+  }
+
+  test('says how to run a failing seed alone', async () => {
+    const world = {
+      name: 'broken',
+      events: ['runs'],
+      run(seed: number) {
+        if (seed === 9) throw new Error('a promise was broken')
+        return { runs: 1 }
+      },
+    }
+    await assert.rejects(
+      runSeeds(world, { firstSeed: 5, seeds: 10 }),
+      /npm run sim -- --world broken --seed 9 --seeds 1 {3}fails: Error: a promise was broken/,
+    )
+  })
+
+  test('the same seed gives the same history', async () => {
+    for (const world of WORLDS) assert.deepEqual(await world.run(7), await world.run(7), world.name)
+  })
+})

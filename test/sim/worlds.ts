@@ -1,0 +1,7 @@
+import { hubWorld } from './hub-world.ts'
+import { ledgerWorld } from './ledger-world.ts'
+import type { SimWorld } from './run-seeds.ts'
+import { sharedLedgerWorld } from './shared-ledger-world.ts'
+import { tokenStoreWorld } from './token-store-world.ts'
+
+export const WORLDS: readonly SimWorld[] = [hubWorld, ledgerWorld, sharedLedgerWorld, tokenStoreWorld]

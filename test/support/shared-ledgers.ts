@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { Calendar, monthOf } from '../../src/access/calendar.ts'
+import type { Charge } from '../../src/access/charge.ts'
+import { accessMetrics } from '../../src/access/metrics.ts'
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { BOOK_SCRIPT } from '../../src/access/quota-script.ts'
+import { startSharedLedger } from '../../src/access/shared-quota.ts'
+import { createTermsTable } from '../../src/access/terms.ts'
+import type { Limits } from '../../src/contract/limits.ts'
+import { createManualClock, type ManualClock } from '../../src/core/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import type { RedisLink, RedisOutcome } from '../../src/host/redis.ts'
+
+export const START = Date.parse('2026-11-15T12:00:00Z')
+export const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })
+
+/** The two scripts in memory, on the test's clock, behind a link whose answers take their time or never come. */
+export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
+  const books = new Map<string, { at: number; month: number; used: number; levels: Map<string, number> }>()
+  const booked = new Map<string, Map<string, number>>()
+  const state = { isUp: true, processes: 1, runs: 0 }
+
+  function book(key: string, spender: string, args: readonly string[]): (number | string)[] {
+    const now = clock.nowMs()
+    const month = monthOf(now)
+    const [monthField = '', spentInMonth, bookedInMonth, usedKnown] = args
+    const records = booked.get(spender) ?? new Map<string, number>()
+    booked.set(spender, records)
+    const unbooked = (field: string, spent: number, known: number): number => {
+      const before = records.get(field) ?? known
+      records.set(field, spent)
+      return spent - before
+    }
+    const held = books.get(key) ?? { at: now, month, used: Number(usedKnown), levels: new Map<string, number>() }
+    if (month > held.month) held.used = 0
+    held.month = Math.max(held.month, month)
+    held.used = Math.max(0, held.used + unbooked(monthField, Number(spentInMonth), Number(bookedInMonth)))
+    const answer: (number | string)[] = [held.month, held.used]
+    for (let at = 4; at < args.length; at += 5) {
+      const field = args[at] as string
+      const [rate, capacity, spent, known] = args.slice(at + 1, at + 5).map(Number) as [number, number, number, number]
+      const refilled = Math.min(capacity, (held.levels.get(field) ?? capacity) + ((now - held.at) * rate) / 1000)
+      const level = Math.min(capacity, refilled - unbooked(field, spent, known))
+      held.levels.set(field, level)
+      answer.push(level.toFixed(6))
+    }
+    held.at = now
+    books.set(key, held)
+    return answer
+  }
+
+  const later = (ms: number) => new Promise<void>((resolve) => void clock.setTimer(ms, resolve))
+  const down: RedisOutcome = { ok: false, reason: 'down', says: 'gone' }
+  const link: Pick<RedisLink, 'run' | 'tried'> = {
+    tried: Promise.resolve(),
+    async run(script, [key = '', spender = ''], args) {
+      state.runs += 1
+      if (!state.isUp) return down
+      await later(latencyMs())
+      if (!state.isUp) return down
+      const reply = script === BOOK_SCRIPT ? book(key, spender, args) : state.processes
+      await later(latencyMs())
+      return state.isUp ? { ok: true, reply } : down
+    },
+  }
+  return { link, state, books }
+}
+
+/** Several processes that share one budget, all on one clock. */
+export async function openSharedLedgers(
+  limits: Limits,
+  options: { processes?: number; latencyMs?: () => number; startMs?: number; spent?: number } = {},
+) {
+  const { processes = 2, latencyMs = () => 1 } = options
+  const clock = createManualClock(options.startMs ?? START)
+  const server = createFakeServer(clock, latencyMs)
+  server.state.processes = processes
+  const table = createTermsTable()
+  const logged: string[] = []
+  const states: boolean[] = []
+  const log = {
+    ...silentLogger,
+    info: (_: object | string, m = '') => logged.push(m),
+    warn: (_: object | string, m = '') => logged.push(m),
+  }
+  const state = { limits }
+  const members = []
+  for (let at = 0; at < processes; at++) {
+    const starting = startSharedLedger(
+      { keyPrefix: 'test', processId: `p${at}`, processesAssumed: 3 },
+      {
+        redis: server.link,
+        calendar: new Calendar(clock),
+        clock,
+        log,
+        metrics: accessMetrics(createMetricsRegistry()),
+        spentBefore: new Map([['sub_a', options.spent ?? 0]]),
+        onState: (isUp) => states.push(isUp),
+      },
+    )
+    let isStarted = false
+    void starting.then(() => (isStarted = true))
+    for (let wait = 0; wait < 100 && !isStarted; wait++) await clock.advanceAsync(10)
+    const ledger = await starting
+    const terms = () => table.of(state.limits)
+    const books = () => ledger.open('sub_a', terms(), clock.monotonicMs())
+    members.push({
+      ledger,
+      charge: (method: string): Charge => books().charge(terms(), terms().callOf(method), clock.monotonicMs()),
+      refund: (method: string): void => books().refund(terms(), terms().callOf(method), clock.monotonicMs()),
+      view: () => books().view(terms(), clock.monotonicMs()),
+      spend(method: string, max = 10_000): number {
+        for (let count = 0; count < max; count++) if (!this.charge(method).ok) return count
+        return max
+      },
+    })
+  }
+  const [a, b] = members
+  assert.ok(a !== undefined && b !== undefined)
+  return { clock, server, members, a, b, logged, states, state, terms: table.of(limits) }
+}
