@@ -1,0 +1,43 @@
+import { type Client, pause } from './crowd.ts'
+
+const BODY = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'getBalance',
+  params: ['11111111111111111111111111111111'],
+})
+const ANSWER_MS_MAX = 20_000
+
+/**
+ * One JSON-RPC call after another. Of each answer it keeps what it was told to have cost; a call without an answer may have cost
+ * one unit or none.
+ */
+export const caller: Client = async ({ service, random, isOver, object, count }) => {
+  while (!isOver()) {
+    try {
+      const answer = await fetch(`http://${service.at.rpc}/`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-token': service.token },
+        body: BODY,
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      })
+      const text = await answer.text()
+      count('calls')
+      count('told units', Number(answer.headers.get('x-ratelimit-cost') ?? 0))
+      if (answer.status === 200 && text.includes('"result"')) count('answered')
+      else if ([429, 502, 503, 504].includes(answer.status) || text.includes('"error"'))
+        count(`refused ${answer.status}`)
+      else object(`a call was answered with ${answer.status} ${text.slice(0, 200)}`)
+    } catch (error) {
+      count('unanswered')
+      if (!isExpected(error)) object(`a call ended in ${String(error)}`)
+    }
+    await pause(20 + random(200))
+  }
+}
+
+/** The service was restarted, or its machine is busy. */
+function isExpected(error: unknown): boolean {
+  const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as { name?: string }).name
+  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'EPIPE', 'TimeoutError'].includes(String(cause))
+}

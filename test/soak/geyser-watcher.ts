@@ -1,0 +1,39 @@
+import { credentials, Client as GrpcClient } from '@grpc/grpc-js'
+import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { decodeMessage, encodeMessage } from '../../src/solana/protobuf.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type Client, type Crowd, pause } from './crowd.ts'
+
+/** Watches slots on one gRPC stream after another. Within a stream nothing may be missing: a node that is lost ends it. */
+export const geyserWatcher: Client = async (crowd) => {
+  while (!crowd.isOver()) {
+    await watchOnce(crowd)
+    await pause(200 + crowd.random(1000))
+  }
+}
+
+async function watchOnce({ service, random, isOver, object, count }: Crowd): Promise<void> {
+  const client = new GrpcClient(service.at.grpc, credentials.createInsecure())
+  const stream = openStream(client, SUBSCRIBE, tokenMetadata(service.token))
+  stream.call.removeAllListeners('data')
+  let last: bigint | undefined
+  let isEnded = false
+  stream.call.on('data', (bytes: Buffer) => {
+    const update = decodeMessage(SubscribeUpdateSchema, bytes)?.updateOneof
+    if (update?.case !== 'slot') return
+    const { slot } = update.value
+    count('geyser slots')
+    if (last !== undefined && slot !== last + 1n) object(`geyser slot ${slot} came after ${last}`)
+    last = slot
+  })
+  void stream.ended.then(({ code }) => {
+    isEnded = true
+    count(`geyser ended ${code}`)
+  })
+  stream.send(encodeMessage(SubscribeRequestSchema, { slots: { soak: {} } }))
+  const endMs = performance.now() + 2000 + random(40_000)
+  while (performance.now() < endMs && !isOver() && !isEnded) await pause(250)
+  stream.call.cancel()
+  await stream.ended
+  client.close()
+}

@@ -1,0 +1,48 @@
+import { SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+
+/** A node that answers at once, tells its slots on WebSocket and gRPC, and counts what reached it. */
+export type SoakNode = AsyncDisposable & {
+  readonly ports: FakeNode['ports']
+  /** Calls that reached it, probes left out. */
+  readonly calls: number
+  tick(): void
+}
+
+export async function startSoakNode(): Promise<SoakNode> {
+  const node = await startFakeNode()
+  const streams = new Set<(bytes: Uint8Array) => void>()
+  let calls = 0
+  node.answer = () => {
+    calls += 1
+    return { result: `{"context":{"slot":${node.slot}},"value":1}` }
+  }
+  node.onGrpcCall = (call) => {
+    call.sendHeaders()
+    const send = (bytes: Uint8Array) => call.send(bytes)
+    call.onMessage(() => streams.add(send))
+    call.onClose(() => streams.delete(send))
+  }
+  return {
+    ports: node.ports,
+    get calls() {
+      return calls
+    },
+    tick() {
+      // What a test looks at would grow without end here.
+      for (const list of [node.calls, node.requests, node.handshakes, node.texts]) list.length = 0
+      node.tick()
+      const update = slotUpdate(BigInt(node.slot))
+      for (const send of streams) send(update)
+    },
+    [Symbol.asyncDispose]: () => node[Symbol.asyncDispose](),
+  }
+}
+
+function slotUpdate(slot: bigint): Uint8Array {
+  return encodeMessage(SubscribeUpdateSchema, {
+    filters: ['soak'],
+    updateOneof: { case: 'slot', value: { slot, parent: slot - 1n, status: 0 } },
+  })
+}

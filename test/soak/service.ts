@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
+import { type Served, serve } from '../support/serve.ts'
+import { type SoakNode, startSoakNode } from './node.ts'
+
+const DOORS = ['rpc', 'ws', 'grpc', 'execution', 'metrics'] as const
+export type Addresses = Readonly<Record<(typeof DOORS)[number], string>>
+
+/** Two nodes that tell the same chain, each behind a fault proxy per door, and `sluice serve` in a process of its own before them. */
+export type SoakService = AsyncDisposable & {
+  readonly at: Addresses
+  readonly token: string
+  readonly nodes: readonly SoakNode[]
+  /** The doors of each node, as they can break. */
+  readonly ways: readonly Readonly<Record<'rpc' | 'ws' | 'grpc', FaultProxy>>[]
+  readonly pid: number
+  /** How often it was begun; streams and cursors of an earlier time are of no use to checkers of this one. */
+  readonly epoch: number
+  restart(how: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** Writes a configuration that cannot be read and asks for it; gives what the service said. */
+  reloadBadConfig(): Promise<void>
+  rotateToken(): Promise<void>
+  stop(): Promise<void>
+  /** Units booked for the calls of the one customer. */
+  booked(): Promise<number>
+}
+
+const FREE_PLAN = `
+[plans.free]
+unitsPerSecond = "unlimited"
+sendsPerSecond = "unlimited"
+wsConnections = "unlimited"
+wsSubscriptions = "unlimited"
+grpcStreams = "unlimited"
+grpcAccountsPerStream = "unlimited"
+`
+const GRACE = '10m'
+
+export async function startSoakService(): Promise<SoakService> {
+  await using opening = new AsyncDisposableStack()
+  const home = opening.use(await temporaryFolder())
+  const nodes: SoakNode[] = []
+  const ways: Record<'rpc' | 'ws' | 'grpc', FaultProxy>[] = []
+  for (let at = 0; at < 2; at++) {
+    const node = opening.use(await startSoakNode())
+    nodes.push(node)
+    const proxy = async (port: number) => opening.use(await startFaultProxy({ target: { host: '127.0.0.1', port } }))
+    ways.push({
+      rpc: await proxy(node.ports.rpc),
+      ws: await proxy(node.ports.ws),
+      grpc: await proxy(node.ports.grpc),
+    })
+  }
+  const places = ways.map(
+    ({ rpc, ws, grpc }, at) =>
+      `[[upstreams.nodes]]\nname = "n${at}"\nrpc = "http://127.0.0.1:${rpc.port}"\nws = "ws://127.0.0.1:${ws.port}"\ngrpc = "http://127.0.0.1:${grpc.port}"\n`,
+  )
+  const config = `${places.join('\n')}${FREE_PLAN}`
+  const configFile = home.file('sluice.toml')
+  writeFileSync(configFile, config)
+  const ports = await freePorts(DOORS.length)
+  const at = Object.fromEntries(DOORS.map((door, n) => [door, `127.0.0.1:${ports[n]}`])) as Addresses
+  const env = {
+    SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true',
+    SLUICE_BUNDLE__RPC__LISTEN: at.rpc,
+    SLUICE_BUNDLE__WS__LISTEN: at.ws,
+    SLUICE_BUNDLE__GRPC__LISTEN: at.grpc,
+    SLUICE_EXECUTION__LISTEN: at.execution,
+    SLUICE_EXECUTION__ENABLED: 'true',
+    SLUICE_METRICS__LISTEN: at.metrics,
+  }
+  const sluice = async (...words: string[]): Promise<string> => {
+    const done = await sluiceHere([...words, '--state', home.file('.sluice'), '--config', configFile], env)
+    assert.equal(done.code, 0, `sluice ${words.join(' ')}: ${done.stderr}`)
+    return done.stdout
+  }
+  await sluice('customer', 'add', 'acme')
+  let token = tokenIn(
+    await sluice('sub', 'create', 'acme-prod', '--customer', 'acme', '--plan', 'free', '--print-token'),
+  )
+  let epoch = 0
+  let running: Served = await begin()
+
+  async function begin(): Promise<Served> {
+    epoch += 1
+    const served = serve({ cwd: home.path, args: ['--no-demo'], env })
+    await served.line(/"msg":"started"/)
+    return served
+  }
+
+  opening.defer(() => running[Symbol.asyncDispose]())
+  const opened = opening.move()
+  return {
+    at,
+    nodes,
+    ways,
+    get token() {
+      return token
+    },
+    get pid() {
+      return running.child.pid as number
+    },
+    get epoch() {
+      return epoch
+    },
+    async restart(how) {
+      const code = await running.stop(how)
+      if (how === 'SIGTERM') assert.equal(code, 0, `SIGTERM ended it with ${code}\n${running.stderr()}`)
+      running = await begin()
+    },
+    async reloadBadConfig() {
+      writeFileSync(configFile, '[bundle\n')
+      running.child.kill('SIGHUP')
+      await running.line(/reload|configuration/i)
+      writeFileSync(configFile, config)
+    },
+    async rotateToken() {
+      token = tokenIn(await sluice('token', 'rotate', 'acme-prod', '--grace', GRACE, '--print-token'))
+    },
+    async stop() {
+      assert.equal(await running.stop('SIGTERM'), 0, running.stderr())
+    },
+    async booked() {
+      const rows = JSON.parse(await sluice('usage', '--sub', 'acme-prod', '-o', 'json')) as {
+        interface: string
+        units: number
+      }[]
+      return rows.filter((row) => row.interface === 'rpc').reduce((sum, { units }) => sum + units, 0)
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function tokenIn(text: string): string {
+  const token = /slc_[0-9A-Za-z]{38}/.exec(text)?.[0]
+  assert.ok(token !== undefined, 'no token was printed')
+  return token
+}
+
+/** Ports that stay the same across restarts. Held together while they are chosen, so that all differ. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  await Promise.all(servers.map((server) => once(server, 'listening')))
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}

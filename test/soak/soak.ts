@@ -1,0 +1,141 @@
+import { until } from '../../src/host/test-wait.ts'
+import { createRandom } from '../support/property.ts'
+import { caller } from './caller.ts'
+import { type Client, type Crowd, pause } from './crowd.ts'
+import { runFaults } from './faults.ts'
+import { geyserWatcher } from './geyser-watcher.ts'
+import { startSoakService } from './service.ts'
+import { slotWatcher } from './slot-watcher.ts'
+import { createStreamFollower, type StreamTruth, startStreamTruth } from './stream-follower.ts'
+import { createVitals, openDescriptors } from './vitals.ts'
+
+export type SoakOptions = {
+  readonly seconds: number
+  readonly clients: number
+  readonly seed: number
+  onProgress?(line: string): void
+}
+
+export type SoakReport = {
+  readonly seed: number
+  readonly seconds: number
+  readonly clients: number
+  readonly counts: Readonly<Record<string, number>>
+  readonly objections: readonly string[]
+  readonly ledger: {
+    readonly told: number
+    readonly booked: number
+    readonly unanswered: number
+    readonly lostMax: number
+  }
+  readonly memory: { readonly endMiB: number; readonly slopeMiBPerMinute: number }
+  readonly descriptors: { readonly before: number; readonly after: number }
+}
+
+const TICK_MS = 250
+const SAMPLE_MS = 5000
+/** Connections to nodes that nobody needs are closed within 30 s. */
+const IDLE_MS_MAX = 60_000
+/** Objections are kept up to this; one is enough to fail. */
+const OBJECTIONS_MAX = 50
+
+/**
+ * The service under two hundred clients and a seeded mix of faults. It is killed once and ended politely once in the first fifth; then it
+ * runs through, and its memory is watched.
+ */
+export async function soak(options: SoakOptions): Promise<SoakReport> {
+  const { seconds, clients, seed } = options
+  await using service = await startSoakService()
+  const random = createRandom(seed)
+  const counts = new Map<string, number>()
+  const objections: string[] = []
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1000
+  let areClientsOver = false
+  const count = (what: string, by = 1) => void counts.set(what, (counts.get(what) ?? 0) + by)
+  const crowd: Crowd = {
+    service,
+    random,
+    count,
+    isOver: () => areClientsOver,
+    object: (what) => {
+      if (objections.length < OBJECTIONS_MAX)
+        objections.push(`${Math.round((performance.now() - startMs) / 1000)} s: ${what}`)
+    },
+  }
+
+  const ticking = setInterval(() => {
+    for (const node of service.nodes) node.tick()
+  }, TICK_MS)
+  let truth: StreamTruth | undefined
+  const follower = createStreamFollower(() => truth)
+  const kinds: Client[] = [
+    caller,
+    caller,
+    caller,
+    slotWatcher,
+    slotWatcher,
+    follower,
+    geyserWatcher,
+    caller,
+    slotWatcher,
+    caller,
+  ]
+  truth = await startStreamTruth(crowd)
+  await pause(1000)
+  const before = openDescriptors(service.pid)
+  const running = Array.from({ length: clients }, (_, at) => (kinds[at % kinds.length] as Client)(crowd))
+
+  async function restart(how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    count(`restart by ${how}`)
+    await truth?.[Symbol.asyncDispose]()
+    truth = undefined
+    await service.restart(how)
+    truth = await startStreamTruth(crowd)
+  }
+  await pause((seconds * 1000) / 20)
+  await restart('SIGKILL')
+  await pause((seconds * 1000) / 20)
+  await restart('SIGTERM')
+  await pause((seconds * 1000) / 20)
+
+  const vitals = createVitals(service.pid)
+  const warmMs = startMs + seconds * 1000 * 0.3
+  const faults = runFaults({ ...crowd, isOver: () => areClientsOver || performance.now() > endMs })
+  while (performance.now() < endMs) {
+    vitals.sample(performance.now())
+    options.onProgress?.(
+      `${Math.round((performance.now() - startMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${vitals.lastMiB.toFixed(0)} MiB, ${objections.length} objections`,
+    )
+    await pause(Math.min(SAMPLE_MS, seconds * 20))
+  }
+  await faults
+  areClientsOver = true
+  await Promise.all(running)
+  await truth?.[Symbol.asyncDispose]()
+  await until(
+    'all that customers held open is closed',
+    () => openDescriptors(service.pid) <= before + 20,
+    IDLE_MS_MAX,
+  ).catch(() => {})
+  const after = openDescriptors(service.pid)
+  await service.stop()
+  clearInterval(ticking)
+  const told = counts.get('told units') ?? 0
+  return {
+    seed,
+    seconds,
+    clients,
+    counts: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
+    objections,
+    ledger: {
+      told,
+      booked: await service.booked(),
+      unanswered: counts.get('unanswered') ?? 0,
+      // A kill loses the use of the last second, written once a second.
+      lostMax: Math.ceil((2 * told) / seconds) * (counts.get('restart by SIGKILL') ?? 0),
+    },
+    memory: { endMiB: vitals.lastMiB, slopeMiBPerMinute: vitals.slopeMiBPerMinute(warmMs) },
+    descriptors: { before, after },
+  }
+}
