@@ -33,6 +33,8 @@ export type SoakReport = {
 }
 
 const TICK_MS = 250
+/** Use is written once a second; on a busy machine that takes another moment. */
+const UNWRITTEN_MS = 2500
 const SAMPLE_MS = 5000
 /** Connections to nodes that nobody needs are closed within 30 s. */
 const IDLE_MS_MAX = 60_000
@@ -64,7 +66,11 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     },
   }
 
+  /** What customers were told to have spent, quarter second by quarter second. */
+  const tolds: number[] = []
+  const toldWithin = (ms: number) => (counts.get('told units') ?? 0) - (tolds.at(-Math.ceil(ms / TICK_MS)) ?? 0)
   const ticking = setInterval(() => {
+    tolds.push(counts.get('told units') ?? 0)
     for (const node of service.nodes) node.tick()
   }, TICK_MS)
   let truth: StreamTruth | undefined
@@ -86,8 +92,10 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   const before = openDescriptors(service.pid)
   const running = Array.from({ length: clients }, (_, at) => (kinds[at % kinds.length] as Client)(crowd))
 
+  let lostMax = 0
   async function restart(how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     count(`restart by ${how}`)
+    if (how === 'SIGKILL') lostMax += toldWithin(UNWRITTEN_MS)
     await truth?.[Symbol.asyncDispose]()
     truth = undefined
     await service.restart(how)
@@ -132,8 +140,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
       told,
       booked: await service.booked(),
       unanswered: counts.get('unanswered') ?? 0,
-      // A kill loses the use of the last second, written once a second.
-      lostMax: Math.ceil((2 * told) / seconds) * (counts.get('restart by SIGKILL') ?? 0),
+      lostMax,
     },
     memory: { endMiB: vitals.lastMiB, slopeMiBPerMinute: vitals.slopeMiBPerMinute(warmMs) },
     descriptors: { before, after },
