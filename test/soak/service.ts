@@ -21,7 +21,7 @@ export type SoakService = AsyncDisposable & {
   readonly pid: number
   /** How often it was begun; streams and cursors of an earlier time are of no use to checkers of this one. */
   readonly epoch: number
-  restart(how: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  restart(how: 'SIGTERM' | 'SIGKILL', onGone?: () => void): Promise<void>
   /** Writes a configuration that cannot be read and asks for it; gives what the service said. */
   reloadBadConfig(): Promise<void>
   rotateToken(): Promise<void>
@@ -108,8 +108,9 @@ export async function startSoakService(): Promise<SoakService> {
     get epoch() {
       return epoch
     },
-    async restart(how) {
+    async restart(how, onGone) {
       const code = await running.stop(how)
+      onGone?.()
       if (how === 'SIGTERM') assert.equal(code, 0, `SIGTERM ended it with ${code}\n${running.stderr()}`)
       running = await begin()
     },

@@ -33,6 +33,7 @@ export type SoakReport = {
 }
 
 const TICK_MS = 250
+const BETWEEN_RESTARTS_MS = 4000
 /** Use is written once a second; on a busy machine that takes another moment. */
 const UNWRITTEN_MS = 2500
 const SAMPLE_MS = 5000
@@ -42,8 +43,8 @@ const IDLE_MS_MAX = 60_000
 const OBJECTIONS_MAX = 50
 
 /**
- * The service under two hundred clients and a seeded mix of faults. It is killed once and ended politely once in the first fifth; then it
- * runs through, and its memory is watched.
+ * The service under two hundred clients and a seeded mix of faults. It is killed once and ended politely once; then it runs
+ * through for the time asked for, faults come, and its memory is watched.
  */
 export async function soak(options: SoakOptions): Promise<SoakReport> {
   const { seconds, clients, seed } = options
@@ -52,7 +53,6 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   const counts = new Map<string, number>()
   const objections: string[] = []
   const startMs = performance.now()
-  const endMs = startMs + seconds * 1000
   let areClientsOver = false
   const count = (what: string, by = 1) => void counts.set(what, (counts.get(what) ?? 0) + by)
   const crowd: Crowd = {
@@ -68,7 +68,6 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
 
   /** What customers were told to have spent, quarter second by quarter second. */
   const tolds: number[] = []
-  const toldWithin = (ms: number) => (counts.get('told units') ?? 0) - (tolds.at(-Math.ceil(ms / TICK_MS)) ?? 0)
   const ticking = setInterval(() => {
     tolds.push(counts.get('told units') ?? 0)
     for (const node of service.nodes) node.tick()
@@ -95,25 +94,28 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   let lostMax = 0
   async function restart(how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     count(`restart by ${how}`)
-    if (how === 'SIGKILL') lostMax += toldWithin(UNWRITTEN_MS)
     await truth?.[Symbol.asyncDispose]()
     truth = undefined
-    await service.restart(how)
+    const toldBefore = tolds.at(-Math.ceil(UNWRITTEN_MS / TICK_MS)) ?? 0
+    await service.restart(how, () => {
+      if (how === 'SIGKILL') lostMax += (counts.get('told units') ?? 0) - toldBefore
+    })
     truth = await startStreamTruth(crowd)
   }
-  await pause((seconds * 1000) / 20)
+  await pause(BETWEEN_RESTARTS_MS)
   await restart('SIGKILL')
-  await pause((seconds * 1000) / 20)
+  await pause(BETWEEN_RESTARTS_MS)
   await restart('SIGTERM')
-  await pause((seconds * 1000) / 20)
 
+  const steadyMs = performance.now()
+  const endMs = steadyMs + seconds * 1000
   const vitals = createVitals(service.pid)
-  const warmMs = startMs + seconds * 1000 * 0.3
+  const warmMs = steadyMs + seconds * 1000 * 0.2
   const faults = runFaults({ ...crowd, isOver: () => areClientsOver || performance.now() > endMs })
   while (performance.now() < endMs) {
     vitals.sample(performance.now())
     options.onProgress?.(
-      `${Math.round((performance.now() - startMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${vitals.lastMiB.toFixed(0)} MiB, ${objections.length} objections`,
+      `${Math.round((performance.now() - steadyMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${vitals.lastMiB.toFixed(0)} MiB, ${objections.length} objections`,
     )
     await pause(Math.min(SAMPLE_MS, seconds * 20))
   }
@@ -123,7 +125,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   await truth?.[Symbol.asyncDispose]()
   await until(
     'all that customers held open is closed',
-    () => openDescriptors(service.pid) <= before + 20,
+    () => openDescriptors(service.pid) <= before + 30,
     IDLE_MS_MAX,
   ).catch(() => {})
   const after = openDescriptors(service.pid)
