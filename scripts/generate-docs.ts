@@ -1,11 +1,16 @@
 /** Writes the generated pages of docs/ from the code that they describe. With `--check` nothing is written and a stale page is an error. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { apiPage } from './docs/api-page.ts'
 import { commandsPage } from './docs/commands-page.ts'
 import { configPage } from './docs/config-page.ts'
 import { errorsPage } from './docs/errors-page.ts'
 import { metricsPage } from './docs/metrics-page.ts'
+import { bundleOpenApi } from './docs/openapi/bundle.ts'
+import { executionOpenApi } from './docs/openapi/execution.ts'
+import { indexerOpenApi, operatorOpenApi } from './docs/openapi/operator.ts'
+import { senderOpenApi } from './docs/openapi/sender.ts'
+import { executionAsyncApi } from './docs/openapi/stream.ts'
 import { schemaPage } from './docs/schema-page.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -18,6 +23,12 @@ const pages: Record<string, string> = {
   'docs/metrics.md': metricsPage(),
   'docs/api.md': apiPage(),
   'docs/schema.md': schemaPage(),
+  'docs/openapi/bundle.json': jsonText(bundleOpenApi()),
+  'docs/openapi/execution.json': jsonText(executionOpenApi()),
+  'docs/openapi/indexer.json': jsonText(indexerOpenApi()),
+  'docs/openapi/operator.json': jsonText(operatorOpenApi()),
+  'docs/openapi/sender.json': jsonText(senderOpenApi()),
+  'docs/asyncapi/execution.json': jsonText(executionAsyncApi()),
 }
 
 const stale = Object.entries(pages).filter(([path, text]) => read(path) !== text)
@@ -26,7 +37,7 @@ for (const [path, text] of stale) {
     process.stderr.write(`${path} is stale\n`)
     process.exitCode = 1
   } else {
-    mkdirSync(join(root, 'docs'), { recursive: true })
+    mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), text)
     process.stdout.write(`${path} written\n`)
   }
@@ -38,4 +49,8 @@ function read(path: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function jsonText(document: object): string {
+  return `${JSON.stringify(document, null, 2)}\n`
 }

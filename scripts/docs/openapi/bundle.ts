@@ -1,0 +1,153 @@
+import * as schemas from '../../../src/contract/schemas/customer.ts'
+import {
+  ANY_TOKEN,
+  INFO,
+  json,
+  NO_TOKEN,
+  type OpenApi,
+  type Operation,
+  pathParameter,
+  ref,
+  schemaOf,
+  TOKEN_SCHEMES,
+  text,
+} from './document.ts'
+
+const BUDGET_HEADERS = {
+  headers: {
+    'x-request-id': { schema: { type: 'string' }, description: 'Names this request to the operator.' },
+    'x-ratelimit-limit': { schema: { type: 'integer' }, description: 'Size of the budget that is tightest now.' },
+    'x-ratelimit-remaining': { schema: { type: 'integer' }, description: 'Units left in it.' },
+    'x-ratelimit-reset': { schema: { type: 'integer' }, description: 'Seconds until it is full again.' },
+    'x-ratelimit-cost': { schema: { type: 'integer' }, description: 'Units this request has cost.' },
+  },
+}
+const RETRY_AFTER = { headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds.' } } }
+
+const REFUSED = {
+  '401': json('No token, or none that is valid here. Nothing was forwarded and nothing charged.', 'PageError'),
+  '429': json('A limit of the plan is reached; the body names it.', 'PageError', RETRY_AFTER),
+}
+
+const page = (
+  operationId: string,
+  summary: string,
+  more: Partial<Operation> & Pick<Operation, 'responses'>,
+): Operation => ({
+  operationId,
+  summary,
+  security: ANY_TOKEN,
+  ...more,
+  responses: { ...more.responses, ...REFUSED },
+})
+
+/** The RPC door. */
+export function bundleOpenApi(): OpenApi {
+  return {
+    openapi: '3.1.0',
+    info: INFO('Sluice: Solana RPC', 'JSON-RPC in front of Solana nodes, and what a customer may ask about itself.'),
+    servers: [{ url: 'http://127.0.0.1:8899', description: 'A local start; yours stands on your handover card.' }],
+    paths: {
+      '/': {
+        post: {
+          operationId: 'call',
+          summary: 'One JSON-RPC call, or a batch of them',
+          description:
+            "Forwarded to a node; the answer is the node's own bytes. Each call of a batch is charged and refused on its own. A refusal made here has a JSON-RPC error with `data.request_id` and `data.docs_url`.",
+          security: [...ANY_TOKEN, { apiKey: [] }],
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: { oneOf: [ref('RpcRequest'), { type: 'array', items: ref('RpcRequest'), minItems: 1 }] },
+                example: { jsonrpc: '2.0', id: 1, method: 'getSlot' },
+              },
+            },
+          },
+          responses: {
+            '200': {
+              description: 'The answer, or a JSON-RPC error.',
+              ...BUDGET_HEADERS,
+              content: {
+                'application/json': {
+                  schema: { oneOf: [ref('RpcAnswer'), { type: 'array', items: ref('RpcAnswer') }] },
+                },
+              },
+            },
+            '401': json('No token, or none that is valid here.', 'RpcAnswer'),
+            '413': json('The body or the batch is larger than the plan allows.', 'RpcAnswer'),
+            '429': json('A limit of the plan is reached.', 'RpcAnswer', RETRY_AFTER),
+            '503': json('No node can take the call now. Not charged.', 'RpcAnswer', RETRY_AFTER),
+            '504': json('The node did not answer in time.', 'RpcAnswer'),
+          },
+        },
+      },
+      '/health': {
+        get: {
+          operationId: 'health',
+          summary: 'Whether calls are served',
+          security: NO_TOKEN,
+          responses: {
+            '200': text('`ok`, `behind` or `unknown`.'),
+            '405': json('Use GET.', 'PageError'),
+            '503': text('Draining, or no node is left.'),
+          },
+        },
+      },
+      '/v1/whoami': {
+        get: page('whoami', 'Plan, limits, budget and open connections of the caller', {
+          responses: { '200': json('The caller.', 'Whoami') },
+        }),
+      },
+      '/v1/connections': {
+        get: page('listConnections', "The caller's open WebSockets and gRPC streams", {
+          responses: { '200': json('Oldest first.', 'ConnectionList') },
+        }),
+      },
+      '/v1/connections/{id}/close': {
+        post: page('closeConnection', 'Ends one of them', {
+          parameters: [pathParameter('id', 'As listed.')],
+          responses: {
+            '200': json('It is being closed.', 'ConnectionClosed'),
+            '404': json("No connection of the caller's has this id.", 'PageError'),
+          },
+        }),
+      },
+      '/v1/ws-ticket': {
+        post: page('issueTicket', 'A ticket that opens a WebSocket where no header can be set', {
+          responses: { '200': json('Good for 60 s.', 'WsTicket') },
+        }),
+      },
+      '/v1/geyser/check': {
+        post: page('checkGeyser', 'Whether a SubscribeRequest would be taken, without opening a stream', {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: { type: 'object', description: "A SubscribeRequest in protobuf's JSON form." },
+                example: { slots: { all: {} } },
+              },
+            },
+          },
+          responses: {
+            '200': json('The verdict; nothing is charged.', 'GeyserCheck'),
+            '400': json('Not a SubscribeRequest.', 'PageError'),
+          },
+        }),
+      },
+    },
+    components: {
+      securitySchemes: TOKEN_SCHEMES,
+      schemas: {
+        RpcRequest: schemaOf(schemas.rpcRequest),
+        RpcAnswer: schemaOf(schemas.rpcAnswer),
+        Whoami: schemaOf(schemas.whoamiRecord),
+        ConnectionList: schemaOf(schemas.connectionList),
+        ConnectionClosed: schemaOf(schemas.connectionClosed),
+        WsTicket: schemaOf(schemas.wsTicket),
+        GeyserCheck: schemaOf(schemas.geyserCheck),
+        PageError: schemaOf(schemas.pageError),
+      },
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { VERSION } from '../../../src/apps/version.ts'
+
+/** OpenAPI 3.1, as far as these documents use it. */
+export type OpenApi = {
+  readonly openapi: '3.1.0'
+  readonly info: object
+  readonly servers: readonly { readonly url: string; readonly description: string }[]
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly components: { readonly schemas: Record<string, object>; readonly securitySchemes: Record<string, object> }
+}
+
+export type Operation = {
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly security: readonly Record<string, readonly string[]>[]
+  readonly parameters?: readonly object[]
+  readonly requestBody?: object
+  readonly responses: Record<string, object>
+}
+
+export const INFO = (title: string, description: string) => ({
+  title,
+  description,
+  version: VERSION,
+  license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+})
+
+/** The ways a customer may show its token, as security schemes. */
+export const TOKEN_SCHEMES = {
+  token: { type: 'apiKey', in: 'header', name: 'x-token', description: 'Works on every door.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'Works on every door.' },
+  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'RPC only.' },
+} as const
+export const ANY_TOKEN = [{ token: [] }, { bearer: [] }] as const
+export const NO_TOKEN = [] as const
+
+/** The schema of a body, without what only TypeScript cares about. */
+export function schemaOf(schema: z.ZodType, target: 'draft-2020-12' | 'draft-7' = 'draft-2020-12'): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    target,
+    io: 'output',
+    override({ jsonSchema }) {
+      delete jsonSchema.readOnly
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+    },
+  })
+  return rest
+}
+
+export const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+export function json(description: string, name: string, more: object = {}): object {
+  return { description, ...more, content: { 'application/json': { schema: ref(name) } } }
+}
+
+export function text(description: string, type = 'text/plain'): object {
+  return { description, content: { [type]: { schema: { type: 'string' } } } }
+}
+
+export function pathParameter(name: string, description: string, schema: object = { type: 'string' }): object {
+  return { name, in: 'path', required: true, description, schema }
+}
+
+export function queryParameter(name: string, description: string, schema: object = { type: 'string' }): object {
+  return { name, in: 'query', required: false, description, schema }
+}

@@ -1,0 +1,145 @@
+import type { z } from 'zod'
+import { EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../../src/contract/execution-routes.ts'
+import { rpcAnswer, rpcRequest } from '../../../src/contract/schemas/customer.ts'
+import * as schemas from '../../../src/contract/schemas/execution.ts'
+import { conflictData, contentionData, topAccesses } from '../../../src/contract/schemas/stream.ts'
+import {
+  ANY_TOKEN,
+  INFO,
+  json,
+  NO_TOKEN,
+  type OpenApi,
+  type Operation,
+  pathParameter,
+  queryParameter,
+  ref,
+  schemaOf,
+  TOKEN_SCHEMES,
+  text,
+} from './document.ts'
+
+type Path = Exclude<(typeof EXECUTION_ROUTES)[number]['path'], '/' | '/metrics'>
+
+const SCHEMAS = {
+  Tps: schemas.tpsRecord,
+  ContentionData: contentionData,
+  ConflictData: conflictData,
+  TopAccesses: topAccesses,
+  Status: schemas.statusRecord,
+  RecentBlocks: schemas.recentBlocks,
+  LifecycleRecord: schemas.lifecycleRecord,
+  Health: schemas.healthRecord,
+  RouteError: schemas.routeError,
+  RpcRequest: rpcRequest,
+  RpcAnswer: rpcAnswer,
+} satisfies Record<string, z.ZodType>
+
+/** What each path answers with. A route without an entry does not compile. */
+const ANSWERS: Record<Path, { readonly id: string; readonly schema: keyof typeof SCHEMAS; readonly isList?: true }> = {
+  '/v1/tps': { id: 'tps', schema: 'Tps' },
+  '/v1/contention': { id: 'contention', schema: 'ContentionData' },
+  '/v1/conflicts': { id: 'conflicts', schema: 'ConflictData' },
+  '/v1/top-accesses': { id: 'topAccesses', schema: 'TopAccesses' },
+  '/v1/status': { id: 'status', schema: 'Status' },
+  '/v1/blocks': { id: 'recentBlocks', schema: 'RecentBlocks' },
+  '/v1/blocks/lifecycle': { id: 'lifecycles', schema: 'LifecycleRecord', isList: true },
+  '/v1/blocks/:number/lifecycle': { id: 'lifecycleOfBlock', schema: 'LifecycleRecord' },
+  '/v1/blocks/:number/contention': { id: 'contentionOfBlock', schema: 'ContentionData' },
+  '/health': { id: 'health', schema: 'Health' },
+}
+
+/** Open unless the operator asks for a token. */
+const MAYBE_TOKEN = [{}, ...ANY_TOKEN] as const
+const BLOCK = pathParameter('number', 'Number of the block.', { type: 'integer', minimum: 0 })
+
+function readOf(path: Path, brief: string, isOpen: boolean): Operation {
+  const { id, schema, isList } = ANSWERS[path]
+  const good = isList
+    ? { description: brief, content: { 'application/json': { schema: { type: 'array', items: ref(schema) } } } }
+    : json(brief, schema)
+  const parameters = path.includes(':number')
+    ? [BLOCK]
+    : path === '/v1/blocks'
+      ? [queryParameter('count', 'How many blocks.', { type: 'integer', minimum: 1, maximum: 512, default: 120 })]
+      : undefined
+  return {
+    operationId: id,
+    summary: brief,
+    security: isOpen ? NO_TOKEN : MAYBE_TOKEN,
+    ...(parameters === undefined ? {} : { parameters }),
+    responses: {
+      '200': good,
+      ...(isOpen ? {} : { '401': json('The operator asks for a token.', 'RouteError') }),
+      ...(parameters === undefined ? {} : { '400': json('The parameter is no such number.', 'RouteError') }),
+      ...(path.includes(':number') ? { '404': json('This block is not tracked.', 'RouteError') } : {}),
+      ...(path === '/health'
+        ? { '405': json('Use GET.', 'RouteError'), '503': json('No event came for 30 s.', 'Health') }
+        : { '503': json('There is nothing to show yet.', 'RouteError') }),
+    },
+  }
+}
+
+/** The execution service over HTTP; its stream is described by AsyncAPI. */
+export function executionOpenApi(): OpenApi {
+  const paths: OpenApi['paths'] = {}
+  for (const { path, brief, open } of EXECUTION_ROUTES) {
+    if (path === '/' || path === '/metrics') continue
+    paths[path.replace(':number', '{number}')] = { get: readOf(path, brief, open) }
+  }
+  paths['/metrics'] = {
+    get: {
+      operationId: 'metrics',
+      summary: 'Prometheus text',
+      security: MAYBE_TOKEN,
+      responses: {
+        '200': text('Counters and gauges of the service.'),
+        '401': json('A token is asked for.', 'RouteError'),
+      },
+    },
+  }
+  paths['/'] = {
+    get: {
+      operationId: 'page',
+      summary: 'The live page; with an upgrade the stream',
+      security: NO_TOKEN,
+      responses: { '200': text('The page.', 'text/html'), '404': json('This build has no page.', 'RouteError') },
+    },
+    post: {
+      operationId: 'ethCall',
+      summary: 'JSON-RPC 2.0 over the blocks in memory',
+      description: `Methods: ${EXECUTION_RPC_METHODS.join(', ')}. Others are -32601.`,
+      security: MAYBE_TOKEN,
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: { oneOf: [ref('RpcRequest'), { type: 'array', items: ref('RpcRequest'), minItems: 1 }] },
+            example: { jsonrpc: '2.0', id: 1, method: 'eth_blockNumber' },
+          },
+        },
+      },
+      responses: {
+        '200': {
+          description: 'The answer, or a JSON-RPC error.',
+          content: {
+            'application/json': { schema: { oneOf: [ref('RpcAnswer'), { type: 'array', items: ref('RpcAnswer') }] } },
+          },
+        },
+        '413': json('The body is too large.', 'RpcAnswer'),
+      },
+    },
+  }
+  return {
+    openapi: '3.1.0',
+    info: INFO(
+      'Sluice: execution service',
+      "TPS, contention, hot accounts and block lifecycles of a node's event ring.",
+    ),
+    servers: [{ url: 'http://127.0.0.1:8443', description: 'A local start.' }],
+    paths,
+    components: {
+      securitySchemes: { token: TOKEN_SCHEMES.token, bearer: TOKEN_SCHEMES.bearer },
+      schemas: Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, schemaOf(schema)])),
+    },
+  }
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { GRPC_KINDS } from '../limits.ts'
+import { PRODUCT_KEYS } from '../products.ts'
+
+/** What the RPC door says beside JSON-RPC, and what the sender and the operator's listener say, as schemas. */
+
+const count = z.int().min(0)
+const time = z.iso.datetime()
+const limit = z.number().nullable().describe('Null is unlimited.')
+
+const limits = z.strictObject({
+  unitsPerSecond: limit,
+  sendsPerSecond: limit,
+  unitsPerMonth: limit,
+  wsConnections: limit,
+  wsSubscriptions: limit,
+  grpcStreams: limit,
+  grpcAccountsPerStream: limit,
+  grpcKinds: z.array(z.enum(GRPC_KINDS)).nullable(),
+  grpcBlockedOwners: z.array(z.string()),
+  grpcResume: z.boolean(),
+  requestBytes: count,
+  batchItems: count,
+  methods: z.array(
+    z.strictObject({ method: z.string(), cost: z.exactOptional(z.number()), perSecond: z.exactOptional(z.number()) }),
+  ),
+})
+
+const connection = z.strictObject({
+  id: z.string(),
+  interface: z.enum(['ws', 'grpc']),
+  since: time,
+  age_seconds: count,
+  remote_address: z.string(),
+  subscriptions: count.describe('Subscriptions of a WebSocket, filters of a gRPC stream.'),
+  bytes_out: count,
+})
+
+export const whoamiRecord = z.strictObject({
+  subscription: z.string(),
+  plan: z.string(),
+  products: z.array(z.enum(PRODUCT_KEYS)),
+  valid_until: time.nullable(),
+  limits,
+  budget: z.strictObject({ limit, remaining: z.number().nullable(), resets_at: time }),
+  month: z.strictObject({ limit, used: count, resets_at: time }),
+  open: z.record(z.string(), count).describe('Seats taken now, by limit.'),
+  connections: z.array(connection),
+})
+
+export const connectionList = z.strictObject({ total: count, connections: z.array(connection) })
+export const connectionClosed = z.strictObject({ id: z.string(), closed: z.literal(true) })
+export const wsTicket = z.strictObject({ ticket: z.string(), expires_at: time, url: z.exactOptional(z.string()) })
+
+export const geyserCheck = z.strictObject({
+  allowed: z.boolean(),
+  rule: z.string().nullable(),
+  filter: z.string().nullable(),
+  message: z.string().nullable(),
+  counts: z.strictObject({ accounts: count, filters: z.record(z.string(), count) }).nullable(),
+  cost: count,
+  limits: limits.pick({
+    grpcAccountsPerStream: true,
+    grpcKinds: true,
+    grpcBlockedOwners: true,
+    grpcResume: true,
+    grpcStreams: true,
+  }),
+  open: z.strictObject({ grpcStreams: count }),
+})
+
+/** Refusals of pages: a stable code, and what identifies the request to the operator. */
+export const pageError = z.looseObject({ error: z.string(), request_id: z.exactOptional(z.string()) })
+
+const rpcId = z.union([z.string(), z.number(), z.null()])
+export const rpcRequest = z.looseObject({
+  jsonrpc: z.literal('2.0'),
+  id: z.exactOptional(rpcId),
+  method: z.string(),
+  params: z.exactOptional(z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])),
+})
+export const rpcAnswer = z.looseObject({
+  jsonrpc: z.literal('2.0'),
+  id: rpcId,
+  result: z.exactOptional(z.unknown()),
+  error: z.exactOptional(z.looseObject({ code: z.int(), message: z.string(), data: z.exactOptional(z.unknown()) })),
+})
+
+export const tipTerms = z.strictObject({ min_tip_lamports: count, tip_accounts: z.array(z.string()) })
+
+export const receipt = z.strictObject({
+  signature: z.string(),
+  state: z.enum(['accepted', 'sent', 'landed', 'expired', 'ended', 'unknown']),
+  final: z.boolean(),
+  accepted_at: time,
+  fee_payer: z.string().nullable(),
+  tip: z.strictObject({ account: z.string(), lamports: count, moved: z.boolean().nullable() }).nullable(),
+  landed: z
+    .strictObject({
+      slot: count,
+      confirmation: z.enum(['processed', 'confirmed', 'finalized']),
+      error: z.unknown(),
+      at: time,
+    })
+    .nullable(),
+  expired_at_height: count.nullable(),
+  attempts: z.array(
+    z.strictObject({
+      path: z.string(),
+      to: z.string(),
+      answer: z.enum(['taken', 'refused', 'failed', 'busy']),
+      says: z.exactOptional(z.string()),
+      first_at: time,
+      last_at: time,
+      times: count,
+    }),
+  ),
+  attempts_left_out: z.exactOptional(count),
+  says: z.exactOptional(z.string()),
+})
+
+export const operatorHealth = z.strictObject({
+  state: z.string(),
+  ready: z.boolean(),
+  uptime_seconds: count,
+  reasons: z.array(z.strictObject({ part: z.string(), reason: z.string(), age_seconds: count })),
+})
