@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findDeadLinks, readFences } from './markdown.ts'
+import { testNames } from './test-names.ts'
 
 const root = join(import.meta.dirname, '..')
 const documents = new Map(
@@ -48,6 +49,19 @@ describe('documents', () => {
       for (const [, name = ''] of text.matchAll(/npm run ([\w:-]+)/g))
         assert.ok(name in scripts, `${path}: npm run ${name}`)
     }
+  })
+
+  test('every test that docs/guarantees.md names is there', () => {
+    const named = [...(documents.get('docs/guarantees.md') ?? '').matchAll(/\| `([^`]+\.test\.ts)`: ([^|]+) \|$/gm)]
+    assert.ok(named.length > 20)
+    const missing = named.filter(
+      ([, file = '', name = '']) =>
+        !testNames(readFileSync(join(root, file), 'utf8')).some((test) => test.startsWith(name)),
+    )
+    assert.deepEqual(
+      missing.map(([, file, name]) => `${file}: ${name}`),
+      [],
+    )
   })
 
   for (const [path, text] of documents) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { testNames } from '../test-names.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -111,24 +112,21 @@ test('every threat and fault of the bundle is held by a test that is there', () 
   const missing: string[] = []
   for (const [row, places] of Object.entries(HELD)) {
     for (const [file, name] of places) {
-      if (!testNames(file).some((known) => known.startsWith(name))) missing.push(`${row}: ${file}: ${name}`)
+      if (!testNamesOf(file).some((known) => known.startsWith(name))) missing.push(`${row}: ${file}: ${name}`)
     }
   }
   assert.deepEqual(missing, [])
 })
 
 test('a test that is gone would be missed', () => {
-  assert.ok(!testNames('test/threats/quota.test.ts').some((name) => name.startsWith('T14: ')))
-  assert.deepEqual(testNames('test/threats/no-such-file.test.ts'), [])
+  assert.ok(!testNamesOf('test/threats/quota.test.ts').some((name) => name.startsWith('T14: ')))
+  assert.deepEqual(testNamesOf('test/threats/no-such-file.test.ts'), [])
 })
 
-/** What the tests of a file are called, as far as the name is written there. */
-function testNames(file: string): string[] {
-  let text: string
+function testNamesOf(file: string): string[] {
   try {
-    text = readFileSync(join(ROOT, file), 'utf8')
+    return testNames(readFileSync(join(ROOT, file), 'utf8'))
   } catch {
     return []
   }
-  return [...text.matchAll(/\b(?:test|it|describe)\(\s*(['"`])(.*?)\1/g)].map(([, , name]) => name ?? '')
 }
