@@ -95,6 +95,9 @@ const store = z.discriminatedUnion('engine', [
   }),
 ])
 
+/** Monthly budgets are counted from the rows of the month, and `sluice usage` shows thirty days. */
+const USAGE_KEEP_DAYS_MIN = 62
+
 const sharedQuota = z.strictObject({
   url: z
     .string()
@@ -128,6 +131,19 @@ export const accessOptions = z.strictObject({
     })
     .prefault({})
     .describe('Where quota is counted: in memory, unless it is shared.'),
+  usage: z
+    .strictObject({
+      keepDays: z
+        .int()
+        .min(USAGE_KEEP_DAYS_MIN)
+        .max(36_500)
+        .default(400)
+        .describe(
+          'How long counted use is kept, in days; older hours are forgotten. The audit log is never shortened.',
+        ),
+    })
+    .prefault({})
+    .describe('Counted use: an hour of one subscription on one interface is a row.'),
   plans: plansSchema,
 })
 

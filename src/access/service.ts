@@ -26,6 +26,10 @@ import { createWsTickets, type Ticket } from './ws-ticket.ts'
 const SWEEP_MS = 10_000
 const HEALTH_MS = 1000
 const STORE_MS = 2000
+/** How often hours of use that are too old are looked for, and how many go at once. */
+const PRUNE_MS = 10 * 60_000
+const PRUNE_HOURS_MAX = 48
+const DAY_MS = 86_400_000
 /** A store that is busy for a moment is not worth a word to the operator; a full disk is at once. */
 const USAGE_LATE_MS = 5000
 /** Names of missing plans that are told; one is enough to act. */
@@ -57,8 +61,10 @@ export type Access = AsyncDisposable &
     authenticateTicket(ticket: string, product: ProductKey, nowMs: number): Caller | Refused
   }
 
+export type StartAccessOptions = Pick<AccessOptions, 'quota' | 'plans'> & Partial<Pick<AccessOptions, 'usage'>>
+
 /** Store to snapshot to books to admission. The store may go away later: the last snapshot serves on, and use is kept until it can be written. */
-export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'>, deps: AccessDeps): Promise<Access> {
+export async function startAccess(options: StartAccessOptions, deps: AccessDeps): Promise<Access> {
   const { store, clock, lifecycle } = deps
   const log = deps.log.child({ part: 'access' })
   await using opening = new AsyncDisposableStack()
@@ -144,6 +150,25 @@ export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'
   }
   opening.defer(() => probing)
 
+  /** Little at a time and often: a store full of old rows is caught up with in days, without anybody noticing. */
+  let pruning: Promise<void> | undefined
+  function pruneUsage(): void {
+    if (options.usage === undefined) return
+    const beforeMs = clock.nowMs() - options.usage.keepDays * DAY_MS
+    pruning ??= store
+      .pruneUsage(beforeMs, PRUNE_HOURS_MAX)
+      .then(
+        (hours) => {
+          if (hours > 0) log.info({ hours, keepDays: options.usage?.keepDays }, 'old usage was forgotten')
+        },
+        (error: unknown) => log.debug({ reason: messageOf(error) }, 'old usage could not be forgotten yet'),
+      )
+      .finally(() => {
+        pruning = undefined
+      })
+  }
+  opening.defer(() => pruning)
+
   changed = () => {
     metrics.snapshotSwaps.inc()
     for (const listener of listeners) listener()
@@ -152,6 +177,7 @@ export async function startAccess(options: Pick<AccessOptions, 'quota' | 'plans'
     clock.setRepeating(SWEEP_MS, () => ledger.sweep(clock.monotonicMs())),
     clock.setRepeating(HEALTH_MS, tellUsage),
     clock.setRepeating(STORE_MS, probeStore),
+    clock.setRepeating(PRUNE_MS, pruneUsage),
   ]) {
     timer.unref?.()
     opening.use(timer)

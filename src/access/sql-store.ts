@@ -7,13 +7,14 @@ import type { SqlDatabase, SqlReader, SqlWriter } from '../host/sql.ts'
 import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from './audit-file.ts'
 import { createAuditLine, headAfter } from './audit-line.ts'
 import { insertAuditLine, readAuditLines } from './audit-rows.ts'
+import { writeBackup } from './backup.ts'
 import { readMeta, writeMeta } from './meta.ts'
 import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
 import { findRowDamage } from './store-check.ts'
 import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
-import { addUsage, readUnitsSince, readUsage, setLastUsed } from './usage-rows.ts'
+import { addUsage, deleteUsageHour, readUnitsSince, readUsage, readUsageHours, setLastUsed } from './usage-rows.ts'
 
 export type SqlStoreOptions = {
   /** The version of the tables this process knows. */
@@ -107,6 +108,12 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       }),
     usage: (filter) => readUsage(database, filter),
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
+    async pruneUsage(beforeMs, hoursMax) {
+      const hours = await readUsageHours(database, beforeMs, hoursMax)
+      // One hour at a time, so that the writer of counts never waits long.
+      for (const hour of hours) await database.count((tx) => deleteUsageHour(tx, hour))
+      return hours.length
+    },
     async lastUsed(tokenId) {
       const of = rows(LAST_USED_TABLE)
       const [row] = await database.rows(of.select('WHERE token_id = ?'), [tokenId])
@@ -129,6 +136,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     },
 
     follow,
+    backup: (put, facts) =>
+      database.read((on) => writeBackup(on, put, { ...facts, ...options, rows, store: database })),
     async integrity() {
       const ofEngine = await database.damage().catch((error: unknown) => [messageOf(error)])
       return [...ofEngine, ...(await findRowDamage(database, rows, options))]

@@ -1,3 +1,4 @@
+import type { BackupFacts, BackupSummary } from './backup-summary.ts'
 import type { Actor, RecordKind, Records, UsageRow } from './model.ts'
 
 /** What can be read of the store. Inside `AccessStore.read` and a change all answers belong to one revision; on the store itself each is the newest. */
@@ -54,12 +55,17 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   /** Sum of units since `fromMs`, by subscription: what the monthly budget starts from. */
   unitsSince(fromMs: number): Promise<Map<string, number>>
   lastUsed(tokenId: string): Promise<number | undefined>
+  /** Forgets the counts of hours before `beforeMs`, at most `hoursMax` of them, oldest first. Returns how many hours were forgotten. */
+  pruneUsage(beforeMs: number, hoursMax: number): Promise<number>
 
   /** A random 32-byte key that every process of this store shares, made on first use. */
   sharedKey(purpose: 'ws-ticket' | 'shred-challenge'): Promise<Uint8Array>
 
   /** Calls back soon (well under a second) after the revision moved. */
   follow(onMoved: (revision: number) => void): Promise<AsyncDisposable>
+
+  /** Writes one state of the store as lines of text (`backup-format.ts`), while others go on reading and changing it. */
+  backup(put: (text: string) => Promise<void>, facts: BackupFacts): Promise<BackupSummary>
 
   /** Reads everything and says what is wrong; an empty list means whole. */
   integrity(): Promise<string[]>

@@ -80,13 +80,26 @@ export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map
   return new Map(found.map(([id, units]) => [id as string, units as number]))
 }
 
+/** Hours before `beforeMs` that hold counts, oldest first. */
+export async function readUsageHours(on: SqlReader, beforeMs: number, hoursMax: number): Promise<number[]> {
+  const found = await on.rows('SELECT DISTINCT hour FROM usage_hours WHERE hour < ? ORDER BY hour LIMIT ?', [
+    beforeMs,
+    hoursMax,
+  ])
+  return found.map(([hour]) => hour as number)
+}
+
+export async function deleteUsageHour(tx: SqlWriter, hour: number): Promise<void> {
+  await tx.run('DELETE FROM usage_hours WHERE hour = ?', [hour])
+}
+
 export const SELECT_USAGE = `SELECT ${LIST} FROM usage_hours`
 
 export function isWholeUsage(row: SqlRow): boolean {
   return usageCheck(toUsage(row)) === row.at(-1)
 }
 
-function decodeUsage(row: SqlRow): UsageRow {
+export function decodeUsage(row: SqlRow): UsageRow {
   if (isWholeUsage(row)) return toUsage(row)
   throw new ServiceError('store-corrupt', `usage of ${String(row[0])} at ${String(row[1])} does not match its check`)
 }

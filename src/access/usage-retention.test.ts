@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../test/support/store-engines.ts'
+import { createManualClock } from '../core/clock.ts'
+import { createMetricsRegistry } from '../host/metrics-registry.ts'
+import type { UsageRow } from './model.ts'
+import { parseAccessOptions } from './options.ts'
+import { startAccess } from './service.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+const engines = await startEngines()
+after(() => engines[Symbol.asyncDispose]())
+
+const row = (hour: number, subscriptionId = 'sub_a'): UsageRow => ({
+  subscriptionId,
+  hour,
+  interface: 'rpc',
+  calls: 2,
+  units: 10,
+  refused: 1,
+})
+
+for (const engine of ENGINES) {
+  describe(`old usage on ${engine}`, () => {
+    test('goes hour by hour, oldest first; what is kept and the audit chain stay whole', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await addCustomer(store, 'acme')
+      const hours = [1, 2, 3, 4].map((at) => at * HOUR_MS)
+      await store.addUsage([...hours.map((hour) => row(hour)), row(HOUR_MS, 'sub_b')], new Map())
+      assert.equal(await store.pruneUsage(4 * HOUR_MS, 2), 2)
+      assert.deepEqual(
+        (await store.usage({})).map(({ hour }) => hour),
+        [3 * HOUR_MS, 4 * HOUR_MS],
+      )
+      assert.equal(await store.pruneUsage(4 * HOUR_MS, 2), 1, 'the hour at the edge stays')
+      assert.equal(await store.pruneUsage(4 * HOUR_MS, 2), 0)
+      assert.equal((await store.usage({})).length, 1)
+      assert.equal((await store.auditHead()).seq, 1)
+      assert.deepEqual(await store.integrity(), [])
+    })
+  })
+}
+
+test('a running process forgets what is older than it should keep', async () => {
+  await using bench = await engines.bench('sqlite')
+  await using store = await bench.open()
+  const nowMs = Math.floor(Date.UTC(2027, 5, 1) / HOUR_MS) * HOUR_MS
+  await store.addUsage([row(nowMs - 63 * DAY_MS), row(nowMs - 61 * DAY_MS)], new Map())
+  const clock = createManualClock(nowMs)
+  using registry = createMetricsRegistry()
+  const lifecycle = { degraded() {}, recovered() {} }
+  const options = parseAccessOptions({ usage: { keepDays: 62 } })
+  await using _access = await startAccess(options, { ...STORE_DEPS, store, clock, registry, lifecycle, env: {} })
+  clock.advance(10 * 60_000)
+  await until(async () => (await store.usage({})).length === 1)
+  assert.equal((await store.usage({}))[0]?.hour, nowMs - 61 * DAY_MS)
+})
+
+test('the rows of the present and the last month are always kept', () => {
+  assert.equal(parseAccessOptions().usage.keepDays, 400)
+  assert.throws(() => parseAccessOptions({ usage: { keepDays: 30 } }))
+})
