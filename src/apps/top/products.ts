@@ -1,0 +1,137 @@
+import type { Line, Tone } from './paint.ts'
+import type { TopView } from './rates.ts'
+import { type Cell, table } from './table.ts'
+import { printBytesRate, printCount, printRate, sparkline, withCommas } from './words.ts'
+
+type ProductRow = { readonly name: string; readonly perSecond: number; readonly says: string; readonly tone?: Tone }
+
+const SPARK_MIN = 12
+const SPARK_MAX = 40
+const PRODUCT_ROWS_MAX = 10
+
+/** One line for each product that runs: how much, how it went lately, and what else is worth a glance. */
+export function productRows(
+  view: TopView,
+  options: { readonly width: number; readonly history: Readonly<Record<string, readonly number[]>> },
+): Line[] {
+  const spark = Math.max(SPARK_MIN, Math.min(SPARK_MAX, Math.floor(options.width / 4) - SPARK_MIN))
+  const hasHistory = Object.keys(options.history).length > 0
+  return table({
+    width: options.width,
+    rowsMax: PRODUCT_ROWS_MAX,
+    empty: '',
+    columns: [
+      { title: 'PRODUCT', widthMin: 9 },
+      { title: 'PER S', align: 'right', widthMin: 7 },
+      ...(hasHistory ? [{ title: 'LATELY', widthMin: spark }] : []),
+      { title: 'NOW', flexible: true },
+    ],
+    rows: productsOf(view).map(({ name, perSecond, says, tone }): Cell[] => [
+      { text: name, tone: 'strong' },
+      { text: printRate(perSecond) },
+      ...(hasHistory ? [{ text: sparkline(options.history[name] ?? [], spark), tone: 'accent' } as const] : []),
+      { text: says, ...(tone === undefined ? {} : { tone }) },
+    ]),
+  })
+}
+
+/** What each product's rate counts: calls taken, or what goes out where nobody calls. */
+export function productsOf(view: TopView): ProductRow[] {
+  const { calls, streams, out, shreds, sender, indexer, execution } = view
+  const rows: ProductRow[] = [
+    { name: 'rpc', perSecond: calls.rpc, says: 'calls' },
+    {
+      name: 'ws',
+      perSecond: calls.ws,
+      says: words([
+        `${printCount(streams.ws)} open`,
+        counted(streams.wsSubscriptions, 'subscription'),
+        `${printRate(out.messagesPerSecond)} out/s`,
+        printBytesRate(out.bytesPerSecond),
+        out.gapsTold > 0 && `${counted(out.gapsTold, 'gap')} told`,
+      ]),
+    },
+    {
+      name: 'grpc',
+      perSecond: calls.grpc,
+      says: words([counted(streams.grpc, 'stream'), out.slow > 0 && `${printCount(out.slow)} cut as too slow`]),
+    },
+  ]
+  if (sender !== null) rows.push(senderRow(sender))
+  if (shreds !== null) rows.push(shredsRow(shreds))
+  if (indexer !== null) rows.push(indexerRow(indexer))
+  if (execution !== null) rows.push(executionRow(execution))
+  return rows
+}
+
+function senderRow(sender: NonNullable<TopView['sender']>): ProductRow {
+  return {
+    name: 'sender',
+    perSecond: sender.acceptedPerSecond,
+    says: words([
+      `${printRate(sender.landedPerSecond)} landed/s`,
+      `${printCount(sender.pending)} on their way`,
+      sender.refusedPerSecond > 0 && `${printRate(sender.refusedPerSecond)} refused/s`,
+      sender.expired > 0 && `${printCount(sender.expired)} expired`,
+    ]),
+  }
+}
+
+function shredsRow(shreds: NonNullable<TopView['shreds']>): ProductRow {
+  const isAlarmed = shreds.alarms.length > 0
+  return {
+    name: 'shreds',
+    perSecond: shreds.sentPerSecond,
+    says: words([
+      isAlarmed && `alarm: ${shreds.alarms.join(', ')}`,
+      `${printRate(shreds.receivedPerSecond)} in/s`,
+      counted(shreds.destinations, 'destination'),
+      `slot ${withCommas(shreds.newestSlot)}`,
+    ]),
+    ...(isAlarmed ? { tone: 'warn' } : {}),
+  }
+}
+
+function indexerRow(indexer: NonNullable<TopView['indexer']>): ProductRow {
+  return {
+    name: 'indexer',
+    perSecond: indexer.queriesPerSecond,
+    says: words([
+      `${counted(indexer.lagSlots, 'slot')} behind`,
+      `at ${withCommas(indexer.headSlot)}`,
+      `${printRate(indexer.blocksPerSecond)} blocks/s`,
+      indexer.running > 0 && `${printCount(indexer.running)} running`,
+    ]),
+    ...(indexer.lagSlots > INDEXER_LAG_SLOTS ? { tone: 'warn' } : {}),
+  }
+}
+
+/** About a minute of slots: more than a restart or a slow batch explains. */
+const INDEXER_LAG_SLOTS = 150
+
+function executionRow(execution: NonNullable<TopView['execution']>): ProductRow {
+  const isSilent = execution.ageSeconds > SILENT_SECONDS
+  return {
+    name: 'execution',
+    perSecond: execution.tps,
+    says: words([
+      isSilent ? `silent for ${Math.round(execution.ageSeconds)} s` : 'TPS',
+      `block ${withCommas(execution.blockNumber)}`,
+      counted(execution.clients, 'client'),
+      `${printRate(execution.framesPerSecond)} frames/s`,
+      execution.gaps > 0 && counted(execution.gaps, 'gap'),
+    ]),
+    ...(isSilent ? { tone: 'warn' } : {}),
+  }
+}
+
+/** The spec's degraded after 10 s. */
+const SILENT_SECONDS = 10
+
+function counted(count: number, one: string): string {
+  return `${printCount(count)} ${one}${count === 1 ? '' : 's'}`
+}
+
+function words(parts: readonly (string | false)[]): string {
+  return parts.filter((part) => part !== false).join(' · ')
+}

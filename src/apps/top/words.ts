@@ -1,0 +1,35 @@
+import { printBytesShort } from '../../core/bytes.ts'
+
+/** Figures as a person reads them at a glance: at most four digits, and never jumping about in width. */
+export function printRate(perSecond: number): string {
+  if (perSecond === 0) return '0'
+  if (perSecond < 10) return perSecond.toFixed(1)
+  return printCount(perSecond)
+}
+
+export function printCount(count: number): string {
+  const whole = Math.round(count)
+  if (whole < 100_000) return withCommas(whole)
+  if (whole < 10_000_000) return `${(whole / 1e3).toFixed(0)}k`
+  if (whole < 10_000_000_000) return `${(whole / 1e6).toFixed(0)}M`
+  return `${(whole / 1e9).toFixed(0)}G`
+}
+
+/** A number that is looked up elsewhere, such as a slot, is never rounded. */
+export function withCommas(whole: number): string {
+  return String(whole).replaceAll(/\B(?=(\d{3})+$)/g, ',')
+}
+
+export function printBytesRate(bytesPerSecond: number): string {
+  return `${printBytesShort(Math.round(bytesPerSecond))}/s`
+}
+
+const BARS = '▁▂▃▄▅▆▇█'
+
+/** The last values as a row of bars, the newest at the right; a quiet time is a flat line. */
+export function sparkline(values: readonly number[], width: number): string {
+  const shown = values.slice(-width)
+  const most = Math.max(...shown, 0)
+  const bar = (value: number) => BARS[most === 0 ? 0 : Math.min(7, Math.ceil((value / most) * 7))] ?? ' '
+  return shown.map(bar).join('').padStart(width)
+}
