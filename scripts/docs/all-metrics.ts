@@ -1,0 +1,25 @@
+import { accessMetrics } from '../../src/access/metrics.ts'
+import { DOORS } from '../../src/apps/doors.ts'
+import { bundleMetrics } from '../../src/bundle/metrics.ts'
+import { executionMetrics } from '../../src/execution/metrics.ts'
+import { createListenerMetrics } from '../../src/host/listener-metrics.ts'
+import type { MetricDescription } from '../../src/host/metric-family.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { indexerMetrics } from '../../src/indexer/metrics.ts'
+import { senderMetrics } from '../../src/sender/metrics.ts'
+import { shredsMetrics } from '../../src/shreds/metrics.ts'
+import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
+
+/** Every metric a process can have. `NODE` and `PATH` stand for the names of the operator's own nodes and ways out. */
+export function describeMetrics(): MetricDescription[] {
+  using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
+  createListenerMetrics(registry, DOORS)
+  upstreamsMetrics(registry, ['NODE'], () => 0)
+  accessMetrics(registry)
+  bundleMetrics(registry)
+  indexerMetrics(registry)
+  shredsMetrics(registry)
+  senderMetrics(registry, ['PATH'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
+  executionMetrics(registry)
+  return registry.describe()
+}

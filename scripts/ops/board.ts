@@ -1,0 +1,85 @@
+/** A Grafana dashboard as few words as possible; `grafana.ts` makes the JSON of it. */
+export type Board = {
+  readonly uid: string
+  readonly title: string
+  readonly rows: readonly { readonly title: string; readonly panels: readonly Panel[] }[]
+}
+
+export type Panel = {
+  readonly title: string
+  /** How the figures are computed; shown with the panel. */
+  readonly how: string
+  readonly unit: Unit
+  readonly kind?: 'lines' | 'stat'
+  readonly queries: readonly Query[]
+}
+
+/** Units by the names Grafana has for them. */
+export type Unit = 'short' | 's' | 'bytes' | 'Bps' | 'reqps' | 'percentunit' | 'dateTimeFromNow' | 'none'
+
+export type Query = { readonly expr: string; readonly legend: string }
+
+/** The label every series gets from the scrape; the boards let the viewer choose among its values. */
+const CHOSEN = 'instance=~"$instance"'
+
+const selector = (metric: string, labels = ''): string => `${metric}{${labels === '' ? '' : `${labels},`}${CHOSEN}}`
+const grouping = (by: string): string => (by === '' ? '' : ` by (${by})`)
+
+/** Grafana's own span: four scrapes at least, so that a rate always has points to be made of. */
+export const RATE_SPAN = '$__rate_interval'
+
+/** A counter as a rate, added up by some labels. */
+export function rate(metric: string, by = '', labels = ''): Query {
+  return {
+    expr: `sum${grouping(by)} (rate(${selector(metric, labels)}[${RATE_SPAN}]))`,
+    legend: by === '' ? nameOf(metric) : legendOf(by),
+  }
+}
+
+/** A gauge, added up by some labels. */
+export function gauge(metric: string, by = '', labels = ''): Query {
+  return {
+    expr: `sum${grouping(by)} (${selector(metric, labels)})`,
+    legend: by === '' ? nameOf(metric) : legendOf(by),
+  }
+}
+
+/** The worst of a gauge. */
+export function worst(metric: string, by = '', labels = ''): Query {
+  return {
+    expr: `max${grouping(by)} (${selector(metric, labels)})`,
+    legend: by === '' ? nameOf(metric) : legendOf(by),
+  }
+}
+
+/** Counted in the time shown. */
+export function counted(metric: string, by = '', labels = ''): Query {
+  return {
+    expr: `sum${grouping(by)} (increase(${selector(metric, labels)}[$__range]))`,
+    legend: by === '' ? nameOf(metric) : legendOf(by),
+  }
+}
+
+/** Median and 99th percentile of a histogram. */
+export function quantiles(metric: string, by = ''): Query[] {
+  const labels = by === '' ? 'le' : `le, ${by}`
+  return [0.5, 0.99].map((quantile) => ({
+    expr: `histogram_quantile(${quantile}, sum by (${labels}) (rate(${selector(`${metric}_bucket`)}[${RATE_SPAN}])))`,
+    legend: `p${quantile * 100}${by === '' ? '' : ` ${legendOf(by)}`}`,
+  }))
+}
+
+function legendOf(by: string): string {
+  return by
+    .split(', ')
+    .map((label) => `{{${label}}}`)
+    .join(' ')
+}
+
+/** `sluice_shreds_received_total` is called `received`. */
+function nameOf(metric: string): string {
+  return metric
+    .replace(/^sluice_[a-z]+_/, '')
+    .replace(/_total$/, '')
+    .replaceAll('_', ' ')
+}
