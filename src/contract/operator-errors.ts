@@ -1,0 +1,167 @@
+import type { ErrorEntry } from './error-entry.ts'
+
+/** Answers an operator can get from the command line or at start. */
+export const OPERATOR_ERRORS = {
+  usage: {
+    exit: 2,
+    sentence: 'The command was not understood.',
+    fix: 'Run the command with --help; it shows examples first.',
+    retryable: false,
+  },
+  'already-exists': {
+    exit: 1,
+    sentence: 'Something with that name is there already.',
+    fix: 'Choose another name, or show the existing one.',
+    retryable: false,
+  },
+  'invalid-value': {
+    exit: 2,
+    sentence: 'A value is not acceptable.',
+    fix: 'Correct the value that the message names.',
+    retryable: false,
+  },
+  'wrong-state': {
+    exit: 1,
+    sentence: 'The subscription is not in a state that allows this.',
+    fix: 'Show it to see its state; a cancelled subscription stays cancelled.',
+    retryable: false,
+  },
+  'coming-soon': {
+    exit: 1,
+    sentence: 'ShredStream Decoded is coming soon and cannot be provisioned yet.',
+    fix: 'Leave shreds-decoded out; shreds-raw is available today.',
+    retryable: false,
+  },
+  'needs-terminal': {
+    exit: 2,
+    sentence: 'A secret is shown once and standard output is not a terminal.',
+    fix: 'Add --print-token to print it anyway, or --out FILE to write it to a new file of mode 0600.',
+    retryable: false,
+  },
+  'needs-confirmation': {
+    exit: 2,
+    sentence: 'The command cuts live service and was not confirmed.',
+    fix: 'Add --yes to confirm.',
+    retryable: false,
+  },
+  'config-invalid': {
+    exit: 78,
+    sentence: 'The configuration has a mistake.',
+    fix: 'Correct the line named, then run: sluice config check',
+    retryable: false,
+  },
+  'secret-invalid': {
+    exit: 78,
+    sentence: 'A secret reference cannot be read.',
+    fix: 'Secrets are given as file:PATH (mode 0600) or env:NAME.',
+    retryable: false,
+  },
+  'plaintext-public': {
+    exit: 78,
+    sentence: 'A listener on a public address has no TLS.',
+    fix: 'Set tls = { cert, key }, or plaintext = "behind-proxy" where a proxy in front ends TLS.',
+    retryable: false,
+  },
+  'tls-invalid': {
+    exit: 78,
+    sentence: 'The certificate or its key cannot be used.',
+    fix: 'Check that both files are readable PEM and belong together; sluice doctor says which is wrong.',
+    retryable: false,
+  },
+  'address-in-use': {
+    exit: 75,
+    sentence: 'The port is taken by another process.',
+    fix: 'Stop the other process or choose another port in the config.',
+    retryable: true,
+  },
+  'address-unavailable': {
+    exit: 78,
+    sentence: 'The listen address does not belong to this machine.',
+    fix: 'Use an address of this machine, 127.0.0.1 or 0.0.0.0.',
+    retryable: false,
+  },
+  'file-mode': {
+    exit: 78,
+    sentence: 'A secret file can be read by others or belongs to somebody else.',
+    fix: 'Run the chmod or chown that the message gives.',
+    retryable: false,
+  },
+  'state-unwritable': {
+    exit: 77,
+    sentence: 'The state folder cannot be written.',
+    fix: 'Give the folder to the user that runs Sluice, or choose another with --state DIR.',
+    retryable: false,
+  },
+  'instance-running': {
+    exit: 75,
+    sentence: 'Another Sluice already runs on this state folder.',
+    fix: 'Use the running one (sluice status), stop it, or give this one its own --state DIR.',
+    retryable: true,
+  },
+  'bad-request': {
+    exit: 1,
+    sentence: 'The running Sluice did not understand the request of this command.',
+    fix: 'Use the command line of the same version as the running one: sluice version',
+    retryable: false,
+  },
+  busy: {
+    exit: 75,
+    sentence: 'The running Sluice has too many requests on this connection.',
+    fix: 'Try again in a few seconds.',
+    retryable: true,
+  },
+  'control-unavailable': {
+    exit: 69,
+    sentence: 'No Sluice is running on this state folder.',
+    fix: 'Start one with: sluice serve',
+    retryable: true,
+  },
+  'store-locked': {
+    exit: 75,
+    sentence: 'The access store is busy with another writer.',
+    fix: 'Try again in a few seconds.',
+    retryable: true,
+  },
+  'store-unavailable': {
+    exit: 69,
+    sentence: 'The access store cannot be reached.',
+    fix: 'Check that the database of access.store runs and that its address and password are right.',
+    retryable: true,
+  },
+  'store-corrupt': {
+    exit: 78,
+    sentence: 'The access store is damaged; it is never replaced by an empty one.',
+    fix: 'Restore the newest backup over the file named, then run: sluice doctor',
+    retryable: false,
+  },
+  'store-newer': {
+    exit: 78,
+    sentence: 'The access store was written by a newer Sluice.',
+    fix: 'Run the newer version; migrations only go forward.',
+    retryable: false,
+  },
+  'disk-full': {
+    exit: 75,
+    sentence: 'The disk of the state folder is full; the change was not made.',
+    fix: 'Free some space and run the command again.',
+    retryable: true,
+  },
+  'ring-unreadable': {
+    exit: 1,
+    sentence: 'The file is not an execution event ring that this build can read.',
+    fix: 'Look at its header with: sluice ring inspect FILE. A ring of another schema needs a build that knows it.',
+    retryable: false,
+  },
+  'ring-unwritable': {
+    exit: 75,
+    sentence: 'The event ring cannot be written.',
+    fix: 'Check that the state folder is writable, has room, and that no other process writes its ring.',
+    retryable: true,
+  },
+  'audit-broken': {
+    exit: 78,
+    sentence: 'The audit log does not match its chain.',
+    fix: 'Keep the file as evidence and compare it with a backup from the line named on.',
+    retryable: false,
+  },
+} as const satisfies Record<string, ErrorEntry>

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createVersionHeaders, VERSIONS, versionHeaders } from './versions.ts'
+
+const MARK = { deprecatedFrom: '2028-01-31', sunsetOn: '2029-01-31', successor: 'v2' }
+
+test('nothing is said while no version is marked', () => {
+  assert.deepEqual(VERSIONS, { v1: null })
+  assert.equal(versionHeaders, undefined)
+})
+
+test('an answer under a marked version says since when, until when and what comes after', () => {
+  const headersFor = createVersionHeaders({ v1: MARK, v2: null })
+  for (const url of ['/v1/whoami', '/v1/blocks?count=1', '/api/v1/transactions', '/v1'])
+    assert.deepEqual(headersFor?.(url), {
+      deprecation: `@${Date.UTC(2028, 0, 31) / 1000}`,
+      sunset: 'Wed, 31 Jan 2029 00:00:00 GMT',
+      link: '</v2/>; rel="successor-version", <docs/api.md>; rel="deprecation"',
+    })
+  for (const url of ['/', '/v2/whoami', '/v11/x', '/health', '/x/v1/y', '/v1x', '?/v1/'])
+    assert.equal(headersFor?.(url), undefined, url)
+})
+
+test('a version stays twelve months after it is marked', () => {
+  assert.throws(() => createVersionHeaders({ v1: { ...MARK, sunsetOn: '2029-01-30' } }), /12 months/)
+  assert.throws(() => createVersionHeaders({ v1: { ...MARK, deprecatedFrom: 'soon' } }), /not a day/)
+})
+
+test('every door with versioned paths says it', () => {
+  const source = join(import.meta.dirname, '..')
+  const doors = globSync('{bundle,sender,execution,indexer,shreds}/http.ts', { cwd: source })
+  assert.ok(doors.length >= 3)
+  const versioned = new Set(
+    globSync('{bundle,sender,execution,indexer,shreds}/*.ts', { cwd: source, exclude: ['**/*.test.ts'] })
+      .filter((path) => /['^]\\?\/(api\\?\/)?v1\\?\//.test(readFileSync(join(source, path), 'utf8')))
+      .map((path) => `${path.split('/')[0]}/http.ts`),
+  )
+  assert.ok(versioned.size >= 3, [...versioned].join(' '))
+  for (const door of versioned)
+    assert.match(readFileSync(join(source, door), 'utf8'), /headersFor: versionHeaders/, door)
+})
