@@ -11,6 +11,8 @@ export type LockedPackage = {
   license?: string
   dev?: boolean
   devOptional?: boolean
+  optional?: boolean
+  bin?: Record<string, string>
   inBundle?: boolean
   hasInstallScript?: boolean
   os?: string[]

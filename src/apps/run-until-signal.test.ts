@@ -8,7 +8,7 @@ import { untilRevision } from './demo.ts'
 import { runUntilSignal } from './run-until-signal.ts'
 
 function fakeProcess() {
-  return Object.assign(new EventEmitter(), { exitCode: undefined as number | undefined, exit() {} })
+  return Object.assign(new EventEmitter(), { env: {}, pid: 1, exitCode: undefined as number | undefined, exit() {} })
 }
 
 test('a signal during the start ends the process in order once it stands', { timeout: 5000 }, async () => {

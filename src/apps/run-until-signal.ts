@@ -1,6 +1,8 @@
+import { systemClock } from '../host/clock.ts'
 import type { Lifecycle } from '../host/lifecycle.ts'
 import type { Logger } from '../host/logger.ts'
 import { type SignalSource, watchSignals } from '../host/signals.ts'
+import { openSupervisor } from '../host/supervisor.ts'
 
 export type Started = {
   readonly lifecycle: Lifecycle
@@ -9,7 +11,12 @@ export type Started = {
   readonly exitCode?: () => number
 }
 
-type Process = SignalSource & { exitCode?: number | string | null | undefined; exit(): void }
+type Process = SignalSource & {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly pid: number
+  exitCode?: number | string | null | undefined
+  exit(): void
+}
 
 /** What still holds the loop open after everything was closed must not hold the process. */
 const LINGER_MS = 2000
@@ -29,8 +36,11 @@ export async function runUntilSignal(process: Process, log: Logger, start: () =>
     },
     onReload: async () => void (await now.started?.reload?.()),
   })
+  using supervisor = await openSupervisor({ env: process.env, pid: process.pid, clock: systemClock, log })
   const started = await start()
   now.started = started
+  started.lifecycle.onDraining(() => supervisor.stopping())
+  supervisor.ready()
   if (now.early !== undefined) started.lifecycle.stop(now.early)
   const { clean } = await started.lifecycle.stopped
   const exitCode = clean ? (started.exitCode?.() ?? 0) : 1

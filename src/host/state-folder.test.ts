@@ -80,3 +80,20 @@ test('an exclusive file is made once', async () => {
     (error) => isServiceError(error, 'state-unwritable') && /Remove/.test(error.fix ?? ''),
   )
 })
+
+test('what systemd hands over as a credential may be root’s and open to the group', async (t) => {
+  using place = makeTestFolder()
+  mkdirSync(place.file('credentials'), { mode: 0o700 })
+  for (const path of ['credentials/key', 'beside']) writeFileSync(place.file(path), 'x', { mode: 0o440 })
+  const before = process.env['CREDENTIALS_DIRECTORY']
+  t.after(() => {
+    if (before === undefined) delete process.env['CREDENTIALS_DIRECTORY']
+    else process.env['CREDENTIALS_DIRECTORY'] = before
+  })
+  process.env['CREDENTIALS_DIRECTORY'] = place.file('credentials')
+  await checkSecretFile(place.file('credentials/key'))
+  await assert.rejects(checkSecretFile(place.file('beside')), (error) => isServiceError(error, 'file-mode'))
+  await assert.rejects(checkSecretFile(place.file('credentials/../beside')), (error) =>
+    isServiceError(error, 'file-mode'),
+  )
+})

@@ -36,6 +36,7 @@ export async function checkSecretFile(path: string): Promise<void> {
       cause: error,
     })
   })
+  if (isCredential(path) && found.isFile()) return
   checkOwner(path, found.uid)
   const open = found.mode & 0o077
   if (!found.isFile() || open !== 0) {
@@ -45,6 +46,12 @@ export async function checkSecretFile(path: string): Promise<void> {
       fix: `chmod 600 ${quote(path)}`,
     })
   }
+}
+
+/** systemd shows a service its credentials in a folder that no other user can enter. Newer versions leave the files to root and let the service in by an ACL. */
+function isCredential(path: string): boolean {
+  const folder = process.env['CREDENTIALS_DIRECTORY']
+  return folder !== undefined && dirname(resolve(path)) === resolve(folder)
 }
 
 async function makeFolder(path: string): Promise<void> {

@@ -75,7 +75,7 @@ export async function startFrontProxy(kind: 'nginx' | 'haproxy', gatewayPort: nu
   return { port, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
@@ -84,7 +84,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-function isListening(port: number): Promise<boolean> {
+export function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy()

@@ -33,13 +33,21 @@ export const SMALL = {
   SLUICE_DRAIN__LAME_DUCK_MS: '0',
 }
 
-const WAIT_MS = 30_000
+const WAIT_MS = 90_000
 
-/** A real `sluice serve` in a process of its own. */
-export function serve(options: { cwd: string; args?: string[]; env?: Record<string, string> }): Served {
+/** A real `sluice serve` in a process of its own, from the source or from another `program`. */
+export function serve(options: {
+  cwd: string
+  /** Another command that serves. */
+  command?: 'serve' | 'sender'
+  args?: string[]
+  env?: Record<string, string>
+  program?: string
+}): Served {
+  const source = ['--disable-warning=ExperimentalWarning', CLI]
   const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', CLI, 'serve', ...(options.args ?? [])],
+    options.program ?? process.execPath,
+    [...(options.program === undefined ? source : []), options.command ?? 'serve', ...(options.args ?? [])],
     {
       cwd: options.cwd,
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...SMALL, ...options.env },

@@ -1,0 +1,33 @@
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+
+/** Relative imports of every form that names a file: static, re-export, dynamic. */
+const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g
+
+/** The command line, and what is started by its file name: threads and child processes. */
+const ENTRIES = ['apps/cli.ts', '**/*-thread.ts', '**/*-child.ts']
+
+/**
+ * Writes what a running Sluice can reach as JavaScript: the source with its types blanked by the very function Node runs a checkout with. Lines and columns
+ * stay where they are, so a stack trace of an installed Sluice points into the source without a map. Returns the written paths.
+ */
+export function emitJavaScript(sourceFolder: string, targetFolder: string): string[] {
+  const open = globSync(ENTRIES, { cwd: sourceFolder, exclude: ['**/test-*'] }).toSorted()
+  const written = new Set<string>()
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (written.has(path)) continue
+    written.add(path)
+    const plain = stripTypeScriptTypes(readFileSync(join(sourceFolder, path), 'utf8'))
+    const folder = dirname(path)
+    for (const [, , , named] of plain.matchAll(RELATIVE_IMPORT)) open.push(join(folder, `${named}.ts`))
+    const target = join(targetFolder, toJs(path))
+    mkdirSync(dirname(target), { recursive: true })
+    writeFileSync(target, plain.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2').replaceAll(/[ \t]+$/gm, ''))
+  }
+  return [...written].map(toJs).toSorted()
+}
+
+function toJs(path: string): string {
+  return relative('.', path).replace(/\.ts$/, '.js')
+}

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { Client, credentials } from '@grpc/grpc-js'
+import { WebSocket } from 'ws'
+import { makeTestCert, type TestCert } from '../../src/host/test-cert.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { freePort } from '../support/front-proxies.ts'
+import { DOOR_PORTS, type Door, type Front, type FrontKind, startFrontSample } from '../support/front-samples.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type Served, serve } from '../support/serve.ts'
+
+const SAMPLE_CONFIG = join(import.meta.dirname, '../../ops/front/sluice.toml')
+/** Another address of loopback, so that the client can be told from the proxy. */
+const CLIENT_ADDRESS = '127.0.0.9'
+
+describe('front samples', () => {
+  let home: Awaited<ReturnType<typeof temporaryFolder>>
+  let running: Served
+  let cert: TestCert
+  let token: string
+  let behind: Record<Door, number>
+
+  before(async () => {
+    home = await temporaryFolder()
+    cert = makeTestCert('localhost')
+    running = serve({
+      cwd: home.path,
+      args: ['--config', SAMPLE_CONFIG, '--state', home.file('state'), '--demo'],
+      env: {
+        SLUICE_HOST: 'localhost',
+        SLUICE_LOCALNET__ENABLED: 'true',
+        SLUICE_EXECUTION__ENABLED: 'true',
+        SLUICE_INDEXER__ENABLED: 'true',
+      },
+    })
+    await running.line(/"msg":"started"/)
+    token = /slc_[0-9A-Za-z]{38}/.exec(running.stdout())?.[0] ?? assert.fail()
+    behind = { ...DOOR_PORTS }
+    for (const door of Object.keys(DOOR_PORTS) as Door[])
+      behind[door] = Number((await running.address(door)).split(':').at(-1))
+  })
+  after(async () => {
+    await running[Symbol.asyncDispose]()
+    cert[Symbol.dispose]()
+    await home[Symbol.asyncDispose]()
+  })
+
+  test('the configuration that goes with them names the ports they name', () => {
+    const config = readFileSync(SAMPLE_CONFIG, 'utf8')
+    for (const port of Object.values(DOOR_PORTS)) assert.match(config, new RegExp(`listen = "127\\.0\\.0\\.1:${port}"`))
+  })
+
+  for (const kind of ['nginx', 'haproxy', 'caddy'] as const satisfies FrontKind[]) {
+    test(`${kind}: call, subscription, stream and page pass through TLS, with the client's address and no token in its log`, async () => {
+      // Nobody is behind the sender's door: what a proxy logs of a failure must not hold a token either.
+      await using front = await startFrontSample(kind, { ...behind, sender: await freePort() }, cert)
+      await rpcCalls(front)
+      await wsSubscription(front)
+      await grpcStream(front)
+      await executionStream(front)
+
+      const call = (path: string) => get(front.ports.indexer, path)
+      assert.equal((await call('/ping')).status, 200)
+      const failed = await get(front.ports.sender, `/?api-key=${token}`, { 'x-token': token, 'x-api-key': token }, '{}')
+      assert.ok(failed.status === 502 || failed.status === 503, `${failed.status}`)
+      await until('the calls are in the log', () => (front.log().match(/POST/g)?.length ?? 0) >= 4)
+      assert.ok(!front.log().includes(token), 'a token is in the log of the proxy')
+    })
+  }
+
+  const tls = () => ({ ca: readFileSync(cert.cert), servername: 'localhost', localAddress: CLIENT_ADDRESS })
+
+  async function rpcCalls({ ports }: Front): Promise<void> {
+    const body = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'
+    for (const [path, headers] of [
+      ['/', { 'x-token': token }],
+      [`/?api-key=${token}`, {}],
+    ] as const) {
+      const answer = await get(ports.rpc, path, { 'content-type': 'application/json', ...headers }, body)
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(typeof (JSON.parse(answer.text) as { result: unknown }).result, 'number')
+    }
+    const refused = await get(ports.rpc, '/', { 'content-type': 'application/json' }, body)
+    assert.equal(refused.status, 401)
+  }
+
+  /** With an address of its own invention, which must not be believed. */
+  async function wsSubscription({ ports }: Front): Promise<void> {
+    const socket = new WebSocket(`wss://localhost:${ports.ws}`, {
+      headers: { 'x-token': token, 'x-forwarded-for': '192.0.2.7' },
+      ...tls(),
+      family: 4,
+    })
+    const told: string[] = []
+    socket.on('message', (data: Buffer) => told.push(data.toString()))
+    socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}'))
+    let failure: Error | undefined
+    socket.on('error', (error) => (failure = error))
+    try {
+      await until('two slots were told', () => {
+        if (failure !== undefined) throw failure
+        return told.filter((text) => text.includes('slotNotification')).length >= 2
+      })
+      const listed = await get(ports.rpc, '/v1/connections', { 'x-token': token })
+      assert.match(listed.text, new RegExp(`"remote_address":"${CLIENT_ADDRESS.replaceAll('.', '\\.')}"`))
+      assert.doesNotMatch(listed.text, /192\.0\.2\.7/)
+    } finally {
+      socket.terminate()
+    }
+  }
+
+  async function grpcStream({ ports }: Front): Promise<void> {
+    const client = new Client(`ipv4:127.0.0.1:${ports.grpc}`, credentials.createSsl(readFileSync(cert.cert)), {
+      'grpc.ssl_target_name_override': 'localhost',
+      'grpc.default_authority': `localhost:${ports.grpc}`,
+    })
+    try {
+      const stream = openStream(client, SUBSCRIBE, tokenMetadata(token))
+      stream.send(encodeMessage(SubscribeRequestSchema, { slots: { all: {} } }))
+      let ended: string | undefined
+      void stream.ended.then(({ code, details }) => (ended = `${code} ${details}`))
+      await until('two updates came', () => {
+        assert.equal(ended, undefined)
+        return stream.messages.length >= 2
+      })
+      stream.call.cancel()
+    } finally {
+      client.close()
+    }
+  }
+
+  async function executionStream({ ports }: Front): Promise<void> {
+    const page = await get(ports.execution, '/')
+    assert.match(page.text, /<html/)
+    const socket = new WebSocket(`wss://localhost:${ports.execution}/v1/ws`, { ...tls(), family: 4 })
+    const frames: string[] = []
+    socket.on('message', (data: Buffer) => frames.push(data.toString()))
+    let failure: Error | undefined
+    socket.on('error', (error) => (failure = error))
+    await until('frames of the stream came', () => {
+      if (failure !== undefined) throw failure
+      return frames.length >= 3
+    })
+    socket.terminate()
+  }
+
+  function get(
+    port: number,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: string,
+  ): Promise<{ status: number; text: string }> {
+    return new Promise((resolve, reject) => {
+      const method = body === undefined ? 'GET' : 'POST'
+      const call = request(`https://localhost:${port}${path}`, { method, headers, ...tls(), family: 4 }, (answer) => {
+        let text = ''
+        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+      })
+      call.on('error', reject)
+      call.end(body)
+    })
+  }
+})

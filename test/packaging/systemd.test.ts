@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
+import { listenAsSupervisor } from '../../src/host/test-supervisor.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { sluice, temporaryFolder } from '../support/cli.ts'
+import { serve } from '../support/serve.ts'
+
+const root = join(import.meta.dirname, '../..')
+const folder = join(root, 'ops/systemd')
+const units = globSync(join(folder, '*.service')).toSorted()
+const EXPOSURE_MAX = 3.0
+
+describe('systemd units', () => {
+  test('there is one for all services and one for each that runs alone', () => {
+    assert.deepEqual(
+      units.map((path) => basename(path)),
+      [
+        'sluice-execution.service',
+        'sluice-localnet.service',
+        'sluice-sender.service',
+        'sluice-shreds.service',
+        'sluice.service',
+      ],
+    )
+  })
+
+  test('systemd finds no fault in them, nor in the sample of credentials', async () => {
+    await using place = await temporaryFolder()
+    const copies = units.map((path) => {
+      const copy = place.file(basename(path))
+      // The program must exist for the check: the one of this checkout stands in for the installed one.
+      writeFileSync(copy, readFileSync(path, 'utf8').replaceAll('/opt/sluice/sluice', join(root, 'sluice')))
+      return copy
+    })
+    mkdirSync(place.file('sluice.service.d'))
+    copyFileSync(join(folder, 'credentials.conf'), place.file('sluice.service.d/credentials.conf'))
+    assert.deepEqual(analyze('verify', '--man=no', ...copies), { status: 0, stdout: '', stderr: '' })
+
+    const broken = place.file('broken.service')
+    writeFileSync(broken, readFileSync(copies.at(-1) ?? '', 'utf8').replace('KillMode=', 'KilMode='))
+    assert.match(analyze('verify', '--man=no', broken).stderr, /KilMode/, 'the judge can say no')
+  })
+
+  for (const path of units) {
+    test(`${basename(path)} is exposed by at most ${EXPOSURE_MAX}`, (t) => {
+      const { status, stdout, stderr } = analyze(
+        'security',
+        '--offline=true',
+        `--threshold=${EXPOSURE_MAX * 10}`,
+        '--no-pager',
+        path,
+      )
+      const exposure = Number(/Overall exposure level for \S+: ([0-9.]+)/.exec(stdout)?.[1])
+      t.diagnostic(`exposure ${exposure}`)
+      assert.equal(status, 0, stderr)
+      assert.ok(exposure <= EXPOSURE_MAX)
+    })
+
+    test(`${basename(path)} starts and reloads with commands that exist, and treats exit codes as the table does`, async () => {
+      const commands = [...valuesOf(path, 'ExecStart'), ...valuesOf(path, 'ExecReload')]
+      assert.ok(commands.length > 0)
+      for (const command of commands) {
+        const [program, name = '', ...flags] = command.split(' ')
+        assert.equal(program, '/opt/sluice/sluice')
+        const { code, stdout } = await sluice([name, '--help'])
+        assert.equal(code, 0, name)
+        for (const flag of flags.filter((word) => word.startsWith('--')))
+          assert.ok(stdout.includes(`[${flag}]`), command)
+        assert.ok(flags.includes(`/var/lib/${valuesOf(path, 'StateDirectory')[0]}`), 'the state is where it may write')
+      }
+      const prevented = valuesOf(path, 'RestartPreventExitStatus')[0]?.split(' ') ?? []
+      for (const [code, { retryable }] of Object.entries(EXIT_CODES))
+        if (retryable) assert.ok(!prevented.includes(code), `${code} is worth another try`)
+      assert.deepEqual(prevented, ['2', '77', '78'])
+      assert.equal(valuesOf(path, 'Restart')[0], 'on-failure')
+    })
+  }
+
+  test('what units set in the environment are options, and no two share a port of metrics', async () => {
+    const { stdout } = await sluice(['config', 'schema'])
+    const { properties } = JSON.parse(stdout) as { properties: Record<string, { properties: object }> }
+    const set = units.flatMap((path) => valuesOf(path, 'Environment').flatMap((value) => value.split(' ')))
+    const options = set.filter((each) => each.startsWith('SLUICE_'))
+    for (const option of options) {
+      const [, section = '', key = ''] = /^SLUICE_([A-Z]+)__([A-Z]+)=/.exec(option) ?? []
+      assert.ok(key.toLowerCase() in (properties[section.toLowerCase()]?.properties ?? {}), option)
+    }
+    const ports = options.filter((option) => option.startsWith('SLUICE_METRICS__LISTEN='))
+    assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 4)
+  })
+
+  test('all have the same walls', () => {
+    const walls = units.map((path) => {
+      const text = readFileSync(path, 'utf8')
+      return text.slice(text.indexOf('UMask='), text.indexOf('[Install]'))
+    })
+    assert.match(walls[0] ?? '', /NoNewPrivileges=yes[^]*CapabilityBoundingSet=\n/)
+    assert.equal(new Set(walls).size, 1)
+  })
+
+  test('systemd hears when the doors are open, that the loop turns, and that it leaves', async () => {
+    for (const path of units)
+      assert.deepEqual([valuesOf(path, 'Type'), valuesOf(path, 'NotifyAccess')], [['notify'], ['main']])
+    await using place = await temporaryFolder()
+    using heard = await listenAsSupervisor(place.file('notify'))
+    await using running = serve({
+      cwd: place.path,
+      program: join(root, 'sluice'),
+      env: { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '200000' },
+    })
+    await running.line(/"msg":"started"/)
+    await until('it is ready', () => heard.all().includes('READY=1'))
+    await until('it lives', () => heard.all().filter((line) => line === 'WATCHDOG=1').length >= 2)
+    assert.equal(await running.stop(), 0)
+    assert.ok(heard.all().includes('STOPPING=1'))
+  })
+
+  test('the time to stop is longer than a drain takes by default', async () => {
+    const { stdout } = await sluice(['config', 'show', '--json'])
+    assert.match(stdout, /deadlineMs/)
+    const deadlineMs = Number(/deadlineMs"[^0-9]*(\d+)/.exec(stdout)?.[1])
+    for (const path of units) assert.ok(Number(valuesOf(path, 'TimeoutStopSec')[0]) * 1000 > deadlineMs + 5000)
+  })
+
+  test('the user of the units is the one that sysusers makes', async () => {
+    await using place = await temporaryFolder()
+    mkdirSync(place.file('etc'))
+    const made = spawnSync('systemd-sysusers', ['--root', place.path, '-'], {
+      input: readFileSync(join(folder, 'sysusers.conf')),
+      encoding: 'utf8',
+    })
+    assert.equal(made.status, 0, made.stderr)
+    assert.match(readFileSync(place.file('etc/passwd'), 'utf8'), /^sluice:.*:\/var\/lib\/sluice:\/usr\/sbin\/nologin$/m)
+    for (const path of units) assert.equal(valuesOf(path, 'User')[0], 'sluice')
+  })
+
+  test('a secret that systemd hands over may be root’s and open to the group; any other may not', async () => {
+    await using place = await temporaryFolder()
+    mkdirSync(place.file('credentials'), { mode: 0o700 })
+    writeFileSync(place.file('credentials/bearer'), 'scrape-me', { mode: 0o440 })
+    const check = (env: Record<string, string>) =>
+      sluice(['config', 'check'], {
+        cwd: place.path,
+        env: { SLUICE_METRICS__BEARER: `file:${place.file('credentials/bearer')}`, ...env },
+      })
+    const refused = await check({})
+    assert.equal(refused.code, 78)
+    assert.match(refused.stderr, /bearer holds a secret and has mode 0440/)
+    const elsewhere = await check({ CREDENTIALS_DIRECTORY: place.path })
+    assert.equal(elsewhere.code, 78)
+    const given = await check({ CREDENTIALS_DIRECTORY: place.file('credentials') })
+    assert.equal(given.code, 0, given.stderr)
+  })
+
+  test('logs are standard output alone: no option names a file, so nothing needs rotating', async () => {
+    const { stdout } = await sluice(['config', 'schema'])
+    const schema = JSON.parse(stdout) as { properties: { log: { properties: object } } }
+    assert.deepEqual(Object.keys(schema.properties.log.properties), ['level'])
+    for (const path of units) assert.deepEqual(valuesOf(path, 'StandardOutput'), ['journal'])
+    assert.ok(!existsSync(join(root, 'ops/logrotate')))
+  })
+})
+
+function valuesOf(path: string, key: string): string[] {
+  return [...readFileSync(path, 'utf8').matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value ?? '')
+}
+
+function analyze(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', args, {
+    encoding: 'utf8',
+    env: { ...process.env, SYSTEMD_COLORS: '0' },
+    timeout: 60_000,
+  })
+  return { status, stdout, stderr }
+}

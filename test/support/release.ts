@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { nameOf, readLockedPackages } from '../package-lock.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Files of the archive by path, without npm's `package/` in front. */
+export function unpack(tarball: string, folder: string): Map<string, Buffer> {
+  mkdirSync(folder, { recursive: true })
+  run('tar', ['-xzf', tarball, '-C', folder, '--strip-components', '1'], folder)
+  const paths = globSync('**/*', { cwd: folder, withFileTypes: true }).filter((entry) => entry.isFile())
+  return new Map(
+    paths.map((entry) => {
+      const path = join(entry.parentPath, entry.name)
+      return [path.slice(folder.length + 1), readFileSync(path)]
+    }),
+  )
+}
+
+/**
+ * Installs with npm in an empty folder, as an operator does, and returns the path of the command. Where the registry cannot be reached the packages come from the
+ * checkout: those that the package names, and no others.
+ */
+export function installRelease(tarball: string, folder: string, say: (line: string) => void): string {
+  mkdirSync(folder)
+  if (!isRegistryThere(folder)) {
+    say('the registry cannot be reached: packages are linked from the checkout')
+    return linkRelease(tarball, folder)
+  }
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', tarball], folder)
+  return join(folder, 'node_modules/.bin/sluice')
+}
+
+function isRegistryThere(folder: string): boolean {
+  const flags = ['--fetch-retries=0', '--fetch-timeout=15000']
+  return spawnSync('npm', ['view', 'node', 'name', ...flags], { cwd: folder, timeout: 30_000 }).status === 0
+}
+
+function linkRelease(tarball: string, folder: string): string {
+  const modules = join(folder, 'node_modules')
+  const own = join(modules, 'sluice')
+  const files = unpack(tarball, own)
+  const { packages } = JSON.parse(String(files.get('npm-shrinkwrap.json'))) as { packages: Record<string, object> }
+  const locked = [...readLockedPackages().keys()]
+  for (const place of Object.keys(packages)) {
+    const name = nameOf(place)
+    const from = locked.find((each) => nameOf(each) === name && existsSync(join(root, each)))
+    if (place !== '' && from !== undefined) link(join(root, from), join(modules, name))
+  }
+  link(join(root, 'node_modules/node'), join(modules, `node-linux-${process.arch}`))
+  link(join(own, 'sluice'), join(modules, '.bin/sluice'))
+  return join(modules, '.bin/sluice')
+}
+
+function link(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true })
+  if (!existsSync(to)) symlinkSync(from, to)
+}
+
+export function run(program: string, args: readonly string[], cwd: string, env = process.env): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, env, encoding: 'utf8', timeout: 240_000 })
+  assert.equal(status, 0, `${program} ${args.join(' ')}: ${error?.message ?? ''}${stdout}${stderr}`)
+  return stdout
+}
