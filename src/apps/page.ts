@@ -1,10 +1,21 @@
 import { join } from 'node:path'
 import type { Logger } from '../host/logger.ts'
-import { buildPage, NAMES_PATH, namesFile, type PageFile, type PageSources, readPageFiles } from '../host/page-build.ts'
+import {
+  buildPage,
+  jsonFile,
+  NAMES_PATH,
+  namesFile,
+  type PageFile,
+  type PageSources,
+  readPageFiles,
+} from '../host/page-build.ts'
+import { shippedDocuments } from './documents.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const DASHBOARD = join(ROOT, 'src/dashboard')
 const TARGET = join(ROOT, 'dist/page')
+/** The published package carries the page as it was built for it; there is no source of it to look after. */
+const PACKAGED = import.meta.url.endsWith('.js') ? join(ROOT, 'page') : undefined
 const SOURCES: PageSources = {
   folder: join(DASHBOARD, 'page'),
   script: join(DASHBOARD, 'page/main.tsx'),
@@ -38,12 +49,23 @@ export type OpenedPage = {
 /** The live page, built first where its sources changed, and held in memory. */
 export async function openPage({ target = TARGET, names = new Map(), log }: PageOptions = {}): Promise<OpenedPage> {
   try {
-    const { folder, built } = await buildPage(SOURCES, target)
-    const files = new Map([...(await readPageFiles(folder)), [NAMES_PATH, namesFile(names)]])
+    const { folder, built } =
+      PACKAGED === undefined ? await buildPage(SOURCES, target) : { folder: PACKAGED, built: false }
+    const files = new Map([...(await readPageFiles(folder)), [NAMES_PATH, namesFile(names)], ...descriptions()])
     return { page: (path) => files.get(path), files: [...files.values()], built }
   } catch (err) {
     if (log === undefined) throw err
     log.warn({ err }, 'the live page cannot be built; the service runs without it')
     return { page: () => undefined, files: [], built: false }
   }
+}
+
+/** The interfaces of the service for programs that read them, under addresses that do not change. */
+function descriptions(): [string, PageFile][] {
+  const served = { '/page/openapi.json': 'openapi/execution', '/page/asyncapi.json': 'asyncapi/execution' }
+  const documents = shippedDocuments()
+  return Object.entries(served).flatMap(([path, name]) => {
+    const found = documents.find((document) => document.name === name)
+    return found === undefined ? [] : [[path, jsonFile(path, found.text())] as [string, PageFile]]
+  })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 
 export type PageSources = {
   /** Folder with index.html, page.css, icon.svg and the entries. */
@@ -21,6 +22,9 @@ export const NAMES_PATH = '/page/names.json'
 /** Builds of other sources that are older than this are removed; a process that is just starting may still want a younger one. */
 const KEPT_MS = 3_600_000
 const BUILD_NAME = /^[0-9a-f]{16}$/
+const GZIPPED = '.gz'
+/** Names that carry a hash of the content; the bundler's is in capitals. */
+const HASHED_NAME = /-([A-Z0-9]{8}|[0-9a-f]{8})\.[a-z]+$/
 
 /**
  * Bundles the page into a folder of `target` that is named by its sources, unless it is there already. File names carry a hash of
@@ -100,6 +104,16 @@ async function bundle(sources: PageSources, fresh: string): Promise<void> {
     .replace('{theme}', nameOf(/^first-.*\.js$/))
     .replace('{script}', nameOf(/^page-.*\.js$/))
   await writeFile(join(fresh, 'index.html'), html)
+  await compressFiles(fresh)
+}
+
+/** Compressed once here, not for every visitor. */
+async function compressFiles(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const body = await readFile(join(folder, name))
+    const gzip = gzipSync(body, { level: 9 })
+    if (gzip.length < body.length) await writeFile(join(folder, `${name}${GZIPPED}`), gzip)
+  }
 }
 
 async function removeOld(target: string, current: string): Promise<void> {
@@ -122,6 +136,10 @@ export type PageFile = {
   readonly body: Uint8Array
   readonly type: string
   readonly etag: string
+  /** The same, gzipped, where that is smaller. */
+  readonly gzip: Uint8Array | undefined
+  /** The path carries a hash of the content. */
+  readonly isImmutable: boolean
 }
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -139,7 +157,12 @@ export async function readPageFiles(folder: string): Promise<ReadonlyMap<string,
     const type = CONTENT_TYPES[name.split('.').at(-1) ?? '']
     if (type === undefined) continue
     const path = name === 'index.html' ? '/' : `/page/${name}`
-    files.set(path, fileOf(path, await readFile(join(folder, name)), type))
+    const gzip = await readFile(join(folder, `${name}${GZIPPED}`)).catch(() => undefined)
+    files.set(path, {
+      ...fileOf(path, await readFile(join(folder, name)), type),
+      gzip,
+      isImmutable: HASHED_NAME.test(name),
+    })
   }
   files.set(NAMES_PATH, namesFile(new Map()))
   return files
@@ -147,11 +170,17 @@ export async function readPageFiles(folder: string): Promise<ReadonlyMap<string,
 
 /** What is served under `NAMES_PATH`. */
 export function namesFile(names: ReadonlyMap<string, string>): PageFile {
-  return fileOf(NAMES_PATH, Buffer.from(JSON.stringify(Object.fromEntries(names))), CONTENT_TYPES['json'] ?? '')
+  return jsonFile(NAMES_PATH, JSON.stringify(Object.fromEntries(names)))
+}
+
+/** A JSON text that is served beside the page. */
+export function jsonFile(path: string, text: string): PageFile {
+  return fileOf(path, Buffer.from(text), CONTENT_TYPES['json'] ?? '')
 }
 
 function fileOf(path: string, body: Uint8Array, type: string): PageFile {
-  return { path, body, type, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` }
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+  return { path, body, type, etag, gzip: undefined, isImmutable: false }
 }
 
 /** Names and contents of all files: a touched file that did not change is not stale. */

@@ -1,23 +1,28 @@
 import { buildApplication, buildRouteMap } from '@stricli/core'
 import { VERSION } from '../version.ts'
+import { backupCommand, restoreCommand } from './backup.ts'
 import { configRoutes } from './config.ts'
 import { customerRoutes } from './customer.ts'
 import type { CliContext } from './define.ts'
+import { docsCommand } from './docs.ts'
 import { exitCodeOf } from './errors.ts'
 import { executionCommand } from './execution.ts'
 import { indexerRoutes } from './indexer.ts'
-import { auditRoutes, logsRoutes, usageCommand } from './insight.ts'
-import { topCommand } from './later.ts'
+import { auditRoutes, usageCommand } from './insight.ts'
 import { localnetCommand } from './localnet.ts'
+import { logsRoutes } from './logs.ts'
 import { nodeRoutes } from './node.ts'
 import { planRoutes } from './plan.ts'
 import { ringRoutes } from './ring.ts'
 import { doctorCommand, drainCommand, initCommand, reloadCommand, serveCommand, statusCommand } from './running.ts'
 import { completionRoutes, versionCommand } from './self.ts'
+import { senderCommand } from './sender.ts'
 import { shredRoutes } from './shred.ts'
+import { shredsCommand } from './shreds.ts'
 import { subRoutes } from './sub.ts'
 import { tipRoutes } from './tip.ts'
 import { tokenRoutes } from './token.ts'
+import { topCommand } from './top.ts'
 import { upstreamRoutes } from './upstream.ts'
 import { createApplicationText } from './words.ts'
 
@@ -47,10 +52,15 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     ring: ringRoutes,
     localnet: localnetCommand,
     execution: executionCommand,
+    sender: senderCommand,
+    shreds: shredsCommand,
     usage: usageCommand,
     audit: auditRoutes,
     logs: logsRoutes,
+    backup: backupCommand,
+    restore: restoreCommand,
     config: configRoutes,
+    docs: docsCommand,
     completion: completionRoutes,
     version: versionCommand,
   },

@@ -1,0 +1,32 @@
+import { didYouMean } from '../../../core/did-you-mean.ts'
+import { ServiceError } from '../../../core/service-error.ts'
+import { shippedDocuments } from '../../documents.ts'
+import type { CliContext } from '../define.ts'
+import type { DocsFlags } from '../docs.ts'
+import { alignColumns, printJson } from '../output.ts'
+
+export async function docs(this: CliContext, flags: DocsFlags, name?: string): Promise<void> {
+  const all = shippedDocuments()
+  const { stdout } = this.process
+  if (name === undefined) {
+    const listed = all.map((document) => ({ name: document.name, title: document.title(), path: document.path }))
+    if (flags.json === true) return printJson(this, listed)
+    stdout.write(alignColumns(listed.map((document) => [document.name, document.title])))
+    return
+  }
+  const found = all.find((document) => document.name.toLowerCase() === name.toLowerCase())
+  if (found === undefined) {
+    const near = didYouMean(
+      name,
+      all.map((document) => document.name),
+    )
+    throw new ServiceError(
+      'not-found',
+      `there is no page "${name}"${near === undefined ? '' : `; did you mean ${near}?`}`,
+      {
+        fix: 'List them with: sluice docs',
+      },
+    )
+  }
+  stdout.write(flags.path === true ? `${found.path}\n` : found.text())
+}
