@@ -1,8 +1,9 @@
 /*
  * The yardstick of bench/shreds.ts: takes packets from one UDP port in batches and sends each batch to N connected destinations with one
- * UDP_SEGMENT send per size of packet. It looks at nothing but the length of a packet: no check, no dedupe, no caps.
- *   shred-fanout PORT N FIRST_DESTINATION_PORT
- * Prints packets in and out when it gets SIGTERM.
+ * UDP_SEGMENT send per size of packet. It looks at nothing but the length of a packet: no check, no dedupe, no caps. With JOIN 0 it takes 32 at a
+ * time and hands the kernel a vector of packets; with JOIN 1 it does what the relay does with the system: 48 at a time, copied into one piece.
+ *   shred-fanout PORT N FIRST_DESTINATION_PORT JOIN
+ * Prints a line with milliseconds, those of the processor, and the packets in and out so far every 200 ms, and a last one when it gets SIGTERM. Ends with its parent.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -14,21 +15,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
-#define BATCH 32
+#define BATCH_PLAIN 32
+#define BATCH 48
 #define SLOT 2048
 #define DATA_BYTES 1203
 #define CODE_BYTES 1228
 #define DESTINATIONS_MAX 256
+#define TELL_MS 200
 
 static volatile sig_atomic_t stopped;
 static void stop(int signal) { (void)signal; stopped = 1; }
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static double tell(unsigned long received, unsigned long sent) {
+  double at = now_ms();
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
+  printf("{\"ms\":%.1f,\"cpuMs\":%.1f,\"in\":%lu,\"out\":%lu}\n", at, cpu, received, sent);
+  fflush(stdout);
+  return at;
+}
 
 static struct sockaddr_in loopback(int port) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -36,10 +58,10 @@ static struct sockaddr_in loopback(int port) {
   return address;
 }
 
-static unsigned long send_group(int fd, struct iovec *vectors, size_t count, uint16_t size) {
+static unsigned long send_group(int fd, struct iovec *vectors, size_t vector_count, size_t count, uint16_t size) {
   if (count == 0) return 0;
   char control[CMSG_SPACE(sizeof(uint16_t))] = {0};
-  struct msghdr header = {.msg_iov = vectors, .msg_iovlen = count, .msg_control = control, .msg_controllen = sizeof control};
+  struct msghdr header = {.msg_iov = vectors, .msg_iovlen = vector_count, .msg_control = control, .msg_controllen = sizeof control};
   struct cmsghdr *segment = CMSG_FIRSTHDR(&header);
   segment->cmsg_level = SOL_UDP;
   segment->cmsg_type = UDP_SEGMENT;
@@ -49,7 +71,9 @@ static unsigned long send_group(int fd, struct iovec *vectors, size_t count, uin
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
+  int join = atoi(argv[4]);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   int count = atoi(argv[2]);
   if (count < 1 || count > DESTINATIONS_MAX) return 2;
   int in = socket(AF_INET, SOCK_DGRAM, 0);
@@ -70,7 +94,7 @@ int main(int argc, char **argv) {
     if (connect(out[i], (struct sockaddr *)&address, sizeof address) < 0) { perror("connect"); return 1; }
   }
 
-  static char packets[BATCH][SLOT];
+  static char packets[BATCH][SLOT], joined_data[BATCH * DATA_BYTES], joined_code[BATCH * CODE_BYTES];
   static struct sockaddr_storage names[BATCH];
   struct iovec vectors[BATCH], data[BATCH], code[BATCH];
   struct mmsghdr headers[BATCH];
@@ -87,20 +111,37 @@ int main(int argc, char **argv) {
   puts("ready");
   fflush(stdout);
   unsigned long received = 0, sent = 0;
+  double told = now_ms();
+  int turn = 0;
   while (!stopped) {
-    int got = recvmmsg(in, headers, BATCH, MSG_WAITFORONE, NULL);
+    if (now_ms() - told >= TELL_MS) told = tell(received, sent);
+    int got = recvmmsg(in, headers, join ? BATCH : BATCH_PLAIN, MSG_WAITFORONE, NULL);
     if (got <= 0) continue;
     received += (unsigned long)got;
     size_t data_count = 0, code_count = 0;
     for (int i = 0; i < got; i++) {
-      if (headers[i].msg_len < CODE_BYTES) data[data_count++] = (struct iovec){packets[i], DATA_BYTES};
-      else code[code_count++] = (struct iovec){packets[i], CODE_BYTES};
+      if (headers[i].msg_len < CODE_BYTES) {
+        if (join) memcpy(joined_data + DATA_BYTES * data_count, packets[i], DATA_BYTES);
+        else data[data_count] = (struct iovec){packets[i], DATA_BYTES};
+        data_count++;
+      } else {
+        if (join) memcpy(joined_code + CODE_BYTES * code_count, packets[i], CODE_BYTES);
+        else code[code_count] = (struct iovec){packets[i], CODE_BYTES};
+        code_count++;
+      }
     }
+    if (join) {
+      data[0] = (struct iovec){joined_data, DATA_BYTES * data_count};
+      code[0] = (struct iovec){joined_code, CODE_BYTES * code_count};
+    }
+    /* Another destination is the first one each time, as in the relay. */
+    turn = (turn + 1) % count;
     for (int i = 0; i < count; i++) {
-      sent += send_group(out[i], data, data_count, DATA_BYTES);
-      sent += send_group(out[i], code, code_count, CODE_BYTES);
+      int to = out[(turn + i) % count];
+      sent += send_group(to, data, join ? 1 : data_count, data_count, DATA_BYTES);
+      sent += send_group(to, code, join ? 1 : code_count, code_count, CODE_BYTES);
     }
   }
-  printf("{\"in\":%lu,\"out\":%lu}\n", received, sent);
+  tell(received, sent);
   return 0;
 }

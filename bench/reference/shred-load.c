@@ -3,17 +3,19 @@
  * long packets take to the last of them.
  *   shred-load FILE TARGET_PORT RATE SECONDS N FIRST_DESTINATION_PORT REPEAT LATENCY
  * The file holds records of a u16 length and the packet. RATE 0 is as fast as possible. With REPEAT 1 the file is sent again and again, each
- * time with the slot raised, so that every packet is new; signatures are then void. With LATENCY 1 the last destination is read.
- * Prints what was sent, and the latency in microseconds.
+ * time with the slot raised, so that every packet is new; signatures are then void. With LATENCY 1 the last destination is read, by the one
+ * thread that also sends: it looks for packets whenever none is due, so that neither waits for the other.
+ * Prints what was sent, and the latency in microseconds; then holds the ports open until its standard input ends.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -27,8 +29,7 @@
 static double sent_at[TABLE];
 static uint64_t sent_key[TABLE];
 static float samples[SAMPLES_MAX];
-static volatile long sample_count;
-static volatile int finished;
+static long sample_count;
 static int sink;
 
 static double now(void) {
@@ -47,18 +48,16 @@ static uint64_t key_of(const unsigned char *packet) {
 }
 static uint32_t place_of(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 44) & (TABLE - 1); }
 
-static void *listen_to_last(void *unused) {
-  (void)unused;
+/* Takes what has come to the last destination; false when there was nothing. */
+static int look(void) {
   unsigned char packet[2048];
-  while (!finished) {
-    ssize_t length = recv(sink, packet, sizeof packet, 0);
-    if (length < 1203) continue;
-    double at = now();
-    uint64_t key = key_of(packet);
-    uint32_t place = place_of(key);
-    if (sent_key[place] == key && sample_count < SAMPLES_MAX) samples[sample_count++] = (float)((at - sent_at[place]) * 1e6);
-  }
-  return NULL;
+  ssize_t length = recv(sink, packet, sizeof packet, MSG_DONTWAIT);
+  if (length < 1203) return 0;
+  double at = now();
+  uint64_t key = key_of(packet);
+  uint32_t place = place_of(key);
+  if (sent_key[place] == key && sample_count < SAMPLES_MAX) samples[sample_count++] = (float)((at - sent_at[place]) * 1e6);
+  return 1;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -74,6 +73,7 @@ static struct sockaddr_in loopback(int port) {
 
 int main(int argc, char **argv) {
   if (argc != 9) return 2;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   double rate = atof(argv[3]), seconds = atof(argv[4]);
   int destinations = atoi(argv[5]), repeat = atoi(argv[7]), latency = atoi(argv[8]);
   FILE *file = fopen(argv[1], "rb");
@@ -108,13 +108,6 @@ int main(int argc, char **argv) {
     if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) { perror("bind"); return 1; }
     if (is_last) sink = fd;
   }
-  pthread_t thread;
-  if (latency) {
-    struct timeval wait = {.tv_usec = 100000};
-    setsockopt(sink, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-    pthread_create(&thread, NULL, listen_to_last, NULL);
-  }
-
   int out = socket(AF_INET, SOCK_DGRAM, 0);
   struct sockaddr_in target = loopback(atoi(argv[2]));
   connect(out, (struct sockaddr *)&target, sizeof target);
@@ -132,6 +125,10 @@ int main(int argc, char **argv) {
     if (rate > 0) {
       double due = begin + (double)sent / rate;
       if (t < due) {
+        if (latency) {
+          look();
+          continue;
+        }
         struct timespec pause = {.tv_nsec = (long)((due - t) * 1e9 * 0.8)};
         if (due - t > 2e-4 && pause.tv_nsec < 1000000000) nanosleep(&pause, NULL);
         continue;
@@ -165,12 +162,13 @@ int main(int argc, char **argv) {
     if (done > 0) sent += (unsigned long)done;
   }
   double took = now() - begin;
-  usleep(300000);
-  finished = 1;
-  if (latency) pthread_join(thread, NULL);
+  for (double until = now() + 0.3; now() < until;)
+    if (!latency || !look()) usleep(1000);
   long got = sample_count;
   qsort(samples, (size_t)got, sizeof *samples, by_value);
   printf("{\"sent\":%lu,\"seconds\":%.3f,\"measured\":%ld,\"p50\":%.1f,\"p99\":%.1f}\n", sent, took, got,
          got ? samples[got / 2] : 0.0, got ? samples[got * 99 / 100] : 0.0);
+  fflush(stdout);
+  while (getchar() != EOF) {}
   return 0;
 }

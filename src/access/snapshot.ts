@@ -11,6 +11,8 @@ export interface AccessSnapshot {
   subscription(id: string): Subscription | undefined
   customer(id: string): Customer | undefined
   destination(subscriptionId: string): Destination | undefined
+  /** Those in force and those that wait for their proof beside them. */
+  destinations(): Iterable<Destination>
   indexerCredential(username: string): IndexerCredential | undefined
   node(id: string): DedicatedNode | undefined
   nodesOf(subscriptionId: string): readonly DedicatedNode[]
@@ -87,6 +89,10 @@ export class Snapshot implements AccessSnapshot {
 
   destination(subscriptionId: string): Destination | undefined {
     return this.#maps.destinations.get(subscriptionId)
+  }
+
+  destinations(): Iterable<Destination> {
+    return this.#maps.destinations.values()
   }
 
   indexerCredential(username: string): IndexerCredential | undefined {

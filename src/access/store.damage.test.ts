@@ -87,7 +87,7 @@ async function detectedOrWhole(folder: string, expected: Expected, what: string)
     if (error instanceof assert.AssertionError) throw error
     assert.ok(isServiceError(error, 'store-corrupt'), `${what}: ${String(error)}`)
     assert.match(`${error.message} ${error.fix}`, /access\.db/, what)
-    assert.match(error.fix ?? '', /cp BACKUP|mv /, what)
+    assert.match(error.fix ?? '', /sluice restore BACKUP|mv /, what)
     return 'detected'
   }
 }

@@ -61,7 +61,7 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
         if (!handlers.onTick()) return
       }
     },
-    stage: memory.setVectors,
+    stage: memory.stage,
     connect: (to) => openBatchDestination({ to, sendBufferBytes: options.sendBufferBytes }, { calls, clock, memory }),
     overruns() {
       const figures = new Uint32Array(MEMINFO_FIGURES)
@@ -72,20 +72,29 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
   }
 }
 
-function markV4Sources({ bytes, sources, nameAt }: BatchMemory, filter: SourceFilter, count: number): void {
+/** Packets mostly come from the address of the one before, so the list is asked only when it changes. */
+function markV4Sources({ words, bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
+  let known = 0
+  let place = -1
   for (let slot = 0; slot < count; slot++) {
-    const at = nameAt(slot) + 4
-    const address =
-      ((bytes[at] as number) << 24) |
-      ((bytes[at + 1] as number) << 16) |
-      ((bytes[at + 2] as number) << 8) |
-      (bytes[at + 3] as number)
-    sources[slot] = filter.ofV4(address)
+    const wordAt = nameWordAt(slot) + 1
+    const address = words[wordAt] as number
+    if (slot === 0 || address !== known) {
+      known = address
+      const at = wordAt * 4
+      place = filter.ofV4(
+        ((bytes[at] as number) << 24) |
+          ((bytes[at + 1] as number) << 16) |
+          ((bytes[at + 2] as number) << 8) |
+          (bytes[at + 3] as number),
+      )
+    }
+    sources[slot] = place
   }
 }
 
-function markV6Sources({ bytes, sources, nameAt }: BatchMemory, filter: SourceFilter, count: number): void {
-  for (let slot = 0; slot < count; slot++) sources[slot] = filter.ofText(ipv6Text(bytes, nameAt(slot) + 8))
+function markV6Sources({ bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
+  for (let slot = 0; slot < count; slot++) sources[slot] = filter.ofText(ipv6Text(bytes, nameWordAt(slot) * 4 + 8))
 }
 
 export function setNumber(calls: UdpCalls, fd: number, option: number, value: number): void {

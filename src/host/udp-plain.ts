@@ -13,7 +13,7 @@ import {
 } from './udp-port.ts'
 import { createSourceFilter } from './udp-sources.ts'
 
-/** Bytes that may wait in a socket; what comes on top is dropped, as the kernel would. */
+/** Bytes that may wait in a socket; the batch that comes on top is dropped, as the kernel would. */
 const QUEUE_BYTES_MAX = 256 * 1024
 
 /** The port over Node's own sockets: works everywhere, at about a tenth of the rate of whole batches. */
@@ -39,8 +39,7 @@ export async function openUdpPlainPort(options: UdpPortOptions): Promise<UdpPort
     sources: new Int8Array(BATCH_PACKETS),
   }
   const filter = createSourceFilter(options.sources)
-  const staged: Uint8Array[] = []
-  let stagedFirst = 0
+  const staged: Staged = { packets: [], first: 0 }
 
   return {
     engine: 'dgram',
@@ -79,28 +78,33 @@ export async function openUdpPlainPort(options: UdpPortOptions): Promise<UdpPort
       socket.off('message', take)
     },
     stage(slots, first, second) {
-      staged.length = 0
-      stagedFirst = first.count
+      // Copies, in memory that is not used again: a socket that is busy keeps what it is given for a while, and the slots are filled anew before that.
+      const joined = Buffer.allocUnsafeSlow(first.count * first.bytes + second.count * second.bytes)
+      staged.packets.length = 0
+      staged.first = first.count
+      let end = 0
       for (let i = 0; i < first.count + second.count; i++) {
-        const at = (slots[i] as number) * SLOT_BYTES
-        // A copy: a socket that is busy keeps what it is given for a while, and the slot is filled again before that.
-        staged.push(arena.bytes.slice(at, at + (i < first.count ? first.bytes : second.bytes)))
+        const from = (slots[i] as number) * SLOT_BYTES
+        const length = i < first.count ? first.bytes : second.bytes
+        joined.set(arena.bytes.subarray(from, from + length), end)
+        // Buffers, because a socket makes one of everything else.
+        staged.packets.push(joined.subarray(end, end + length))
+        end += length
       }
     },
-    connect: (to) =>
-      openPlainDestination(to, options.sendBufferBytes, (first, second) => [
-        ...staged.slice(0, first),
-        ...staged.slice(stagedFirst, stagedFirst + second),
-      ]),
+    connect: (to) => openPlainDestination(to, options.sendBufferBytes, staged),
     overruns: () => 0,
     [Symbol.dispose]: () => void socket.close(),
   }
 }
 
+/** The packets of both groups, and how many the first one has. */
+type Staged = { readonly packets: Buffer[]; first: number }
+
 function openPlainDestination(
   to: { readonly ip: string; readonly port: number },
   sendBufferBytes: number,
-  packetsOf: (first: number, second: number) => Uint8Array[],
+  staged: Staged,
 ): UdpDestination {
   const socket: Socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
   let fault: UdpFault | undefined
@@ -120,16 +124,14 @@ function openPlainDestination(
         fault ??= 'buffer-full'
         return 0
       }
-      let sent = 0
-      for (const packet of packetsOf(first, second)) {
-        if (socket.getSendQueueSize() > QUEUE_BYTES_MAX) {
-          fault = 'buffer-full'
-          break
-        }
-        socket.send(packet)
-        sent += 1
+      if (socket.getSendQueueSize() > QUEUE_BYTES_MAX) {
+        fault = 'buffer-full'
+        return 0
       }
-      return sent
+      const { packets, first: secondAt } = staged
+      for (let i = 0; i < first; i++) socket.send(packets[i] as Buffer)
+      for (let i = 0; i < second; i++) socket.send(packets[secondAt + i] as Buffer)
+      return first + second
     },
     takeFault() {
       const taken = fault

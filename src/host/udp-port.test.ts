@@ -114,6 +114,20 @@ for (const engine of UDP_ENGINES) {
       assert.equal(to.send(1, 0), 0)
     })
 
+    test('what was staged leaves as it was then, though the slots are filled anew', async () => {
+      using sink = await openSink()
+      using port = await openPort(engine)
+      const to = port.connect({ ip: '127.0.0.1', port: sink.port })
+      port.arena.bytes.fill(1, 0, SLOT_BYTES)
+      port.arena.bytes.fill(2, SLOT_BYTES, 2 * SLOT_BYTES)
+      port.stage(Uint8Array.of(1, 0), { count: 1, bytes: 1203 }, { count: 1, bytes: 1228 })
+      port.arena.bytes.fill(9, 0, 2 * SLOT_BYTES)
+      await until('it is connected', () => to.send(1, 1) === 2)
+      await until('both have come', () => sink.packets.length >= 2)
+      assert.deepEqual(sink.packets.slice(0, 2), [Buffer.alloc(1203, 2), Buffer.alloc(1228, 1)])
+      to.close()
+    })
+
     test('a port that nobody holds open is told as refused', async () => {
       const gone = await openSink()
       gone[Symbol.dispose]()
@@ -171,6 +185,7 @@ test('addresses as the kernel has them', () => {
 test('a flood of strange addresses does not make the list of sources forget', () => {
   const filter = createSourceFilter(['10.0.0.0/8', '2a00::/16'])
   for (let i = 0; i < 20_000; i++) assert.equal(filter.ofV4(0x0b00_0000 + i), -1)
+  assert.ok(filter.remembered() <= 8192, 'what is remembered is bounded')
   assert.equal(filter.ofV4(0x0aff_ffff), 0)
   assert.equal(filter.ofV4(0xff00_0001 | 0), -1)
   assert.equal(filter.ofText('2a00:0:0:0:0:0:0:9'), 1)

@@ -5,10 +5,12 @@ export type SourceFilter = {
   /** An IPv4 address as a number, most significant byte first. */
   ofV4(address: number): number
   ofText(address: string): number
+  /** Answers remembered now. */
+  remembered(): number
 }
 
 export const SOURCES_MAX = 64
-/** Answers remembered. A flood from made-up addresses fills it, and it begins anew. */
+/** Answers remembered of each form. A flood from made-up addresses fills it, and it begins anew. */
 const KNOWN_MAX = 4096
 
 export function createSourceFilter(entries: readonly string[]): SourceFilter {
@@ -26,6 +28,7 @@ export function createSourceFilter(entries: readonly string[]): SourceFilter {
   }
   return {
     ofText,
+    remembered: () => byText.size + byNumber.size,
     ofV4(address) {
       const known = byNumber.get(address)
       if (known !== undefined) return known

@@ -16,18 +16,23 @@ export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader 
   let at = 0
   let taken = 0
 
+  /** Chunks are joined once, however many a piece needs: it may be many times as long as a chunk. */
   async function fill(count: number): Promise<boolean> {
-    while (held.length - at < count) {
+    const parts = [held.subarray(at)]
+    let have = held.length - at
+    let isOver = false
+    while (have < count && !isOver) {
       const next = await source.next()
-      if (next.done === true) return false
-      const rest = held.subarray(at)
-      const joined = new Uint8Array(rest.length + next.value.length)
-      joined.set(rest)
-      joined.set(next.value, rest.length)
-      held = joined
+      isOver = next.done === true
+      if (next.done === true) break
+      parts.push(next.value)
+      have += next.value.length
+    }
+    if (parts.length > 1) {
+      held = Buffer.concat(parts)
       at = 0
     }
-    return true
+    return have >= count
   }
 
   return {

@@ -16,6 +16,7 @@ import { blockPackets, LEADER_ID } from '../../test/support/shreds.ts'
 import { openCapture } from './capture.ts'
 import { type FrameContent, readFrame } from './capture-packet.ts'
 import { type Inspection, inspectCapture } from './inspect.ts'
+import { createSlotBook } from './slot-book.ts'
 
 const PACKETS = [...blockPackets(500, { sets: 2 }), ...blockPackets(501)]
 const LEADERS = [{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }]
@@ -82,6 +83,23 @@ const FILES: readonly (readonly [string, Inspection['format'], Buffer])[] = [
     pcapFile(
       timed((packet) => cooked2(over4(packet))),
       { link: 276 },
+    ),
+  ],
+  [
+    'pcap, loopback of OpenBSD',
+    'pcap',
+    pcapFile(
+      timed((p) => Buffer.concat([Buffer.of(0, 0, 0, 2), over4(p)])),
+      { link: 108 },
+    ),
+  ],
+  ['pcap, raw IPv4', 'pcap', pcapFile(timed(over4), { link: 228 })],
+  [
+    'pcap, raw IPv6',
+    'pcap',
+    pcapFile(
+      timed((packet) => ipv6(udpSegment(packet))),
+      { link: 229 },
     ),
   ],
   ['pcap, IPv6', 'pcap', pcapFile(timed((packet) => ethernet(ipv6(udpSegment(packet)))))],
@@ -209,4 +227,54 @@ test('changed captures never throw, whatever is in them', async (t) => {
     if (capture.damage() !== undefined) damaged += 1
   }
   assert.ok(damaged > 100, `${damaged} were noticed to be damaged`)
+})
+
+test('what is no whole UDP packet is counted by what it is, and the rest is read', async () => {
+  const cutShort = timed((packet) => ethernet(over4(packet))).map(({ frame, atMs }, at) => ({
+    frame: at < 3 ? frame.subarray(0, 96) : frame,
+    atMs,
+  }))
+  const more = [
+    ...[0x2000, 0x00b9, 0x2001].map((flags) => ethernet(ipv4(udpSegment(PACKETS[0] as Uint8Array), { flags }))),
+    ethernet(ipv6(udpSegment(PACKETS[0] as Uint8Array), [44])),
+    ethernet(ipv4(Buffer.alloc(40), { protocol: 6 })),
+  ].map((frame) => ({ frame, atMs: START_MS }))
+  for (const file of [pcapFile([...more, ...cutShort]), pcapngFile([...more, ...cutShort], { little: false })]) {
+    const { other, totals, records, damage } = await inspect(file)
+    assert.deepEqual(other, { link: 0, protocol: 1, fragment: 4, cut: 3, port: 0 })
+    assert.deepEqual([totals.packets, records, damage], [PACKETS.length - 3, PACKETS.length + 5, null])
+  }
+})
+
+test('a capture made to fill memory and time is read to its end all the same', async () => {
+  // Each packet is of another slot and says that it is the last of 32,768.
+  const [last] = blockPackets(1).slice(31) as [Uint8Array]
+  async function* manySlots(count: number): AsyncIterable<Uint8Array> {
+    for (let slot = 1; slot <= count; slot++) {
+      const packet = Buffer.from(last)
+      packet.writeBigUInt64LE(BigInt(slot * 7), 65)
+      packet.writeUInt32LE(32_767, 73)
+      packet.writeUInt32LE(32_736, 79)
+      packet[85] = 0xc0
+      yield packet
+    }
+  }
+  const many = isFull ? 150_000 : 4000
+  const spread = await inspectCapture(manySlots(many), { slotMs: 400 })
+  assert.equal(spread.totals.slots, many)
+  assert.equal(spread.slots.length + spread.slotsUnlisted, many)
+  assert.ok(spread.slots.length <= 100_000)
+  assert.deepEqual(spread.slots[0]?.gaps, [[0, 32_766]])
+  assert.equal(spread.slots[0]?.missing, 32_767)
+
+  // All are of one slot, each with a signature of its own.
+  const book = createSlotBook({ slotsMax: 4, shredsMax: 500 })
+  const counts = new Map<string, number>()
+  for (let i = 0; i < 2000; i++) {
+    const packet = Buffer.from(last)
+    packet.writeUInt32LE(i, 0)
+    const taken = book.take(packet, 0)
+    counts.set(taken, (counts.get(taken) ?? 0) + 1)
+  }
+  assert.deepEqual(Object.fromEntries(counts), { new: 501, late: 1499 })
 })

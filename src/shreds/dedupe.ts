@@ -38,10 +38,22 @@ export function createDedupe(options: DedupeOptions): Dedupe {
   const sets = options.shredsPerSlotMax / SET_SHREDS
   const ring: (SlotMarks | undefined)[] = Array.from({ length: options.slots }, () => undefined)
 
+  /** The slot of the packet before, which is mostly that of this one: a remainder of a number beyond 2^31 is slow. */
+  let latest: SlotMarks | undefined
+
+  function knownMarksOf(slot: number): SlotMarks | undefined {
+    if (latest?.slot === slot) return latest
+    const marks = ring[slot % options.slots]
+    if (marks?.slot !== slot) return undefined
+    latest = marks
+    return marks
+  }
+
   function marksOf(slot: number): SlotMarks {
+    const known = knownMarksOf(slot)
+    if (known !== undefined) return known
     const place = slot % options.slots
     const marks = ring[place]
-    if (marks?.slot === slot) return marks
     const fresh = marks ?? {
       slot,
       known: new Uint8Array(sets),
@@ -63,8 +75,8 @@ export function createDedupe(options: DedupeOptions): Dedupe {
 
   return {
     has(words, wordAt, { slot, layout, index, setIndex }) {
-      const marks = ring[slot % options.slots]
-      if (marks?.slot !== slot) return false
+      const marks = knownMarksOf(slot)
+      if (marks === undefined) return false
       const set = setIndex / SET_SHREDS
       if (marks.known[set] === 0) return false
       const isData = layout.kind === 'data'

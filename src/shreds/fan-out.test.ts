@@ -183,3 +183,12 @@ test('a full send buffer is counted as such and pauses nobody', () => {
   const [report] = fanOut.takeReports()
   assert.deepEqual([report?.unsent.buffer, report?.packets, report?.state], [20, 4, 'sending'])
 })
+
+test('each chain slot is counted once for a destination, though its packets come in many batches and slots in turns', () => {
+  const { fanOut } = startFanOut()
+  fanOut.setDestinations([lease(1)])
+  for (let round = 0; round < 3; round++)
+    for (let slot = 1000; slot < 1200; slot++) fanOut.send(batch(1, 0, slot), round)
+  const [report] = fanOut.takeReports()
+  assert.deepEqual([report?.slots, report?.firstSlot, report?.lastSlot], [200, 1000, 1199])
+})

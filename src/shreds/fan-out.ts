@@ -88,7 +88,7 @@ type Destination = {
   close(): void
 }
 
-/** Chain slots told apart when counting how many were covered. */
+/** Chain slots told apart when counting how many were covered; a power of two. */
 const SLOT_RING = 256
 
 function openDestination(
@@ -122,8 +122,9 @@ function openDestination(
   function cover({ chainSlots, chainSlotCount }: Batch): void {
     for (let i = 0; i < chainSlotCount; i++) {
       const slot = chainSlots[i] as number
-      if (coveredSlots[slot % SLOT_RING] === slot) continue
-      coveredSlots[slot % SLOT_RING] = slot
+      const place = slot & (SLOT_RING - 1)
+      if (coveredSlots[place] === slot) continue
+      coveredSlots[place] = slot
       report.slots += 1
       if (report.firstSlot === undefined || slot < report.firstSlot) report.firstSlot = slot
       if (report.lastSlot === undefined || slot > report.lastSlot) report.lastSlot = slot

@@ -23,6 +23,8 @@ export type InspectOptions = ListenOptions & {
 /** A capture's slots may come in any order, so many are kept open. */
 const SLOTS_OPEN = 1024
 const SLOTS_LISTED_MAX = 100_000
+/** So often slots that are closed are taken over: a file of packets that are each of another slot must not fill the memory. */
+const LOOK_RECORDS = 1024
 
 /** Reads a capture to its end and says what shreds it holds. */
 export async function inspectCapture(chunks: AsyncIterable<Uint8Array>, options: InspectOptions): Promise<Inspection> {
@@ -40,6 +42,7 @@ export async function inspectCapture(chunks: AsyncIterable<Uint8Array>, options:
   }
   for await (const { link, bytes, atMs } of capture.records) {
     records += 1
+    if (records % LOOK_RECORDS === 0) list(listener.closedLines())
     lastMs = atMs ?? lastMs
     if (link === undefined) {
       listener.take(bytes, lastMs)

@@ -4,7 +4,7 @@ import { SKEW_MS } from '../access/admit.ts'
 import type { Destination, Subscription } from '../access/model.ts'
 import { CHALLENGE_MS } from '../access/provisioning/destinations.ts'
 import type { DestinationRules } from './destination-rules.ts'
-import { type Candidate, type LeaseRefusal, leasesOf } from './leases.ts'
+import { type Candidate, candidatesOf, type DestinationsSnapshot, type LeaseRefusal, leasesOf } from './leases.ts'
 
 const NOW = 1_800_000_000_000
 const RULES: DestinationRules = {
@@ -107,4 +107,47 @@ test('a destination that waits for its proof is challenged, and the old one goes
   none({ ip: '255.255.255.255' })
   none({}, { state: 'suspended' })
   none({}, { state: 'cancelled' })
+})
+
+test('candidates are looked for among the destinations, however many subscriptions there are', () => {
+  const { subscription, destination } = candidate({}, { id: 'a' })
+  const named = (id: string, changes: Partial<Destination> = {}): Destination => ({ ...destination, id, ...changes })
+  const destinations = [
+    named('late', { setAt: NOW }),
+    named('b', { setAt: NOW - 5 }),
+    named('a', { setAt: NOW - 5 }),
+    named('a/pending', { proof: 'unproven' }),
+    named('other-product'),
+    named('gone'),
+    named('orphan', { setAt: NOW + 1 }),
+  ]
+  const subscriptions = new Map<string, Subscription>([
+    ['a', subscription],
+    ['b', { ...subscription, id: 'b' }],
+    ['late', { ...subscription, id: 'late' }],
+    ['other-product', { ...subscription, id: 'other-product', products: ['bundle'] }],
+    ['orphan', { ...subscription, id: 'orphan', customerId: 'cus_gone' }],
+  ])
+  let asked = 0
+  const snapshot: DestinationsSnapshot = {
+    destinations: () => destinations,
+    destination: (id) => destinations.find((each) => each.id === id),
+    subscription(id) {
+      asked += 1
+      return subscriptions.get(id)
+    },
+    customer: (id) =>
+      id === 'cus_1' ? { id, revision: 1, name: id, contact: '', state: 'active', createdAt: 0 } : undefined,
+  }
+  const found = candidatesOf(snapshot)
+  assert.deepEqual(
+    found.map((each) => [each.subscription.id, each.customerState, each.pending?.id]),
+    [
+      ['a', 'active', 'a/pending'],
+      ['b', 'active', undefined],
+      ['late', 'active', undefined],
+      ['orphan', 'suspended', undefined],
+    ],
+  )
+  assert.equal(asked, destinations.length)
 })

@@ -33,13 +33,16 @@ export type Candidate = {
   readonly pending: Destination | undefined
 }
 
-/** Everybody who has a destination. Walks the whole snapshot, so it is done once per revision. */
-export function candidatesOf(snapshot: AccessSnapshot): Candidate[] {
+/**
+ * Everybody who has a destination, found by the destinations: of all subscriptions few have one, and this is done again at every change of the
+ * store, whatever it was about.
+ */
+export function candidatesOf(snapshot: DestinationsSnapshot): Candidate[] {
   const candidates: Candidate[] = []
-  for (const subscription of snapshot.subscriptions()) {
-    if (!subscription.products.includes('shreds-raw')) continue
-    const destination = snapshot.destination(subscription.id)
-    if (destination === undefined) continue
+  for (const destination of snapshot.destinations()) {
+    // One that waits for its proof has no subscription of its name.
+    const subscription = snapshot.subscription(destination.id)
+    if (!subscription?.products.includes('shreds-raw')) continue
     candidates.push({
       subscription,
       customerState: snapshot.customer(subscription.customerId)?.state ?? 'suspended',
@@ -47,8 +50,13 @@ export function candidatesOf(snapshot: AccessSnapshot): Candidate[] {
       pending: snapshot.destination(pendingId(subscription.id)),
     })
   }
-  return candidates.toSorted((a, b) => a.destination.setAt - b.destination.setAt)
+  // Those set in the same millisecond keep one order among themselves too, whatever the snapshot's is: who comes first has the address.
+  return candidates.toSorted(
+    (a, b) => a.destination.setAt - b.destination.setAt || (a.subscription.id < b.subscription.id ? -1 : 1),
+  )
 }
+
+export type DestinationsSnapshot = Pick<AccessSnapshot, 'destinations' | 'destination' | 'subscription' | 'customer'>
 
 /** Who gets shreds now, and why the others do not. */
 export function leasesOf(

@@ -9,6 +9,8 @@ export type Listener = {
   take(packet: Uint8Array, atMs: number): Uint8Array | undefined
   /** Slots that are done with since the last call. */
   lines(): ListenLine[]
+  /** Slots that had to make room for others since the last call. */
+  closedLines(): ListenLine[]
   /** All that is left, and the sums. */
   end(): { readonly lines: ListenLine[]; readonly totals: ListenTotals }
   totals(): ListenTotals
@@ -112,6 +114,7 @@ export function createListener(options: ListenOptions): Listener {
       return undefined
     },
     lines: () => book.finish().map(lineOf),
+    closedLines: () => book.takeFinished().map(lineOf),
     end() {
       const lines = book.finishAll().map(lineOf)
       return { lines, totals: totals() }

@@ -11,20 +11,22 @@ export function createRateCap(perSecond: { readonly packets: number; readonly by
   // Never below what one batch needs, or a small cap would let nothing through at all.
   const packetsMax = Math.max(1, perSecond.packets * BURST_SECONDS)
   const bytesMax = Math.max(1500, perSecond.bytes * BURST_SECONDS)
-  let packets = packetsMax
-  let bytes = bytesMax
-  let filledMs = nowMs
+  // Numbers with a fraction in variables that functions share would be objects made anew at each change.
+  const left = Float64Array.of(packetsMax, bytesMax)
+  const filledMs = Float64Array.of(nowMs)
   return {
     allowed(bytesEach, atMs) {
-      const seconds = (atMs - filledMs) / 1000
-      filledMs = atMs
-      packets = Math.min(packetsMax, packets + seconds * perSecond.packets)
-      bytes = Math.min(bytesMax, bytes + seconds * perSecond.bytes)
-      return Math.floor(Math.min(packets, bytes / bytesEach))
+      if (atMs !== filledMs[0]) {
+        const seconds = (atMs - (filledMs[0] as number)) / 1000
+        filledMs[0] = atMs
+        left[0] = Math.min(packetsMax, (left[0] as number) + seconds * perSecond.packets)
+        left[1] = Math.min(bytesMax, (left[1] as number) + seconds * perSecond.bytes)
+      }
+      return Math.floor(Math.min(left[0] as number, (left[1] as number) / bytesEach))
     },
     take(takenPackets, takenBytes) {
-      packets -= takenPackets
-      bytes -= takenBytes
+      left[0] = (left[0] as number) - takenPackets
+      left[1] = (left[1] as number) - takenBytes
     },
   }
 }

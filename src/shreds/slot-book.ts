@@ -21,6 +21,8 @@ export type SlotBook = {
   take(packet: Uint8Array, atMs: number): Taken
   /** Slots that are done with, because they are whole or too old, are handed out once. */
   finish(): SlotSummary[]
+  /** Only those that had to make room, or were finished before and not handed out. */
+  takeFinished(): SlotSummary[]
   /** The same for all that are left. */
   finishAll(): SlotSummary[]
   readonly faults: ReadonlyMap<ShredFault, number>
@@ -78,7 +80,7 @@ export type RebuiltBlock = {
 export type SlotBookOptions = {
   /** Slots open at one time; the oldest is closed to make room. */
   readonly slotsMax: number
-  /** Shreds held at one time; beyond it the oldest slot is closed. */
+  /** Shreds held at one time; beyond it the oldest slot is closed, though it may be the only one. */
   readonly shredsMax: number
   readonly leaders?: readonly LeaderRange[]
   readonly verifyTransactions?: boolean
@@ -92,6 +94,8 @@ type SetBook = {
   readonly shreds: Map<number, Shred>
   readonly isSigned: boolean | undefined
   data: readonly DataShred[] | undefined
+  /** What is missing was worked out once, and it was not what the root says: it is not tried with every further shred. */
+  isUnrecoverable: boolean
 }
 
 type OpenSlot = {
@@ -99,6 +103,8 @@ type OpenSlot = {
   readonly version: number
   /** By set index, signature and root. */
   readonly sets: Map<string, SetBook>
+  /** Indexes of the sets whose data shreds are all there. */
+  readonly wholeSets: Set<number>
   readonly firstMs: number
   lastMs: number
   wholeMs: number | undefined
@@ -137,6 +143,7 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
       slot: shred.slot,
       version: shred.version,
       sets: new Map(),
+      wholeSets: new Set(),
       firstMs: atMs,
       lastMs: atMs,
       wholeMs: undefined,
@@ -156,7 +163,13 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
     if (known !== undefined) return known
     const leader = leaders.keyOf(shred.slot)
     const isSigned = leader && isSignedBy(shred, root, leader)
-    const set: SetBook = { setIndex: shred.setIndex, shreds: new Map(), isSigned, data: undefined }
+    const set: SetBook = {
+      setIndex: shred.setIndex,
+      shreds: new Map(),
+      isSigned,
+      data: undefined,
+      isUnrecoverable: false,
+    }
     slot.sets.set(key, set)
     return set
   }
@@ -166,18 +179,24 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
     if (set.data !== undefined || set.shreds.size < SET_DATA) return
     const own = [...set.shreds.values()].filter((shred): shred is DataShred => shred.kind === 'data')
     if (own.length === SET_DATA) set.data = own.toSorted((a, b) => a.index - b.index)
-    else {
+    else if (!set.isUnrecoverable) {
       const recovery = recoverSet([...set.shreds.values()])
       if (recovery.ok) set.data = recovery.data
+      else set.isUnrecoverable = true
     }
-    for (const shred of set.data ?? []) if (isLastInSlot(shred)) slot.lastIndex = shred.index
+    if (set.data === undefined) return
+    slot.wholeSets.add(set.setIndex)
+    for (const shred of set.data) if (isLastInSlot(shred)) slot.lastIndex = shred.index
   }
 
   function isDone(slot: OpenSlot): boolean {
-    if (slot.lastIndex === undefined) return false
-    const whole = new Set<number>()
-    for (const set of slot.sets.values()) if (set.data !== undefined) whole.add(set.setIndex)
-    return whole.size * SET_DATA >= slot.lastIndex + 1
+    return slot.lastIndex !== undefined && slot.wholeSets.size * SET_DATA >= slot.lastIndex + 1
+  }
+
+  function takeFinished(): SlotSummary[] {
+    const taken = finished
+    finished = []
+    return taken
   }
 
   return {
@@ -206,7 +225,7 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
       } else slot.code += 1
       complete(slot, set)
       if (slot.wholeMs === undefined && isDone(slot)) slot.wholeMs = atMs
-      while (open.size > options.slotsMax || (held > options.shredsMax && open.size > 1))
+      while (open.size > options.slotsMax || held > options.shredsMax)
         close(open.get(Math.min(...open.keys())) as OpenSlot)
       return 'new'
     },
@@ -217,15 +236,12 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
         const isFull = slot.wholeMs !== undefined && slot.data + slot.code >= setsOf(slot) * 2 * SET_DATA
         if (isFull || slot.slot < newest - SLOTS_BEHIND) close(slot)
       }
-      const taken = finished
-      finished = []
-      return taken
+      return takeFinished()
     },
+    takeFinished,
     finishAll() {
       for (const slot of [...open.values()].toSorted((a, b) => a.slot - b.slot)) close(slot)
-      const taken = finished
-      finished = []
-      return taken
+      return takeFinished()
     },
   }
 }
@@ -244,12 +260,11 @@ function summaryOf(slot: OpenSlot, options: SlotBookOptions): SlotSummary {
   const last = slot.lastIndex ?? ordered.at(-1)?.index ?? -1
   const gaps: [number, number][] = []
   let missing = 0
-  for (let index = 0; index <= last; index++) {
-    if (data.has(index)) continue
-    missing += 1
-    const run = gaps.at(-1)
-    if (run !== undefined && run[1] === index - 1) run[1] = index
-    else if (gaps.length < GAPS_MAX) gaps.push([index, index])
+  let next = 0
+  for (const index of [...ordered.map((shred) => shred.index).filter((each) => each <= last), last + 1]) {
+    missing += index - next
+    if (index > next && gaps.length < GAPS_MAX) gaps.push([next, index - 1])
+    next = index + 1
   }
   const isWhole = isWholeSlot(ordered)
   const first = ordered[0]

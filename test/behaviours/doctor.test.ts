@@ -226,6 +226,31 @@ const SEEDS: Seed[] = [
     finds: { check: 'plan', level: 'bad', says: /"gone"/, fix: /sub limit acme-shreds --plan/ },
   },
   {
+    name: 'dedicated node that does not answer',
+    async plant(home) {
+      config(home, '[upstreams]\nallowPrivate = true\n')
+      const { code, stderr } = await inHome(home, ['node', 'add', 'own-1', '--rpc', 'http://127.0.0.1:1'])
+      assert.equal(code, 0, stderr)
+    },
+    finds: { check: 'dedicated node', level: 'bad', says: /own-1 over rpc/, fix: /node test own-1/ },
+  },
+  {
+    name: 'dedicated node whose credential is gone',
+    async plant(home) {
+      config(home, '[upstreams]\nallowPrivate = true\n')
+      const words = ['node', 'add', 'own-1', '--rpc', 'http://127.0.0.1:1', '--credential', 'env:OWN_NODE_KEY']
+      const { code, stderr } = await inHome(home, words, { OWN_NODE_KEY: 'key' })
+      assert.equal(code, 0, stderr)
+    },
+    finds: { check: 'dedicated node', level: 'bad', says: /own-1: .*OWN_NODE_KEY/, fix: /./ },
+  },
+  {
+    name: 'two doors with one port',
+    plant: (home) =>
+      config(home, '[bundle.rpc]\nlisten = "127.0.0.1:18899"\n[bundle.ws]\nlisten = "127.0.0.1:18899"\n'),
+    finds: { check: 'listener', level: 'bad', says: /bundle\.rpc\.listen and bundle\.ws\.listen/, fix: /bundle\.ws/ },
+  },
+  {
     name: 'destination unproven',
     async plant(home) {
       await inHome(home, ['shred', 'set-destination', 'acme-shreds', '8.8.8.8:20001'])

@@ -64,10 +64,14 @@ test('what is wrong with packets is named; the table is for people', async () =>
 })
 
 test('a file that holds nothing of the kind, or is not there, ends with a reason', async () => {
+  writeFileSync(home.file('garbled.gz'), Buffer.concat([Buffer.of(0x1f, 0x8b), Buffer.alloc(100, 7)]))
   writeFileSync(home.file('text'), `${'some text and nothing else '.repeat(20)}`)
   for (const [name, says] of [
     ['text', /holds no UDP packet and no shred/],
     ['nowhere.pcap', /cannot be read/],
+    ['nowhere.pcap.gz', /cannot be read/],
+    ['.', /cannot be read/],
+    ['garbled.gz', /cannot be read/],
   ] as const) {
     const { code, stderr } = await sluiceHere(['shred', 'inspect', home.file(name)])
     assert.equal(code, 2, stderr)
@@ -75,4 +79,12 @@ test('a file that holds nothing of the kind, or is not there, ends with a reason
   }
   assert.notEqual((await sluiceHere(['shred', 'inspect'])).code, 0)
   assert.notEqual((await sluiceHere(['shred', 'listen', 'port'])).code, 0)
+})
+
+test('a packed capture is known by its bytes, and a cut one gives what comes before the cut', async () => {
+  const packed = gzipSync(pcapFile(frames))
+  assert.equal((await inspect('packed.pcap', packed)).totals.packets, packets.length)
+  const cut = await inspect('cut.pcap', packed.subarray(0, packed.length - 100))
+  assert.match(cut.damage ?? '', /cannot be unpacked to its end/)
+  assert.ok(cut.totals.packets > 0 && cut.totals.packets < packets.length, `${cut.totals.packets}`)
 })

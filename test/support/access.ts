@@ -35,6 +35,7 @@ export function createAccessFixture(seed = 1) {
       subscription: (id) => held.subscriptions.get(id),
       customer: (id) => held.customers.get(id),
       destination: () => undefined,
+      destinations: () => [].values(),
       indexerCredential: (username) => held.credentials.get(username),
       node: () => undefined,
       nodesOf: () => [],

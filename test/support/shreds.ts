@@ -113,9 +113,10 @@ export async function startRig(
   const snapshot = (): AccessSnapshot =>
     ({
       revision: 1,
-      subscriptions: () => [...subscriptions.values()],
+      subscription: (id: string) => subscriptions.get(id),
       customer: (id: string) => customers.get(id),
       destination: (id: string) => destinations.get(id),
+      destinations: () => destinations.values(),
     }) as unknown as AccessSnapshot
   const registry = opening.use(createMetricsRegistry())
   const reportFile = folder.file('reports.db')

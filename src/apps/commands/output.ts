@@ -21,9 +21,15 @@ const wireName = ({ title, wire }: Pick<Column<never>, 'title' | 'wire'>): strin
 export function printList<Row>(
   context: CliContext,
   flags: { readonly json?: boolean; readonly output?: OutputFormat },
-  list: { readonly rows: readonly Row[]; readonly columns: readonly Column<Row>[]; readonly empty: string },
+  list: {
+    readonly rows: readonly Row[]
+    readonly columns: readonly Column<Row>[]
+    readonly empty: string
+    /** These rows follow others of the same listing: they stand under its header. */
+    readonly isContinued?: boolean
+  },
 ): void {
-  const { rows, columns } = list
+  const { rows, columns, isContinued = false } = list
   const format = flags.json === true ? 'json' : (flags.output ?? 'table')
   if (format === 'json') {
     printJson(
@@ -33,7 +39,7 @@ export function printList<Row>(
   } else if (format === 'csv') {
     const lines = rows.map((row) => columns.map((column) => csvText(column.value(row))))
     const header = columns.map((column) => wireName(column))
-    context.process.stdout.write(stringifyCsv([header, ...lines], { escape_formulas: true }))
+    context.process.stdout.write(stringifyCsv(isContinued ? lines : [header, ...lines], { escape_formulas: true }))
   } else if (rows.length === 0) {
     context.process.stderr.write(`${list.empty}\n`)
   } else {
@@ -41,9 +47,8 @@ export function printList<Row>(
     const cells = rows.map((row) =>
       shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
     )
-    context.process.stdout.write(
-      alignColumns([shown.map((column) => column.title), ...cells], context.process.stdout.columns),
-    )
+    const table = alignColumns([shown.map((column) => column.title), ...cells], context.process.stdout.columns)
+    context.process.stdout.write(isContinued ? table.slice(table.indexOf('\n') + 1) : table)
   }
 }
 

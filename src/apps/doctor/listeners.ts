@@ -33,7 +33,35 @@ export async function checkListenerFiles(config: Config, folder: string): Promis
     findings.push(checkPublic(door))
     if (door.option.tls !== undefined) findings.push(...(await checkCertificate(door, folder)))
   }
+  return [...findings, ...findShared(doorsOf(config))]
+}
+
+/** Two doors cannot have one port, unless each has an address of its own. Port 0 is a free one for each. */
+function findShared(doors: readonly Door[]): Finding[] {
+  const findings: Finding[] = []
+  doors.forEach((door, at) => {
+    const { host, port } = listenAddress(door.option)
+    const other = doors.slice(0, at).find(({ option }) => {
+      const taken = listenAddress(option)
+      return (
+        port !== 0 && taken.port === port && (taken.host === host || isEveryAddress(host) || isEveryAddress(taken.host))
+      )
+    })
+    if (other === undefined) return
+    const [first, second] = [`${other.name}.listen`, `${door.name}.listen`]
+    findings.push(
+      bad(
+        'listener',
+        `${first} and ${second} have the same port: ${other.option.listen} and ${door.option.listen}`,
+        `set ${second} to a port of its own`,
+      ),
+    )
+  })
   return findings
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
 }
 
 function doorsOf(config: Config): Door[] {

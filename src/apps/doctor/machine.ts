@@ -8,21 +8,13 @@ const NODE_MAJOR_MIN = 24
 /** Enough for a trial; below it even a small load runs out. */
 const DESCRIPTORS_MIN = 4096
 const DESCRIPTORS_WANTED = 65_536
-/** Bytes a burst of 100,000 shreds a second leaves in the kernel while the reader is away for 60 ms. */
-const UDP_BUFFER_BYTES_MIN = 8 * 1024 * 1024
 const DISK_BYTES_WARN = 2 * 1024 ** 3
 const DISK_BYTES_MIN = 256 * 1024 ** 2
 const INODES_MIN = 10_000
 
 /** The machine and the process limits the services would run under. */
 export async function checkMachine(stateDir: string): Promise<Finding[]> {
-  return [
-    checkRuntime(),
-    checkUmask(),
-    await checkDescriptors(),
-    await checkUdpBuffer(),
-    ...(await checkDisk(stateDir)),
-  ]
+  return [checkRuntime(), checkUmask(), await checkDescriptors(), ...(await checkDisk(stateDir))]
 }
 
 function checkRuntime(): Finding {
@@ -46,18 +38,6 @@ async function checkDescriptors(): Promise<Finding> {
   const says = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} wanted`
   const fix = `ulimit -n ${DESCRIPTORS_WANTED}   # in a unit: LimitNOFILE=${DESCRIPTORS_WANTED}`
   return Number(soft) < DESCRIPTORS_MIN ? bad('descriptors', says, fix) : warn('descriptors', says, fix)
-}
-
-async function checkUdpBuffer(): Promise<Finding> {
-  const text = await readFile('/proc/sys/net/core/rmem_max', 'utf8').catch(() => '')
-  const bytes = Number(text.trim())
-  if (text === '' || Number.isNaN(bytes)) return ok('udp buffer', 'limit not told by this system')
-  if (bytes >= UDP_BUFFER_BYTES_MIN) return ok('udp buffer', printBytesShort(bytes))
-  return warn(
-    'udp buffer',
-    `the kernel gives a UDP socket at most ${printBytesShort(bytes)}; bursts of shreds would be lost`,
-    `sysctl -w net.core.rmem_max=${UDP_BUFFER_BYTES_MIN}`,
-  )
 }
 
 async function checkDisk(stateDir: string): Promise<Finding[]> {

@@ -3,9 +3,12 @@ import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import type { Destination } from '../../access/model.ts'
 import type { AccessStore } from '../../access/store.ts'
+import { printBytesShort } from '../../core/bytes.ts'
 import { ServiceError } from '../../core/service-error.ts'
+import { systemClock } from '../../host/clock.ts'
 import { openControlClient } from '../../host/control-client.ts'
 import { printAddressPort } from '../../host/ip-range.ts'
+import { openUdpPort } from '../../host/udp-open.ts'
 import { refusalOf, refusalWords } from '../../shreds/destination-rules.ts'
 import { parseListen } from '../../shreds/options.ts'
 import type { ShredsStatus } from '../../shreds/status.ts'
@@ -24,8 +27,10 @@ export async function checkShreds(patient: Patient): Promise<Finding[]> {
   const { shreds, localnet, upstreams } = patient.config
   if (!shreds.enabled) return [ok('shreds', 'switched off')]
   const status = await askRunning(patient.stateDir)
-  if (status === undefined) return [await checkPort(shreds.listen)]
-  const findings: Finding[] = []
+  if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
+  const findings: Finding[] = [
+    ok('port', `UDP ${printAddressPort(status.address.host, status.address.port)} is held by Sluice`),
+  ]
   const rate = status.sourceRates.reduce((sum, each) => sum + each, 0)
   const isEmbedded = localnet.enabled ?? upstreams.nodes.length === 0
   const where = `${status.address.host}:${status.address.port}`
@@ -50,16 +55,36 @@ export async function checkShreds(patient: Patient): Promise<Finding[]> {
   if (status.alarms.length > 0) {
     findings.push(bad('shred alarm', status.alarms.join(', '), 'docs/shreds.md says what each alarm means'))
   }
-  if (status.receiveBufferBytes < shreds.receiveBufferBytes) {
-    findings.push(
-      warn(
-        'shred buffer',
-        `the kernel granted ${status.receiveBufferBytes} of ${shreds.receiveBufferBytes} bytes`,
-        `sysctl -w net.core.rmem_max=${shreds.receiveBufferBytes}`,
-      ),
-    )
-  }
+  findings.push(bufferFinding(status.receiveBufferBytes, shreds.receiveBufferBytes))
   return findings
+}
+
+/** What the service would be granted: the system's limit alone does not tell, since a privileged process may go beyond it. */
+async function tryBuffer({
+  listen,
+  engine,
+  receiveBufferBytes,
+  sendBufferBytes,
+}: Settings['config']['shreds']): Promise<Finding[]> {
+  const host = isIPv6(parseListen(listen).host) ? '::1' : '127.0.0.1'
+  const options = { listen: { host, port: 0 }, sources: [], engine, receiveBufferBytes, sendBufferBytes }
+  try {
+    const { port } = await openUdpPort(options, { clock: systemClock })
+    using _open = port
+    return [bufferFinding(port.receiveBufferBytes, receiveBufferBytes)]
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return [bad('shred buffer', error.message, error.fix ?? 'sluice config check')]
+  }
+}
+
+export function bufferFinding(granted: number, wanted: number): Finding {
+  if (granted >= wanted) return ok('shred buffer', printBytesShort(granted))
+  return warn(
+    'shred buffer',
+    `the kernel grants ${printBytesShort(granted)} of ${printBytesShort(wanted)}: bursts of shreds would be lost`,
+    `sysctl -w net.core.rmem_max=${wanted}   # and in /etc/sysctl.d, so that it stays`,
+  )
 }
 
 /** Destinations that the rules of the configuration refuse though the store has them. */

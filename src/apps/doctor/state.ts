@@ -11,6 +11,7 @@ import type { LoadedConfig } from '../../host/config-file.ts'
 import { openStateFolder } from '../../host/state-folder.ts'
 import type { Config } from '../config.ts'
 import { openAccessStore } from '../open-access-store.ts'
+import { checkDedicated } from './dedicated.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
 import { checkDestinations } from './shreds.ts'
 
@@ -54,6 +55,7 @@ export async function checkState(
     findings.push(audit.finding, ...(await checkRecords(store, of.plans)))
     const settings = { config: of.loaded.value, loaded: of.loaded, stateDir }
     findings.push(...(await checkDestinations(store, settings)))
+    findings.push(...(await checkDedicated(store, settings.config, { env: of.env, folder: of.loaded.folder })))
     return { findings, newestAuditMs: audit.newestMs }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { parseDuration } from '../../../core/bytes.ts'
 import { messageOf, ServiceError } from '../../../core/service-error.ts'
@@ -16,17 +18,21 @@ const SLOT_MS = 400
 /** What sellers of shreds tell their customers to ask for. */
 const RECEIVE_BUFFER_BYTES = 25 * 1024 * 1024
 const LOOK_MS = 250
+/** The first two bytes of what gzip makes (RFC 1952). */
+const GZIP_MAGIC = 0x1f8b
 
 export async function inspectShreds(this: CliContext, flags: InspectFlags, file?: string): Promise<void> {
   if (flags.listen !== undefined) return listenOn(this, flags, '0.0.0.0', portOf(flags.listen))
   if (file === undefined)
     throw new ServiceError('invalid-value', 'name a capture to read, or a port with --listen PORT')
-  const inspection = await inspectCapture(readChunks(file), {
+  const note: { damage?: string } = {}
+  const inspected = await inspectCapture(readChunks(file, note), {
     slotMs: slotMsOf(flags),
     leaders: leadersOf(flags.leader ?? keyInName(file)),
     ...(flags.port === undefined ? {} : { port: portOf(flags.port) }),
     verifyTransactions: flags.transactions === true,
   })
+  const inspection = { ...inspected, damage: note.damage ?? inspected.damage }
   if (isJson(flags)) printJson(this, inspection)
   else printInspection(this, flags, inspection)
   if (inspection.totals.packets === 0) {
@@ -56,22 +62,27 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
   process.once('SIGINT', end)
   process.once('SIGTERM', end)
   const limit = flags.for === undefined ? undefined : systemClock.setTimer(durationOf(flags.for), end)
-  const printing = systemClock.setRepeating(LOOK_MS, () => printLines(context, flags, listener.lines()))
+  const print = createLinePrinter(context, flags)
+  const printing = systemClock.setRepeating(LOOK_MS, () => print(listener.lines()))
   await ended
   limit?.cancel()
   printing.cancel()
   const { lines, totals } = listener.end()
-  printLines(context, flags, lines)
+  print(lines)
   if (isJson(flags)) process.stdout.write(`${JSON.stringify(toWire({ totals }))}\n`)
   else printTotals(context, totals)
 }
 
-/** JSON lines while it runs, since there is no end to wait for. */
-function printLines(context: CliContext, flags: WatchFlags, lines: readonly ListenLine[]): void {
-  if (lines.length === 0) return
-  if (isJson(flags)) {
-    for (const line of lines) context.process.stdout.write(`${JSON.stringify(toWire(line))}\n`)
-  } else printSlots(context, flags, lines)
+/** JSON lines while it runs, since there is no end to wait for; a table or CSV has its header once. */
+function createLinePrinter(context: CliContext, flags: WatchFlags): (lines: readonly ListenLine[]) => void {
+  let isContinued = false
+  return (lines) => {
+    if (lines.length === 0) return
+    if (isJson(flags)) {
+      for (const line of lines) context.process.stdout.write(`${JSON.stringify(toWire(line))}\n`)
+    } else printList(context, flags, { rows: lines, empty: 'no shreds', columns: COLUMNS, isContinued })
+    isContinued = true
+  }
 }
 
 const COLUMNS: readonly Column<ListenLine>[] = [
@@ -96,12 +107,8 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'SHA256', value: (row) => row.block?.sha256, wide: true },
 ]
 
-function printSlots(context: CliContext, flags: WatchFlags, rows: readonly ListenLine[]): void {
-  printList(context, flags, { rows, empty: 'no shreds', columns: COLUMNS })
-}
-
 function printInspection(context: CliContext, flags: InspectFlags, inspection: Inspection): void {
-  printSlots(context, flags, inspection.slots)
+  printList(context, flags, { rows: inspection.slots, empty: 'no shreds', columns: COLUMNS })
   if (flags.output === 'csv') return
   const { link, protocol, fragment, cut, port } = inspection.other
   say(
@@ -134,14 +141,33 @@ function latencyWords({ latencyMsP50, latencyMsP99 }: ListenTotals): string | un
   return `p50 ${Math.round(latencyMsP50)} ms, p99 ${Math.round(latencyMsP99)} ms behind the earliest slot's pace`
 }
 
-async function* readChunks(file: string): AsyncIterable<Uint8Array> {
+/** A file in pieces, unpacked where it is packed. What is packed and cut gives what comes before the cut; `damage` then says so. */
+async function* readChunks(file: string, note: { damage?: string }): AsyncIterable<Uint8Array> {
+  let hasBegun = false
   try {
-    const stream = createReadStream(file)
-    if (file.endsWith('.gz')) yield* stream.pipe(createGunzip()) as AsyncIterable<Uint8Array>
-    else yield* stream as AsyncIterable<Uint8Array>
+    for await (const chunk of await openUnpacked(file)) {
+      hasBegun = true
+      yield chunk as Uint8Array
+    }
   } catch (cause) {
-    throw new ServiceError('invalid-value', `${file} cannot be read: ${messageOf(cause)}`, { cause })
+    const isPacking = String((cause as NodeJS.ErrnoException).code).startsWith('Z_')
+    if (!hasBegun || !isPacking)
+      throw new ServiceError('invalid-value', `${file} cannot be read: ${messageOf(cause)}`, { cause })
+    note.damage = `it cannot be unpacked to its end (${messageOf(cause)})`
   }
+}
+
+async function openUnpacked(file: string): Promise<Readable> {
+  const isPacked = await beginsLikeGzip(file)
+  const stream = createReadStream(file)
+  // Faults are told by the end that is read; without this one of the file would end the process.
+  return isPacked ? pipeline(stream, createGunzip(), () => {}) : stream
+}
+
+async function beginsLikeGzip(file: string): Promise<boolean> {
+  await using handle = await open(file)
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2, 0)
+  return bytesRead === 2 && buffer.readUInt16BE(0) === GZIP_MAGIC
 }
 
 function leadersOf(identity: string | undefined): LeaderRange[] {

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import type { UdpEngine } from '../../src/host/udp-port.ts'
+import { startRelayLink } from '../../src/shreds/relay-link.ts'
+import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
+
+/**
+ * The relaying thread of the service as a process that can be pinned to a core: port, how many destinations, the first one's port, engine,
+ * signatures on or off. Speaks like reference/shred-fanout.c: milliseconds, those of the processor, and the packets in and out so far with every
+ * report of the thread, and a last time when it gets SIGTERM. Ends with its parent.
+ */
+const [port = '0', count = '0', firstPort = '0', engine = 'sendmmsg', signatures = 'off'] = process.argv.slice(2)
+const UNLIMITED = 1e9
+const total = { in: 0, out: 0 }
+function tell(): void {
+  process.stdout.write(`${JSON.stringify({ ms: performance.now(), cpuMs: busiestThreadMs(), ...total })}\n`)
+}
+
+/** Nanoseconds each thread has been on the processor: the first figure of schedstat (proc(5)). */
+function threadTimes(): Map<string, number> {
+  const times = new Map<string, number>()
+  for (const thread of readdirSync('/proc/self/task')) {
+    try {
+      times.set(thread, Number(readFileSync(`/proc/self/task/${thread}/schedstat`, 'latin1').split(' ')[0]))
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return times
+}
+
+const atStart = new Map<string, number>()
+
+/** The thread that relays is the one that has used the processor most since all was ready. */
+function busiestThreadMs(): number {
+  const used = [...threadTimes()].map(([thread, time]) => time - (atStart.get(thread) ?? 0))
+  return Math.max(...used) / 1e6
+}
+
+const relay = await startRelayLink(
+  {
+    port: {
+      listen: { host: '127.0.0.1', port: Number(port) },
+      sources: ['127.0.0.1'],
+      engine: engine as UdpEngine,
+      receiveBufferBytes: 25 * 1024 * 1024,
+      sendBufferBytes: 4 * 1024 * 1024,
+    },
+    version: VERSION,
+    signatures: signatures === 'on' ? 'auto' : 'off',
+    signatureFailuresPerSecond: 200,
+    shredsPerSlotMax: 32_768,
+    window: { backSlots: 64, aheadSlots: 32 },
+    caps: {
+      destinationPacketsPerSecond: UNLIMITED,
+      destinationBytesPerSecond: UNLIMITED * 1000,
+      totalPacketsPerSecond: UNLIMITED,
+      totalBytesPerSecond: UNLIMITED * 1000,
+    },
+    leaders: [{ fromSlot: 0, toSlot: 2 ** 40, identities: [LEADER_ID] }],
+    destinations: Array.from({ length: Number(count) }, (_, at) => ({
+      subscriptionId: `sub_${at}`,
+      ip: '127.0.0.1',
+      port: Number(firstPort) + at,
+    })),
+  },
+  {
+    clock: systemClock,
+    random: secureRandom,
+    log: silentLogger,
+    onState() {},
+    onReport({ counts, destinations }) {
+      if (atStart.size === 0) return
+      total.in += counts.received
+      for (const { packets } of destinations) total.out += packets
+      tell()
+    },
+  },
+)
+
+let isEnding = false
+async function end(): Promise<void> {
+  if (isEnding) return
+  isEnding = true
+  await relay[Symbol.asyncDispose]()
+  tell()
+  process.stdin.destroy()
+}
+process.on('SIGTERM', () => void end())
+process.stdin.on('end', () => void end()).resume()
+for (const [thread, time] of threadTimes()) atStart.set(thread, time)
+process.stdout.write('ready\n')

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { createPlanTable } from '../../src/access/plan.ts'
+import { configSchema } from '../../src/apps/config.ts'
+import { endpointsOf } from '../../src/apps/endpoints.ts'
+import { startShredsAlone } from '../../src/apps/shreds-alone.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { loadConfig } from '../../src/host/config-file.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
+import { blockPackets, openSink, sendAll } from '../support/shreds.ts'
+
+test('alone it follows its store, relays, answers the command line, and ends when it is told to', async () => {
+  using folder = makeTestFolder()
+  using sink = await openSink()
+  const env = {
+    SLUICE_SHREDS__LISTEN: '127.0.0.1:0',
+    SLUICE_METRICS__LISTEN: '127.0.0.1:0',
+    SLUICE_STATE: folder.file('state'),
+  }
+  const command = async (line: string): Promise<string> => {
+    const { code, stdout, stderr } = await sluiceHere(line.split(' '), env)
+    assert.equal(code, 0, `${line}: ${stderr}`)
+    return stdout
+  }
+  const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
+  const config = loaded.value
+  const settings = {
+    config,
+    loaded,
+    stateDir: folder.file('state'),
+    plans: createPlanTable(config.plans),
+    endpoints: endpointsOf(config),
+  }
+  const { lifecycle, shreds } = await startShredsAlone(settings, {
+    log: silentLogger,
+    clock: systemClock,
+    random: secureRandom,
+    env,
+  })
+  await command('customer add acme')
+  await command('sub create one --customer acme --products shreds-raw')
+  await command(`shred set-destination one 127.0.0.1:${sink.port} --vouched`)
+  const shown = async () => JSON.parse(await command('shred show one --json')) as { state: string; sent: number }[]
+  await until('it is served', async () => (await shown())[0]?.state === 'sending', 20_000)
+
+  const packets = blockPackets(700)
+  const sender = createSocket('udp4')
+  sender.bind(0, '127.0.0.1')
+  await once(sender, 'listening')
+  await sendAll(sender, packets, shreds.address.port)
+  sender.close()
+  await until('all have come', () => sink.packets.length >= packets.length, 20_000)
+  assert.deepEqual(
+    new Set(sink.packets.map((each) => each.toString('hex'))),
+    new Set(packets.map((each) => Buffer.from(each).toString('hex'))),
+  )
+  await until('they are shown', async () => (await shown())[0]?.sent === packets.length, 20_000)
+
+  await command('drain --yes')
+  assert.equal((await lifecycle.stopped).clean, true)
+})
