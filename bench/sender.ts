@@ -1,152 +1,159 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { cpus } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { encodeBase58 } from '../src/solana/base58.ts'
+import { verifyEd25519 } from '../src/solana/ed25519.ts'
 import { parseTransaction } from '../src/solana/transaction.ts'
-import { hasPeer, startQuicPeer } from '../test/support/quic-peer.ts'
+import { hasPeer, type QuicPeer, startQuicPeer } from '../test/support/quic-peer.ts'
 import { startTestSender, tipped, walletOf } from '../test/support/sender.ts'
+import { type LoadAnswer, openSenderLoad, sendTransactionBody } from '../test/support/sender-load.ts'
+import { NODE_BLOCKHASH, type NodeTask } from '../test/support/sender-node.ts'
+import { startSenderNode } from '../test/support/sender-process.ts'
 
 /**
- * Transactions through the sender, each with its signature checked, against a bare HTTP forwarder: what a core carries, and how long a
- * transaction takes from the client's first byte to each path. Server under test in a process of its own; client, node and leader here.
+ * Transactions through the sender, each with its signature checked, against a bare HTTP forwarder: what a core carries when there is as much as it
+ * takes, and how long a transaction takes from the client's first byte to the first byte on each path when there is a steady third of that.
+ * Server under test, node and leader each in a process of its own. One line of JSON for each figure.
  *   node bench/sender.ts [transactions] [connections]
  */
-const [, , first = '5000', second = '32'] = process.argv
+const [, , first = '8000', second = '32'] = process.argv
 if (first === 'sender') await runSender(second)
 else if (first === 'forwarder') await runForwarder(second)
 else await runAll(Number(first), Number(second))
 
 async function runAll(count: number, connections: number): Promise<void> {
-  const blockhash = encodeBase58(new Uint8Array(32).fill(3))
-  const wires = Array.from({ length: count }, (_, n) => tipped(walletOf(n % 64), blockhash, `bench ${n}`))
-  say({ what: 'parser', cpu: cpus()[0]?.model, parsesPerSecond: parseRate(wires) })
+  const wires = Array.from({ length: count }, (_, n) => tipped(walletOf(n % 64), NODE_BLOCKHASH, `bench ${n}`))
+  const checkMicros = microsOf(wires.slice(0, 1000), (wire) => {
+    const parsed = parseTransaction(wire)
+    if (!parsed.ok) throw new Error(parsed.reason)
+    const { message, signatures, staticKeys } = parsed.transaction
+    if (!verifyEd25519(message, signatures[0] as Uint8Array, staticKeys[0] as Uint8Array)) throw new Error('bad')
+  })
+  say({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism() })
+  say({ figure: 'parses per core and second', value: Math.round(1e6 / microsOf(wires, parseTransaction)) })
+  say({ figure: 'CPU of one signature check', micros: Math.round(checkMicros) })
   await using leader = hasPeer('deno')
     ? await startQuicPeer('deno', { maxConcurrentUnidirectionalStreams: 512 })
     : undefined
-  const node = await startNode(
-    leader === undefined ? undefined : { identity: encodeBase58(leader.publicKey), port: leader.port },
-  )
+  const task: NodeTask = leader && { identity: encodeBase58(leader.publicKey), port: leader.port }
+  await using node = await startSenderNode(task)
   for (const kind of ['forwarder', 'sender'] as const) {
     const child = fork(import.meta.filename, [kind, node.url], { execArgv: [...process.execArgv] })
     try {
-      const [{ url }] = (await once(child, 'message')) as [{ url: string }]
-      if (kind === 'sender') await untilWarm(child)
-      await load(url, wires.slice(0, Math.min(500, count / 10)), connections, node.arrivals, 'warm')
-      const before = await ask(child)
-      const run = await load(url, wires.slice(Math.min(500, count / 10)), connections, node.arrivals, kind)
-      const after = await ask(child)
-      const cpuSeconds = (after.cpu - before.cpu) / 1e6
-      say({
-        what: kind,
-        ...run,
-        perCore: Math.round(run.sent / cpuSeconds),
-        ...(kind === 'sender' ? { metrics: after.metrics } : {}),
-      })
+      await measure(kind, { child, node: node.child, leader, wires, connections, checkMicros })
     } finally {
       child.disconnect()
       await once(child, 'exit')
     }
   }
-  if (leader !== undefined) say({ what: 'leader', ...(await leader.report()) })
-  node.close()
 }
 
-function parseRate(wires: readonly Uint8Array[]): number {
-  const untilMs = performance.now() + 1000
-  let parses = 0
-  while (performance.now() < untilMs)
-    for (const wire of wires.slice(0, 1000)) if (parseTransaction(wire).ok) parses += 1
-  return parses
+type Bench = {
+  readonly child: ChildProcess
+  readonly node: ChildProcess
+  readonly leader: QuicPeer | undefined
+  readonly wires: readonly Uint8Array[]
+  readonly connections: number
+  readonly checkMicros: number
 }
 
-/** Sends each transaction once over kept connections. */
-async function load(
-  url: string,
-  wires: readonly Uint8Array[],
-  connections: number,
-  arrivals: Map<string, number>,
-  name: string,
-) {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  const { hostname, port } = new URL(url)
-  const tookMs: number[] = []
-  const toNodeMs: number[] = []
-  let next = 0
-  const startedMs = performance.now()
-  const work = async () => {
-    for (let at = next++; at < wires.length; at = next++) {
-      const text = Buffer.from(wires[at] as Uint8Array).toString('base64')
-      const body = `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${text}",{"encoding":"base64","skipPreflight":true,"maxRetries":0}]}`
-      const fromMs = performance.now()
-      const answer = await post({ hostname, port, agent }, body)
-      if (!answer.includes('"result"')) throw new Error(`${name}: ${answer}`)
-      tookMs.push(performance.now() - fromMs)
-      const arrivedMs = arrivals.get(text.slice(0, 86))
-      if (arrivedMs !== undefined) toNodeMs.push(arrivedMs - fromMs)
-    }
-  }
-  await Promise.all(Array.from({ length: connections }, work))
-  agent.destroy()
-  arrivals.clear()
-  const seconds = (performance.now() - startedMs) / 1000
-  return {
-    sent: wires.length,
-    perSecond: Math.round(wires.length / seconds),
-    ...quantiles(tookMs),
-    toNode: quantiles(toNodeMs),
-  }
-}
-
-function post(to: { hostname: string; port: string; agent: Agent }, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const call = request(
-      { ...to, method: 'POST', headers: { 'content-type': 'application/json', 'content-length': body.length } },
-      (response) => {
-        let text = ''
-        response.on('data', (chunk) => (text += String(chunk)))
-        response.on('end', () => resolve(text))
-      },
-    )
-    call.on('error', reject)
-    call.end(body)
+async function measure(kind: 'forwarder' | 'sender', on: Bench): Promise<void> {
+  const { child, node, leader, wires, connections, checkMicros } = on
+  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
+  if (kind === 'sender') await untilWarm(child)
+  using load = await openSenderLoad(url, connections)
+  const [warm, full, paced] = [
+    wires.slice(0, wires.length / 4),
+    wires.slice(wires.length / 4, -wires.length / 4),
+    wires.slice(-wires.length / 4),
+  ]
+  await sendAll(load.post, warm, connections)
+  const before = await cpuOf(child)
+  const seconds = await sendAll(load.post, full, connections)
+  const cpuMicros = ((await cpuOf(child)) - before) / full.length
+  say({
+    figure: 'transactions per core and second',
+    of: kind,
+    value: Math.round(1e6 / cpuMicros),
+    cpuMicros: Math.round(cpuMicros),
+    ...(kind === 'sender' ? { cpuMicrosBesideTheCheck: Math.round(cpuMicros - checkMicros) } : {}),
+    perSecond: Math.round(full.length / seconds),
   })
+  await arrivalsAt(node)
+  const sentMs = await sendPaced(load.post, paced, full.length / seconds / 3)
+  const byText = await arrivalsAt(node)
+  tell(kind, 'http', sentMs, (wire) => byText.get(textOf(wire).slice(0, 86)))
+  if (kind === 'forwarder' || leader === undefined) return
+  const byStart = await leader.times()
+  tell(kind, 'quic', sentMs, (wire) => byStart.get(Buffer.from(wire).readUInt32BE(0)))
 }
 
-/** A node that takes everything and notes when, and that knows one leader. */
-async function startNode(leader: { identity: string; port: number } | undefined) {
-  const arrivals = new Map<string, number>()
-  let slot = 1000
-  const answers: Record<string, () => unknown> = {
-    getSlot: () => slot++,
-    isBlockhashValid: () => ({ context: { slot }, value: true }),
-    getClusterNodes: () =>
-      leader === undefined ? [] : [{ pubkey: leader.identity, tpuQuic: `127.0.0.1:${leader.port}` }],
-    getSlotLeaders: () => Array.from({ length: 1000 }, () => leader?.identity ?? ''),
+function tell(
+  kind: string,
+  path: 'http' | 'quic',
+  sentMs: ReadonlyMap<Uint8Array, number>,
+  arrivedMs: (wire: Uint8Array) => number | undefined,
+): void {
+  const tookMs = [...sentMs].flatMap(([wire, atMs]) => (arrivedMs(wire) ?? Number.NaN) - atMs).filter(Number.isFinite)
+  const sorted = tookMs.toSorted((a, b) => a - b)
+  const at = (share: number) => Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 100) / 100
+  const figures = { p50Ms: at(0.5), p99Ms: at(0.99), arrived: sorted.length, of: sentMs.size }
+  say({ figure: "from the client's first byte to the path's first byte", from: kind, path, ...figures })
+}
+
+/** CPU of one call, in microseconds. */
+function microsOf<Item>(items: readonly Item[], run: (item: Item) => unknown): number {
+  for (const item of items) run(item)
+  const before = process.cpuUsage()
+  for (const item of items) run(item)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / items.length
+}
+
+function textOf(wire: Uint8Array): string {
+  return Buffer.from(wire).toString('base64')
+}
+
+type Post = (body: string) => Promise<LoadAnswer>
+
+async function sendOne(post: Post, wire: Uint8Array): Promise<void> {
+  const { body } = await post(sendTransactionBody(wire))
+  if (!body.includes('"result"')) throw new Error(body)
+}
+
+/** As fast as they are answered. Returns the seconds it took. */
+async function sendAll(post: Post, wires: readonly Uint8Array[], connections: number): Promise<number> {
+  const startedMs = performance.now()
+  const left = wires.values()
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      for (const wire of left) await sendOne(post, wire)
+    }),
+  )
+  return (performance.now() - startedMs) / 1000
+}
+
+/** At a steady rate, whether answered or not. Returns when each was sent, in unix milliseconds. */
+async function sendPaced(post: Post, wires: readonly Uint8Array[], perSecond: number) {
+  const sentMs = new Map<Uint8Array, number>()
+  const startedMs = performance.now()
+  const answers: Promise<void>[] = []
+  for (const [n, wire] of wires.entries()) {
+    const waitMs = startedMs + (n * 1000) / perSecond - performance.now()
+    if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs))
+    sentMs.set(wire, performance.timeOrigin + performance.now())
+    answers.push(sendOne(post, wire))
   }
-  const server = createServer((incoming, response) => void answer(incoming, response))
-  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const atMs = performance.now()
-    let text = ''
-    for await (const chunk of incoming) text += String(chunk)
-    const { method, params } = JSON.parse(text) as { method: string; params: [string] }
-    if (method === 'sendTransaction' && !arrivals.has(params[0].slice(0, 86)))
-      arrivals.set(params[0].slice(0, 86), atMs)
-    const result =
-      method === 'getSignatureStatuses'
-        ? { context: { slot }, value: (params[0] as unknown as string[]).map(() => null) }
-        : (answers[method]?.() ?? 'x')
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    arrivals,
-    close: () => server.close().closeAllConnections(),
-  }
+  await Promise.all(answers)
+  return sentMs
+}
+
+async function arrivalsAt(node: ChildProcess): Promise<Map<string, number>> {
+  node.send('?')
+  const [arrivals] = (await once(node, 'message')) as [[string, number][]]
+  return new Map(arrivals)
 }
 
 async function runSender(nodeUrl: string): Promise<void> {
@@ -160,23 +167,13 @@ async function runSender(nodeUrl: string): Promise<void> {
       perPayerBurst: many,
       pendingMax: many,
       checkingMax: 4096,
+      checkDelayMsMax: 10_000,
       receiptsMax: many,
     },
-    resendMs: 60_000,
+    checkThreads: Math.max(1, availableParallelism() - 1),
     quic: { allowPrivate: true, perLeaderPerSecond: 10_000 },
   })
-  await serveQuestions(
-    sender.url,
-    async () => {
-      const text = await sender.registry.text()
-      return text
-        .split('\n')
-        .filter((line) =>
-          /^sluice_sender_(first_(dispatch|answer)_seconds_(bucket.*le="0\.0[02]\d*"|count)|attempts_total)/.test(line),
-        )
-    },
-    () => sender.sender.paths(),
-  )
+  await serveQuestions(sender.url, () => sender.sender.paths().every(({ isOpen }) => isOpen))
 }
 
 /** The least that can be done: the body goes on as it came, the answer comes back as it is. */
@@ -202,54 +199,36 @@ async function runForwarder(nodeUrl: string): Promise<void> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  await serveQuestions(
-    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async () => [],
-    () => [],
-  )
+  await serveQuestions(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => true)
 }
 
-type Answer = {
-  readonly cpu: number
-  readonly metrics: readonly string[]
-  readonly paths: readonly { path: string; isOpen: boolean }[]
-}
-
-async function serveQuestions(
-  url: string,
-  metrics: () => Promise<string[]>,
-  paths: () => Answer['paths'],
-): Promise<void> {
+async function serveQuestions(url: string, isWarm: () => boolean): Promise<void> {
   process.send?.({ url })
   process.on('message', () => {
     const { user, system } = process.cpuUsage()
-    void metrics().then((lines) =>
-      process.send?.({ cpu: user + system, metrics: lines, paths: paths() } satisfies Answer),
-    )
+    process.send?.({ cpu: user + system, isWarm: isWarm() })
   })
   await once(process, 'disconnect')
   process.exit(0)
 }
 
-async function ask(child: ChildProcess): Promise<Answer> {
+async function ask(child: ChildProcess): Promise<{ readonly cpu: number; readonly isWarm: boolean }> {
   child.send('?')
-  const [answer] = (await once(child, 'message')) as [Answer]
+  const [answer] = (await once(child, 'message')) as [{ cpu: number; isWarm: boolean }]
   return answer
+}
+
+async function cpuOf(child: ChildProcess): Promise<number> {
+  return (await ask(child)).cpu
 }
 
 /** Until every path is open, or for as long as a leader's connection may take. */
 async function untilWarm(child: ChildProcess): Promise<void> {
-  for (let looks = 0; looks < 50 && !(await ask(child)).paths.every(({ isOpen }) => isOpen); looks++) {
+  for (let looks = 0; looks < 50 && !(await ask(child)).isWarm; looks++) {
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 
-function quantiles(values: number[]): { p50Ms: number; p99Ms: number } {
-  const sorted = values.toSorted((a, b) => a - b)
-  const at = (share: number) => Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 100) / 100
-  return { p50Ms: at(0.5), p99Ms: at(0.99) }
-}
-
 function say(value: object): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`)
+  process.stdout.write(`${JSON.stringify({ bench: 'sender', ...value })}\n`)
 }

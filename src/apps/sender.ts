@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { openAppendFile } from '../host/append-file.ts'
 import type { Lifecycle } from '../host/lifecycle.ts'
@@ -20,6 +21,9 @@ export type SenderPartDeps = Deps & {
   readonly doorMetrics: DoorMetrics
 }
 
+/** One core is left to the loop that reads and sends; beyond this many the loop is what holds up the rest. */
+const CHECK_THREADS_MAX = 4
+
 /** The sender as the configuration wants it: its tip accounts, its identity, its journal in the state folder. */
 export async function openSender({ config, loaded }: Settings, deps: SenderPartDeps): Promise<Sender> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, doorMetrics } = deps
@@ -36,6 +40,7 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
       {
         upstream: upstreams.of(undefined),
         journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        checkThreads: Math.min(CHECK_THREADS_MAX, Math.max(1, availableParallelism() - 1)),
         identity: options.quic.enabled ? await openIdentity(keysDir, identityFile, random) : undefined,
         log,
         clock,

@@ -3,9 +3,11 @@ import type { Clock } from '../core/clock.ts'
 import { encodeBase58 } from '../solana/base58.ts'
 import { checkTip, type TipRule, usesDurableNonce } from '../solana/tip.ts'
 import type { ParsedTransaction } from '../solana/transaction-types.ts'
+import { createAddressTexts } from './address-texts.ts'
 import type { Decoded } from './decode.ts'
 import { type Dispatch, sendBody } from './dispatch.ts'
 import type { Freshness } from './freshness.ts'
+import type { Journal } from './journal.ts'
 import { createKeyedBuckets } from './keyed-buckets.ts'
 import type { SenderLimits } from './options.ts'
 import { isSettled, type Receipt } from './receipt.ts'
@@ -14,11 +16,13 @@ import {
   type Refusal,
   refuseBlockhash,
   refuseLimit,
+  refuseNotRecorded,
   refusePlain,
   refuseTip,
   refuseUndecodable,
   type TipTerms,
 } from './refusal.ts'
+import type { Verifiers } from './verifiers.ts'
 
 export type Acceptance =
   | { readonly ok: true; readonly signature: string; readonly isNew: boolean }
@@ -30,10 +34,9 @@ export type AcceptDeps = {
   readonly receipts: Receipts
   readonly dispatch: Dispatch
   readonly freshness: Freshness
-  verify(transaction: ParsedTransaction): Promise<boolean>
-  /** Resolves when the transaction will not be forgotten by a crash. */
-  record(receipt: Receipt): Promise<void>
-  onAccepted(receipt: Receipt, tookMs: number): void
+  readonly verifiers: Pick<Verifiers, 'check' | 'delayMs'>
+  readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
+  onDispatched(tookMs: number): void
   readonly clock: Clock
 }
 
@@ -48,6 +51,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   const { rule, terms, receipts, dispatch, clock } = deps
   const nowMs = () => clock.monotonicMs()
   const addresses = createKeyedBuckets({ perSecond: limits.perAddressPerSecond, burst: limits.perAddressBurst }, nowMs)
+  const textOf = createAddressTexts()
   const payers = createKeyedBuckets({ perSecond: limits.perPayerPerSecond, burst: limits.perPayerBurst }, nowMs)
   /** Under check, by signature, so that two who send the same at once share one check. */
   const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
@@ -73,11 +77,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       return outcome.ok ? { ...outcome, isNew: false } : outcome
     }
 
-    if (!dispatch.isOpen) return refuse(refusePlain('no-path'))
-    if (checking.size >= limits.checkingMax) return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
-    if (receipts.pending + checking.size >= limits.pendingMax) {
-      return refuse(refuseLimit('pendingMax', limits.pendingMax, RETRY_MS))
-    }
+    const shut = whyShut()
+    if (shut !== undefined) return refuse(shut)
     const job = { signature, wire, wireHash, transaction, tip, startedMs }
     // Somebody else's bytes under the same signature are checked beside it; they cannot both be good.
     const key = same === undefined ? signature : `${signature} ${wireHash}`
@@ -86,17 +87,36 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     return outcome
   }
 
+  /** Known before anything dear is done: the wait for a check is bounded, so that what is accepted goes out at once. */
+  function whyShut(): Refusal | undefined {
+    const { checkingMax, checkDelayMsMax, pendingMax } = limits
+    if (!dispatch.isOpen) return refusePlain('no-path')
+    if (!deps.journal.isOpen) return refuseNotRecorded(false)
+    if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
+    if (deps.verifiers.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
+    if (receipts.pending + checking.size >= pendingMax) return refuseLimit('pendingMax', pendingMax, RETRY_MS)
+    return undefined
+  }
+
+  function verify(wire: Uint8Array, transaction: ParsedTransaction): Promise<boolean | undefined> {
+    return new Promise((resolve) => {
+      if (!deps.verifiers.check(wire, transaction, resolve)) resolve(undefined)
+    })
+  }
+
   async function checkAndSend(job: CheckJob): Promise<Acceptance> {
     const { signature, wire, wireHash, transaction, tip, startedMs } = job
-    if (!(await deps.verify(transaction))) return refuse(refusePlain('signature-invalid'))
-    const isNonce = usesDurableNonce(transaction)
-    if (!isNonce && (await deps.freshness.check(transaction.recentBlockhash)) === 'expired') {
+    const isGood = await verify(wire, transaction)
+    if (isGood === undefined) return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
+    if (!isGood) return refuse(refusePlain('signature-invalid'))
+    const blockhash = usesDurableNonce(transaction) ? undefined : textOf(transaction.recentBlockhash)
+    if (blockhash !== undefined && (await deps.freshness.check(blockhash)) === 'expired') {
       return refuse(refuseBlockhash(tip.lamports, terms))
     }
     const known = receipts.get(signature)
     if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
     // Only now is it certain that the payer signed: nobody can use up the budget of another.
-    const feePayer = encodeBase58(transaction.staticKeys[0] as Uint8Array)
+    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
     const place = payers.take(feePayer)
     if (!place.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, place.retryAfterMs))
     const receipt: Receipt = {
@@ -106,8 +126,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       acceptedAtMs: nowMs(),
       finishedAtMs: undefined,
       feePayer,
-      tip: { account: encodeBase58(tip.account), lamports: tip.lamports },
-      blockhash: isNonce ? undefined : encodeBase58(transaction.recentBlockhash),
+      tip: { account: textOf(tip.account), lamports: tip.lamports },
+      blockhash,
       wireHash,
       job: { signature, wire, body: sendBody(wire) },
       attempts: [],
@@ -115,11 +135,14 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       landed: undefined,
       expiredHeight: undefined,
     }
+    // The disk may hold up the answer, not the transaction; but one that refused lately has to take the line before anything is sent.
+    const { isDoubtful } = deps.journal
+    const { written, safe } = deps.journal.accepted(receipt)
+    if (isDoubtful && !(await written)) return refuse(refuseNotRecorded(false))
     receipts.add(receipt)
     dispatch.start(receipt)
-    deps.onAccepted(receipt, nowMs() - startedMs)
-    await deps.record(receipt)
-    return { ok: true, signature, isNew: true }
+    deps.onDispatched(nowMs() - startedMs)
+    return (await safe) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
   }
 
   /** One that landed is done; one that did not may be sent again, if its sender wants to, once the window has passed. */

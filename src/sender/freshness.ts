@@ -1,15 +1,17 @@
 import type { Clock } from '../core/clock.ts'
-import { encodeBase58 } from '../solana/base58.ts'
 import type { AskNode } from './ask-node.ts'
 
 /** Whether a transaction on this blockhash can still land. `unknown` when nobody can say in time, and then it is let through. */
 export type Freshness = Disposable & {
-  check(blockhash: Uint8Array): Promise<'fresh' | 'expired' | 'unknown'>
+  /** Of a blockhash in base58. Told at once where it is known. */
+  check(blockhash: string): Verdict['says'] | Promise<Verdict['says']>
 }
 
 type Verdict = { readonly at: number; readonly says: 'fresh' | 'expired' | 'unknown' }
 
-const FRESH_MS = 3000
+const FRESH_MS = 10_000
+/** A fresh one is asked for again from here on, while what is known still counts: nobody waits for that. */
+const RENEW_MS = 3000
 /** A node that is a little behind does not know the newest blockhash yet: a refusal is not remembered for long. */
 const EXPIRED_MS = 400
 const UNKNOWN_MS = 1000
@@ -72,19 +74,29 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     return says
   }
 
+  /** Undefined when too many are asked for already. */
+  function askFor(key: string): Promise<Verdict['says']> | undefined {
+    const running = asking.get(key)
+    if (running !== undefined || asking.size >= KNOWN_MAX) return running
+    const asked = learn(key).finally(() => asking.delete(key))
+    asking.set(key, asked)
+    return asked
+  }
+
+  function isOld(key: string): boolean {
+    return clock.monotonicMs() - (known.get(key)?.at ?? Number.NEGATIVE_INFINITY) >= RENEW_MS
+  }
+
   const timer = clock.setRepeating(LOOK_MS, () => void look())
   timer.unref?.()
 
   return {
-    async check(blockhash) {
+    check(key) {
       wantedAtMs = clock.monotonicMs()
-      const key = encodeBase58(blockhash)
       const judged = judge(key)
-      if (judged !== undefined) return judged
-      if (asking.size >= KNOWN_MAX) return 'unknown'
-      const running = asking.get(key) ?? learn(key).finally(() => asking.delete(key))
-      asking.set(key, running)
-      return running
+      if (judged === undefined) return askFor(key) ?? 'unknown'
+      if (judged === 'fresh' && !seen.has(key) && isOld(key)) void askFor(key)
+      return judged
     },
     [Symbol.dispose]: () => timer.cancel(),
   }

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { docsUrl, ERRORS } from '../contract/errors.ts'
+import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createClientAddress } from '../host/client-address.ts'
 import { peerKey } from '../host/connection-caps.ts'
+import type { PostHead } from '../host/http-post.ts'
+import { answerPost } from '../host/http-post-node.ts'
 import { sendJson, sendText } from '../host/http-reply.ts'
 import { type HttpServer, readBody, startHttpServer } from '../host/http-server.ts'
 import type { ListenerOptions } from '../host/listener.ts'
@@ -12,11 +15,11 @@ import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
 import type { Accept } from './accept.ts'
 import { type Decoded, decodeText, decodeWire } from './decode.ts'
+import { answerTooLarge, BODY_BYTES_MAX, createRpcPosts } from './http-rpc.ts'
 import { createKeyedBuckets } from './keyed-buckets.ts'
 import { isSettled, printReceipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './refusal.ts'
-import { createRpc } from './rpc.ts'
 
 export type DoorOptions = {
   readonly listen: ListenerOptions
@@ -38,8 +41,6 @@ export type DoorDeps = DoorMetrics & {
   readonly random: Random
 }
 
-/** A base64 transaction of the largest kind with its frame takes 5.6 KB. */
-const BODY_BYTES_MAX = 8 * 1024
 const WAIT_SECONDS_MAX = 60
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
@@ -66,7 +67,12 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
   const addressOf = createClientAddress(options.trustedProxies)
   const perSecond = options.readsPerAddressPerSecond
   const reads = createKeyedBuckets({ perSecond, burst: perSecond * 2 }, () => clock.monotonicMs())
-  const rpc = createRpc(deps)
+  const headAddressOf = (head: PostHead) => peerKey(addressOf(requestOf(head)))
+  const posts = createRpcPosts(
+    { 'x-content-type-options': 'nosniff', ...CORS },
+    { ...deps, addressOf: options.trustedProxies.length > 0 ? headAddressOf : createConnectionAddress(headAddressOf) },
+  )
+  const answerRpc = ({ request, response }: Visit) => answerPost(request, response, posts)
 
   const routes: Routes = {
     '/': { allow: 'POST', run: answerRpc },
@@ -87,6 +93,8 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
       clock,
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
+      plainPosts: posts,
+      headersFor: versionHeaders,
       async onRequest(request, response) {
         const requestId = requestIdOf(request, deps)
         response.setHeader('x-request-id', requestId)
@@ -106,15 +114,6 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
       },
     },
   )
-
-  async function answerRpc({ request, response, requestId, address }: Visit): Promise<void> {
-    if (!isJson(request)) return sendText(response, 415, 'Content-Type: application/json is required', CORS)
-    const body = await readWhole(request, response, requestId)
-    if (body === undefined) return
-    const answer = await rpc(body.toString('utf8'), { address, requestId })
-    const retry = answer.retryAfterSeconds === undefined ? {} : { 'retry-after': String(answer.retryAfterSeconds) }
-    sendText(response, answer.status, answer.body, { 'content-type': 'application/json', ...CORS, ...retry })
-  }
 
   /** The bytes themselves, or their text; the answer is the signature, or nothing where that is asked for. */
   async function takeRaw({ request, response, query, requestId, address }: Visit): Promise<void> {
@@ -172,7 +171,7 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
 /** A refusal outside JSON-RPC: 429 where waiting helps, 400 where the transaction has to change, 503 where nothing can be sent. */
 function deny(response: ServerResponse, refusal: Refusal, requestId: string): void {
   const { code, message, data } = refusal
-  const status = code === 'rate-limited' ? 429 : code === 'no-path' ? 503 : 400
+  const status = code === 'rate-limited' ? 429 : code === 'no-path' || code === 'not-recorded' ? 503 : 400
   const retry = status === 400 ? {} : { 'retry-after': String(retryAfterOf(refusal)) }
   const body = {
     error: code,
@@ -193,14 +192,8 @@ async function readWhole(
   const read = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
   if (read.ok) return read.body
   if (read.reason === 'too-large') {
-    const says = `limit reached: ${BODY_BYTES_MAX} bytes in one request body`
-    const data = { limit: 'bodyBytesMax', size: BODY_BYTES_MAX }
-    const error = {
-      code: ERRORS['too-large'].jsonRpc,
-      message: says,
-      data: { ...data, request_id: requestId, docs_url: docsUrl('too-large') },
-    }
-    sendJson(response, 413, { jsonrpc: '2.0', error, id: null }, CORS)
+    const { status, body } = answerTooLarge(requestId)
+    sendText(response, status, body, { 'content-type': 'application/json', ...CORS })
   }
   return undefined
 }
@@ -209,9 +202,25 @@ function targetOf(url: string): URL {
   return URL.canParse(url, 'http://sender') ? new URL(url, 'http://sender') : new URL('http://sender/-')
 }
 
-function isJson(request: IncomingMessage): boolean {
-  if (request.headers['content-encoding'] !== undefined) return false
-  return /^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')
+/** As node:http would show it; the headers are looked through only where a proxy is trusted. */
+function requestOf({ headers, connection }: PostHead): Parameters<ReturnType<typeof createClientAddress>>[0] {
+  return {
+    socket: connection,
+    get headersDistinct() {
+      const forwarded = headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === 'x-forwarded-for')
+      return { 'x-forwarded-for': forwarded }
+    },
+  }
+}
+
+/** Where no proxy stands in front, an address belongs to its connection, and is made out once for all its requests. */
+function createConnectionAddress(addressOf: (head: PostHead) => string): (head: PostHead) => string {
+  const known = new WeakMap<PostHead['connection'], string>()
+  return (head) => {
+    const address = known.get(head.connection) ?? addressOf(head)
+    known.set(head.connection, address)
+    return address
+  }
 }
 
 function rawKindOf(request: IncomingMessage): 'bytes' | 'text' | undefined {

@@ -1,29 +1,46 @@
 import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { openAppendFile } from '../host/append-file.ts'
+import { createManualClock } from '../core/clock.ts'
+import { type AppendFile, openAppendFile } from '../host/append-file.ts'
 import { makeTestFolder } from '../host/test-folder.ts'
 import { encodeBase58 } from '../solana/base58.ts'
-import { openJournal, readJournal } from './journal.ts'
+import { type JournalDeps, openJournal } from './journal.ts'
+import { readJournal } from './journal-lines.ts'
 import { receiptOf } from './test-receipt.ts'
 
 const signature = (n: number) => encodeBase58(new Uint8Array(64).fill(n))
+
+type Files = readonly [AppendFile, AppendFile]
+
+/** A journal over these files, with what was told about failures. */
+async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
+  const told: string[] = []
+  const clock = createManualClock()
+  const { ends } = await readJournal(files, 1000)
+  const journal = await openJournal({
+    files,
+    ends,
+    unfinished: () => [],
+    onFailure: (error) => told.push(String(error)),
+    onRecovery: () => told.push('recovered'),
+    clock,
+    sync: true,
+    ...given,
+  })
+  return { journal, told, clock }
+}
 
 test('two files by turns: nothing unfinished is lost when one is overwritten', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
   const open = new Set([receiptOf(signature(1)), receiptOf(signature(2))])
-  const failures: unknown[] = []
-  const journal = await openJournal({
-    files: [first, second],
-    unfinished: () => open,
-    onFailure: (error) => failures.push(error),
-    bytesMax: 1000,
-  })
-  for (const receipt of open) await journal.accepted(receipt)
+  const { journal, told } = await openTestJournal([first, second], { unfinished: () => open, bytesMax: 1000 })
+  for (const receipt of open) assert.ok(await journal.accepted(receipt).safe)
   for (let n = 10; n < 60; n++) {
     const receipt = receiptOf(signature(n))
-    await journal.accepted(receipt)
+    assert.ok(await journal.accepted(receipt).safe)
     Object.assign(receipt, {
       state: 'landed',
       finishedAtMs: 1,
@@ -32,47 +49,109 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
     journal.finished(receipt)
     await journal.settled()
   }
-  assert.deepEqual(failures, [])
+  assert.deepEqual(told, [])
   assert.ok((await first.size()) <= 1200 && (await second.size()) <= 1200)
-  const entries = await readJournal([first, second], 1000)
+  const { entries } = await readJournal([first, second], 1000)
   const stateOf = (n: number) => entries.find((entry) => entry.signature === signature(n))?.state
   assert.deepEqual([stateOf(1), stateOf(2), stateOf(59)], ['accepted', 'accepted', 'landed'])
   assert.equal(entries.find((entry) => entry.signature === signature(59))?.slot, 59)
 
   // The next process goes on in the newer file.
-  const next = await openJournal({
-    files: [first, second],
-    unfinished: () => [],
-    onFailure: assert.fail,
-    bytesMax: 1000,
-  })
-  await next.accepted(receiptOf(signature(99)))
-  const again = await readJournal([first, second], 1000)
+  const next = await openTestJournal([first, second], { bytesMax: 1000 })
+  assert.ok(await next.journal.accepted(receiptOf(signature(99))).safe)
+  const again = (await readJournal([first, second], 1000)).entries
   assert.equal(again.find((entry) => entry.signature === signature(99))?.state, 'accepted')
   assert.equal(again.find((entry) => entry.signature === signature(1))?.state, 'accepted')
 })
 
-test('a disk that cannot be written is told, and the next line is tried again', async () => {
+for (const [what, torn] of [
+  ['half a line', 'accepted 5to'],
+  ['a block that never reached the disk', '\0'.repeat(4096)],
+] as const) {
+  test(`after a crash in the middle of a write, the next line is not swallowed by ${what}`, async () => {
+    using folder = makeTestFolder()
+    await using first = await openAppendFile(folder.file('a'), 'write')
+    await using second = await openAppendFile(folder.file('b'), 'write')
+    await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1))).safe
+    appendFileSync(folder.file('a'), torn)
+    const { journal } = await openTestJournal([first, second])
+    assert.match(readFileSync(folder.file('a'), 'latin1'), /^accepted \w+ \d+ \n$/, 'it is cut off')
+    await journal.accepted(receiptOf(signature(2))).safe
+    const { entries } = await readJournal([first, second], 10)
+    assert.deepEqual(
+      entries.map((entry) => entry.signature),
+      [signature(1), signature(2)],
+    )
+  })
+}
+
+test('a disk that cannot be written is told, and tried again after a while', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
   let isFull = true
-  const failures: unknown[] = []
-  const faulty = {
+  const faulty: AppendFile = {
     ...first,
-    writeAt: (at: number, text: string) => (isFull ? Promise.reject(new Error('disk full')) : first.writeAt(at, text)),
+    async writeAt(at, text) {
+      if (!isFull) return first.writeAt(at, text)
+      // A full disk takes what still fits.
+      await first.writeAt(at, text.slice(0, -3))
+      throw new Error('disk full')
+    },
   }
-  const journal = await openJournal({
-    files: [faulty, second],
-    unfinished: () => [],
-    onFailure: (error) => failures.push(error),
-  })
-  await journal.accepted(receiptOf(signature(1)))
-  assert.equal(failures.length, 1)
+  const { journal, told, clock } = await openTestJournal([faulty, second])
+  assert.equal(journal.isOpen, true)
+  const refused = journal.accepted(receiptOf(signature(1)))
+  assert.deepEqual([await refused.written, await refused.safe], [false, false])
+  assert.deepEqual([journal.isOpen, told], [false, ['Error: disk full']])
+  assert.equal(readFileSync(folder.file('a'), 'utf8'), '', 'nothing of a refused line stays')
+  clock.advance(1000)
+  assert.deepEqual([journal.isOpen, journal.isDoubtful], [true, true], 'it is time to try again')
   isFull = false
-  await journal.accepted(receiptOf(signature(2)))
+  assert.equal(await journal.accepted(receiptOf(signature(2))).safe, true)
+  assert.deepEqual([journal.isOpen, journal.isDoubtful, told.at(-1)], [true, false, 'recovered'])
+  const { entries } = await readJournal([first, second], 10)
   assert.deepEqual(
-    (await readJournal([first, second], 10)).map((entry) => entry.signature),
+    entries.map((entry) => entry.signature),
     [signature(2)],
   )
+})
+
+test('written is told at once, safe only when the disk has it, and many share one wait for the disk', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const syncs: PromiseWithResolvers<void>[] = []
+  const slow: AppendFile = {
+    ...first,
+    sync() {
+      syncs.push(Promise.withResolvers())
+      return (syncs.at(-1) as PromiseWithResolvers<void>).promise
+    },
+  }
+  const { journal, told } = await openTestJournal([slow, second])
+  const safe: number[] = []
+  const accept = async (n: number) => {
+    const recorded = journal.accepted(receiptOf(signature(n)))
+    void recorded.safe.then((isSafe) => safe.push(isSafe ? n : -n))
+    assert.ok(await recorded.written)
+  }
+  await accept(1)
+  for (let n = 2; n < 50; n++) await accept(n)
+  assert.deepEqual([syncs.length, safe], [1, []])
+  syncs[0]?.resolve()
+  await new Promise(setImmediate)
+  assert.deepEqual([syncs.length, safe], [2, [1]], 'the others came after it had begun')
+  syncs[1]?.reject(new Error('input/output error'))
+  await new Promise(setImmediate)
+  assert.deepEqual([safe.length, safe[1], journal.isOpen, told], [49, -2, false, ['Error: input/output error']])
+})
+
+test('without the wait for the disk a line is safe once it is written', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const never: AppendFile = { ...first, sync: () => assert.fail('not asked for') }
+  const { journal } = await openTestJournal([never, second], { sync: false })
+  assert.equal(await journal.accepted(receiptOf(signature(1))).safe, true)
 })

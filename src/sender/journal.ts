@@ -1,120 +1,165 @@
+import type { Clock } from '../core/clock.ts'
 import type { AppendFile } from '../host/append-file.ts'
-import type { Receipt, ReceiptState } from './receipt.ts'
+import type { JournalContents } from './journal-lines.ts'
+import type { Receipt } from './receipt.ts'
 
-/** What a line of the journal says: a transaction was accepted, or came to its end. */
-export type JournalEntry = {
-  readonly signature: string
-  readonly atMs: number
-  readonly state: Exclude<ReceiptState, 'sent' | 'unknown'> | 'failed'
-  readonly slot: number | undefined
+/** Two files, written by turns: while one grows, the other keeps what came before. */
+export type JournalFiles = readonly [AppendFile, AppendFile]
+
+/** Both are true, or false where the disk refused; neither fails. */
+export type Recorded = {
+  /** The line was handed to the operating system: the death of this process does not lose it any more. */
+  readonly written: Promise<boolean>
+  /** The line is on the disk: the death of the machine does not either. */
+  readonly safe: Promise<boolean>
 }
 
 export type Journal = {
-  /** Resolves when the line has been handed to the operating system: a crash of the process does not lose it any more. */
-  accepted(receipt: Receipt): Promise<void>
+  /** False for a while after the disk refused a line. */
+  readonly isOpen: boolean
+  /** True from there until it has taken one again. */
+  readonly isDoubtful: boolean
+  accepted(receipt: Receipt): Recorded
   finished(receipt: Receipt): void
-  /** Resolves when everything handed in so far is written. */
+  /** Resolves when everything handed in so far is written, and safe as far as that is wanted. */
   settled(): Promise<void>
 }
 
 export type JournalDeps = {
-  /** Two files, written by turns: while one grows, the other keeps what came before. */
-  readonly files: readonly [AppendFile, AppendFile]
+  readonly files: JournalFiles
+  /** Where each file ends, as it was read. */
+  readonly ends: JournalContents['ends']
   /** Entries that a new file has to begin with, since the file before it will be overwritten. */
   unfinished(): Iterable<Receipt>
   onFailure(error: unknown): void
+  onRecovery(): void
+  readonly clock: Clock
+  /** Without it a line counts as safe once it is written. */
+  readonly sync: boolean
   readonly bytesMax?: number
 }
 
-/** A turn of this size holds about 300,000 transactions. */
+/** A turn of this size holds about 500,000 transactions. */
 const BYTES_MAX = 64 * 1024 * 1024
-const LINE_BYTES_MAX = 256
+const RETRY_MS = 1000
+
+/** Lines of one turn of the loop: they share a write, and one wait for the disk with whatever came during the wait before. */
+type Group = {
+  text: string
+  hasAccepted: boolean
+  readonly written: PromiseWithResolvers<boolean>
+  readonly safe: PromiseWithResolvers<boolean>
+}
 
 /** Goes on in the file that was written last and keeps the other until it is full. */
-export async function openJournal({
-  files,
-  unfinished,
-  onFailure,
-  bytesMax = BYTES_MAX,
-}: JournalDeps): Promise<Journal> {
-  const sizes = [await files[0].size(), await files[1].size()] as const
+export async function openJournal(deps: JournalDeps): Promise<Journal> {
+  const { files, ends, unfinished, clock, bytesMax = BYTES_MAX } = deps
   // A file is emptied only when the other is full: where both hold something, the shorter one is the newer.
-  const isSecond = sizes[1] > 0 && (sizes[0] === 0 || sizes[1] < sizes[0])
+  const isSecond = ends[1] > 0 && (ends[0] === 0 || ends[1] < ends[0])
   let turn: 0 | 1 = isSecond ? 1 : 0
-  let at = sizes[turn]
-  let batch = ''
-  let running: Promise<void> | undefined
+  let at = ends[turn]
+  // A line that was torn by a crash would swallow the next one.
+  await files[turn].cutTo(at)
+  let group: Group | undefined
+  let writing: Promise<void> | undefined
+  let syncing: Promise<void> | undefined
+  let unsafe: { readonly file: AppendFile; readonly group: Group }[] = []
+  let failedAtMs: number | undefined
 
-  async function write(): Promise<void> {
-    // One turn of the loop lets everything accepted in it share a write.
-    await Promise.resolve()
-    while (batch !== '') {
-      const text = batch
-      batch = ''
-      try {
-        if (at + text.length > bytesMax) {
-          turn = turn === 0 ? 1 : 0
-          await files[turn].cutTo(0)
-          at = await files[turn].writeAt(0, [...unfinished()].map(acceptedLine).join(''))
-        }
-        at = await files[turn].writeAt(at, text)
-      } catch (error) {
-        onFailure(error)
-      }
-    }
-    running = undefined
+  function append(line: string, isAccepted: boolean): Group {
+    group ??= { text: '', hasAccepted: false, written: Promise.withResolvers(), safe: Promise.withResolvers() }
+    group.text += line
+    group.hasAccepted ||= isAccepted
+    writing ??= writeGroups()
+    return group
   }
 
-  function append(line: string): Promise<void> {
-    batch += line
-    running ??= write()
-    return running
+  async function writeGroups(): Promise<void> {
+    await Promise.resolve()
+    while (group !== undefined) {
+      const now: Group = group
+      group = undefined
+      const isWritten = await write(now.text)
+      now.written.resolve(isWritten)
+      if (!isWritten || !deps.sync || !now.hasAccepted) now.safe.resolve(isWritten)
+      else {
+        unsafe.push({ file: files[turn], group: now })
+        syncing ??= syncGroups()
+      }
+    }
+    writing = undefined
+  }
+
+  async function write(text: string): Promise<boolean> {
+    try {
+      // What the file that is emptied held and is unfinished stands in the other one too: it began with it.
+      if (at + text.length > bytesMax) {
+        const next = turn === 0 ? 1 : 0
+        await files[next].cutTo(0)
+        at = await files[next].writeAt(0, [...unfinished()].map(acceptedLine).join(''))
+        turn = next
+      }
+      at = await files[turn].writeAt(at, text)
+      if (failedAtMs !== undefined) deps.onRecovery()
+      failedAtMs = undefined
+      return true
+    } catch (error) {
+      fail(error)
+      // Half a line must not stay: what is not said to be recorded should not be found either.
+      await files[turn].cutTo(at).catch(() => {})
+      return false
+    }
+  }
+
+  async function syncGroups(): Promise<void> {
+    while (unsafe.length > 0) {
+      const now = unsafe
+      unsafe = []
+      let isSafe = true
+      for (const file of new Set(now.map((one) => one.file))) {
+        try {
+          await file.sync()
+        } catch (error) {
+          isSafe = false
+          fail(error)
+        }
+      }
+      for (const one of now) one.group.safe.resolve(isSafe)
+    }
+    syncing = undefined
+  }
+
+  function fail(error: unknown): void {
+    failedAtMs = clock.monotonicMs()
+    deps.onFailure(error)
   }
 
   return {
-    accepted: (receipt) => append(acceptedLine(receipt)),
+    get isOpen() {
+      return failedAtMs === undefined || clock.monotonicMs() - failedAtMs >= RETRY_MS
+    },
+    get isDoubtful() {
+      return failedAtMs !== undefined
+    },
+    accepted(receipt) {
+      const { written, safe } = append(acceptedLine(receipt), true)
+      return { written: written.promise, safe: safe.promise }
+    },
     finished(receipt) {
       if (receipt.state === 'unknown' || receipt.finishedAtMs === undefined) return
       const { signature, acceptedMs, landed } = receipt
       const state = landed !== undefined && landed.error !== null ? 'failed' : receipt.state
-      void append(`${state} ${signature} ${landed?.atMs ?? acceptedMs} ${landed?.slot ?? ''}\n`)
+      append(`${state} ${signature} ${landed?.atMs ?? acceptedMs} ${landed?.slot ?? ''}\n`, false)
     },
-    settled: async () => running,
+    async settled() {
+      while (writing !== undefined || syncing !== undefined) {
+        await writing
+        await syncing
+      }
+    },
   }
 }
 
 function acceptedLine({ signature, acceptedMs }: Receipt): string {
   return `accepted ${signature} ${acceptedMs} \n`
-}
-
-/** The last word on every transaction in the files, oldest first. A torn or foreign line is passed over. */
-export async function readJournal(files: readonly AppendFile[], entriesMax: number): Promise<JournalEntry[]> {
-  const entries = new Map<string, JournalEntry>()
-  for (const file of files) {
-    for await (const { bytes, ended } of file.lines(0, LINE_BYTES_MAX)) {
-      const entry = ended ? parseLine(Buffer.from(bytes).toString('latin1')) : undefined
-      if (entry === undefined) continue
-      const before = entries.get(entry.signature)
-      // A transaction repeated in the next file's head was accepted, not finished anew.
-      if (entry.state === 'accepted' && before !== undefined && before.atMs >= entry.atMs) continue
-      entries.delete(entry.signature)
-      entries.set(entry.signature, entry)
-      if (entries.size > entriesMax * 2) entries.delete(entries.keys().next().value as string)
-    }
-  }
-  return [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax)
-}
-
-function parseLine(line: string): JournalEntry | undefined {
-  const match = /^(accepted|landed|failed|expired|ended) ([1-9A-HJ-NP-Za-km-z]{64,88}) (\d{1,15}) (\d{0,15})$/.exec(
-    line,
-  )
-  if (match === null) return undefined
-  const [, state, signature, at, slot] = match
-  return {
-    state: state as JournalEntry['state'],
-    signature: signature as string,
-    atMs: Number(at),
-    slot: slot === '' ? undefined : Number(slot),
-  }
 }

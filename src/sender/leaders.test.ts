@@ -45,6 +45,33 @@ test('the leader of now and those after it, as far as they can be reached', asyn
   )
 })
 
+test('the leaders of a slot are found once, and anew with the next slot, schedule or address', async () => {
+  const clock = createManualClock()
+  let slot = 4
+  let port = 8009
+  const ask = async (method: string, params: readonly unknown[]) => {
+    if (method === 'getClusterNodes') return ['a', 'b', 'c'].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
+    return Array.from({ length: 1000 }, (_, at) => 'abc'[Math.floor(((params[0] as number) + at) / 4) % 3])
+  }
+  using leaders = startLeaders({ ask, slot: () => slot, clock, allowPrivate: true })
+  const names = (count: number) => leaders.next(count).map(({ identity }) => identity)
+  assert.deepEqual(names(2), [])
+  await clock.advanceAsync(1000)
+  assert.deepEqual(
+    [names(2), names(3), names(2)],
+    [
+      ['b', 'c'],
+      ['b', 'c', 'a'],
+      ['b', 'c'],
+    ],
+  )
+  slot = 8
+  assert.deepEqual(names(2), ['c', 'a'])
+  port = 9000
+  await clock.advanceAsync(61_000)
+  assert.equal(leaders.next(1)[0]?.port, 9000)
+})
+
 test('connections are made ahead, bounded, and not made too often', () => {
   const clock = createManualClock()
   const opened: string[] = []

@@ -40,6 +40,18 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
   let contactsDueMs = 0
   let isClosed = false
   let isAsking = false
+  /** Asked for with every transaction, and the same for a whole slot. */
+  let found = { slot: -1, byCount: new Map<number, readonly Leader[]>() }
+
+  function find(fromSlot: number, count: number): readonly Leader[] {
+    const next = new Map<string, Leader>()
+    const from = Math.max(0, fromSlot - firstSlot)
+    for (let at = from; at < Math.min(schedule.length, from + SEARCH_SLOTS) && next.size < count; at++) {
+      const leader = contacts.get(schedule[at] as string)
+      if (leader !== undefined) next.set(leader.identity, leader)
+    }
+    return [...next.values()]
+  }
 
   async function look(): Promise<void> {
     const nowMs = clock.monotonicMs()
@@ -49,9 +61,10 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
     try {
       if (nowMs >= contactsDueMs) {
         contactsDueMs = nowMs + RETRY_MS
-        const found = readContacts(await ask('getClusterNodes', [], ASK_MS), allowPrivate)
-        if (found !== undefined) {
-          contacts = found
+        const told = readContacts(await ask('getClusterNodes', [], ASK_MS), allowPrivate)
+        if (told !== undefined) {
+          contacts = told
+          found = { slot: -1, byCount: new Map() }
           contactsDueMs = nowMs + CONTACTS_EVERY_MS
         }
       }
@@ -63,6 +76,7 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
         if (Array.isArray(answer) && answer.every((one) => typeof one === 'string')) {
           firstSlot = now
           schedule = answer as string[]
+          found = { slot: -1, byCount: new Map() }
         }
       }
     } finally {
@@ -77,13 +91,11 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
 
   return {
     next(count) {
-      const found = new Map<string, Leader>()
-      const from = Math.max(0, slot() - firstSlot)
-      for (let at = from; at < Math.min(schedule.length, from + SEARCH_SLOTS) && found.size < count; at++) {
-        const leader = contacts.get(schedule[at] as string)
-        if (leader !== undefined) found.set(leader.identity, leader)
-      }
-      return [...found.values()]
+      const now = slot()
+      if (found.slot !== now) found = { slot: now, byCount: new Map() }
+      const known = found.byCount.get(count) ?? find(now, count)
+      found.byCount.set(count, known)
+      return known
     },
     get known() {
       return contacts.size

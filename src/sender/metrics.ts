@@ -12,12 +12,14 @@ const RESULTS = [
   'tip-through-lookup-table',
   'blockhash-expired',
   'no-path',
+  'not-recorded',
   'rate-limited',
 ] as const
 const LIMITS = [
   'perAddressPerSecond',
   'perPayerPerSecond',
   'checkingMax',
+  'checkDelayMsMax',
   'pendingMax',
   'readsPerAddressPerSecond',
   'waitersMax',

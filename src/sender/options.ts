@@ -48,7 +48,18 @@ const limits = z.strictObject({
   perPayerPerSecond: z.int().min(1).max(1_000_000).default(20).describe('Transactions of one fee payer.'),
   perPayerBurst: z.int().min(1).max(1_000_000).default(40).describe('What a fee payer may save up.'),
   readsPerAddressPerSecond: z.int().min(1).max(1_000_000).default(50).describe('Receipts asked for by one address.'),
-  checkingMax: z.int().min(1).max(100_000).default(512).describe('Transactions whose signatures are being checked.'),
+  checkingMax: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(512)
+    .describe('Transactions being checked, or accepted and not yet on the disk.'),
+  checkDelayMsMax: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(10)
+    .describe('Milliseconds that a transaction may have to wait for its check; more are turned away at once.'),
   pendingMax: z.int().min(1).max(1_000_000).default(10_000).describe('Transactions on their way to the chain.'),
   receiptsMax: z.int().min(1).max(1_000_000).default(50_000).describe('Receipts kept; the oldest go first.'),
   waitersMax: z.int().min(1).max(100_000).default(1000).describe('Receipts waited for with ?wait= at once.'),
@@ -103,6 +114,20 @@ export const senderOptions = z.strictObject({
     .default(2000)
     .describe('A transaction that has not landed is sent again after this.'),
   endMs: z.int().min(1000).max(600_000).default(90_000).describe('It is given up after this, landed or not.'),
+  checkThreads: z
+    .int()
+    .min(0)
+    .max(32)
+    .optional()
+    .describe(
+      'Threads that check signatures; by default one for each core but one, at most 4. With 0 the threads of the runtime do it.',
+    ),
+  journalSync: z
+    .boolean()
+    .default(true)
+    .describe(
+      'A transaction is answered once the disk has it. Without it the death of the machine, not of the process, may forget accepted ones.',
+    ),
   upstreams: z.boolean().default(true).describe('Sends through the upstream nodes.'),
   rpc: z.array(path).max(PATHS_MAX).default([]).describe('Other RPC nodes to send to.'),
   relays: z.array(path).max(PATHS_MAX).default([]).describe('Relays of the block-engine kind to send to.'),

@@ -13,6 +13,7 @@ export type RefusalCode =
   | 'tip-through-lookup-table'
   | 'blockhash-expired'
   | 'no-path'
+  | 'not-recorded'
   | 'rate-limited'
   | 'draining'
 
@@ -30,6 +31,7 @@ export type SenderLimitName =
   | 'perAddressPerSecond'
   | 'perPayerPerSecond'
   | 'checkingMax'
+  | 'checkDelayMsMax'
   | 'pendingMax'
   | 'readsPerAddressPerSecond'
   | 'waitersMax'
@@ -37,7 +39,8 @@ export type SenderLimitName =
 const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
   perAddressPerSecond: 'transactions per second from one address',
   perPayerPerSecond: 'transactions per second of one fee payer',
-  checkingMax: 'transactions being checked at once',
+  checkingMax: 'transactions being checked or recorded at once',
+  checkDelayMsMax: 'milliseconds of waiting for a check',
   pendingMax: 'transactions on their way at once',
   readsPerAddressPerSecond: 'receipts per second to one address',
   waitersMax: 'receipts waited for at once',
@@ -91,6 +94,16 @@ export function refuseLimit(limit: SenderLimitName, size: number, retryAfterMs: 
 
 export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found' | 'invalid-request'): Refusal {
   return { code, message: ERRORS[code].sentence, data: {} }
+}
+
+/** Nothing is accepted that could not be told of after a restart. One that was sent before the disk failed is told as such. */
+export function refuseNotRecorded(wasSent: boolean): Refusal {
+  return {
+    code: 'not-recorded',
+    message: ERRORS['not-recorded'].sentence,
+    data: { reason: 'journal', sent: wasSent },
+    retryAfterMs: 1000,
+  }
 }
 
 /** The error member of a JSON-RPC answer. */

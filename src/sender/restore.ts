@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { JournalEntry } from './journal.ts'
+import type { JournalEntry } from './journal-lines.ts'
 import type { Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 

@@ -17,7 +17,8 @@ import { startFollow } from './follow.ts'
 import { createFreshness } from './freshness.ts'
 import { startSenderDoor } from './http.ts'
 import { createHttpPath, createUpstreamPath } from './http-paths.ts'
-import { openJournal, readJournal } from './journal.ts'
+import { openJournal } from './journal.ts'
+import { readJournal } from './journal-lines.ts'
 import { senderMetrics } from './metrics.ts'
 import type { SenderOptions } from './options.ts'
 import { startQuicPath } from './quic-path.ts'
@@ -25,13 +26,15 @@ import { createReceipts } from './receipts.ts'
 import { restoreReceipts } from './restore.ts'
 import { createStats, type SenderStats, takers } from './stats.ts'
 import { tipTerms } from './tip-terms.ts'
-import { verifyLater } from './verify.ts'
+import { startVerifiers } from './verifiers.ts'
 
 export type SenderDeps = {
   /** The nodes that are asked about the chain, and one way to send. */
   readonly upstream: Upstream
   /** Where accepted transactions are written down, so that a restart can tell which were on their way. */
   readonly journalFiles: readonly [AppendFile, AppendFile]
+  /** Threads for signature checks where the configuration names no number. */
+  readonly checkThreads: number
   /** The key whose stake connections to leaders carry; needed where QUIC is on. */
   readonly identity?: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject } | undefined
   readonly log: Logger
@@ -112,8 +115,12 @@ export async function startSender(
       },
     ),
   )
+  const { entries, ends } = await readJournal(deps.journalFiles, limits.receiptsMax)
   const journal = await openJournal({
     files: deps.journalFiles,
+    ends,
+    clock,
+    sync: options.journalSync,
     *unfinished() {
       for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
     },
@@ -121,11 +128,9 @@ export async function startSender(
       metrics.journalFailed()
       deps.lifecycle?.degraded('sender', `the journal cannot be written: ${messageOf(error)}`)
     },
+    onRecovery: () => deps.lifecycle?.recovered('sender'),
   })
-  const restored = restoreReceipts(await readJournal(deps.journalFiles, limits.receiptsMax), receipts, {
-    clock,
-    keepMs: KEEP_MS,
-  })
+  const restored = restoreReceipts(entries, receipts, { clock, keepMs: KEEP_MS })
   if (restored > 0)
     log.warn(
       { transactions: restored },
@@ -152,9 +157,14 @@ export async function startSender(
     receipts,
     dispatch,
     freshness: opening.use(createFreshness({ ask, clock })),
-    verify: verifyLater,
-    record: journal.accepted,
-    onAccepted(_receipt, tookMs) {
+    verifiers: opening.use(
+      startVerifiers(
+        { threads: options.checkThreads ?? deps.checkThreads, checkingMax: limits.checkingMax },
+        { clock, log },
+      ),
+    ),
+    journal,
+    onDispatched(tookMs) {
       metrics.received('accepted')
       metrics.firstDispatch(tookMs)
       stats.accepted()

@@ -1,85 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSeededRandom } from '../../src/core/random.ts'
-import { systemClock } from '../../src/host/clock.ts'
-import type { QuicConnection } from '../../src/host/quic/connection.ts'
-import type { QuicEnd } from '../../src/host/quic/connection-options.ts'
-import { type OpenQuicOptions, openQuic } from '../../src/host/quic/open-quic.ts'
 import type { StreamOutcome } from '../../src/host/quic/send-streams.ts'
-import { secureRandom } from '../../src/host/random.ts'
 import { until } from '../../src/host/test-wait.ts'
-import { createSigningKey } from '../../src/solana/ed25519.ts'
-import { TPU_ALPN, tpuCertificate } from '../../src/solana/tpu-certificate.ts'
 import { startUdpFaultProxy } from '../faults/udp-fault-proxy.ts'
 import { isFull, seedOf } from '../support/property.ts'
-import { hasPeer, makeClientCertificate, type PeerKind, type QuicPeer, startQuicPeer } from '../support/quic-peer.ts'
+import { connectQuic, numberedStream, sendMany } from '../support/quic-client.ts'
+import { hasPeer, makeClientCertificate, type PeerKind, startQuicPeer } from '../support/quic-peer.ts'
 
 const KINDS: readonly PeerKind[] = ['deno', 'bun']
-const IDENTITY = createSigningKey(new Uint8Array(32).fill(5))
-const WAIT_MS = 120_000
-
-type Client = { readonly connection: QuicConnection; readonly ends: QuicEnd[]; isOpen(): boolean }
-
-function connect(port: number, peer: Pick<QuicPeer, 'publicKey'>, options: Partial<OpenQuicOptions> = {}): Client {
-  const ends: QuicEnd[] = []
-  let isOpen = false
-  const connection = openQuic(
-    {
-      to: { ip: '127.0.0.1', port },
-      alpn: TPU_ALPN,
-      serverName: '127.0.0.1.8009.sol',
-      certificate: { der: tpuCertificate(IDENTITY.publicKey), privateKey: IDENTITY.privateKey },
-      initialWindowBytes: 128 * 1232,
-      handshakeTimeoutMs: 30_000,
-      ...options,
-    },
-    {
-      clock: systemClock,
-      random: secureRandom,
-      isPeer: (key) => Buffer.compare(key, peer.publicKey) === 0,
-      onOpen: () => {
-        isOpen = true
-      },
-      onEnd: (end) => ends.push(end),
-    },
-  )
-  return { connection, ends, isOpen: () => isOpen }
-}
-
-/** Sends numbered streams as fast as they are taken; every one of them is answered for. */
-async function sendMany(client: Client, count: number): Promise<Record<StreamOutcome | 'not-taken', number>> {
-  const outcomes = { delivered: 0, refused: 0, lost: 0, 'not-taken': 0 }
-  const settled = () => outcomes.delivered + outcomes.refused + outcomes.lost + outcomes['not-taken']
-  let next = 0
-  await until(
-    'every stream is answered for',
-    () => {
-      while (next < count) {
-        const isTaken = client.connection.send(transaction(next), (outcome) => (outcomes[outcome] += 1))
-        if (!isTaken && client.ends.length === 0) break
-        if (!isTaken) outcomes['not-taken'] += 1
-        next += 1
-      }
-      return settled() === count
-    },
-    WAIT_MS,
-  )
-  return outcomes
-}
-
-/** Up to the size of a packet, and now and then as large as a transaction can be. */
-function transaction(n: number): Uint8Array {
-  const bytes = new Uint8Array(n % 50 === 49 ? 4096 : 200 + ((n * 37) % 1033))
-  new DataView(bytes.buffer).setUint32(0, n)
-  return bytes
-}
 
 for (const kind of KINDS) {
   const withPeer = { skip: hasPeer(kind) ? false : `no ${kind} for this machine is installed` }
 
   test(`${kind}: handshake, then every transaction arrives`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
-    const client = connect(peer.port, peer)
+    const client = connectQuic(peer.port, peer)
     const count = isFull ? 10_000 : 500
     const outcomes = await sendMany(client, count)
     assert.deepEqual(outcomes, { delivered: count, refused: 0, lost: 0, 'not-taken': 0 })
@@ -92,7 +28,7 @@ for (const kind of KINDS) {
     await until('the peer has heard the close', () =>
       peer.events.some(({ event, code }) => event === 'closed' && code === 7),
     )
-    assert.equal(client.connection.send(transaction(1), assert.fail), false)
+    assert.equal(client.connection.send(numberedStream(1), assert.fail), false)
     await until('the connection is gone', () => client.connection.state === 'gone')
   })
 
@@ -101,7 +37,7 @@ for (const kind of KINDS) {
     const faults = { lossRate: 0.05, reorderRate: 0.05, duplicateRate: 0.02, damageRate: 0.01, delayMs: 3, jitterMs: 2 }
     const random = createSeededRandom(seedOf(t))
     await using proxy = await startUdpFaultProxy({ target: { host: '127.0.0.1', port: peer.port }, faults }, { random })
-    const client = connect(proxy.port, peer)
+    const client = connectQuic(proxy.port, peer)
     const count = isFull ? 10_000 : 500
     const outcomes = await sendMany(client, count)
     assert.deepEqual(outcomes, { delivered: count, refused: 0, lost: 0, 'not-taken': 0 })
@@ -115,7 +51,7 @@ for (const kind of KINDS) {
     const few =
       kind === 'deno' ? { maxConcurrentUnidirectionalStreams: 4 } : { transportParams: { initialMaxStreamsUni: 4 } }
     await using peer = await startQuicPeer(kind, few)
-    const client = connect(peer.port, peer, { keyUpdatePackets: 50 })
+    const client = connectQuic(peer.port, peer, { keyUpdatePackets: 50 })
     const outcomes = await sendMany(client, 300)
     assert.equal(outcomes.delivered, 300)
     assert.ok(client.connection.stats.keyUpdates > 1)
@@ -127,10 +63,11 @@ for (const kind of KINDS) {
     const none =
       kind === 'deno' ? { maxConcurrentUnidirectionalStreams: 0 } : { transportParams: { initialMaxStreamsUni: 0 } }
     await using peer = await startQuicPeer(kind, none)
-    const client = connect(peer.port, peer, { streamsQueuedMax: 20 })
+    const client = connectQuic(peer.port, peer, { streamsQueuedMax: 20 })
     const outcomes: StreamOutcome[] = []
-    for (let n = 0; n < 20; n++) assert.ok(client.connection.send(transaction(n), (outcome) => outcomes.push(outcome)))
-    assert.equal(client.connection.send(transaction(20), assert.fail), false, 'the queue has an end')
+    for (let n = 0; n < 20; n++)
+      assert.ok(client.connection.send(numberedStream(n), (outcome) => outcomes.push(outcome)))
+    assert.equal(client.connection.send(numberedStream(20), assert.fail), false, 'the queue has an end')
     await until('the handshake is over', () => client.isOpen())
     await until('the peer has seen the client', () => peer.events.some(({ event }) => event === 'session'))
     assert.equal((await peer.report()).streams, 0)
@@ -142,7 +79,7 @@ for (const kind of KINDS) {
 
   test(`${kind}: the peer closes, and what was on its way is told`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
-    const client = connect(peer.port, peer, { keepAliveMs: 100 })
+    const client = connectQuic(peer.port, peer, { keepAliveMs: 100 })
     assert.equal((await sendMany(client, 20)).delivered, 20)
     peer.say('close')
     await until('the close is heard', () => client.ends.length === 1)
@@ -155,8 +92,8 @@ for (const kind of KINDS) {
   test(`${kind}: silence ends a connection, unless it is kept alive`, withPeer, async () => {
     const idle = kind === 'deno' ? { maxIdleTimeout: 1000 } : { transportParams: { maxIdleTimeout: 1000 } }
     await using peer = await startQuicPeer(kind, idle)
-    const kept = connect(peer.port, peer, { keepAliveMs: 200 })
-    const silent = connect(peer.port, peer, { idleTimeoutMs: 1200 })
+    const kept = connectQuic(peer.port, peer, { keepAliveMs: 200 })
+    const silent = connectQuic(peer.port, peer, { idleTimeoutMs: 1200 })
     await until('both are open', () => kept.isOpen() && silent.isOpen(), 30_000)
     await until('the silent one has ended', () => silent.ends.length === 1, 30_000)
     assert.ok(['idle', 'peer'].includes(silent.ends[0]?.by ?? ''))
@@ -166,7 +103,7 @@ for (const kind of KINDS) {
 
   test(`${kind}: a peer that dies takes nothing along unsaid`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
-    const client = connect(peer.port, peer, { idleTimeoutMs: 1000 })
+    const client = connectQuic(peer.port, peer, { idleTimeoutMs: 1000 })
     assert.equal((await sendMany(client, 5)).delivered, 5)
     await peer.kill()
     const outcomes = await sendMany(client, 10)
@@ -176,7 +113,7 @@ for (const kind of KINDS) {
 
   test(`${kind}: another key than the leader's ends the handshake`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
-    const client = connect(peer.port, { publicKey: new Uint8Array(32) })
+    const client = connectQuic(peer.port, { publicKey: new Uint8Array(32) })
     const outcomes = await sendMany(client, 3)
     assert.equal(outcomes.lost + outcomes['not-taken'], 3)
     assert.deepEqual([client.ends[0]?.by, client.isOpen()], ['fault', false])
@@ -187,17 +124,17 @@ for (const kind of KINDS) {
 test('bun: a server that insists on a trusted client certificate', { skip: !hasPeer('bun') && 'no bun' }, async () => {
   const certificate = makeClientCertificate()
   await using peer = await startQuicPeer('bun', { ca: certificate.pem })
-  const client = connect(peer.port, peer, { certificate })
+  const client = connectQuic(peer.port, peer, { certificate })
   assert.equal((await sendMany(client, 10)).delivered, 10)
   await until('the peer has seen it', () =>
     peer.events.some(
       ({ event, certificate: seen }) => event === 'session' && seen === Buffer.from(certificate.der).toString('hex'),
     ),
   )
-  const stranger = connect(peer.port, peer)
+  const stranger = connectQuic(peer.port, peer)
   await until('another certificate is turned away', () => stranger.ends.length === 1)
   assert.equal(stranger.ends[0]?.by, 'peer')
-  const nameless = connect(peer.port, peer, { certificate: undefined })
+  const nameless = connectQuic(peer.port, peer, { certificate: undefined })
   await until('and so is none', () => nameless.ends.length === 1)
   client.connection.close()
 })

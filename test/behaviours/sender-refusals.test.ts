@@ -13,6 +13,7 @@ import {
   tipped,
   walletOf,
 } from '../support/sender.ts'
+import { openSenderLoad, sendTransactionBody } from '../support/sender-load.ts'
 
 const RELAXED = { perAddressPerSecond: 1000, perAddressBurst: 1000, perPayerPerSecond: 1000, perPayerBurst: 1000 }
 
@@ -190,3 +191,22 @@ test('with no open path nothing is accepted, and a payer is not charged', async 
   assert.equal((await sender.call('getHealth')).error?.code, -32005)
   assert.equal(decodeBase58(signatureOf(wire)).length, 64)
 })
+
+for (const [what, trustedProxies, statuses] of [
+  ['a proxy that is trusted speaks for many addresses, on one connection', ['127.0.0.1'], [200, 200, 429]],
+  ['whoever is not trusted speaks for itself, whatever it says', [], [200, 429, 429]],
+] as const) {
+  test(what, async () => {
+    await using sender = await startTestSender({
+      trustedProxies: [...trustedProxies],
+      limits: { perAddressPerSecond: 1, perAddressBurst: 1 },
+    })
+    using load = await openSenderLoad(sender.url, 1)
+    const body = sendTransactionBody(tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), 'behind a proxy'))
+    const got: number[] = []
+    for (const address of ['203.0.113.1', '203.0.113.2', '203.0.113.2'])
+      got.push((await load.post(body, `x-forwarded-for: ${address}\r\n`)).status)
+    // With no path open each is refused; only the limit is a 429.
+    assert.deepEqual(got, statuses)
+  })
+}

@@ -113,6 +113,7 @@ export async function startTestSender({ folder, nodes = [], ...options }: Sender
         ...deps,
         upstream: upstreams.of(undefined),
         journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        checkThreads: 1,
         identity: createSigningKey(new Uint8Array(32).fill(99)),
         version: 'test',
         doorMetrics: { onRefused() {}, onNotAfter() {} },

@@ -37,10 +37,20 @@ export type QuicEnd = {
   readonly says: string
 }
 
+/** Ends that nobody told: they are concluded here. */
+export const ENDS = {
+  idle: { by: 'idle', code: 0, isApplication: false, says: 'nothing was heard for too long' },
+  handshakeTimeout: { by: 'handshake-timeout', code: 0, isApplication: false, says: 'the handshake took too long' },
+  reset: { by: 'reset', code: 0, isApplication: false, says: 'the peer has forgotten the connection' },
+  version: { by: 'version', code: 0, isApplication: false, says: 'the peer does not speak QUIC version 1' },
+} as const satisfies Record<string, QuicEnd>
+
 export type QuicDeps = {
   readonly clock: Clock
   randomBytes(count: number): Uint8Array
   send(datagram: Uint8Array): void
+  /** Runs before anything else is read or waited for. */
+  soon(run: () => void): void
   /** Whether the ed25519 key that the server proved to hold is the right one. */
   isPeer(publicKey: Uint8Array): boolean
   onOpen(): void

@@ -1,5 +1,5 @@
 import { applyFrame } from './apply-frame.ts'
-import type { QuicDeps, QuicEnd, QuicOptions, QuicState } from './connection-options.ts'
+import { ENDS, type QuicDeps, type QuicEnd, type QuicOptions, type QuicState } from './connection-options.ts'
 import { CryptoStream } from './crypto-stream.ts'
 import { type Frame, isAckEliciting, readFrames } from './frames.ts'
 import { KeyRing } from './key-ring.ts'
@@ -7,6 +7,7 @@ import { retryTag } from './keys.ts'
 import { OneTimer } from './one-timer.ts'
 import { Outbox } from './outbox.ts'
 import { isSame, type Level, type OpenedPacket, type PacketHead, readPacketHeads, VERSION_1 } from './packet.ts'
+import { Patience } from './patience.ts'
 import { IDS_MAX, PeerIds } from './peer-ids.ts'
 import { ReceivedPackets } from './received-packets.ts'
 import { LEVELS, Recovery } from './recovery.ts'
@@ -23,7 +24,6 @@ const ACK_EVERY = 2
 
 /** A QUIC version 1 client connection that sends one-way streams and takes none (RFC 9000, 9001, 9002). */
 export class QuicConnection {
-  readonly #options: QuicOptions
   readonly #deps: QuicDeps
   readonly #source: Uint8Array
   readonly #firstDestination: Uint8Array
@@ -41,14 +41,13 @@ export class QuicConnection {
   #hasServerId = false
   #peer: PeerParameters | undefined
   #held: Uint8Array[] = []
-  #startedAtMs: number
-  #heardAtMs: number
+  readonly #patience: Patience
+  #isFlushPlanned = false
   #ackDueMs = Number.POSITIVE_INFINITY
   #goneAtMs = Number.POSITIVE_INFINITY
   #peerKey: Uint8Array | undefined
 
   constructor(options: QuicOptions, deps: QuicDeps) {
-    this.#options = options
     this.#deps = deps
     this.#source = deps.randomBytes(ID_BYTES)
     this.#firstDestination = deps.randomBytes(ID_BYTES)
@@ -75,8 +74,7 @@ export class QuicConnection {
       send: (datagram) => deps.send(datagram),
     })
     this.#timer = new OneTimer(deps.clock, () => this.#onTimer())
-    this.#startedAtMs = deps.clock.monotonicMs()
-    this.#heardAtMs = this.#startedAtMs
+    this.#patience = new Patience(options, deps.clock.monotonicMs())
     this.#tls = createTlsClient(options, {
       randomBytes: deps.randomBytes,
       onSend: (level, bytes) => this.#crypto[level].write(bytes, Outbox.pieceBytes),
@@ -126,8 +124,18 @@ export class QuicConnection {
   send(bytes: Uint8Array, done: (outcome: StreamOutcome) => void): boolean {
     if (this.#state !== 'handshaking' && this.#state !== 'open') return false
     if (!this.#streams.offer(bytes, done)) return false
-    if (this.#state === 'open') this.#work()
+    if (this.#state === 'open') this.#workSoon()
     return true
+  }
+
+  /** What is given in one turn of the loop shares its packets. */
+  #workSoon(): void {
+    if (this.#isFlushPlanned) return
+    this.#isFlushPlanned = true
+    this.#deps.soon(() => {
+      this.#isFlushPlanned = false
+      this.#work()
+    })
   }
 
   close(code = 0, says = ''): void {
@@ -160,12 +168,7 @@ export class QuicConnection {
       if (this.#isOver()) return
     }
     if (!isOurs && this.#ids.isReset(datagram)) {
-      this.#end('draining', {
-        by: 'reset',
-        code: 0,
-        isApplication: false,
-        says: 'the peer has forgotten the connection',
-      })
+      this.#end('draining', ENDS.reset)
     }
   }
 
@@ -190,7 +193,7 @@ export class QuicConnection {
     if (opened === undefined) return false
     if (!received.add(opened.packetNumber, nowMs)) return true
     if (head.level !== 'application' && !this.#takeServerId(head.source)) return true
-    this.#heardAtMs = nowMs
+    this.#patience.heardAtMs = nowMs
     this.#outbox.isSilentSince = false
     this.#onFrames(head.level, opened, nowMs)
     return true
@@ -279,12 +282,7 @@ export class QuicConnection {
 
   #onVersions(versions: readonly number[]): void {
     if (this.#hasServerId || this.#retrySource !== undefined || versions.includes(VERSION_1)) return
-    this.#end('draining', {
-      by: 'version',
-      code: 0,
-      isApplication: false,
-      says: 'the peer does not speak QUIC version 1',
-    })
+    this.#end('draining', ENDS.version)
   }
 
   #takeParameters(peer: PeerParameters): void {
@@ -294,6 +292,7 @@ export class QuicConnection {
       retrySource: this.#retrySource,
     })
     this.#peer = peer
+    this.#patience.peerIdleMs = peer.idleTimeoutMs
     this.#recovery.peerAckDelayMsMax = peer.ackDelayMsMax
     if (peer.resetToken !== undefined) this.#ids.setFirstToken(peer.resetToken)
     this.#streams.begin({ dataMax: peer.dataMax, streamDataMax: peer.uniStreamDataMax, streamsMax: peer.uniStreamsMax })
@@ -323,16 +322,9 @@ export class QuicConnection {
       this.#state = 'gone'
       return this.#deps.onGone()
     }
-    if (nowMs >= this.#idleAtMs()) {
-      return this.#end('gone', { by: 'idle', code: 0, isApplication: false, says: 'nothing was heard for too long' })
-    }
-    if (this.#state === 'handshaking' && nowMs >= this.#startedAtMs + this.#options.handshakeTimeoutMs) {
-      return this.#end('gone', {
-        by: 'handshake-timeout',
-        code: 0,
-        isApplication: false,
-        says: 'the handshake took too long',
-      })
+    if (nowMs >= this.#idleAtMs()) return this.#end('gone', ENDS.idle)
+    if (this.#state === 'handshaking' && nowMs >= this.#patience.handshakeAtMs) {
+      return this.#end('gone', ENDS.handshakeTimeout)
     }
     const due = this.#recovery.deadlineMs((level) => this.#keys.has(level), nowMs)
     if (nowMs >= due.atMs) {
@@ -348,20 +340,15 @@ export class QuicConnection {
   }
 
   #idleAtMs(): number {
-    const peerMs = this.#peer?.idleTimeoutMs ?? 0
-    const idleMs = peerMs === 0 ? this.#options.idleTimeoutMs : Math.min(this.#options.idleTimeoutMs, peerMs)
-    const fromMs = Math.max(this.#heardAtMs, this.#outbox.firstUnheardAtMs)
-    return fromMs + Math.max(idleMs, 3 * this.#recovery.ptoMs)
+    return this.#patience.idleAtMs(this.#outbox, this.#recovery.ptoMs)
   }
 
   #keepAliveAtMs(): number {
-    if (this.#options.keepAliveMs === 0 || this.#state !== 'open') return Number.POSITIVE_INFINITY
-    return Math.max(this.#heardAtMs, this.#outbox.lastElicitingAtMs) + this.#options.keepAliveMs
+    return this.#state === 'open' ? this.#patience.keepAliveAtMs(this.#outbox) : Number.POSITIVE_INFINITY
   }
 
   #setTimer(nowMs: number): void {
-    const handshakeAtMs =
-      this.#state === 'handshaking' ? this.#startedAtMs + this.#options.handshakeTimeoutMs : Number.POSITIVE_INFINITY
+    const handshakeAtMs = this.#state === 'handshaking' ? this.#patience.handshakeAtMs : Number.POSITIVE_INFINITY
     const atMs = this.#isOver()
       ? this.#goneAtMs
       : Math.min(

@@ -42,6 +42,7 @@ export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps
         if (isConnected) socket.send(datagram, ignore)
         else early.push(datagram)
       },
+      soon: queueMicrotask,
       isPeer: deps.isPeer,
       onOpen: () => deps.onOpen?.(),
       onEnd: (end) => deps.onEnd?.(end),

@@ -136,6 +136,7 @@ export class Outbox {
     { nowMs, isAckDue, mayStream }: { nowMs: number; isAckDue: boolean; mayStream: boolean },
   ): Draft | undefined {
     const { recovery, received, crypto, streams } = this.#parts
+    if (!this.#hasToSend(level, { isAckDue, mayStream })) return undefined
     const write = new ByteWriter(room)
     const carried: Carried[] = []
     let isEliciting = false
@@ -169,6 +170,13 @@ export class Outbox {
       }
     }
     return write.at === 0 ? undefined : { level, payload: write.written, carried, isEliciting }
+  }
+
+  /** Asked before room is made for a packet: each flush ends with a packet that there is nothing for. */
+  #hasToSend(level: Level, { isAckDue, mayStream }: { isAckDue: boolean; mayStream: boolean }): boolean {
+    const { received, crypto, streams } = this.#parts
+    if (this.#probes[level] > 0 || (isAckDue && received[level].unacked > 0) || crypto[level].hasToSend) return true
+    return level === 'application' && mayStream && (this.#control.length > 0 || streams.hasToSend)
   }
 
   #writeControl(write: ByteWriter, carried: Carried[]): boolean {

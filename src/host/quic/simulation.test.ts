@@ -18,10 +18,17 @@ type Given = {
   network?: Partial<Network>
   server?: Partial<TestServerOptions>
   client?: Partial<QuicOptions>
+  soon?: (run: () => void) => void
 }
 
 /** A client and a server on a network of chance, all on one manual clock. */
-function simulate({ random, network: given = {}, server: serverOptions = {}, client: clientOptions = {} }: Given) {
+function simulate({
+  random,
+  network: given = {},
+  server: serverOptions = {},
+  client: clientOptions = {},
+  soon = (run) => run(),
+}: Given) {
   const clock = createManualClock()
   const network: Network = { loss: 0, double: 0, delayMs: 10, jitterMs: 0, ...given }
   const carry = (deliver: (datagram: Uint8Array) => void) => (datagram: Uint8Array) => {
@@ -50,6 +57,7 @@ function simulate({ random, network: given = {}, server: serverOptions = {}, cli
       clock,
       randomBytes: (count) => random.bytes(count),
       send: carry((datagram) => server.receive(datagram)),
+      soon,
       isPeer: (key) => Buffer.compare(key, SERVER.publicKey) === 0,
       onOpen: () => {
         state.isOpen = true
@@ -243,4 +251,22 @@ test('nobody answers: the handshake ends in time; a peer that falls silent ends 
   kept.until('it has ended', () => kept.ends.length === 1, 30_000)
   assert.deepEqual([kept.ends[0]?.by, kept.outcomes], ['idle', ['delivered', 'lost']])
   assert.equal(kept.connection.send(new Uint8Array(1), assert.fail), false)
+})
+
+test('what is given in one turn shares a packet, and leaves at its end without waiting for anything', () => {
+  const planned: (() => void)[] = []
+  const house = simulate({ random: createSeededRandom(1), soon: (run) => planned.push(run) })
+  house.until('it is open', () => house.state.isOpen && house.connection.stats.bytesInFlight === 0)
+  for (let turn = 0; turn < 3; turn++) {
+    const { packetsSent } = house.connection.stats
+    house.send(3, 200)
+    assert.deepEqual(
+      [planned.length, house.connection.stats.packetsSent],
+      [1, packetsSent],
+      'in the turn nothing is sent',
+    )
+    planned.pop()?.()
+    assert.equal(house.connection.stats.packetsSent, packetsSent + 1)
+    house.until('they are delivered', () => house.outcomes.length === 3 * (turn + 1))
+  }
 })

@@ -16,15 +16,18 @@ const listener = endpoint.listen({
 say({ port: endpoint.addr.port })
 
 const streams = new Map()
+const times = new Map()
 const connections = new Set()
 let streamCount = 0
 
 async function readStream(stream) {
+  const atMs = performance.timeOrigin + performance.now()
   const parts = []
   for await (const part of stream) parts.push(part)
   const bytes = new Uint8Array(await new Blob(parts).arrayBuffer())
   const id = new DataView(bytes.buffer).getUint32(0)
   streamCount += 1
+  if (!times.has(id)) times.set(id, atMs)
   streams.set(id, bytes.length)
 }
 
@@ -61,6 +64,8 @@ for await (const chunk of Deno.stdin.readable.pipeThrough(new TextDecoderStream(
         distinct: streams.size,
         bytes: [...streams.values()].reduce((a, b) => a + b, 0),
       })
+    // When each stream began to arrive, by its first four bytes, on the wall clock.
+    if (word === 'times') say({ event: 'times', times: [...times] })
     if (word === 'close') for (const connection of connections) connection.close({ closeCode: 4, reason: 'too_many' })
   }
 }

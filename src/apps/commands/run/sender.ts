@@ -1,0 +1,18 @@
+import { systemClock } from '../../../host/clock.ts'
+import { createLogger } from '../../../host/logger.ts'
+import { secureRandom } from '../../../host/random.ts'
+import { runUntilSignal } from '../../run-until-signal.ts'
+import { startSenderAlone } from '../../sender-alone.ts'
+import type { CliContext, CommonFlags } from '../define.ts'
+import { loadSettings } from '../settings.ts'
+
+/** The sender alone, until a signal ends it. */
+export async function sender(this: CliContext, flags: CommonFlags): Promise<void> {
+  const { process } = this
+  process.umask(0o077)
+  const settings = await loadSettings(this, flags)
+  const log = createLogger({ level: settings.config.log.level })
+  await runUntilSignal(process, log, () =>
+    startSenderAlone(settings, { log, clock: systemClock, random: secureRandom, env: process.env }),
+  )
+}

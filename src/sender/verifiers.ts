@@ -1,0 +1,175 @@
+import { BoundedQueue } from '../core/bounded-queue.ts'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Logger } from '../host/logger.ts'
+import { startWorker, type WorkerThread } from '../host/worker.ts'
+import type { ParsedTransaction } from '../solana/transaction-types.ts'
+import { verifyLater } from './verify.ts'
+import type { FromVerifier, ToVerifier } from './verify-thread.ts'
+
+export type VerifiersOptions = {
+  readonly threads: number
+  /** Transactions that wait or are being checked; more are not taken. */
+  readonly checkingMax: number
+}
+
+/** Checks signatures on threads of its own, so that the loop which reads and sends is never held up by one. */
+export type Verifiers = AsyncDisposable & {
+  /** False when too many wait; `done` is then not called. */
+  check(wire: Uint8Array, transaction: ParsedTransaction, done: (isGood: boolean) => void): boolean
+  /**
+   * How long one that comes now would wait for its result, by what a check took lately. Results that the loop has not come to count as
+   * waiting, so that a loop which falls behind shows here too.
+   */
+  readonly delayMs: number
+  /** Threads that are up. */
+  readonly threads: number
+}
+
+export type VerifiersDeps = {
+  readonly clock: Clock
+  readonly log: Logger
+  /** What the threads run. */
+  readonly entry?: URL
+}
+
+type Job = {
+  readonly wire: Uint8Array
+  readonly transaction: ParsedTransaction
+  readonly done: (isGood: boolean) => void
+}
+
+type Thread = {
+  worker: WorkerThread<ToVerifier>
+  isReady: boolean
+  /** Given to the thread and not answered, in order. */
+  batches: Job[][]
+}
+
+/** A batch is answered as a whole: a larger one costs fewer messages and keeps its first transaction waiting for longer. */
+const BATCH = 4
+/** While one is being checked the next lies ready. */
+const BATCHES_PER_THREAD = 2
+/** A first guess, until something was measured. */
+const SIGNATURE_MS_FIRST = 0.25
+const RESTART_MS = 1000
+/** Weight of the newest measurement. */
+const NEWEST = 0.2
+
+export function startVerifiers(
+  { threads: count, checkingMax }: VerifiersOptions,
+  { clock, log, entry = threadFile() }: VerifiersDeps,
+): Verifiers {
+  const waiting = new BoundedQueue<Job>({ itemsMax: checkingMax })
+  const threads = new Set<Thread>()
+  const restarts = new Set<Timer>()
+  let isClosed = false
+  /** Of all jobs that are not done. */
+  let signaturesLeft = 0
+  let jobsLeft = 0
+  let signatureMs = SIGNATURE_MS_FIRST
+
+  function start(): void {
+    const thread: Thread = {
+      isReady: false,
+      batches: [],
+      worker: startWorker<ToVerifier, FromVerifier>(entry, undefined, {
+        onMessage(message) {
+          if (message.kind === 'ready') thread.isReady = true
+          else onChecked(thread, message)
+          pump()
+        },
+        onDeath(error) {
+          log.error({ err: error }, 'a thread that checks signatures is gone and is started again')
+          threads.delete(thread)
+          for (const job of thread.batches.splice(0).flat()) checkHere(job)
+          const timer = clock.setTimer(RESTART_MS, () => {
+            restarts.delete(timer)
+            if (!isClosed) start()
+          })
+          timer.unref?.()
+          restarts.add(timer)
+          pump()
+        },
+      }),
+    }
+    threads.add(thread)
+  }
+
+  function onChecked(thread: Thread, { good, signatures, tookMs }: Extract<FromVerifier, { kind: 'checked' }>) {
+    if (signatures > 0) signatureMs += NEWEST * (tookMs / signatures - signatureMs)
+    const batch = thread.batches.shift() ?? []
+    // The thread is given more before these results are worked on: it should not wait for that.
+    pump()
+    for (const [at, job] of batch.entries()) finish(job, good[at] === true)
+  }
+
+  function finish(job: Job, isGood: boolean): void {
+    signaturesLeft -= job.transaction.signatures.length
+    jobsLeft -= 1
+    job.done(isGood)
+  }
+
+  /** On the runtime's own threads: dearer, and always there. */
+  function checkHere(job: Job): void {
+    void verifyLater(job.transaction).then((isGood) => finish(job, isGood))
+  }
+
+  function pump(): void {
+    while (waiting.size > 0) {
+      const thread = leastBusy()
+      if (thread === undefined) return
+      if (thread === 'none') checkHere(waiting.shift() as Job)
+      else post(thread)
+    }
+  }
+
+  /** Undefined when all are busy. */
+  function leastBusy(): Thread | 'none' | undefined {
+    let best: Thread | 'none' | undefined = 'none'
+    for (const thread of threads) {
+      if (!thread.isReady) continue
+      if (best === 'none') best = undefined
+      if (thread.batches.length >= BATCHES_PER_THREAD) continue
+      if (best === undefined || thread.batches.length < best.batches.length) best = thread
+    }
+    return best
+  }
+
+  function post(thread: Thread): void {
+    const batch: Job[] = []
+    while (batch.length < BATCH && waiting.size > 0) batch.push(waiting.shift() as Job)
+    const bytes = Buffer.concat(batch.map(({ wire }) => wire))
+    thread.batches.push(batch)
+    thread.worker.post({ bytes, lengths: batch.map(({ wire }) => wire.length) })
+  }
+
+  for (let n = 0; n < count; n++) start()
+
+  return {
+    check(wire, transaction, done) {
+      if (jobsLeft >= checkingMax) return false
+      jobsLeft += 1
+      signaturesLeft += transaction.signatures.length
+      waiting.offer({ wire, transaction, done })
+      pump()
+      return true
+    },
+    get delayMs() {
+      return (signaturesLeft * signatureMs) / Math.max(1, threads.size)
+    },
+    get threads() {
+      return [...threads].filter(({ isReady }) => isReady).length
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true
+      for (const timer of restarts) timer.cancel()
+      await Promise.all([...threads].map(({ worker }) => worker[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+function threadFile(): URL {
+  return import.meta.url.endsWith('.ts')
+    ? new URL('./verify-thread.ts', import.meta.url)
+    : new URL('./verify-thread.js', import.meta.url)
+}

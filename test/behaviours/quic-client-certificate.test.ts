@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSeededRandom } from '../../src/core/random.ts'
+import type { StreamOutcome } from '../../src/host/quic/send-streams.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { startUdpFaultProxy } from '../faults/udp-fault-proxy.ts'
+import { CADDY, hasCaddy, startCaddyPeer } from '../support/caddy-peer.ts'
+import { seedOf } from '../support/property.ts'
+import { connectQuic, numberedStream, QUIC_CLIENT, sendMany } from '../support/quic-client.ts'
+import { quicIdentity } from '../support/quic-identity.ts'
+
+const withCaddy = { skip: hasCaddy ? false : 'no caddy is installed' }
+/** It lets a client open so many one-way streams and, since it reads none of them, never more. */
+const STREAMS_MAX = 100
+/** TLS alerts come with this added (RFC 9001 section 4.8). */
+const CRYPTO_ERROR = 0x100
+const BAD_CERTIFICATE = 42
+const DECRYPT_ERROR = 51
+
+test(
+  "caddy: in with a validator's certificate; the credit is used to its end, and the rest is told",
+  withCaddy,
+  async () => {
+    await using peer = await startCaddyPeer()
+    const client = connectQuic(peer.port, peer, { ...CADDY, keepAliveMs: 100, streamsQueuedMax: 200 })
+    const outcomes: StreamOutcome[] = []
+    for (let n = 0; n < STREAMS_MAX + 50; n++)
+      assert.ok(client.connection.send(numberedStream(n), (outcome) => outcomes.push(outcome)))
+    await until('all that may be sent is acknowledged', () => outcomes.length === STREAMS_MAX, 30_000)
+    assert.deepEqual(client.connection.peerKey, peer.publicKey)
+    const { active, queued } = client.connection.stats
+    assert.deepEqual([active, queued, client.ends], [0, 50, []])
+    client.connection.close()
+    assert.deepEqual(
+      [outcomes.filter((outcome) => outcome === 'delivered').length, outcomes.slice(STREAMS_MAX)],
+      [STREAMS_MAX, Array.from({ length: 50 }, () => 'lost')],
+    )
+  },
+)
+
+test(
+  'caddy: no certificate, or one whose key the client does not hold, is turned away by the peer',
+  withCaddy,
+  async () => {
+    await using peer = await startCaddyPeer()
+    const cases = [
+      [undefined, BAD_CERTIFICATE],
+      [{ der: QUIC_CLIENT.der, privateKey: quicIdentity(6).privateKey }, DECRYPT_ERROR],
+    ] as const
+    for (const [certificate, alert] of cases) {
+      const client = connectQuic(peer.port, peer, { ...CADDY, certificate })
+      const outcomes = await sendMany(client, 5)
+      assert.equal(outcomes.lost + outcomes['not-taken'], 5)
+      const { by, code, isApplication } = client.ends[0] ?? {}
+      assert.deepEqual([by, code, isApplication], ['peer', CRYPTO_ERROR + alert, false])
+    }
+  },
+)
+
+test('caddy: through loss, doubles and changed order everything allowed arrives', withCaddy, async (t) => {
+  await using peer = await startCaddyPeer()
+  const faults = { lossRate: 0.05, reorderRate: 0.05, duplicateRate: 0.02, damageRate: 0.01, delayMs: 3, jitterMs: 2 }
+  const random = createSeededRandom(seedOf(t))
+  await using proxy = await startUdpFaultProxy({ target: { host: '127.0.0.1', port: peer.port }, faults }, { random })
+  const client = connectQuic(proxy.port, peer, CADDY)
+  const outcomes = await sendMany(client, STREAMS_MAX)
+  assert.deepEqual(outcomes, { delivered: STREAMS_MAX, refused: 0, lost: 0, 'not-taken': 0 })
+  assert.ok(proxy.counts.upstream.lost > 0, 'nothing was lost on the way')
+  t.diagnostic(JSON.stringify(client.connection.stats))
+  client.connection.close()
+})
+
+test('caddy: silence ends a connection, unless it is kept alive', withCaddy, async () => {
+  await using peer = await startCaddyPeer()
+  const kept = connectQuic(peer.port, peer, { ...CADDY, keepAliveMs: 200, idleTimeoutMs: 1000 })
+  const silent = connectQuic(peer.port, peer, { ...CADDY, idleTimeoutMs: 1000 })
+  await until('the silent one has ended', () => silent.ends.length === 1, 30_000)
+  assert.ok(['idle', 'peer'].includes(silent.ends[0]?.by ?? ''))
+  assert.equal((await sendMany(kept, 5)).delivered, 5)
+  kept.connection.close()
+})
+
+test('caddy: a peer that dies takes nothing along unsaid', withCaddy, async () => {
+  await using peer = await startCaddyPeer()
+  const client = connectQuic(peer.port, peer, { ...CADDY, keepAliveMs: 200, idleTimeoutMs: 1000 })
+  assert.equal((await sendMany(client, 5)).delivered, 5)
+  await peer.kill()
+  const outcomes = await sendMany(client, 10)
+  assert.equal(outcomes.lost + outcomes['not-taken'], 10)
+  assert.equal(client.ends[0]?.by, 'idle')
+})

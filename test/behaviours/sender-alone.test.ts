@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { sluice } from '../support/cli.ts'
+import { post, type ReceiptBody, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../support/sender.ts'
+import { sendTransactionBody } from '../support/sender-load.ts'
+import { NODE_BLOCKHASH } from '../support/sender-node.ts'
+import { startSenderNode, startSenderProcess } from '../support/sender-process.ts'
+
+const receiptOf = async (url: string, wire: Uint8Array) => {
+  const response = await fetch(`${url}/v1/transactions/${signatureOf(wire)}?wait=10`)
+  return { status: response.status, body: (await response.json()) as ReceiptBody }
+}
+
+test('sluice sender runs alone: it takes, sends and follows; tip stats asks it; killed, it forgets nothing it accepted', async () => {
+  await using node = await startSenderNode()
+  using state = makeTestFolder()
+  const landed = tipped(walletOf(1), NODE_BLOCKHASH, 'alone')
+  // The node tells this one landed only a while after it was first asked: the process is gone by then.
+  const underway = tipped(walletOf(1), NODE_BLOCKHASH, 'under way')
+  {
+    await using sender = await startSenderProcess(node.url, '', state.path)
+    assert.deepEqual((await post(sender.url, { jsonrpc: '2.0', id: 1, method: 'getTipAccounts' })).result, TIP_ACCOUNTS)
+    assert.equal((await post(sender.url, sendTransactionBody(landed))).result, signatureOf(landed))
+    assert.equal((await receiptOf(sender.url, landed)).body.state, 'landed')
+    const stats = await sluice(['tip', 'stats', '--state', state.path, '--json'])
+    assert.equal((JSON.parse(stats.stdout) as { accepted: number }).accepted, 1, stats.stderr)
+    assert.match(await sender.metrics(), /^sluice_sender_received_total\{result="accepted"\} 1$/m)
+    assert.equal((await post(sender.url, sendTransactionBody(underway))).result, signatureOf(underway))
+    assert.equal(await sender.served.stop('SIGKILL'), null)
+  }
+  await using sender = await startSenderProcess(node.url, '', state.path)
+  assert.equal((await receiptOf(sender.url, landed)).body.state, 'landed')
+  assert.equal((await receiptOf(sender.url, underway)).status, 200)
+  // It is looked for on the chain, and found there.
+  await until('it is found', async () => (await receiptOf(sender.url, underway)).body.state === 'landed')
+  assert.equal(await sender.served.stop('SIGTERM'), 0)
+})
+
+test('alone without a node it does not start, and says what to set', async () => {
+  using folder = makeTestFolder()
+  const { code, stderr, stdout } = await sluice(['sender', '--state', folder.file('state')], { cwd: folder.path })
+  assert.equal(code, 78, stdout + stderr)
+  assert.match(stderr, /upstreams\.nodes/)
+})

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findInPath } from '../../scripts/test-needs.ts'
+import { createSigningKey } from '../../src/solana/ed25519.ts'
+import { tpuCertificate } from '../../src/solana/tpu-certificate.ts'
+
+const SERVER_KEY = createSigningKey(new Uint8Array(32).fill(43))
+const PROGRAM = findInPath('caddy')
+
+export const hasCaddy = PROGRAM !== undefined
+
+/** It speaks HTTP/3 and nothing else; below that it is a QUIC server like any other, which acknowledges streams and never reads them. */
+export const CADDY = { alpn: 'h3', serverName: 'localhost' } as const
+
+export type CaddyPeer = AsyncDisposable & {
+  readonly port: number
+  readonly publicKey: Uint8Array
+  kill(): Promise<void>
+}
+
+/**
+ * A QUIC server on quic-go and Go's TLS, played by Caddy, in a process of its own and with a certificate like a validator's. It lets nobody in
+ * without a client certificate whose key the client proves to hold.
+ */
+export async function startCaddyPeer(): Promise<CaddyPeer> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-quic-'))
+  const [cert, key, config] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), join(folder, 'caddy.json')]
+  writeFileSync(cert, new X509Certificate(tpuCertificate(SERVER_KEY.publicKey)).toString())
+  writeFileSync(key, SERVER_KEY.privateKey.export({ format: 'pem', type: 'pkcs8' }))
+  const port = await freeUdpPort()
+  const server = {
+    listen: [`127.0.0.1:${port}`],
+    protocols: ['h1', 'h2', 'h3'],
+    automatic_https: { disable: true },
+    tls_connection_policies: [{ client_authentication: { mode: 'require' } }],
+    routes: [{ handle: [{ handler: 'static_response', status_code: 200 }] }],
+  }
+  const apps = {
+    http: { servers: { quic: server } },
+    tls: { certificates: { load_files: [{ certificate: cert, key }] } },
+  }
+  writeFileSync(config, JSON.stringify({ admin: { disabled: true, config: { persist: false } }, apps }))
+  const child = spawn(PROGRAM ?? 'caddy', ['run', '--config', config], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+  })
+  const ended = once(child, 'close')
+  let printed = ''
+  const ready = new Promise<void>((resolve, reject) => {
+    child.stderr.on('data', (chunk) => {
+      printed += String(chunk)
+      if (printed.includes('serving initial configuration')) resolve()
+    })
+    void ended.then(() => reject(new Error(`caddy ended:\n${printed}`)))
+  })
+  const kill = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await ended
+  }
+  await ready
+  return {
+    port,
+    publicKey: SERVER_KEY.publicKey,
+    kill,
+    async [Symbol.asyncDispose]() {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Caddy takes no port of the system's choice for both of its sockets. */
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  socket.close()
+  await once(socket, 'close')
+  return port
+}

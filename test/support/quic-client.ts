@@ -1,0 +1,77 @@
+import { systemClock } from '../../src/host/clock.ts'
+import type { QuicConnection } from '../../src/host/quic/connection.ts'
+import type { QuicEnd } from '../../src/host/quic/connection-options.ts'
+import { type OpenQuicOptions, openQuic } from '../../src/host/quic/open-quic.ts'
+import type { StreamOutcome } from '../../src/host/quic/send-streams.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { TPU_ALPN } from '../../src/solana/tpu-certificate.ts'
+import { quicIdentity } from './quic-identity.ts'
+
+/** Who the client is. */
+export const QUIC_CLIENT = quicIdentity(5)
+const WAIT_MS = 120_000
+
+export type QuicClient = { readonly connection: QuicConnection; readonly ends: QuicEnd[]; isOpen(): boolean }
+
+/** A connection to a port on loopback, where a peer with this key should answer. */
+export function connectQuic(
+  port: number,
+  peer: { readonly publicKey: Uint8Array },
+  options: Partial<OpenQuicOptions> = {},
+): QuicClient {
+  const ends: QuicEnd[] = []
+  let isOpen = false
+  const connection = openQuic(
+    {
+      to: { ip: '127.0.0.1', port },
+      alpn: TPU_ALPN,
+      serverName: '127.0.0.1.8009.sol',
+      certificate: QUIC_CLIENT,
+      initialWindowBytes: 128 * 1232,
+      handshakeTimeoutMs: 30_000,
+      ...options,
+    },
+    {
+      clock: systemClock,
+      random: secureRandom,
+      isPeer: (key) => Buffer.compare(key, peer.publicKey) === 0,
+      onOpen: () => {
+        isOpen = true
+      },
+      onEnd: (end) => ends.push(end),
+    },
+  )
+  return { connection, ends, isOpen: () => isOpen }
+}
+
+/** Sends numbered streams as fast as they are taken; every one of them is answered for. */
+export async function sendMany(
+  client: QuicClient,
+  count: number,
+): Promise<Record<StreamOutcome | 'not-taken', number>> {
+  const outcomes = { delivered: 0, refused: 0, lost: 0, 'not-taken': 0 }
+  const settled = () => outcomes.delivered + outcomes.refused + outcomes.lost + outcomes['not-taken']
+  let next = 0
+  await until(
+    'every stream is answered for',
+    () => {
+      while (next < count) {
+        const isTaken = client.connection.send(numberedStream(next), (outcome) => (outcomes[outcome] += 1))
+        if (!isTaken && client.ends.length === 0) break
+        if (!isTaken) outcomes['not-taken'] += 1
+        next += 1
+      }
+      return settled() === count
+    },
+    WAIT_MS,
+  )
+  return outcomes
+}
+
+/** Up to the size of a packet, and now and then as large as a transaction can be. */
+export function numberedStream(n: number): Uint8Array {
+  const bytes = new Uint8Array(n % 50 === 49 ? 4096 : 200 + ((n * 37) % 1033))
+  new DataView(bytes.buffer).setUint32(0, n)
+  return bytes
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { encodeBase58 } from '../../src/solana/base58.ts'
+
+/** What the node is told, as its only argument: the one leader it knows. */
+export type NodeTask = { readonly identity: string; readonly port: number } | undefined
+
+/** Always the newest, so that what was signed beforehand stays good. */
+export const NODE_BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
+
+/** Transactions are in a block so long after they came. */
+const LAND_MS = 400
+
+/**
+ * A node that takes every transaction, notes when it came, and tells it landed a moment later. A process of its own, so that it does not hold up
+ * the client. Each message it gets is answered with what came since the last: the first 86 characters of the text and the time.
+ */
+if (import.meta.main) {
+  const leader = JSON.parse(process.argv[2] ?? 'null') as { identity: string; port: number } | null
+  const nowMs = () => performance.timeOrigin + performance.now()
+  const startedMs = nowMs()
+  const arrivals = new Map<string, number>()
+  const landing = new Map<string, number>()
+  const slot = () => 1000 + Math.floor((nowMs() - startedMs) / LAND_MS)
+  const context = () => ({ slot: slot() })
+  const answers: Record<string, (params: unknown[]) => unknown> = {
+    getSlot: slot,
+    getLatestBlockhash: () => ({
+      context: context(),
+      value: { blockhash: NODE_BLOCKHASH, lastValidBlockHeight: slot() + 150 },
+    }),
+    isBlockhashValid: () => ({ context: context(), value: true }),
+    getClusterNodes: () => (leader === null ? [] : [{ pubkey: leader.identity, tpuQuic: `127.0.0.1:${leader.port}` }]),
+    getSlotLeaders: () => Array.from({ length: 1000 }, () => leader?.identity ?? ''),
+    getSignatureStatuses: ([signatures]) => ({
+      context: context(),
+      value: (signatures as string[]).map((signature) => {
+        const since = landing.get(signature) ?? nowMs()
+        landing.set(signature, since)
+        return nowMs() - since < LAND_MS ? null : { slot: slot(), err: null, confirmationStatus: 'confirmed' }
+      }),
+    }),
+  }
+  const server = createServer((incoming, response) => void answer(incoming, response))
+  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const atMs = nowMs()
+    let text = ''
+    for await (const chunk of incoming) text += String(chunk)
+    const { method, params = [] } = JSON.parse(text) as { method: string; params?: unknown[] }
+    const [first] = params
+    if (method === 'sendTransaction' && typeof first === 'string' && !arrivals.has(first.slice(0, 86)))
+      arrivals.set(first.slice(0, 86), atMs)
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result: answers[method]?.(params) ?? 'x' })
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+    response.end(body)
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  process.on('message', () => {
+    process.send?.([...arrivals])
+    arrivals.clear()
+  })
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  await once(process, 'disconnect')
+  process.exit(0)
+}
