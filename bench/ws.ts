@@ -1,14 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { compileC } from './support/compile-c.ts'
 import { type PinnedProcess, startPinned } from './support/pinned-process.ts'
 import { startReferenceProxy } from './support/reference-proxy.ts'
+import { startWsReaders } from './support/ws-readers.ts'
 
 /**
  * One stream of messages to many WebSocket clients through the gateway, beside nginx and haproxy from Debian in the same run: the proxy alone on
  * one core, node and clients on the other. The others have one connection to the node for each client, so there the node does the fan-out; the
- * gateway has one subscription for all. One JSON line with all figures and the ratios.
+ * gateway has one subscription for all. The clients are a small C program, so that an age is not mostly that of its reader. One JSON line with all
+ * figures and the ratios.
  *   node bench/ws.ts [seconds per figure, 5] [clients, 2000] [messages a second, 200] [sluice,nginx,haproxy]
  */
 const [seconds = 5, clients = 2000, perSecond = 200] = process.argv.slice(2, 5).map(Number)
@@ -17,19 +20,27 @@ const wanted = process.argv[5]?.split(',') ?? NAMES
 const PROXY_CORE = 0
 const LOAD_CORE = 1
 const FRAME_BYTES = 600
+const WARM_MS = 1000
+const SUBSCRIBE = '{"jsonrpc":"2.0","id":1,"method":"logsSubscribe","params":["all"]}'
 
 type Proxy = PinnedProcess & { readonly port: number; readonly token: string }
-type Counted = { messages: number; seconds: number; ageP50Ms: number; ageP99Ms: number }
-type Figures = { deliveriesPerSecond: number; cpuMicrosPerDelivery: number; ageP50Ms: number; ageP99Ms: number }
+type Figures = {
+  deliveriesPerSecond: number
+  cpuMicrosPerDelivery: number
+  ageP50Ms: number
+  ageP99Ms: number
+  /** How busy the measuring clients were themselves. */
+  readerCorePercent: number
+}
 
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-ws-'))
 try {
-  await run()
+  await run(compileC(folder, 'ws-readers'))
 } finally {
   await rm(folder, { recursive: true, force: true })
 }
 
-async function run(): Promise<void> {
+async function run(readers: string): Promise<void> {
   const figures: { sluice?: Figures; nginx?: Figures; haproxy?: Figures } = {}
   for (const name of NAMES.filter((one) => wanted.includes(one))) {
     await using running = new AsyncDisposableStack()
@@ -46,7 +57,7 @@ async function run(): Promise<void> {
             upstreamPort: port,
           }),
     )
-    figures[name] = await measure(proxy, port)
+    figures[name] = await measure(proxy, { readers, nodePort: port })
   }
   const { sluice, nginx, haproxy } = figures
   const line = {
@@ -75,25 +86,28 @@ async function startSluice(port: number): Promise<Proxy> {
   return { ...started, port: ws, token }
 }
 
-async function measure(proxy: Proxy, nodePort: number): Promise<Figures> {
-  const script = join(import.meta.dirname, 'support/ws-clients-process.ts')
-  const args = [proxy.port, proxy.token, clients, seconds * 1000, nodePort].map(String)
-  await using load = startPinned(LOAD_CORE, process.execPath, [script, ...args])
-  let before = 0
-  for await (const line of createInterface({ input: load.child.stdout as NodeJS.ReadableStream })) {
-    const said = JSON.parse(line) as 'begin' | Counted
-    if (said === 'begin') {
-      before = proxy.cpuMicros()
-      continue
-    }
-    return {
-      deliveriesPerSecond: Math.round(said.messages / said.seconds),
-      cpuMicrosPerDelivery: Number(((proxy.cpuMicros() - before) / said.messages).toFixed(2)),
-      ageP50Ms: said.ageP50Ms,
-      ageP99Ms: said.ageP99Ms,
-    }
+async function measure(proxy: Proxy, { readers, nodePort }: { readers: string; nodePort: number }): Promise<Figures> {
+  await using load = await startWsReaders({
+    program: readers,
+    core: LOAD_CORE,
+    port: proxy.port,
+    path: '/',
+    token: proxy.token,
+    subscribe: SUBSCRIBE,
+    clients,
+    measureMs: seconds * 1000,
+  })
+  await fetch(`http://127.0.0.1:${nodePort}/start`).then((answer) => answer.text())
+  await pause(WARM_MS)
+  const before = proxy.cpuMicros()
+  const counted = await load.measure()
+  return {
+    deliveriesPerSecond: Math.round(counted.messages / counted.seconds),
+    cpuMicrosPerDelivery: Number(((proxy.cpuMicros() - before) / counted.messages).toFixed(2)),
+    ageP50Ms: counted.ageP50Ms,
+    ageP99Ms: counted.ageP99Ms,
+    readerCorePercent: Math.round(counted.cpuMs / counted.seconds / 10),
   }
-  throw new Error('the clients ended without a figure')
 }
 
 function ratio(a: number | undefined, b: number | undefined): number | undefined {

@@ -1,6 +1,7 @@
 // The yardstick of bench/ring.ts: folds a ring file as one would in C++ with the standard library's hash maps. Same events, same
-// figures: TPS, contention with its top lists, edges and conflict waves, Space-Saving, lifecycle. It reads the file through a mapping,
-// event by event as the format's authors do: copy the descriptor, look at its number again, copy the payload, look at the window.
+// figures: TPS, contention with its top lists, edges and conflict waves, Space-Saving, lifecycle. Same checks: payloads have their
+// fixed size, events belong to the open block, and what was announced came. It reads the file through a mapping, event by event as
+// the format's authors do: copy the descriptor, look at its number again, copy the payload, look at the window.
 // Prints one JSON line with the rate and sums to compare.
 //
 //   g++ -O2 -std=c++20 ring-fold.cpp -o ring-fold && ./ring-fold FILE ROUNDS
@@ -16,6 +17,7 @@
 #include <list>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <string_view>
 #include <unistd.h>
 #include <unordered_map>
 #include <vector>
@@ -24,16 +26,10 @@ using Address = std::array<uint8_t, 20>;
 using Id = std::array<uint8_t, 32>;
 using SlotKey = std::array<uint8_t, 52>;
 
+// The standard library has no hash for arrays, but one for bytes.
 template <size_t N> struct BytesHash {
   size_t operator()(const std::array<uint8_t, N> &key) const {
-    // FNV-1a over words; the standard library has no hash for arrays.
-    uint64_t hash = 14695981039346656037ull;
-    for (size_t at = 0; at < N; at += 4) {
-      uint32_t word;
-      memcpy(&word, key.data() + at, 4);
-      hash = (hash ^ word) * 1099511628211ull;
-    }
-    return hash ^ (hash >> 32);
+    return std::hash<std::string_view>()({reinterpret_cast<const char *>(key.data()), N});
   }
 };
 
@@ -121,6 +117,29 @@ struct Descriptor {
   uint64_t timeNs, offset, blockSeqno, txn, account, unused;
 };
 
+// Bytes that the payload of each event type has at least.
+constexpr uint16_t FIXED_BYTES[25] = {0,   16, 528, 4,  0,  0, 360, 56, 40, 8,   352, 28, 168,
+                                      0,   4,  0,   0,  24, 32, 128, 0,  8,  152, 124, 16};
+
+enum Counted { TXNS, ACCESS_LIST_ENTRIES, AUTH_LIST_ENTRIES, LOGS, CALL_FRAMES, ACCOUNTS, STORAGE, TRANSIENT, COUNTED };
+enum Moment { PERF_ENTER, PERF_EXIT, HEADER_START, END, MOMENTS };
+
+struct TxnTimes {
+  uint8_t seen = 0;
+  uint64_t ns[MOMENTS];
+};
+
+struct OpenBlock {
+  bool isOpen = false;
+  uint64_t seqno, txnCount, announced[COUNTED], came[COUNTED];
+};
+
+static uint32_t u32At(const uint8_t *payload) {
+  uint32_t value;
+  memcpy(&value, payload, 4);
+  return value;
+}
+
 struct Fold {
   SpaceSaving<Address, BytesHash<20>> accounts;
   SpaceSaving<SlotKey, BytesHash<52>> storage;
@@ -130,8 +149,9 @@ struct Fold {
   std::vector<Contract> contracts;
   std::vector<std::vector<uint32_t>> contractsOfTxn;
   std::vector<std::vector<std::pair<Slot *, bool>>> accessesOfTxn;
-  std::vector<uint64_t> enterNs, exitNs;
-  uint64_t window[3] = {0, 0, 0}, txns = 0;
+  std::vector<TxnTimes> times;
+  OpenBlock open;
+  uint64_t window[3] = {0, 0, 0};
   Sums sums;
 
   void restart() {
@@ -139,10 +159,24 @@ struct Fold {
     storage.clear();
     stages.clear();
     window[0] = window[1] = window[2] = 0;
+    open.isOpen = false;
     sums = {};
   }
 
-  void blockStart(const uint8_t *payload) {
+  bool isInBlock(const Descriptor &slot) {
+    if (!open.isOpen) return false;
+    if (slot.blockSeqno == open.seqno && slot.txn <= open.txnCount) return true;
+    open.isOpen = false;
+    return false;
+  }
+
+  void mark(const Descriptor &slot, Moment moment) {
+    TxnTimes &its = times[slot.txn - 1];
+    its.seen |= 1 << moment;
+    its.ns[moment] = slot.timeNs;
+  }
+
+  void blockStart(const Descriptor &slot, const uint8_t *payload) {
     uint64_t count;
     memcpy(&count, payload + 448, 8);
     slots.clear();
@@ -150,9 +184,9 @@ struct Fold {
     contracts.clear();
     contractsOfTxn.assign(count, {});
     accessesOfTxn.assign(count, {});
-    enterNs.assign(count, 0);
-    exitNs.assign(count, 0);
-    txns = 0;
+    times.assign(count, {});
+    open = {true, slot.seqno, count, {}, {}};
+    open.announced[TXNS] = count;
     stage(payload, 1);
   }
 
@@ -162,17 +196,24 @@ struct Fold {
     stages[id] = value;
   }
 
-  void accountAccess(const uint8_t *payload) {
+  void accountAccess(const Descriptor &slot, const uint8_t *payload) {
     Address address;
     memcpy(address.data(), payload + 4, 20);
     accounts.add(address);
+    if (!isInBlock(slot)) return;
+    ++open.came[ACCOUNTS];
+    open.announced[STORAGE] += u32At(payload + 144);
+    open.announced[TRANSIENT] += u32At(payload + 148);
   }
 
-  void storageAccess(const uint8_t *payload, uint64_t txn) {
+  void storageAccess(const Descriptor &descriptor, const uint8_t *payload) {
+    const uint64_t txn = descriptor.txn;
     SlotKey key;
     memcpy(key.data(), payload, 20);
     memcpy(key.data() + 20, payload + 27, 32);
     storage.add(key);
+    if (!isInBlock(descriptor)) return;
+    ++open.came[payload[26] ? TRANSIENT : STORAGE];
     if (payload[26]) return;
     auto [found, isNew] = slots.try_emplace(key);
     Slot &slot = found->second;
@@ -194,14 +235,20 @@ struct Fold {
     if (std::find(touched.begin(), touched.end(), slot.contract) == touched.end()) touched.push_back(slot.contract);
   }
 
-  void blockEnd() {
+  void blockEnd(const Descriptor &end) {
+    if (!isInBlock(end)) return;
+    open.isOpen = false;
     window[0] = window[1];
     window[1] = window[2];
-    window[2] = txns;
+    window[2] = open.came[TXNS];
     sums.tps += window[0] + window[1] + window[2] / 2;
+    for (int what = 0; what < COUNTED; ++what)
+      if (open.came[what] < open.announced[what]) return;
     ++sums.blocks;
-    for (size_t txn = 0; txn < enterNs.size(); ++txn)
-      if (exitNs[txn] > enterNs[txn]) sums.txnTimeNs += exitNs[txn] - enterNs[txn];
+    for (const TxnTimes &its : times) {
+      if ((its.seen & 3) == 3) sums.txnTimeNs += its.ns[PERF_EXIT] > its.ns[PERF_ENTER] ? its.ns[PERF_EXIT] - its.ns[PERF_ENTER] : 0;
+      else if ((its.seen & 12) == 12) sums.txnTimeNs += its.ns[END] > its.ns[HEADER_START] ? its.ns[END] - its.ns[HEADER_START] : 0;
+    }
     std::vector<std::pair<const SlotKey *, const Slot *>> contended;
     for (const auto &[key, slot] : slots) {
       if (slot.txns == 0) continue;
@@ -267,16 +314,42 @@ struct Fold {
 
   void event(const Descriptor &slot, const uint8_t *payload) {
     ++sums.events;
+    if (slot.type == 0 || slot.type >= 25) return;
+    if (slot.payloadBytes < FIXED_BYTES[slot.type]) {
+      if (slot.blockSeqno == open.seqno) open.isOpen = false;
+      return;
+    }
     switch (slot.type) {
-    case 2: return blockStart(payload);
-    case 6: return blockEnd();
+    case 2: return blockStart(slot, payload);
+    case 6: return blockEnd(slot);
     case 7: return stage(payload, 2);
     case 8: return stage(payload, 3);
-    case 10: ++txns; return;
-    case 15: enterNs[slot.txn - 1] = slot.timeNs; return;
-    case 16: exitNs[slot.txn - 1] = slot.timeNs; return;
-    case 22: return accountAccess(payload);
-    case 23: return storageAccess(payload, slot.txn);
+    case 22: return accountAccess(slot, payload);
+    case 23: return storageAccess(slot, payload);
+    default:
+      if (isInBlock(slot)) insideBlock(slot, payload);
+    }
+  }
+
+  void insideBlock(const Descriptor &slot, const uint8_t *payload) {
+    switch (slot.type) {
+    case 10:
+      ++open.came[TXNS];
+      open.announced[ACCESS_LIST_ENTRIES] += u32At(payload + 344);
+      open.announced[AUTH_LIST_ENTRIES] += u32At(payload + 348);
+      return mark(slot, HEADER_START);
+    case 11: ++open.came[ACCESS_LIST_ENTRIES]; return;
+    case 12: ++open.came[AUTH_LIST_ENTRIES]; return;
+    case 15: return mark(slot, PERF_ENTER);
+    case 16: return mark(slot, PERF_EXIT);
+    case 17:
+      open.announced[LOGS] += u32At(payload + 4);
+      open.announced[CALL_FRAMES] += u32At(payload + 16);
+      return;
+    case 18: ++open.came[LOGS]; return;
+    case 19: ++open.came[CALL_FRAMES]; return;
+    case 20: return mark(slot, END);
+    case 21: open.announced[ACCOUNTS] += u32At(payload); return;
     default: return;
     }
   }

@@ -17,8 +17,13 @@ export type PinnedProcess = AsyncDisposable & {
 const TICK_MICROS = 10_000
 const PAGE_BYTES = 4096
 
-export function startPinned(core: number, command: string, args: readonly string[]): PinnedProcess {
-  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+export function startPinned(
+  core: number,
+  command: string,
+  args: readonly string[],
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): PinnedProcess {
+  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio: [stdin, 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   const family = () => [child.pid as number, ...childrenOf(child.pid as number)]
   return {

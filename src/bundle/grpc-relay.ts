@@ -54,23 +54,24 @@ export function startRelay(deps: RelayDeps): Relay {
   let isOver = false
   let isHushed = false
   let isHeldUp = false
-  let isFlushing = false
   let isAtNode = true
   let isResumed = false
   let hasHalfClosed = false
   let heardMs = monotonicMs()
   let bytesOut = 0
 
-  function flush(): void {
-    isFlushing = false
-    if (isOver) return
+  function pass(bytes: Buffer, giveBack: () => void): void {
     const before = frames.messages
-    const bytes = frames.take()
-    if (bytes === undefined) return
-    bytesOut += bytes.length
-    meter.bytesOut.inc(bytes.length)
+    const { held, fresh } = frames.push(bytes)
+    // What is held back was copied.
+    if (fresh === undefined) giveBack()
+    const pieces = [held, fresh].filter((piece) => piece !== undefined)
+    if (pieces.length === 0) return
+    const passed = pieces.reduce((sum, { length }) => sum + length, 0)
+    bytesOut += passed
+    meter.bytesOut.inc(passed)
     meter.messagesOut.inc(frames.messages - before)
-    if (call.writeFramed(bytes) || isHeldUp) return
+    if (call.writePieces(pieces, fresh === undefined ? NOTHING_LEFT : giveBack) || isHeldUp) return
     isHeldUp = true
     upstream.pause()
   }
@@ -107,21 +108,16 @@ export function startRelay(deps: RelayDeps): Relay {
       if (encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
       encoding = passed['grpc-encoding']
     })
-    stream.onData((bytes) => {
-      if (!isCurrent()) return
+    stream.onData((bytes, giveBack) => {
+      if (!isCurrent()) return giveBack()
       heardMs = monotonicMs()
       resume?.heard()
-      frames.push(bytes)
-      if (isFlushing) return
-      // What came with one read of the socket is handed over piece by piece; it is written together.
-      isFlushing = true
-      queueMicrotask(flush)
+      pass(bytes, giveBack)
     })
     stream.onEnd((ending) => {
       if (upstream !== stream) return
       isAtNode = false
       if (isOver) return
-      flush()
       const isLost = !ending.isFromServer || (resume !== undefined && ending.status.code === GrpcCode.unavailable)
       // A refusal of what this side asked for is no word to the client.
       if (isLost || (isResumed && frames.lastSlot === undefined)) lost('is lost', !isLost)
@@ -134,7 +130,6 @@ export function startRelay(deps: RelayDeps): Relay {
 
   function lose(how: 'is lost' | 'has gone silent'): void {
     if (isOver || !isAtNode) return
-    flush()
     const given = upstream
     isAtNode = false
     upstream = NONE
@@ -198,6 +193,8 @@ export function startRelay(deps: RelayDeps): Relay {
     lose,
   }
 }
+
+const NOTHING_LEFT = (): void => {}
 
 /** Stands where there is no node at the moment. */
 const NONE: GrpcStream = {

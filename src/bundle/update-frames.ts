@@ -7,20 +7,20 @@ const HELD_BYTES_MAX = 64 * 1024
 /** In which field of which kind of SubscribeUpdate the slot stands (geyser.proto). */
 const SLOT_FIELD: Readonly<Record<number, number>> = { 2: 2, 3: 1, 4: 2, 5: 1, 7: 1, 8: 1, 10: 1 }
 
+/** What can be passed on: first what was held back, then a view of what came last. */
+export type PassedBytes = { readonly held: Uint8Array | undefined; readonly fresh: Uint8Array | undefined }
+
 /**
- * Follows the messages in a stream of bytes without decoding them: collects what arrived at once, gives out whole messages, and remembers the slot
- * of the last one.
+ * Follows the messages in a stream of bytes without decoding them: gives out whole messages as they come, holds back the one that is incomplete,
+ * and remembers the slot of the last one.
  */
 export class UpdateFrames {
-  #parts: Uint8Array[] = []
+  /** The beginning of a message, copied: what it came in is used again. */
+  #held: Buffer = NOTHING
   /** How much of a large message is still to come. */
   #through = 0
   #lastSlot: number | undefined
   #messages = 0
-
-  get isEmpty(): boolean {
-    return this.#parts.length === 0
-  }
 
   /** The slot last seen at the end of a piece. */
   get lastSlot(): number | undefined {
@@ -37,23 +37,43 @@ export class UpdateFrames {
     return this.#through > 0
   }
 
-  push(bytes: Uint8Array): void {
-    this.#parts.push(bytes)
+  push(bytes: Uint8Array): PassedBytes {
+    const { held, from } = this.#complete(bytes)
+    const to = this.#wholeTo(bytes, from)
+    if (to < bytes.length) this.#held = Buffer.concat([this.#held, bytes.subarray(to)])
+    return { held, fresh: to > from ? bytes.subarray(from, to) : undefined }
   }
 
-  /** All that can be passed on now, as one piece; undefined when that is nothing. */
-  take(): Uint8Array | undefined {
-    const [first] = this.#parts
-    if (first === undefined) return undefined
-    const bytes = this.#parts.length === 1 ? first : Buffer.concat(this.#parts)
-    const whole = this.#wholeBytes(bytes)
-    this.#parts = whole === bytes.length ? [] : [bytes.subarray(whole)]
-    return whole === 0 ? undefined : bytes.subarray(0, whole)
+  /** Completes the message held back, which is small, with the beginning of the piece; after it the piece is at a boundary. */
+  #complete(bytes: Uint8Array): { held: Uint8Array | undefined; from: number } {
+    const before = this.#held
+    if (before.length === 0) return { held: undefined, from: 0 }
+    const needed = before.length < PREFIX_BYTES ? PREFIX_BYTES - before.length : 0
+    const prefix = needed === 0 ? before : Buffer.concat([before, bytes.subarray(0, needed)])
+    const size = prefix.length < PREFIX_BYTES ? Number.POSITIVE_INFINITY : PREFIX_BYTES + lengthAt(prefix, 1)
+    this.#held = NOTHING
+    if (before.length + bytes.length < size) {
+      if (size > HELD_BYTES_MAX && prefix.length >= PREFIX_BYTES) {
+        this.#messages += 1
+        this.#through = size - before.length
+        return { held: before, from: 0 }
+      }
+      this.#held = before
+      return { held: undefined, from: 0 }
+    }
+    const from = size - before.length
+    const whole = Buffer.concat([before, bytes.subarray(0, from)], size)
+    this.#messages += 1
+    this.#noteSlot(whole, 0)
+    return { held: whole, from }
   }
 
-  #wholeBytes(bytes: Uint8Array): number {
-    let at = Math.min(this.#through, bytes.length)
-    this.#through -= at
+  /** Where the last whole message ends; where that of a large one stands that flows. */
+  #wholeTo(bytes: Uint8Array, from: number): number {
+    if (this.#held.length > 0) return from
+    const through = Math.min(this.#through, bytes.length - from)
+    this.#through -= through
+    let at = from + through
     let last = -1
     while (bytes.length - at >= PREFIX_BYTES) {
       const size = PREFIX_BYTES + lengthAt(bytes, at + 1)
@@ -68,14 +88,19 @@ export class UpdateFrames {
       at += size
       this.#messages += 1
     }
-    // Compressed messages tell nothing without being opened.
-    if (last !== -1 && bytes[last] === 0) {
-      const from = last + PREFIX_BYTES
-      this.#lastSlot = slotOf(bytes, from, from + lengthAt(bytes, last + 1)) ?? this.#lastSlot
-    }
+    if (last !== -1) this.#noteSlot(bytes, last)
     return at
   }
+
+  #noteSlot(bytes: Uint8Array, at: number): void {
+    // Compressed messages tell nothing without being opened.
+    if (bytes[at] !== 0) return
+    const from = at + PREFIX_BYTES
+    this.#lastSlot = slotOf(bytes, from, from + lengthAt(bytes, at + 1)) ?? this.#lastSlot
+  }
 }
+
+const NOTHING = Buffer.alloc(0)
 
 function lengthAt(bytes: Uint8Array, at: number): number {
   return (

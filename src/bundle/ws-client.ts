@@ -62,7 +62,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
   const subscriptions = createWsSubscriptions({
     access,
     feeds: deps.feeds,
-    sendFrame: connection.sendFrame,
+    connection,
     sendGap: given.wantsGaps ? sendGap : undefined,
     onOverflow: () => connection.close(WsCloseCode.tryAgainLater, 'too slow'),
   })

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import { type FrameTaker, SharedFrames } from '../host/shared-frames.ts'
 import type { LossReason } from '../upstreams/metrics.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import type { Notification } from '../upstreams/ws-frame-id.ts'
@@ -24,8 +25,8 @@ export type FeedHolder = {
   readonly id: number
   /** Called once, never within `join`. */
   onAnswer(answer: FeedAnswer): void
-  /** May be replaced at any time. */
-  onFrame: (frame: Buffer) => void
+  /** Until it shares the frames of others who know the feed by the same id. */
+  onFrame(frame: Buffer): void
   onGap(gap: Gap): void
   /** The node has said its last word. */
   onEnd(): void
@@ -64,6 +65,11 @@ export class Feed {
   readonly #wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
   readonly #deps: FeedDeps
   readonly #holders = new Set<FeedHolder>()
+  /** Of the holders, those who get each frame by itself. */
+  readonly #unshared = new Set<FeedHolder>()
+  readonly #takers = new Map<FeedHolder, FrameTaker<Buffer>>()
+  /** Clients count alike, so many of them know the feed by the same id. */
+  readonly #shared = new Map<number, SharedFrames<Buffer>>()
   readonly #waiting = new Map<FeedHolder, Timer>()
   /** The subscription asked for or live; events of an earlier one are not listened to. */
   #current: Ask | undefined
@@ -89,7 +95,7 @@ export class Feed {
 
   join(holder: FeedHolder): void {
     if (this.#current?.isLive === true) {
-      this.#holders.add(holder)
+      this.#enter(holder)
       queueMicrotask(() => holder.onAnswer({ kind: 'ready' }))
       return
     }
@@ -102,11 +108,39 @@ export class Feed {
     this.#waiting.set(holder, timer)
   }
 
+  /** From here on a holder that was answered gets its frames together with others. */
+  share(holder: FeedHolder, taker: FrameTaker<Buffer>): void {
+    if (!this.#unshared.delete(holder)) return
+    this.#takers.set(holder, taker)
+    let frames = this.#shared.get(holder.id)
+    if (frames === undefined) {
+      frames = new SharedFrames((frame) => frame)
+      this.#shared.set(holder.id, frames)
+    }
+    frames.join(taker)
+  }
+
   leave(holder: FeedHolder): void {
     this.#waiting.get(holder)?.cancel()
     this.#waiting.delete(holder)
-    this.#holders.delete(holder)
+    this.#exit(holder)
     this.#endIfUnused()
+  }
+
+  #enter(holder: FeedHolder): void {
+    this.#holders.add(holder)
+    this.#unshared.add(holder)
+  }
+
+  #exit(holder: FeedHolder): void {
+    this.#holders.delete(holder)
+    this.#unshared.delete(holder)
+    const taker = this.#takers.get(holder)
+    const frames = this.#shared.get(holder.id)
+    if (taker === undefined || frames === undefined) return
+    this.#takers.delete(holder)
+    frames.leave(taker)
+    if (frames.size === 0) this.#shared.delete(holder.id)
   }
 
   #endIfUnused(): void {
@@ -167,7 +201,7 @@ export class Feed {
     this.#waiting.clear()
     for (const [holder, timer] of ready) {
       timer.cancel()
-      this.#holders.add(holder)
+      this.#enter(holder)
       holder.onAnswer({ kind: 'ready' })
     }
   }
@@ -236,26 +270,14 @@ export class Feed {
   }
 
   #fanOut(payload: Buffer, idFrom: number, idTo: number): void {
-    /** Clients count alike, so many of them know the feed by the same id. */
-    const made = new Map<number, Buffer>()
-    let lastId = -1
-    let frame: Buffer | undefined
-    for (const holder of this.#holders) {
-      if (frame === undefined || holder.id !== lastId) {
-        lastId = holder.id
-        frame = made.get(lastId)
-        if (frame === undefined) {
-          frame = spliceFrame(payload, idFrom, idTo, String(lastId))
-          made.set(lastId, frame)
-        }
-      }
-      holder.onFrame(frame)
-    }
+    const frameOf = (id: number): Buffer => spliceFrame(payload, idFrom, idTo, String(id))
+    for (const [id, frames] of this.#shared) frames.append(frameOf(id))
+    for (const holder of this.#unshared) holder.onFrame(frameOf(holder.id))
   }
 
   #finish(isOverAtNode: boolean): void {
     const holders = [...this.#holders]
-    this.#holders.clear()
+    for (const holder of holders) this.#exit(holder)
     this.#end(isOverAtNode)
     for (const holder of holders) holder.onEnd()
   }

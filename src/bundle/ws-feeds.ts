@@ -1,16 +1,24 @@
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import type { FrameTaker } from '../host/shared-frames.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { createCatchUp } from './ws-catch-up.ts'
 import { Feed, type FeedHolder } from './ws-feed.ts'
 import { type PubSubKind, subscriptionKey } from './ws-request.ts'
 
+/** A share in a feed. */
+export type FeedShare = {
+  /** Its frames come to the taker from now on. To be called once it was answered. */
+  deliverTo(taker: FrameTaker<Buffer>): void
+  leave(): void
+}
+
 export type Feeds = {
-  /** Takes part in the one subscription for all who ask the same nodes for the same. The answer leaves it. */
+  /** Takes part in the one subscription for all who ask the same nodes for the same. */
   join(
     wanted: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
     holder: FeedHolder,
-  ): () => void
+  ): FeedShare
   readonly size: number
 }
 
@@ -43,7 +51,7 @@ export function createFeeds(deps: FeedsDeps): Feeds {
       }
       const joined = feed
       joined.join(holder)
-      return () => joined.leave(holder)
+      return { deliverTo: (taker) => joined.share(holder, taker), leave: () => joined.leave(holder) }
     },
     get size() {
       return feeds.size

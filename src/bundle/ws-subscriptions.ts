@@ -2,9 +2,10 @@ import type { Caller } from '../access/admit.ts'
 import { WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../access/plan.ts'
 import type { Access } from '../access/service.ts'
 import type { Seat } from '../access/slots.ts'
+import type { WsConnection } from '../host/ws-connection.ts'
 import { type Refusal, refuseSeat } from './refusal.ts'
 import type { FeedAnswer, FeedHolder, Gap } from './ws-feed.ts'
-import type { Feeds } from './ws-feeds.ts'
+import type { FeedShare, Feeds } from './ws-feeds.ts'
 import { refuseOnConnection } from './ws-refusal.ts'
 import type { PubSubKind } from './ws-request.ts'
 
@@ -31,7 +32,7 @@ export type WsSubscriptions = Disposable & {
 export type WsSubscriptionsDeps = {
   readonly access: Pick<Access, 'slots'>
   readonly feeds: Feeds
-  readonly sendFrame: (frame: Buffer) => void
+  readonly connection: Pick<WsConnection, 'sendFrame' | 'taker'>
   /** Called only where the client asked to be told. */
   readonly sendGap: ((id: number, gap: Gap) => void) | undefined
   /** Too much has come for a subscription whose answer could not be sent yet. */
@@ -41,10 +42,16 @@ export type WsSubscriptionsDeps = {
 /** Notifications that wait for the answer to their subscribe, which in a batch may take a while. */
 const EARLY_BYTES_MAX = 1024 * 1024
 
-type Held = { readonly seat: Seat; leave: () => void; early: Buffer[] | undefined; earlyBytes: number; isOver: boolean }
+type Held = {
+  readonly seat: Seat
+  share: FeedShare | undefined
+  early: Buffer[] | undefined
+  earlyBytes: number
+  isOver: boolean
+}
 
 export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscriptions {
-  const { access, feeds, sendFrame, sendGap } = deps
+  const { access, feeds, connection, sendGap } = deps
   const held = new Map<number, Held>()
   let nextId = 1
 
@@ -52,7 +59,7 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
     const entry = held.get(id)
     if (entry === undefined) return false
     held.delete(id)
-    entry.leave()
+    entry.share?.leave()
     entry.seat.release()
     return true
   }
@@ -62,7 +69,7 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
       id,
       onAnswer,
       onFrame(frame) {
-        if (entry.early === undefined) return sendFrame(frame)
+        if (entry.early === undefined) return connection.sendFrame(frame)
         entry.early.push(frame)
         entry.earlyBytes += frame.length
         if (entry.earlyBytes > EARLY_BYTES_MAX) deps.onOverflow()
@@ -95,7 +102,7 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
 
     subscribe(wanted, seat) {
       const id = nextId++
-      const entry: Held = { seat, leave: () => {}, early: [], earlyBytes: 0, isOver: false }
+      const entry: Held = { seat, share: undefined, early: [], earlyBytes: 0, isOver: false }
       held.set(id, entry)
       return new Promise((resolve) => {
         const holder = holderOf(id, entry, (answer) => {
@@ -106,16 +113,16 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
             start() {
               const early = entry.early ?? []
               entry.early = undefined
-              // From here on nothing stands between the feed and the connection.
-              holder.onFrame = sendFrame
               // Ended meanwhile by the client or by its leaving.
               if (!held.has(id)) return
-              for (const frame of early) sendFrame(frame)
+              for (const frame of early) connection.sendFrame(frame)
               if (entry.isOver) drop(id)
+              // From here on nothing stands between the feed and the connection.
+              else entry.share?.deliverTo(connection.taker)
             },
           })
         })
-        entry.leave = feeds.join(wanted, holder)
+        entry.share = feeds.join(wanted, holder)
       })
     },
 

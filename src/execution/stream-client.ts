@@ -1,4 +1,6 @@
 import { STREAM_CLOSE, type Warning } from '../contract/stream-events.ts'
+import type { FrameTaker, SharedPart } from '../host/shared-frames.ts'
+import type { RoundWriter } from '../host/write-rounds.ts'
 import { encodeTextFrame } from '../host/ws-frame.ts'
 import type { StreamEntry } from './resume-buffer.ts'
 import { type FrameRun, joinFrames, type StreamFrameBytes, type StreamGroup } from './stream-group.ts'
@@ -25,8 +27,8 @@ export type ClientStream = {
   readonly oldestSeq: number
   readonly newestSeq: number
   at(seq: number): StreamEntry
-  /** Hands out what is due, so that nobody at the end of the stream has anything left to get. */
-  flush(): void
+  /** Something was published for this client: asks for its turn to write. */
+  onDue(client: RoundWriter): void
   onDropped(frames: number): void
   onDelivered(frames: number): void
 }
@@ -42,12 +44,15 @@ const WRITE_BYTES = 256 * 1024
  * One client: first it catches up from the buffer, waiting for its socket, then it gets what is published. When it does not keep up,
  * frames are dropped and told; nothing of it ever holds up anybody else.
  */
-export class StreamClient {
+export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
   group: StreamGroup
   readonly #socket: StreamSocket
   readonly #stream: ClientStream
   readonly #limits: ClientLimits
   readonly #onLive: () => void
+  /** Published and not looked at yet; what comes until then joins it. */
+  #due: SharedPart<StreamFrameBytes> | undefined
+  #isTurnDue = false
   #waiting: Piece[] = []
   #waitingFrames = 0
   #waitingBytes = 0
@@ -84,14 +89,40 @@ export class StreamClient {
 
   /** Control frames and snapshots: never dropped. A client that asks for many and reads none is closed. */
   send(bytes: Buffer): void {
+    this.seal()
+    this.#control(bytes)
+  }
+
+  #control(bytes: Buffer): void {
     this.#push({ bytes, frames: 0 })
     if (this.#waitingBytes > 2 * this.#limits.bytesMax) this.#close('does not read what it asks for')
   }
 
-  /** Frames that were just published. */
-  offer(run: FrameRun): void {
+  offer(part: SharedPart<StreamFrameBytes>): void {
     if (this.#isClosed) return
-    const { joined, frames } = run
+    this.seal()
+    this.#due = part
+    if (this.#isTurnDue) return
+    this.#isTurnDue = true
+    this.#stream.onDue(this)
+  }
+
+  /** Its turn to write. */
+  flush(): void {
+    this.#isTurnDue = false
+    this.seal()
+  }
+
+  /** What was published up to now goes out before anything that comes after it. */
+  seal(): void {
+    const part = this.#due
+    if (part === undefined) return
+    this.#due = undefined
+    this.#deliver(part.take(this))
+  }
+
+  #deliver({ joined, frames }: FrameRun): void {
+    if (this.#isClosed) return
     // Frames were dropped: that is told before anything else goes out.
     if (this.#gap !== undefined || !this.#hasRoom(frames.length, joined.length)) {
       for (const frame of frames) this.#offerOne(frame)
@@ -111,6 +142,7 @@ export class StreamClient {
   closed(): void {
     this.#isClosed = true
     this.#waiting = []
+    this.#due = undefined
   }
 
   #offerOne({ seq, bytes }: StreamFrameBytes): void {
@@ -145,7 +177,7 @@ export class StreamClient {
     this.#gap = undefined
     const { dropsMax: drop_limit } = this.#limits
     const warning: Warning = { type: 'backpressure', dropped: this.#dropped, drop_limit, from_seq, to_seq }
-    this.send(encodeTextFrame(`{"seq":0,"Warning":${JSON.stringify(warning)}}`))
+    this.#control(encodeTextFrame(`{"seq":0,"Warning":${JSON.stringify(warning)}}`))
   }
 
   #push(piece: Piece): void {
@@ -203,9 +235,8 @@ export class StreamClient {
     }
   }
 
-  /** Without a seam: what is due goes out to the others first, so that the next frame published is the next one for all. */
+  /** Without a seam: everything published is out, and the next frame published is the next one for this client too. */
   #goLive(): void {
-    this.#stream.flush()
     this.#replayNext = undefined
     this.#onLive()
   }

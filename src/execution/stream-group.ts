@@ -1,27 +1,26 @@
 import type { AcceptedSubscription, RawEventName } from '../contract/stream-events.ts'
+import { type FrameTaker, SharedFrames, type TakenFrames } from '../host/shared-frames.ts'
 import { encodeTextFrame } from '../host/ws-frame.ts'
 import { createEventMatcher, type EventMatcher } from './event-filter.ts'
 import type { StreamEntry } from './resume-buffer.ts'
 import type { RawEventPart } from './source-message.ts'
-import type { StreamClient } from './stream-client.ts'
 
 /** One frame of one subscription, as bytes for the socket. */
 export type StreamFrameBytes = { readonly seq: number; readonly bytes: Buffer }
 
 /** Frames that leave together: joined once, written to as many sockets as there are. */
-export type FrameRun = { readonly joined: Buffer; readonly frames: readonly StreamFrameBytes[] }
+export type FrameRun = TakenFrames<StreamFrameBytes>
 
 /** Everybody with the same subscription: its frames are made and joined once for all of them. */
 export class StreamGroup {
   readonly key: string
   readonly subscription: AcceptedSubscription
-  /** Clients at the end of the stream. Those that still replay get their frames from the buffer. */
-  readonly live = new Set<StreamClient>()
   /** All its clients, live or replaying. */
   members = 0
   readonly #items: ReadonlySet<string>
   readonly #matches: EventMatcher
-  #due: StreamFrameBytes[] = []
+  /** For clients at the end of the stream. Those that still replay get their frames from the buffer. */
+  readonly #frames = new SharedFrames<StreamFrameBytes>(({ bytes }) => bytes)
 
   constructor(key: string, subscription: AcceptedSubscription, blocked: ReadonlySet<RawEventName>) {
     this.key = key
@@ -42,16 +41,19 @@ export class StreamGroup {
   }
 
   add(entry: StreamEntry): void {
-    if (this.live.size === 0) return
+    if (this.#frames.size === 0) return
     const frame = this.frameOf(entry)
-    if (frame !== undefined) this.#due.push(frame)
+    if (frame !== undefined) this.#frames.append(frame)
   }
 
-  takeDue(): FrameRun | undefined {
-    const frames = this.#due
-    if (frames.length === 0) return undefined
-    this.#due = []
-    return { joined: joinFrames(frames), frames }
+  /** Gets what is added from now on. */
+  goLive(client: FrameTaker<StreamFrameBytes>): void {
+    this.#frames.join(client)
+  }
+
+  /** What was added before is delivered within this call. */
+  leave(client: FrameTaker<StreamFrameBytes>): void {
+    this.#frames.leave(client)
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from '../contract/stream-events.ts'
 import type { Clock } from '../core/clock.ts'
 import { TokenBucket } from '../core/token-bucket.ts'
+import { createWriteRounds } from '../host/write-rounds.ts'
 import { encodeTextFrame } from '../host/ws-frame.ts'
 import { ResumeBuffer, type ResumeBufferOptions, type StreamEntry } from './resume-buffer.ts'
 import { type Cursor, checkCursor } from './resume-cursor.ts'
@@ -51,7 +52,7 @@ export type HubCounts = {
 export type HubDeps = {
   readonly clock: Clock
   readonly seq: SeqCounter
-  /** Runs once at the end of this turn; what was published until then leaves together. */
+  /** Runs at the end of this turn; what was published until then leaves together. */
   readonly defer: (run: () => void) => void
   readonly hello: () => HelloFacts
   /** Present payloads of a kind, as JSON. */
@@ -95,7 +96,6 @@ export class StreamHub implements Disposable {
   readonly #offered: readonly RawEventName[]
   readonly #wanted: WantedEvents
   readonly #stream: ClientStream
-  #isFlushDue = false
 
   constructor(options: HubOptions, deps: HubDeps) {
     this.#options = options
@@ -104,6 +104,8 @@ export class StreamHub implements Disposable {
     this.#offered = RAW_EVENTS.filter((name) => !options.rules.blocked.has(name))
     this.#wanted = new WantedEvents({ lingerMs: options.lingerMs }, deps)
     const buffer = this.#buffer
+    // What was published since a client's last turn leaves with one write, joined once for all who have the same subscription.
+    const rounds = createWriteRounds(deps.clock, deps.defer)
     this.#stream = {
       get oldestSeq() {
         return buffer.oldestSeq
@@ -112,7 +114,7 @@ export class StreamHub implements Disposable {
         return buffer.newestSeq
       },
       at: (seq) => buffer.at(seq),
-      flush: () => this.flush(),
+      onDue: (client) => rounds.add(client),
       onDropped: (frames) => deps.count.dropped(frames),
       onDelivered: (frames) => deps.count.delivered(frames),
     }
@@ -148,7 +150,6 @@ export class StreamHub implements Disposable {
   }
 
   join(socket: StreamSocket, { subscribe, resumeFrom }: JoinOptions = {}): JoinedClient {
-    this.flush()
     const { clock } = this.#deps
     const deferred: string[] = []
     const bucket = new TokenBucket(MESSAGES, clock.monotonicMs())
@@ -158,7 +159,7 @@ export class StreamHub implements Disposable {
       limits: this.#options.client,
       stream: this.#stream,
       onLive: () => {
-        client.group.live.add(client)
+        client.group.goLive(client)
         for (const text of deferred.splice(0)) this.#handle(client, text)
       },
     })
@@ -183,15 +184,6 @@ export class StreamHub implements Disposable {
     }
   }
 
-  /** Hands out what was published since the last time: joined once for each subscription, one write for each socket. */
-  flush(): void {
-    for (const group of this.#groups.values()) {
-      const run = group.takeDue()
-      if (run === undefined) continue
-      for (const client of group.live) client.offer(run)
-    }
-  }
-
   [Symbol.dispose](): void {
     this.#wanted[Symbol.dispose]()
   }
@@ -200,12 +192,6 @@ export class StreamHub implements Disposable {
     this.#buffer.append(entry)
     this.#deps.count.published(entry.kind)
     for (const group of this.#groups.values()) group.add(entry)
-    if (this.#isFlushDue) return
-    this.#isFlushDue = true
-    this.#deps.defer(() => {
-      this.#isFlushDue = false
-      this.flush()
-    })
   }
 
   /** Hello, what became of the cursor, and either the frames after it or a snapshot. */
@@ -236,7 +222,7 @@ export class StreamHub implements Disposable {
     }
     for (const frame of snapshot) client.send(frame)
     if (isResumed) client.begin(cursor.seq)
-    else client.group.live.add(client)
+    else client.group.goLive(client)
   }
 
   #check(resumeFrom: string, subscription: AcceptedSubscription): Cursor {
@@ -253,12 +239,11 @@ export class StreamHub implements Disposable {
     if (!parsed.ok) return this.#refuse(client, parsed.error)
     const { subscription } = parsed
     if (subscriptionKey(subscription) === client.group.key) return
-    this.flush()
     const before = new Set<string>(client.group.subscription.events)
     const group = this.#enter(subscription)
     this.#leave(client)
     client.group = group
-    group.live.add(client)
+    group.goLive(client)
     const snapshot = this.#snapshot(subscription.events.filter((item) => !before.has(item)))
     client.send(controlFrame('Subscribed', { ...subscription, snapshot: snapshot.length }))
     for (const frame of snapshot) client.send(frame)
@@ -291,7 +276,7 @@ export class StreamHub implements Disposable {
 
   #leave(client: StreamClient): void {
     const { group } = client
-    group.live.delete(client)
+    group.leave(client)
     group.members -= 1
     if (group.members === 0) this.#groups.delete(group.key)
     this.#wanted.leave(rawNamesOf(group.subscription, this.#offered))

@@ -31,6 +31,8 @@ export type GrpcCall = {
   send(message: Uint8Array): boolean
   /** Writes messages that already carry their prefixes, as many as wanted. False means: better wait for `onWritable`. */
   writeFramed(frames: Uint8Array): boolean
+  /** The same for several pieces at once. `onLeft` is called when this side needs their bytes no longer; on a call that is cut off, never. */
+  writePieces(pieces: readonly Uint8Array[], onLeft: () => void): boolean
   end(status: GrpcStatus): void
   /** Ends the call without a status; what was written may be lost. */
   abort(): void
@@ -115,6 +117,20 @@ export function createGrpcCall(
     return stream.write(frames)
   }
 
+  function writePieces(pieces: readonly Uint8Array[], onLeft: () => void): boolean {
+    if (isOver()) return false
+    sendHeaders()
+    stream.cork()
+    let isFree = true
+    for (const [at, piece] of pieces.entries()) {
+      const isLast = at === pieces.length - 1
+      // On a stream that is reset while its bytes are on their way, the runtime may still be writing them.
+      isFree = isLast ? stream.write(piece, (error) => error ?? onLeft()) : stream.write(piece)
+    }
+    stream.uncork()
+    return isFree
+  }
+
   function end(status: GrpcStatus): void {
     if (isOver()) return
     trailers = statusTrailers(status)
@@ -161,6 +177,7 @@ export function createGrpcCall(
     sendHeaders,
     send: (message) => writeFramed(frameMessage(message, sendEncoding)),
     writeFramed,
+    writePieces,
     end,
     abort,
     closeConnection: () => stream.session?.close(),

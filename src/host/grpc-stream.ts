@@ -6,7 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import { decodeGrpcMessage, GrpcCode, type GrpcStatus } from './grpc-status.ts'
-import type { Http2Tap } from './http2-tap.ts'
+import type { DataListener, Http2Tap } from './http2-tap.ts'
 
 /** How a call ended. `isFromServer` tells a status the server sent from one made here because it could not. */
 export type GrpcEnd = {
@@ -25,8 +25,8 @@ export type GrpcStream = {
   cancel(): void
   /** Metadata of the answer, unless it is a status alone. */
   onHeaders(listener: (headers: IncomingHttpHeaders) => void): void
-  /** Bytes flow from the moment a listener is set; the buffer is the listener's to keep. */
-  onData(listener: (bytes: Buffer) => void): void
+  /** Bytes flow from the moment a listener is set. */
+  onData(listener: DataListener): void
   pause(): void
   resume(): void
   /** Called exactly once, after the last data. */

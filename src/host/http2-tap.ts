@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { BufferPool, type LentBuffer } from './buffer-pool.ts'
 
 /**
  * Stands between a socket and the HTTP/2 library of a client and takes the payload of DATA frames out on the way (RFC 9113), many messages at
@@ -13,10 +14,13 @@ export type Http2Tap = {
   open(streamId: number): TappedStream
 }
 
+/** The bytes are the listener's to keep, or to give back when nobody looks at them any more. */
+export type DataListener = (bytes: Buffer, giveBack: () => void) => void
+
 export type TappedStream = {
   /** Bytes that came and were not delivered yet. */
   readonly waitingBytes: number
-  onData(listener: (bytes: Buffer) => void): void
+  onData(listener: DataListener): void
   /** The headers of the answer were told: data may follow. */
   start(): void
   pause(): void
@@ -43,6 +47,8 @@ const UPDATE_SHARE = 1 / 4
 
 /** Read into again and again; large, so that a busy connection is read in few turns. */
 const READ_BYTES = 256 * 1024
+/** Of buffers that came back, so many bytes are kept while a stream is open: as much as four streams with their windows full have on the way. */
+const KEPT_BYTES_MAX = 16 * 1024 * 1024
 
 /** How a socket is opened that hands over what it reads in one buffer of the caller's. */
 export type OpenSocket = (onread: { buffer: Buffer; callback: (bytes: number) => boolean }) => Socket
@@ -57,6 +63,7 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
     },
   })
   const streams = new Map<number, Tapped>()
+  const pool = new BufferPool({ keptBytesMax: KEPT_BYTES_MAX })
   const sessionUpdateBytes = options.sessionWindowBytes * UPDATE_SHARE
   let sessionTaken = 0
   const connection = wrapSocket(socket)
@@ -74,8 +81,8 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
 
   class Tapped implements TappedStream {
     readonly #id: number
-    #listener: ((bytes: Buffer) => void) | undefined
-    #waiting: Buffer[] = []
+    #listener: DataListener | undefined
+    #waiting: Filled[] = []
     #waitingBytes = 0
     #isStarted = false
     #isPaused = false
@@ -91,16 +98,30 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       return this.#waitingBytes
     }
 
-    arrived(bytes: Buffer): void {
+    arrived(piece: Buffer, places: readonly number[], bytes: number): void {
       if (this.#isClosed) return
-      if (this.#listener !== undefined && this.#isStarted && !this.#isPaused && this.#waitingBytes === 0) {
-        this.#deliver(this.#listener, bytes)
-        return
+      const beforeBytes = this.#waitingBytes
+      for (let place = 0; place < places.length; place += 2) {
+        let from = places[place] as number
+        const to = places[place + 1] as number
+        while (from < to) from += this.#fill(piece.subarray(from, to), bytes - (this.#waitingBytes - beforeBytes))
       }
-      this.#waiting.push(bytes)
-      this.#waitingBytes += bytes.length
+      if (this.#listener !== undefined && this.#isStarted && !this.#isPaused) this.#drain()
       // More than the window it was given: such a server could fill the memory.
       if (this.#waitingBytes > options.streamWindowBytes) connection.destroy(new Error('flow control violated'))
+    }
+
+    /** Behind what waits already, into what room there is. */
+    #fill(bytes: Buffer, ahead: number): number {
+      let last = this.#waiting.at(-1)
+      if (last === undefined || last.used === last.lent.bytes.length) {
+        last = { lent: pool.lend(ahead), used: 0 }
+        this.#waiting.push(last)
+      }
+      const filled = bytes.copy(last.lent.bytes, last.used)
+      last.used += filled
+      this.#waitingBytes += filled
+      return filled
     }
 
     /** Padding takes window too. */
@@ -108,22 +129,22 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       this.#taken += bytes
     }
 
-    #deliver(listener: (bytes: Buffer) => void, bytes: Buffer): void {
-      this.#taken += bytes.length
+    #deliver(listener: DataListener, { lent, used }: Filled): void {
+      this.#taken += used
       if (this.#taken >= options.streamWindowBytes * UPDATE_SHARE) {
         giveBack(this.#id, this.#taken)
         this.#taken = 0
       }
-      listener(bytes)
+      listener(lent.bytes.subarray(0, used), () => lent.giveBack())
     }
 
     #drain(): void {
       const listener = this.#listener
       if (listener === undefined || !this.#isStarted) return
       while (this.#waiting.length > 0 && !this.#isPaused && !this.#isClosed) {
-        const bytes = this.#waiting.shift() as Buffer
-        this.#waitingBytes -= bytes.length
-        this.#deliver(listener, bytes)
+        const filled = this.#waiting.shift() as Filled
+        this.#waitingBytes -= filled.used
+        this.#deliver(listener, filled)
       }
       if (this.#waitingBytes === 0) this.#tellEmpty()
     }
@@ -134,7 +155,7 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       told?.()
     }
 
-    onData(listener: (bytes: Buffer) => void): void {
+    onData(listener: DataListener): void {
       this.#listener = listener
       this.#drain()
     }
@@ -160,9 +181,11 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
 
     close(): void {
       this.#isClosed = true
+      for (const { lent } of this.#waiting) lent.giveBack()
       this.#waiting = []
       this.#waitingBytes = 0
       streams.delete(this.#id)
+      if (streams.size === 0) pool.clear()
     }
   }
 
@@ -187,8 +210,12 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
   }
 }
 
+/** The first bytes of a buffer. */
+type Filled = { readonly lent: LentBuffer; used: number }
+
 type Target = {
-  arrived(bytes: Buffer): void
+  /** Data at these places of the piece, from and to in turn; so many bytes in all. The piece is read over afterwards. */
+  arrived(piece: Buffer, places: readonly number[], bytes: number): void
   /** Bytes of padding. */
   skipped(bytes: number): void
 }
@@ -230,14 +257,7 @@ function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) =
   }
 
   function handOver(piece: Buffer): void {
-    for (const { target: to, places, bytes } of gathered.splice(0)) {
-      const joined = Buffer.allocUnsafeSlow(bytes)
-      let at = 0
-      for (let place = 0; place < places.length; place += 2) {
-        at += piece.copy(joined, at, places[place], places[place + 1])
-      }
-      to.arrived(joined)
-    }
+    for (const { target: to, places, bytes } of gathered.splice(0)) to.arrived(piece, places, bytes)
   }
 
   /** The last byte of a frame that was taken out. */
@@ -249,7 +269,7 @@ function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) =
       const data = whole.subarray(1, Math.max(1, whole.length - (whole[0] ?? 0)))
       target.skipped(whole.length - data.length)
       handOver(piece)
-      if (data.length > 0) target.arrived(data)
+      target.arrived(data, [0, data.length], data.length)
     }
     if (endsStream === 0) return
     handOver(piece)

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../core/clock.ts'
+import type { FrameTaker, SharedPart } from './shared-frames.ts'
 import { encodeTextFrame, type JoinedFrames } from './ws-frame.ts'
 
 /** Close codes (RFC 6455 section 7.4 and its registry). Clients of Solana take 1000 for wanted and do not come back. */
@@ -24,6 +25,8 @@ export type WsConnection = {
   send(text: string): void
   /** A frame of `encodeTextFrame`. What is sent within one turn of the event loop leaves in one write. */
   readonly sendFrame: (frame: Buffer) => void
+  /** Gets frames that are the same for many, in the order they and those of `sendFrame` came. */
+  readonly taker: FrameTaker<Buffer>
   /** For a sender with a queue of its own: true while nothing waits here, so that `write` will not pile up. */
   readonly isClear: boolean
   /** Frames of `encodeTextFrame`, one or several, at once. Called only while `isClear`; neither bounded nor watched here. */
@@ -79,6 +82,10 @@ export function createWsConnection(
   const { pendingBytesMax, stallMs, closeGraceMs, controlPerSecondMax } = options
   let queue: Buffer[] = []
   let queuedBytes = 0
+  /** What comes after all in the queue. It is shared with others and may still grow. */
+  let shared: SharedPart<Buffer> | undefined
+  /** Will be flushed without being asked for it again. */
+  let isDue = false
   let bytesOut = 0
   let controls = 0
   let controlsSinceMs = clock.monotonicMs()
@@ -109,8 +116,7 @@ export function createWsConnection(
     isLeaving = true
     stall?.cancel()
     grace?.cancel()
-    queue = []
-    queuedBytes = 0
+    dropQueue()
     for (const listener of closeListeners.splice(0)) listener(code)
     closeListeners = []
   })
@@ -139,7 +145,7 @@ export function createWsConnection(
   }
 
   function pendingBytes(): number {
-    return queuedBytes + socket.writableLength
+    return queuedBytes + (shared?.byteLength ?? 0) + socket.writableLength
   }
 
   function isTooSlow(): boolean {
@@ -148,30 +154,76 @@ export function createWsConnection(
     return true
   }
 
-  /** Called for every client and message, so it looks no further than it must: the rest is looked at once a write. */
   function sendFrame(frame: Buffer): void {
     if (isLeaving) return
+    takeShared()
     queue.push(frame)
     queuedBytes += frame.length
+    queued()
+  }
+
+  const taker: FrameTaker<Buffer> = {
+    offer(part) {
+      if (isLeaving) return
+      takeShared()
+      shared = part
+      queued()
+    },
+    seal: takeShared,
+  }
+
+  /** What waits up to now moves into the queue, where nothing can come before it any more. */
+  function takeShared(): void {
+    const part = shared
+    if (part === undefined) return
+    shared = undefined
+    const { frames, joined } = part.take(taker)
+    for (const frame of frames) queue.push(frame)
+    queuedBytes += joined.length
+  }
+
+  /** Looks no further than it must: the rest is looked at once a write. */
+  function queued(): void {
     // A socket that takes what it is given holds next to nothing itself.
     if ((stall !== undefined || queuedBytes > pendingBytesMax / 2) && isTooSlow()) return
-    if (queue.length === 1) onDirty()
+    if (isDue) return
+    isDue = true
+    onDirty()
   }
 
   function flush(joined?: JoinedFrames): void {
-    if (queue.length === 0 || !isOpen() || socket.writableNeedDrain) return
-    const frames = joined === undefined ? Buffer.concat(queue, queuedBytes) : joined.of(queue, queuedBytes)
-    bytesOut += queuedBytes
-    meter?.written(queue.length, queuedBytes)
+    isDue = false
+    if (!isOpen() || socket.writableNeedDrain) return
+    if (shared !== undefined && queue.length === 0) {
+      const part = shared
+      shared = undefined
+      const taken = part.take(taker)
+      writeOut(taken.joined, taken.frames.length)
+      return
+    }
+    takeShared()
+    if (queue.length === 0) return
+    const bytes = joined === undefined ? Buffer.concat(queue, queuedBytes) : joined.of(queue, queuedBytes)
+    const messages = queue.length
+    dropQueue()
+    writeOut(bytes, messages)
+  }
+
+  function writeOut(bytes: Buffer, messages: number): void {
+    bytesOut += bytes.length
+    meter?.written(messages, bytes.length)
+    if (!socket.write(bytes)) stall ??= clock.setTimer(stallMs, closeSlow)
+  }
+
+  function dropQueue(): void {
     queue = []
     queuedBytes = 0
-    if (!socket.write(frames)) stall ??= clock.setTimer(stallMs, closeSlow)
+    shared = undefined
   }
 
   function closeSlow(): void {
     if (isOpen()) meter?.slow()
-    queue = []
-    queuedBytes = 0
+    dropQueue()
     close(1013, 'too slow')
   }
 
@@ -180,8 +232,7 @@ export function createWsConnection(
     isLeaving = true
     flush()
     // What could not be flushed is dropped: a peer that does not read must not keep its backlog alive.
-    queue = []
-    queuedBytes = 0
+    dropQueue()
     ws.close(code, reason)
     cutSoon()
   }
@@ -203,8 +254,9 @@ export function createWsConnection(
     },
     send: (text) => sendFrame(encodeTextFrame(text)),
     sendFrame,
+    taker,
     get isClear() {
-      return queue.length === 0 && !socket.writableNeedDrain
+      return queue.length === 0 && shared === undefined && !socket.writableNeedDrain
     },
     write(frames) {
       if (isOpen()) socket.write(frames)

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../core/clock.ts'
 import { sendRaw } from './http-reply.ts'
+import { createWriteRounds } from './write-rounds.ts'
 import {
   createWsConnection,
   WsCloseCode,
@@ -11,7 +12,6 @@ import {
   type WsConnectionOptions,
   type WsMeter,
 } from './ws-connection.ts'
-import { JoinedFrames } from './ws-frame.ts'
 
 export type WsServerOptions = Partial<WsConnectionOptions> & {
   /** Of one frame and of one message; more closes with 1009. */
@@ -57,21 +57,13 @@ const DEFAULTS = {
   controlPerSecondMax: 10,
 }
 
-/**
- * Writing costs by the write, not by the message. After a round of writes to many sockets there is a rest, so that what comes meanwhile leaves
- * together with the next; a round to few is over at once and is followed by none.
- */
-const REST_SHARE = 0.5
-const REST_MS_MAX = 10
-
 /** WebSockets on top of an HTTP server: handshake, limits, heartbeat, one write per socket and turn. */
 export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsServer {
   const { clock, admit, onConnection, onDead } = deps
   const options = { ...DEFAULTS, ...given }
   type Connection = ReturnType<typeof createWsConnection>
   const connections = new Set<Connection>()
-  let dirty: Connection[] = []
-  let restUntilMs = 0
+  const rounds = createWriteRounds(clock)
   let onAllClosed: (() => void) | undefined
   let isDraining = false
 
@@ -100,9 +92,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
         remoteAddress: (socket as Socket).remoteAddress ?? '',
         clock,
         meter: deps.meter,
-        onDirty: () => {
-          if (dirty.push(connection) === 1) flushSoon()
-        },
+        onDirty: () => rounds.add(connection),
       })
       connections.add(connection)
       connection.onClose(() => {
@@ -117,22 +107,6 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     if (isDraining) return { status: 503, body: 'server is shutting down' }
     if (connections.size >= options.connectionsMax) return { status: 503, body: 'too many connections' }
     return admit?.(request)
-  }
-
-  function flushSoon(): void {
-    const restMs = restUntilMs - clock.monotonicMs()
-    if (restMs < 1) setImmediate(flushDirty)
-    else clock.setTimer(restMs, flushDirty)
-  }
-
-  function flushDirty(): void {
-    const beganMs = clock.monotonicMs()
-    const due = dirty
-    dirty = []
-    const joined = new JoinedFrames()
-    for (const connection of due) connection.flush(joined)
-    const endedMs = clock.monotonicMs()
-    restUntilMs = endedMs + Math.min(REST_MS_MAX, (endedMs - beganMs) * REST_SHARE)
   }
 
   async function drain(deadlineMs: number, spreadMs = 0): Promise<void> {

@@ -65,7 +65,7 @@ const health = z.strictObject({
     .int()
     .min(500)
     .max(60_000)
-    .default(3000)
+    .default(2000)
     .describe('A WebSocket that tells no slot for so long while the chain moves is replaced.'),
 })
 

@@ -63,6 +63,8 @@ type Entry = {
 const SLOTS = '{"jsonrpc":"2.0","id":0,"method":"slotSubscribe"}'
 /** So many slots may the pool be ahead before silence counts as standing still: connections are not equally fast. */
 const STALL_SLOTS = 4
+/** Silence is seen at most this part of its time too late. */
+const LOOKS_PER_STALL = 10
 /** A connection that stood for so long was a good one. */
 const LIVED_MS = 5000
 
@@ -95,7 +97,7 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     for (const [id, entry] of asked) send(id, entry)
   })
 
-  const watch = clock.setRepeating(deps.stallMs / 4, () => {
+  const watch = clock.setRepeating(deps.stallMs / LOOKS_PER_STALL, () => {
     if (client === undefined || slotId === undefined || clock.monotonicMs() - slotAtMs < deps.stallMs) return
     // A chain that stands still is no fault of this connection.
     if (deps.bestSlot() > slot + STALL_SLOTS) lose('stalled')

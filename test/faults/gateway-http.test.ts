@@ -76,6 +76,7 @@ describe('F2: an upstream is slow, at the gateway', () => {
   })
 
   test('F2: other customers do not wait for a slow call', async (t) => {
+    const [ROUNDS, CALLS] = isFull ? [8, 500] : [1, 150]
     await using node = await startFakeNode()
     node.answer = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
     await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
@@ -83,24 +84,28 @@ describe('F2: an upstream is slow, at the gateway', () => {
     })
     const [slow, quick] = [await gateway.subscribe({}), await gateway.subscribe({})]
     const measure = async () =>
-      percentile(
-        (await inRow(150, () => callGateway(gateway.url, quick.token, { method: 'getBalance' }))).map(({ ms }) => ms),
-        0.99,
-      )
+      (await inRow(CALLS, () => callGateway(gateway.url, quick.token, { method: 'getBalance' }))).map(({ ms }) => ms)
+    const askedSlow = () => node.calls.filter(({ method }) => method === 'getProgramAccounts').length
+    const alone: number[] = []
+    const beside: number[] = []
     await measure()
-    const aloneMs = await measure()
-    const hanging = Array.from({ length: 50 }, () =>
-      callGateway(gateway.url, slow.token, { method: 'getProgramAccounts' }),
+    // In turns, so that whatever else the machine does falls on both.
+    for (let round = 1; round <= ROUNDS; round++) {
+      alone.push(...(await measure()))
+      const hanging = Array.from({ length: 50 }, () =>
+        callGateway(gateway.url, slow.token, { method: 'getProgramAccounts' }),
+      )
+      await until('the slow calls are at the node', () => askedSlow() === 50 * round)
+      beside.push(...(await measure()))
+      const answers = await Promise.all(hanging)
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [504])
+    }
+    const [aloneMs, besideMs] = [percentile(alone, 0.99), percentile(beside, 0.99)]
+    const medians = `${percentile(alone, 0.5).toFixed(2)} and ${percentile(beside, 0.5).toFixed(2)} ms`
+    t.diagnostic(
+      `p99 alone ${aloneMs.toFixed(2)} ms, beside 50 slow calls ${besideMs.toFixed(2)} ms (figure: +10 %); medians ${medians}`,
     )
-    await until('the slow calls are at the node', () => {
-      const asked = node.calls.filter(({ method }) => method === 'getProgramAccounts').length
-      return asked === 50
-    })
-    const besideMs = await measure()
-    t.diagnostic(`p99 alone ${aloneMs.toFixed(1)} ms, beside 50 slow calls ${besideMs.toFixed(1)} ms (figure: +10 %)`)
-    assert.ok(besideMs <= aloneMs * 1.1 + onBusyMachine(5, 250), `${aloneMs} ms alone, ${besideMs} ms beside`)
-    const answers = await Promise.all(hanging)
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [504])
+    assert.ok(besideMs <= aloneMs * 1.1 + onBusyMachine(0.5, 250), `${aloneMs} ms alone, ${besideMs} ms beside`)
   })
 })
 

@@ -49,6 +49,8 @@ test(`F21: ${CLIENTS} clients come at once after a restart: all steady within 30
     assert.ok(steadyMs <= STEADY_MS, `${steadyMs} ms`)
     assert.ok(peak <= RSS_BYTES_MAX, `${peak} bytes`)
     assert.equal([...node.subscriptions.values()].filter(({ method }) => method === 'slotSubscribe').length <= 8, true)
+    const metrics = await (await fetch(`${gateway.metrics}/metrics`)).text()
+    assert.match(metrics, /^sluice_upstreams_ws_subscriptions\{upstream="a"\} 1$/m, 'all of them share one at the node')
 
     // Steady: one notification reaches every one of them.
     let told = 0

@@ -7,6 +7,7 @@ import { createConnections } from '../../src/bundle/connections.ts'
 import { createForward } from '../../src/bundle/forward.ts'
 import { createLateRefusals } from '../../src/bundle/late-refusals.ts'
 import { bundleMetrics } from '../../src/bundle/metrics.ts'
+import { asked } from '../../src/bundle/rpc.ts'
 import { startWsDoor, type WsDoor, type WsDoorOptions } from '../../src/bundle/ws.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
@@ -65,7 +66,7 @@ export async function startWsGateway(
         ...deps,
         access: gateway.access,
         upstreams,
-        callUpstream: createForward(upstreams),
+        callUpstream: asked(createForward(upstreams)),
         connections: createConnections(deps),
         late: createLateRefusals({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
         metrics: bundleMetrics(registry),

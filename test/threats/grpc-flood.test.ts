@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect as connectHttp2, constants, type Settings } from 'node:http2'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { Client, credentials } from '@grpc/grpc-js'
+import { Client, credentials, status } from '@grpc/grpc-js'
 import { frameMessage } from '../../src/host/grpc-framing.ts'
 import { serveUnary } from '../../src/host/grpc-unary.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { temporaryFolder } from '../support/cli.ts'
-import { PING, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
 import { isFull } from '../support/property.ts'
 import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
 
@@ -125,6 +127,64 @@ describe('T12: floods on the gRPC door', () => {
     }
     await othersAreServed()
     assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
+  })
+
+  test('T12: a client is told the limits at once, and one that goes beyond them is refused', async () => {
+    const session = connectHttp2(`http://${gateway.grpc}`)
+    try {
+      const [settings] = (await once(session, 'remoteSettings')) as [Settings]
+      assert.deepEqual([settings.maxConcurrentStreams, settings.maxHeaderListSize], [100, 16 * 1024])
+      const large = tokenMetadata(gateway.token)
+      large.set('x-note', 'x'.repeat(20_000))
+      const { error } = await unary(client, PING, Buffer.alloc(0), large)
+      assert.ok(error !== null && [status.RESOURCE_EXHAUSTED, status.INTERNAL].includes(error.code), String(error))
+    } finally {
+      session.destroy()
+    }
+    await othersAreServed()
+  })
+
+  test('T12: a subscription that opens calls only to cancel them has to wait, and others do not', async () => {
+    const made = await gateway.sluice('sub', 'create', 'rude', '--customer', 'acme', '--print-token', '--json')
+    assert.equal(made.code, 0, made.stderr)
+    const { token } = JSON.parse(made.stdout) as { token: string }
+    await until('the gateway knows the token', async () => {
+      const { error } = await unary(client, PING, Buffer.alloc(0), tokenMetadata(token))
+      return error === null
+    })
+    const session = connectHttp2(`http://${gateway.grpc}`)
+    session.on('error', () => {})
+    const opened = node.onGrpcCall
+    const open = () =>
+      session
+        .request({
+          ':method': 'POST',
+          ':path': SUBSCRIBE,
+          'content-type': 'application/grpc',
+          te: 'trailers',
+          'x-token': token,
+        })
+        .on('error', () => {})
+    try {
+      let atNode = 0
+      node.onGrpcCall = () => void (atNode += 1)
+      let refused: unknown
+      // Twice as many as are allowed, and no more than a connection may reset.
+      for (let made = 0; made < 200 && refused === undefined; made++) {
+        const before = atNode
+        const call = open()
+        call.on('response', (headers) => (refused = headers['grpc-status']))
+        await until('the node has it, or it is refused', () => atNode > before || refused !== undefined)
+        call.close(constants.NGHTTP2_CANCEL)
+        await once(call, 'close')
+      }
+      assert.equal(refused, String(status.RESOURCE_EXHAUSTED))
+      assert.ok(atNode <= 110, `${atNode} calls came to the node`)
+    } finally {
+      node.onGrpcCall = opened
+      session.destroy()
+    }
+    await othersAreServed()
   })
 
   test('T12: h2load with more streams than are allowed: at most 100 at once, all answered', async (t) => {

@@ -5,11 +5,14 @@ import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { until } from '../../src/host/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { onBusyMachine, percentile } from '../faults/gateway-rig.ts'
+import { percentile } from '../faults/gateway-rig.ts'
 import { startGateway } from '../support/gateway.ts'
+import { isFull } from '../support/property.ts'
 import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
+/** Long enough that ten seconds of it, from one telling of the gateway's delays to the next, are storm alone. */
+const STORM_MS = isFull ? 25_000 : 0
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 const STRANGER = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 
@@ -172,15 +175,20 @@ describe('requests that are too much', () => {
         waits.push(performance.now() - fromMs)
       }
     })()
-    for (let round = 0; round < 5; round++) {
+    const endMs = performance.now() + STORM_MS
+    for (let round = 0; round < 5 || performance.now() < endMs; round++) {
       for (const [, body] of HOSTILE) await (await post(body)).text()
     }
     isRunning = false
     await others
-    const worst = percentile(waits, 1)
+    const longest = percentile(waits, 1)
+    const metrics = await (await fetch(`${gateway.metrics}/metrics`)).text()
+    const delayed = 1000 * Number(/^sluice_process_event_loop_delay_seconds\{stat="max"\} (\S+)$/m.exec(metrics)?.[1])
     t.diagnostic(
-      `${waits.length} other calls beside, median ${percentile(waits, 0.5).toFixed(1)} ms, longest ${worst.toFixed(1)} ms (figure: 50)`,
+      `${waits.length} other calls beside, median ${percentile(waits, 0.5).toFixed(1)} ms, longest ${longest.toFixed(1)} ms; event loop delayed by ${delayed.toFixed(1)} ms at most (figure: 50)`,
     )
-    assert.ok(worst <= onBusyMachine(150, 2000), `${worst} ms`)
+    assert.ok(longest <= 2000, `${longest} ms`)
+    // A process tells the worst of ten seconds, so only the long storm fills them.
+    if (isFull) assert.ok(delayed <= 50, `${delayed} ms`)
   })
 })

@@ -29,13 +29,17 @@ export type LimitFlags = {
   readonly wsSubscriptions?: string
   readonly grpcStreams?: string
   readonly grpcAccountsPerStream?: string
+  readonly grpcKinds?: string
+  readonly grpcBlockedOwners?: string
+  readonly grpcResume?: string
   readonly requestBytes?: string
   readonly batchItems?: string
 }
 
 const limit = (brief: string) => flag.text(brief, 'N')
 
-const LIMIT_VALUES = 'A limit is a whole number, "unlimited", or "plan" for the plan\'s own.'
+const LIMIT_VALUES =
+  'A limit is a whole number, "unlimited", or "plan" for the plan\'s own. Rules of gRPC streams take "plan" too.'
 
 const limitFlags = {
   unitsPerSecond: limit('Units per second'),
@@ -45,6 +49,9 @@ const limitFlags = {
   wsSubscriptions: limit('Live WebSocket subscriptions'),
   grpcStreams: limit('Open gRPC streams'),
   grpcAccountsPerStream: limit('Accounts in one gRPC stream'),
+  grpcKinds: flag.text('Kinds of filter in gRPC streams, separated by commas, or unlimited', 'LIST'),
+  grpcBlockedOwners: flag.text('Accounts and programs no gRPC filter may ask for, or none', 'LIST'),
+  grpcResume: flag.text('Whether gRPC streams go on when their node is lost: yes or no', 'ANSWER'),
   requestBytes: limit('Bytes in one request body'),
   batchItems: limit('Calls in one batch'),
 } as const
@@ -107,7 +114,11 @@ export const subRoutes = buildRouteMap({
     limit: command<ChangeFlags & LimitFlags & { plan?: string }, [string]>({
       brief: 'Change plan or single limits',
       details: LIMIT_VALUES,
-      examples: ['acme-prod --units-per-second 300', 'acme-prod --plan grow --units-per-second plan'],
+      examples: [
+        'acme-prod --units-per-second 300',
+        'acme-prod --plan grow --units-per-second plan',
+        'acme-prod --grpc-kinds slots,blocks_meta --grpc-resume yes',
+      ],
       parameters: {
         flags: { plan: flag.text('Another plan', 'PLAN'), ...limitFlags, ...changeFlags },
         positional: words(subscription),

@@ -17,7 +17,7 @@ import { handoverCard } from '../../handover-card.ts'
 import { checkDestination } from '../../shreds.ts'
 import { confirmCut } from '../confirm.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../define.ts'
-import { checkLimits, overridesOf, printLimits, wireLimits } from '../limits.ts'
+import { checkLimits, LIMIT_FLAG_NAMES, overridesOf, printLimits, wireLimits } from '../limits.ts'
 import { isoTime, printFacts, printJson, printList, toWire } from '../output.ts'
 import { secretPlace } from '../reveal.ts'
 import { done, openSession } from '../session.ts'
@@ -172,7 +172,9 @@ export async function limitSub(
   const plan = flags.plan === undefined ? undefined : session.plan(flags.plan).name
   const overrides = overridesOf(flags)
   if (plan === undefined && Object.keys(overrides).length === 0) {
-    throw new ServiceError('usage', 'name at least one limit or a plan', { fix: 'For example: --units-per-second 300' })
+    throw new ServiceError('usage', `name a plan or at least one limit: --plan, ${LIMIT_FLAG_NAMES.join(', ')}`, {
+      fix: 'For example: --units-per-second 300',
+    })
   }
   const present = await lookUp(session.store, 'subscriptions', idOrName)
   const merged = { ...present.overrides, ...overrides }

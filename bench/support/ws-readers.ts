@@ -1,0 +1,49 @@
+import { createInterface } from 'node:readline'
+import { startPinned } from './pinned-process.ts'
+
+export type ReadFigures = {
+  readonly messages: number
+  readonly seconds: number
+  readonly ageP50Ms: number
+  readonly ageP99Ms: number
+  readonly closed: number
+  /** Processor time that the clients took themselves. */
+  readonly cpuMs: number
+}
+
+export type WsReaders = AsyncDisposable & {
+  /** Counts from now on for the time given at the start. */
+  measure(): Promise<ReadFigures>
+}
+
+export type WsReadersOptions = {
+  /** `reference/ws-readers.c`, compiled. */
+  readonly program: string
+  readonly core: number
+  readonly port: number
+  readonly path: string
+  readonly token?: string
+  readonly subscribe?: string
+  readonly clients: number
+  readonly measureMs: number
+}
+
+/** The clients of a WebSocket bench as a process of their own; resolves when all stand. */
+export async function startWsReaders(options: WsReadersOptions): Promise<WsReaders> {
+  const { program, core, port, path, token = '', subscribe = '', clients, measureMs } = options
+  const started = startPinned(core, program, [port, path, token, clients, subscribe, measureMs].map(String), 'pipe')
+  const lines = createInterface({ input: started.child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  const next = async (): Promise<unknown> => {
+    const line = await lines.next()
+    if (line.done === true) throw new Error('the clients ended without a word')
+    return JSON.parse(line.value)
+  }
+  await next()
+  return {
+    async measure() {
+      started.child.stdin?.write('begin\n')
+      return (await next()) as ReadFigures
+    },
+    [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
+  }
+}

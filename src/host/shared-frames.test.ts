@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type FrameTaker, SharedFrames, type SharedPart } from './shared-frames.ts'
+
+class Taker implements FrameTaker<Buffer> {
+  readonly got: string[] = []
+  offers = 0
+  #part: SharedPart<Buffer> | undefined
+
+  offer(part: SharedPart<Buffer>): void {
+    this.seal()
+    this.offers += 1
+    this.#part = part
+  }
+
+  seal(): void {
+    const part = this.#part
+    this.#part = undefined
+    const taken = part?.take(this)
+    if (taken === undefined) return
+    assert.equal(taken.joined.toString(), taken.frames.join(''))
+    this.got.push(...taken.frames.map(String))
+  }
+}
+
+const create = () => new SharedFrames<Buffer>((frame) => frame)
+
+describe('frames that many get', () => {
+  it('tells who has taken all of the first new frame, and gives those since with it', () => {
+    const shared = create()
+    const taker = new Taker()
+    shared.append(Buffer.from('before'))
+    shared.join(taker)
+    for (const text of ['a', 'b', 'c']) shared.append(Buffer.from(text))
+    assert.equal(taker.offers, 1)
+    taker.seal()
+    assert.deepEqual(taker.got, ['a', 'b', 'c'])
+    shared.append(Buffer.from('d'))
+    assert.equal(taker.offers, 2)
+    shared.leave(taker)
+    shared.append(Buffer.from('e'))
+    assert.deepEqual(taker.got, ['a', 'b', 'c', 'd'])
+  })
+
+  it('joins frames once for all who were told together', () => {
+    const shared = create()
+    const joined: Buffer[] = []
+    const takers: FrameTaker<Buffer>[] = []
+    for (let at = 0; at < 3; at++) {
+      let part: SharedPart<Buffer> | undefined
+      const taker: FrameTaker<Buffer> = {
+        offer(given) {
+          part = given
+        },
+        seal() {
+          if (part !== undefined) joined.push(part.take(taker).joined)
+        },
+      }
+      shared.join(taker)
+      takers.push(taker)
+    }
+    shared.append(Buffer.from('x'))
+    shared.append(Buffer.from('y'))
+    for (const taker of takers) taker.seal()
+    assert.equal(joined.length, 3)
+    assert(joined.every((bytes) => bytes === joined[0]))
+  })
+
+  it('tells also those who do not take, every so many frames or bytes', () => {
+    for (const frame of [Buffer.from('x'), Buffer.alloc(40_000)]) {
+      const shared = create()
+      const idle = new Taker()
+      shared.join(idle)
+      const before = idle.offers
+      for (let at = 0; at < 1000; at++) shared.append(frame)
+      assert(idle.offers - before >= 1000 / 128, `${idle.offers} offers`)
+      shared.leave(idle)
+      assert.equal(idle.got.length, 1000)
+    }
+  })
+
+  it('gives everybody each frame between coming and leaving once and in order, whenever they take', () => {
+    const step = fc.record({ kind: fc.constantFrom('append', 'append', 'take', 'come', 'leave'), who: fc.nat(5) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
+        const shared = create()
+        const present = new Map<number, { taker: Taker; from: number }>()
+        let made = 0
+        const leave = (who: number): void => {
+          const one = present.get(who)
+          if (one === undefined) return
+          shared.leave(one.taker)
+          present.delete(who)
+          assert.deepEqual(
+            one.taker.got,
+            Array.from({ length: made - one.from }, (_, at) => String(one.from + at)),
+          )
+        }
+        for (const { kind, who } of steps) {
+          if (kind === 'append') shared.append(Buffer.from(String(made++)))
+          else if (kind === 'take') present.get(who)?.taker.seal()
+          else if (kind === 'leave') leave(who)
+          else if (!present.has(who)) {
+            const taker = new Taker()
+            shared.join(taker)
+            present.set(who, { taker, from: made })
+          }
+        }
+        for (const who of [...present.keys()]) leave(who)
+        assert.equal(shared.size, 0)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

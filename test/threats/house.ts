@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { until } from '../../src/host/test-wait.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+
+/** A customer of the bundle and the indexer. */
+export type HouseCustomer = {
+  readonly token: string
+  /** Token and database login, as headers. */
+  readonly indexer: Readonly<Record<string, string>>
+}
+
+/** `sluice serve` with every service on, over a node whose answers the test decides. */
+export type House = AsyncDisposable & {
+  readonly node: FakeNode
+  readonly gateway: ServedGateway
+  /** Address of every HTTP door. */
+  readonly doors: Readonly<Record<'rpc' | 'sender' | 'execution' | 'indexer' | 'operator', string>>
+  subscribe(name: string): Promise<HouseCustomer>
+}
+
+export async function startHouse(): Promise<House> {
+  await using opening = new AsyncDisposableStack()
+  const node = opening.use(await startFakeNode())
+  const gateway = opening.use(
+    await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
+      config: '[log]\nlevel = "debug"\n',
+      env: { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_INDEXER__ENABLED: 'true' },
+    }),
+  )
+  const { running } = gateway
+  const at = async (service: string) => `http://${await running.address(service)}`
+  const doors = {
+    rpc: gateway.url,
+    sender: await at('sender'),
+    execution: await at('execution'),
+    indexer: await at('indexer'),
+    operator: gateway.metrics,
+  }
+  const opened = opening.move()
+  return {
+    node,
+    gateway,
+    doors,
+    async subscribe(name) {
+      const words = ['--customer', 'acme', '--plan', 'free', '--products', 'bundle,indexer', '--print-token', '--json']
+      const { code, stdout, stderr } = await gateway.sluice('sub', 'create', name, ...words)
+      assert.equal(code, 0, stderr)
+      const token = /slc_[0-9A-Za-z]{38}/.exec(stdout)?.[0] ?? ''
+      const { indexer } = JSON.parse(stdout) as { indexer: { username: string; password: string } }
+      const basic = Buffer.from(`${indexer.username}:${indexer.password}`).toString('base64')
+      const headers = { 'x-token': token }
+      await until('the subscription is known', async () => {
+        return (await fetch(`${doors.rpc}/v1/whoami`, { headers })).status === 200
+      })
+      return { token, indexer: { ...headers, authorization: `Basic ${basic}` } }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
