@@ -19,6 +19,7 @@ const { values } = parseArgs({
 })
 const target = join(root, 'dist/screenshots')
 const PICTURE_BYTES_MAX = 300_000
+const PAGE_MARGIN = 8
 const SIZES = { desk: { width: 1440, height: 904 }, phone: { width: 390, height: 844 } } as const
 /** Of the README: the live page in the dark, and a block opened in the light. */
 const BEST = { 'live-dark-desk': 'live-page.png', 'block-light-desk': 'live-page-block.png' } as const
@@ -45,7 +46,10 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       )
       await settle(page, view)
       const path = join(target, `${view}-${colorScheme}-${size}.png`)
-      await page.screenshot({ path, fullPage: size === 'phone' && view !== 'block' && view !== 'contract' })
+      const isWhole = size === 'phone' && (view === 'live' || view === 'api')
+      if (isWhole) await showWhole(page)
+      await page.screenshot({ path })
+      if (isWhole) await page.setViewportSize(viewport)
       process.stdout.write(`${path}\n`)
     }
   }
@@ -71,6 +75,16 @@ async function recentBlock(of: Page): Promise<number> {
       await of.evaluate(`fetch('v1/status').then((answer) => answer.json()).then((status) => status.block_number)`),
     ) - 12
   )
+}
+
+/** As high as its content: parts that are out of view are not painted. Heights are known once a part was in view, so twice. */
+async function showWhole(of: Page): Promise<void> {
+  for (let look = 0; look < 2; look++) {
+    const bottom = await of.evaluate(`document.querySelector('main').getBoundingClientRect().bottom + scrollY`)
+    const height = Math.ceil(Number(bottom)) + PAGE_MARGIN
+    await of.setViewportSize({ width: SIZES.phone.width, height })
+    await pause(1500)
+  }
 }
 
 /** Until what the view asks for is there, and the graph has been drawn in the colours of the theme. */

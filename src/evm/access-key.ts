@@ -6,24 +6,6 @@
 export const ACCOUNT_KEY_WORDS = 5
 export const STORAGE_KEY_WORDS = 13
 
-/** ACCOUNT_ACCESS: the address stands at byte 4. */
-export function loadAccountKey(words: Uint32Array, payloadAt: number, key: Uint32Array): void {
-  const base = (payloadAt >>> 2) + 1
-  for (let word = 0; word < ACCOUNT_KEY_WORDS; word++) key[word] = words[base + word] as number
-}
-
-/** STORAGE_ACCESS: the address stands at byte 0, the key at byte 27, across word boundaries. */
-export function loadStorageKey(words: Uint32Array, payloadAt: number, key: Uint32Array): void {
-  const base = payloadAt >>> 2
-  for (let word = 0; word < ACCOUNT_KEY_WORDS; word++) key[word] = words[base + word] as number
-  let left = words[base + 6] as number
-  for (let word = 0; word < 8; word++) {
-    const right = words[base + 7 + word] as number
-    key[ACCOUNT_KEY_WORDS + word] = (left >>> 24) | (right << 8)
-    left = right
-  }
-}
-
 /** Flags of a STORAGE_ACCESS, bytes 25 and 26. */
 export function isStorageModified(words: Uint32Array, payloadAt: number): boolean {
   return ((words[(payloadAt >>> 2) + 6] as number) & 0xff00) !== 0
@@ -44,16 +26,51 @@ export class KeyHasher {
     this.#multipliers = Int32Array.from({ length: words }, (_, word) => mix(seed + Math.imul(word + 1, 0x9e3779b9)) | 1)
   }
 
-  hash(key: Uint32Array): number {
+  hash(keys: Uint32Array, at: number): number {
     const multipliers = this.#multipliers
     let sum = 0
     for (let word = 0; word < multipliers.length; word++) {
-      const value = key[word] as number
-      // Small numbers differ in the last byte of a key, which is the high byte of a word; a product alone would keep them there.
-      sum = (sum + Math.imul(value ^ (value >>> 15), multipliers[word] as number)) | 0
+      sum = (sum + spread(keys[at + word] as number, multipliers[word] as number)) | 0
     }
     return mix(sum)
   }
+
+  /** ACCOUNT_ACCESS: the address stands at byte 4. Copies the key and returns its hash. */
+  takeAccount(words: Uint32Array, payloadAt: number, keys: Uint32Array, at: number): number {
+    return mix(this.#take(words, (payloadAt >>> 2) + 1, keys, at))
+  }
+
+  /** STORAGE_ACCESS: the address stands at byte 0, the key at byte 27, across word boundaries. */
+  takeStorage(words: Uint32Array, payloadAt: number, keys: Uint32Array, at: number): number {
+    const multipliers = this.#multipliers
+    const from = payloadAt >>> 2
+    let sum = this.#take(words, from, keys, at)
+    let left = words[from + 6] as number
+    for (let word = ACCOUNT_KEY_WORDS; word < STORAGE_KEY_WORDS; word++) {
+      const right = words[from + 2 + word] as number
+      const value = (left >>> 24) | (right << 8)
+      keys[at + word] = value
+      sum = (sum + spread(value, multipliers[word] as number)) | 0
+      left = right
+    }
+    return mix(sum)
+  }
+
+  #take(words: Uint32Array, from: number, keys: Uint32Array, at: number): number {
+    const multipliers = this.#multipliers
+    let sum = 0
+    for (let word = 0; word < ACCOUNT_KEY_WORDS; word++) {
+      const value = words[from + word] as number
+      keys[at + word] = value
+      sum = (sum + spread(value, multipliers[word] as number)) | 0
+    }
+    return sum
+  }
+}
+
+/** Small numbers differ in the last byte of a key, which is the high byte of a word; a product alone would keep them there. */
+function spread(value: number, multiplier: number): number {
+  return Math.imul(value ^ (value >>> 15), multiplier)
 }
 
 /** Finalizer of the `lowbias32` family: every bit of the input reaches every bit of the result. */

@@ -1,46 +1,63 @@
 import { ACCOUNT_KEY_WORDS, KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
+import { ENTRIES_MAX } from './key-order.ts'
 import { KeyTable, NOT_FOUND, resize } from './key-table.ts'
+import type { SpaceSaving } from './space-saving.ts'
 
 /** Bounds of one block. A block beyond them gets no contention figures; the gas limit of real chains keeps far below. */
 export const BLOCK_LIMITS = { txns: 2 ** 20, slots: 2 ** 20, accesses: 2 ** 22 } as const
 
-/** Persistent storage touched by one block, in numbers: slots and contracts are entries of tables, accesses a flat log. */
+/**
+ * Persistent storage touched by one block, in numbers. Slots are entries of the table in which their accesses are counted, so that a
+ * key is searched for once; it may hold slots that the block did not touch. Accesses are a flat log.
+ */
 export class BlockAccesses {
-  readonly slots = new KeyTable({ words: STORAGE_KEY_WORDS, entriesMax: BLOCK_LIMITS.slots, entries: 4096 })
-  readonly contracts = new KeyTable({ words: ACCOUNT_KEY_WORDS, entriesMax: BLOCK_LIMITS.slots, entries: 512 })
-  /** For each slot, its contract. */
-  contractOf = new Int32Array(this.slots.room)
+  readonly slots: KeyTable
+  readonly contracts: KeyTable
+  /** For each slot touched, its contract. */
+  contractOf: Int32Array
   /** For each slot, accesses of any kind, those of the block's prologue and epilogue included. */
-  accessCount = new Uint32Array(this.slots.room)
+  accessCount: Uint32Array
   /** Accesses by transactions, in order of arrival: the transaction, and the slot doubled plus one if it was modified. */
   accessTxn = new Uint32Array(8192)
   accessSlot = new Uint32Array(8192)
   accesses = 0
   txns = 0
   isTooLarge = false
+  readonly #slotsSource: SpaceSaving
   readonly #contractHasher: KeyHasher
+  /** State of the slots' numbers at the last look. */
+  #trims = 0
+  #slotsTouched = 0
+  /** What is known of slots ends here. */
+  #knownSlots = 0
 
-  constructor(seed: number) {
+  constructor(slots: SpaceSaving, seed: number) {
+    this.slots = slots.table
+    this.#slotsSource = slots
+    this.contracts = new KeyTable({ words: ACCOUNT_KEY_WORDS, entriesMax: ENTRIES_MAX, entries: 512 })
+    this.contractOf = new Int32Array(this.slots.room).fill(NOT_FOUND)
+    this.accessCount = new Uint32Array(this.slots.room)
     this.#contractHasher = new KeyHasher(ACCOUNT_KEY_WORDS, seed)
   }
 
   begin(txns: number): void {
-    this.slots.clear()
-    this.contracts.clear()
+    this.accessCount.fill(0, 0, this.#knownSlots)
+    if (this.#trims !== this.#slotsSource.trims) this.#forgetSlots()
     this.accesses = 0
     this.txns = txns
+    this.#slotsTouched = 0
     this.isTooLarge = txns > BLOCK_LIMITS.txns
   }
 
   /** `txn` is -1 for accesses of the block itself. */
-  add(key: Uint32Array, hash: number, txn: number, isModified: boolean): void {
-    let slot = this.slots.find(key, hash)
-    if (slot === NOT_FOUND) slot = this.#addSlot(key, hash)
-    if (slot === NOT_FOUND || this.accesses === BLOCK_LIMITS.accesses) {
-      this.isTooLarge = true
-      return
-    }
-    this.accessCount[slot] = (this.accessCount[slot] as number) + 1
+  add(slot: number, txn: number, isModified: boolean): void {
+    if (slot >= this.#knownSlots) this.#knowSlots(slot + 1)
+    const count = this.accessCount[slot] as number
+    if (count === 0) this.#touch(slot)
+    // Slots that got new numbers in the middle of a block cannot be told apart any more.
+    if (this.accesses === BLOCK_LIMITS.accesses || this.#trims !== this.#slotsSource.trims) this.isTooLarge = true
+    if (this.isTooLarge) return
+    this.accessCount[slot] = count + 1
     if (txn < 0) return
     if (this.accesses === this.accessTxn.length) this.#growLog()
     this.accessTxn[this.accesses] = txn
@@ -48,18 +65,31 @@ export class BlockAccesses {
     this.accesses += 1
   }
 
-  #addSlot(key: Uint32Array, hash: number): number {
-    const slot = this.slots.add(key, hash)
-    if (slot === NOT_FOUND) return NOT_FOUND
-    if (slot >= this.contractOf.length) {
-      this.contractOf = resize(this.contractOf, new Int32Array(this.slots.room))
-      this.accessCount = resize(this.accessCount, new Uint32Array(this.slots.room))
-    }
-    const contractHash = this.#contractHasher.hash(key)
-    const known = this.contracts.find(key, contractHash)
-    this.contractOf[slot] = known === NOT_FOUND ? this.contracts.add(key, contractHash) : known
-    this.accessCount[slot] = 0
-    return slot
+  #touch(slot: number): void {
+    this.#slotsTouched += 1
+    if (this.#slotsTouched > BLOCK_LIMITS.slots) this.isTooLarge = true
+    if (this.contractOf[slot] !== NOT_FOUND) return
+    const { keys } = this.slots
+    const at = slot * STORAGE_KEY_WORDS
+    const hash = this.#contractHasher.hash(keys, at)
+    const known = this.contracts.find(keys, at, hash)
+    this.contractOf[slot] = known === NOT_FOUND ? this.contracts.add(keys, at, hash) : known
+  }
+
+  #knowSlots(count: number): void {
+    this.#knownSlots = count
+    if (count <= this.contractOf.length) return
+    const { room } = this.slots
+    const known = this.contractOf.length
+    this.contractOf = resize(this.contractOf, new Int32Array(room)).fill(NOT_FOUND, known)
+    this.accessCount = resize(this.accessCount, new Uint32Array(room))
+  }
+
+  #forgetSlots(): void {
+    this.#trims = this.#slotsSource.trims
+    this.contractOf.fill(NOT_FOUND, 0, this.#knownSlots)
+    this.contracts.clear()
+    this.#knownSlots = 0
   }
 
   #growLog(): void {

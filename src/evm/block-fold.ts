@@ -1,13 +1,6 @@
-import {
-  ACCOUNT_KEY_WORDS,
-  isStorageModified,
-  isStorageTransient,
-  KeyHasher,
-  loadAccountKey,
-  loadStorageKey,
-  STORAGE_KEY_WORDS,
-} from './access-key.ts'
-import { BlockAccesses } from './block-accesses.ts'
+import { ACCOUNT_KEY_WORDS, isStorageModified, isStorageTransient, STORAGE_KEY_WORDS } from './access-key.ts'
+import { AccessRun, NOT_IN_BLOCK } from './access-run.ts'
+import { BLOCK_LIMITS, BlockAccesses } from './block-accesses.ts'
 import { type ConflictExtras, type ContentionData, foldContention } from './contention-fold.ts'
 import { type EventBatch, nanosBetween, PAYLOAD_LOST, u64At } from './event-batch.ts'
 import { EVENT, EVENT_CODES } from './event-type.ts'
@@ -72,17 +65,16 @@ export class BlockFold {
   readonly #open = new OpenBlock()
   readonly #accesses: BlockAccesses
   readonly #times = new TxnTimes()
-  readonly #accountHasher: KeyHasher
-  readonly #storageHasher: KeyHasher
-  readonly #key = new Uint32Array(STORAGE_KEY_WORDS)
+  readonly #accountRun: AccessRun
+  readonly #storageRun: AccessRun
 
   constructor(options: BlockFoldOptions, sink: BlockSink) {
     this.#sink = sink
-    this.topAccesses = new TopAccessesFold(options.topAccesses)
+    this.topAccesses = new TopAccessesFold(BLOCK_LIMITS.slots, options.topAccesses)
     this.lifecycle = new LifecycleFold(options.lifecycle)
-    this.#accesses = new BlockAccesses(options.seed)
-    this.#accountHasher = new KeyHasher(ACCOUNT_KEY_WORDS, options.seed)
-    this.#storageHasher = new KeyHasher(STORAGE_KEY_WORDS, options.seed)
+    this.#accesses = new BlockAccesses(this.topAccesses.storage, options.seed)
+    this.#accountRun = new AccessRun(ACCOUNT_KEY_WORDS, options.seed)
+    this.#storageRun = new AccessRun(STORAGE_KEY_WORDS, options.seed)
   }
 
   /** Events were lost. Returns how many blocks that cost. */
@@ -101,6 +93,7 @@ export class BlockFold {
   /** All events of a batch, or those from `from` up to but not including `to`. */
   fold(batch: EventBatch, from = 0, to = batch.count): void {
     for (let at = from; at < to; at++) this.#foldEvent(batch, at)
+    this.#countRuns()
     this.stats.events += to - from
   }
 
@@ -183,6 +176,8 @@ export class BlockFold {
 
   #blockStart(batch: EventBatch, at: number): void {
     this.#drop('unterminated')
+    this.#countRuns()
+    this.topAccesses.trim()
     const number = payloadU64(batch, at, 32)
     const txnCount = payloadU64(batch, at, 448)
     const seqno = batch.seqno(at)
@@ -194,10 +189,8 @@ export class BlockFold {
   }
 
   #accountAccess(batch: EventBatch, at: number): void {
-    const { payloadWords } = batch
-    const payloadAt = batch.payloadAt[at] as number
-    loadAccountKey(payloadWords, payloadAt, this.#key)
-    this.topAccesses.account.add(this.#key, this.#accountHasher.hash(this.#key))
+    if (this.#accountRun.isFull) this.#countRuns()
+    this.#accountRun.addAccount(batch.payloadWords, batch.payloadAt[at] as number)
     if (!this.#isInOpenBlock(batch, at)) return
     this.#open.came(COUNTED.accounts)
     this.#open.announce(COUNTED.storage, payloadU32(batch, at, 144))
@@ -205,20 +198,43 @@ export class BlockFold {
   }
 
   #storageAccess(batch: EventBatch, at: number): void {
+    if (this.#storageRun.isFull) this.#countRuns()
+    this.#storageRun.addStorage(batch.payloadWords, batch.payloadAt[at] as number, this.#markOf(batch, at))
+  }
+
+  /** What the open block has to know of a storage access. */
+  #markOf(batch: EventBatch, at: number): number {
+    if (!this.#isInOpenBlock(batch, at)) return NOT_IN_BLOCK
     const { payloadWords } = batch
     const payloadAt = batch.payloadAt[at] as number
-    loadStorageKey(payloadWords, payloadAt, this.#key)
-    const hash = this.#storageHasher.hash(this.#key)
-    this.topAccesses.storage.add(this.#key, hash)
-    if (!this.#isInOpenBlock(batch, at)) return
     // Transient storage lives within one transaction and cannot conflict.
-    if (isStorageTransient(payloadWords, payloadAt)) return this.#open.came(COUNTED.transient)
-    this.#open.came(COUNTED.storage)
-    if (this.#accesses.isTooLarge) return
-    this.#accesses.add(this.#key, hash, batch.txnIndex(at), isStorageModified(payloadWords, payloadAt))
+    const isTransient = isStorageTransient(payloadWords, payloadAt)
+    this.#open.came(isTransient ? COUNTED.transient : COUNTED.storage)
+    if (isTransient || this.#accesses.isTooLarge) return NOT_IN_BLOCK
+    return batch.txnIndex(at) * 2 + (isStorageModified(payloadWords, payloadAt) ? 1 : 0)
+  }
+
+  /** Looks up the accesses gathered so far. Must be done before a block begins or ends, and before anybody asks for counts. */
+  #countRuns(): void {
+    const { account, storage } = this.topAccesses
+    const accounts = this.#accountRun
+    account.table.fetchAhead(accounts.hashes, accounts.count)
+    for (let at = 0; at < accounts.count; at++) {
+      account.add(accounts.keys, at * ACCOUNT_KEY_WORDS, accounts.hashes[at] as number)
+    }
+    accounts.count = 0
+    const slots = this.#storageRun
+    storage.table.fetchAhead(slots.hashes, slots.count)
+    for (let at = 0; at < slots.count; at++) {
+      const slot = storage.add(slots.keys, at * STORAGE_KEY_WORDS, slots.hashes[at] as number)
+      const mark = slots.marks[at] as number
+      if (mark !== NOT_IN_BLOCK) this.#accesses.add(slot, mark >> 1, (mark & 1) === 1)
+    }
+    slots.count = 0
   }
 
   #blockEnd(batch: EventBatch, at: number): void {
+    this.#countRuns()
     const blockSeqno = batch.blockSeqno(at)
     const begin = batch.payloadAt[at] as number
     this.lifecycle.executed({

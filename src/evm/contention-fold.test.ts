@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../core/test-seed.ts'
 import type { ConflictExtras, ContentionData } from './contention-fold.ts'
-import { addressOf, slotOf, type TestAccess, type TestBlock, TIMES } from './test-block.ts'
-import { type FoldRingOptions, foldBlocks } from './test-fold.ts'
+import { addressOf, recordBlock, slotOf, type TestAccess, type TestBlock, TIMES } from './test-block.ts'
+import { createFoldRing, type FoldRingOptions, foldBlocks } from './test-fold.ts'
 
 /** The definitions, word for word, with maps of texts. */
 function contentionOf(
@@ -134,6 +134,34 @@ describe('contention', () => {
         assert.equal(parallel_efficiency_pct, total === 0 ? 0 : (saved / total) * 100)
       }),
       seedFor('contention', 150),
+    )
+  })
+
+  test('what earlier blocks touched does not show, whether it was forgotten since or not', () => {
+    fc.assert(
+      fc.property(fc.array(block, { minLength: 2, maxLength: 5 }), fc.constantFrom(1, 5, 1000), (blocks, counters) => {
+        const { contention } = foldBlocks(blocks, { counters })
+        for (const [at, given] of blocks.entries()) assert.deepEqual(contention[at], foldOne(given), `block ${at}`)
+      }),
+      seedFor('contention of several blocks', 30),
+    )
+  })
+
+  test('counting accesses anew in the middle of a block leaves its contention alone', () => {
+    fc.assert(
+      fc.property(block, fc.nat({ max: 400 }), (given, events) => {
+        const { recorder, reader, fold, log } = createFoldRing({ counters: 2 })
+        recordBlock(recorder, given)
+        recorder.flush()
+        reader.poll(0)
+        const middle = Math.min(events, reader.batch.count)
+        fold.fold(reader.batch, 0, middle)
+        fold.topAccesses.reset()
+        fold.fold(reader.batch, middle)
+        while (reader.poll(0).kind === 'events') fold.fold(reader.batch)
+        assert.deepEqual(log.contention, [foldOne(given)])
+      }),
+      seedFor('contention over a reset', 30),
     )
   })
 

@@ -162,17 +162,24 @@ function topContracts({ contracts }: BlockAccesses, { slots, contended, accesses
 }
 
 function topEdges({ contracts }: BlockAccesses, touches: BlockTouches): ContractEdge[] {
-  const byRank = sortByKey(contracts, contracts.size)
-  const rankOf = new Uint32Array(contracts.size)
-  for (let rank = 0; rank < byRank.length; rank++) rankOf[byRank[rank] as number] = rank
+  const byRank = sortByKey(contracts, touchedContracts(touches))
   const bytes = new Uint8Array(contracts.keys.buffer)
   const addressOf = (rank: number): Hex => {
     const at = (byRank[rank] as number) * 20
     return toHex(bytes, at, at + 20)
   }
-  return findTopEdges(touches, rankOf, TOP_EDGES).map(({ a, b, txns }) => ({
+  return findTopEdges(touches, byRank, TOP_EDGES).map(({ a, b, txns }) => ({
     contract_a: addressOf(a),
     contract_b: addressOf(b),
     shared_txn_count: txns,
   }))
+}
+
+function touchedContracts({ contractTxns }: BlockTouches): Uint32Array {
+  const touched = new Uint32Array(contractTxns.length)
+  let count = 0
+  for (let contract = 0; contract < contractTxns.length; contract++) {
+    if ((contractTxns[contract] as number) > 0) touched[count++] = contract
+  }
+  return touched.subarray(0, count)
 }

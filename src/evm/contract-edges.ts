@@ -5,20 +5,20 @@ import { keepFirst } from './top-list.ts'
 export type Edge = { a: number; b: number; txns: number }
 
 /**
- * The edges with the highest counts; of equal ones those that come first in address order. `rankOf` gives each contract its place in
- * that order. Contracts are taken as `a` in that order, so an edge found later never displaces an equal one found before; and a
- * contract of no more transactions than the lowest edge kept cannot contribute any more. This keeps a block whose transactions touch
- * thousands of contracts each from costing the square of that number.
+ * The edges with the highest counts; of equal ones those that come first in address order, which is that of `byRank`: the contracts
+ * that any transaction touched. Contracts are taken as `a` in that order, so an edge of a later `a` never displaces an equal one found
+ * before; and a contract of no more transactions than the lowest edge kept cannot contribute any more. This keeps a block whose
+ * transactions touch thousands of contracts each from costing the square of that number.
  */
-export function findTopEdges(touches: BlockTouches, rankOf: Uint32Array, length: number): Edge[] {
-  const { byRank, txnStarts, txnsOfRank } = invert(touches, rankOf)
-  const { starts, contracts: ranks } = byRank
+export function findTopEdges(touches: BlockTouches, byRank: Uint32Array, length: number): Edge[] {
+  const { starts } = touches.contractsOfTxn
+  const { ranks, txnStarts, txnsOfRank } = invert(touches, byRank)
   // Where in the list of a transaction its next contract stands; everything before has had its turn as `a`.
   const next = starts.slice(0, -1)
-  const shared = new Uint32Array(rankOf.length)
-  const partners = new Uint32Array(rankOf.length)
+  const shared = new Uint32Array(byRank.length)
+  const partners = new Uint32Array(byRank.length)
   const top: Edge[] = []
-  for (let a = 0; a < rankOf.length; a++) {
+  for (let a = 0; a < byRank.length; a++) {
     const from = txnStarts[a] as number
     const to = txnStarts[a + 1] as number
     const isHopeless = top.length === length && to - from <= (top.at(-1) as Edge).txns
@@ -36,22 +36,26 @@ export function findTopEdges(touches: BlockTouches, rankOf: Uint32Array, length:
     }
     for (let at = 0; at < found; at++) {
       const b = partners[at] as number
-      keepFirst(top, length, { a, b, txns: shared[b] as number }, comesFirst)
+      const txns = shared[b] as number
       shared[b] = 0
+      if (top.length < length || mayEnter(top[length - 1] as Edge, a, b, txns)) {
+        keepFirst(top, length, { a, b, txns }, comesFirst)
+      }
     }
   }
   return top
 }
 
-/** Contracts of each transaction in rank order, and the transactions of each rank. */
-function invert({ contractsOfTxn, contractTxns }: BlockTouches, rankOf: Uint32Array) {
+/** The ranks of each transaction's contracts in order, and the transactions of each rank. */
+function invert({ contractsOfTxn, contractTxns }: BlockTouches, byRank: Uint32Array) {
   const { starts, contracts } = contractsOfTxn
-  const txnStarts = new Uint32Array(rankOf.length + 1)
-  for (let contract = 0; contract < rankOf.length; contract++) {
-    txnStarts[(rankOf[contract] as number) + 1] = contractTxns[contract] as number
+  const rankOf = new Uint32Array(contractTxns.length)
+  const txnStarts = new Uint32Array(byRank.length + 1)
+  for (let rank = 0; rank < byRank.length; rank++) {
+    const contract = byRank[rank] as number
+    rankOf[contract] = rank
+    txnStarts[rank + 1] = (txnStarts[rank] as number) + (contractTxns[contract] as number)
   }
-  for (let rank = 0; rank < rankOf.length; rank++)
-    txnStarts[rank + 1] = (txnStarts[rank + 1] as number) + (txnStarts[rank] as number)
   const next = txnStarts.slice(0, -1)
   const txnsOfRank = new Uint32Array(txnStarts.at(-1) as number)
   const ranks = new Uint32Array(txnsOfRank.length)
@@ -65,9 +69,33 @@ function invert({ contractsOfTxn, contractTxns }: BlockTouches, rankOf: Uint32Ar
       next[rank] = place + 1
       txnsOfRank[place] = txn
     }
-    ranks.subarray(from, to).sort()
+    sortPart(ranks, from, to)
   }
-  return { byRank: { starts, contracts: ranks }, txnStarts, txnsOfRank }
+  return { ranks, txnStarts, txnsOfRank }
+}
+
+/** Most transactions touch a handful of contracts, for which a call of the library costs more than the sorting. */
+function sortPart(ranks: Uint32Array, from: number, to: number): void {
+  if (to - from > SHORT) {
+    ranks.subarray(from, to).sort()
+    return
+  }
+  for (let at = from + 1; at < to; at++) {
+    const rank = ranks[at] as number
+    let place = at
+    while (place > from && (ranks[place - 1] as number) > rank) {
+      ranks[place] = ranks[place - 1] as number
+      place -= 1
+    }
+    ranks[place] = rank
+  }
+}
+
+const SHORT = 16
+
+/** Whether an edge comes before the last one kept; asked for each edge of a block, so without making it first. */
+function mayEnter(last: Edge, a: number, b: number, txns: number): boolean {
+  return txns > last.txns || (txns === last.txns && a === last.a && b < last.b)
 }
 
 function comesFirst(x: Edge, y: Edge): boolean {

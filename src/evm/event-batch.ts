@@ -61,11 +61,6 @@ export class EventBatch {
     return u64At(this.descriptorWords, at * WORDS + 6)
   }
 
-  /** Payloads are allocated in steps of 16 bytes; one elsewhere could not be read through `payloadWords`. */
-  isPayloadAligned(at: number): boolean {
-    return ((this.descriptorWords[at * WORDS + 6] as number) & (PAYLOAD_ALIGN - 1)) === 0
-  }
-
   /** Sequence number of the BLOCK_START of the block this event belongs to; 0 outside a block. */
   blockSeqno(at: number): number {
     return u64At(this.descriptorWords, at * WORDS + 8)
@@ -102,6 +97,11 @@ export class EventBatch {
 /** Whether a u64 of two words has this value: cheaper than making a Number of it. */
 export function isU64At(words: Uint32Array, at: number, low: number, high: number): boolean {
   return words[at] === low && words[at + 1] === high
+}
+
+/** Payloads are allocated in steps of 16 bytes; one elsewhere could not be read through `payloadWords`. */
+export function isAligned(offsetLow: number): boolean {
+  return (offsetLow & (PAYLOAD_ALIGN - 1)) === 0
 }
 
 /** The halves of a whole number below 2^53. */

@@ -41,3 +41,10 @@ const NAMES: readonly (EventName | undefined)[] = (() => {
 export function eventName(code: number): EventName | undefined {
   return NAMES[code]
 }
+
+/** A set of event types that is asked once per event: `set[type] === 1`. */
+export function eventSet(types: readonly number[]): Uint8Array {
+  const set = new Uint8Array(EVENT_CODES)
+  for (const type of types) set[type] = 1
+  return set
+}

@@ -15,14 +15,17 @@ export function compareKeys({ keys, words }: Keys, a: number, b: number): number
   return 0
 }
 
-/** Entries 0 to count - 1 in key order. Sorts numbers made of the first word and the entry, then settles what is still equal. */
-export function sortByKey(table: Keys, count: number): Uint32Array {
+/** The entries in key order. Sorts numbers made of the first word and the entry, then settles what is still equal. */
+export function sortByKey(table: Keys, entries: Uint32Array): Uint32Array {
+  const count = entries.length
   const sortable = new Float64Array(count)
-  for (let entry = 0; entry < count; entry++) {
-    sortable[entry] = bigEndian(table.keys[entry * table.words] as number) * ENTRIES_MAX + entry
+  for (let at = 0; at < count; at++) {
+    const entry = entries[at] as number
+    sortable[at] = bigEndian(table.keys[entry * table.words] as number) * ENTRIES_MAX + entry
   }
   sortable.sort()
-  const sorted = Uint32Array.from(sortable, (value) => value % ENTRIES_MAX)
+  const sorted = new Uint32Array(count)
+  for (let at = 0; at < count; at++) sorted[at] = (sortable[at] as number) % ENTRIES_MAX
   for (let at = 1; at < count; at++) {
     const entry = sorted[at] as number
     let place = at
@@ -36,7 +39,7 @@ export function sortByKey(table: Keys, count: number): Uint32Array {
 }
 
 /** A first word (32 bits) and an entry number (21 bits) fit a Number together. */
-const ENTRIES_MAX = 2 ** 21
+export const ENTRIES_MAX = 2 ** 21
 
 function bigEndian(word: number): number {
   return (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0

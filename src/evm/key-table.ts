@@ -10,9 +10,14 @@ export type KeyTableOptions = {
 
 export const NOT_FOUND = -1
 
+/** A place holds the number of an entry + 1 (0 is free) in its low bits, and above them bits of the key's hash. */
+const ENTRY_BITS = 24
+const ENTRY_MASK = 2 ** ENTRY_BITS - 1
+
 /**
  * Finds fixed-length keys by open addressing over typed arrays: no object and no string per key. Entries are numbered 0, 1, 2, … in
- * order of arrival, so that callers keep what belongs to a key in arrays of their own.
+ * order of arrival, so that callers keep what belongs to a key in arrays of their own. A key is given as the array it stands in and
+ * the place of its first word.
  */
 export class KeyTable {
   size = 0
@@ -20,22 +25,20 @@ export class KeyTable {
   readonly #entriesMax: number
   #keys: Uint32Array
   #hashes: Int32Array
-  /**
-   * Pairs of entry number + 1 (0 is free) and hash, side by side so that a probe that finds another key touches nothing else. At most
-   * half full, so that probes end soon.
-   */
+  /** Small, since memory decides: a probe that meets another key seldom looks further. At most half full, so that probes end soon. */
   #places: Int32Array
-  #mask: number
+  /** Read by nobody; without it the looks of `fetchAhead` would have no effect, and the compiler would leave them out. */
+  fetched = 0
 
   constructor({ words, entriesMax, entries = 64 }: KeyTableOptions) {
     assert(words > 0 && entriesMax > 0, 'a table has keys and room for them')
+    assert(entriesMax < ENTRY_MASK, 'entry numbers fit a place')
     const room = 2 ** Math.ceil(Math.log2(Math.max(2, Math.min(entries, entriesMax))))
     this.words = words
     this.#entriesMax = entriesMax
     this.#keys = new Uint32Array(room * words)
     this.#hashes = new Int32Array(room)
-    this.#places = new Int32Array(room * 4)
-    this.#mask = room * 4 - 2
+    this.#places = new Int32Array(room * 2)
   }
 
   /** All keys one after the other; replaced when the table grows. */
@@ -48,89 +51,108 @@ export class KeyTable {
     return this.#hashes.length
   }
 
-  find(key: Uint32Array, hash: number): number {
+  get isFull(): boolean {
+    return this.size === this.#entriesMax
+  }
+
+  find(from: Uint32Array, at: number, hash: number): number {
     const places = this.#places
-    const mask = this.#mask
-    for (let place = (hash << 1) & mask; ; place = (place + 2) & mask) {
-      const entry = (places[place] as number) - 1
-      if (entry < 0) return NOT_FOUND
-      if (places[place + 1] === hash && this.#isKey(entry, key)) return entry
+    const last = places.length - 1
+    for (let place = hash & last; ; place = (place + 1) & last) {
+      const held = places[place] as number
+      if (held === 0) return NOT_FOUND
+      const entry = (held & ENTRY_MASK) - 1
+      if (((held ^ hash) & ~ENTRY_MASK) === 0 && this.#isKey(entry, from, at)) return entry
     }
   }
 
   /** Adds a key that is not there yet. Returns its entry, or NOT_FOUND when the table is full. */
-  add(key: Uint32Array, hash: number): number {
-    if (this.size === this.#entriesMax) return NOT_FOUND
+  add(from: Uint32Array, at: number, hash: number): number {
+    if (this.isFull) return NOT_FOUND
     if (this.size === this.#hashes.length) this.#grow()
     const entry = this.size++
-    this.#write(entry, key, hash)
-    return entry
-  }
-
-  /** Gives an entry to another key that is not there yet. */
-  replace(entry: number, key: Uint32Array, hash: number): void {
-    this.#remove(entry)
-    this.#write(entry, key, hash)
-  }
-
-  clear(): void {
-    // A block that was large once must not make every later one pay for clearing a large table.
-    if (this.size * 16 > this.#places.length) this.#places.fill(0)
-    else for (let entry = 0; entry < this.size; entry++) this.#places[this.#placeOf(entry)] = 0
-    this.size = 0
-  }
-
-  #isKey(entry: number, key: Uint32Array): boolean {
     const keys = this.#keys
     const { words } = this
     const base = entry * words
-    for (let word = 0; word < words; word++) if (keys[base + word] !== key[word]) return false
+    for (let word = 0; word < words; word++) keys[base + word] = from[at + word] as number
+    this.#hashes[entry] = hash
+    this.#place(entry, hash)
+    return entry
+  }
+
+  /**
+   * Looks at the memory that finding these keys will need. The looks do not depend on each other, so the processor waits for many of
+   * them at once, where one search after the other would wait for each.
+   */
+  fetchAhead(hashes: Int32Array, count: number): void {
+    const places = this.#places
+    const last = places.length - 1
+    const keys = this.#keys
+    const { words } = this
+    let seen = 0
+    for (let at = 0; at < count; at++) seen |= places[(hashes[at] as number) & last] as number
+    for (let at = 0; at < count; at++) {
+      const entry = ((places[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
+      if (entry >= 0) seen |= keys[entry * words] as number
+    }
+    this.fetched = seen
+  }
+
+  /** Forgets all keys but those of `entries`, given in ascending order; they become entries 0, 1, 2, … */
+  keepOnly(entries: Int32Array): void {
+    const { words } = this
+    this.#clearPlaces()
+    this.size = entries.length
+    for (let entry = 0; entry < entries.length; entry++) {
+      const old = entries[entry] as number
+      this.#keys.copyWithin(entry * words, old * words, (old + 1) * words)
+      this.#hashes[entry] = this.#hashes[old] as number
+      this.#place(entry, this.#hashes[entry] as number)
+    }
+  }
+
+  clear(): void {
+    this.#clearPlaces()
+    this.size = 0
+  }
+
+  #isKey(entry: number, from: Uint32Array, at: number): boolean {
+    const keys = this.#keys
+    const { words } = this
+    const base = entry * words
+    for (let word = 0; word < words; word++) if (keys[base + word] !== from[at + word]) return false
     return true
   }
 
-  #write(entry: number, key: Uint32Array, hash: number): void {
-    const base = entry * this.words
-    for (let word = 0; word < this.words; word++) this.#keys[base + word] = key[word] as number
-    this.#hashes[entry] = hash
-    this.#place(entry, hash)
-  }
-
   #place(entry: number, hash: number): void {
-    let place = (hash << 1) & this.#mask
-    while (this.#places[place] !== 0) place = (place + 2) & this.#mask
-    this.#places[place] = entry + 1
-    this.#places[place + 1] = hash
-  }
-
-  /** Unlike `find` it does not end at a free place, so it may be used while places are being freed. */
-  #placeOf(entry: number): number {
-    const mask = this.#mask
-    let place = ((this.#hashes[entry] as number) << 1) & mask
-    while (this.#places[place] !== entry + 1) place = (place + 2) & mask
-    return place
-  }
-
-  /** Frees a place and moves later keys of the same run up, so that no search ends too early. */
-  #remove(entry: number): void {
     const places = this.#places
-    const mask = this.#mask
-    let free = this.#placeOf(entry)
-    for (let place = (free + 2) & mask; places[place] !== 0; place = (place + 2) & mask) {
-      const home = ((places[place + 1] as number) << 1) & mask
-      if (((place - home) & mask) < ((place - free) & mask)) continue
-      places[free] = places[place] as number
-      places[free + 1] = places[place + 1] as number
-      free = place
+    const last = places.length - 1
+    let place = hash & last
+    while (places[place] !== 0) place = (place + 1) & last
+    places[place] = (hash & ~ENTRY_MASK) | (entry + 1)
+  }
+
+  /** A block that was large once must not make every later one pay for clearing a large table. */
+  #clearPlaces(): void {
+    const places = this.#places
+    if (this.size * 16 > places.length) {
+      places.fill(0)
+      return
     }
-    places[free] = 0
+    const last = places.length - 1
+    for (let entry = 0; entry < this.size; entry++) {
+      let place = (this.#hashes[entry] as number) & last
+      // Places before it may be free already.
+      while (((places[place] as number) & ENTRY_MASK) !== entry + 1) place = (place + 1) & last
+      places[place] = 0
+    }
   }
 
   #grow(): void {
     const room = this.#hashes.length * 2
     this.#keys = resize(this.#keys, new Uint32Array(room * this.words))
     this.#hashes = resize(this.#hashes, new Int32Array(room))
-    this.#places = new Int32Array(room * 4)
-    this.#mask = room * 4 - 2
+    this.#places = new Int32Array(room * 2)
     for (let entry = 0; entry < this.size; entry++) this.#place(entry, this.#hashes[entry] as number)
   }
 }

@@ -18,7 +18,8 @@ export type OpenedRing = RingSource & {
 }
 
 export type FollowOptions = {
-  start: RingStart
+  /** Where the first ring is begun. */
+  start: RingStart | { seqno: number }
   /** How often the path is looked at, for another file or for a first one. */
   checkMs: number
   reader: Partial<ReaderOptions>

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { EventBatch, highHalf, isU64At, lowHalf, PAYLOAD_LOST, u64At } from './event-batch.ts'
+import { EventBatch, highHalf, isAligned, isU64At, lowHalf, PAYLOAD_LOST, u64At } from './event-batch.ts'
 import {
   checkRingHeader,
   DESCRIPTOR_BYTES,
@@ -56,6 +56,9 @@ export type ReaderStats = {
   gaps: number
   payloadsLost: number
 }
+
+/** Leading events of a batch, the range that holds their payloads, and how many of these are gone. */
+type PayloadPlan = { events: number; offset: number; length: number; lost: number }
 
 const EVENTS: ReadResult = { kind: 'events' }
 const IDLE: ReadResult = { kind: 'idle' }
@@ -155,9 +158,9 @@ export class RingReader {
     if (!this.#source.isStatic) {
       const after = this.#readControl()
       if (after.lastSeqno >= want + this.geometry.capacity) return this.#skipLapped()
-      if (after.windowStart > before.windowStart) this.#expirePayloads(planned.events, after)
+      if (after.windowStart > before.windowStart) this.#expirePayloads(planned, after)
     }
-    this.#handOut(planned.events)
+    this.#handOut(planned)
     return EVENTS
   }
 
@@ -194,43 +197,64 @@ export class RingReader {
    * Chooses the leading events whose payloads fit one read, and where each payload will lie. Offsets come from a counter of their own
    * and need not grow with the sequence number, so the range is that of the smallest and the largest.
    */
-  #planPayloads(count: number, { windowStart }: RingControl): { events: number; offset: number; length: number } {
-    const { batch } = this
+  #planPayloads(count: number, { windowStart }: RingControl): PayloadPlan {
+    const { payloadAt, descriptorWords: words } = this.batch
+    const { payloadBytes } = this.#options
     const sizeMax = Math.min(this.#options.eventBytesMax, this.geometry.payloadBytes)
-    let low = Number.POSITIVE_INFINITY
+    // Places are first taken from the first payload there is; a later one may lie below it.
+    let first = -1
+    let low = 0
     let high = 0
+    let lost = 0
     let events = 0
     for (; events < count; events++) {
-      const size = batch.payloadSize(events)
-      const offset = batch.payloadOffset(events)
-      batch.payloadAt[events] = PAYLOAD_LOST
-      if (size === 0 || size > sizeMax || offset < windowStart || !batch.isPayloadAligned(events)) continue
-      const newLow = Math.min(low, offset)
-      const newHigh = Math.max(high, offset + size)
-      if (high > 0 && newHigh - newLow > this.#options.payloadBytes) break
+      const at = events * DESCRIPTOR_WORDS
+      const size = words[at + 3] as number
+      if (size === 0) {
+        payloadAt[events] = 0
+        continue
+      }
+      const offset = u64At(words, at + 6)
+      if (size > sizeMax || offset < windowStart || !isAligned(words[at + 6] as number)) {
+        payloadAt[events] = PAYLOAD_LOST
+        lost += 1
+        continue
+      }
+      if (first < 0) first = offset
+      const place = offset - first
+      const newLow = Math.min(low, place)
+      const newHigh = Math.max(high, place + size)
+      if (high > 0 && newHigh - newLow > payloadBytes) break
       low = newLow
       high = newHigh
-      batch.payloadAt[events] = 0
+      payloadAt[events] = place
     }
+    if (low < 0) this.#movePayloads(events, -low)
+    return { events, offset: first + low, length: high - low, lost }
+  }
+
+  #movePayloads(events: number, by: number): void {
+    const { batch } = this
     for (let at = 0; at < events; at++) {
-      if (batch.payloadSize(at) === 0) batch.payloadAt[at] = 0
-      else if (batch.payloadAt[at] !== PAYLOAD_LOST) batch.payloadAt[at] = batch.payloadOffset(at) - low
+      const place = batch.payloadAt[at] as number
+      if (batch.payloadSize(at) > 0 && place !== PAYLOAD_LOST) batch.payloadAt[at] = place + by
     }
-    return { events, offset: low, length: high > 0 ? high - low : 0 }
   }
 
   /** Loaded after the copy, the start of the window tells which payloads the writer may have run over. */
-  #expirePayloads(events: number, { windowStart }: RingControl): void {
+  #expirePayloads(planned: PayloadPlan, { windowStart }: RingControl): void {
     const { batch } = this
-    for (let at = 0; at < events; at++) {
-      if (batch.payloadOffset(at) < windowStart && batch.payloadSize(at) > 0) batch.payloadAt[at] = PAYLOAD_LOST
+    for (let at = 0; at < planned.events; at++) {
+      if (batch.payloadOffset(at) >= windowStart || batch.payloadSize(at) === 0) continue
+      if (batch.payloadAt[at] !== PAYLOAD_LOST) planned.lost += 1
+      batch.payloadAt[at] = PAYLOAD_LOST
     }
   }
 
-  #handOut(events: number): void {
+  #handOut({ events, lost }: PayloadPlan): void {
     const { batch, stats } = this
     batch.count = events
-    for (let at = 0; at < events; at++) if (batch.payloadAt[at] === PAYLOAD_LOST) stats.payloadsLost += 1
+    stats.payloadsLost += lost
     stats.eventsRead += events
     this.#cursor += events
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { compareKeys } from './key-order.ts'
-import { KeyTable, NOT_FOUND } from './key-table.ts'
+import { KeyTable, NOT_FOUND, resize } from './key-table.ts'
 
 const NONE = -1
 
@@ -12,12 +12,22 @@ export type Counted = { entry: number; count: number; error: number }
  * every key kept: true count ≤ count ≤ true count + error, error ≤ smallest count ≤ N / m; and every key that truly came more than
  * N / m times is kept. Counters of equal count share a bucket, so that each step takes constant time; of equal minima the one that
  * reached that count first goes.
+ *
+ * A key that loses its counter stays in the table until that is trimmed: forgetting many at once costs far less than taking each out,
+ * and what else is known of a key (its part in the open block) can be kept by the number of its entry.
  */
 export class SpaceSaving {
   /** Keys seen, repetitions included: the N of the bounds. */
   seen = 0
   readonly table: KeyTable
+  /** How often keys were forgotten; entries have new numbers since. */
+  trims = 0
   readonly #counters: number
+  /** For each entry of the table its counter, or NONE. */
+  #counterOf: Int32Array
+  /** For each counter in use its entry. */
+  readonly #entryOf: Int32Array
+  #used = 0
   readonly #errors: Float64Array
   readonly #bucketOf: Int32Array
   readonly #nextInBucket: Int32Array
@@ -33,10 +43,12 @@ export class SpaceSaving {
   #lowest = NONE
   #highest = NONE
 
-  constructor({ counters, words }: { counters: number; words: number }) {
-    assert(counters > 0, 'there is something to count with')
-    this.table = new KeyTable({ words, entriesMax: counters, entries: counters })
+  constructor({ counters, words, keysMax }: { counters: number; words: number; keysMax: number }) {
+    assert(counters > 0 && keysMax > counters, 'there is something to count with, and room for one key more')
+    this.table = new KeyTable({ words, entriesMax: keysMax, entries: counters * 2 })
     this.#counters = counters
+    this.#counterOf = new Int32Array(this.table.room)
+    this.#entryOf = new Int32Array(counters)
     this.#errors = new Float64Array(counters)
     this.#bucketOf = new Int32Array(counters)
     this.#nextInBucket = new Int32Array(counters)
@@ -57,22 +69,37 @@ export class SpaceSaving {
     return this.#isExact ? 0 : (this.#bucketCount[this.#lowest] as number)
   }
 
-  add(key: Uint32Array, hash: number): void {
+  /** Counts a key and returns its entry. */
+  add(from: Uint32Array, at: number, hash: number): number {
     this.seen += 1
-    const found = this.table.find(key, hash)
-    if (found !== NOT_FOUND) return this.#increment(found)
-    if (this.table.size < this.#counters) return this.#begin(this.table.add(key, hash))
-    this.#isExact = false
-    const victim = this.#bucketHead[this.#lowest] as number
-    this.#errors[victim] = this.#bucketCount[this.#lowest] as number
-    this.table.replace(victim, key, hash)
-    this.#increment(victim)
+    const known = this.table.find(from, at, hash)
+    const entry = known === NOT_FOUND ? this.#addKey(from, at, hash) : known
+    const counter = this.#counterOf[entry] as number
+    if (counter !== NONE) this.#increment(counter)
+    else if (this.#used < this.#counters) this.#begin(entry)
+    else this.#takeOver(entry)
+    return entry
   }
 
+  /** Forgets the keys that have no counter. */
+  trim(): void {
+    this.trims += 1
+    const kept = this.#entryOf.slice(0, this.#used).sort()
+    const counters = kept.map((entry) => this.#counterOf[entry] as number)
+    this.table.keepOnly(kept)
+    for (let entry = 0; entry < kept.length; entry++) {
+      const counter = counters[entry] as number
+      this.#counterOf[entry] = counter
+      this.#entryOf[counter] = entry
+    }
+  }
+
+  /** Begins to count anew; keys keep their entries. */
   clear(): void {
     this.seen = 0
     this.#isExact = true
-    this.table.clear()
+    this.#used = 0
+    this.#counterOf.fill(NONE, 0, this.table.size)
     for (let bucket = 0; bucket < this.#freeBuckets.length; bucket++) this.#freeBuckets[bucket] = bucket
     this.#freeBucketsLeft = this.#freeBuckets.length
     this.#lowest = NONE
@@ -87,34 +114,64 @@ export class SpaceSaving {
       bucket !== NONE && top.length < length;
       bucket = this.#lowerBucket[bucket] as number
     ) {
-      const equals: number[] = []
+      const equals: Counted[] = []
       for (
-        let entry = this.#bucketHead[bucket] as number;
-        entry !== NONE;
-        entry = this.#nextInBucket[entry] as number
+        let counter = this.#bucketHead[bucket] as number;
+        counter !== NONE;
+        counter = this.#nextInBucket[counter] as number
       ) {
-        equals.push(entry)
+        equals.push(this.#counted(counter))
       }
-      equals.sort((a, b) => compareKeys(this.table, a, b))
-      for (const entry of equals.slice(0, length - top.length)) top.push(this.counter(entry))
+      equals.sort((a, b) => compareKeys(this.table, a.entry, b.entry))
+      top.push(...equals.slice(0, length - top.length))
     }
     return top
   }
 
-  /** What is known of one key. */
-  counter(entry: number): Counted {
-    const count = this.#bucketCount[this.#bucketOf[entry] as number] as number
-    return { entry, count, error: this.#errors[entry] as number }
+  /** What is known of the key of an entry; undefined when it has no counter. */
+  counter(entry: number): Counted | undefined {
+    const counter = this.#counterOf[entry] as number
+    return counter === NONE ? undefined : this.#counted(counter)
+  }
+
+  #counted(counter: number): Counted {
+    const count = this.#bucketCount[this.#bucketOf[counter] as number] as number
+    return { entry: this.#entryOf[counter] as number, count, error: this.#errors[counter] as number }
+  }
+
+  #addKey(from: Uint32Array, at: number, hash: number): number {
+    const { table } = this
+    if (table.isFull) this.trim()
+    const entry = table.add(from, at, hash)
+    if (entry >= this.#counterOf.length) this.#counterOf = resize(this.#counterOf, new Int32Array(table.room))
+    this.#counterOf[entry] = NONE
+    return entry
+  }
+
+  #give(counter: number, entry: number): void {
+    this.#entryOf[counter] = entry
+    this.#counterOf[entry] = counter
+  }
+
+  #takeOver(entry: number): void {
+    this.#isExact = false
+    const victim = this.#bucketHead[this.#lowest] as number
+    this.#errors[victim] = this.#bucketCount[this.#lowest] as number
+    this.#counterOf[this.#entryOf[victim] as number] = NONE
+    this.#give(victim, entry)
+    this.#increment(victim)
   }
 
   #begin(entry: number): void {
-    this.#errors[entry] = 0
+    const counter = this.#used++
+    this.#give(counter, entry)
+    this.#errors[counter] = 0
     const isThere = this.#lowest !== NONE && this.#bucketCount[this.#lowest] === 1
-    this.#append(entry, isThere ? this.#lowest : this.#insertBucket(1, NONE))
+    this.#append(counter, isThere ? this.#lowest : this.#insertBucket(1, NONE))
   }
 
-  #increment(entry: number): void {
-    const bucket = this.#bucketOf[entry] as number
+  #increment(counter: number): void {
+    const bucket = this.#bucketOf[counter] as number
     const count = (this.#bucketCount[bucket] as number) + 1
     const higher = this.#higherBucket[bucket] as number
     const hasNext = higher !== NONE && this.#bucketCount[higher] === count
@@ -123,23 +180,23 @@ export class SpaceSaving {
       return
     }
     const target = hasNext ? higher : this.#insertBucket(count, bucket)
-    this.#unlink(entry, bucket)
-    this.#append(entry, target)
+    this.#unlink(counter, bucket)
+    this.#append(counter, target)
   }
 
-  #append(entry: number, bucket: number): void {
+  #append(counter: number, bucket: number): void {
     const tail = this.#bucketTail[bucket] as number
-    this.#bucketOf[entry] = bucket
-    this.#nextInBucket[entry] = NONE
-    this.#previousInBucket[entry] = tail
-    if (tail === NONE) this.#bucketHead[bucket] = entry
-    else this.#nextInBucket[tail] = entry
-    this.#bucketTail[bucket] = entry
+    this.#bucketOf[counter] = bucket
+    this.#nextInBucket[counter] = NONE
+    this.#previousInBucket[counter] = tail
+    if (tail === NONE) this.#bucketHead[bucket] = counter
+    else this.#nextInBucket[tail] = counter
+    this.#bucketTail[bucket] = counter
   }
 
-  #unlink(entry: number, bucket: number): void {
-    const next = this.#nextInBucket[entry] as number
-    const previous = this.#previousInBucket[entry] as number
+  #unlink(counter: number, bucket: number): void {
+    const next = this.#nextInBucket[counter] as number
+    const previous = this.#previousInBucket[counter] as number
     if (previous === NONE) this.#bucketHead[bucket] = next
     else this.#nextInBucket[previous] = next
     if (next === NONE) this.#bucketTail[bucket] = previous

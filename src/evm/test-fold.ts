@@ -53,10 +53,10 @@ export function feed(fold: BlockFold, reader: RingReader): void {
   }
 }
 
-export type FoldRingOptions = { seed?: number; isLarge?: boolean }
+export type FoldRingOptions = { seed?: number; isLarge?: boolean; counters?: number }
 
 /** A ring with room for a whole test block, what records into it, and a fold of it. */
-export function createFoldRing({ seed = 1, isLarge = false }: FoldRingOptions = {}) {
+export function createFoldRing({ seed = 1, isLarge = false, counters = 1000 }: FoldRingOptions = {}) {
   const ring = createSmallRing({
     capacity: isLarge ? 2 ** 18 : 2 ** 12,
     payloadBytes: isLarge ? 2 ** 26 : 2 ** 20,
@@ -64,7 +64,7 @@ export function createFoldRing({ seed = 1, isLarge = false }: FoldRingOptions = 
   })
   const recorder = new ExecRecorder(ring.writer)
   const log = createFoldLog()
-  const fold = new BlockFold({ seed }, log.sink)
+  const fold = new BlockFold({ seed, topAccesses: { counters, top: 10 } }, log.sink)
   const reader = openReader(ring.source)
   const run = (): FoldLog => {
     recorder.flush()

@@ -12,21 +12,33 @@ export type TopAccessesOptions = { counters: number; top: number }
 
 export const TOP_ACCESSES_DEFAULTS: TopAccessesOptions = { counters: 1000, top: 10 }
 
+/** Keys remembered for each counter, those that lost theirs included, before they are forgotten all at once. */
+const KEYS_PER_COUNTER = 4
+
 /** Counts one for each ACCOUNT_ACCESS and each STORAGE_ACCESS, whichever block they belong to. */
 export class TopAccessesFold {
   readonly account: SpaceSaving
   readonly storage: SpaceSaving
   readonly #top: number
+  readonly #slotsKept: number
 
-  constructor({ counters, top }: TopAccessesOptions = TOP_ACCESSES_DEFAULTS) {
-    this.account = new SpaceSaving({ counters, words: ACCOUNT_KEY_WORDS })
-    this.storage = new SpaceSaving({ counters, words: STORAGE_KEY_WORDS })
+  /** `slotsMax` is how many slots may come between two calls of `trim` without losing their entries. */
+  constructor(slotsMax: number, { counters, top }: TopAccessesOptions = TOP_ACCESSES_DEFAULTS) {
+    const keysMax = counters * KEYS_PER_COUNTER
+    this.account = new SpaceSaving({ counters, words: ACCOUNT_KEY_WORDS, keysMax })
+    this.storage = new SpaceSaving({ counters, words: STORAGE_KEY_WORDS, keysMax: keysMax + slotsMax })
+    this.#slotsKept = keysMax
     this.#top = top
   }
 
   /** Accesses counted since the last reset; when it has not moved there is nothing new to publish. */
   get seen(): number {
     return this.account.seen + this.storage.seen
+  }
+
+  /** Between blocks: forgets slots that are counted no more, once there are many. */
+  trim(): void {
+    if (this.storage.table.size > this.#slotsKept) this.storage.trim()
   }
 
   reset(): void {

@@ -7,7 +7,9 @@ import type { Clock } from '../core/clock.ts'
 
 export type Gate = {
   /** Undefined: everybody may come in, as the service belongs to no subscription. */
-  readonly access: Pick<Access, 'authenticate' | 'authenticateTicket' | 'renew' | 'onChange'> | undefined
+  readonly access:
+    | Pick<Access, 'authenticate' | 'authenticateTicket' | 'issueTicket' | 'renew' | 'onChange'>
+    | undefined
   readonly clock: Clock
 }
 

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ERRORS } from '../contract/errors.ts'
+import { ERRORS, type TokenRefusal } from '../contract/errors.ts'
+import { EXECUTION_TICKET_PATH } from '../contract/execution-routes.ts'
+import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { sendJson, sendText } from '../host/http-reply.ts'
@@ -11,11 +13,10 @@ import { type MetricsFormat, negotiateFormat } from '../host/metrics-registry.ts
 import { requestIdOf } from '../host/request-id.ts'
 import { authenticate, type Gate, UNAUTHORIZED_HEADERS, unauthorizedBody } from './admit.ts'
 import { answerJsonRpc, type JsonRpcDeps } from './json-rpc.ts'
+import { type PageFile, sendPageFile } from './page-file.ts'
 import { requestTarget } from './request-target.ts'
 import { findRoute, isOpenRoute, type RouteDeps } from './routes.ts'
 
-/** One file of the page. */
-export type PageFile = { readonly body: string | Uint8Array; readonly type: string; readonly etag?: string }
 /** The files of the page by path; `/` is the page itself. */
 export type Page = (path: string) => PageFile | undefined
 
@@ -41,9 +42,6 @@ const PREFLIGHT = {
   'access-control-allow-headers': 'content-type, x-token, authorization, x-request-id',
   'access-control-max-age': '86400',
 }
-/** T19: the page runs its own script and talks to its own origin, nothing else. */
-const PAGE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 const SECURITY = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -55,6 +53,7 @@ const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket
 /** REST, JSON-RPC, Prometheus and the page, on the port of the stream. No request changes the state of the service. */
 export function startHttpDoor(options: { listen: ListenerOptions }, deps: HttpDoorDeps): Promise<HttpServer> {
   return startHttpServer(options, {
+    headersFor: versionHeaders,
     log: deps.log,
     clock: deps.clock,
     onRefused: deps.onRefused,
@@ -66,6 +65,7 @@ export function startHttpDoor(options: { listen: ListenerOptions }, deps: HttpDo
       const { path, query } = requestTarget(request)
       if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
       if (path === '/' && request.method === 'POST') return answerRpc(request, response, deps)
+      if (path === EXECUTION_TICKET_PATH && deps.access !== undefined) return answerTicket(request, response, deps)
       const route = findRoute(path)
       const isMetrics = path === '/metrics'
       const file = route === undefined && !isMetrics ? pageFile(path, deps.page) : undefined
@@ -75,7 +75,7 @@ export function startHttpDoor(options: { listen: ListenerOptions }, deps: HttpDo
         const allow = path === '/' ? 'GET, HEAD, POST, OPTIONS' : 'GET, HEAD, OPTIONS'
         return sendJson(response, 405, { error: 'method not allowed' }, { ...CORS, allow })
       }
-      if (file !== undefined) return sendFile(request, response, file)
+      if (file !== undefined) return sendPageFile(request, response, file)
       if (!isOpenRoute(path) && isRefused(request, response, deps)) return
       if (route !== undefined) {
         const { status, body } = route(query, deps.routes)
@@ -103,28 +103,31 @@ async function answerRpc(request: IncomingMessage, response: ServerResponse, dep
   sendJson(response, http, { jsonrpc: '2.0', error, id: null }, headers)
 }
 
+/** A browser cannot set headers on a WebSocket; it trades its token for a ticket that can stand in an address. */
+function answerTicket(request: IncomingMessage, response: ServerResponse, { access, clock }: HttpDoorDeps): void {
+  if (request.method !== 'POST')
+    return sendJson(response, 405, { error: 'method not allowed' }, { ...CORS, allow: 'POST' })
+  const caller = authenticate({ access, clock }, request)
+  if (access === undefined || caller === undefined) return refuse(response, 'missing')
+  if (!caller.ok) return refuse(response, caller.reason)
+  const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
+  const body = { ticket, expires_at: new Date(expiresAtMs).toISOString() }
+  sendJson(response, 200, body, { ...CORS, 'cache-control': 'no-store' })
+}
+
 function isRefused(request: IncomingMessage, response: ServerResponse, gate: Gate): boolean {
   const caller = authenticate(gate, request)
   if (caller?.ok !== false) return false
-  sendJson(response, 401, unauthorizedBody(caller.reason), { ...CORS, ...UNAUTHORIZED_HEADERS })
+  refuse(response, caller.reason)
   return true
+}
+
+function refuse(response: ServerResponse, reason: TokenRefusal): void {
+  sendJson(response, 401, unauthorizedBody(reason), { ...CORS, ...UNAUTHORIZED_HEADERS })
 }
 
 function pageFile(path: string, page: Page | undefined): PageFile | undefined {
   const file = page?.(path)
   if (file !== undefined || path !== '/') return file
   return { body: NO_PAGE, type: 'text/plain; charset=utf-8' }
-}
-
-function sendFile(request: IncomingMessage, response: ServerResponse, { body, type, etag }: PageFile): void {
-  const headers = {
-    'content-type': type,
-    'content-security-policy': PAGE_POLICY,
-    'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    'cache-control': 'no-cache',
-    ...(etag === undefined ? {} : { etag }),
-  }
-  const isKnown = etag !== undefined && request.headers['if-none-match'] === etag
-  sendText(response, isKnown ? 304 : 200, isKnown ? '' : body, headers)
 }

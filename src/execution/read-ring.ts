@@ -1,6 +1,6 @@
 import { BlockFold } from '../evm/block-fold.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../evm/event-batch.ts'
-import { EVENT } from '../evm/event-type.ts'
+import { EVENT, eventSet } from '../evm/event-type.ts'
 import type { FollowResult, RingFollower } from '../evm/ring-follow.ts'
 import { RawEventMaker } from './make-raw-events.ts'
 import { BlockRecorder } from './record-block.ts'
@@ -29,7 +29,7 @@ const BYTES_PER_FRAME = 128 * 1024
 const PROGRESS_MS = 100
 
 /** Events after which something is told, or with which a block begins: raw events before them leave first. */
-const BOUNDARY: ReadonlySet<number> = new Set([
+const BOUNDARY = eventSet([
   EVENT.BLOCK_START,
   EVENT.BLOCK_REJECT,
   EVENT.BLOCK_END,
@@ -169,7 +169,7 @@ export class ReadRing {
       if (type === EVENT.BLOCK_START) this.#beginBlock()
       this.#recorder.add(batch, at)
       if (!this.#raw.isIdle) this.#addPart(this.#raw.make(batch, at))
-      if (!BOUNDARY.has(type)) continue
+      if (BOUNDARY[type] !== 1) continue
       this.#flushParts()
       this.#fold.fold(batch, folded, at + 1)
       folded = at + 1

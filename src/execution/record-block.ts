@@ -1,12 +1,12 @@
 import { EventBatch, PAYLOAD_LOST } from '../evm/event-batch.ts'
-import { EVENT } from '../evm/event-type.ts'
+import { EVENT, eventSet } from '../evm/event-type.ts'
 import { toHex } from '../evm/hex.ts'
 import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from '../evm/ring-layout.ts'
 import { blockStartFacts } from './make-raw-events.ts'
 import type { BlockContent } from './source-message.ts'
 
 /** The events JSON-RPC answers are made of. */
-const KEPT: ReadonlySet<number> = new Set([
+const KEPT = eventSet([
   EVENT.BLOCK_START,
   EVENT.TXN_HEADER_START,
   EVENT.TXN_ACCESS_LIST_ENTRY,
@@ -42,7 +42,7 @@ export class BlockRecorder {
 
   add(batch: EventBatch, at: number): void {
     const type = batch.type(at)
-    if (!KEPT.has(type)) return
+    if (KEPT[type] !== 1) return
     if (type === EVENT.BLOCK_START) {
       this.#blockSeqno = batch.seqno(at)
       this.#events = 0

@@ -22,12 +22,18 @@ export type RingSourceDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly onMessages: (messages: SourceMessage[]) => void
+  /** The file that runs as the thread; tests give one that can die. */
+  readonly threadEntry?: URL
 }
 
 const CHECK_MS = 500
 const RESTART = { firstMs: 100, maxMs: 5000 }
 
-/** The ring, read in a thread of its own. A thread that dies is started again; what it knew of open blocks is then lost and told. */
+/**
+ * The ring, read in a thread of its own. A thread that dies is started again and goes on behind the last event it told of, so that
+ * nothing is told twice; what it knew of open blocks is lost, and that is told. One that dies before it gets any further may have met
+ * something it cannot stand, so the next begins with the newest block.
+ */
 export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps): Source {
   const { log, clock, random, onMessages } = deps
   const backoff: Backoff = createBackoff(RESTART, random)
@@ -35,15 +41,21 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
   let wanted: Wanted = { names: [], version: 0 }
   let restart: Timer | undefined
   let lastSeqno = 0
+  let startSeqno = 0
 
   function start(): void {
     const { kind: _kind, ...reading } = options
     const settings: RingThreadOptions = {
       ...reading,
+      ...(lastSeqno > startSeqno ? { start: { seqno: lastSeqno + 1 } } : {}),
       checkMs: CHECK_MS,
       seed: Math.floor(random.float() * 2 ** 32),
     }
-    thread = startWorker<ToRingThread, SourceMessage[]>(threadEntry(), settings, { onMessage: take, onDeath })
+    startSeqno = lastSeqno
+    thread = startWorker<ToRingThread, SourceMessage[]>(deps.threadEntry ?? threadEntry(), settings, {
+      onMessage: take,
+      onDeath,
+    })
     thread.post({ kind: 'wanted', ...wanted })
   }
 

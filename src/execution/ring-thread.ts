@@ -7,7 +7,7 @@ import type { SourceMessage } from './source-message.ts'
 import type { Wanted } from './wanted-events.ts'
 
 export type RingThreadOptions = ReadRingOptions & {
-  start: 'newest-block' | 'oldest'
+  start: 'newest-block' | 'oldest' | { seqno: number }
   /** How often the path is looked at, for another file or for a first one. */
   checkMs: number
 }
@@ -16,6 +16,12 @@ export type ToRingThread = ({ kind: 'wanted' } & Wanted) | { kind: 'taken'; post
 
 /** The node's own reader sleeps as long when nothing is there. */
 const IDLE_MS = 1
+/**
+ * While events keep coming the next look follows sooner than any timer would: figures are told when their block ends, not when the
+ * reader happens to wake. A nap blocks this thread alone, which has nothing else to do.
+ */
+const NAP_MS = 0.2
+const AWAKE_MS = 50
 /**
  * Posts not yet taken by the other thread. When that thread is too busy the ring itself is the queue: it holds minutes, and what it
  * overwrites is told as a gap. So memory stays bounded and no loss is hidden.
@@ -30,8 +36,10 @@ if (port !== undefined) {
   const { path, start, checkMs } = options
   const follower = new RingFollower(() => openRingFile(path), { start, checkMs })
   const ring = new ReadRing(follower, options)
+  const napping = new Int32Array(new SharedArrayBuffer(4))
   let isEnding = false
   let posts = 0
+  let newsAtMs = Number.NEGATIVE_INFINITY
 
   port.onMessage((message) => {
     if (message.kind === 'wanted') ring.want(message)
@@ -44,13 +52,16 @@ if (port !== undefined) {
   const run = (): void => {
     if (isEnding) return follower[Symbol.dispose]()
     if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)
-    const { messages, isIdle } = ring.step(systemClock.monotonicMs(), processTimeMs())
+    const nowMs = systemClock.monotonicMs()
+    const { messages, isIdle } = ring.step(nowMs, processTimeMs())
     if (messages.length > 0) {
       posts += 1
       port.post(messages, blocksOf(messages))
     }
-    if (isIdle) systemClock.setTimer(IDLE_MS, run)
-    else setImmediate(run)
+    if (!isIdle) newsAtMs = nowMs
+    if (nowMs - newsAtMs > AWAKE_MS) return void systemClock.setTimer(IDLE_MS, run)
+    if (isIdle) Atomics.wait(napping, 0, 0, NAP_MS)
+    setImmediate(run)
   }
   run()
 }

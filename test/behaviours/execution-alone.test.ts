@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { createPlanTable } from '../../src/access/plan.ts'
 import { configSchema } from '../../src/apps/config.ts'
@@ -68,4 +71,23 @@ test('alone, a signal ends the process with 0', async () => {
   })
   assert.equal((await client.untilClosed()).code, 1012)
   assert.deepEqual([end?.clean, exitCode()], [true, 0])
+})
+
+test('a real process whose source is silent exits with 75', { timeout: 60_000 }, async () => {
+  using folder = makeTestFolder()
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/execution-alone-process.ts')], {
+    env: {
+      PATH: process.env['PATH'],
+      STATE_FOLDER: folder.file('state'),
+      SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
+      SLUICE_METRICS__LISTEN: '127.0.0.1:0',
+      SLUICE_EXECUTION__RING: folder.file('no-ring'),
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  try {
+    assert.deepEqual(await once(child, 'exit'), [75, null])
+  } finally {
+    child.kill('SIGKILL')
+  }
 })

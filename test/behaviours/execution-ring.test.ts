@@ -5,10 +5,16 @@ import { describe, test } from 'node:test'
 import { createPublicClient, http } from 'viem'
 import type { LifecycleRecord } from '../../src/contract/execution-routes.ts'
 import type { RawEvent } from '../../src/contract/stream-events.ts'
+import { ExecRecorder } from '../../src/evm/exec-recorder.ts'
+import { encodeRingHeader, ringFileBytes } from '../../src/evm/ring-layout.ts'
+import { RingWriter } from '../../src/evm/ring-writer.ts'
+import { recordBlock } from '../../src/evm/test-block.ts'
 import { startRingSource } from '../../src/execution/ring-source.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
+import { loadFileMapper } from '../../src/host/mapped-file.ts'
 import { secureRandom } from '../../src/host/random.ts'
+import { createRingFile } from '../../src/host/ring-file-writer.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { startRingWriter } from '../../src/localnet/ring-writer-service.ts'
@@ -150,6 +156,40 @@ describe('the service over a ring', () => {
     await using _good = await startRingWriter({ path: folder.file('other'), blockMs: 50, tps: 10, seed: 5 }, writerDeps)
     await until('the good one is read', async () => (await statusOf(service)).block_number > 0)
     assert.equal(service.execution.status().trouble, undefined)
+  })
+
+  test('R13: a block of 25,000 transactions is a block like any other', async () => {
+    using folder = makeTestFolder()
+    const geometry = { capacity: 2 ** 19, payloadBytes: 2 ** 27, contextBytes: 0 }
+    const mapper = await loadFileMapper()
+    const image = { bytes: ringFileBytes(geometry), header: encodeRingHeader(geometry), mapper, isMapped: false }
+    using file = createRingFile(folder.file('ring'), image)
+    const recorder = new ExecRecorder(new RingWriter({ geometry }, file))
+    const record = (number: number, count: number): void => {
+      const txns = Array.from({ length: count }, (_, at) => ({
+        accesses: [{ contract: 1, slot: at % 100, isModified: at % 100 === 0 }],
+      }))
+      recordBlock(recorder, { number, txns })
+      recorder.flush()
+    }
+    record(1, 1)
+    await using service = await startOver(folder.file('ring'))
+    await until('the ring is read', async () => (await statusOf(service)).block_number === 1)
+    await using client = await openStream(`${service.ws}/v1/ws?subscribe=ContentionData`)
+    await client.until(1)
+    record(2, 25_000)
+    record(3, 1)
+    const counts = () =>
+      client.frames.flatMap((frame) =>
+        'ContentionData' in frame ? [[frame.ContentionData.block_number, frame.ContentionData.total_txn_count]] : [],
+      )
+    await until('both blocks were told', () => counts().some(([number]) => number === 3), 30_000)
+    assert.deepEqual(counts().slice(-2), [
+      [2, 25_000],
+      [3, 1],
+    ])
+    const { status, json } = await getJson(service, '/v1/blocks/2/contention')
+    assert.deepEqual([status, (json as { total_txn_count: number }).total_txn_count], [200, 25_000])
   })
 
   test('R17: promtool has nothing to object to, and every name has the prefix', async () => {

@@ -46,7 +46,14 @@ test('with auth = "token" any token of the operator opens the service; the page 
   // A ticket, for clients that can set no header.
   const caller = access.authenticate({ token }, 'execution', Date.now())
   assert(caller.ok)
-  const { ticket } = access.issueTicket(caller, Date.now())
+  const askTicket = (given: Record<string, string>, method = 'POST') =>
+    fetch(`${service.http}/v1/ws-ticket`, { method, headers: given })
+  assert.equal((await askTicket({})).status, 401)
+  assert.equal((await askTicket({ 'x-token': token }, 'GET')).status, 405)
+  const answered = await askTicket({ 'x-token': token })
+  assert.equal(answered.headers.get('cache-control'), 'no-store')
+  const { ticket, expires_at } = (await answered.json()) as { ticket: string; expires_at: string }
+  assert(Date.parse(expires_at) > Date.now() && !ticket.includes(token))
   await using byTicket = await openStream(`${service.ws}/v1/ws?ticket=${encodeURIComponent(ticket)}`)
   await byTicket.until(2)
   assert.equal((await refusedHandshake(`${service.ws}/v1/ws?ticket=x`)).status, 401)

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { type IncomingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { openPage } from '../../src/apps/page.ts'
 import { type Logger, silentLogger } from '../../src/host/logger.ts'
+import { startTestExecution } from '../support/execution.ts'
 
 describe('the build of the page', { timeout: 120_000 }, () => {
   let folder: string
@@ -35,6 +38,38 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     }
     assert.equal(page('/page/../package.json'), undefined)
     assert.ok(page('/page/execution-stream.js'))
+  })
+
+  test('is served gzipped to whom takes that, for ever where the name carries a hash, and not at all to who has it', async () => {
+    const { page } = await openPage({ target: join(folder, 'once') })
+    await using service = await startTestExecution({ deps: { page } })
+    const get = (path: string, headers: Record<string, string>) =>
+      new Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
+        request(`${service.http}${path}`, { headers }, (response) => {
+          const parts: Buffer[] = []
+          response.on('data', (part: Buffer) => parts.push(part))
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts) }),
+          )
+        })
+          .on('error', reject)
+          .end()
+      })
+    const plain = await get('/', {})
+    const packed = await get('/', { 'accept-encoding': 'br, gzip;q=0.8' })
+    assert.deepEqual([plain.headers['content-encoding'], packed.headers['content-encoding']], [undefined, 'gzip'])
+    assert.equal(plain.headers.vary, 'accept-encoding')
+    assert.deepEqual(gunzipSync(packed.body), plain.body)
+    assert.notEqual(packed.headers.etag, plain.headers.etag)
+    for (const refused of ['identity', 'gzip;q=0', 'br', 'gzipped'])
+      assert.equal((await get('/', { 'accept-encoding': refused })).headers['content-encoding'], undefined, refused)
+    assert.equal(plain.headers['cache-control'], 'no-cache')
+    const [script = ''] = plain.body.toString().match(/page\/page-\w+\.js/) ?? []
+    const hashed = await get(`/${script}`, { 'accept-encoding': 'gzip' })
+    assert.equal(hashed.headers['cache-control'], 'public, max-age=31536000, immutable')
+    assert(hashed.body.length < gunzipSync(hashed.body).length / 2)
+    const again = await get('/', { 'accept-encoding': 'gzip', 'if-none-match': String(packed.headers.etag) })
+    assert.deepEqual([again.status, again.body.length], [304, 0])
   })
 
   test('carries the names it was given', async () => {

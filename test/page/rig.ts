@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import type { Access } from '../../src/access/service.ts'
 import { openPage } from '../../src/apps/page.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { startRingSource } from '../../src/execution/ring-source.ts'
@@ -29,6 +30,8 @@ export type PageRigOptions = {
   /** Share of proposals that lose: each is an incident on the page. */
   readonly abandonedShare?: number
   readonly names?: ReadonlyMap<string, string>
+  /** The service asks for tokens of this store. */
+  readonly access?: Access
 }
 
 /** A simulated chain, its ring, the execution service that reads it, and the page, behind a proxy that can go away. */
@@ -47,8 +50,9 @@ export async function startPageRig(options: PageRigOptions = {}): Promise<PageRi
   const start = (port: number): Promise<TestExecution> =>
     startTestExecution({
       clock: systemClock,
-      settings: { listen: { host: '127.0.0.1', port } },
+      settings: { listen: { host: '127.0.0.1', port }, ...(options.access === undefined ? {} : { auth: 'token' }) },
       deps: {
+        ...(options.access === undefined ? {} : { access: options.access }),
         page,
         seqStore,
         startSource: (onMessages) =>

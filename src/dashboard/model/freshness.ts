@@ -37,7 +37,7 @@ export function liveStateOf({
 export const STATE_WORDS: Readonly<Record<LiveState, { label: string; hint: string }>> = {
   locked: {
     label: 'Token needed',
-    hint: 'This service answers only those who bring a token, and a page cannot send one when it opens a WebSocket. Ask with a program, with the header x-token.',
+    hint: 'This service answers only those who bring a token. Yours stays in this tab and is sent in a header, never in an address.',
   },
   connecting: { label: 'Connecting', hint: 'Waiting for the first frame.' },
   live: { label: 'Live', hint: 'Frames arrive as blocks are executed.' },

@@ -1,3 +1,5 @@
+import { EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
+
 /** An answer of the service, or the words to show instead of it. */
 export type Answer<Value> =
   | { readonly ok: true; readonly value: Value; readonly status: number }
@@ -5,8 +7,12 @@ export type Answer<Value> =
 
 export type Service = {
   readonly base: URL
+  /** Headers that every request of the page carries: the token, where one was given. */
+  headers(): Record<string, string>
   get<Value>(path: string): Promise<Answer<Value>>
   rpc<Value>(method: string, params: readonly unknown[]): Promise<Answer<Value>>
+  /** What opens a WebSocket where the service asks for a token. Fails where it does not, or where the token is not good. */
+  ticket(): Promise<string>
   /** From one block to the next, from the times in the blocks themselves, which are whole seconds: undefined below ten blocks. */
   blockIntervalMs(blocksMax: number): Promise<number | undefined>
 }
@@ -14,10 +20,19 @@ export type Service = {
 const TIMEOUT_MS = 10_000
 const BLOCKS_MIN = 10
 
-export function createService(base: URL): Service {
-  async function ask<Value>(path: string, init: RequestInit): Promise<Answer<Value>> {
+export function createService(base: URL, token: () => string | undefined): Service {
+  function headers(): Record<string, string> {
+    const given = token()
+    return given === undefined ? {} : { 'x-token': given }
+  }
+
+  async function ask<Value>(
+    path: string,
+    init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
+  ): Promise<Answer<Value>> {
     try {
-      const response = await fetch(new URL(path, base), { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+      const signal = AbortSignal.timeout(TIMEOUT_MS)
+      const response = await fetch(new URL(path, base), { ...init, headers: { ...init.headers, ...headers() }, signal })
       const value = (await response.json()) as Value
       if (response.ok) return { ok: true, value, status: response.status }
       return { ok: false, status: response.status, error: errorOf(value) ?? `HTTP ${response.status}` }
@@ -30,8 +45,9 @@ export function createService(base: URL): Service {
 
   async function rpc<Value>(method: string, params: readonly unknown[]): Promise<Answer<Value>> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-    const headers = { 'content-type': 'application/json' }
-    const answer = await ask<{ result?: Value; error?: { message: string } }>('', { method: 'POST', body, headers })
+    const type = { 'content-type': 'application/json' }
+    const init = { method: 'POST', body, headers: type }
+    const answer = await ask<{ result?: Value; error?: { message: string } }>('', init)
     if (!answer.ok) return answer
     const { result, error } = answer.value
     if (result == null) return { ok: false, status: answer.status, error: error?.message ?? 'not known here' }
@@ -45,6 +61,12 @@ export function createService(base: URL): Service {
 
   return {
     base,
+    headers,
+    async ticket() {
+      const answer = await ask<{ ticket: string }>(EXECUTION_TICKET_PATH.slice(1), { method: 'POST' })
+      if (!answer.ok) throw new Error(answer.error)
+      return answer.value.ticket
+    },
     get: (path) => ask(path, {}),
     rpc,
     async blockIntervalMs(blocksMax) {

@@ -11,6 +11,7 @@ import { followHash } from './follow-hash.ts'
 import { createLabels, type Labels } from './labels.ts'
 import { createService, type Service } from './service.ts'
 import { readTheme, type Theme } from './theme.ts'
+import { keepToken, readToken } from './token.ts'
 
 /** What all parts of the page share. */
 export type Store = {
@@ -29,6 +30,8 @@ export type Store = {
   /** The newest frame of each kind, for the documentation. */
   readonly samples: Map<string, unknown>
   togglePause(): void
+  /** Goes on with a token; false when the service does not take it. */
+  giveToken(token: string): Promise<boolean>
 }
 
 const DRAW_MS = 250
@@ -40,7 +43,9 @@ const EARLIER_BLOCKS = 300
 
 export function createStore(): Store {
   const model = createPageModel()
-  const service = createService(new URL('.', location.href))
+  let token = readToken()
+  let following = new AbortController()
+  const service = createService(new URL('.', location.href), () => token)
   const version = signal(0)
   const nowMs = signal(Date.now())
   const paused = signal(false)
@@ -50,6 +55,7 @@ export function createStore(): Store {
   let held: { event: StreamEvent; atMs: number }[] = []
   let heldDropped = 0
   let changed = false
+  let isDrawDue = false
 
   function take(event: StreamEvent, atMs: number): void {
     if ('seq' in event && event.kind !== 'other') samples.set(event.kind, { seq: event.seq, [event.kind]: event.data })
@@ -87,13 +93,36 @@ export function createStore(): Store {
 
   async function follow(): Promise<void> {
     const subscribe = [...DEFAULT_KINDS, 'ConflictData'] as const
-    for await (const event of openExecutionStream({ url: service.base, subscribe, maxDelayMs: 8000 }))
-      take(event, Date.now())
+    const { signal: end } = following
+    const ticket = token === undefined ? {} : { ticket: service.ticket }
+    const options = { url: service.base, subscribe, maxDelayMs: 8000, signal: end, ...ticket }
+    for await (const event of openExecutionStream(options)) take(event, Date.now())
+  }
+
+  async function giveToken(given: string): Promise<boolean> {
+    token = given
+    const { status } = await service.get<StatusRecord>('v1/status')
+    if (status === 401) {
+      token = undefined
+      return false
+    }
+    keepToken(given)
+    following.abort()
+    following = new AbortController()
+    void follow()
+    void askEarlier()
+    await askStatus()
+    return true
   }
 
   async function askStatus(): Promise<void> {
+    const asked = token
     const status = await service.get<StatusRecord>('v1/status')
+    // Meanwhile another token may have been given.
+    if (asked !== token) return
     model.setLocked(status.status === 401)
+    // One that is refused now was revoked or has run out: it is asked for again.
+    if (status.status === 401) keepToken(undefined)
     model.setStatus(status.ok ? status.value : undefined, Date.now())
     changed = true
   }
@@ -110,6 +139,7 @@ export function createStore(): Store {
   }
 
   function draw(): void {
+    isDrawDue = false
     batch(() => {
       // Time stands still with everything else, or charts would run away under the eye.
       if (paused.value) return
@@ -118,6 +148,13 @@ export function createStore(): Store {
       if (changed) version.value += 1
       changed = false
     })
+  }
+
+  /** With the browser's next frame: never twice in one, and not at all while nobody looks. */
+  function drawSoon(): void {
+    if (isDrawDue) return
+    isDrawDue = true
+    requestAnimationFrame(draw)
   }
 
   async function askNames(): Promise<void> {
@@ -129,7 +166,7 @@ export function createStore(): Store {
   void askNames()
   void askEarlier()
   void askStatus()
-  setInterval(draw, DRAW_MS)
+  setInterval(drawSoon, DRAW_MS)
   setInterval(() => void askStatus(), STATUS_MS)
 
   return {
@@ -144,6 +181,7 @@ export function createStore(): Store {
     heldBlocks,
     samples,
     togglePause,
+    giveToken,
   }
 }
 

@@ -8,6 +8,7 @@ import { colours, useColours } from '../ui/colours.ts'
 import { Explain } from '../ui/explain.tsx'
 import { Contract } from '../ui/hex.tsx'
 import { Panel } from '../ui/panel.tsx'
+import { useVisible } from '../ui/visible.ts'
 import type { GraphCanvas } from './graph-canvas.ts'
 
 const GRAPH_BLOCKS = 60
@@ -22,6 +23,7 @@ export function ContractGraphPart() {
   const canvas = useSignal<GraphCanvas | undefined>(undefined)
   const trouble = useSignal<string | undefined>(undefined)
   const colourVersion = useColours()
+  const isVisible = useVisible(box)
   void version.value
   const newest = model.contention.newest()?.block_number
   const graph = useMemo(() => computeContractGraph(model.blocks.contentions(GRAPH_BLOCKS)), [newest])
@@ -43,8 +45,15 @@ export function ContractGraphPart() {
   }, [])
 
   useEffect(() => {
-    canvas.value?.show(graph, { colours: colours(), labels: labels.all.value })
-  }, [canvas.value, colourVersion, labels.all.value, Math.floor(nowMs.value / REDRAW_MS), graph.nodes.length > 0])
+    if (isVisible) canvas.value?.show(graph, { colours: colours(), labels: labels.all.value })
+  }, [
+    isVisible,
+    canvas.value,
+    colourVersion,
+    labels.all.value,
+    Math.floor(nowMs.value / REDRAW_MS),
+    graph.nodes.length > 0,
+  ])
 
   return (
     <Panel

@@ -6,6 +6,7 @@ import { shortHex, shortSlot } from '../../model/safe-text.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
 import { colours, useColours } from '../ui/colours.ts'
+import { useVisible } from '../ui/visible.ts'
 
 /** Fewer columns on a narrow page: a column of less than two pixels tells nothing. */
 const columnsOf = (width: number): number => (width < 560 ? 48 : 120)
@@ -22,6 +23,7 @@ export function HeatCanvas({ strip }: { strip: HeatStrip }) {
   const size = useSignal({ width: 0, height: 0 })
   const pointed = useSignal<Cell | undefined>(undefined)
   const colourVersion = useColours()
+  const isVisible = useVisible(canvas)
 
   useEffect(() => {
     const element = canvas.current
@@ -32,8 +34,8 @@ export function HeatCanvas({ strip }: { strip: HeatStrip }) {
   }, [])
 
   useEffect(() => {
-    if (canvas.current !== null && size.value.width > 0) paint(canvas.current, strip, labels.all.value)
-  }, [strip, size.value, colourVersion, labels.all.value, paused.value])
+    if (isVisible && canvas.current !== null && size.value.width > 0) paint(canvas.current, strip, labels.all.value)
+  }, [isVisible, strip, size.value, colourVersion, labels.all.value, paused.value])
 
   const cellAt = (event: MouseEvent): Cell | undefined => {
     const { width, height } = size.value

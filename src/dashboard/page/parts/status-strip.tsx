@@ -2,6 +2,7 @@ import { formatAge, formatCount, NONE } from '../../model/format.ts'
 import { liveStateOf, STATE_WORDS } from '../../model/freshness.ts'
 import { useStore } from '../store.ts'
 import { Stat } from '../ui/stat.tsx'
+import { TokenForm } from '../ui/token-form.tsx'
 
 /** Part 1: is what you see true now? */
 export function StatusStrip() {
@@ -26,13 +27,13 @@ export function StatusStrip() {
       <div class={`state state-${state}`} data-state={state} title={hint}>
         <span class="dot" aria-hidden="true" />
         <span role="status">{label}</span>
-        {retryMs !== undefined && <span class="retry">again in {formatAge(retryMs)}</span>}
+        {retryMs !== undefined && state !== 'locked' && <span class="retry">again in {formatAge(retryMs)}</span>}
       </div>
       <button type="button" class="pause" aria-pressed={paused.value} onClick={togglePause} title="Space">
         {paused.value ? 'Resume' : 'Pause'}
         <kbd>Space</kbd>
       </button>
-      {state === 'locked' && <p class="locked-words">{hint}</p>}
+      {state === 'locked' && <TokenForm words={hint} />}
       {paused.value && (
         <button type="button" class="chip" onClick={togglePause} data-held={heldBlocks.value}>
           <span class="number">{formatCount(heldBlocks.value)}</span> new blocks

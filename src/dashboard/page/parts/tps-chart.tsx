@@ -7,6 +7,7 @@ import { useStore } from '../store.ts'
 import { colours, useColours } from '../ui/colours.ts'
 import { Panel } from '../ui/panel.tsx'
 import { Stat } from '../ui/stat.tsx'
+import { useVisible } from '../ui/visible.ts'
 
 const SPAN_S: Readonly<Record<TpsRange, number>> = { '5m': 300, '1h': 3600 }
 const REDRAW_MS = 500
@@ -54,6 +55,7 @@ function Line({ range, summary }: { range: TpsRange; summary: string }) {
   const box = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot>(undefined)
   const colourVersion = useColours()
+  const isVisible = useVisible(box)
 
   useEffect(() => {
     const parent = box.current
@@ -69,12 +71,12 @@ function Line({ range, summary }: { range: TpsRange; summary: string }) {
   }, [range, colourVersion])
 
   useEffect(() => {
-    if (chart.current === undefined) return
+    if (!isVisible || chart.current === undefined) return
     const { times, values } = model.tps.read(range, nowMs.value)
     const untilS = nowMs.value / 1000
     chart.current.setData([times, values], false)
     chart.current.setScale('x', { min: untilS - SPAN_S[range], max: untilS })
-  }, [range, colourVersion, Math.floor(nowMs.value / REDRAW_MS)])
+  }, [isVisible, range, colourVersion, Math.floor(nowMs.value / REDRAW_MS)])
 
   return <div ref={box} class="line-chart" role="img" aria-label={summary} />
 }

@@ -153,7 +153,10 @@ function RouteCard({ doc }: { doc: RouteDoc }) {
         doc.body === undefined
           ? {}
           : { method: 'POST', body: doc.body, headers: { 'content-type': 'application/json' } }
-      const response = await fetch(new URL(path, service.base), init)
+      const response = await fetch(new URL(path, service.base), {
+        ...init,
+        headers: { ...init.headers, ...service.headers() },
+      })
       const text = pretty(await response.text())
       answer.value = { status: `${response.status} in ${Math.round(performance.now() - startedMs)} ms`, text }
     } catch {

@@ -9,6 +9,7 @@ import { goTo } from '../follow-hash.ts'
 import type { Answer } from '../service.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
+import { FactTable } from '../ui/fact-table.tsx'
 import { Contract, Slot } from '../ui/hex.tsx'
 import { StageBar } from '../ui/stage-bar.tsx'
 import { Stat } from '../ui/stat.tsx'
@@ -159,64 +160,30 @@ function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts:
         {conflicts && <Stat id="depth" label="waves" value={formatCount(conflicts.depth)} />}
       </div>
       <p class={`verdict tone-${verdict}`}>{VERDICT_WORDS[verdict]}</p>
-      <h3>
-        Contended slots
-        <Explain id="slotTxns" />
-      </h3>
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">contract</th>
-            <th scope="col">slot</th>
-            <th scope="col" class="right">
-              transactions
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.top_contended_slots.map(({ address, slot, txn_count }) => (
-            <tr key={`${address} ${slot}`}>
-              <td>
-                <Contract address={address} />
-              </td>
-              <td>
-                <Slot slot={slot} />
-              </td>
-              <td class="right number">{formatCount(txn_count)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {data.top_contended_slots.length === 0 && <p class="dim">None: no slot was touched by two transactions.</p>}
-      <h3>
-        Contracts touched together
-        <Explain id="sharedTxns" />
-      </h3>
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">contract</th>
-            <th scope="col">contract</th>
-            <th scope="col" class="right">
-              transactions
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.contract_edges.map(({ contract_a, contract_b, shared_txn_count }) => (
-            <tr key={`${contract_a} ${contract_b}`}>
-              <td>
-                <Contract address={contract_a} />
-              </td>
-              <td>
-                <Contract address={contract_b} />
-              </td>
-              <td class="right number">{formatCount(shared_txn_count)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {data.contract_edges.length === 0 && <p class="dim">None.</p>}
+      <FactTable
+        title="Contended slots"
+        explains="slotTxns"
+        subjects={['contract', 'slot']}
+        figures={['transactions']}
+        rows={data.top_contended_slots.map(({ address, slot, txn_count }) => ({
+          key: `${address} ${slot}`,
+          subjects: [<Contract address={address} />, <Slot slot={slot} />],
+          figures: [formatCount(txn_count)],
+        }))}
+        none="None: no slot was touched by two transactions."
+      />
+      <FactTable
+        title="Contracts touched together"
+        explains="sharedTxns"
+        subjects={['contract', 'contract']}
+        figures={['transactions']}
+        rows={data.contract_edges.map(({ contract_a, contract_b, shared_txn_count }) => ({
+          key: `${contract_a} ${contract_b}`,
+          subjects: [<Contract address={contract_a} />, <Contract address={contract_b} />],
+          figures: [formatCount(shared_txn_count)],
+        }))}
+        none="None."
+      />
     </section>
   )
 }

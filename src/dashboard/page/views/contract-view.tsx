@@ -4,7 +4,7 @@ import { computeContractView } from '../../model/contract-graph.ts'
 import { formatCompact, formatCount, formatPercent } from '../../model/format.ts'
 import { NAME_CHARACTERS_MAX, shortHex } from '../../model/safe-text.ts'
 import { useStore } from '../store.ts'
-import { Explain } from '../ui/explain.tsx'
+import { FactTable } from '../ui/fact-table.tsx'
 import { Contract, Slot } from '../ui/hex.tsx'
 import { Spark } from '../ui/spark.tsx'
 import { Stat } from '../ui/stat.tsx'
@@ -47,60 +47,30 @@ export function ContractView({ address }: { address: string }) {
         />
       </div>
       <p class="dim">From the last {formatCount(contentions.length)} blocks this page has seen.</p>
-      <h3>
-        Contended slots
-        <Explain id="slotTxns" />
-      </h3>
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">slot</th>
-            <th scope="col" class="right">
-              blocks
-            </th>
-            <th scope="col" class="right">
-              transactions
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {slots.map(({ slot, txns, blocks }) => (
-            <tr key={slot}>
-              <td>
-                <Slot slot={slot} />
-              </td>
-              <td class="right number">{formatCount(blocks)}</td>
-              <td class="right number">{formatCount(txns)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {slots.length === 0 && <p class="dim">None of its slots was among the most contended of a block.</p>}
-      <h3>
-        Neighbours
-        <Explain id="sharedTxns" />
-      </h3>
-      <table class="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">contract</th>
-            <th scope="col" class="right">
-              shared transactions
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {neighbours.map((neighbour) => (
-            <tr key={neighbour.address}>
-              <td>
-                <Contract address={neighbour.address} />
-              </td>
-              <td class="right number">{formatCount(neighbour.sharedTxns)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {neighbours.length === 0 && <p class="dim">No block named it in a pair.</p>}
+      <FactTable
+        title="Contended slots"
+        explains="slotTxns"
+        subjects={['slot']}
+        figures={['blocks', 'transactions']}
+        rows={slots.map(({ slot, txns, blocks }) => ({
+          key: slot,
+          subjects: [<Slot slot={slot} />],
+          figures: [formatCount(blocks), formatCount(txns)],
+        }))}
+        none="None of its slots was among the most contended of a block."
+      />
+      <FactTable
+        title="Neighbours"
+        explains="sharedTxns"
+        subjects={['contract']}
+        figures={['shared transactions']}
+        rows={neighbours.map(({ address: neighbour, sharedTxns }) => ({
+          key: neighbour,
+          subjects: [<Contract address={neighbour} />],
+          figures: [formatCount(sharedTxns)],
+        }))}
+        none="No block named it in a pair."
+      />
     </Drawer>
   )
 }

@@ -1,0 +1,20 @@
+import { useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
+import { useEffect } from 'preact/hooks'
+
+/** So early is painted what is about to be scrolled into view. */
+const AHEAD = '120px'
+
+/** Whether something can be seen: what cannot be seen is not painted. */
+export function useVisible(of: RefObject<Element | null>): boolean {
+  const isVisible = useSignal(false)
+  useEffect(() => {
+    if (of.current === null) return
+    const watch = new IntersectionObserver((entries) => (isVisible.value = entries.at(-1)?.isIntersecting === true), {
+      rootMargin: AHEAD,
+    })
+    watch.observe(of.current)
+    return () => watch.disconnect()
+  }, [])
+  return isVisible.value
+}
