@@ -38,6 +38,13 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     }
     assert.equal(page('/page/../package.json'), undefined)
     assert.ok(page('/page/execution-stream.js'))
+    for (const [path, key] of [
+      ['/page/openapi.json', 'openapi'],
+      ['/page/asyncapi.json', 'asyncapi'],
+    ] as const) {
+      const description = JSON.parse(Buffer.from(page(path)?.body ?? []).toString()) as Record<string, unknown>
+      assert.equal(typeof description[key], 'string', path)
+    }
   })
 
   test('is served gzipped to whom takes that, for ever where the name carries a hash, and not at all to who has it', async () => {

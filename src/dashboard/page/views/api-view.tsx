@@ -33,7 +33,8 @@ export function ApiView() {
       <h1>Interface</h1>
       <p class="lead-text">
         Everything on the live page comes from here: a WebSocket stream, a few reads over HTTP, and JSON-RPC over the
-        blocks in memory. The examples are written for this service and work as they are copied.
+        blocks in memory. The examples are written for this service and work as they are copied. For programs:{' '}
+        <a href="page/openapi.json">OpenAPI</a> and <a href="page/asyncapi.json">AsyncAPI</a>.
       </p>
       <StreamDocs place={place} />
       <EventDocs />
