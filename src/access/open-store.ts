@@ -63,7 +63,7 @@ async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Pro
   if (!(await sqliteFileExists(file))) {
     // The log of changes shows that there was a store: a new, empty one would take its place.
     if (((await fileSize(audit.file)) ?? 0) > 0) {
-      const fix = `Restore a backup as ${file}. To begin anew, keep the log under another name: mv ${audit.file} ${audit.file}.old`
+      const fix = `Restore a backup: sluice restore BACKUP. To begin anew, keep the log under another name: mv ${audit.file} ${audit.file}.old`
       throw new ServiceError('store-corrupt', `${file} is gone, while ${audit.file} is there`, {
         fields: { file },
         fix,

@@ -159,7 +159,9 @@ export function createPlanTable(limitsByName: Plans, onUnknown?: (name: string) 
     get(name) {
       const plan = plans.get(name)
       if (plan !== undefined) return plan
-      throw new ServiceError('not-found', `there is no plan "${name}": there are ${[...plans.keys()].join(', ')}`)
+      throw new ServiceError('not-found', `there is no plan "${name}": there are ${[...plans.keys()].join(', ')}`, {
+        fix: 'See what each allows with: sluice plan list',
+      })
     },
     limitsOf(name, overrides) {
       const plan = plans.get(name)

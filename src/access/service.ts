@@ -26,6 +26,8 @@ import { createWsTickets, type Ticket } from './ws-ticket.ts'
 const SWEEP_MS = 10_000
 const HEALTH_MS = 1000
 const STORE_MS = 2000
+/** A store behind a cable that was pulled says nothing at all; after this long that is told. */
+const STORE_SILENCE_MS = 3000
 /** How often hours of use that are too old are looked for, and how many go at once. */
 const PRUNE_MS = 10 * 60_000
 const PRUNE_HOURS_MAX = 48
@@ -137,7 +139,12 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   /** Nothing else asks the store on a quiet day, and its loss must not wait to be told until somebody needs it. */
   let probing: Promise<void> | undefined
   function probeStore(): void {
-    probing ??= store
+    if (probing !== undefined) return
+    const silence = clock.setTimer(STORE_SILENCE_MS, () =>
+      lifecycle.degraded('store', 'does not answer, the last state serves on'),
+    )
+    silence.unref?.()
+    probing = store
       .revision()
       .then(
         () => lifecycle.recovered('store'),
@@ -145,6 +152,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
           lifecycle.degraded('store', `cannot be read, the last state serves on: ${messageOf(error)}`),
       )
       .finally(() => {
+        silence.cancel()
         probing = undefined
       })
   }

@@ -167,7 +167,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       while (stirred && !closed) {
         stirred = false
         try {
-          const { revision } = await meta(database)
+          // In a transaction, because the beginning of one tells soonest that a connection is dead.
+          const { revision } = await database.read(meta)
           if (failing) log.info({ store: database.name }, 'the store can be read again')
           failing = false
           if (revision !== last && !closed) onMoved(revision)

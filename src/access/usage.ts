@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { isServiceError, messageOf } from '../core/service-error.ts'
 import type { Logger } from '../host/logger.ts'
+import { CommitInDoubt } from '../host/sql.ts'
 import { type Calendar, HOUR_MS, MINUTE_MS } from './calendar.ts'
 import type { UsageInterface, UsageRow } from './model.ts'
 import type { AccessStore } from './store.ts'
@@ -56,6 +57,7 @@ export type UsageDeps = {
 }
 
 type Waiting = { -readonly [Name in keyof UsageRow]: UsageRow[Name] }
+type Used = readonly (readonly [string, number])[]
 
 /**
  * Counts use in memory and adds it to the store every second. While the store is locked or its disk full, rows of the same hour, subscription
@@ -71,6 +73,8 @@ export function startUsage(deps: UsageDeps): Usage {
   let flushes = 0
   let failing: UsageState['failing']
   let flushing: Promise<void> | undefined
+  /** Sent to the store, which did not say whether it took them. Nothing else is written until it has. */
+  let doubtful: { readonly rows: readonly Waiting[]; readonly used: Used; readonly by: CommitInDoubt } | undefined
 
   function touch(meter: UsageMeter, at: UsageInterface): number {
     if (meter.hour !== calendar.hour) {
@@ -131,6 +135,7 @@ export function startUsage(deps: UsageDeps): Usage {
       meter.isDirty = false
       collect(meter)
     }
+    if (!(await settleDoubt())) return
     const rows = [...waiting.values()]
     const used = [...lastUsed]
     waiting = new Map()
@@ -146,13 +151,32 @@ export function startUsage(deps: UsageDeps): Usage {
         log.info({ forMs: clock.monotonicMs() - failing.sinceMs, lostRows }, 'usage is written again')
       failing = undefined
     } catch (error) {
-      keep(rows.slice(written), used.slice(written))
+      const next = error instanceof CommitInDoubt ? written + BATCH_ROWS : written
+      if (error instanceof CommitInDoubt)
+        doubtful = { rows: rows.slice(written, next), used: used.slice(written, next), by: error }
+      keep(rows.slice(next), used.slice(next))
       noteFailure(error)
     }
   }
 
+  /** Whether everything that was sent before is either in the store or waiting again. */
+  async function settleDoubt(): Promise<boolean> {
+    if (doubtful === undefined) return true
+    const { rows, used, by } = doubtful
+    try {
+      const isThere = await by.wasCommitted()
+      doubtful = undefined
+      if (!isThere) keep(rows, used)
+      return true
+    } catch (error) {
+      forgetBeyondMax()
+      noteFailure(error)
+      return false
+    }
+  }
+
   /** Puts back what was not written, before what was counted meanwhile, so that the oldest stays first. */
-  function keep(rows: readonly Waiting[], used: readonly (readonly [string, number])[]): void {
+  function keep(rows: readonly Waiting[], used: Used): void {
     const newer = waiting
     waiting = new Map()
     for (const row of rows) wait(row)
@@ -211,13 +235,15 @@ export function startUsage(deps: UsageDeps): Usage {
       meter.counts[field + 1] = (meter.counts[field + 1] as number) - units
     },
     flush,
-    state: () => ({ waitingRows: waiting.size, lostRows, flushes, failing }),
+    state: () => ({ waitingRows: waiting.size + (doubtful?.rows.length ?? 0), lostRows, flushes, failing }),
     async [Symbol.asyncDispose]() {
       timer.cancel()
       await flushing
       await flush()
       if (waiting.size > 0)
         log.error({ rows: waiting.size, code: failing?.code }, 'usage could not be written at the end and is lost')
+      if (doubtful !== undefined)
+        log.error({ rows: doubtful.rows.length }, 'whether the last usage was written is not known')
     },
   }
 }

@@ -4,7 +4,7 @@ import type { AnswerRest } from '../host/http-post.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { createAnswerCache, withAnswerCache } from './answer-cache.ts'
 import { immutableCall } from './immutable-call.ts'
-import type { UpstreamAnswer, UpstreamRequest } from './rpc.ts'
+import { asked as askedOf, type UpstreamAnswer, type UpstreamRequest } from './rpc.ts'
 
 const SIZES = { bytesMax: 10_000, entriesMax: 3, answerBytesMax: 5000 }
 
@@ -18,14 +18,15 @@ function setUp(sizes = SIZES) {
   const own = { sub_own: {} as Upstream } as Record<string, Upstream>
   let asked = 0
   let answer: (request: UpstreamRequest) => UpstreamAnswer = () => ({ kind: 'failed' })
-  const call = withAnswerCache(
-    async (request) => {
+  const forward = withAnswerCache(
+    (request, done) => {
       asked += 1
-      return answer(request)
+      done(answer(request))
     },
     { of: (id) => own[id ?? ''] ?? shared },
     cache,
   )
+  const call = askedOf(forward)
   return {
     counts,
     cache,

@@ -1,7 +1,7 @@
 import type { AnswerRest } from '../host/http-post.ts'
 import type { Upstream, Upstreams } from '../upstreams/service.ts'
 import { immutableCall } from './immutable-call.ts'
-import type { UpstreamAnswer, UpstreamCall } from './rpc.ts'
+import type { Forward, UpstreamAnswer } from './rpc.ts'
 import { splitAnswer } from './rpc-answer.ts'
 
 export type AnswerCacheOptions = {
@@ -80,11 +80,7 @@ export function createAnswerCache(
 }
 
 /** Answers what is known from memory, and remembers what can be. Pools share nothing: what one customer's own nodes said is for it alone. */
-export function withAnswerCache(
-  call: UpstreamCall,
-  upstreams: Pick<Upstreams, 'of'>,
-  cache: AnswerCache,
-): UpstreamCall {
+export function withAnswerCache(forward: Forward, upstreams: Pick<Upstreams, 'of'>, cache: AnswerCache): Forward {
   const pools = new WeakMap<Upstream, number>()
   let lastPool = 0
 
@@ -96,17 +92,16 @@ export function withAnswerCache(
     return lastPool
   }
 
-  return async (request) => {
+  return (request, done) => {
     const { methods, single, subscriptionId } = request
-    const [method] = methods
-    if (single?.id === undefined || method === undefined) return call(request)
+    const method = methods[0]
+    if (single?.id === undefined || method === undefined) return forward(request, done)
     const wanted = immutableCall(method, single.params)
-    if (wanted === undefined) return call(request)
+    if (wanted === undefined) return forward(request, done)
     const key = `${poolOf(subscriptionId)} ${wanted}`
     const known = cache.find(key, single.id)
-    if (known !== undefined) return { kind: 'answered', body: known }
-    const answer = await call(request)
-    return answer.kind === 'answered' ? remembered(answer, cache, key) : answer
+    if (known !== undefined) return done({ kind: 'answered', body: known })
+    forward(request, (answer) => done(answer.kind === 'answered' ? remembered(answer, cache, key) : answer))
   }
 }
 

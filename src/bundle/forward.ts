@@ -1,12 +1,13 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
+import type { CallOutcome } from '../upstreams/http-call.ts'
 import { type ClientView, createClientView } from '../upstreams/pool.ts'
-import type { Upstreams } from '../upstreams/service.ts'
+import type { Upstream, Upstreams } from '../upstreams/service.ts'
 import type { DoorMeter } from './metrics.ts'
-import type { UpstreamAnswer, UpstreamCall } from './rpc.ts'
+import type { Forward, UpstreamAnswer } from './rpc.ts'
 
 /** Sends calls to the nodes of the subscription, and remembers for each connection the newest slot it has seen. */
-export function createForward(upstreams: Pick<Upstreams, 'of'>): UpstreamCall {
+export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
   const views = new WeakMap<object, ClientView>()
 
   function viewOf(connection: object): ClientView {
@@ -17,36 +18,40 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): UpstreamCall {
     return view
   }
 
-  return async ({ body, methods, subscriptionId, connection }): Promise<UpstreamAnswer> => {
-    const known = methods.map(rpcMethod)
+  return ({ body, methods, subscriptionId, connection }, done) => {
     const upstream = upstreams.of(subscriptionId)
-    const outcome = await upstream.ask({
-      body,
-      // A batch may be asked again of another node only when every call in it may.
-      kind: known.every(({ kind }) => kind === 'read') ? 'read' : 'write',
-      isHeavy: known.some(({ heavy }) => heavy === true),
-      method: methods.length === 1 ? methods[0] : undefined,
-      view: viewOf(connection),
-    })
-    switch (outcome.kind) {
-      case 'answered':
-        return {
-          kind: 'answered',
-          body: isHealth(methods) ? tellBehind(outcome.body, upstream.slotsBehind) : outcome.body,
-          rest: outcome.rest,
-        }
-      case 'no-upstream':
-      case 'failed-not-sent':
-        return { kind: 'not-forwarded' }
-      case 'timeout':
-        return { kind: 'timeout' }
-      case 'failed-maybe-sent':
-        return { kind: 'failed' }
+    // A batch may be asked again of another node only when every call in it may.
+    let kind: 'read' | 'write' = 'read'
+    let isHeavy = false
+    for (const method of methods) {
+      const known = rpcMethod(method)
+      if (known.kind === 'write') kind = 'write'
+      if (known.heavy === true) isHeavy = true
     }
+    const method = methods.length === 1 ? methods[0] : undefined
+    upstream.call({ body, kind, isHeavy, method, view: viewOf(connection) }, (outcome) =>
+      done(answerOf(outcome, method, upstream)),
+    )
   }
 }
 
-const isHealth = (methods: readonly string[]) => methods.length === 1 && methods[0] === 'getHealth'
+function answerOf(outcome: CallOutcome, method: string | undefined, upstream: Upstream): UpstreamAnswer {
+  switch (outcome.kind) {
+    case 'answered':
+      return {
+        kind: 'answered',
+        body: method === 'getHealth' ? tellBehind(outcome.body, upstream.slotsBehind) : outcome.body,
+        rest: outcome.rest,
+      }
+    case 'no-upstream':
+    case 'failed-not-sent':
+      return { kind: 'not-forwarded' }
+    case 'timeout':
+      return { kind: 'timeout' }
+    case 'failed-maybe-sent':
+      return { kind: 'failed' }
+  }
+}
 
 /** A node may not know that it is behind the others; when all that serve are, its health is not ok, in a node's own words. */
 function tellBehind(body: Buffer, slotsBehind: number | undefined): Buffer {
@@ -56,11 +61,12 @@ function tellBehind(body: Buffer, slotsBehind: number | undefined): Buffer {
 }
 
 /** The same, with the time each call took. */
-export function measured(call: UpstreamCall, clock: Clock, meter: Pick<DoorMeter, 'tookMs'>): UpstreamCall {
-  return async (request) => {
+export function measured(forward: Forward, clock: Clock, meter: Pick<DoorMeter, 'tookMs'>): Forward {
+  return (request, done) => {
     const beganMs = clock.monotonicMs()
-    const answer = await call(request)
-    meter.tookMs(clock.monotonicMs() - beganMs)
-    return answer
+    forward(request, (answer) => {
+      meter.tookMs(clock.monotonicMs() - beganMs)
+      done(answer)
+    })
   }
 }

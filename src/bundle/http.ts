@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/admit.ts'
+import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { answerPost } from '../host/http-post-node.ts'
@@ -11,10 +12,12 @@ import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
 import type { CustomerPage, CustomerPages } from './customer-pages.ts'
 import { createRpcPosts } from './http-rpc.ts'
+import type { DoorMeter } from './metrics.ts'
 import { refuseSize } from './refusal.ts'
 import { type Rpc, type RpcAnswer, refuse } from './rpc.ts'
 
 export type RpcDoorDeps = DoorMetrics & {
+  readonly meter: Pick<DoorMeter, 'refused'>
   readonly rpc: Rpc
   readonly pages: CustomerPages
   /** How the nodes behind are, in the words of a node's own health page. */
@@ -43,6 +46,7 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
   const { rpc, pages, log, clock } = deps
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
   return startHttpServer(options, {
+    headersFor: versionHeaders,
     log,
     clock,
     onRefused: deps.onRefused,
@@ -68,8 +72,8 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
           { ...CORS, allow: isQuestion ? 'GET' : 'POST, OPTIONS' },
         )
       }
-      const { remoteAddress } = request.socket
-      const caller = rpc.authenticate({ headers: request.rawHeaders, query, requestId, remoteAddress })
+      const head = { headers: request.rawHeaders, query, requestId, connection: request.socket }
+      const caller = rpc.authenticate(head)
       if (!('subscription' in caller)) return send(response, await caller.answer)
       if (page !== undefined) return answerPage(page, caller, request, response, requestId)
     },

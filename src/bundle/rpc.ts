@@ -3,7 +3,7 @@ import type { Budget } from '../access/charge.ts'
 import { CARRIERS, collectToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
-import type { AnswerRest, HttpAnswer } from '../host/http-post.ts'
+import type { AnswerRest, HttpAnswer, Responder } from '../host/http-post.ts'
 import { readWholeAnswer } from '../upstreams/whole-answer.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import type { DoorMeter } from './metrics.ts'
@@ -21,11 +21,6 @@ import { isPlainId, type RpcBody, type RpcCall, type RpcItem, readRpcBody, write
 
 /** A request as both readers of the door hand it over. */
 export type RpcRequest = {
-  /** Names and values in turn, as they came. */
-  readonly headers: readonly string[]
-  /** What follows the question mark; read for the token and never passed on. */
-  readonly query: string
-  readonly body: Buffer
   readonly requestId: string
   /** Who asks, for the rule that the slot one client sees never goes back. */
   readonly connection: object
@@ -39,7 +34,7 @@ export type UpstreamAnswer =
   | { readonly kind: 'not-forwarded' | 'failed' | 'timeout' }
 
 export type UpstreamRequest = {
-  readonly body: Buffer
+  readonly body: Buffer | string
   readonly methods: readonly string[]
   /** Of a call that is not in a batch: what of it stands in the body, as text. */
   readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
@@ -47,11 +42,14 @@ export type UpstreamRequest = {
   readonly connection: object
 }
 
+/** `done` is called exactly once, and not before this returns unless the answer is known already. */
+export type Forward = (request: UpstreamRequest, done: (answer: UpstreamAnswer) => void) => void
+
 export type UpstreamCall = (request: UpstreamRequest) => Promise<UpstreamAnswer>
 
 export type RpcDeps = {
   readonly access: Access
-  readonly callUpstream: UpstreamCall
+  readonly forward: Forward
   readonly clock: Clock
   readonly meter: Pick<DoorMeter, 'request' | 'refused' | 'late'>
   readonly late: LateRefusals
@@ -59,75 +57,108 @@ export type RpcDeps = {
 
 export type Rpc = {
   /** Whose request it is, by its head alone: a body is read only of those who may send one, and only as far as they may. */
-  authenticate(
-    head: Pick<RpcRequest, 'headers' | 'query' | 'requestId'> & { readonly remoteAddress: string | undefined },
-  ): Caller | { readonly ok: false; readonly answer: RpcAnswer | Promise<RpcAnswer> }
-  answer(caller: Caller, request: RpcRequest): Promise<RpcAnswer>
+  authenticate(head: RpcHead): Caller | { readonly ok: false; readonly answer: RpcAnswer | Promise<RpcAnswer> }
+  /** The bytes are good only until this returns. */
+  answer(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+}
+
+export type RpcHead = {
+  /** Names and values in turn, as they came. */
+  readonly headers: readonly string[]
+  /** What follows the question mark; read for the token and never passed on. */
+  readonly query: string
+  readonly requestId: string
+  readonly connection: { readonly remoteAddress?: string | undefined }
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Token, then body, then each call against the budget; what is admitted is forwarded, what is refused is answered here. */
-export function createRpc({ access, callUpstream, clock, meter, late }: RpcDeps): Rpc {
+export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc {
+  const ask = asked(forward)
   return {
     authenticate(head) {
       const caller = access.authenticate(collectToken(CARRIERS.rpc, head.headers, head.query), 'bundle', clock.nowMs())
       if (caller.ok) return caller
       const answer = refuse(refuseToken(caller.reason), head)
-      const peer = { remoteAddress: head.remoteAddress ?? '', headers: head.headers }
+      const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
       return { ok: false, answer: late.answered(peer, meter.late, answer) }
     },
 
-    async answer(caller, request) {
-      const { requestBytes, batchItems } = caller.limits
-      if (request.body.length > requestBytes) {
-        meter.refused('requestBytes')
-        return refuse(refuseSize('requestBytes', requestBytes), request)
-      }
-      const body = readRpcBody(request.body.toString('utf8'), { batchItems })
-      if (body.kind === 'refused') return plain(caller, body.answer)
+    answer(caller, bytes, request, responder) {
+      const body = readRpcBody(bytes.toString('utf8'), caller.limits)
+      if (body.kind === 'refused') return responder.respond(plain(caller, body.answer))
       if (body.kind === 'too-many') {
         meter.refused('batchItems')
-        return refuse(refuseSize('batchItems', body.limit), request)
+        return responder.respond(refuse(refuseSize('batchItems', body.limit), request))
       }
-      return body.batch ? answerBatch(request, caller, body) : answerOne(request, caller, body.items[0] as RpcItem)
+      if (!body.batch) return answerOne(request, caller, body.items[0] as RpcItem, responder)
+      answerBatch(request, caller, body).then(
+        (answer) => responder.respond(answer),
+        (error: unknown) => responder.fail(error),
+      )
     },
   }
 
   /** An answer of our own that cost nothing. */
   function plain(caller: Caller, body: string): RpcAnswer {
-    return { status: 200, headers: { ...JSON_TYPE, ...budgetHeaders(access.quota(caller), 0) }, body }
+    return { status: 200, headers: jsonHeaders(access.quota(caller), 0), body }
   }
 
-  async function answerOne(request: RpcRequest, caller: Caller, item: RpcItem): Promise<RpcAnswer> {
-    if ('refusal' in item) return plain(caller, item.refusal)
+  /** Nearly all requests are this, so nothing is put off on the way of one: what is known now is done now. */
+  function answerOne(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
+    if ('refusal' in item) return responder.respond(plain(caller, item.refusal))
     const { call } = item
-    const admission = access.admit(caller, { interface: 'rpc', method: call.method })
-    if (!admission.ok)
-      return refuse(refusalOf(admission, call.method), request, call.id, 'limit' in admission ? admission : undefined)
-    meter.request(call.method)
-    const sentId = call.id === undefined || isPlainId(call.id) ? call.id : '0'
-    const upstream = await callUpstream({
-      body: Buffer.from(writeCall(call, sentId)),
-      methods: [call.method],
+    const { method, id } = call
+    const admission = access.admit(caller, { interface: 'rpc', method })
+    if (!admission.ok) {
+      const budget = 'limit' in admission ? admission : undefined
+      return responder.respond(refuse(refusalOf(admission, method), request, id, budget))
+    }
+    meter.request(method)
+    const sentId = id === undefined || isPlainId(id) ? id : '0'
+    const sent = {
+      body: writeCall(call, sentId),
+      methods: [method],
       single: { params: call.paramsText, id: sentId },
       subscriptionId: caller.subscription.id,
       connection: request.connection,
+    }
+    forward(sent, (upstream) => {
+      try {
+        if (upstream.kind !== 'answered') {
+          if (upstream.kind === 'not-forwarded') access.refund(caller, { interface: 'rpc', method })
+          const code = upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'
+          responder.respond(refuse(refuseUpstream(code), request, id))
+        } else if (id === undefined) {
+          upstream.rest?.abort()
+          responder.respond({ status: 204, headers: budgetHeaders(admission, admission.cost), body: '' })
+        } else if (sentId === id) {
+          const headers = jsonHeaders(admission, admission.cost)
+          responder.respond({ status: 200, headers, body: upstream.body, rest: upstream.rest })
+        } else {
+          underOwnId(upstream, request, id, jsonHeaders(admission, admission.cost)).then(
+            (answer) => responder.respond(answer),
+            (error: unknown) => responder.fail(error),
+          )
+        }
+      } catch (error) {
+        responder.fail(error)
+      }
     })
-    if (upstream.kind !== 'answered') {
-      if (upstream.kind === 'not-forwarded') access.refund(caller, { interface: 'rpc', method: call.method })
-      return refuse(refuseUpstream(upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'), request, call.id)
-    }
-    const headers = { ...JSON_TYPE, ...budgetHeaders(admission, admission.cost) }
-    if (call.id === undefined) {
-      upstream.rest?.abort()
-      return { status: 204, headers: budgetHeaders(admission, admission.cost), body: '' }
-    }
-    if (sentId === call.id) return { status: 200, headers, body: upstream.body, rest: upstream.rest }
+  }
+
+  /** The answer with the client's id in it, where that was not sent as it is. */
+  async function underOwnId(
+    upstream: Extract<UpstreamAnswer, { kind: 'answered' }>,
+    request: RpcRequest,
+    id: string,
+    headers: RpcAnswer['headers'],
+  ): Promise<RpcAnswer> {
     const whole = await readWholeAnswer(upstream, WHOLE_BYTES_MAX)
     const answer = typeof whole === 'string' ? undefined : splitAnswer(whole.toString('latin1'))
-    if (answer === undefined) return refuse(refuseUpstream('no-upstream'), request, call.id)
-    return { status: 200, headers, body: Buffer.from(answer.withId(call.id), 'latin1') }
+    if (answer === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
+    return { status: 200, headers, body: Buffer.from(answer.withId(id), 'latin1') }
   }
 
   async function answerBatch(
@@ -157,7 +188,7 @@ export function createRpc({ access, callUpstream, clock, meter, late }: RpcDeps)
       }
     }
     if (forwarded.length > 0) await forwardBatch(request, caller, forwarded, slots)
-    const headers = { ...JSON_TYPE, ...budgetHeaders(access.quota(caller), cost) }
+    const headers = jsonHeaders(access.quota(caller), cost)
     const answers = slots.filter((slot) => slot !== undefined && slot.length > 0)
     if (answers.length === 0) return { status: 204, headers: budgetHeaders(access.quota(caller), cost), body: '' }
     const status = forwarded.length === 0 && lastLimit !== undefined ? httpStatusOf(lastLimit) : 200
@@ -173,7 +204,7 @@ export function createRpc({ access, callUpstream, clock, meter, late }: RpcDeps)
     slots: (string | Buffer | undefined)[],
   ): Promise<void> {
     const texts = forwarded.map(({ call }, at) => writeCall(call, call.id === undefined ? undefined : String(at)))
-    const upstream = await callUpstream({
+    const upstream = await ask({
       body: Buffer.from(`[${texts.join(',')}]`),
       methods: forwarded.map(({ call }) => call.method),
       subscriptionId: caller.subscription.id,
@@ -223,14 +254,26 @@ function errorAnswer(refusal: Refusal, requestId: string, id: string): string {
   return `{"jsonrpc":"2.0","error":${errorText(refusal, requestId)},"id":${id}}`
 }
 
+/** For callers that wait. */
+export function asked(forward: Forward): UpstreamCall {
+  return (request) => new Promise((resolve) => forward(request, resolve))
+}
+
+function jsonHeaders(budget: Budget, cost: number): Record<string, string> {
+  return budgetHeaders(budget, cost, { ...JSON_TYPE })
+}
+
 /** The budget is told on every answer, before it runs out. */
-export function budgetHeaders(budget: Budget, cost: number): Record<string, string> {
-  return {
-    'x-ratelimit-limit': budget.limit === null ? 'unlimited' : String(Math.floor(budget.limit)),
-    'x-ratelimit-remaining': budget.remaining === null ? 'unlimited' : String(budget.remaining),
-    'x-ratelimit-reset': String(Math.ceil(budget.resetMs / 1000)),
-    'x-ratelimit-cost': String(cost),
-  }
+export function budgetHeaders(
+  budget: Budget,
+  cost: number,
+  headers: Record<string, string> = {},
+): Record<string, string> {
+  headers['x-ratelimit-limit'] = budget.limit === null ? 'unlimited' : String(Math.floor(budget.limit))
+  headers['x-ratelimit-remaining'] = budget.remaining === null ? 'unlimited' : String(budget.remaining)
+  headers['x-ratelimit-reset'] = String(Math.ceil(budget.resetMs / 1000))
+  headers['x-ratelimit-cost'] = String(cost)
+  return headers
 }
 
 function joinAnswers(answers: readonly (string | Buffer)[]): Buffer {

@@ -14,7 +14,7 @@ import { startGrpcDoor } from './grpc.ts'
 import { startRpcDoor } from './http.ts'
 import { createLateRefusals } from './late-refusals.ts'
 import { bundleMetrics } from './metrics.ts'
-import { createRpc } from './rpc.ts'
+import { asked, createRpc } from './rpc.ts'
 import { startWsDoor } from './ws.ts'
 
 export type BundleListeners = {
@@ -71,14 +71,14 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const ws = opening.use(
     await startWsDoor(
       { listen: wsListen, queryToken },
-      { ...common, callUpstream: measured(forward, clock, metrics.ws), ...doorMetrics('ws') },
+      { ...common, callUpstream: asked(measured(forward, clock, metrics.ws)), ...doorMetrics('ws') },
     ),
   )
   const grpc = opening.use(await startGrpcDoor({ listen: listeners.grpc }, { ...common, ...doorMetrics('grpc') }))
   const rpc = createRpc({
     access,
     clock,
-    callUpstream: measured(forward, clock, metrics.rpc),
+    forward: measured(forward, clock, metrics.rpc),
     meter: metrics.rpc,
     late,
   })
@@ -88,6 +88,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
       {
         ...common,
         rpc,
+        meter: metrics.rpc,
         pages: createCustomerPages({
           access,
           connections,

@@ -100,12 +100,17 @@ export class Feed {
       return
     }
     const timer = this.#deps.clock.setTimer(SUBSCRIBE_WAIT_MS, () => {
-      this.#waiting.delete(holder)
-      const wasAsked = this.#wasAsked || this.#current !== undefined
-      holder.onAnswer({ kind: 'no-upstream', wasAsked })
+      this.#giveUp(holder)
       this.#endIfUnused()
     })
     this.#waiting.set(holder, timer)
+  }
+
+  /** Who waits in vain, or no longer, is told whether a node may have seen the request: only then has it cost anything. */
+  #giveUp(holder: FeedHolder): void {
+    if (!this.#waiting.delete(holder)) return
+    const wasAsked = this.#wasAsked || this.#current?.subscription?.isSent === true
+    holder.onAnswer({ kind: 'no-upstream', wasAsked })
   }
 
   /** From here on a holder that was answered gets its frames together with others. */
@@ -122,7 +127,7 @@ export class Feed {
 
   leave(holder: FeedHolder): void {
     this.#waiting.get(holder)?.cancel()
-    this.#waiting.delete(holder)
+    this.#giveUp(holder)
     this.#exit(holder)
     this.#endIfUnused()
   }
@@ -176,7 +181,7 @@ export class Feed {
     )
     if (ask.subscription === undefined) return this.#retry()
     this.#timer = this.#deps.clock.setTimer(ASK_MS, () => {
-      this.#wasAsked = true
+      if (ask.subscription?.isSent === true) this.#wasAsked = true
       ask.subscription?.close()
       this.#retry()
     })

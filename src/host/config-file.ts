@@ -39,12 +39,12 @@ const FILE_BYTES_MAX = 1024 * 1024
 /** Everything that is wrong with a config, at once, each with the place to mend. */
 export class ConfigError extends ServiceError {
   readonly issues: readonly ConfigIssue[]
-  constructor(issues: readonly ConfigIssue[], cause?: unknown) {
+  constructor(issues: readonly ConfigIssue[], given: { fix?: string; cause?: unknown } = {}) {
     const message = issues.map(printIssue).join('\n')
     super('config-invalid', message, {
       fields: { issues: issues.length, file: issues[0]?.file },
-      fix: 'Mend the lines named above, then run: sluice config check',
-      cause,
+      fix: given.fix ?? 'Mend the lines named above, then run: sluice config check',
+      cause: given.cause,
     })
     this.issues = issues
   }
@@ -79,7 +79,10 @@ type Source = { file: string; table: Record<string, unknown>; positions: Map<str
 async function readSource(given: string): Promise<Source> {
   const file = resolve(given)
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new ConfigError([{ file: given, path: [], message: `cannot be read: ${messageOf(error)}` }], error)
+    throw new ConfigError([{ file: given, path: [], message: `cannot be read: ${messageOf(error)}` }], {
+      fix: `Name the right file with --config, or write one with: sluice init --config ${given}`,
+      cause: error,
+    })
   })
   if (text.length > FILE_BYTES_MAX) {
     throw new ConfigError([{ file: given, path: [], message: `is larger than ${FILE_BYTES_MAX} bytes` }])
@@ -92,7 +95,9 @@ async function readSource(given: string): Promise<Source> {
     // The library's text quotes the lines around the mistake, which may hold anything; its first line does not.
     const [reason = ''] = error.message.split('\n')
     const message = reason.replace(/^Invalid TOML document: /, 'not TOML: ')
-    throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }])
+    throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], {
+      fix: 'Mend the line named above (text stands in quotes), then run: sluice config check',
+    })
   }
 }
 

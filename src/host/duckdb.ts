@@ -1,33 +1,11 @@
 import { basename } from 'node:path'
 import {
-  BIGINT,
-  BOOLEAN,
-  type DuckDBAppender,
   type DuckDBConnection,
-  DuckDBDataChunk,
   DuckDBInstance,
   type DuckDBMaterializedResult,
-  DuckDBTimestampSecondsValue,
-  type DuckDBType,
-  type DuckDBValue,
-  LIST,
-  listValue,
-  SMALLINT,
-  TIMESTAMP_S,
-  UBIGINT,
-  UINTEGER,
-  USMALLINT,
-  UTINYINT,
-  VARCHAR,
+  DuckDBPendingResultState,
 } from '@duckdb/node-api'
-
-/** Kinds of column this side writes. */
-export type DuckKind = 'u64' | 'u32' | 'u16' | 'u8' | 'i64' | 'i16' | 'bool' | 'time' | 'text' | 'texts'
-
-export type DuckColumn = { readonly name: string; readonly kind: DuckKind }
-
-/** Texts of rows in column order; which kind stands where, the columns say. A `time` is seconds since 1970. */
-export type DuckRow = readonly (string | number | bigint | boolean | readonly string[])[]
+import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
 
 /** A whole answer. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
 export type DuckAnswer = {
@@ -41,18 +19,14 @@ export type DuckParams = Readonly<Record<string, string | number | bigint | null
 
 export type DuckConnection = Disposable & {
   run(sql: string, params?: DuckParams): Promise<DuckAnswer>
+  /** A statement that is run often, and on the calling thread as far as it can be, without waiting for one of the pool. */
+  prepareHere(sql: string): Promise<() => Promise<void>>
   /** Names of the columns without running the statement. */
   columnsOf(sql: string): Promise<readonly string[]>
   /** Stops what runs, between two pieces of 2048 rows; what still waits for a thread does not notice. */
   interrupt(): void
   /** Rows are kept back until `close`; cleared, nothing of them is ever written. */
-  appendTo(schema: string, table: string, columns: readonly DuckColumn[]): Promise<DuckAppender>
-}
-
-export type DuckAppender = {
-  append(rows: readonly DuckRow[]): void
-  close(): void
-  clear(): void
+  appendTo(schema: string, table: string): Promise<DuckAppender>
 }
 
 export type DuckDatabase = Disposable & { connect(): Promise<DuckConnection> }
@@ -61,9 +35,6 @@ export type DuckDatabase = Disposable & { connect(): Promise<DuckConnection> }
 export function catalogueOf(path: string): string {
   return path === ':memory:' ? 'memory' : (basename(path).split('.')[0] as string)
 }
-
-/** What one chunk of the engine holds; larger ones are refused. */
-const CHUNK_ROWS = 2048
 
 /** Opens the file, or memory with `:memory:`. Settings are DuckDB's own names. */
 export async function openDuckDatabase(
@@ -83,6 +54,17 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
       // Always whole, never as a stream: a stream that fails half-way ends like one that is finished.
       return wrapAnswer(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
     },
+    async prepareHere(sql) {
+      const prepared = await connection.prepare(sql)
+      return async () => {
+        const pending = prepared.start()
+        let state: DuckDBPendingResultState
+        do state = pending.runTask()
+        while (state === DuckDBPendingResultState.RESULT_NOT_READY)
+        // Ready, or another thread has taken it and is waited for.
+        await pending.getResult()
+      }
+    },
     async columnsOf(sql) {
       const prepared = await connection.prepare(sql)
       try {
@@ -92,8 +74,8 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
       }
     },
     interrupt: () => connection.interrupt(),
-    async appendTo(schema, table, columns) {
-      return wrapAppender(await connection.createAppender(table, schema), columns)
+    async appendTo(schema, table) {
+      return wrapAppender(await connection.createAppender(table, schema))
     },
     [Symbol.dispose]: () => connection.disconnectSync(),
   }
@@ -109,56 +91,4 @@ function wrapAnswer(result: DuckDBMaterializedResult): DuckAnswer {
       for (let at = 0; at < result.chunkCount; at++) yield result.getChunk(at).getColumns()
     },
   }
-}
-
-function wrapAppender(appender: DuckDBAppender, columns: readonly DuckColumn[]): DuckAppender {
-  const types = columns.map(({ kind }) => TYPES[kind])
-  const convert = columns.map(({ kind }) => CONVERT[kind])
-  return {
-    append(rows) {
-      for (let from = 0; from < rows.length; from += CHUNK_ROWS) {
-        const piece = rows.slice(from, from + CHUNK_ROWS)
-        const chunk = DuckDBDataChunk.create(types, piece.length)
-        convert.forEach((toEngine, at) => {
-          chunk.setColumnValues(
-            at,
-            piece.map((row) => toEngine(row[at])),
-          )
-        })
-        appender.appendDataChunk(chunk)
-      }
-    },
-    close: () => appender.closeSync(),
-    clear: () => appender.clear(),
-  }
-}
-
-const TYPES: Readonly<Record<DuckKind, DuckDBType>> = {
-  u64: UBIGINT,
-  u32: UINTEGER,
-  u16: USMALLINT,
-  u8: UTINYINT,
-  i64: BIGINT,
-  i16: SMALLINT,
-  bool: BOOLEAN,
-  time: TIMESTAMP_S,
-  text: VARCHAR,
-  texts: LIST(VARCHAR),
-}
-
-type ToEngine = (value: DuckRow[number] | undefined) => DuckDBValue
-
-const same: ToEngine = (value) => value as DuckDBValue
-const whole: ToEngine = (value) => BigInt(value as number | bigint)
-const CONVERT: Readonly<Record<DuckKind, ToEngine>> = {
-  u64: whole,
-  i64: whole,
-  u32: same,
-  u16: same,
-  u8: same,
-  i16: same,
-  bool: same,
-  text: same,
-  texts: (value) => listValue(value as readonly string[]),
-  time: (value) => new DuckDBTimestampSecondsValue(BigInt(value as number)),
 }

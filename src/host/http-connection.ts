@@ -1,19 +1,26 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Carrier, HttpCause, HttpExchange } from './http-exchange.ts'
-import { ResponseReader, type ResponseReaderOptions } from './http-response-reader.ts'
+import {
+  type ResponseHead,
+  ResponseReader,
+  type ResponseReaderOptions,
+  type ResponseSink,
+} from './http-response-reader.ts'
 import type { RemoteAddress } from './pinned-address.ts'
+import type { TurnWriter, TurnWrites } from './turn-writes.ts'
 
 export type HttpConnectionOptions = {
   readonly remote: RemoteAddress
   readonly ip: string
   /** Request line and headers up to the value of Content-Length. */
-  readonly head: Buffer
+  readonly head: string
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
   readonly reader?: ResponseReaderOptions
   /** Filled by one read at a time and used by all connections of a pool. */
   readonly readBuffer: Buffer
+  readonly writes: TurnWrites
 }
 
 export type HttpConnectionEvents = {
@@ -25,10 +32,9 @@ export type HttpConnectionEvents = {
 }
 
 const KEEP_ALIVE_PROBE_MS = 30_000
-const HEAD_TAIL = Buffer.from('\r\n\r\n')
 
 /** One connection to a server with at most one call on it. Whatever it did not expect ends it. */
-export class HttpConnection implements Carrier {
+export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
   #state: 'connecting' | 'idle' | 'busy' | 'gone' = 'connecting'
@@ -37,7 +43,10 @@ export class HttpConnection implements Carrier {
   #keepsAlive = false
   #isPaused = false
   #idleHintMs: number | undefined
-  readonly #head: Buffer
+  /** The request, until the end of the turn in which it was given. */
+  #out: string | undefined
+  readonly #head: string
+  readonly #writes: TurnWrites
   readonly #socket: Socket
   readonly #reader: ResponseReader
   readonly #events: HttpConnectionEvents
@@ -45,8 +54,9 @@ export class HttpConnection implements Carrier {
   constructor(options: HttpConnectionOptions, events: HttpConnectionEvents, nowMs: number) {
     this.openedAtMs = nowMs
     this.#head = options.head
+    this.#writes = options.writes
     this.#events = events
-    this.#reader = new ResponseReader(options.reader)
+    this.#reader = new ResponseReader(this, options.reader)
     this.#socket = openSocket(options, (bytes) => this.#onBytes(bytes))
     this.#socket.on(options.remote.secure ? 'secureConnect' : 'connect', () => {
       this.#state = 'idle'
@@ -70,8 +80,15 @@ export class HttpConnection implements Carrier {
     this.#state = 'busy'
     this.#exchange = exchange
     exchange.carrier = this
-    this.#reader.begin(this.#sinkOf(exchange))
-    this.#socket.write(requestBytes(this.#head, exchange.body))
+    this.#reader.begin()
+    this.#out = this.#head + requestTail(exchange.body)
+    this.#writes.add(this)
+  }
+
+  writeNow(): void {
+    const out = this.#out
+    this.#out = undefined
+    if (out !== undefined) this.#socket.write(out, 'latin1')
   }
 
   cut(cause: HttpCause, says: string): void {
@@ -90,15 +107,14 @@ export class HttpConnection implements Carrier {
     this.#socket.resume()
   }
 
-  #sinkOf(exchange: HttpExchange) {
-    return {
-      onHead: (head: Parameters<HttpExchange['onHead']>[0]) => {
-        this.#keepsAlive = head.keepsAlive
-        this.#idleHintMs = head.idleHintMs
-        exchange.onHead(head)
-      },
-      onBody: (bytes: Buffer) => exchange.onBody(bytes),
-    }
+  onHead(head: ResponseHead): void {
+    this.#keepsAlive = head.keepsAlive
+    this.#idleHintMs = head.idleHintMs
+    this.#exchange?.onHead(head)
+  }
+
+  onBody(bytes: Buffer): void {
+    this.#exchange?.onBody(bytes)
   }
 
   #onBytes(bytes: Buffer): void {
@@ -136,13 +152,15 @@ export class HttpConnection implements Carrier {
     if (this.#state === 'gone') return
     const was = this.#state
     const exchange = this.#exchange
+    const isUnsent = this.#out !== undefined
+    this.#out = undefined
     this.#state = 'gone'
     this.#exchange = undefined
     this.#socket.destroy()
     this.#events.onGone(this, { was, says })
     if (exchange === undefined) return
     const isStale = cause === 'broken' && this.#served > 0 && !exchange.hasReply
-    exchange.fail('maybe-sent', isStale ? 'stale' : cause, says)
+    exchange.fail(isUnsent ? 'not-sent' : 'maybe-sent', isStale ? 'stale' : cause, says)
   }
 }
 
@@ -171,14 +189,11 @@ function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onByt
   })
 }
 
-function requestBytes(head: Buffer, body: Uint8Array): Buffer {
-  const length = String(body.length)
-  const bytes = Buffer.allocUnsafe(head.length + length.length + HEAD_TAIL.length + body.length)
-  bytes.set(head)
-  bytes.write(length, head.length, 'latin1')
-  bytes.set(HEAD_TAIL, head.length + length.length)
-  bytes.set(body, head.length + length.length + HEAD_TAIL.length)
-  return bytes
+/** The value of Content-Length and all that follows, one character a byte. */
+function requestTail(body: Uint8Array | string): string {
+  const bodyBytes = Buffer.byteLength(body)
+  const isAscii = typeof body === 'string' && body.length === bodyBytes
+  return `${bodyBytes}\r\n\r\n${isAscii ? body : Buffer.from(body as string).toString('latin1')}`
 }
 
 /** The system's word for what happened; its message would name the address. */

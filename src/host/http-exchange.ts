@@ -52,7 +52,7 @@ export type ExchangeOptions = {
 
 /** One request and its answer. */
 export class HttpExchange implements ResponseSink {
-  readonly body: Uint8Array
+  readonly body: Uint8Array | string
   /** Monotonic; moved on while a stream flows, infinite while its reader holds it. */
   deadlineAtMs: number
   carrier: Carrier | undefined
@@ -73,7 +73,7 @@ export class HttpExchange implements ResponseSink {
   #listener: BodyListener | undefined
 
   constructor(
-    request: { body: Uint8Array; deadlineAtMs: number },
+    request: { body: Uint8Array | string; deadlineAtMs: number },
     { options, clock, done }: { options: ExchangeOptions; clock: Clock; done: (outcome: HttpOutcome) => void },
   ) {
     this.body = request.body

@@ -13,7 +13,9 @@ export type PlainAnswers = {
   /** All that stands before the body. */
   head(
     answer: Pick<HttpAnswer, 'status' | 'headers' | 'rest'>,
-    more: { readonly requestId: string; readonly isLast: boolean; readonly bodyBytes: number },
+    requestId: string,
+    isLast: boolean,
+    bodyBytes: number,
   ): string
 }
 
@@ -35,7 +37,7 @@ export function createPlainAnswers(options: PlainAnswerOptions, clock: Clock): P
   }
 
   return {
-    head({ status, headers, rest }, { requestId, isLast, bodyBytes }) {
+    head({ status, headers, rest }, requestId, isLast, bodyBytes) {
       const isSized = rest === undefined && status !== 204
       const own = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\nx-request-id: ${requestId}\r\n${fieldLines(headers)}`
       const length = isSized ? `content-length: ${bodyBytes}\r\n` : ''

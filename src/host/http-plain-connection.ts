@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { writeChunked } from './http-chunked.ts'
+import { headEnd } from './http-field-bytes.ts'
 import type { PlainAnswers } from './http-plain-answer.ts'
 import { mayBePlain, PLAIN_LIMITS, type PlainHead, parsePlainHead } from './http-plain-head.ts'
 import {
@@ -10,13 +11,16 @@ import {
   type PostHandler,
   type PostVerdict,
   piecesOf,
+  type Responder,
 } from './http-post.ts'
 import { sendRaw } from './http-reply.ts'
+import type { TurnWriter, TurnWrites } from './turn-writes.ts'
 
 /** What all plain connections of a server share. */
 export type PlainHub = {
   readonly handler: PostHandler
   readonly answers: PlainAnswers
+  readonly writes: TurnWrites
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveMs: number
@@ -45,7 +49,7 @@ type State =
   | 'ending'
   | 'gone'
 
-const HEAD_END = Buffer.from('\r\n\r\n')
+const HEAD_END_BYTES = 4
 const NOTHING = Buffer.alloc(0)
 /** How long a connection that was answered for the last time may take to close. */
 const ENDING_MS = 2000
@@ -54,7 +58,7 @@ const ENDING_MS = 2000
  * One connection read plainly: one request at a time, each answered before the next is looked at. So answers keep their order, and a client that
  * sends ahead fills its own socket and nothing here. The first request that is not plain moves the whole connection to node:http.
  */
-export class PlainConnection {
+export class PlainConnection implements Responder, TurnWriter {
   /** Monotonic. Looked at by the hub's sweep. */
   deadlineAtMs: number
   readonly #socket: Socket
@@ -67,7 +71,11 @@ export class PlainConnection {
   #body: Buffer = NOTHING
   #bodyFilled = 0
   #reading: Reading | undefined
+  #requestId = ''
   #rest: AnswerRest | undefined
+  /** Head and body of a small answer, one character a byte; written at the end of the turn. */
+  #out = ''
+  #isLast = false
   #served = 0
   #isAdvancing = false
   #isPaused = false
@@ -110,6 +118,8 @@ export class PlainConnection {
     this.#pending = this.#pending.length === 0 ? rest : Buffer.concat([this.#pending, rest])
     if (this.#state === 'idle' || this.#state === 'head') this.#advance()
     else this.#pause()
+    // The bytes are a view of a buffer that is used again for the next read, on whichever connection.
+    if (this.#pending.length > 0 && this.#pending.buffer === chunk.buffer) this.#pending = Buffer.from(this.#pending)
   }
 
   readonly #onEnd = (): void => {
@@ -152,18 +162,18 @@ export class PlainConnection {
 
   /** False when more bytes are needed for it. */
   #readHead(): boolean {
-    const end = this.#pending.indexOf(HEAD_END)
+    const end = headEnd(this.#pending, 0)
     if (end === -1 && this.#pending.length <= PLAIN_LIMITS.headBytesMax && mayBePlain(this.#pending)) {
       this.#awaitHead()
       return false
     }
     const isShort = end !== -1 && end <= PLAIN_LIMITS.headBytesMax
-    const head = isShort ? parsePlainHead(this.#pending.toString('latin1', 0, end + 2)) : undefined
+    const head = isShort ? parsePlainHead(this.#pending.subarray(0, end + 2)) : undefined
     if (head === undefined) {
       this.#handOver()
       return false
     }
-    this.#pending = this.#pending.subarray(end + HEAD_END.length)
+    this.#pending = after(this.#pending, end + HEAD_END_BYTES)
     this.#begin(head)
     return true
   }
@@ -185,7 +195,7 @@ export class PlainConnection {
     socket.off('drain', this.#onDrain)
     socket.off('close', this.#onClose)
     socket.pause()
-    socket.unshift(pending)
+    socket.unshift(Buffer.from(pending))
     this.#hub.handOver(this, socket)
     socket.resume()
   }
@@ -193,17 +203,19 @@ export class PlainConnection {
   #begin({ target, headers, bodyBytes }: PlainHead): void {
     this.#served += 1
     const verdict = this.#judge({ target, headers, bodyBytes, connection: this.#socket })
+    this.#requestId = verdict.requestId
     if ('answer' in verdict) {
       this.#skip = bodyBytes
-      const { requestId, answer } = verdict
-      if (answer instanceof Promise) this.#await(requestId, answer)
-      else this.#send(requestId, answer)
+      const { answer } = verdict
+      this.#await()
+      if (!(answer instanceof Promise)) this.#send(answer)
+      else answer.then((made) => this.#send(made)).catch((error: unknown) => this.fail(error))
       return
     }
     this.#reading = verdict
     if (this.#pending.length >= bodyBytes) {
-      const body = this.#pending.subarray(0, bodyBytes)
-      this.#pending = this.#pending.subarray(bodyBytes)
+      const body = this.#pending.length === bodyBytes ? this.#pending : this.#pending.subarray(0, bodyBytes)
+      this.#pending = after(this.#pending, bodyBytes)
       this.#answer(body)
       return
     }
@@ -238,39 +250,58 @@ export class PlainConnection {
   }
 
   #answer(body: Buffer): void {
-    const { requestId, onBody } = this.#reading as Reading
+    const reading = this.#reading as Reading
     this.#reading = undefined
-    this.#await(requestId, onBody(body))
+    this.#await()
+    try {
+      reading.onBody(body, this)
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
-  #await(requestId: string, answer: Promise<HttpAnswer>): void {
+  /** The answer is being made. A client that sends ahead waits in its own socket from here on. */
+  #await(): void {
     this.#state = 'answering'
     this.deadlineAtMs = Number.POSITIVE_INFINITY
-    // A client that sends ahead waits in its own socket from here on.
     if (this.#pending.length > 0) this.#pause()
-    answer.then(
-      (made) => this.#send(requestId, made),
-      (error: unknown) => {
-        this.#hub.onError(error)
-        this.#send(requestId, INTERNAL_ANSWER)
-      },
-    )
   }
 
-  #send(requestId: string, answer: HttpAnswer): void {
+  respond(answer: HttpAnswer): void {
+    this.#send(answer)
+  }
+
+  fail(error: unknown): void {
+    this.#hub.onError(error)
+    this.#send(INTERNAL_ANSWER)
+  }
+
+  #send(answer: HttpAnswer): void {
     const { rest } = answer
-    if (this.#state === 'gone') return rest?.abort()
+    if (this.#state !== 'answering') return rest?.abort()
     const isLast =
       answer.closes === true || this.#served >= this.#hub.requestsPerConnectionMax || this.#hub.isDraining()
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
-    const head = this.#hub.answers.head(answer, { requestId, isLast, bodyBytes: body.length })
+    const head = this.#hub.answers.head(answer, this.#requestId, isLast, body.length)
     this.#state = 'writing'
-    if (rest === undefined) return this.#sent(writeWhole(this.#socket, head, body), isLast)
+    if (rest === undefined && body.length <= PIECE_BYTES) {
+      this.#out = head + body.toString('latin1')
+      this.#isLast = isLast
+      return this.#hub.writes.add(this)
+    }
+    if (rest === undefined) return this.#sent(writePieces(this.#socket, head, body), isLast)
     this.#rest = rest
     writeChunked(this.#socket, { head: Buffer.from(head, 'latin1'), body, rest }, (isTaken) => {
       this.#rest = undefined
       if (this.#state === 'writing') this.#sent(isTaken, isLast)
     })
+  }
+
+  /** Called at the end of the turn in which a small answer was made. */
+  writeNow(): void {
+    const out = this.#out
+    this.#out = ''
+    if (this.#state === 'writing') this.#sent(this.#socket.write(out, 'latin1'), this.#isLast)
   }
 
   /** The whole answer is written; `isTaken` when nothing of it waits for the peer. */
@@ -318,14 +349,12 @@ export class PlainConnection {
   }
 }
 
-/** Head and body in one write where they are small, else in pieces. False when the peer has not taken all of it yet. */
-function writeWhole(socket: Socket, head: string, body: Buffer): boolean {
-  if (body.length <= PIECE_BYTES) {
-    const bytes = Buffer.allocUnsafe(head.length + body.length)
-    bytes.write(head, 0, 'latin1')
-    bytes.set(body, head.length)
-    return socket.write(bytes)
-  }
+function after(bytes: Buffer, count: number): Buffer {
+  return bytes.length === count ? NOTHING : bytes.subarray(count)
+}
+
+/** False when the peer has not taken all of it yet. */
+function writePieces(socket: Socket, head: string, body: Buffer): boolean {
   let isTaken = socket.write(head, 'latin1')
   for (const piece of piecesOf(body)) isTaken = socket.write(piece)
   return isTaken

@@ -1,3 +1,5 @@
+import { isLineEnd, nameEnd, printableEnd } from './http-field-bytes.ts'
+
 /**
  * The head of a request in the one plain form that nearly all have. Whatever is not obviously that is for the complete parser: nothing here is
  * an error, and nothing is forgiven. What passes, every correct HTTP/1.1 parser reads in the same way.
@@ -11,12 +13,12 @@ export type PlainHead = {
 
 export const PLAIN_LIMITS = { headBytesMax: 4096, fieldsMax: 32, bodyBytesMax: 64 * 1024 }
 
+const SPACE = 0x20
+const COLON = 0x3a
 const METHOD = 'POST '
 const PROTOCOL = ' HTTP/1.1'
 /** The root, with or without a query of the characters that RFC 3986 allows in one. */
 const TARGET = /^\/(?:\?[\w\-.~%!$&'()*+,;=:@/?]*)?$/
-/** RFC 9110 section 5, narrowed: no empty value, one space at most before it, none behind, printable ASCII throughout. */
-const FIELDS = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: ?[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\r\n)+$/
 const LENGTH = /^(?:0|[1-9]\d{0,6})$/
 /** Fields that change how the message is framed or what the connection becomes. */
 const NEVER_PLAIN: ReadonlySet<string> = new Set([
@@ -43,25 +45,28 @@ export function mayBePlain(bytes: Buffer): boolean {
 }
 
 /** Reads a head, the empty line at its end left out; undefined when it is not plain. */
-export function parsePlainHead(text: string): PlainHead | undefined {
+export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
+  const text = bytes.toString('latin1')
   const lineEnd = text.indexOf('\r\n')
   const targetEnd = lineEnd - PROTOCOL.length
   if (!text.startsWith(METHOD) || !text.startsWith(PROTOCOL, targetEnd)) return undefined
   const target = text.slice(METHOD.length, targetEnd)
   if (target !== '/' && !TARGET.test(target)) return undefined
-  const fieldsFrom = lineEnd + 2
-  if (!FIELDS.test(text.slice(fieldsFrom))) return undefined
-
   const headers: string[] = []
   let hosts = 0
   let connections = 0
   let lengths = 0
   let bodyBytes = 0
-  for (let at = fieldsFrom; at < text.length; ) {
-    const colon = text.indexOf(':', at)
-    const end = text.indexOf('\r\n', colon)
+  for (let at = lineEnd + 2; at < text.length; ) {
+    const colon = nameEnd(bytes, at, bytes.length)
+    const from = bytes[colon + 1] === SPACE ? colon + 2 : colon + 1
+    const end = printableEnd(bytes, from, bytes.length)
+    // RFC 9110 section 5, narrowed: no empty name or value, one space at most before the value, none behind, printable ASCII throughout.
+    const isNamed = colon > at && bytes[colon] === COLON
+    const isTight = end > from && bytes[from] !== SPACE && bytes[end - 1] !== SPACE
+    if (!isNamed || !isTight || !isLineEnd(bytes, end)) return undefined
     const name = text.slice(at, colon)
-    const value = text.slice(text.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1, end)
+    const value = text.slice(from, end)
     at = end + 2
     headers.push(name, value)
     if (!LENGTHS_THAT_MATTER.has(name.length)) continue

@@ -4,6 +4,7 @@ import { createPlainAnswers } from './http-plain-answer.ts'
 import { PlainConnection, type PlainHub } from './http-plain-connection.ts'
 import type { PostHandler } from './http-post.ts'
 import type { Logger } from './logger.ts'
+import { createTurnWrites } from './turn-writes.ts'
 
 export type PlainServerOptions = {
   readonly headersTimeoutMs: number
@@ -37,6 +38,7 @@ export function createPlainServer(options: PlainServerOptions, deps: PlainServer
     ...options,
     handler,
     answers: createPlainAnswers({ ...options, headers: handler.headers }, clock),
+    writes: createTurnWrites(),
     nowMs: clock.monotonicMs(),
     isDraining: deps.isDraining,
     handOver(connection, socket) {

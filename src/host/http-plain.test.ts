@@ -24,7 +24,11 @@ const handlerOf = (respond: (body: string, head: PostHead) => Promise<HttpAnswer
     requestId: 'id-1',
     bodyBytesMax: 1000,
     tooLarge: () => ({ ...answerOf('too large'), status: 413 }),
-    onBody: (body) => respond(String(body), head),
+    onBody: (body, responder) =>
+      void respond(String(body), head).then(
+        (answer) => responder.respond(answer),
+        (error: unknown) => responder.fail(error),
+      ),
   }),
 })
 

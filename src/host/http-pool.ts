@@ -4,6 +4,7 @@ import { HttpConnection, type HttpConnectionEvents } from './http-connection.ts'
 import { type HttpCause, HttpExchange, type HttpOutcome } from './http-exchange.ts'
 import type { ResponseReaderOptions } from './http-response-reader.ts'
 import { hostHeader, type PinnedAddress } from './pinned-address.ts'
+import { createTurnWrites } from './turn-writes.ts'
 
 export type HttpPoolOptions = {
   /** Sent with every call beside Host, Content-Type and Content-Length. May hold a credential, so it is never printed. */
@@ -24,7 +25,8 @@ export type HttpPoolOptions = {
 export type HttpPoolDeps = { readonly clock: Clock; readonly address: PinnedAddress }
 
 export type HttpRequest = {
-  readonly body: Uint8Array
+  /** Text goes out as UTF-8. */
+  readonly body: Uint8Array | string
   /** From now until the answer is whole, or until it has begun when it is a large one. */
   readonly deadlineMs: number
 }
@@ -56,6 +58,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const options = { ...DEFAULTS, ...given }
   const head = requestHead(address, options.headers ?? {})
   const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  const writes = createTurnWrites()
   const connections = new Set<HttpConnection>()
   // The last one used is used next: it is the least likely to be dead, and surplus ones grow old together.
   const idle: HttpConnection[] = []
@@ -64,6 +67,8 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   let connecting = 0
   let resolving = 0
   let busy = 0
+  /** As of the last sweep: near enough for how long a connection may idle. */
+  let sweptMs = clock.monotonicMs()
   let isClosed = false
 
   const events: HttpConnectionEvents = {
@@ -74,7 +79,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     onIdle(connection, idleHintMs) {
       busy -= 1
       const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
-      connection.idleUntilMs = clock.monotonicMs() + Math.min(options.idleMs, hintMs)
+      connection.idleUntilMs = sweptMs + Math.min(options.idleMs, hintMs)
       if (hintMs <= 0 && waiting.size === 0) connection.cut('closed', 'not kept')
       else giveWork(connection)
     },
@@ -130,7 +135,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   function openTo(ip: string): void {
     const { remote } = address
     const connection = new HttpConnection(
-      { remote, ip, head, ca: options.ca, readBuffer, ...(options.reader ? { reader: options.reader } : {}) },
+      { remote, ip, head, ca: options.ca, readBuffer, writes, ...(options.reader ? { reader: options.reader } : {}) },
       events,
       clock.monotonicMs(),
     )
@@ -148,6 +153,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
 
   const sweep = clock.setRepeating(SWEEP_MS, () => {
     const nowMs = clock.monotonicMs()
+    sweptMs = nowMs
     for (const exchange of waiting) {
       if (exchange.deadlineAtMs > nowMs) continue
       waiting.delete(exchange)
@@ -210,7 +216,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
 }
 
 /** Everything before the value of Content-Length, made once. */
-function requestHead(address: PinnedAddress, headers: Readonly<Record<string, string>>): Buffer {
+function requestHead(address: PinnedAddress, headers: Readonly<Record<string, string>>): string {
   for (const [name, value] of Object.entries(headers)) {
     // The value may be a credential, so the message does not show it.
     assert(
@@ -225,5 +231,5 @@ function requestHead(address: PinnedAddress, headers: Readonly<Record<string, st
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'content-length: ',
   ]
-  return Buffer.from(lines.join('\r\n'), 'latin1')
+  return lines.join('\r\n')
 }

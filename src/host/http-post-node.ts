@@ -19,7 +19,10 @@ export async function answerPost(
   const send = (answer: HttpAnswer) => sendAnswer(response, answer, { ...handler, requestId: verdict.requestId })
   if ('answer' in verdict) return send(await verdict.answer)
   const read = await readBody(request, verdict)
-  if (read.ok) return send(await verdict.onBody(read.body))
+  if (read.ok) {
+    send(await new Promise<HttpAnswer>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
+    return
+  }
   if (read.reason === 'too-large') send(verdict.tooLarge())
 }
 

@@ -38,9 +38,17 @@ export type PostVerdict = { readonly requestId: string } & (
       readonly bodyBytesMax: number
       /** For a body of unknown length that turns out longer. */
       tooLarge(): HttpAnswer
-      onBody(body: Buffer): Promise<HttpAnswer>
+      /** The bytes are good only until this returns; the answer is told then or later, once. */
+      onBody(body: Buffer, responder: Responder): void
     }
 )
+
+/** Takes the answer to one request. */
+export type Responder = {
+  respond(answer: HttpAnswer): void
+  /** The handler failed: a mistake of the program, answered without its details. */
+  fail(error: unknown): void
+}
 
 export type PostHandler = {
   /** Sent with every answer beside its own. */

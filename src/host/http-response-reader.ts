@@ -1,9 +1,8 @@
+import { headEnd, isLineEnd, nameEnd, valueEnd } from './http-field-bytes.ts'
+
 /** What the head of an answer says, as far as anybody here needs it. */
 export type ResponseHead = {
   readonly status: number
-  readonly contentType: string | undefined
-  readonly contentEncoding: string | undefined
-  readonly retryAfter: string | undefined
   /** Undefined when the length is not told in advance. */
   readonly bodyBytes: number | undefined
   /** The connection can carry another call after this answer. */
@@ -31,11 +30,17 @@ const INTERIM_MAX = 8
 const CHUNK_LINE_BYTES_MAX = 256
 const CR = 0x0d
 const LF = 0x0a
-const HEAD_END = Buffer.from('\r\n\r\n')
+const TAB = 0x09
+const SPACE = 0x20
+const COLON = 0x3a
+/** Places in `HTTP/1.1 200 OK`. */
+const MINOR_AT = 7
+const STATUS_AT = 9
+const PROTOCOL = Buffer.from('HTTP/1.')
+const ZERO = 0x30
+const ONE = 0x31
+const HEAD_END_BYTES = 4
 
-/** RFC 9112 section 4; nothing is forgiven: a line ends in CR LF, a name is a token, a value has no control characters. */
-const STATUS_LINE = /HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y
-const FIELD_LINE = /([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)\r\n/y
 const CHUNK_LINE = /^([0-9a-fA-F]{1,13})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/
 
 type State = 'head' | 'length' | 'until-close' | 'chunk-line' | 'chunk-data' | 'chunk-end' | 'trailers' | 'over'
@@ -44,7 +49,7 @@ type State = 'head' | 'length' | 'until-close' | 'chunk-line' | 'chunk-data' | '
 export class ResponseReader {
   readonly #headBytesMax: number
   readonly #bodyBytesMax: number
-  #sink: ResponseSink | undefined
+  readonly #sink: ResponseSink
   #state: State = 'over'
   /** What has been read of a head, a chunk's line or trailers that are not whole yet. */
   #pending: Buffer | undefined
@@ -54,14 +59,14 @@ export class ResponseReader {
   /** Why the last result was `fault`. */
   fault = ''
 
-  constructor(options: ResponseReaderOptions = {}) {
+  constructor(sink: ResponseSink, options: ResponseReaderOptions = {}) {
+    this.#sink = sink
     this.#headBytesMax = options.headBytesMax ?? DEFAULTS.headBytesMax
     this.#bodyBytesMax = options.bodyBytesMax ?? DEFAULTS.bodyBytesMax
   }
 
-  /** Expects an answer for this sink. */
-  begin(sink: ResponseSink): void {
-    this.#sink = sink
+  /** Expects an answer. */
+  begin(): void {
     this.#state = 'head'
     this.#pending = undefined
     this.#bodyBytes = 0
@@ -117,31 +122,30 @@ export class ResponseReader {
   }
 
   #readHead(bytes: Buffer, at: number): number | 'wait' | 'fault' {
-    const end = bytes.indexOf(HEAD_END, at)
+    const end = headEnd(bytes, at)
     const headBytes = (end === -1 ? bytes.length : end) - at
     if (headBytes > this.#headBytesMax) return this.#fail('the head is too large')
     // A first byte that is wrong already is not worth waiting for the rest.
     if (bytes[at] !== 0x48) return this.#fail('not HTTP')
     if (end === -1) return 'wait'
-    const head = this.#parseHead(bytes.toString('latin1', at, end + 2))
+    const head = this.#parseHead(bytes, at, end + 2)
     if (head === 'fault') return 'fault'
-    if (head !== 'interim') this.#sink?.onHead(head)
-    return end + HEAD_END.length
+    if (head !== 'interim') this.#sink.onHead(head)
+    return end + HEAD_END_BYTES
   }
 
-  #parseHead(text: string): ResponseHead | 'interim' | 'fault' {
-    STATUS_LINE.lastIndex = 0
-    const line = STATUS_LINE.exec(text)
-    if (line === null) return this.#fail('bad status line')
-    const status = Number(line[2])
-    const fields = readFields(text, STATUS_LINE.lastIndex)
+  #parseHead(bytes: Buffer, from: number, to: number): ResponseHead | 'interim' | 'fault' {
+    const fieldsFrom = statusLineEnd(bytes, from, to)
+    if (fieldsFrom === -1) return this.#fail('bad status line')
+    const status = statusOf(bytes, from)
+    const fields = readFields(bytes, fieldsFrom, to)
     if (typeof fields === 'string') return this.#fail(fields)
     if (status < 200) {
       this.#interim += 1
       if (status === 101 || this.#interim > INTERIM_MAX) return this.#fail('unexpected interim answer')
       return 'interim'
     }
-    return this.#frame(status, line[1] === '1', fields)
+    return this.#frame(status, bytes[from + MINOR_AT] === ONE, fields)
   }
 
   /** RFC 9112 section 6.3, without its tolerance: two ways to tell the length are a fault. */
@@ -175,9 +179,6 @@ export class ResponseReader {
     }
     return {
       status,
-      contentType: fields.contentType,
-      contentEncoding: fields.contentEncoding,
-      retryAfter: fields.retryAfter,
       bodyBytes,
       keepsAlive,
       idleHintMs: idleHint(fields.keepAlive),
@@ -190,7 +191,7 @@ export class ResponseReader {
     this.#bodyBytes += end - at
     if (this.#bodyBytes > this.#bodyBytesMax) return this.#fail('the answer is too large')
     if (this.#bytesLeft === 0) this.#state = this.#state === 'length' ? 'over' : 'chunk-end'
-    this.#sink?.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+    this.#sink.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
     return end
   }
 
@@ -221,12 +222,12 @@ export class ResponseReader {
       this.#state = 'over'
       return at + 2
     }
-    const end = bytes.indexOf(HEAD_END, at)
+    const end = headEnd(bytes, at)
     if ((end === -1 ? bytes.length : end) - at > this.#headBytesMax) return this.#fail('the trailers are too large')
     if (end === -1) return 'wait'
-    if (typeof readFields(bytes.toString('latin1', at, end + 2), 0) === 'string') return this.#fail('bad trailers')
+    if (typeof readFields(bytes, at, end + 2) === 'string') return this.#fail('bad trailers')
     this.#state = 'over'
-    return end + HEAD_END.length
+    return end + HEAD_END_BYTES
   }
 
   #fail(why: string): 'fault' {
@@ -237,52 +238,95 @@ export class ResponseReader {
   }
 }
 
-type Fields = {
-  contentLength?: string
-  transferEncoding?: string
-  connection?: string
-  keepAlive?: string
-  contentType?: string
-  contentEncoding?: string
-  retryAfter?: string
+/** What of a head says how the answer is framed and what becomes of the connection. */
+class Fields {
+  contentLength: string | undefined
+  transferEncoding: string | undefined
+  connection: string | undefined
+  keepAlive: string | undefined
 }
 
-const KNOWN_FIELDS: ReadonlyMap<string, keyof Fields> = new Map([
-  ['content-length', 'contentLength'],
-  ['transfer-encoding', 'transferEncoding'],
-  ['connection', 'connection'],
-  ['keep-alive', 'keepAlive'],
-  ['content-type', 'contentType'],
-  ['content-encoding', 'contentEncoding'],
-  ['retry-after', 'retryAfter'],
-])
-/** By its length alone most fields are known to be of no interest. */
-const KNOWN_LENGTHS: ReadonlySet<number> = new Set(Array.from(KNOWN_FIELDS.keys(), (name) => name.length))
+const CONTENT_LENGTH = Buffer.from('content-length')
+const TRANSFER_ENCODING = Buffer.from('transfer-encoding')
+const CONNECTION = Buffer.from('connection')
+const KEEP_ALIVE = Buffer.from('keep-alive')
 
-/** All field lines up to the end of the text, or what is wrong with them. */
-function readFields(text: string, from: number): Fields | string {
-  const fields: Fields = {}
+/** The name of a known field that stands here, by length first: most are told apart without a look at their letters. */
+function knownField(bytes: Buffer, from: number, to: number): keyof Fields | undefined {
+  switch (to - from) {
+    case CONNECTION.length:
+      if (isNamed(bytes, from, CONNECTION)) return 'connection'
+      return isNamed(bytes, from, KEEP_ALIVE) ? 'keepAlive' : undefined
+    case CONTENT_LENGTH.length:
+      return isNamed(bytes, from, CONTENT_LENGTH) ? 'contentLength' : undefined
+    case TRANSFER_ENCODING.length:
+      return isNamed(bytes, from, TRANSFER_ENCODING) ? 'transferEncoding' : undefined
+    default:
+      return undefined
+  }
+}
+
+/** Whatever the case; of the bytes that a name may have, the one bit tells letters apart and nothing else that occurs here. */
+function isNamed(bytes: Buffer, from: number, lower: Buffer): boolean {
+  for (let at = 0; at < lower.length; at++) if (((bytes[from + at] as number) | 0x20) !== lower[at]) return false
+  return true
+}
+
+/** Where the fields begin behind `HTTP/1.1 200 OK`; -1 when the line is not like that (RFC 9112 section 4). */
+function statusLineEnd(bytes: Buffer, from: number, to: number): number {
+  for (let at = 0; at < MINOR_AT; at++) if (bytes[from + at] !== PROTOCOL[at]) return -1
+  const minor = bytes[from + MINOR_AT]
+  if ((minor !== ZERO && minor !== ONE) || bytes[from + STATUS_AT - 1] !== SPACE) return -1
+  const status = statusOf(bytes, from)
+  if (!(status >= 100 && status < 600)) return -1
+  const behind = from + STATUS_AT + 3
+  const end = bytes[behind] === SPACE ? valueEnd(bytes, behind, to) : behind
+  return isLineEnd(bytes, end) ? end + 2 : -1
+}
+
+/** NaN where it is not three digits. */
+function statusOf(bytes: Buffer, from: number): number {
+  let status = 0
+  for (let at = from + STATUS_AT; at < from + STATUS_AT + 3; at++) {
+    const digit = (bytes[at] as number) - ZERO
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN
+    status = status * 10 + digit
+  }
+  return status
+}
+
+/**
+ * All field lines between two places, or what is wrong with them. RFC 9112 section 5; nothing is forgiven: a line ends in CR LF, a name is a
+ * token, a value has no control characters.
+ */
+function readFields(bytes: Buffer, from: number, to: number): Fields | string {
+  const fields = new Fields()
   let count = 0
-  for (let at = from; at < text.length; at = FIELD_LINE.lastIndex) {
-    FIELD_LINE.lastIndex = at
-    const match = FIELD_LINE.exec(text)
-    if (match === null) return 'bad header'
+  for (let at = from; at < to; ) {
+    const colon = nameEnd(bytes, at, to)
+    if (colon === at || bytes[colon] !== COLON) return 'bad header'
+    let valueFrom = colon + 1
+    while (bytes[valueFrom] === SPACE || bytes[valueFrom] === TAB) valueFrom += 1
+    const valueTo = valueEnd(bytes, valueFrom, to)
+    if (!isLineEnd(bytes, valueTo)) return 'bad header'
     count += 1
     if (count > FIELDS_MAX) return 'too many headers'
-    if (!KNOWN_LENGTHS.has((match[1] as string).length)) continue
-    const name = (match[1] as string).toLowerCase()
-    const known = KNOWN_FIELDS.get(name)
-    if (known === undefined) continue
-    const value = (match[2] as string).trimEnd()
-    if (fields[known] === undefined) fields[known] = value
-    else if (known === 'contentLength' || known === 'transferEncoding') return `two ${name} headers`
-    else if (known === 'connection') fields.connection = `${fields.connection},${value}`
+    const known = knownField(bytes, at, colon)
+    if (known !== undefined) {
+      const value = bytes.toString('latin1', valueFrom, valueTo).trimEnd()
+      if (fields[known] === undefined) fields[known] = value
+      else if (known === 'contentLength') return 'two content-length headers'
+      else if (known === 'transferEncoding') return 'two transfer-encoding headers'
+      else if (known === 'connection') fields.connection = `${fields.connection},${value}`
+    }
+    at = valueTo + 2
   }
   return fields
 }
 
 function hasWord(list: string | undefined, word: string): boolean {
   if (list === undefined || list === word) return list === word
+  if (list.length <= word.length && !list.includes(',')) return list.toLowerCase() === word
   return list.split(',').some((one) => one.trim().toLowerCase() === word)
 }
 

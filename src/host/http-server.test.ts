@@ -305,3 +305,25 @@ test('a client that half-closes still gets its answer', async () => {
   })
   assert.equal(answer, '200')
 })
+
+test('what every answer to an address carries is there whatever the handler answers, and on errors', async () => {
+  const marked = { deprecation: '@1', link: '</v2/>; rel="successor-version"' }
+  await using server = await start({
+    headersFor: (url) => (url.startsWith('/v1/') ? marked : undefined),
+    onRequest(request, response) {
+      if (request.url === '/v1/throws') throw new Error('no')
+      sendJson(response, 200, { ok: true }, { 'cache-control': 'no-store' })
+    },
+  })
+  const ask = (path: string) => fetch(`http://127.0.0.1:${server.address.port}${path}`)
+  for (const [path, status] of [
+    ['/v1/x?y=1', 200],
+    ['/v1/throws', 500],
+  ] as const) {
+    const answer = await ask(path)
+    assert.equal(answer.status, status)
+    assert.equal(answer.headers.get('deprecation'), '@1')
+    assert.equal(answer.headers.get('link'), marked.link)
+  }
+  assert.equal((await ask('/v2/x')).headers.get('deprecation'), null)
+})

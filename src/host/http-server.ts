@@ -36,6 +36,8 @@ export type HttpServerDeps = {
    * which puts them before the same handler with `answerPost`.
    */
   plainPosts?: PostHandler | undefined
+  /** Headers that every answer to this address carries, for instance that its version is retired. */
+  headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
   onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /**
    * Sees each new connection before HTTP does, for a door with a reader of its own. Such a door hands what it does not
@@ -74,6 +76,8 @@ const DEFAULTS = {
   stallMs: 10_000,
 }
 const CHECK_PERIOD_MS = 1000
+/** More than a plain request has, head and body. */
+const READ_BYTES = 128 * 1024
 
 export async function startHttpServer(given: HttpServerOptions, deps: HttpServerDeps): Promise<HttpServer> {
   const options = { ...DEFAULTS, ...given }
@@ -103,6 +107,8 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       sendJson(response, refusal.status, refusal.body)
       return
     }
+    for (const [name, value] of Object.entries(deps.headersFor?.(request.url ?? '/') ?? {}))
+      response.setHeader(name, value)
     runHandler(() => deps.onRequest(request, response), response, log)
   })
 
@@ -113,6 +119,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       log,
       clock,
       allowHalfOpen: true,
+      readBuffer: plain && Buffer.allocUnsafeSlow(READ_BYTES),
       alpnProtocols: ['http/1.1'],
       caps: options.caps,
       tlsFiles: options.tlsFiles,

@@ -10,6 +10,7 @@ import {
   isLoopbackAddress,
 } from './connection-caps.ts'
 import { type Logger, silentLogger } from './logger.ts'
+import { withSharedReads } from './shared-reads.ts'
 import { openTlsFiles, type TlsFiles, type TlsFilesOptions } from './tls-files.ts'
 
 export type ListenerOptions = {
@@ -40,6 +41,8 @@ export type ListenerDeps = {
   alpnProtocols?: string[] | undefined
   /** Lets a peer that has finished sending still read its answer, as HTTP/1 needs. */
   allowHalfOpen?: boolean | undefined
+  /** Connections without TLS read into this: see `withSharedReads`. */
+  readBuffer?: Buffer | undefined
   caps?: ConnectionCapsOptions | undefined
   tlsFiles?: TlsFilesOptions | undefined
   /** Asked for each new connection; false turns it away, for instance when memory runs short. */
@@ -99,18 +102,20 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     tlsServer.on('tlsClientError', () => deps.onRefused?.('tls-handshake'))
   }
 
-  const accept = (socket: Socket) => {
-    const peer = socket.remoteAddress
+  const { readBuffer, allowHalfOpen = false } = deps
+  const accept = (accepted: Socket) => {
+    const peer = accepted.remoteAddress
     if (peer === undefined) {
-      socket.destroy()
+      accepted.destroy()
       return
     }
     const refusal = deps.mayAccept?.() === false ? 'memory' : caps.enter(peer)
     if (refusal) {
       deps.onRefused?.(refusal)
-      socket.resetAndDestroy()
+      accepted.resetAndDestroy()
       return
     }
+    const socket = readBuffer && !tlsServer ? withSharedReads(accepted, readBuffer, { allowHalfOpen }) : accepted
     sockets.add(socket)
     // A reset between accept and the door's own listener must not end the process.
     socket.on('error', ignore)
@@ -130,7 +135,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
-      allowHalfOpen: deps.allowHalfOpen ?? false,
+      allowHalfOpen,
     },
     accept,
   )

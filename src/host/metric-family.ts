@@ -62,7 +62,7 @@ export function histogramFamily<Lists extends LabelLists>(spec: HistogramSpec<Li
   const sums = new Float64Array(slots.size)
 
   function observeAt(slot: number, value: number): void {
-    assert(!Number.isNaN(value), `${spec.name}: not a number`)
+    if (Number.isNaN(value)) assert.fail(`${spec.name}: not a number`)
     let at = 0
     while (at < bounds.length && value > (bounds[at] as number)) at += 1
     const cell = slot * width + at

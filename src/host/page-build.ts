@@ -44,6 +44,8 @@ export async function buildPage(sources: PageSources, target: string): Promise<{
     if (!(await isThere(folder))) throw error
   } finally {
     await rm(fresh, { recursive: true, force: true })
+    // The bundler would stay as a process of its own, some 30 MB, as long as this one runs.
+    await (await import('esbuild')).stop()
   }
   await removeOld(target, name)
   return { folder, built: true }

@@ -7,7 +7,15 @@ import type { Logger } from './logger.ts'
 import { postgresError } from './postgres-error.ts'
 import { startPostgresListener } from './postgres-listener.ts'
 import { parsePostgresUrl, printPostgresPlace, tlsOptions } from './postgres-url.ts'
-import { LOCK_WAIT_MS, type SqlDatabase, type SqlReader, type SqlRow, type SqlValue, type SqlWriter } from './sql.ts'
+import {
+  CommitInDoubt,
+  LOCK_WAIT_MS,
+  type SqlDatabase,
+  type SqlReader,
+  type SqlRow,
+  type SqlValue,
+  type SqlWriter,
+} from './sql.ts'
 
 export type PostgresOptions = {
   /** `postgres://USER@HOST:PORT/DATABASE`, without a password. */
@@ -26,6 +34,10 @@ const CONNECTIONS_MAX = 4
 const CONNECT_TIMEOUT_MS = 5000
 /** A statement that takes longer than this is given up, so that a server that fell silent is noticed. */
 const QUERY_TIMEOUT_MS = 30_000
+/** A server that can be reached answers the beginning of a transaction at once; on a connection that is dead without having been told, nobody does. */
+const BEGIN_TIMEOUT_MS = 5000
+/** The same for giving one up. */
+const ROLLBACK_TIMEOUT_MS = 1000
 /** A writer that stops in the middle of its change (a stopped process, a lost machine) holds the lock at most this long. */
 const IDLE_IN_CHANGE_MS = 30_000
 /** How long counting waits for a row that somebody else counts on. */
@@ -36,6 +48,8 @@ const POLL_MS = 500
 const PAGE_ROWS = 500
 /** First half of the advisory lock's key: the letters SLUI. The second half tells schemas apart. */
 const LOCK_SPACE = 0x534c5549
+/** SQLSTATE of a transaction number that the server has not given out. */
+const INVALID_PARAMETER = '22023'
 /** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */
 const BIGINT_OID = 20
 
@@ -55,7 +69,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   const server = parsePostgresUrl(options.url)
   const place = {
     name: printPostgresPlace(server),
-    restoreAdvice: `Restore the schema "${schema}" of ${printPostgresPlace(server)} from a backup (pg_restore), then run: sluice doctor`,
+    restoreAdvice: `Restore the schema "${schema}" of ${printPostgresPlace(server)} from a backup (pg_restore, or sluice restore BACKUP into a new database), then run: sluice doctor`,
   }
   const config: pg.ClientConfig = {
     host: server.host,
@@ -127,6 +141,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   /** A transaction on a connection of its own; leaving it without a commit rolls it back. */
   async function openTransaction(
     begin: readonly string[],
+    beginTimeoutMs = BEGIN_TIMEOUT_MS,
   ): Promise<AsyncDisposable & { client: pg.PoolClient; commit(): Promise<void> }> {
     const client = await translated(() => pool.connect())
     let ended = false
@@ -141,17 +156,30 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       async [Symbol.asyncDispose]() {
         const yes = () => true
         const no = () => false
-        ended ||= await client.query('ROLLBACK').then(yes, no)
+        ended ||= await client.query(limited('ROLLBACK', ROLLBACK_TIMEOUT_MS)).then(yes, no)
         // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
         client.release(!ended)
       },
     }
     try {
       // All in one message: each would be a way to the server and back of its own.
-      await translated(() => client.query(begin.join('; ')))
+      await translated(() => client.query(limited(begin.join('; '), beginTimeoutMs)))
       return transaction
     } catch (error) {
       await transaction[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** What became of a transaction whose end was not heard. */
+  async function wasCommitted(id: number): Promise<boolean> {
+    try {
+      const [[status] = []] = await query(pool, 'SELECT txid_status(?)', [id])
+      if (status === 'in progress') throw new ServiceError('store-unavailable', `${place.name} has not decided yet`)
+      return status === 'committed'
+    } catch (error) {
+      // The server has lost its newest transactions, by a crash or because another one took its place: this one never was.
+      if (error instanceof pg.DatabaseError && error.code === INVALID_PARAMETER) return false
       throw error
     }
   }
@@ -165,14 +193,17 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     },
 
     async change(work) {
-      await using tx = await openTransaction([
-        'BEGIN',
-        `SET LOCAL lock_timeout = ${lockWaitMs}`,
-        `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
-        'SET LOCAL synchronous_commit = on',
-        // Held until the commit is visible: revisions are therefore given in the order of commits.
-        `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
-      ])
+      await using tx = await openTransaction(
+        [
+          'BEGIN',
+          `SET LOCAL lock_timeout = ${lockWaitMs}`,
+          `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
+          'SET LOCAL synchronous_commit = on',
+          // Held until the commit is visible: revisions are therefore given in the order of commits.
+          `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
+        ],
+        lockWaitMs + BEGIN_TIMEOUT_MS,
+      )
       const result = await work(writer(tx.client))
       await query(tx.client, `NOTIFY ${channel}`)
       await tx.commit()
@@ -183,10 +214,17 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       await using tx = await openTransaction([
         'BEGIN',
         `SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`,
+        // Or a machine that was cut off in the middle would keep the others from counting for the same customer.
+        `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
         'SET LOCAL synchronous_commit = off',
       ])
       await work(writer(tx.client))
-      await tx.commit()
+      const [[id] = []] = await query(tx.client, 'SELECT txid_current()')
+      try {
+        await tx.commit()
+      } catch (error) {
+        throw new CommitInDoubt(place.name, () => wasCommitted(Number(id)), error)
+      }
     },
 
     async watch(onStir) {
@@ -225,6 +263,11 @@ async function ensureSchema(database: SqlDatabase, schema: string): Promise<void
   await database.change(async (tx) => {
     if (!(await isThere(tx))) await tx.run(`CREATE SCHEMA ${schema}`)
   })
+}
+
+/** A statement that may take less long than others; the driver's types do not know that it can be said of a single one. */
+function limited(text: string, timeoutMs: number): pg.QueryConfig {
+  return { text, query_timeout: timeoutMs } as pg.QueryConfig
 }
 
 /** `?` as the house writes it becomes `$1`, `$2` … as the server reads it. The house's statements have no `?` inside quotes. */

@@ -5,6 +5,8 @@
  * `store-corrupt`, `already-exists`, `disk-full`, `state-unwritable`.
  */
 
+import { ServiceError } from '../core/service-error.ts'
+
 /** How long a change waits for another writer, unless told otherwise. */
 export const LOCK_WAIT_MS = 5000
 
@@ -44,7 +46,8 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
 
   /**
    * A small write beside the changes, for counting: it survives the end of the process but the last of it may be lost with the machine, and it
-   * fails with `store-locked` rather than wait for a writer.
+   * fails with `store-locked` rather than wait for a writer. With `CommitInDoubt` it fails when a server did not say whether it has committed;
+   * after any other error it has not.
    */
   count(work: (tx: SqlWriter) => Promise<void>): Promise<void>
 
@@ -53,4 +56,15 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
 
   /** What the engine itself finds wrong with its files, at most a few sentences. */
   damage(): Promise<string[]>
+}
+
+/** The answer to a commit was lost on the way. Only the server knows whether it took place, and what was to be added must not be added twice. */
+export class CommitInDoubt extends ServiceError {
+  /** Asks the server; rejects as long as it cannot be asked or has not decided. */
+  readonly wasCommitted: () => Promise<boolean>
+
+  constructor(store: string, wasCommitted: () => Promise<boolean>, cause: unknown) {
+    super('store-unavailable', `${store} did not answer a commit`, { fields: { store }, cause })
+    this.wasCommitted = wasCommitted
+  }
 }

@@ -11,7 +11,7 @@ const HEADER_MAGIC = 'SQLite format 3\0'
 export function placeOf(file: string): SqlitePlace {
   return {
     file,
-    restoreAdvice: `Restore a backup: cp BACKUP ${file} && rm -f ${file}-wal ${file}-shm && sluice doctor`,
+    restoreAdvice: `Restore a backup of ${file}: sluice restore BACKUP --force && sluice doctor`,
   }
 }
 

@@ -53,9 +53,16 @@ export function readRequestBody(text: string, limits: RequestLimits): RequestBod
 export function idKind(raw: string): 'null' | 'string' | 'u64' | 'number' | 'other' {
   if (raw === 'null') return 'null'
   if (raw.startsWith('"')) return 'string'
-  if (/^\d+$/.test(raw))
-    return raw.length < 20 || (raw.length === 20 && raw <= '18446744073709551615') ? 'u64' : 'number'
+  if (isDigits(raw)) return raw.length < 20 || (raw.length === 20 && raw <= '18446744073709551615') ? 'u64' : 'number'
   return /^[-\d]/.test(raw) ? 'number' : 'other'
+}
+
+function isDigits(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code < 0x30 || code > 0x39) return false
+  }
+  return text.length > 0
 }
 
 /** An answer; `result` is JSON text, `id` the raw text of the request's id. */
@@ -70,6 +77,11 @@ export function writeError(
 ): string {
   const data = error.data === undefined ? '' : `,"data":${error.data}`
   return `{"jsonrpc":"2.0","error":{"code":${error.code},"message":${JSON.stringify(error.message)}${data}},"id":${id}}`
+}
+
+/** What a string that was found well says. */
+function stringOf(raw: string): string {
+  return raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
 }
 
 const NOT_AN_OBJECT: RequestItem = {
@@ -89,21 +101,41 @@ function readItem(scan: JsonScanner, text: string): RequestItem {
     scan.skipValue()
     return NOT_AN_OBJECT
   }
-  const members: { jsonrpc?: string; id?: string; params?: string; method?: string } = {}
+  let jsonrpc: string | undefined
+  let id: string | undefined
+  let params: string | undefined
+  let method: string | undefined
   let duplicate: RequestItem['duplicate']
   let hasUnknownMember = false
   scan.eachMember((name) => {
     scan.skipSpace()
     const from = scan.at
     scan.skipValue()
-    if (name === 'jsonrpc' || name === 'id' || name === 'params' || name === 'method') {
-      if (members[name] !== undefined && duplicate !== 'id') duplicate = name
-      members[name] = text.slice(from, scan.at)
-    } else {
-      hasUnknownMember = true
+    const value = text.slice(from, scan.at)
+    let before: string | undefined
+    switch (name) {
+      case 'jsonrpc':
+        before = jsonrpc
+        jsonrpc = value
+        break
+      case 'id':
+        before = id
+        id = value
+        break
+      case 'params':
+        before = params
+        params = value
+        break
+      case 'method':
+        before = method
+        method = value
+        break
+      default:
+        hasUnknownMember = true
+        return
     }
+    if (before !== undefined && duplicate !== 'id') duplicate = name
   })
-  const { jsonrpc, id, params, method } = members
-  const methodName = scan.fault === undefined && method?.startsWith('"') ? (JSON.parse(method) as string) : undefined
+  const methodName = scan.fault === undefined && method?.startsWith('"') ? stringOf(method) : undefined
   return { isObject: true, jsonrpc, id, params, method, methodName, duplicate, hasUnknownMember }
 }

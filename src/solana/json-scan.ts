@@ -1,5 +1,14 @@
 export type ScanFault = 'not-json' | 'too-deep'
 
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
 /**
  * Walks over JSON text (RFC 8259) and says where values end, without building them. Strict: what it accepts every parser accepts,
  * unpaired surrogates and numbers beyond a double among the refused. After a fault it stands still.
@@ -10,6 +19,10 @@ export class JsonScanner {
   readonly #text: string
   readonly #depthMax: number
   #depth = 0
+  /** Whether the string passed last has a backslash in it. */
+  #hasEscape = false
+  /** Where the member's name passed last ends. */
+  #nameEnd = 0
 
   constructor(text: string, depthMax: number) {
     this.#text = text
@@ -22,7 +35,7 @@ export class JsonScanner {
 
   skipSpace(): void {
     for (;;) {
-      const code = this.#text.charCodeAt(this.at)
+      const code = this.#code()
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
       this.at++
     }
@@ -35,28 +48,19 @@ export class JsonScanner {
 
   skipValue(): void {
     this.skipSpace()
-    switch (this.peek()) {
-      case '{':
-        this.eachMember(() => this.skipValue())
-        return
-      case '[':
-        this.eachElement(() => {
-          this.skipValue()
-          return 'go on'
-        })
-        return
-      case '"':
-        this.#skipString()
-        return
-      case 't':
-        this.#skipWord('true')
-        return
-      case 'f':
-        this.#skipWord('false')
-        return
-      case 'n':
-        this.#skipWord('null')
-        return
+    switch (this.#code()) {
+      case OPEN_BRACE:
+        return this.#skipObject()
+      case OPEN_BRACKET:
+        return this.#skipArray()
+      case QUOTE:
+        return this.#skipString()
+      case 0x74:
+        return this.#skipWord('true')
+      case 0x66:
+        return this.#skipWord('false')
+      case 0x6e:
+        return this.#skipWord('null')
       default:
         this.#skipNumber()
     }
@@ -64,47 +68,62 @@ export class JsonScanner {
 
   /** Stands on `[`. `visit` must move past one value, unless it stops. */
   eachElement(visit: () => 'go on' | 'stop'): 'ended' | 'stopped' {
-    if (!this.#enter()) return 'ended'
-    this.skipSpace()
-    if (this.peek() === ']') {
-      this.#leave()
-      return 'ended'
-    }
-    while (this.fault === undefined) {
+    if (!this.#enter(CLOSE_BRACKET)) return 'ended'
+    do {
       if (visit() === 'stop') return 'stopped'
-      if (!this.#moreBefore(']')) break
-    }
+    } while (this.#hasMore(CLOSE_BRACKET))
     return 'ended'
   }
 
   /** Stands on `{`. `visit` gets the name and must move past its value. */
   eachMember(visit: (name: string) => void): void {
-    if (!this.#enter()) return
-    this.skipSpace()
-    if (this.peek() === '}') return this.#leave()
-    while (this.fault === undefined) {
-      this.skipSpace()
+    if (!this.#enter(CLOSE_BRACE)) return
+    do {
       const from = this.at
-      if (this.peek() !== '"') return this.#fail()
-      this.#skipString()
-      if (this.fault !== undefined) return
-      const raw = this.#text.slice(from, this.at)
-      this.skipSpace()
-      if (this.peek() !== ':') return this.#fail()
-      this.at++
-      visit(raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
-      if (!this.#moreBefore('}')) return
-    }
+      if (!this.#skipName()) return
+      const raw = this.#text.slice(from, this.#nameEnd)
+      visit(this.#hasEscape ? (JSON.parse(raw) as string) : raw.slice(1, -1))
+    } while (this.#hasMore(CLOSE_BRACE))
   }
 
-  #enter(): boolean {
+  #skipObject(): void {
+    if (!this.#enter(CLOSE_BRACE)) return
+    do {
+      if (!this.#skipName()) return
+      this.skipValue()
+    } while (this.#hasMore(CLOSE_BRACE))
+  }
+
+  #skipArray(): void {
+    if (!this.#enter(CLOSE_BRACKET)) return
+    do this.skipValue()
+    while (this.#hasMore(CLOSE_BRACKET))
+  }
+
+  /** A member's name and its colon. */
+  #skipName(): boolean {
+    if (this.#code() !== QUOTE) this.#fail()
+    else this.#skipString()
+    if (this.fault !== undefined) return false
+    this.#nameEnd = this.at
+    this.skipSpace()
+    if (this.#code() !== COLON) this.#fail()
+    this.at++
+    return this.fault === undefined
+  }
+
+  /** Past the opening bracket to the first thing inside; false when there is none, or nothing may follow. */
+  #enter(close: number): boolean {
     if (this.#depth >= this.#depthMax) {
       this.fault ??= 'too-deep'
       return false
     }
     this.#depth++
     this.at++
-    return true
+    this.skipSpace()
+    if (this.#code() !== close) return true
+    this.#leave()
+    return false
   }
 
   #leave(): void {
@@ -112,13 +131,14 @@ export class JsonScanner {
     this.at++
   }
 
-  /** After a value: true over a comma, false over the closing bracket or at a fault. */
-  #moreBefore(close: string): boolean {
+  /** After a value: true over a comma to what follows it, false over the closing bracket or at a fault. */
+  #hasMore(close: number): boolean {
     if (this.fault !== undefined) return false
     this.skipSpace()
-    const next = this.peek()
-    if (next === ',') {
+    const next = this.#code()
+    if (next === COMMA) {
       this.at++
+      this.skipSpace()
       return true
     }
     if (next === close) this.#leave()
@@ -132,6 +152,11 @@ export class JsonScanner {
   }
 
   #skipNumber(): void {
+    const end = wholeNumberEnd(this.#text, this.at)
+    if (end !== -1) {
+      this.at = end
+      return
+    }
     NUMBER.lastIndex = this.at
     const match = NUMBER.exec(this.#text)
     if (!match || !Number.isFinite(Number(match[0]))) return this.#fail()
@@ -141,14 +166,16 @@ export class JsonScanner {
   #skipString(): void {
     const text = this.#text
     let at = this.at + 1
+    this.#hasEscape = false
     for (;;) {
       const code = text.charCodeAt(at)
-      if (code === 0x22) break
+      if (code === QUOTE) break
       // Past the end the code is NaN, which fails both comparisons: test for what may stand there.
       if (!(code >= 0x20)) return this.#fail()
-      if (code === 0x5c) {
+      if (code === BACKSLASH) {
         const length = escapeLength(text, at)
         if (length === 0) return this.#fail()
+        this.#hasEscape = true
         at += length
       } else {
         at++
@@ -157,9 +184,23 @@ export class JsonScanner {
     this.at = at + 1
   }
 
+  #code(): number {
+    return this.#text.charCodeAt(this.at)
+  }
+
   #fail(): void {
     this.fault ??= 'not-json'
   }
+}
+
+/** Behind a whole number of the common kind; -1 where one has to look closer. */
+function wholeNumberEnd(text: string, from: number): number {
+  let at = from
+  let code = text.charCodeAt(at)
+  if (code === 0x30) return -1
+  while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
+  const goesOn = code === 0x2e || code === 0x45 || code === 0x65
+  return at === from || goesOn || at - from > 15 ? -1 : at
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y

@@ -3,10 +3,15 @@
  * string inside an answer cannot imitate what is looked for: its quotation marks are escaped.
  */
 
+/** How Agave begins an answer; others may put the members in another order. */
+const RESULT = Buffer.from('{"jsonrpc":"2.0","result":')
 const CONTEXT = Buffer.from('"result":{"context":{')
+const RESULT_WITH_CONTEXT = Buffer.from('{"jsonrpc":"2.0","result":{"context":{')
 /** The context stands at the beginning of an answer; further in it would be part of a value. */
 const HEAD_BYTES = 192
-const SLOT = /"slot":(\d{1,16})[,}]/
+const COMMA = 0x2c
+const CLOSE_BRACE = 0x7d
+const SLOT = Buffer.from('"slot":')
 const SLOT_RESULT = /"result":(\d{1,16})[,}]/
 /** Errors that mean something to the caller of this room are short. */
 const ERROR_BYTES_MAX = 16 * 1024
@@ -14,25 +19,46 @@ const AGAVE_ERROR = /^\{"jsonrpc":"2\.0","error":\{"code":(-?\d{1,9})[,}]/
 
 /** The slot in the context of an answer, where it has one. */
 export function contextSlotOf(body: Buffer): number | undefined {
+  const from = beginsWith(body, RESULT_WITH_CONTEXT) ? RESULT_WITH_CONTEXT.length : contextIn(body)
+  if (from === -1) return undefined
+  for (let at = from; at < from + HEAD_BYTES && at < body.length; at++) {
+    if (!beginsWith(body, SLOT, at)) continue
+    const slot = wholeNumberAt(body, at + SLOT.length)
+    if (slot !== undefined) return slot
+  }
+  return undefined
+}
+
+/** A number of at most 16 digits with the end of its member behind it. */
+function wholeNumberAt(body: Buffer, from: number): number | undefined {
+  let value = 0
+  let at = from
+  for (; at < from + 16; at++) {
+    const digit = (body[at] ?? 0) - 0x30
+    if (digit < 0 || digit > 9) break
+    value = value * 10 + digit
+  }
+  const isWhole = at > from && (body[at] === COMMA || body[at] === CLOSE_BRACE)
+  return isWhole && Number.isSafeInteger(value) ? value : undefined
+}
+
+/** Behind the opening of the context. */
+function contextIn(body: Buffer): number {
+  // In that order the result is known, and is no context.
+  if (beginsWith(body, RESULT)) return -1
   const at = body.subarray(0, HEAD_BYTES).indexOf(CONTEXT)
-  if (at === -1) return undefined
-  const from = at + CONTEXT.length
-  return slotIn(SLOT.exec(body.toString('latin1', from, from + HEAD_BYTES)))
+  return at === -1 ? -1 : at + CONTEXT.length
 }
 
 /** The slot that is itself the result, as of getSlot. */
 export function slotResultOf(body: Buffer): number | undefined {
-  return slotIn(SLOT_RESULT.exec(body.toString('latin1', 0, HEAD_BYTES)))
-}
-
-function slotIn(match: RegExpExecArray | null): number | undefined {
-  const slot = Number(match?.[1] ?? Number.NaN)
+  const slot = Number(SLOT_RESULT.exec(body.toString('latin1', 0, HEAD_BYTES))?.[1] ?? Number.NaN)
   return Number.isSafeInteger(slot) ? slot : undefined
 }
 
 /** The code of a single answer that is an error; undefined for results, batches and what is no JSON. */
 export function errorCodeOf(body: Buffer): number | undefined {
-  if (body.length > ERROR_BYTES_MAX || !body.includes('"error"')) return undefined
+  if (body.length > ERROR_BYTES_MAX || beginsWith(body, RESULT) || !body.includes('"error"')) return undefined
   const text = body.toString('utf8')
   const match = AGAVE_ERROR.exec(text)
   if (match !== null) return Number(match[1])
@@ -44,6 +70,12 @@ export function errorCodeOf(body: Buffer): number | undefined {
 /** Whether the body is one small JSON-RPC answer, and not the page of some proxy in between. */
 export function isJsonRpcBody(body: Buffer): boolean {
   return body.length <= ERROR_BYTES_MAX && Object.hasOwn(parseObject(body.toString('utf8')), 'jsonrpc')
+}
+
+function beginsWith(body: Buffer, first: Buffer, from = 0): boolean {
+  if (body.length < from + first.length) return false
+  for (let at = 0; at < first.length; at++) if (body[from + at] !== first[at]) return false
+  return true
 }
 
 function parseObject(text: string): Record<string, unknown> {

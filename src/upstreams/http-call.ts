@@ -1,9 +1,10 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
 import type { BodyRest, HttpOutcome } from '../host/http-exchange.ts'
+import type { HttpPool } from '../host/http-pool.ts'
 import type { ResponseHead } from '../host/http-response-reader.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './harvest.ts'
-import type { RetryReason, UpstreamsMetrics } from './metrics.ts'
+import type { NodeMeter, RetryReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { CallOptions } from './options.ts'
 import type { ClientView, Pool } from './pool.ts'
@@ -11,7 +12,7 @@ import type { RetryBudget } from './retry-budget.ts'
 
 /** One JSON-RPC post, as the bytes that go out. */
 export type UpstreamCall = {
-  readonly body: Uint8Array
+  readonly body: Uint8Array | string
   /** A batch is a read when all of its calls are. */
   readonly kind: 'read' | 'write'
   readonly isHeavy: boolean
@@ -25,8 +26,6 @@ export type CallOutcome =
   | {
       readonly kind: 'answered'
       readonly status: number
-      readonly contentType: string | undefined
-      readonly contentEncoding: string | undefined
       readonly body: Buffer
       /** More of a large answer, to be read as a stream. */
       readonly rest: BodyRest | undefined
@@ -60,81 +59,117 @@ const RETRY_AFTER_MS = 1000
 type Reply = Extract<HttpOutcome, { kind: 'reply' }>
 type Verdict = 'good' | 'elsewhere' | 'refused' | 'broken'
 
-/**
- * Forwards one call. A read that failed, or that another node may answer better, goes to a second node once, within the
- * same deadline and the retry budget. A write leaves once: it goes to a second node only when no byte of it left.
- */
+/** Forwards one call; `done` is told what became of it, once and never before this returns. */
 export function forwardCall(
   pool: Pool,
   call: UpstreamCall,
   options: CallOptions,
-  { clock, budget, metrics, done }: CallDeps & { readonly done: (outcome: CallOutcome) => void },
+  deps: CallDeps & { readonly done: (outcome: CallOutcome) => void },
 ): { abort(): void } {
-  const deadlineAtMs = clock.monotonicMs() + (call.isHeavy ? options.heavyDeadlineMs : options.deadlineMs)
-  let running: { abort(): void } | undefined
-  let isAborted = false
-  budget.earn()
+  return new ForwardedCall(pool, call, options, deps)
+}
 
-  const first = pool.pick('rpc', call.view)
-  if (first?.http === undefined) {
-    metrics.noUpstream.inc()
-    queueMicrotask(() => done({ kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }))
-  } else attempt(first, undefined)
+/**
+ * One call on its way. A read that failed, or that another node may answer better, goes to a second node once, within the
+ * same deadline and the retry budget. A write leaves once: it goes to a second node only when no byte of it left.
+ */
+class ForwardedCall {
+  readonly #pool: Pool
+  readonly #call: UpstreamCall
+  readonly #deps: CallDeps & { readonly done: (outcome: CallOutcome) => void }
+  readonly #deadlineAtMs: number
+  #isAborted = false
+  #running: { abort(): void } | undefined
+  /** The node that has it now, and since when. */
+  #node!: UpstreamNode
+  #meter!: NodeMeter
+  #startedMs: number
+  /** What the first node answered, kept in case the second has nothing better. */
+  #before: CallOutcome | undefined
 
-  /** `before` is what the first node answered, kept in case the second has nothing better. */
-  function attempt(node: UpstreamNode, before: CallOutcome | undefined): void {
-    const startedMs = clock.monotonicMs()
-    const meter = metrics.of(node.label)
-    meter.inFlight(1)
-    running = node.http?.call({ body: call.body, deadlineMs: deadlineAtMs - startedMs }, (outcome) => {
-      meter.inFlight(-1)
-      const tookMs = clock.monotonicMs() - startedMs
-      if (outcome.kind === 'reply') settleReply(node, outcome, tookMs)
-      else settleFailure(node, outcome)
-    })
-
-    function settleReply(on: UpstreamNode, reply: Reply, tookMs: number): void {
-      const verdict = judge(reply)
-      const isGood = verdict === 'good' || verdict === 'elsewhere'
-      if (!isGood) on.lastFailure = `HTTP ${reply.head.status}`
-      on.breaker.record(isGood)
-      meter.call(isGood ? 'answered' : 'failed', tookMs)
-      if (isGood) {
-        on.answered(tookMs)
-        harvest(on, reply.body)
-      }
-      const result = outcomeOf(reply, verdict, on.name)
-      if (verdict === 'good') return finish(result)
-      const why = verdict === 'elsewhere' ? 'answer' : 'status'
-      if (call.kind === 'read' && before === undefined && tryOther(on, result, why)) return
-      finish(before?.kind === 'answered' && !isGood ? before : result)
-    }
-
-    function settleFailure(on: UpstreamNode, { kind, cause, says }: Exclude<HttpOutcome, Reply>): void {
-      const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy'
-      if (!isOurs) {
-        on.lastFailure = says
-        on.breaker.record(false)
-      }
-      meter.call(cause === 'deadline' ? 'timeout' : 'failed', clock.monotonicMs() - startedMs)
-      const result: CallOutcome =
-        cause === 'deadline'
-          ? { kind: 'timeout' }
-          : cause === 'busy'
-            ? { kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }
-            : { kind: kind === 'not-sent' ? 'failed-not-sent' : 'failed-maybe-sent', says }
-      const mayRepeat = kind === 'not-sent' || call.kind === 'read'
-      const why = kind === 'not-sent' ? 'connect' : cause === 'stale' ? 'stale' : 'broken'
-      if (mayRepeat && before === undefined && tryOther(on, result, why)) return
-      finish(before?.kind === 'answered' ? before : result)
-    }
+  constructor(
+    pool: Pool,
+    call: UpstreamCall,
+    options: CallOptions,
+    deps: CallDeps & { readonly done: (outcome: CallOutcome) => void },
+  ) {
+    this.#pool = pool
+    this.#call = call
+    this.#deps = deps
+    this.#startedMs = deps.clock.monotonicMs()
+    this.#deadlineAtMs = this.#startedMs + (call.isHeavy ? options.heavyDeadlineMs : options.deadlineMs)
+    deps.budget.earn()
+    const first = pool.pick('rpc', call.view)
+    if (first?.http === undefined) {
+      deps.metrics.noUpstream.inc()
+      queueMicrotask(() => deps.done({ kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }))
+    } else this.#attempt(first, first.http)
   }
 
-  /** What never left a machine costs nothing upstream and so needs no budget. */
-  function tryOther(than: UpstreamNode, result: CallOutcome, why: RetryReason): boolean {
-    if (isAborted || clock.monotonicMs() >= deadlineAtMs) return false
+  abort(): void {
+    this.#isAborted = true
+    this.#running?.abort()
+  }
+
+  #attempt(node: UpstreamNode, http: HttpPool): void {
+    this.#node = node
+    this.#meter = this.#deps.metrics.of(node.label)
+    this.#meter.inFlight(1)
+    this.#running = http.call(
+      { body: this.#call.body, deadlineMs: this.#deadlineAtMs - this.#startedMs },
+      (outcome) => {
+        const tookMs = this.#deps.clock.monotonicMs() - this.#startedMs
+        this.#meter.inFlight(-1)
+        if (outcome.kind === 'reply') this.#settleReply(outcome, tookMs)
+        else this.#settleFailure(outcome, tookMs)
+      },
+    )
+  }
+
+  #settleReply(reply: Reply, tookMs: number): void {
+    const node = this.#node
+    const verdict = judge(reply)
+    const isGood = verdict === 'good' || verdict === 'elsewhere'
+    if (!isGood) node.lastFailure = `HTTP ${reply.head.status}`
+    node.breaker.record(isGood)
+    this.#meter.call(isGood ? 'answered' : 'failed', tookMs)
+    if (isGood) {
+      node.answered(tookMs)
+      this.#harvest(reply.body)
+    }
+    const result = outcomeOf(reply, verdict, node.name)
+    if (verdict === 'good') return this.#finish(result)
+    const why = verdict === 'elsewhere' ? 'answer' : 'status'
+    if (this.#call.kind === 'read' && this.#tryOther(result, why)) return
+    this.#finish(this.#before?.kind === 'answered' && !isGood ? this.#before : result)
+  }
+
+  #settleFailure({ kind, cause, says }: Exclude<HttpOutcome, Reply>, tookMs: number): void {
+    const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy'
+    if (!isOurs) {
+      this.#node.lastFailure = says
+      this.#node.breaker.record(false)
+    }
+    this.#meter.call(cause === 'deadline' ? 'timeout' : 'failed', tookMs)
+    const result: CallOutcome =
+      cause === 'deadline'
+        ? { kind: 'timeout' }
+        : cause === 'busy'
+          ? { kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }
+          : { kind: kind === 'not-sent' ? 'failed-not-sent' : 'failed-maybe-sent', says }
+    const mayRepeat = kind === 'not-sent' || this.#call.kind === 'read'
+    const why = cause === 'stale' ? 'stale' : kind === 'not-sent' ? 'connect' : 'broken'
+    if (mayRepeat && this.#tryOther(result, why)) return
+    this.#finish(this.#before?.kind === 'answered' ? this.#before : result)
+  }
+
+  /** A second node, once. What never left a machine costs nothing upstream and so needs no budget. */
+  #tryOther(result: CallOutcome, why: RetryReason): boolean {
+    const { clock, budget, metrics } = this.#deps
+    const nowMs = clock.monotonicMs()
+    if (this.#before !== undefined || this.#isAborted || nowMs >= this.#deadlineAtMs) return false
     // A connection that died of idleness says nothing about its node, which may be the only one.
-    const other = pool.pick('rpc', call.view, than) ?? (why === 'stale' ? than : undefined)
+    const other = this.#pool.pick('rpc', this.#call.view, this.#node) ?? (why === 'stale' ? this.#node : undefined)
     if (other?.http === undefined) return false
     // Another node that is no further along would say the same.
     if (why === 'answer' && other.health.isLagging) return false
@@ -143,27 +178,24 @@ export function forwardCall(
       return false
     }
     metrics.retries[why].inc()
-    attempt(other, result)
+    this.#before = result
+    this.#startedMs = nowMs
+    this.#attempt(other, other.http)
     return true
   }
 
-  function harvest(node: UpstreamNode, body: Buffer): void {
-    const slot = call.method === 'getSlot' ? slotResultOf(body) : contextSlotOf(body)
-    if (slot !== undefined && node.health.sawSlot(slot)) pool.assess()
+  #harvest(body: Buffer): void {
+    const { method, view } = this.#call
+    const { health } = this.#node
+    const slot = method === 'getSlot' ? slotResultOf(body) : contextSlotOf(body)
+    if (slot !== undefined && health.sawSlot(slot)) this.#pool.assess()
     // The client is where its node is: for the next call that holds at every commitment.
-    if (call.view !== undefined && node.health.slot > call.view.slot) call.view.slot = node.health.slot
+    if (view !== undefined && health.slot > view.slot) view.slot = health.slot
   }
 
-  function finish(outcome: CallOutcome): void {
-    if (isAborted && outcome.kind === 'answered') outcome.rest?.abort()
-    done(outcome)
-  }
-
-  return {
-    abort() {
-      isAborted = true
-      running?.abort()
-    },
+  #finish(outcome: CallOutcome): void {
+    if (this.#isAborted && outcome.kind === 'answered') outcome.rest?.abort()
+    this.#deps.done(outcome)
   }
 }
 
@@ -200,6 +232,5 @@ function outcomeOf(reply: Reply, verdict: Verdict, upstream: string): CallOutcom
 }
 
 function answered(head: ResponseHead, body: Buffer, rest: BodyRest | undefined, upstream: string): CallOutcome {
-  const { status, contentType, contentEncoding } = head
-  return { kind: 'answered', status, contentType, contentEncoding, body, rest, upstream }
+  return { kind: 'answered', status: head.status, body, rest, upstream }
 }

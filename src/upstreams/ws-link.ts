@@ -25,6 +25,8 @@ export type WsSubscriptionEvents = {
 
 export type WsUpstreamSubscription = {
   readonly upstream: string
+  /** The request went out: the node may have seen it. */
+  readonly isSent: boolean
   /** Ends it. `isOver` when the node has ended it already, as it does after the last word on a signature. */
   close(isOver?: boolean): void
 }
@@ -57,6 +59,7 @@ type Entry = {
   readonly wanted: WsSubscribe
   readonly events: WsSubscriptionEvents
   state: 'asked' | 'live' | 'closed'
+  isSent: boolean
   id: string | undefined
 }
 
@@ -126,7 +129,9 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     }
   }
 
-  function send(id: number, { wanted }: Entry): void {
+  function send(id: number, entry: Entry): void {
+    const { wanted } = entry
+    entry.isSent = true
     client?.send(`{"jsonrpc":"2.0","id":${id},"method":"${wanted.method}","params":${wanted.params}}`)
   }
 
@@ -197,7 +202,7 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
       return entries.size
     },
     subscribe(wanted, events) {
-      const entry: Entry = { wanted, events, state: 'asked', id: undefined }
+      const entry: Entry = { wanted, events, state: 'asked', isSent: false, id: undefined }
       const id = nextId++
       entries.add(entry)
       asked.set(id, entry)
@@ -205,9 +210,13 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
       if (client !== undefined) send(id, entry)
       return {
         upstream: deps.upstream,
+        get isSent() {
+          return entry.isSent
+        },
         close(isOver = false) {
           if (entry.state === 'closed') return
           drop(entry)
+          if (!entry.isSent) asked.delete(id)
           if (entry.id === undefined) return
           const equal = live.get(entry.id)
           equal?.delete(entry)

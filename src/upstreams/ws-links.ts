@@ -130,6 +130,9 @@ export function createWsLinks(
     })
     return {
       upstream: subscription.upstream,
+      get isSent() {
+        return subscription.isSent
+      },
       close(isOver) {
         uncount()
         subscription.close(isOver)

@@ -90,7 +90,10 @@ describe('the RPC door in front of a node', () => {
     assert.equal(row?.units, admitted, 'and what was charged')
   })
 
-  it('refuses bodies and batches over the limit by name', async () => {
+  it('refuses bodies and batches over the limit by name, and counts each', async () => {
+    const refused = (limit: string) =>
+      gateway.registry.value('sluice_bundle_refused_total', { interface: 'rpc', limit }) ?? 0
+    const before = { requestBytes: refused('requestBytes'), batchItems: refused('batchItems') }
     const large = await post(`{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["${'x'.repeat(70_000)}"]}`)
     assert.equal(large.status, 413)
     assert.match(await large.text(), /"limit":"requestBytes"/)
@@ -99,6 +102,8 @@ describe('the RPC door in front of a node', () => {
     )
     assert.equal(long.status, 413)
     assert.match(await long.text(), /"limit":"batchItems","size":100/)
+    assert.equal(refused('requestBytes') - before.requestBytes, 1)
+    assert.equal(refused('batchItems') - before.batchItems, 1)
     assert.match(await text('['.repeat(40) + ']'.repeat(40)), /-32700/)
   })
 
