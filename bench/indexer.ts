@@ -1,105 +1,119 @@
 /**
- * Rows a second into the embedded engine, from geyser blocks as bytes to committed transactions, all tables on; and the same while customers run
- * the worst queries they may. Usage: node bench/indexer.ts [blocks=400] [transactions=500]
+ * The indexer's figures, each as one line of JSON: rows a second into the embedded engine, from geyser blocks as bytes to committed transactions
+ * with all tables on; the same while customers run the worst queries they may; and the query pack on the embedded engine, on Debian's
+ * PostgreSQL and on Debian's ClickHouse over the same rows.
+ * Usage: node bench/indexer.ts [ingest] [pack] [blocks=160] [transactions=500]
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { addBlockRows, emptyRows } from '../src/indexer/block-rows.ts'
 import { type StoreProcess, startStoreProcess } from '../src/indexer/store-process.ts'
 import { makeTestChain } from '../src/indexer/test-blocks.ts'
+import { batchRowsOf, listRows } from '../src/indexer/test-rows.ts'
 import type { ChainBlock } from '../src/solana/chain-block.ts'
 import { geyserBytesOf } from '../src/solana/test-geyser-block.ts'
+import { comparePack } from './support/indexer-pack.ts'
 
-const [blocks = 400, transactions = 500] = process.argv.slice(2).map(Number)
-const BATCH = 8
 const ROWS = { includeVotes: true, includeLogs: true }
 const WORST = 'SELECT count(*) FROM transactions a, transactions b, transactions c WHERE a.fee + b.fee + c.fee = 1'
-
-const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+const CUSTOMERS = 8
+const BATCH = 8
 const GOAL_ROWS = 100_000
 const GOAL_SHARE = 0.8
-try {
-  const chain = makeTestChain({ seed: 1, blocks, transactionsPerBlock: transactions })
-  const raw = chain.map((block) => ({ slot: block.slot, source: 'stream' as const, bytes: geyserBytesOf(block) }))
-  const rows = emptyRows()
-  for (const block of chain.slice(0, 4)) addBlockRows(rows, block, { commitment: 'confirmed', source: 'stream' }, ROWS)
-  const rowsPerBlock = Object.values(rows).reduce((sum, table) => sum + table.length, 0) / 4
+/** Enough for some seconds on each engine; loading the two servers takes most of the time. */
+const PACK_BLOCKS = 48
 
-  await using store = await startStoreProcess({
-    path: join(folder, 'chain.duckdb'),
-    memoryBytes: 2 ** 31,
-    threads: 2,
-    rows: ROWS,
-  })
-  const half = Math.floor(blocks / 2)
-  const alone = await ingest(store, chain.slice(0, half), raw.slice(0, half))
-  const asking = keepAsking(store, 8)
-  const beside = await ingest(store, chain.slice(half), raw.slice(half))
-  asking.stop()
-  await asking.ended
-  const aloneRows = (alone.blocks * rowsPerBlock) / alone.seconds
-  const besideRows = (beside.blocks * rowsPerBlock) / beside.seconds
-  report('ingest', {
-    rows_per_second: aloneRows,
-    transactions_per_second: (alone.blocks * transactions) / alone.seconds,
-    cpu_us_per_transaction: (alone.cpuSeconds * 1e6) / (alone.blocks * transactions),
-    goal: GOAL_ROWS,
-  })
-  report('ingest beside 8 worst queries', {
-    rows_per_second: besideRows,
-    ratio: besideRows / aloneRows,
-    goal: GOAL_SHARE,
-  })
+const words = process.argv.slice(2).filter((word) => !/^\d+$/.test(word))
+const [blocks = 160, transactions = 500] = process.argv
+  .slice(2)
+  .filter((word) => /^\d+$/.test(word))
+  .map(Number)
+const wants = (part: string): boolean => words.length === 0 || words.includes(part)
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+try {
+  if (wants('ingest')) await measureIngest()
+  if (wants('pack'))
+    await comparePack(makeTestChain({ seed: 2, blocks: PACK_BLOCKS, transactionsPerBlock: 500 }), folder, report)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function ingest(
-  store: StoreProcess,
-  part: readonly ChainBlock[],
-  raw: readonly { slot: number; source: 'stream'; bytes: Uint8Array }[],
-): Promise<{ blocks: number; seconds: number; cpuSeconds: number }> {
+async function measureIngest(): Promise<void> {
+  const chain = makeTestChain({ seed: 1, blocks, transactionsPerBlock: transactions })
+  const sample = listRows([batchRowsOf(chain.slice(0, 4), ROWS)])
+  const rowsPerBlock = Object.values(sample).reduce((sum, rows) => sum + rows.length, 0) / Math.min(4, chain.length)
+  await using store = await startStoreProcess({
+    path: join(folder, 'chain.duckdb'),
+    memoryBytes: 2 ** 30,
+    threads: 2,
+    rows: ROWS,
+  })
+  // The first part makes the code warm, the second is measured alone, the third beside the customers.
+  const cuts = [0.2, 0.6, 1].map((share) => Math.floor((share * blocks) / BATCH) * BATCH)
+  const [warm = 0, half = 0, end = 0] = cuts
+  await ingest(store, chain.slice(0, warm))
+  const alone = await ingest(store, chain.slice(warm, half))
+  const asking = keepAsking(store, CUSTOMERS)
+  const beside = await ingest(store, chain.slice(half, end))
+  asking.stop()
+  const queries = await asking.ended
+  const aloneRows = (alone.blocks * rowsPerBlock) / alone.seconds
+  const besideRows = (beside.blocks * rowsPerBlock) / beside.seconds
+  const rows = alone.blocks * rowsPerBlock
+  report('ingest', {
+    rows_per_second: aloneRows,
+    transactions_per_second: (alone.blocks * transactions) / alone.seconds,
+    cpu_us_per_row: (alone.cpuSeconds * 1e6) / rows,
+    cpu_us_per_transaction: (alone.cpuSeconds * 1e6) / (alone.blocks * transactions),
+    parent_cpu_us_per_row: (alone.parentCpuSeconds * 1e6) / rows,
+    rows_per_cpu_second: rows / (alone.cpuSeconds + alone.parentCpuSeconds),
+    goal: GOAL_ROWS,
+  })
+  report(`ingest beside ${CUSTOMERS} worst queries`, {
+    rows_per_second: besideRows,
+    ratio: besideRows / aloneRows,
+    queries,
+    goal: GOAL_SHARE,
+  })
+}
+
+type Ingested = { blocks: number; seconds: number; cpuSeconds: number; parentCpuSeconds: number }
+
+/** Writes blocks batch by batch, as ingest does: looked into one after another, then written whole. */
+async function ingest(store: StoreProcess, part: readonly ChainBlock[]): Promise<Ingested> {
+  const raws = part.map((block) => ({ slot: block.slot, source: 'stream' as const, bytes: geyserBytesOf(block) }))
   const startedMs = performance.now()
   const cpuBefore = cpuSecondsOf(store)
+  const parentBefore = process.cpuUsage()
   for (let from = 0; from < part.length; from += BATCH) {
-    const ids = raw.slice(from, from + BATCH).map((_, at) => (part[from] as ChainBlock).slot * 1000 + at)
-    await Promise.all(
-      raw.slice(from, from + BATCH).map((one, at) => store.ask({ kind: 'decode', id: ids[at] as number, raw: one })),
-    )
-    const piece = part.slice(from, from + BATCH)
-    const range = { from: (piece[0] as ChainBlock).parentSlot + 1, to: (piece.at(-1) as ChainBlock).slot }
-    await store.ask({
-      kind: 'write',
-      ids,
-      name: `${range.from}-${range.to}`,
-      range,
-      finalizedSlot: 0,
-      tipSlot: range.to,
-    })
+    const ids = raws.slice(from, from + BATCH).map(({ slot }) => slot)
+    await Promise.all(raws.slice(from, from + BATCH).map((raw) => store.ask({ kind: 'decode', id: raw.slot, raw })))
+    const [first, last] = [part[from], part[Math.min(from + BATCH, part.length) - 1]]
+    const range = { from: (first?.parentSlot ?? 0) + 1, to: last?.slot ?? 0 }
+    const name = `${range.from}-${range.to}`
+    await store.ask({ kind: 'write', ids, name, range, finalizedSlot: 0, tipSlot: range.to })
   }
+  const { user, system } = process.cpuUsage(parentBefore)
   return {
     blocks: part.length,
     seconds: (performance.now() - startedMs) / 1000,
     cpuSeconds: cpuSecondsOf(store) - cpuBefore,
+    parentCpuSeconds: (user + system) / 1e6,
   }
 }
 
-function keepAsking(store: StoreProcess, count: number): { stop(): void; ended: Promise<unknown> } {
+function keepAsking(store: StoreProcess, count: number): { stop(): void; ended: Promise<number> } {
   let isStopped = false
+  let asked = 0
   const limits = { secondsMax: 2, rowsMax: 1000, bytesMax: 1_000_000 }
-  const one = async (customer: number): Promise<void> => {
-    for (let at = 0; !isStopped; at++) {
-      await store.ask({
-        kind: 'query',
-        id: customer * 10_000 + at,
-        job: { query: WORST, parameters: {}, defaultFormat: 'JSON', settings: {}, limits },
-      })
-    }
+  const job = { query: WORST, parameters: {}, defaultFormat: 'JSON', settings: {}, limits }
+  const one = async (): Promise<void> => {
+    while (!isStopped) await store.ask({ kind: 'query', id: ++asked, job })
   }
   return {
     stop: () => void (isStopped = true),
-    ended: Promise.all(Array.from({ length: count }, (_, at) => one(at + 1))),
+    ended: Promise.all(Array.from({ length: count }, one)).then(() => asked),
   }
 }
 
@@ -109,9 +123,12 @@ function cpuSecondsOf({ pid }: StoreProcess): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-function report(path: string, figures: Record<string, number>): void {
+function report(path: string, figures: Readonly<Record<string, number | string>>): void {
   const rounded = Object.fromEntries(
-    Object.entries(figures).map(([name, value]) => [name, Number(value.toPrecision(4))]),
+    Object.entries(figures).map(([name, value]) => [
+      name,
+      typeof value === 'number' ? Number(value.toPrecision(4)) : value,
+    ]),
   )
   process.stdout.write(`${JSON.stringify({ bench: 'indexer', path, ...rounded })}\n`)
 }

@@ -1,6 +1,7 @@
 import { BUILT } from '../../src/apps/build.ts'
 import { PRODUCTS } from '../../src/contract/products.ts'
 import { executionSection } from './execution-section.ts'
+import { indexerSection } from './indexer-section.ts'
 import { GENERATED, table } from './markdown.ts'
 import { senderSection } from './sender-section.ts'
 
@@ -56,6 +57,7 @@ export function apiPage(): string {
     "The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that can set no header use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429. Subscription ids are the client's own and stay the same when the node behind changes; with `?gaps=1` such a change is told by `gapNotification`. `getRateLimits` answers the budget. Close codes: 4401 token ended, 1013 too slow, 1012 restart, 1008 more than ten pings a second, 1000 closed by its owner and never on a fault.",
     '## Bundle: gRPC (10010)',
     '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is told as initial metadata under the names of the RPC headers. When the node behind a stream is lost, the stream ends with `UNAVAILABLE` and the last slot seen, or, where the plan has `grpcResume`, goes on at another node from about 40 slots before: nothing is missing, updates may come twice. `grpc.health.v1.Health` (Check, Watch) needs no token.',
+    ...indexerSection(),
     ...senderSection(),
     ...executionSection(),
     '## Operator metrics listener',

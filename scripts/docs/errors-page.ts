@@ -1,4 +1,5 @@
-import { ERRORS, type ErrorEntry, TOKEN_REFUSALS } from '../../src/contract/errors.ts'
+import type { ErrorEntry } from '../../src/contract/error-entry.ts'
+import { ERRORS, TOKEN_REFUSALS } from '../../src/contract/errors.ts'
 import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
 import { GENERATED, table } from './markdown.ts'
 

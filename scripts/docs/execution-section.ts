@@ -8,7 +8,7 @@ const code = (words: readonly string[]): string => words.map((word) => `\`${word
 export function executionSection(): string[] {
   return [
     '## Execution service (8443)',
-    'Open to everybody unless `execution.auth = "token"`; then every path marked so asks for a token of any subscription in `x-token` or `Authorization: Bearer`, and the stream also takes a `?ticket=`.',
+    'Open to everybody unless `execution.auth = "token"`; then every path marked so asks for a token of any subscription in `x-token` or `Authorization: Bearer`, and the stream also takes a `?ticket=`. `POST /v1/ws-ticket` with the token in a header gives one: `{"ticket","expires_at"}`, good for 60 s. The page asks for a token and does just that.',
     table(
       ['method', 'path', 'token', 'answer'],
       EXECUTION_ROUTES.map(({ method, path, open, brief }) => [method, path, open ? 'no' : 'where asked for', brief]),

@@ -1,26 +1,8 @@
-import { accessMetrics } from '../../src/access/metrics.ts'
-import { DOORS } from '../../src/apps/doors.ts'
-import { bundleMetrics } from '../../src/bundle/metrics.ts'
-import { executionMetrics } from '../../src/execution/metrics.ts'
-import { createListenerMetrics } from '../../src/host/listener-metrics.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
-import { indexerMetrics } from '../../src/indexer/metrics.ts'
-import { senderMetrics } from '../../src/sender/metrics.ts'
-import { shredsMetrics } from '../../src/shreds/metrics.ts'
-import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
+import { describeMetrics } from './all-metrics.ts'
 import { GENERATED, table } from './markdown.ts'
 
 export function metricsPage(): string {
-  using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
-  createListenerMetrics(registry, DOORS)
-  upstreamsMetrics(registry, ['NODE'], () => 0)
-  accessMetrics(registry)
-  bundleMetrics(registry)
-  indexerMetrics(registry)
-  shredsMetrics(registry)
-  senderMetrics(registry, ['PATH'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
-  executionMetrics(registry)
-  const rows = registry.describe().map(({ name, type, help, labels }) => [
+  const rows = describeMetrics().map(({ name, type, help, labels }) => [
     `\`${name}\``,
     type,
     Object.entries(labels ?? {})

@@ -1,5 +1,6 @@
 import { CLICKHOUSE_TYPES } from '../../src/indexer/catalogue.ts'
 import { COVERAGE_COLUMNS } from '../../src/indexer/duck-ddl.ts'
+import { QUERY_PACK } from '../../src/indexer/query-pack.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { GENERATED, table } from './markdown.ts'
 
@@ -23,5 +24,13 @@ export function schemaPage(): string {
         columns.map((column) => [`\`${column.name}\``, CLICKHOUSE_TYPES[column.type], column.help]),
       ),
     ]),
+    '## Questions',
+    'These run on both engines and give the same rows; a test asks them of both over the same blocks. Values in braces are parameters, given as `param_NAME`. Tables are named without a database.',
+    ...QUERY_PACK.flatMap(({ question, sql }) => [`**${question}**`, `\`\`\`sql\n${sql}\n\`\`\``]),
+    '## Where the engines differ',
+    'Both accept these and answer otherwise: `sum` or `max` over no rows (NULL on the embedded engine, 0 on ClickHouse), an index outside of an array (NULL, or the default of the type), `uniq` (an estimate on both, and not the same one).',
+    'The embedded engine refuses LIMIT BY, WITH TOTALS, ARRAY JOIN as a clause, SAMPLE, lambdas and recursion, and says so. On old servers (before 25.8) there are no parameters, no `LowCardinality` in the types, and errors have no names.',
+    '## What was not tested',
+    'For want of a current ClickHouse server: what accounts, roles, profiles and quotas do there at run time, deletes of current servers, clusters and replicated tables. The wire, ingest, kills, aborts and limits are tested with the server of Debian (18.16), tables, views and the writer with ClickHouse 26.5 from npm, which is no server, and what only current servers send with a made-up one. `accounts` holds what came with the stream: after a gap that was filled by getBlock, an account that changed only there keeps its older row until it changes again.',
   ].join('\n\n')}\n`
 }

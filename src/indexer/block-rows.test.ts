@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isSimpleVote } from '../solana/chain-block.ts'
-import { addBlockRows, emptyRows, type RowOptions, type Rows } from './block-rows.ts'
+import type { RowOptions } from './block-rows.ts'
 import { type TableName, tableOf } from './schema.ts'
 import { makeTestChain } from './test-blocks.ts'
+import { batchRowsOf, listRows } from './test-rows.ts'
+
+type Rows = ReturnType<typeof listRows>
 
 const [BLOCK] = makeTestChain({ seed: 11, blocks: 1, transactionsPerBlock: 200 })
 
 function rowsOf(options: Partial<RowOptions> = {}): Rows {
-  const rows = emptyRows()
   assert.ok(BLOCK !== undefined)
-  const all = { includeVotes: false, includeLogs: false, ...options }
-  addBlockRows(rows, BLOCK, { commitment: 'confirmed', source: 'stream' }, all)
-  return rows
+  return listRows([batchRowsOf([BLOCK], { includeVotes: false, includeLogs: false, ...options })])
 }
 
 /** The values of one column. */

@@ -1,4 +1,5 @@
 import { encodeBase58 } from '../solana/base58.ts'
+import type { GeyserAccount } from '../solana/block-from-geyser.ts'
 import {
   type ChainBlock,
   type ChainInstruction,
@@ -7,14 +8,8 @@ import {
   isWritableKey,
   leaderOf,
 } from '../solana/chain-block.ts'
-import type { TableName } from './schema.ts'
+import type { BatchRows } from './batch-rows.ts'
 import { createTransferReader } from './token-transfers.ts'
-
-/** A value of a row; which kind a column takes stands in the schema. */
-export type Value = string | number | bigint | boolean | readonly string[]
-/** Values in the order of the table's columns. */
-export type Row = readonly Value[]
-export type Rows = Readonly<Record<TableName, Row[]>>
 
 export type RowOptions = {
   /** Votes are about 60 % of the rows and of little use in SQL; the blocks table counts them either way. */
@@ -27,65 +22,83 @@ export type BlockOrigin = {
   readonly source: 'stream' | 'backfill'
 }
 
-export function emptyRows(): Rows {
-  return {
-    blocks: [],
-    transactions: [],
-    instructions: [],
-    token_transfers: [],
-    account_activity: [],
-    accounts: [],
-    rewards: [],
-  }
-}
+/** What is left of a block when its transactions have become rows. */
+export type BlockHead = Omit<ChainBlock, 'transactions'> & { readonly transactions: number; readonly votes: number }
 
-/** Adds what a block means for every table but `accounts`, which is told by another part of the stream. */
-export function addBlockRows(rows: Rows, block: ChainBlock, origin: BlockOrigin, options: RowOptions): void {
+/** Adds the rows of a block's transactions and rewards. What its own row needs besides is given back, since how final it is shows later. */
+export function addTransactionRows(rows: BatchRows, block: ChainBlock, options: RowOptions): BlockHead {
+  const { texts, tables } = rows
   const time = block.blockTime ?? 0
   let votes = 0
   for (const transaction of block.transactions) {
     const isVote = isSimpleVote(transaction)
     if (isVote) votes++
-    if (!isVote || options.includeVotes) addTransaction(rows, block.slot, time, transaction, isVote, options)
+    if (!isVote || options.includeVotes) addTransaction(rows, { slot: block.slot, time }, transaction, isVote, options)
   }
-  rows.blocks.push([
-    block.slot,
-    time,
-    block.blockHeight ?? 0,
-    block.blockhash,
-    block.parentSlot,
-    block.parentBlockhash,
-    leaderOf(block),
-    block.transactions.length,
-    votes,
-    origin.commitment,
-    origin.source,
-  ])
   for (const { pubkey, rewardType, lamports, postBalance, commission } of block.rewards) {
-    rows.rewards.push([block.slot, time, pubkey, rewardType, lamports, postBalance, commission ?? -1])
+    const [who, why] = [texts.numberOf(pubkey), texts.numberOf(rewardType)]
+    tables.rewards.add(block.slot, time, who, why, lamports, postBalance, commission ?? -1)
   }
+  return { ...block, transactions: block.transactions.length, votes }
 }
 
+export function addBlockRow({ texts, tables }: BatchRows, head: BlockHead, origin: BlockOrigin): void {
+  tables.blocks.add(
+    head.slot,
+    head.blockTime ?? 0,
+    head.blockHeight ?? 0,
+    texts.add(head.blockhash),
+    head.parentSlot,
+    texts.add(head.parentBlockhash),
+    texts.numberOf(leaderOf(head)),
+    head.transactions,
+    head.votes,
+    texts.numberOf(origin.commitment),
+    texts.numberOf(origin.source),
+  )
+}
+
+export function addAccountRow({ texts, tables }: BatchRows, key: string, slot: number, account: GeyserAccount): void {
+  const { owner, writeVersion, lamports, executable, rentEpoch, data, txnSignature } = account
+  tables.accounts.add(
+    texts.add(key),
+    texts.numberOf(encodeBase58(owner)),
+    slot,
+    writeVersion,
+    lamports,
+    executable,
+    rentEpoch,
+    texts.add(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')),
+    texts.add(txnSignature === undefined ? '' : encodeBase58(txnSignature)),
+  )
+}
+
+/** Where a transaction stands: what most of its rows begin with. */
+type Place = { readonly slot: number; readonly time: number }
+
 function addTransaction(
-  rows: Rows,
-  slot: number,
-  time: number,
+  rows: BatchRows,
+  { slot, time }: Place,
   transaction: ChainTransaction,
   isVote: boolean,
   options: RowOptions,
 ): void {
-  const { index, signature, accountKeys, header } = transaction
-  const feePayer = accountKeys[0] ?? ''
+  const { texts, tables } = rows
+  const { index, accountKeys, header } = transaction
+  const signature = texts.add(transaction.signature)
+  const none = texts.numberOf('')
+  const keys = accountKeys.map((key) => texts.numberOf(key))
+  const feePayer = keys[0] ?? none
   const success = transaction.error === undefined
-  const programs = new Set<string>()
+  const programs: number[] = []
   const readTransfer = createTransferReader(transaction)
-  const inner = new Map(transaction.innerInstructions.map((group) => [group.index, group.instructions]))
 
-  const addInstruction = (each: ChainInstruction, at: number, innerAt: number, outerProgram: string): void => {
-    const program = accountKeys[each.programIdIndex] ?? ''
-    programs.add(program)
-    const accounts = Array.from(each.accounts, (place) => accountKeys[place] ?? '')
-    rows.instructions.push([
+  const addInstruction = (each: ChainInstruction, at: number, innerAt: number, outerProgram: number): void => {
+    const program = keys[each.programIdIndex] ?? none
+    if (!programs.includes(program)) programs.push(program)
+    const accounts: number[] = []
+    for (const place of each.accounts) accounts.push(keys[place] ?? none)
+    tables.instructions.add(
       slot,
       time,
       index,
@@ -96,76 +109,88 @@ function addTransaction(
       program,
       outerProgram,
       accounts,
-      encodeBase58(each.data),
+      texts.add(encodeBase58(each.data)),
       firstEight(each.data),
       success,
       feePayer,
-    ])
+    )
     const moved = success ? readTransfer(each) : undefined
     if (moved === undefined) return
-    const { kind, tokenProgram, mint, from, to, fromOwner, toOwner, amount, decimals } = moved
-    const where = [slot, time, index, signature, at, innerAt]
-    rows.token_transfers.push([...where, kind, tokenProgram, mint, from, to, fromOwner, toOwner, amount, decimals])
+    tables.token_transfers.add(
+      slot,
+      time,
+      index,
+      signature,
+      at,
+      innerAt,
+      texts.numberOf(moved.kind),
+      texts.numberOf(moved.tokenProgram),
+      texts.numberOf(moved.mint),
+      texts.numberOf(moved.from),
+      texts.numberOf(moved.to),
+      texts.numberOf(moved.fromOwner),
+      texts.numberOf(moved.toOwner),
+      moved.amount,
+      moved.decimals,
+    )
   }
 
   transaction.instructions.forEach((outer, at) => {
-    const program = accountKeys[outer.programIdIndex] ?? ''
+    const program = keys[outer.programIdIndex] ?? none
     addInstruction(outer, at, -1, program)
-    inner.get(at)?.forEach((call, innerAt) => addInstruction(call, at, innerAt, program))
+    const calls = transaction.innerInstructions.find((group) => group.index === at)?.instructions
+    calls?.forEach((call, innerAt) => addInstruction(call, at, innerAt, program))
   })
 
-  rows.transactions.push([
+  tables.transactions.add(
     slot,
     time,
     index,
     signature,
     feePayer,
-    accountKeys.slice(0, header.numRequiredSignatures),
+    keys.slice(0, header.numRequiredSignatures),
     isVote,
     success,
-    transaction.error === undefined ? '' : errorText(transaction.error),
+    transaction.error === undefined ? none : texts.numberOf(errorText(transaction.error)),
     transaction.fee,
     transaction.computeUnits,
     transaction.costUnits,
-    transaction.version,
-    transaction.recentBlockhash,
-    accountKeys,
-    [...programs],
-    options.includeLogs ? transaction.logMessages : [],
-  ])
-  addActivity(rows, slot, time, transaction)
+    texts.numberOf(transaction.version),
+    texts.numberOf(transaction.recentBlockhash),
+    keys,
+    programs,
+    options.includeLogs ? transaction.logMessages.map((line) => texts.numberOf(line)) : [],
+  )
+  addActivity(rows, { slot, time }, transaction, { signature, keys })
 }
 
 /** Who signed or whose balance moved. */
-function addActivity(rows: Rows, slot: number, time: number, transaction: ChainTransaction): void {
-  const { index, signature, accountKeys, header, preBalances, postBalances } = transaction
-  const add = (place: number, mint: string, pre: bigint, post: bigint): void => {
+function addActivity(
+  { texts, tables }: BatchRows,
+  { slot, time }: Place,
+  transaction: ChainTransaction,
+  { signature, keys }: { readonly signature: number; readonly keys: readonly number[] },
+): void {
+  const { index, header, preBalances, postBalances, preTokenBalances, postTokenBalances } = transaction
+  const none = texts.numberOf('')
+  const add = (place: number, mint: number, pre: bigint, post: bigint): void => {
     const signed = place < header.numRequiredSignatures
     const writable = isWritableKey(transaction, place)
-    rows.account_activity.push([
-      slot,
-      time,
-      index,
-      signature,
-      accountKeys[place] ?? '',
-      mint,
-      pre,
-      post,
-      signed,
-      writable,
-    ])
+    const account = keys[place] ?? none
+    tables.account_activity.add(slot, time, index, signature, account, mint, pre, post, signed, writable)
   }
-  for (let place = 0; place < accountKeys.length; place++) {
+  for (let place = 0; place < keys.length; place++) {
     const pre = preBalances[place] ?? 0n
     const post = postBalances[place] ?? 0n
-    if (pre !== post || place < header.numRequiredSignatures) add(place, '', pre, post)
+    if (pre !== post || place < header.numRequiredSignatures) add(place, none, pre, post)
   }
-  const before = new Map(transaction.preTokenBalances.map((each) => [each.accountIndex, each]))
-  const after = new Map(transaction.postTokenBalances.map((each) => [each.accountIndex, each]))
+  if (preTokenBalances.length + postTokenBalances.length === 0) return
+  const before = new Map(preTokenBalances.map((each) => [each.accountIndex, each]))
+  const after = new Map(postTokenBalances.map((each) => [each.accountIndex, each]))
   for (const place of [...new Set([...before.keys(), ...after.keys()])].toSorted((a, b) => a - b)) {
     const pre = before.get(place)?.amount ?? 0n
     const post = after.get(place)?.amount ?? 0n
-    if (pre !== post) add(place, (after.get(place) ?? before.get(place))?.mint ?? '', pre, post)
+    if (pre !== post) add(place, texts.numberOf((after.get(place) ?? before.get(place))?.mint ?? ''), pre, post)
   }
 }
 

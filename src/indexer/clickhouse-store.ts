@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createHttpClient } from '../host/http-client.ts'
-import type { Row } from './block-rows.ts'
+import { type Row, rowsIn } from './batch-rows.ts'
 import { baseDatabase, type ClickHouseDialect, dialectOf, tableDdl, viewDdl } from './clickhouse-ddl.ts'
 import { type ClickHouseAccount, createClickHouseLink } from './clickhouse-link.ts'
 import { type ClickHouseState, readClickHouseState, saveClickHouseState } from './clickhouse-state.ts'
@@ -111,7 +111,7 @@ export async function openClickHouseStore(
       await clearIntent()
     }
     await save({ intent: { name, range } })
-    for (const table of TABLES) await insert(table, batch.rows[table.name], range)
+    for (const table of TABLES) await insert(table, [...rowsIn(batch.rows, table.name)], range)
     await save({
       intent: undefined,
       ranges: addRange(state.ranges, range),

@@ -1,4 +1,3 @@
-import type { DuckColumn, DuckKind } from '../host/duckdb.ts'
 import { type Column, type ColumnType, TABLES, type Table } from './schema.ts'
 
 /** Schema of the data file that holds the tables themselves; customers see views of them in catalogues of their plans. */
@@ -21,17 +20,6 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
 
 export function duckType(type: ColumnType): string {
   return TYPES[type]
-}
-
-/** The columns as the writer's library names their kinds. */
-export function duckColumns({ columns }: Table): readonly DuckColumn[] {
-  return columns.map(({ name, type }) => ({ name, kind: kindOf(type) }))
-}
-
-function kindOf(type: ColumnType): DuckKind {
-  if (type === 'word') return 'text'
-  if (type === 'words') return 'texts'
-  return type
 }
 
 /** What a new data file is given, and an old one is left with. No index but the keys of the small tables: data comes in slot order. */

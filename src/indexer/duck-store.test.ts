@@ -2,27 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../host/duckdb.ts'
 import type { ChainBlock } from '../solana/chain-block.ts'
-import { addBlockRows, emptyRows } from './block-rows.ts'
 import { openDuckStore } from './duck-store.ts'
 import { TABLES } from './schema.ts'
 import type { WriteBatch } from './store.ts'
 import { makeTestChain } from './test-blocks.ts'
+import { batchOf, brokenRows, listRows } from './test-rows.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
-
-function batchOf(blocks: readonly ChainBlock[], finalizedSlot = 0): WriteBatch {
-  const rows = emptyRows()
-  for (const block of blocks)
-    addBlockRows(
-      rows,
-      block,
-      { commitment: 'confirmed', source: 'stream' },
-      { includeVotes: false, includeLogs: false },
-    )
-  const [first, last] = [blocks[0] as ChainBlock, blocks.at(-1) as ChainBlock]
-  const range = { from: first.parentSlot + 1, to: last.slot }
-  return { name: `${range.from}-${range.to}:${last.blockhash}`, range, rows, finalizedSlot, tipSlot: last.slot }
-}
 
 describe('the embedded store', () => {
   test('what is written is there, once, however often it is written', async () => {
@@ -32,7 +18,7 @@ describe('the embedded store', () => {
     for (const batch of [...halves, ...halves, halves[0] as WriteBatch]) await store.write(batch)
     const whole = batchOf(CHAIN)
     const counts = await countsOf(database)
-    for (const { name } of TABLES) assert.equal(counts[name], whole.rows[name].length, name)
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(whole.rows)[name].length, name)
     const { ranges, recent } = await store.progress()
     assert.deepEqual(ranges, [whole.range])
     assert.deepEqual(recent.at(-1), { slot: CHAIN.at(-1)?.slot, blockhash: CHAIN.at(-1)?.blockhash })
@@ -48,7 +34,7 @@ describe('the embedded store', () => {
     for (const { name, columns, key } of TABLES) {
       const found = await rowsOf(connection, `SELECT * FROM base.${name} ORDER BY ${key.join(', ')}`)
       const at = key.map((column) => columns.findIndex((each) => each.name === column))
-      const given = batch.rows[name].toSorted((a, b) =>
+      const given = listRows(batch.rows)[name].toSorted((a, b) =>
         compare(
           at.map((i) => a[i]),
           at.map((i) => b[i]),
@@ -66,7 +52,7 @@ describe('the embedded store', () => {
     await store.rewind(cut.slot)
     const rest = batchOf(CHAIN.slice(0, 25))
     const counts = await countsOf(database)
-    for (const { name } of TABLES) assert.equal(counts[name], rest.rows[name].length, name)
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(rest.rows)[name].length, name)
     assert.deepEqual((await store.progress()).ranges, [{ from: rest.range.from, to: cut.slot - 1 }])
   })
 
@@ -74,7 +60,7 @@ describe('the embedded store', () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)
     await store.write(batchOf(CHAIN.slice(0, 5)))
-    await store.write(batchOf(CHAIN.slice(10, 20), CHAIN[3]?.slot))
+    await store.write(batchOf(CHAIN.slice(10, 20), { finalizedSlot: CHAIN[3]?.slot ?? 0 }))
     using connection = await database.connect()
     const final = await rowsOf(connection, `SELECT slot FROM base.blocks WHERE commitment = 'finalized' ORDER BY slot`)
     assert.deepEqual(
@@ -95,14 +81,38 @@ describe('the embedded store', () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)
     const good = batchOf(CHAIN.slice(0, 10))
-    const broken = { ...batchOf(CHAIN.slice(10, 20)), rows: { ...batchOf(CHAIN.slice(10, 20)).rows } }
-    broken.rows.rewards = [['not a slot' as unknown as number]]
+    const next = batchOf(CHAIN.slice(10, 20))
+    const broken = { ...next, rows: [...next.rows, brokenRows()] }
     await store.write(good)
     await assert.rejects(store.write(broken))
     const counts = await countsOf(database)
-    for (const { name } of TABLES) assert.equal(counts[name], good.rows[name].length, name)
-    await store.write(batchOf(CHAIN.slice(10, 20)))
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(good.rows)[name].length, name)
+    await store.write(next)
     assert.equal((await countsOf(database))['blocks'], 20)
+  })
+
+  test('a COMMIT that fails and took effect all the same counts, and the next batch knows of it', async () => {
+    using database = await openDuckDatabase(':memory:')
+    let failures = 1
+    const failing: DuckDatabase = {
+      ...database,
+      async connect() {
+        const connection = await database.connect()
+        const prepareHere: DuckConnection['prepareHere'] = async (sql) => {
+          const run = await connection.prepareHere(sql)
+          return async () => {
+            await run()
+            if (failures-- > 0) throw new Error('Out of Memory Error: after the fact')
+          }
+        }
+        return { ...connection, prepareHere }
+      },
+    }
+    await using store = await openDuckStore(failing, () => 0)
+    await store.write(batchOf(CHAIN.slice(0, 20)))
+    await store.write(batchOf(CHAIN.slice(20)))
+    assert.deepEqual((await store.progress()).ranges, [batchOf(CHAIN).range])
+    assert.equal((await countsOf(database))['blocks'], CHAIN.length)
   })
 })
 

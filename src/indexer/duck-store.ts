@@ -1,12 +1,15 @@
-import type { DuckAppender, DuckConnection, DuckDatabase } from '../host/duckdb.ts'
-import type { Row, Rows } from './block-rows.ts'
-import { BASE_SCHEMA, duckColumns, duckDdl } from './duck-ddl.ts'
-import { TABLES, tableOf } from './schema.ts'
+import type { DuckConnection, DuckDatabase } from '../host/duckdb.ts'
+import type { DuckAppender } from '../host/duckdb-appender.ts'
+import { placeTexts } from '../host/duckdb-texts.ts'
+import { type BatchRows, columnAt, rowsIn } from './batch-rows.ts'
+import { BASE_SCHEMA, duckDdl } from './duck-ddl.ts'
+import { TABLES } from './schema.ts'
 import { addRange, cutFrom, overlaps, type SlotRange } from './slot-ranges.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from './store.ts'
 
 /** Attempts to leave a failed transaction before the process is given up. */
 const ROLLBACK_TRIES = 5
+const PUBKEY_AT = columnAt('accounts', 'pubkey')
 
 /** The writer of the embedded database: one connection that nothing else uses, one transaction for each batch. */
 export async function openDuckStore(database: DuckDatabase, nowMs: () => number): Promise<Store> {
@@ -14,13 +17,25 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
   for (const statement of duckDdl()) await connection.run(statement)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
 
-  async function inTransaction(work: (appenders: DuckAppender[]) => Promise<void>): Promise<void> {
+  const commit = await connection.prepareHere('COMMIT')
+  /** What is complete, as the file says; read again after whatever failed. */
+  let ranges: readonly SlotRange[] | undefined
+
+  /** `first` are the statements it begins with, `last` those before COMMIT: in one go, because each call waits for a thread that queries share. */
+  async function inTransaction(
+    { first = [], last }: { readonly first?: readonly string[]; readonly last: readonly string[] },
+    append: (appenders: DuckAppender[]) => Promise<void> = async () => {},
+  ): Promise<void> {
     const appenders: DuckAppender[] = []
     try {
-      await connection.run('BEGIN')
-      await work(appenders)
-      await connection.run('COMMIT')
+      await connection.run(['BEGIN', ...first].join(';'))
+      await append(appenders)
+      for (const appender of appenders) appender.close()
+      await connection.run(last.join(';'))
+      // Half of the work of a batch, and customers' queries have the threads of the pool.
+      await commit()
     } catch (cause) {
+      ranges = undefined
       // Rows left in an appender would be written later on their own, outside the transaction.
       for (const appender of appenders) appender.clear()
       await leaveTransaction(connection)
@@ -37,57 +52,58 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
   }
 
   async function write(batch: WriteBatch): Promise<void> {
-    const { range } = batch
+    const { range, rows, name, finalizedSlot, tipSlot } = batch
     try {
-      await inTransaction(async (appenders) => {
-        if (overlaps(await readRanges(connection), range)) await deleteSlots(connection, range)
-        await replaceAccounts(connection, batch.rows.accounts)
-        for (const table of TABLES) {
-          const rows = batch.rows[table.name]
-          if (rows.length === 0) continue
-          const appender = await connection.appendTo(BASE_SCHEMA, table.name, duckColumns(table))
-          appenders.push(appender)
-          appender.append(rows)
+      ranges ??= await readRanges(connection)
+      const after = addRange(ranges, range)
+      const first = [...(overlaps(ranges, range) ? deleteSlots(range) : []), ...deleteAccounts(rows)]
+      const last = [
+        `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized' WHERE commitment <> 'finalized'
+           AND slot <= ${finalizedSlot} AND slot > (SELECT finalized_slot FROM ${BASE_SCHEMA}._progress)`,
+        ...saveRanges(after),
+        `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ${quoted(name)}, finalized_slot = greatest(finalized_slot, ${finalizedSlot}),
+           tip_slot = greatest(tip_slot, ${tipSlot}), written_at = make_timestamp(${nowMs()} * 1000)::TIMESTAMP_S`,
+      ]
+      await inTransaction({ first, last }, async (appenders) => {
+        for (const table of TABLES) appenders.push(await connection.appendTo(BASE_SCHEMA, table.name))
+        for (const { texts, tables } of rows) {
+          using placed = placeTexts(texts.packed())
+          TABLES.forEach((table, at) => {
+            const { columns, count } = tables[table.name]
+            if (count > 0) appenders[at]?.append(columns, count, placed)
+          })
         }
-        for (const appender of appenders) appender.close()
-        await connection.run(
-          `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized'
-             WHERE commitment <> 'finalized' AND slot <= $slot AND slot > (SELECT finalized_slot FROM ${BASE_SCHEMA}._progress)`,
-          { slot: batch.finalizedSlot },
-        )
-        await saveRanges(connection, (ranges) => addRange(ranges, range))
-        await connection.run(
-          `UPDATE ${BASE_SCHEMA}._progress SET last_batch = $name, finalized_slot = greatest(finalized_slot, $finalized),
-             tip_slot = greatest(tip_slot, $tip), written_at = make_timestamp($now::BIGINT * 1000)::TIMESTAMP_S`,
-          { name: batch.name, finalized: batch.finalizedSlot, tip: batch.tipSlot, now: BigInt(nowMs()) },
-        )
       })
+      ranges = after
     } catch (cause) {
       // A COMMIT that fails may have taken effect all the same.
-      if ((await progress()).lastBatch !== batch.name) throw cause
+      if ((await progress()).lastBatch !== name) throw cause
     }
   }
 
   async function rewind(fromSlot: number): Promise<void> {
-    await inTransaction(async () => {
-      for (const { name } of TABLES) {
-        await connection.run(`DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= $from`, { from: fromSlot })
-      }
-      await saveRanges(connection, (ranges) => cutFrom(ranges, fromSlot))
-      await connection.run(`UPDATE ${BASE_SCHEMA}._progress SET last_batch = ''`)
+    ranges ??= await readRanges(connection)
+    const after = cutFrom(ranges, fromSlot)
+    await inTransaction({
+      last: [
+        ...TABLES.map(({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= ${fromSlot}`),
+        ...saveRanges(after),
+        `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ''`,
+      ],
     })
+    ranges = after
   }
 
   async function progress(): Promise<StoreProgress> {
-    const ranges = await readRanges(connection)
+    const complete = await readRanges(connection)
     const [state] = await rowsOf(connection, `SELECT last_batch, finalized_slot FROM ${BASE_SCHEMA}._progress`)
     const recent = await rowsOf(
       connection,
       `SELECT slot, blockhash FROM ${BASE_SCHEMA}.blocks WHERE slot BETWEEN $from AND $to ORDER BY slot DESC LIMIT ${RECENT_BLOCKS}`,
-      { from: ranges.at(-1)?.from ?? 0, to: ranges.at(-1)?.to ?? 0 },
+      { from: complete.at(-1)?.from ?? 0, to: complete.at(-1)?.to ?? 0 },
     )
     return {
-      ranges,
+      ranges: complete,
       recent: recent.map(([slot, blockhash]) => ({ slot: Number(slot), blockhash: String(blockhash) })).toReversed(),
       finalizedSlot: Number(state?.[1] ?? 0),
       lastBatch: typeof state?.[0] === 'string' ? state[0] : '',
@@ -105,33 +121,30 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
 }
 
 /** Rows come and go with the ranges, in one transaction: outside of them there are none to delete. */
-async function deleteSlots(connection: DuckConnection, { from, to }: SlotRange): Promise<void> {
-  for (const { name } of TABLES) {
-    if (name !== 'accounts')
-      await connection.run(`DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN $from AND $to`, { from, to })
-  }
+function deleteSlots({ from, to }: SlotRange): string[] {
+  return TABLES.filter(({ name }) => name !== 'accounts').map(
+    ({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN ${from} AND ${to}`,
+  )
 }
 
 /** The table holds one row for each account: what comes replaces what stands there. */
-async function replaceAccounts(connection: DuckConnection, rows: Rows['accounts']): Promise<void> {
-  const at = tableOf('accounts').columns.findIndex(({ name }) => name === 'pubkey')
-  const keys = rows.map((row: Row) => String(row[at]))
-  // Keys are base58 from the decoder, so they need no quoting; pieces keep the statements small.
-  for (let from = 0; from < keys.length; from += 1000) {
-    const list = keys.slice(from, from + 1000).map((key) => `'${key}'`)
-    await connection.run(`DELETE FROM ${BASE_SCHEMA}.accounts WHERE pubkey IN (${list.join(',')})`)
-  }
+function deleteAccounts(rows: readonly BatchRows[]): string[] {
+  const keys = Array.from(rowsIn(rows, 'accounts'), (row) => quoted(String(row[PUBKEY_AT])))
+  const statements: string[] = []
+  // Pieces keep the statements small.
+  for (let from = 0; from < keys.length; from += 1000)
+    statements.push(`DELETE FROM ${BASE_SCHEMA}.accounts WHERE pubkey IN (${keys.slice(from, from + 1000).join(',')})`)
+  return statements
 }
 
-async function saveRanges(
-  connection: DuckConnection,
-  change: (ranges: readonly SlotRange[]) => readonly SlotRange[],
-): Promise<void> {
-  const ranges = change(await readRanges(connection))
-  await connection.run(`DELETE FROM ${BASE_SCHEMA}._ranges`)
-  for (const { from, to } of ranges) {
-    await connection.run(`INSERT INTO ${BASE_SCHEMA}._ranges VALUES ($from, $to)`, { from, to })
-  }
+function saveRanges(ranges: readonly SlotRange[]): string[] {
+  const values = ranges.map(({ from, to }) => `(${from}, ${to})`)
+  const insert = values.length === 0 ? [] : [`INSERT INTO ${BASE_SCHEMA}._ranges VALUES ${values.join(', ')}`]
+  return [`DELETE FROM ${BASE_SCHEMA}._ranges`, ...insert]
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
 }
 
 async function readRanges(connection: DuckConnection): Promise<SlotRange[]> {

@@ -1,3 +1,5 @@
+import type { AnswerColumn } from './told-types.ts'
+
 /** A column of an answer, as the formats need it. */
 export type FormatColumn = {
   readonly name: string
@@ -38,16 +40,25 @@ const U64_MAX = 2n ** 64n - 1n
 const I64_MIN = -(2n ** 63n)
 
 /** `values` is looked through only where the type depends on it: a sum that fits is told as 64 bits, and a column with a NULL is Nullable. */
-export function clickhouseType(name: string, duckType: string, values: () => Iterable<unknown>): FormatColumn {
-  const plain = duckType === 'HUGEINT' ? narrowed(values()) : baseType(duckType)
+export function clickhouseType(
+  { name, told }: AnswerColumn,
+  duckType: string,
+  values: () => Iterable<unknown>,
+): FormatColumn {
+  const plain = told ?? (duckType === 'HUGEINT' ? narrowed(values()) : baseType(duckType))
   const hasNull = Iterator.from(values()).some((value) => value === null)
   return {
     name,
     nameJson: JSON.stringify(name),
-    type: hasNull ? `Nullable(${plain})` : plain,
+    type: hasNull ? nullable(plain) : plain,
     isWide: WIDE.has(plain),
     isBare: /^(U?Int|Float|Bool|Decimal)/.test(plain),
   }
+}
+
+/** A column of words keeps its NULL inside. */
+function nullable(type: string): string {
+  return type === 'LowCardinality(String)' ? 'LowCardinality(Nullable(String))' : `Nullable(${type})`
 }
 
 function baseType(duckType: string): string {

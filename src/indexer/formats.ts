@@ -1,6 +1,7 @@
 import type { DuckAnswer } from '../host/duckdb.ts'
 import { clickhouseType, type FormatColumn, textOf, toJson } from './format-values.ts'
 import { QueryError } from './query-error.ts'
+import type { AnswerColumn } from './told-types.ts'
 
 /** How long the engine took, and what it read: told in the answer of the JSON formats and in the summary of every answer. */
 export type QueryStatistics = { readonly elapsedSeconds: number; readonly rowsRead: number; readonly bytesRead: number }
@@ -53,25 +54,31 @@ const ALIASES: Readonly<Record<string, string>> = {
   JSONLines: 'JSONEachRow',
 }
 
+/** What the embedded engine writes. */
+export const FORMAT_NAMES: readonly string[] = Object.keys(FORMATS)
+
 /** The format by its full name. Throws QueryError for one that the embedded engine does not write. */
 export function formatNamed(name: string): { readonly name: string; readonly contentType: string } {
   const full = ALIASES[name] ?? name
   const format = Object.hasOwn(FORMATS, full) ? FORMATS[full] : undefined
   if (format === undefined)
-    throw new QueryError('UNKNOWN_FORMAT', `Unknown format ${name.replaceAll(/\W/g, '?').slice(0, 60)}.`)
+    throw new QueryError(
+      'UNKNOWN_FORMAT',
+      `Format ${name.replaceAll(/\W/g, '?').slice(0, 60)} is not offered here. There are: ${FORMAT_NAMES.join(', ')}.`,
+    )
   return { name: full, contentType: format.contentType }
 }
 
 /** Writes a whole answer. Throws QueryError when it grows beyond `bytesMax`: a shorter answer would look like a whole one. */
 export function formatAnswer(
   answer: DuckAnswer,
-  names: readonly string[],
+  given: readonly AnswerColumn[],
   options: { format: string; quote64: boolean; bytesMax: number; statistics: QueryStatistics },
 ): Formatted {
   const out = new Output(options.bytesMax)
   const pieces = [...answer.pieces()]
   const columns = answer.columns.map(({ type }, at) =>
-    clickhouseType(names[at] ?? '', type, () => pieces.values().flatMap((piece) => piece[at] ?? [])),
+    clickhouseType(given[at] ?? { name: '' }, type, () => pieces.values().flatMap((piece) => piece[at] ?? [])),
   )
   const table: FormatTable = {
     columns,

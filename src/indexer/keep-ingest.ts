@@ -15,6 +15,8 @@ import type { StoreOptions } from './store-protocol.ts'
 export type KeeperStatus = {
   /** `opening` while there is no database process: queries are answered with a retryable error then. */
   readonly state: 'opening' | 'running' | 'closed'
+  /** Whether this process writes; where not, `ingest` tells how far another one has come. */
+  readonly ingests: boolean
   readonly restarts: number
   readonly storePid: number | undefined
   readonly ingest: IngestStatus | undefined
@@ -29,7 +31,7 @@ export type Keeper = AsyncDisposable & {
 
 const RESTART = { firstMs: 50, maxMs: 5_000 }
 
-/** Resolves when the database is open for the first time; rejects when it cannot be opened at all. */
+/** Resolves when the database is open for the first time, or the operator's server was tried once; rejects when the file cannot be opened. */
 export async function keepIngesting(
   options: { readonly store: StoreOptions; readonly ingest: IngestOptions },
   deps: Omit<IngestDeps, 'store'>,
@@ -78,11 +80,19 @@ export async function keepIngesting(
     })
   }
 
-  finished = live(await startStoreProcess(options.store), [])
+  try {
+    finished = live(await startStoreProcess(options.store), [])
+  } catch (error) {
+    // A file that cannot be opened is for the operator to see at once. A server may be away for a while, and the other services need not wait.
+    if (options.store.clickhouse === undefined) throw error
+    log.error({ err: error }, 'the database cannot be opened; trying again')
+    again([])
+  }
   return {
     store: () => store,
     status: () => ({
       state: isClosed ? 'closed' : store === undefined ? 'opening' : 'running',
+      ingests: true,
       restarts,
       storePid: store?.pid,
       ingest: ingest?.status(),

@@ -88,6 +88,12 @@ export const indexerOptions = z
       .describe('The embedded database, in a process of its own.'),
     ingest: z
       .strictObject({
+        enabled: z
+          .boolean()
+          .default(true)
+          .describe(
+            'Whether this process writes; false where another one does, into the same ClickHouse. One writer for one database.',
+          ),
         batchBlocks: z.int().min(1).max(256).default(8).describe('Blocks written in one transaction.'),
         batchMs: z
           .int()
@@ -129,6 +135,10 @@ export const indexerOptions = z
   .refine(
     ({ engine, clickhouse }) => engine === 'duckdb' || clickhouse !== undefined,
     'engine = "clickhouse" needs the section indexer.clickhouse',
+  )
+  .refine(
+    ({ engine, ingest }) => engine === 'clickhouse' || ingest.enabled,
+    'ingest.enabled = false needs engine = "clickhouse": nobody else can write into the embedded database',
   )
 
 export type IndexerOptions = z.output<typeof indexerOptions>

@@ -8,6 +8,7 @@ import { QueryError } from './query-error.ts'
 import { readSettings } from './query-settings.ts'
 import { type Rewritten, rewriteQuery } from './rewrite.ts'
 import { TABLES } from './schema.ts'
+import { type AnswerColumn, toldTypes } from './told-types.ts'
 
 /** A customer's statement with what it may cost. */
 export type QueryJob = {
@@ -40,6 +41,9 @@ export const DATABASE = 'solana'
 const CUSTOMERS = 'customers'
 export const PUBLISHED: ReadonlySet<string> = new Set([...TABLES.map(({ name }) => name), 'coverage'])
 
+/** Before a statement: what it may name, and how far the tables reach now. */
+const START = `SET search_path = '${CUSTOMERS}.${DATABASE},${CUSTOMERS}.fn'; SELECT slot FROM ${CUSTOMERS}.fn.covered`
+
 /** Closes the engine against everything that is not a table: files, network, extensions, settings. In this order, after the file is open. */
 const LOCKS = [
   "SET temp_directory = ''",
@@ -60,6 +64,7 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
     const listed = columns.map((column) => column.name).join(', ')
     await connection.run(`CREATE VIEW ${CUSTOMERS}.${DATABASE}.${name} AS SELECT ${listed} FROM ${base}.${name}`)
   }
+  await connection.run(`CREATE VIEW ${CUSTOMERS}.fn.covered AS SELECT max(to_slot) AS slot FROM ${base}._ranges`)
   for (const macro of macroDdl(`${CUSTOMERS}.fn`)) await connection.run(macro)
   for (const lock of LOCKS) await connection.run(lock)
 }
@@ -81,9 +86,8 @@ export async function runQuery(
     const { name: format, contentType } = formatNamed(statement.format ?? job.defaultFormat)
     const rowsMax = Math.min(job.limits.rowsMax, settings.rowsMax ?? job.limits.rowsMax)
     onStart(Math.min(job.limits.secondsMax, settings.secondsMax ?? job.limits.secondsMax))
-    await connection.run(`SET search_path = '${CUSTOMERS}.${DATABASE},${CUSTOMERS}.fn'`)
-    const coverageSlot = Number((await only(connection, 'SELECT max(to_slot) FROM coverage')) ?? 0)
-    const { answer, names } = await answerTo(connection, job, statement, rowsMax)
+    const coverageSlot = Number((await only(connection, START)) ?? 0)
+    const { answer, columns } = await answerTo(connection, job, statement, rowsMax)
     if (answer.rowCount > rowsMax)
       throw new QueryError(
         'TOO_MANY_ROWS_OR_BYTES',
@@ -92,7 +96,7 @@ export async function runQuery(
     const elapsedSeconds = (nowMs() - startedMs) / 1000
     const statistics = { elapsedSeconds, rowsRead: answer.rowCount, bytesRead: 0 }
     const { bytesMax } = job.limits
-    const { body, rows } = formatAnswer(answer, names, { format, quote64: settings.quote64, bytesMax, statistics })
+    const { body, rows } = formatAnswer(answer, columns, { format, quote64: settings.quote64, bytesMax, statistics })
     return { body, format, contentType, rows, elapsedSeconds, coverageSlot }
   } catch (cause) {
     throw cause instanceof QueryError ? cause : translate(cause)
@@ -107,20 +111,21 @@ async function answerTo(
   job: QueryJob,
   { sql, parameters, firstWords }: Rewritten,
   rowsMax: number,
-): Promise<{ answer: DuckAnswer; names: readonly string[] }> {
+): Promise<{ answer: DuckAnswer; columns: readonly AnswerColumn[] }> {
   const known = answerFromCatalogue(job.query, DATABASE)
-  if (known !== undefined) return { answer: known, names: known.columns.map(({ name }) => name) }
+  if (known !== undefined) return { answer: known, columns: known.columns.map(({ name }) => ({ name })) }
   if (firstWords[0] !== undefined && !READING_WORDS.has(firstWords[0]))
     throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
-  const serialized = await only(connection, 'SELECT json_serialize_sql($sql::VARCHAR)', { sql })
-  passGate(String(serialized), { tables: PUBLISHED, database: DATABASE })
+  const serialized = String(await only(connection, 'SELECT json_serialize_sql($sql::VARCHAR)', { sql }))
+  passGate(serialized, { tables: PUBLISHED, database: DATABASE })
   // Names of the statement itself: the wrap below would rename the second of two equal ones.
   const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))
   const answer = await connection.run(
     `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`,
     Object.keys(parameters).length === 0 ? undefined : parameters,
   )
-  return { answer, names }
+  const told = toldTypes(serialized, names.length)
+  return { answer, columns: names.map((name, at) => ({ name, told: told[at] })) }
 }
 
 async function only(connection: DuckConnection, sql: string, params?: Record<string, string>): Promise<unknown> {

@@ -10,7 +10,7 @@ export type QueryRunner = {
   interrupt(id: number): void
 }
 
-type Running = { readonly connection: DuckConnection; why: 'timeout' | 'cancelled' | undefined }
+type Running = { connection: DuckConnection | undefined; why: 'timeout' | 'cancelled' | undefined }
 
 /** An interrupt is lost on a statement that still waits for a thread, so it is repeated until the statement ends. */
 const REPEAT_MS = 100
@@ -22,17 +22,19 @@ export function createQueryRunner(database: DuckDatabase): QueryRunner {
     const query = running.get(id)
     if (query === undefined) return
     query.why ??= why
-    query.connection.interrupt()
+    query.connection?.interrupt()
     setTimeout(() => stop(id, why), REPEAT_MS)
   }
 
   return {
     async run(id, job) {
-      using connection = await database.connect()
-      const query: Running = { connection, why: undefined }
+      // Known before it has a connection: who leaves in between must not be forgotten.
+      const query: Running = { connection: undefined, why: undefined }
       running.set(id, query)
       let timer: NodeJS.Timeout | undefined
       try {
+        using connection = await database.connect()
+        query.connection = connection
         const done = await runQuery(
           connection,
           job,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BlockFault } from '../solana/block-from-geyser.ts'
-import type { ChainBlock } from '../solana/chain-block.ts'
+import { BlockFault, type ChainBlock } from '../solana/chain-block.ts'
 import { geyserBytesOf } from '../solana/test-geyser-block.ts'
 import { decodeRawBlock } from './raw-block.ts'
 import { makeTestChain } from './test-blocks.ts'

@@ -1,10 +1,7 @@
 import { encodeBase58 } from '../solana/base58.ts'
-import { BlockFault, blockFromGeyser } from '../solana/block-from-geyser.ts'
+import { blockFromGeyser, type GeyserAccount } from '../solana/block-from-geyser.ts'
 import { blockFromJson, parseExactJson } from '../solana/block-from-json.ts'
-import type { ChainBlock } from '../solana/chain-block.ts'
-import { type SubscribeUpdateAccountInfo, SubscribeUpdateSchema } from '../solana/gen/geyser_pb.ts'
-import { decodeMessage } from '../solana/protobuf.ts'
-import type { Row } from './block-rows.ts'
+import { BlockFault, type ChainBlock } from '../solana/chain-block.ts'
 
 /** A block as it came, before anybody looked into it. */
 export type RawBlock = {
@@ -16,23 +13,21 @@ export type RawBlock = {
 
 export type DecodedBlock = {
   readonly block: ChainBlock
-  /** Rows for `accounts`: the last write of each account in this block. */
-  readonly accounts: readonly Row[]
+  /** The last write of each account in this block, by its key. */
+  readonly accounts: ReadonlyMap<string, GeyserAccount>
 }
 
 /** Throws BlockFault where the bytes are not the whole block. */
 export function decodeRawBlock({ slot, source, bytes }: RawBlock): DecodedBlock {
   if (source === 'backfill') {
     const answer = parseJson(bytes) as { result?: unknown }
-    return { block: blockFromJson(slot, answer.result), accounts: [] }
+    return { block: blockFromJson(slot, answer.result), accounts: new Map() }
   }
-  const update = decodeMessage(SubscribeUpdateSchema, bytes)?.updateOneof
-  if (update?.case !== 'block') throw new BlockFault('the message holds no block')
-  const { transactions, executedTransactionCount, accounts } = update.value
+  const { block, executedTransactionCount, accounts } = blockFromGeyser(bytes)
   // A block whose transactions are cut short must not count as complete.
-  if (BigInt(transactions.length) !== executedTransactionCount)
-    throw new BlockFault(`${transactions.length} of ${executedTransactionCount} transactions came`)
-  return { block: blockFromGeyser(update.value), accounts: accountRows(slot, accounts) }
+  if (block.transactions.length !== executedTransactionCount)
+    throw new BlockFault(`${block.transactions.length} of ${executedTransactionCount} transactions came`)
+  return { block, accounts: latestOf(accounts) }
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -43,21 +38,11 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function accountRows(slot: number, accounts: readonly SubscribeUpdateAccountInfo[]): Row[] {
-  const latest = new Map<string, SubscribeUpdateAccountInfo>()
+function latestOf(accounts: readonly GeyserAccount[]): ReadonlyMap<string, GeyserAccount> {
+  const latest = new Map<string, GeyserAccount>()
   for (const account of accounts) {
     const key = encodeBase58(account.pubkey)
     if (account.writeVersion >= (latest.get(key)?.writeVersion ?? 0n)) latest.set(key, account)
   }
-  return [...latest].map(([key, account]) => [
-    key,
-    encodeBase58(account.owner),
-    slot,
-    account.writeVersion,
-    account.lamports,
-    account.executable,
-    account.rentEpoch,
-    Buffer.from(account.data).toString('base64'),
-    account.txnSignature === undefined || account.txnSignature.length === 0 ? '' : encodeBase58(account.txnSignature),
-  ])
+  return latest
 }

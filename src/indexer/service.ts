@@ -11,8 +11,9 @@ import { createBlockFetch } from './block-fetch.ts'
 import { type ClickHouseAccountsSource, openClickHouseAccounts } from './clickhouse-accounts.ts'
 import { createClickHouseProxy } from './clickhouse-proxy.ts'
 import type { ClickHouseStoreOptions } from './clickhouse-store.ts'
+import { followCoverage } from './follow-coverage.ts'
 import { startIndexerDoor } from './http.ts'
-import { type KeeperStatus, keepIngesting } from './keep-ingest.ts'
+import { type Keeper, type KeeperStatus, keepIngesting } from './keep-ingest.ts'
 import { indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryDesk } from './query-desk.ts'
@@ -32,7 +33,7 @@ export type Indexer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   status(): KeeperStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
   /** Writes a range of history, as far as the chain goes, one at a time. */
-  backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip'
+  backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip' | 'not-here'
   stopBackfill(): void
   /** A question of the operator's own, under the same rules as a customer's. Rejects with QueryError. */
   query(query: string, format: string): Promise<{ readonly body: Uint8Array }>
@@ -60,27 +61,7 @@ export async function startIndexer(
   const { store, ingest, query } = options
   await using opening = new AsyncDisposableStack()
 
-  const keeper = opening.use(
-    await keepIngesting(
-      {
-        store: {
-          clickhouse: place.clickhouse,
-          path: place.dataFile,
-          memoryBytes: store.memoryBytes,
-          threads: store.threads,
-          rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
-        },
-        ingest: {
-          includeAccounts: options.includeAccounts,
-          batchBlocks: ingest.batchBlocks,
-          batchMs: ingest.batchMs,
-          heldMax: ingest.heldBlocksMax,
-          fill: { parallel: ingest.fetchParallel, blocksMax: Math.ceil(ingest.heldBlocksMax / 2) },
-        },
-      },
-      { upstream, clock, random, log, metrics },
-    ),
-  )
+  const keeper = opening.use(await openKeeper())
   const engine = openEngine()
   const runner = opening.use('desk' in engine ? engine.desk : engine.proxy)
   const door = opening.use(
@@ -98,6 +79,30 @@ export async function startIndexer(
       },
     ),
   )
+
+  /** Who fills the tables: this process, or another one that writes into the same server. */
+  async function openKeeper(): Promise<Keeper> {
+    if (!ingest.enabled && place.clickhouse !== undefined) return followCoverage(place.clickhouse, { clock, log })
+    return keepIngesting(
+      {
+        store: {
+          clickhouse: place.clickhouse,
+          path: place.dataFile,
+          memoryBytes: store.memoryBytes,
+          threads: store.threads,
+          rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
+        },
+        ingest: {
+          includeAccounts: options.includeAccounts,
+          batchBlocks: ingest.batchBlocks,
+          batchMs: ingest.batchMs,
+          heldMax: ingest.heldBlocksMax,
+          fill: { parallel: ingest.fetchParallel, blocksMax: Math.ceil(ingest.heldBlocksMax / 2) },
+        },
+      },
+      { upstream, clock, random, log, metrics },
+    )
+  }
 
   /** Who runs the queries. */
   function openEngine() {
@@ -121,6 +126,7 @@ export async function startIndexer(
     address: door.address,
     status: () => ({ ...keeper.status(), runningQueries: runner.running, backfill: backfill?.status() }),
     backfill(wanted) {
+      if (!keeper.status().ingests) return 'not-here'
       if (backfill?.status().state === 'running') return 'busy'
       // Beyond what the chain has there is nothing to ask for.
       const range = { from: wanted.from, to: Math.min(wanted.to, keeper.status().ingest?.tipSlot ?? 0) }

@@ -1,14 +1,16 @@
 import { delay, systemClock } from '../host/clock.ts'
 import { catalogueOf, openDuckDatabase } from '../host/duckdb.ts'
-import { BlockFault } from '../solana/block-from-geyser.ts'
-import { addBlockRows, emptyRows, type Row } from './block-rows.ts'
+import { lowerPoolThreads } from '../host/thread-priority.ts'
+import type { GeyserAccount } from '../solana/block-from-geyser.ts'
+import { BlockFault } from '../solana/chain-block.ts'
+import { BatchRows } from './batch-rows.ts'
+import { addAccountRow, addBlockRow, addTransactionRows, type BlockHead } from './block-rows.ts'
 import { openClickHouseStore } from './clickhouse-store.ts'
 import { BASE_SCHEMA } from './duck-ddl.ts'
 import { openDuckStore } from './duck-store.ts'
 import { prepareQueries } from './query-run.ts'
 import { createQueryRunner, type QueryRunner } from './query-runner.ts'
 import { type DecodedBlock, decodeRawBlock, type RawBlock } from './raw-block.ts'
-import { tableOf } from './schema.ts'
 import type { Store } from './store.ts'
 import type {
   DecodeAnswer,
@@ -23,13 +25,12 @@ import type {
  * The process the embedded database lives in, forked by `store-process.ts`. A second process could not open the file, so writer and readers are
  * both here; the parent ends it when a query cannot be stopped otherwise. With the operator's ClickHouse it decodes and writes; queries go past it.
  */
-const decoded = new Map<number, DecodedBlock & { readonly source: RawBlock['source'] }>()
+const decoded = new Map<number, ReadBlock>()
 let store: Store | undefined
 let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
 /** Share of the memory that rows may take which are in the log and not yet in the file. */
 const LOG_SHARE = 1 / 8
-const PUBKEY_AT = tableOf('accounts').columns.findIndex(({ name }) => name === 'pubkey')
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
 
 async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest['kind']]> {
@@ -51,6 +52,8 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
       store = await openDuckStore(database, Date.now)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
       queries = createQueryRunner(database)
+      // Reading blocks and writing them is done on this thread, queries on the others: whoever asks must not hold up what he asks for.
+      lowerPoolThreads()
       return store.progress()
     }
     case 'query':
@@ -77,30 +80,46 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
   }
 }
 
+/** A block becomes rows as soon as it is read: rows are arrays of numbers, which the collector need not look through while they wait. */
+type ReadBlock = {
+  readonly rows: BatchRows
+  readonly head: BlockHead
+  readonly accounts: DecodedBlock['accounts']
+  readonly source: RawBlock['source']
+}
+
 function decode(id: number, raw: RawBlock): DecodeAnswer {
+  if (options === undefined) throw new Error('the database is not open')
   try {
-    const block = decodeRawBlock(raw)
-    decoded.set(id, { ...block, source: raw.source })
-    const { slot, blockhash, parentSlot, parentBlockhash, transactions } = block.block
-    return { ok: true, link: { slot, blockhash, parentSlot, parentBlockhash }, transactions: transactions.length }
+    const { block, accounts } = decodeRawBlock(raw)
+    const rows = new BatchRows()
+    const head = addTransactionRows(rows, block, options.rows)
+    decoded.set(id, { rows, head, accounts, source: raw.source })
+    const { slot, blockhash, parentSlot, parentBlockhash, transactions } = head
+    return { ok: true, link: { slot, blockhash, parentSlot, parentBlockhash }, transactions }
   } catch (fault) {
-    if (fault instanceof BlockFault) return { ok: false, fault: fault.message }
+    // A value that its column cannot hold is the block's fault, too: one bad block must not stop the others.
+    if (fault instanceof BlockFault || fault instanceof RangeError) return { ok: false, fault: fault.message }
     throw fault
   }
 }
 
 async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
-  const rows = emptyRows()
-  /** The table has one row for each account: the last write of the batch. */
-  const accounts = new Map<unknown, Row>()
+  const pieces: BatchRows[] = []
+  /** What is known only now: how final the blocks are, and the last write of each account, which has one row. */
+  const last = new BatchRows()
+  const accounts = new Map<string, { slot: number; account: GeyserAccount }>()
   for (const id of request.ids) {
     const one = decoded.get(id)
-    if (one === undefined || options === undefined) throw new Error(`block ${id} is not here`)
-    const commitment = one.block.slot <= request.finalizedSlot ? 'finalized' : 'confirmed'
-    addBlockRows(rows, one.block, { commitment, source: one.source }, options.rows)
-    for (const account of one.accounts) accounts.set(account[PUBKEY_AT], account)
+    if (one === undefined) throw new Error(`block ${id} is not here`)
+    const { slot } = one.head
+    const commitment = slot <= request.finalizedSlot ? 'finalized' : 'confirmed'
+    addBlockRow(last, one.head, { commitment, source: one.source })
+    for (const [key, account] of one.accounts) accounts.set(key, { slot, account })
+    pieces.push(one.rows)
   }
-  rows.accounts.push(...accounts.values())
+  for (const [key, { slot, account }] of accounts) addAccountRow(last, key, slot, account)
+  const rows = [...pieces, last]
   const { name, range, finalizedSlot, tipSlot } = request
   await opened().write({ name, range, rows, finalizedSlot, tipSlot })
   for (const id of request.ids) decoded.delete(id)

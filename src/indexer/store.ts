@@ -1,4 +1,4 @@
-import type { Rows } from './block-rows.ts'
+import type { BatchRows } from './batch-rows.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
 /** Everything a batch of blocks means, written in one go or not at all. */
@@ -7,7 +7,8 @@ export type WriteBatch = {
   readonly name: string
   /** Which slots become complete by it. */
   readonly range: SlotRange
-  readonly rows: Rows
+  /** One piece after another; together they are the batch. */
+  readonly rows: readonly BatchRows[]
   /** Blocks up to here are final. */
   readonly finalizedSlot: number
   readonly tipSlot: number

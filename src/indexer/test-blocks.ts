@@ -52,7 +52,15 @@ export function makeTestChain({
 }
 
 function makeTransaction(random: Random, keys: readonly string[], index: number): ChainTransaction {
-  const pick = (): string => keys[randomInt(random, keys.length)] as string
+  const picked = new Set<string>()
+  // A transaction names a key once.
+  const pick = (): string => {
+    let key: string
+    do key = keys[randomInt(random, keys.length)] as string
+    while (picked.has(key))
+    picked.add(key)
+    return key
+  }
   const isVote = randomInt(random, 2) === 0
   const [payer, from, to, mint] = [pick(), pick(), pick(), pick()]
   const amount = BigInt(randomInt(random, 1_000_000))

@@ -1,8 +1,8 @@
 import { type DuckDatabase, openDuckDatabase } from '../host/duckdb.ts'
-import { addBlockRows, emptyRows } from './block-rows.ts'
 import { openDuckStore } from './duck-store.ts'
 import { prepareQueries, type QueryDone, type QueryJob, type QueryLimits, runQuery } from './query-run.ts'
 import { makeTestChain } from './test-blocks.ts'
+import { batchOf } from './test-rows.ts'
 
 /** A locked database with a made-up chain in it, for tests of what customers may ask. */
 export async function openQueryDatabase(): Promise<
@@ -14,11 +14,7 @@ export async function openQueryDatabase(): Promise<
   const database = await openDuckDatabase(':memory:')
   const store = await openDuckStore(database, () => 0)
   const blocks = makeTestChain({ seed: 3, blocks: 20, transactionsPerBlock: 30 })
-  const rows = emptyRows()
-  for (const block of blocks)
-    addBlockRows(rows, block, { commitment: 'confirmed', source: 'stream' }, { includeVotes: true, includeLogs: false })
-  const range = { from: (blocks[0]?.parentSlot ?? 0) + 1, to: blocks.at(-1)?.slot ?? 0 }
-  await store.write({ name: 'all', range, rows, finalizedSlot: 0, tipSlot: range.to })
+  await store.write(batchOf(blocks, { includeLogs: false }))
   await prepareQueries(database, 'memory.base')
   return {
     database,

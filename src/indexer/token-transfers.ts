@@ -142,23 +142,23 @@ function shapeOf(data: Buffer): Shape | undefined {
 }
 
 function tokenAccountsOf(transaction: ChainTransaction): Map<string, TokenAccount> {
-  const { accountKeys } = transaction
+  const { accountKeys, preTokenBalances, postTokenBalances } = transaction
   const accounts = new Map<string, TokenAccount>()
-  const all = [...transaction.instructions, ...transaction.innerInstructions.flatMap((group) => group.instructions)]
-  for (const { programIdIndex, accounts: places, data } of all) {
-    if (!TOKEN_PROGRAMS.has(accountKeys[programIdIndex] ?? '')) continue
-    const [account = '', mint = '', third = ''] = Array.from(places, (place) => accountKeys[place] ?? '')
-    if (data[0] === TOKEN.initializeAccount) accounts.set(account, { mint, owner: third, decimals: undefined })
-    if ((data[0] === TOKEN.initializeAccount2 || data[0] === TOKEN.initializeAccount3) && data.length >= 33)
-      accounts.set(account, { mint, owner: encodeBase58(data.subarray(1, 33)), decimals: undefined })
+  const readOpening = ({ programIdIndex, accounts: places, data }: ChainInstruction): void => {
+    const tag = data[0]
+    if (tag !== TOKEN.initializeAccount && tag !== TOKEN.initializeAccount2 && tag !== TOKEN.initializeAccount3) return
+    if (!TOKEN_PROGRAMS.has(accountKeys[programIdIndex] ?? '')) return
+    const keyAt = (at: number): string => accountKeys[places[at] ?? -1] ?? ''
+    if (tag === TOKEN.initializeAccount)
+      accounts.set(keyAt(0), { mint: keyAt(1), owner: keyAt(2), decimals: undefined })
+    else if (data.length >= 33)
+      accounts.set(keyAt(0), { mint: keyAt(1), owner: encodeBase58(data.subarray(1, 33)), decimals: undefined })
   }
-  for (const { accountIndex, mint, owner, decimals } of [
-    ...transaction.postTokenBalances,
-    // What an account was before counts more: its owner may have been changed afterwards.
-    ...transaction.preTokenBalances,
-  ]) {
-    accounts.set(accountKeys[accountIndex] ?? '', { mint, owner, decimals })
-  }
+  for (const instruction of transaction.instructions) readOpening(instruction)
+  for (const { instructions } of transaction.innerInstructions) for (const call of instructions) readOpening(call)
+  for (const { accountIndex, ...told } of postTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', told)
+  // What an account was before counts more: its owner may have been changed afterwards.
+  for (const { accountIndex, ...told } of preTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', told)
   return accounts
 }
 

@@ -150,6 +150,10 @@ function createFixedLength(length: number) {
       toLimbs[group * limbCount + limb] = Number(limb === 0 ? power : power % BigInt(LIMB))
     }
   }
+  /** A small power has no more than its own groups; those before them are zero. */
+  const firstGroups = Uint8Array.from({ length: limbCount }, (_, limb) =>
+    toGroups.subarray(limb * groupCount, (limb + 1) * groupCount).findIndex((group) => group !== 0),
+  )
   const groups = new Float64Array(groupCount)
   const limbs = new Float64Array(limbCount)
   const chars = Buffer.alloc(groupCount * GROUP_CHARS + length)
@@ -158,7 +162,8 @@ function createFixedLength(length: number) {
     groups.fill(0)
     for (let limb = 0, row = 0; limb < limbCount; limb++, row += groupCount) {
       const value = ((bytes[limb * 2] as number) << 8) | (bytes[limb * 2 + 1] as number)
-      for (let group = 0; group < groupCount; group++) {
+      if (value === 0) continue
+      for (let group = firstGroups[limb] as number; group < groupCount; group++) {
         groups[group] = (groups[group] as number) + value * (toGroups[row + group] as number)
       }
     }

@@ -1,126 +1,161 @@
-import { encodeBase58 } from './base58.ts'
-import type { ChainBlock, ChainInstruction, ChainReward, ChainTokenBalance, ChainTransaction } from './chain-block.ts'
-import type { SubscribeUpdateBlock, SubscribeUpdateTransactionInfo } from './gen/geyser_pb.ts'
-import {
-  type CompiledInstruction,
-  type InnerInstruction,
-  type Reward,
-  RewardType,
-  type TokenBalance,
-} from './gen/solana-storage_pb.ts'
-import { decodeTransactionError, type TransactionErrorJson } from './transaction-error.ts'
+import { Buffer } from 'node:buffer'
+import { BlockFault, type ChainBlock, type ChainReward, type ChainTransaction } from './chain-block.ts'
+import { RewardType } from './gen/solana-storage_pb.ts'
+import { KeyTexts, transactionOf } from './geyser-transaction.ts'
+import { MessageReader, WireFault } from './message-reader.ts'
 
-/** What the node said cannot be a block: which part is missing. */
-export class BlockFault extends Error {
-  override readonly name = 'BlockFault'
+/** A block update of a geyser stream. */
+export type GeyserBlock = {
+  readonly block: ChainBlock
+  /** How many transactions the block has, by the node's own count. */
+  readonly executedTransactionCount: number
+  /** Accounts that changed, in the order of the message. */
+  readonly accounts: readonly GeyserAccount[]
 }
 
-/** A block update of a geyser stream. Throws BlockFault where a part is missing that every block has. */
-export function blockFromGeyser(update: SubscribeUpdateBlock): ChainBlock {
+export type GeyserAccount = {
+  readonly pubkey: Uint8Array
+  readonly lamports: bigint
+  readonly owner: Uint8Array
+  readonly executable: boolean
+  readonly rentEpoch: bigint
+  readonly data: Uint8Array
+  readonly writeVersion: bigint
+  readonly txnSignature: Uint8Array | undefined
+}
+
+/**
+ * Reads a SubscribeUpdate with a block straight from its bytes: a block has thousands of transactions, and objects for messages that nobody looks
+ * at cost more than reading. Numbers of fields are those of proto/geyser.proto and proto/solana-storage.proto; unknown ones are passed over.
+ * Throws BlockFault where the bytes are none, and where a part is missing that every block has.
+ */
+export function blockFromGeyser(bytes: Uint8Array): GeyserBlock {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  try {
+    const update = new MessageReader(buffer, 0, buffer.length)
+    let block: GeyserBlock | undefined
+    while (update.next()) {
+      if (update.field === 5) block = blockOf(update.message())
+      else update.skip()
+    }
+    if (block === undefined) throw new BlockFault('the message holds no block')
+    return block
+  } catch (fault) {
+    if (fault instanceof WireFault) throw new BlockFault('the message cannot be read to its end', { cause: fault })
+    throw fault
+  }
+}
+
+function blockOf(reader: MessageReader): GeyserBlock {
   const keys = new KeyTexts()
-  const transactions = update.transactions.map((info) => transactionOf(info, keys))
+  const transactions: ChainTransaction[] = []
+  const accounts: GeyserAccount[] = []
+  let rewards: ChainReward[] = []
+  let [slot, parentSlot, executedTransactionCount] = [0, 0, 0]
+  let [blockhash, parentBlockhash] = ['', '']
+  let blockTime: number | undefined
+  let blockHeight: number | undefined
+  while (reader.next()) {
+    switch (reader.field) {
+      case 1:
+        slot = reader.number()
+        break
+      case 2:
+        blockhash = reader.text()
+        break
+      case 3:
+        rewards = rewardsOf(reader.message())
+        break
+      case 4:
+        blockTime = Number(BigInt.asIntN(64, onlyVarint(reader.message())))
+        break
+      case 5:
+        blockHeight = Number(onlyVarint(reader.message()))
+        break
+      case 6:
+        transactions.push(transactionOf(reader.message(), keys))
+        break
+      case 7:
+        parentSlot = reader.number()
+        break
+      case 8:
+        parentBlockhash = reader.text()
+        break
+      case 9:
+        executedTransactionCount = reader.number()
+        break
+      case 11:
+        accounts.push(accountOf(reader.message()))
+        break
+      default:
+        reader.skip()
+    }
+  }
   transactions.sort((a, b) => a.index - b.index)
-  return {
-    slot: Number(update.slot),
-    blockhash: update.blockhash,
-    parentSlot: Number(update.parentSlot),
-    parentBlockhash: update.parentBlockhash,
-    blockTime: update.blockTime === undefined ? undefined : Number(update.blockTime.timestamp),
-    blockHeight: update.blockHeight === undefined ? undefined : Number(update.blockHeight.blockHeight),
-    transactions,
-    rewards: (update.rewards?.rewards ?? []).map(rewardOf),
-  }
+  const block = { slot, blockhash, parentSlot, parentBlockhash, blockTime, blockHeight, transactions, rewards }
+  return { block, executedTransactionCount, accounts }
 }
 
-function transactionOf(info: SubscribeUpdateTransactionInfo, keys: KeyTexts): ChainTransaction {
-  const message = info.transaction?.message
-  const header = message?.header
-  const meta = info.meta
-  if (message === undefined || header === undefined) throw new BlockFault(`transaction ${info.index} has no message`)
-  if (meta === undefined) throw new BlockFault(`transaction ${info.index} has no result`)
-  const loaded = [...meta.loadedWritableAddresses, ...meta.loadedReadonlyAddresses]
-  return {
-    index: Number(info.index),
-    signature: encodeBase58(info.signature),
-    version: !message.versioned ? 'legacy' : message.config === undefined ? '0' : '1',
-    header: {
-      numRequiredSignatures: header.numRequiredSignatures,
-      numReadonlySigned: header.numReadonlySignedAccounts,
-      numReadonlyUnsigned: header.numReadonlyUnsignedAccounts,
-    },
-    accountKeys: [...message.accountKeys, ...loaded].map((key) => keys.text(key)),
-    staticKeyCount: message.accountKeys.length,
-    loadedWritableCount: meta.loadedWritableAddresses.length,
-    recentBlockhash: keys.text(message.recentBlockhash),
-    instructions: message.instructions.map(instructionOf),
-    innerInstructions: meta.innerInstructions.map(({ index, instructions }) => ({
-      index,
-      instructions: instructions.map(innerInstructionOf),
-    })),
-    error: meta.err === undefined ? undefined : errorOf(meta.err.err),
-    fee: meta.fee,
-    computeUnits: meta.computeUnitsConsumed ?? 0n,
-    costUnits: meta.costUnits ?? 0n,
-    preBalances: meta.preBalances,
-    postBalances: meta.postBalances,
-    preTokenBalances: meta.preTokenBalances.map(tokenBalanceOf),
-    postTokenBalances: meta.postTokenBalances.map(tokenBalanceOf),
-    logMessages: meta.logMessages,
-  }
-}
-
-function instructionOf({ programIdIndex, accounts, data }: CompiledInstruction): ChainInstruction {
-  return { programIdIndex, accounts, data, stackHeight: 1 }
-}
-
-function innerInstructionOf({ programIdIndex, accounts, data, stackHeight }: InnerInstruction): ChainInstruction {
-  // Nodes before 1.14.6 told no height; an inner instruction is called by one of the transaction at least.
-  return { programIdIndex, accounts, data, stackHeight: stackHeight ?? 2 }
-}
-
-/** An error of a newer node is kept by its number, so that a failed transaction never counts as a success. */
-function errorOf(bincode: Uint8Array): TransactionErrorJson {
-  return decodeTransactionError(bincode) ?? `Unknown(${Buffer.from(bincode).toString('hex')})`
-}
-
-function tokenBalanceOf(balance: TokenBalance): ChainTokenBalance {
-  return {
-    accountIndex: balance.accountIndex,
-    mint: balance.mint,
-    owner: balance.owner,
-    programId: balance.programId,
-    amount: BigInt(balance.uiTokenAmount?.amount || '0'),
-    decimals: balance.uiTokenAmount?.decimals ?? 0,
-  }
-}
+const NO_BYTES = new Uint8Array()
 
 const REWARD_NAMES = new Map<number, string>(
   Object.entries(RewardType)
     .filter(([, number]) => number !== RewardType.Unspecified)
-    .map(([name, number]) => [number, name]),
+    .map(([name, number]) => [number as number, name]),
 )
 
-function rewardOf({ pubkey, lamports, postBalance, rewardType, commission }: Reward): ChainReward {
-  return {
-    pubkey,
-    lamports,
-    postBalance,
-    rewardType: REWARD_NAMES.get(rewardType) ?? '',
-    commission: commission === '' ? undefined : Number(commission),
+function rewardsOf(reader: MessageReader): ChainReward[] {
+  const rewards: ChainReward[] = []
+  while (reader.next()) {
+    if (reader.field === 1) rewards.push(rewardOf(reader.message()))
+    else reader.skip()
   }
+  return rewards
 }
 
-/** The keys of a block repeat: most transactions name the same programs and a few hot accounts. */
-class KeyTexts {
-  readonly #known = new Map<string, string>()
-
-  text(key: Uint8Array): string {
-    const raw = Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1')
-    let text = this.#known.get(raw)
-    if (text === undefined) {
-      text = encodeBase58(key)
-      this.#known.set(raw, text)
-    }
-    return text
+function rewardOf(reader: MessageReader): ChainReward {
+  let pubkey = ''
+  let [lamports, postBalance] = [0n, 0n]
+  let rewardType = ''
+  let commission: number | undefined
+  while (reader.next()) {
+    if (reader.field === 1) pubkey = reader.text()
+    else if (reader.field === 2) lamports = BigInt.asIntN(64, reader.bigint())
+    else if (reader.field === 3) postBalance = reader.bigint()
+    else if (reader.field === 4) rewardType = REWARD_NAMES.get(reader.number()) ?? ''
+    else if (reader.field === 5) {
+      const text = reader.text()
+      commission = text === '' ? undefined : Number(text)
+    } else reader.skip()
   }
+  return { pubkey, lamports, postBalance, rewardType, commission }
+}
+
+function accountOf(reader: MessageReader): GeyserAccount {
+  let [pubkey, owner, data] = [NO_BYTES, NO_BYTES, NO_BYTES]
+  let [lamports, rentEpoch, writeVersion] = [0n, 0n, 0n]
+  let executable = false
+  let txnSignature: Uint8Array | undefined
+  while (reader.next()) {
+    if (reader.field === 1) pubkey = reader.bytes()
+    else if (reader.field === 2) lamports = reader.bigint()
+    else if (reader.field === 3) owner = reader.bytes()
+    else if (reader.field === 4) executable = reader.number() !== 0
+    else if (reader.field === 5) rentEpoch = reader.bigint()
+    else if (reader.field === 6) data = reader.bytes()
+    else if (reader.field === 7) writeVersion = reader.bigint()
+    else if (reader.field === 8) txnSignature = reader.bytes()
+    else reader.skip()
+  }
+  return { pubkey, lamports, owner, executable, rentEpoch, data, writeVersion, txnSignature }
+}
+
+/** Of a message that wraps a single number, so that it can be left out. */
+function onlyVarint(reader: MessageReader): bigint {
+  let value = 0n
+  while (reader.next()) {
+    if (reader.field === 1) value = reader.bigint()
+    else reader.skip()
+  }
+  return value
 }

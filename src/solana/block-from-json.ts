@@ -1,6 +1,12 @@
 import { decodeBase58 } from './base58.ts'
-import { BlockFault } from './block-from-geyser.ts'
-import type { ChainBlock, ChainInstruction, ChainReward, ChainTokenBalance, ChainTransaction } from './chain-block.ts'
+import {
+  BlockFault,
+  type ChainBlock,
+  type ChainInstruction,
+  type ChainReward,
+  type ChainTokenBalance,
+  type ChainTransaction,
+} from './chain-block.ts'
 import type { TransactionErrorJson } from './transaction-error.ts'
 
 /**

@@ -1,5 +1,10 @@
 import type { TransactionErrorJson } from './transaction-error.ts'
 
+/** What the node said cannot be a block: which part is missing. */
+export class BlockFault extends Error {
+  override readonly name = 'BlockFault'
+}
+
 /** A block with its transactions, told the same way whether it came from a geyser stream or from getBlock. */
 export type ChainBlock = {
   readonly slot: number
@@ -92,6 +97,6 @@ export function isWritableKey(transaction: ChainTransaction, index: number): boo
 }
 
 /** Who made the block, as its fee reward tells; empty when the block carries none. */
-export function leaderOf(block: ChainBlock): string {
+export function leaderOf(block: Pick<ChainBlock, 'rewards'>): string {
   return block.rewards.find(({ rewardType }) => rewardType === 'Fee')?.pubkey ?? ''
 }

@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { delay, systemClock } from '../../src/host/clock.ts'
-import { addBlockRows, emptyRows, type Row } from '../../src/indexer/block-rows.ts'
 import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
-import { TABLES, type Table } from '../../src/indexer/schema.ts'
+import { TABLES } from '../../src/indexer/schema.ts'
 import type { Store, WriteBatch } from '../../src/indexer/store.ts'
 import { makeTestChain } from '../../src/indexer/test-blocks.ts'
+import { batchOf, brokenRows, listRows } from '../../src/indexer/test-rows.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { clickHouseRowText } from '../support/clickhouse-rows.ts'
+import { indexedRowText } from '../support/indexer-rows.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
 const FORK = makeTestChain({ seed: 8, blocks: 40, transactionsPerBlock: 12 })
-
-function batchOf(blocks: readonly ChainBlock[], finalizedSlot = 0): WriteBatch {
-  const rows = emptyRows()
-  for (const block of blocks) {
-    const origin = { commitment: 'confirmed', source: 'stream' } as const
-    addBlockRows(rows, block, origin, { includeVotes: false, includeLogs: true })
-  }
-  const [first, last] = [blocks[0] as ChainBlock, blocks.at(-1) as ChainBlock]
-  const range = { from: first.parentSlot + 1, to: last.slot }
-  return { name: `${range.from}-${range.to}:${last.blockhash}`, range, rows, finalizedSlot, tipSlot: last.slot }
-}
 
 describe("the operator's ClickHouse as the store, on Debian's server", () => {
   let server: ClickHouseServer
@@ -72,7 +61,7 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     await store.write(batchOf(CHAIN.slice(0, 5)))
     const narrow = `SELECT table_name, open_gaps FROM ${store.database}.coverage WHERE table_name = 'blocks' AND lag_slots = 0`
     assert.equal(await server.run(narrow), 'blocks\t0\n')
-    await store.write(batchOf(CHAIN.slice(10, 20), CHAIN[3]?.slot))
+    await store.write(batchOf(CHAIN.slice(10, 20), { finalizedSlot: CHAIN[3]?.slot ?? 0 }))
     const final = await server.run(
       `SELECT slot FROM ${store.database}.blocks WHERE commitment = 'finalized' ORDER BY slot`,
     )
@@ -103,13 +92,12 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       await using store = await openStore(database, `http://127.0.0.1:${proxy.port}`)
       await store.write(first)
       const broken = batchOf(CHAIN.slice(10, 20))
-      const rewards = [['not a slot' as unknown as number]]
-      await assert.rejects(store.write({ ...broken, rows: { ...broken.rows, rewards } }))
+      await assert.rejects(store.write({ ...broken, rows: [...broken.rows, brokenRows()] }))
       assert.deepEqual((await store.progress()).ranges, [first.range])
       await store.write(broken)
       await holds(database, batchOf(CHAIN.slice(0, 20)))
       const next = batchOf(CHAIN.slice(20, 30))
-      await assert.rejects(store.write({ ...next, rows: { ...next.rows, rewards } }))
+      await assert.rejects(store.write({ ...next, rows: [...next.rows, brokenRows()] }))
     }
     // The chain went another way meanwhile: other rows in the same slots.
     await using again = await openStore(database)
@@ -117,8 +105,7 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     const fork = { ...batchOf(others), range: batchOf(CHAIN.slice(20, 30)).range }
     await again.write(fork)
     const expected = batchOf(CHAIN.slice(0, 20))
-    for (const { name } of TABLES) expected.rows[name].push(...fork.rows[name])
-    await holds(database, { ...expected, range: batchOf(CHAIN.slice(0, 30)).range })
+    await holds(database, { ...expected, rows: [...expected.rows, ...fork.rows] })
     assert.deepEqual((await again.progress()).ranges, [batchOf(CHAIN.slice(0, 30)).range])
   })
 
@@ -139,18 +126,12 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       const names = table.columns.map(({ name }) => name).join(', ')
       const text = await server.run(`SELECT ${names} FROM ${database}.${table.name} FORMAT JSONCompact`)
       const { data } = JSON.parse(text) as { data: unknown[][] }
-      const found = data.map((row) => clickHouseRowText(table.columns, row)).toSorted()
-      const expected = lastOfEach(table, rows[table.name])
-        .map((row) => clickHouseRowText(table.columns, row))
+      const found = data.map((row) => indexedRowText(table.columns, row)).toSorted()
+      const expected = listRows(rows)
+        [table.name].map((row) => indexedRowText(table.columns, row))
         .toSorted()
       const strange = found.findIndex((row, at) => row !== expected[at])
       assert.deepEqual([found.length, found[strange]], [expected.length, expected[strange]], table.name)
     }
   }
 })
-
-/** The made-up chain names a key twice in some transactions, which a real one cannot: the tables keep the last row of a key. */
-function lastOfEach({ columns, key }: Table, rows: readonly Row[]): Row[] {
-  const at = key.map((name) => columns.findIndex((column) => column.name === name))
-  return [...new Map(rows.map((row) => [at.map((place) => String(row[place])).join(), row])).values()]
-}

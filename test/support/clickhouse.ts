@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,10 +31,14 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
   const [http, tcp, interserver] = await freePorts(3)
   const url = `http://127.0.0.1:${http}`
   let child: ChildProcess | undefined
+  let changes = 0
 
   const setReaders = async (readers: readonly ClickHouseUser[]): Promise<void> => {
-    await writeFile(join(folder, 'users.xml'), usersFile(readers))
-    // The server looks at the file every two seconds.
+    const file = join(folder, 'users.xml')
+    await writeFile(file, usersFile(readers))
+    // The server looks at the file every two seconds, and takes one with the same second for the same file.
+    const seconds = Date.now() / 1000 + 2 * ++changes
+    await utimes(file, seconds, seconds)
     for (const reader of readers)
       await until(`the server knows ${reader.user}`, async () => (await ask(url, reader, 'SELECT 1')).ok, 30_000)
   }

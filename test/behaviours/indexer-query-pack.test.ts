@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { delay, systemClock } from '../../src/host/clock.ts'
+import { type DuckDatabase, openDuckDatabase } from '../../src/host/duckdb.ts'
+import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
+import { openDuckStore } from '../../src/indexer/duck-store.ts'
+import { QUERY_PACK } from '../../src/indexer/query-pack.ts'
+import { prepareQueries, runQuery } from '../../src/indexer/query-run.ts'
+import type { Store } from '../../src/indexer/store.ts'
+import { makeTestChain } from '../../src/indexer/test-blocks.ts'
+import { batchOf } from '../../src/indexer/test-rows.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { packRows, packValues, withValues } from '../support/indexer-pack.ts'
+
+const CHAIN = makeTestChain({ seed: 21, blocks: 60, transactionsPerBlock: 40 })
+const DATABASE = 'pack'
+const LIMITS = { secondsMax: 60, rowsMax: 10_000, bytesMax: 10_000_000 }
+
+/** What customers are promised: the portable part of SQL gives the same rows on both engines. */
+describe('the query pack, on the embedded engine and on ClickHouse over the same blocks', () => {
+  let server: ClickHouseServer
+  let database: DuckDatabase
+  const batch = batchOf(CHAIN)
+  const values = packValues(batch)
+  before(async () => {
+    server = await startClickHouse()
+    database = await openDuckDatabase(':memory:')
+    const duck = await openDuckStore(database, () => 0)
+    await using clickhouse: Store = await openClickHouseStore(
+      { url: server.url, ...CLICKHOUSE_ADMIN, database: DATABASE },
+      { nowMs: () => systemClock.nowMs(), wait: (ms) => delay(systemClock, ms) },
+    )
+    for (const store of [duck, clickhouse]) await store.write(batch)
+    await prepareQueries(database, 'memory.base')
+  })
+  after(async () => {
+    database?.[Symbol.dispose]()
+    await server?.[Symbol.asyncDispose]()
+  })
+
+  for (const query of QUERY_PACK) {
+    test(`${query.name}: ${query.question}`, async () => {
+      using connection = await database.connect()
+      const job = { query: query.sql, parameters: values, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
+      const { body } = await runQuery(connection, job, () => performance.now())
+      const embedded = packRows(Buffer.from(body).toString())
+      assert.ok(embedded.length > 0, 'it finds something')
+      const theirs = await server.run(
+        `${withValues(query, values).replaceAll(/\b(FROM|JOIN) (?=[a-z])/g, `$1 ${DATABASE}.`)} FORMAT JSONCompact`,
+      )
+      assert.deepEqual(embedded, packRows(theirs))
+    })
+  }
+})

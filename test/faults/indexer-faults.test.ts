@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
+import { startIndexerRig } from '../support/indexer.ts'
+import type { SmallDiskIndexerReport } from '../support/indexer-on-small-disk.ts'
+
+const PROGRAM = new URL('../support/indexer-on-small-disk.ts', import.meta.url).pathname
+
+test('on a full disk a batch is refused whole, and written whole when there is room again', async () => {
+  using folder = makeTestFolder()
+  // A mount that only this process and its children see, and that is gone with them; without root, in a user namespace.
+  const isolate = process.getuid?.() === 0 ? '-m' : '-Urm'
+  const script = 'mount -t tmpfs -o size=32m small "$1" && exec "$2" "$3" "$1"'
+  const { stdout } = await promisify(execFile)('unshare', [
+    ...[isolate, 'sh', '-c', script, 'sh', folder.path],
+    ...[process.execPath, PROGRAM],
+  ])
+  const { wrong, refused, restarts } = JSON.parse(stdout) as SmallDiskIndexerReport
+  assert.deepEqual(wrong, [])
+  assert.ok(refused > 0 && restarts === refused, `${refused} batches were refused, ${restarts} restarts`)
+})
+
+test('a ClickHouse that is away at the start: the indexer starts, says so, and catches up when it is there', async () => {
+  await using server = await startClickHouse()
+  await server.kill()
+  await using rig = await startIndexerRig({}, { url: server.url, ...CLICKHOUSE_ADMIN, database: 'late' })
+  assert.equal(rig.indexer.status().state, 'opening')
+  const { headers, username, password } = await rig.subscribe('early')
+  const ask = (query: string) => fetch(rig.url, { method: 'POST', headers, body: query })
+  const away = await ask('SELECT 1')
+  assert.equal(away.status, 503)
+  assert.match(await away.text(), /Code: 209\..*SOCKET_TIMEOUT/)
+  await server.start()
+  await server.setReaders([{ user: username, password }])
+  await until('blocks are indexed', () => (rig.indexer.status().ingest?.blocks ?? 0) > 3, 60_000)
+  assert.equal(rig.indexer.status().state, 'running')
+  const first = await server.run('SELECT min(from_slot), max(open_gaps) FROM late.coverage')
+  assert.match(first, /^\d+\t0\n$/)
+  assert.equal((await ask('SELECT count() > 0 FROM blocks')).status, 200)
+})
