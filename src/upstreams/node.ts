@@ -44,6 +44,8 @@ export type NodeDeps = {
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
+  /** What posts calls to it; the simulator has nodes of its own making. */
+  readonly createHttp?: typeof createHttpPool
 }
 
 /** One node behind the gateway: its doors, what is known of its health, and how busy it is. */
@@ -87,7 +89,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   const rpc = openDoor(spec.rpc, HTTP)
   const http =
     rpc &&
-    createHttpPool(
+    (deps.createHttp ?? createHttpPool)(
       {
         headers,
         connectionsMax: options.connections.rpcPerNodeMax,

@@ -1,7 +1,8 @@
 import { hubWorld } from './hub-world.ts'
 import { ledgerWorld } from './ledger-world.ts'
+import { poolWorld } from './pool-world.ts'
 import type { SimWorld } from './run-seeds.ts'
 import { sharedLedgerWorld } from './shared-ledger-world.ts'
 import { tokenStoreWorld } from './token-store-world.ts'
 
-export const WORLDS: readonly SimWorld[] = [hubWorld, ledgerWorld, sharedLedgerWorld, tokenStoreWorld]
+export const WORLDS: readonly SimWorld[] = [hubWorld, ledgerWorld, sharedLedgerWorld, poolWorld, tokenStoreWorld]
