@@ -18,6 +18,7 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
   const { ingest, backfill } = status
   printFacts(this, [
     ['database', status.state === 'running' ? 'open' : status.state],
+    ['ingest', status.ingests ? 'here' : 'by another process'],
     ['head', ingest?.headSlot ?? 'nothing written yet'],
     ['tip', ingest?.tipSlot ?? 'not known yet'],
     ['behind', ingest?.headSlot === undefined ? '-' : `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`],
@@ -77,6 +78,10 @@ export async function indexerBackfill(
       fix: 'Give the lower slot first.',
     })
   const { outcome } = (await client.call('indexer-backfill', range)) as { outcome: ReturnType<Indexer['backfill']> }
+  if (outcome === 'not-here')
+    throw new ServiceError('invalid-value', 'this process does not write: indexer.ingest.enabled is false', {
+      fix: 'Start the backfill on the machine that ingests.',
+    })
   if (outcome === 'busy')
     throw new ServiceError('busy', 'another backfill runs', {
       fix: 'Look at it with: sluice indexer status; stop it with: sluice indexer backfill --stop',

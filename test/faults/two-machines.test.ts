@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { compileTerms } from '../../src/access/terms.ts'
+import type { DataMachine } from '../support/data-machine.ts'
+import type { GatewayMachine, Outcome } from '../support/gateway-machine.ts'
+import { makeNetwork, type Network, type Remote, startRemote } from '../support/namespaces.ts'
+import { isFull } from '../support/property.ts'
+
+const CHILD = join(import.meta.dirname, '../support/two-machines-child.ts')
+/** What an operator is promised for a change on another machine. */
+const SPREAD_MS = 2000
+const HAMMER_MS = 4000
+/** Long enough that Redis counts a silent machine out, which takes five seconds; in full also longer than any statement may take. */
+const CUT_MS = isFull ? 45_000 : 7000
+const INGEST_CUT_MS = isFull ? 45_000 : 4000
+/** From the cable being back to the machine having heard of everything. */
+const HEARD_MS = 15_000
+/** Between two looks, so that looking is not what the machines are busy with. */
+const LOOK_MS = 40
+const CUSTOMER = 'acme'
+
+type Place = 'a' | 'b' | 'data'
+type Machine = Remote<GatewayMachine>
+type Subscription = {
+  readonly name: string
+  readonly token: string
+  readonly login: { username: string; password: string }
+}
+
+/** A limit small enough that two machines meet it at once. One call costs one unit. */
+const SMALL = { unitsPerSecond: 20, sendsPerSecond: 10, batchItems: 10 }
+const { buckets, unitsBucket } = compileTerms({ ...BUILT_IN_PLANS.professional, ...SMALL })
+const bucket = buckets[unitsBucket]
+assert.ok(bucket !== undefined)
+const SMALL_FLAGS = ['--units-per-second', '20', '--sends-per-second', '10', '--batch-items', '10']
+const FREE_FLAGS = ['--units-per-second', 'unlimited']
+
+async function sluice(at: Machine, ...words: string[]): Promise<string> {
+  const { code, stdout, stderr } = await at.call('sluice', ...words)
+  assert.equal(code, 0, `sluice ${words[0]} ${words[1]}: ${stderr}`)
+  return stdout
+}
+
+async function createSub(at: Machine, name: string, ...flags: string[]): Promise<Subscription> {
+  const words = ['--customer', CUSTOMER, '--plan', 'professional', '--products', 'bundle,indexer', ...flags]
+  const made = JSON.parse(await sluice(at, 'sub', 'create', name, ...words, '--json', '--print-token'))
+  return { name, token: made.token, login: made.indexer }
+}
+
+/**
+ * How long it took from now on, in milliseconds. A question that was asked in time counts however late its answer is: a busy machine
+ * may take seconds over one.
+ */
+async function took(what: string, holds: () => Promise<boolean>, withinMs: number): Promise<number> {
+  const fromMs = performance.now()
+  for (;;) {
+    const askedMs = performance.now() - fromMs
+    if (await holds()) return Math.round(performance.now() - fromMs)
+    assert.ok(askedMs < withinMs, `${Math.round(askedMs)} ms later it was not so that ${what}`)
+    await pause(LOOK_MS)
+  }
+}
+
+function openNetwork(): Network<Place> | string {
+  try {
+    return makeNetwork<Place>('data', ['a', 'b'])
+  } catch (error) {
+    return (error as { stderr?: string }).stderr?.trim() || String(error)
+  }
+}
+
+test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a machine of its own', async (t) => {
+  const made = openNetwork()
+  if (typeof made === 'string') {
+    t.skip(`SKIPPED: network namespaces cannot be made here: ${made}`)
+    return
+  }
+  using network = made
+  await using data = await startRemote<DataMachine>(network.namespaceOf('data'), CHILD, 'data')
+  // Both at once on an empty database, as an operator would who starts them with one command.
+  const starting = [
+    startRemote<GatewayMachine>(network.namespaceOf('a'), CHILD, 'ingesting'),
+    startRemote<GatewayMachine>(network.namespaceOf('b'), CHILD, 'answering'),
+  ] as const
+  await Promise.allSettled(starting)
+  await using a = await starting[0]
+  await using b = await starting[1]
+  const both = [a, b] as const
+  const statusAt = async (at: Machine, { token, name }: { token: string; name: string }) =>
+    (await at.call('ask', token, name)).status
+  const partsOf = async (at: Machine) => (await at.call('health')).reasons.map(({ part }) => part)
+  const forwardedFor = async (name: string) => {
+    const counts = await Promise.all(both.map((at) => at.call('forwarded')))
+    return counts.map((count) => count[name] ?? 0)
+  }
+  const forwarded = async (name: string) => (await forwardedFor(name)).reduce((sum, count) => sum + count, 0)
+
+  /** What the nodes were asked is what stands in the books, to the unit. */
+  async function assertBooked(names: readonly string[]): Promise<string> {
+    const units: Record<string, number> = {}
+    for (const name of names) units[name] = await forwarded(name)
+    const booked = async () => {
+      const all = await data.call('booked')
+      return Object.fromEntries(names.map((name) => [name, all[name] ?? 0]))
+    }
+    await took('all is booked', async () => isDeepStrictEqual(await booked(), units), 20_000).catch(() => {})
+    // Longer than from one writing to the next: nothing is added twice.
+    await pause(1500)
+    assert.deepEqual(await booked(), units)
+    return JSON.stringify(units)
+  }
+
+  function assertServed(outcome: Outcome, what: string): void {
+    assert.deepEqual(outcome.failed, [], what)
+    assert.equal(outcome.refused, 0, `${what}: refused`)
+    assert.ok(outcome.answered > 10, `${what}: only ${outcome.answered} calls were answered`)
+  }
+
+  await sluice(a, 'customer', 'add', CUSTOMER)
+
+  await t.test('a change made on one machine holds on the other within two seconds, both ways', async (t) => {
+    for (const [here, there, way] of [
+      [a, b, 'a to b'],
+      [b, a, 'b to a'],
+    ] as const) {
+      const sub = await createSub(here, `spread-${way.replaceAll(' ', '-')}`, ...SMALL_FLAGS)
+      const { name } = sub
+      const created = await took('the token opens', async () => (await statusAt(there, sub)) === 200, SPREAD_MS)
+      await sluice(here, 'sub', 'limit', name, '--units-per-second', '50')
+      const isFifty = async () => (await there.call('ask', sub.token, name)).limit === 500
+      const limited = await took('the budget is the new one', isFifty, SPREAD_MS)
+      const rotation = JSON.parse(await sluice(here, 'token', 'rotate', name, '--yes', '--json', '--print-token'))
+      const isRotated = async () =>
+        (await statusAt(there, { name, token: rotation.token })) === 200 && (await statusAt(there, sub)) === 401
+      const rotated = await took('the new token opens and the old does not', isRotated, SPREAD_MS)
+      await sluice(here, 'sub', 'suspend', name, '--yes')
+      const isSuspended = async () => (await statusAt(there, { name, token: rotation.token })) === 401
+      const suspended = await took('it is refused', isSuspended, SPREAD_MS)
+      t.diagnostic(`${way}: create ${created} ms, limit ${limited} ms, rotate ${rotated} ms, suspend ${suspended} ms`)
+    }
+  })
+
+  await t.test(
+    'one budget: both machines at once admit no more than decision 0004 says, and all of it is booked',
+    async (t) => {
+      const sub = await createSub(a, 'budget', ...SMALL_FLAGS)
+      for (const at of both) await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
+      const fromMs = performance.now()
+      const hammer = { token: sub.token, callers: 3, everyMs: 0, batch: SMALL.batchItems }
+      for (const at of both) await at.call('start', sub.name, hammer)
+      await pause(HAMMER_MS)
+      for (const at of both)
+        await took('the limit is met', async () => ((await at.call('outcome', sub.name))?.limited ?? 0) > 0, 20_000)
+      const outcomes = await Promise.all(both.map((at) => at.call('stop', sub.name)))
+      const seconds = (performance.now() - fromMs) / 1000
+      const units = await forwardedFor(sub.name)
+      const sum = units.reduce((each, other) => each + other, 0)
+      const most = bucket.capacity + bucket.perSecond * seconds + 2 * bucket.chunk
+      t.diagnostic(
+        `${sum} units (a ${units[0]}, b ${units[1]}) in ${seconds.toFixed(1)} s; at most ${Math.floor(most)}; ` +
+          `${outcomes.map(({ limited }) => limited).join(' + ')} calls refused by the limit`,
+      )
+      // The two questions before the clock started are in the sum.
+      assert.ok(sum <= most + 2, `${sum} units of a budget of ${most}`)
+      assert.ok(sum >= bucket.capacity, `only ${sum} units: the limit was not met`)
+      for (const [at, outcome] of outcomes.entries()) {
+        assertServed(outcome, `machine ${at}`)
+        assert.ok(outcome.limited > 0, `machine ${at} was never refused`)
+      }
+      t.diagnostic(`booked: ${await assertBooked([sub.name])}`)
+    },
+  )
+
+  await t.test('one machine cut off and back: it serves from memory with its share, and nothing is lost', async (t) => {
+    const free = await createSub(a, 'cut-free', ...FREE_FLAGS)
+    const small = await createSub(a, 'cut-small', ...SMALL_FLAGS)
+    const gone = await createSub(a, 'cut-revoked', ...FREE_FLAGS)
+    for (const at of both)
+      for (const sub of [free, small, gone])
+        await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
+    for (const at of both) await at.call('start', free.name, { token: free.token, callers: 2, everyMs: 20, batch: 1 })
+    const smallBefore = (await forwardedFor(small.name))[1] ?? 0
+
+    network.pull('b')
+    t.after(() => network.plug('b'))
+    const cutMs = performance.now()
+    await b.call('start', small.name, { token: small.token, callers: 2, everyMs: 20, batch: SMALL.batchItems })
+    let told: string[] = []
+    const tells = async () => {
+      told = await partsOf(b)
+      return told.includes('quota') && told.includes('store')
+    }
+    const toldMs = await took('it says what it lost', tells, 15_000)
+    await sluice(a, 'token', 'revoke', gone.name, '--yes')
+    await took('the revoked token is refused on a', async () => (await statusAt(a, gone)) === 401, SPREAD_MS)
+    // Known and documented: the machine that cannot be told does not know.
+    assert.equal(await statusAt(b, gone), 200)
+    await pause(Math.max(0, CUT_MS - (performance.now() - cutMs)))
+    assert.equal(await statusAt(b, gone), 200)
+    await took('a lacks nothing', async () => (await partsOf(a)).length === 0, HEARD_MS)
+    const smallOutcome = await b.call('stop', small.name)
+    const seconds = (performance.now() - cutMs) / 1000
+    const share = ((await forwardedFor(small.name))[1] ?? 0) - smallBefore
+
+    network.plug('b')
+    const revokedMs = await took(
+      'the revoked token is refused on b',
+      async () => (await statusAt(b, gone)) === 401,
+      HEARD_MS,
+    )
+    const healthyMs = await took('b is whole', async () => (await b.call('health')).state === 'ok', HEARD_MS)
+    const outcomes = await Promise.all(both.map((at) => at.call('stop', free.name)))
+    for (const [at, outcome] of outcomes.entries()) {
+      assertServed(outcome, `machine ${at}`)
+      assert.equal(outcome.limited, 0, 'nothing limits this customer')
+    }
+    assertServed(smallOutcome, 'machine b, small budget')
+    // One chunk before it noticed; from then on half of what there was, and half of the rate.
+    const most = bucket.chunk + bucket.capacity / 2 + (bucket.perSecond / 2) * seconds
+    assert.ok(share <= most, `${share} units of a share of ${most}`)
+    assert.ok(smallOutcome.limited > 0, 'the share was met')
+    t.diagnostic(
+      `cut for ${seconds.toFixed(1)} s: told after ${toldMs} ms (${told.join(', ')}); b admitted ${share} of at most ${Math.floor(most)} units; ` +
+        `free customer: ${outcomes.map(({ answered }) => answered).join(' + ')} calls; after the cable was back: revoked token refused after ${revokedMs} ms, whole after ${revokedMs + healthyMs} ms`,
+    )
+    t.diagnostic(`booked: ${await assertBooked([free.name, small.name, gone.name])}`)
+  })
+
+  await t.test(
+    'one machine ingests, the other answers; the writer cut off and back: coverage is never ahead, no gap',
+    async (t) => {
+      const sub = await createSub(b, 'sql', ...FREE_FLAGS)
+      await data.call('setReaders', [{ user: sub.login.username, password: sub.login.password }])
+      const basic = Buffer.from(`${sub.login.username}:${sub.login.password}`).toString('base64')
+      const headers = { authorization: `Basic ${basic}`, 'x-token': sub.token }
+      const ask = async (sql: string): Promise<string[]> => {
+        const { status, text } = await b.call('query', headers, sql)
+        assert.equal(status, 200, text)
+        return text.trim().split('\t')
+      }
+      const coverage = async () => {
+        const [from, to, gaps] = await ask(
+          "SELECT from_slot, to_slot, open_gaps FROM coverage WHERE table_name = 'blocks'",
+        )
+        return { from: Number(from), to: Number(to), gaps: Number(gaps) }
+      }
+      /** Every slot of this chain has a block, so what is called complete can be counted. */
+      async function assertWhole(): Promise<{ from: number; to: number }> {
+        const { from, to, gaps } = await coverage()
+        const [count, distinct] = await ask(
+          `SELECT count(), uniqExact(slot) FROM blocks WHERE slot >= ${from} AND slot <= ${to}`,
+        )
+        assert.deepEqual([Number(count), Number(distinct), gaps], [to - from + 1, to - from + 1, 0])
+        return { from, to }
+      }
+      await took('blocks are there', async () => (await coverage()).to > 0, 30_000)
+      await assertWhole()
+      const tip = () => a.call('tipSlot')
+      const isCaughtUp = async () => (await coverage()).to > (await tip()) - 20
+      await took('ingest keeps up', isCaughtUp, 30_000)
+
+      network.pull('a')
+      t.after(() => network.plug('a'))
+      const cutMs = performance.now()
+      // What was on its way to the server may still arrive there.
+      await pause(1000)
+      const held = await coverage()
+      await pause(INGEST_CUT_MS - 1000)
+      assert.deepEqual(await coverage(), held)
+      await assertWhole()
+      const { coverage: told } = await b.call('query', headers, 'SELECT 1')
+      assert.equal(told, held.to, 'an answer says how far the tables are complete')
+      const behind = (await tip()) - held.to
+      assert.ok(behind > 5, `the chain went on: ${behind} slots`)
+      const cutFor = Math.round(performance.now() - cutMs)
+
+      network.plug('a')
+      const target = await tip()
+      const caughtUpMs = await took('it has caught up', async () => (await coverage()).to >= target, 120_000)
+      const { from, to } = await assertWhole()
+      const [inTables] = (await data.call('clickhouse', 'SELECT count() FROM solana.blocks')).trim().split('\n')
+      t.diagnostic(
+        `cut for ${cutFor} ms at slot ${held.to}, ${behind} slots behind; caught up ${caughtUpMs} ms after the cable was back; slots ${from} to ${to} whole, ${inTables} blocks in all`,
+      )
+      const { code, stderr } = await b.call('sluice', 'indexer', 'backfill', '1', '2')
+      assert.notEqual(code, 0)
+      assert.match(stderr, /indexer\.ingest\.enabled is false/)
+    },
+  )
+
+  await t.test(
+    'Redis killed and back, PostgreSQL stopped and back: no failed customer call, and the books are right',
+    async (t) => {
+      const free = await createSub(a, 'servers-free', ...FREE_FLAGS)
+      // Far less than either machine's share of the budget.
+      const gentle = await createSub(a, 'servers-gentle', ...SMALL_FLAGS)
+      for (const at of both) {
+        for (const sub of [free, gentle])
+          await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
+        await at.call('start', free.name, { token: free.token, callers: 2, everyMs: 10, batch: 1 })
+        await at.call('start', gentle.name, { token: gentle.token, callers: 1, everyMs: 500, batch: 1 })
+      }
+      const facts: string[] = []
+      for (const [server, part] of [
+        ['redis', 'quota'],
+        ['postgres', 'store'],
+      ] as const) {
+        await data.call('stop', server)
+        const isTold = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.includes(part))
+        const toldMs = await took(`both say that ${part} is away`, isTold, 15_000)
+        await pause(1000)
+        await data.call('start', server)
+        const isWhole = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.length === 0)
+        const wholeMs = await took('both are whole', isWhole, 20_000)
+        facts.push(`${server} away told after ${toldMs} ms, back told after ${wholeMs} ms`)
+      }
+      for (const sub of [free, gentle]) {
+        const outcomes = await Promise.all(both.map((at) => at.call('stop', sub.name)))
+        for (const [at, outcome] of outcomes.entries()) {
+          assertServed(outcome, `${sub.name} at machine ${at}`)
+          assert.equal(outcome.limited, 0, `${sub.name} at machine ${at} was refused`)
+        }
+        facts.push(`${sub.name}: ${outcomes.map(({ answered }) => answered).join(' + ')} calls, none failed`)
+      }
+      t.diagnostic(facts.join('; '))
+      t.diagnostic(`booked: ${await assertBooked([free.name, gentle.name])}`)
+    },
+  )
+
+  await t.test('neither process has crashed, and both end cleanly', async () => {
+    for (const at of both) {
+      assert.equal(await at.call('isAlive'), true)
+      assert.equal(await at.call('end'), 0)
+    }
+  })
+})

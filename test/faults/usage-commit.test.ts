@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { Calendar } from '../../src/access/calendar.ts'
+import { startUsage } from '../../src/access/usage.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { startEngines } from '../support/store-engines.ts'
+
+/** What happens to the next commit on its way to the server. */
+type Fate = 'passes' | 'is-answered-in-vain' | 'never-arrives'
+
+/** Between the store and its server; cuts the connection at a commit, before it or after it has been answered. */
+async function startCuttingProxy(serverPort: number) {
+  const sockets = new Set<Socket>()
+  const proxy = { fate: 'passes' as Fate, cuts: 0 }
+  const server = createServer((near) => {
+    const far = connect(serverPort, '127.0.0.1')
+    let isDeaf = false
+    const cut = () => {
+      proxy.cuts++
+      proxy.fate = 'passes'
+      near.destroy()
+      far.destroy()
+    }
+    near.on('data', (piece) => {
+      if (proxy.fate === 'passes' || !piece.includes('COMMIT')) return void far.write(piece)
+      if (proxy.fate === 'never-arrives') return cut()
+      isDeaf = true
+      far.write(piece)
+    })
+    far.on('data', (piece) => (isDeaf ? cut() : near.write(piece)))
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return Object.assign(proxy, {
+    port: (server.address() as { port: number }).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => void server.close(resolve))
+    },
+  })
+}
+
+test('use is counted once, whether a commit was lost on its way to the server or its answer on the way back', async () => {
+  await using engines = await startEngines()
+  await using bench = await engines.bench('postgres')
+  await using proxy = await startCuttingProxy(engines.postgres.port)
+  const { place } = bench.options
+  assert.ok(place.engine === 'postgres')
+  const url = place.url.replace(`:${engines.postgres.port}/`, `:${proxy.port}/`)
+  await using store = await bench.open({ place: { ...place, url } })
+  await using usage = startUsage({ store, calendar: new Calendar(systemClock), clock: systemClock, log: silentLogger })
+  const meter = usage.createMeter('sub_1', 'tok_1')
+
+  let units = 0
+  for (const fate of ['passes', 'is-answered-in-vain', 'never-arrives', 'is-answered-in-vain'] as const) {
+    await usage.flush()
+    const { cuts } = proxy
+    usage.countAdmitted(meter, 'rpc', 7)
+    units += 7
+    proxy.fate = fate
+    await usage.flush()
+    // Counted on while nobody knows.
+    usage.countAdmitted(meter, 'rpc', 1)
+    units += 1
+    await until(`the cut happened: ${fate}`, () => fate === 'passes' || proxy.cuts > cuts)
+    await until('all is written', async () => {
+      await usage.flush()
+      return usage.state().waitingRows === 0 && usage.state().failing === undefined
+    })
+    const booked = await store.usage({ subscriptionId: 'sub_1' })
+    assert.deepEqual(
+      booked.map((row) => row.units),
+      [units],
+      fate,
+    )
+  }
+  assert.equal(proxy.cuts, 3)
+})

@@ -1,0 +1,224 @@
+import { once } from 'node:events'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { openControlClient } from '../../src/host/control-client.ts'
+import { temporaryFolder } from './cli.ts'
+import { sluiceHere } from './cli-in-process.ts'
+import { CLICKHOUSE_ADMIN } from './clickhouse.ts'
+import { DATA_PASSWORDS, DATA_PORTS } from './data-machine.ts'
+import { startQuickLocalnet } from './localnet.ts'
+import { SWITCH_ADDRESS } from './namespaces.ts'
+import { serve } from './serve.ts'
+
+/** What came of the calls of a customer. A refusal that a limit explains is `limited`; everything that should not be is `failed`, in words. */
+export type Outcome = { answered: number; limited: number; refused: number; failed: string[] }
+
+/** So many at a time, each pausing between its requests; `batch` calls in each request. */
+export type Callers = {
+  readonly token: string
+  readonly callers: number
+  readonly everyMs: number
+  readonly batch: number
+}
+
+export type Health = {
+  readonly state: string
+  readonly reasons: readonly { readonly part: string; readonly reason: string }[]
+}
+
+/** Costs one unit on every plan. */
+const METHOD = 'getBalance'
+/** The JSON-RPC code of a refusal that names a limit. */
+const LIMITED = -32429
+/** Lines of what went wrong that are kept; one is enough to fail. */
+const FAILED_MAX = 20
+
+/** A machine with a node of its own and `sluice serve` in a process of its own, on the data machine's servers; customers and the operator sit at it. */
+export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
+  await using opening = new AsyncDisposableStack()
+  const home = opening.use(await temporaryFolder())
+  const chain = ingests
+    ? opening.use(await startQuickLocalnet({ slotMs: 250, traffic: { enabled: true, tps: 4 } }))
+    : undefined
+  const node = opening.use(await startCountingNode(chain && `http://127.0.0.1:${chain.rpc.port}`))
+  for (const [name, secret] of Object.entries({ ...DATA_PASSWORDS, clickhouse: CLICKHOUSE_ADMIN.password })) {
+    writeFileSync(home.file(name), secret)
+    chmodSync(home.file(name), 0o600)
+  }
+  writeFileSync(home.file('sluice.toml'), config({ ingests, rpc: node.url, grpcPort: chain?.grpc.port }))
+  const state = home.file('.sluice')
+  const running = opening.use(serve({ cwd: home.path, args: ['--no-demo'], env: { SLUICE_INDEXER__ENABLED: 'true' } }))
+  await running.line(/"msg":"started"/)
+  const rpc = `http://${await running.address('rpc')}`
+  const indexer = `http://${await running.address('indexer')}`
+  const callers = new Map<string, { readonly outcome: Outcome; stop(): Promise<Outcome> }>()
+  const sluice = (...words: string[]) =>
+    sluiceHere([...words, '--state', state, '--config', home.file('sluice.toml')], {})
+
+  /** As a customer whose calls the node counts under this name; several in one batch. */
+  function ask(token: string, name: string, batch = 1): Promise<Response> {
+    const call = (id: number) => ({ jsonrpc: '2.0', id, method: METHOD, params: [name] })
+    const body = JSON.stringify(batch === 1 ? call(1) : Array.from({ length: batch }, (_, at) => call(at)))
+    const headers = { 'content-type': 'application/json', 'x-token': token }
+    return fetch(rpc, { method: 'POST', headers, body, signal: AbortSignal.timeout(30_000) })
+  }
+
+  function startCallers(name: string, { token, callers, everyMs, batch }: Callers) {
+    const outcome: Outcome = { answered: 0, limited: 0, refused: 0, failed: [] }
+    let isOver = false
+    function count(status: number, text: string): void {
+      const items = ([JSON.parse(text)] as unknown[]).flat() as { result?: unknown; error?: { code: number } }[]
+      for (const { result, error } of items) {
+        if (result !== undefined) outcome.answered++
+        else if (error?.code === LIMITED) outcome.limited++
+        else if (status === 401) outcome.refused++
+        else if (outcome.failed.length < FAILED_MAX) outcome.failed.push(`${status} ${text}`)
+      }
+    }
+    const loops = Array.from({ length: callers }, async () => {
+      while (!isOver) {
+        try {
+          const answer = await ask(token, name, batch)
+          count(answer.status, await answer.text())
+        } catch (error) {
+          if (outcome.failed.length < FAILED_MAX) outcome.failed.push(String(error))
+        }
+        await pause(everyMs)
+      }
+    })
+    return {
+      outcome,
+      async stop() {
+        isOver = true
+        await Promise.all(loops)
+        return outcome
+      },
+    }
+  }
+
+  const opened = opening.move()
+  return {
+    calls: {
+      sluice,
+      /** The status of one call, and the size of the budget that the answer tells. */
+      async ask(token: string, name: string): Promise<{ status: number; limit: number }> {
+        const answer = await ask(token, name)
+        await answer.text()
+        return { status: answer.status, limit: Number(answer.headers.get('x-ratelimit-limit')) }
+      },
+      /** Customers that go on until they are stopped. */
+      start(name: string, given: Callers): void {
+        callers.set(name, startCallers(name, given))
+      },
+      outcome: (name: string) => callers.get(name)?.outcome,
+      async stop(name: string): Promise<Outcome> {
+        const stopped = await callers.get(name)?.stop()
+        if (stopped === undefined) throw new Error(`nobody calls as ${name}`)
+        return stopped
+      },
+      /** What the node was asked, by the name that the customer gave. */
+      forwarded: (): Record<string, number> => Object.fromEntries(node.calls),
+      /** As `sluice status` shows it. */
+      async health(): Promise<Health> {
+        using client = await openControlClient(join(state, 'control.sock'))
+        return (await client.call('status')) as Health
+      },
+      async query(headers: Record<string, string>, sql: string) {
+        const answer = await fetch(indexer, { method: 'POST', headers, body: sql, signal: AbortSignal.timeout(30_000) })
+        const coverage = answer.headers.get('x-sluice-coverage-slot')
+        return {
+          status: answer.status,
+          text: await answer.text(),
+          coverage: coverage === null ? undefined : Number(coverage),
+        }
+      },
+      tipSlot: () => chain?.chain.slot('confirmed') ?? 0,
+      isAlive: () => running.child.exitCode === null && running.child.signalCode === null,
+      end: () => running.stop('SIGTERM'),
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...callers.values()].map((each) => each.stop()))
+      await opened.disposeAsync()
+    },
+  }
+}
+
+export type GatewayMachine = Awaited<ReturnType<typeof startGatewayMachine>>['calls']
+
+/** As docs/operating.md shows it for several machines. */
+function config(given: { ingests: boolean; rpc: string; grpcPort: number | undefined }): string {
+  const grpc = given.grpcPort === undefined ? '' : `grpc = "http://127.0.0.1:${given.grpcPort}"`
+  return `
+[access]
+store = { engine = "postgres", url = "postgres://sluice@${SWITCH_ADDRESS}:${DATA_PORTS.postgres}/sluice?sslmode=disable", password = "file:postgres" }
+
+[access.quota.shared]
+url = "redis://${SWITCH_ADDRESS}:${DATA_PORTS.redis}"
+password = "file:redis"
+processesAssumed = 2
+
+[[upstreams.nodes]]
+name = "node"
+rpc = "${given.rpc}"
+${grpc}
+allowPrivate = true
+
+[indexer]
+engine = "clickhouse"
+
+[indexer.clickhouse]
+url = "http://${SWITCH_ADDRESS}:${DATA_PORTS.clickhouse}"
+user = "${CLICKHOUSE_ADMIN.user}"
+password = "file:clickhouse"
+
+[indexer.ingest]
+enabled = ${given.ingests}
+batchMs = 200
+`
+}
+
+type Question = { method: string; params?: unknown[]; id: unknown }
+
+/** Where the chain of a node without one stands. */
+const SLOT = 1000
+
+/** Answers the customers' calls itself and counts them by the name they carry; everything else is for the chain, where there is one. */
+async function startCountingNode(chain: string | undefined) {
+  const calls = new Map<string, number>()
+  const server = createServer((request, response) => void answer(request, response))
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pieces: Buffer[] = []
+    for await (const piece of request) pieces.push(piece as Buffer)
+    const text = Buffer.concat(pieces).toString()
+    const asked = JSON.parse(text) as Question | Question[]
+    response.setHeader('content-type', 'application/json')
+    if ([asked].flat().every(({ method }) => method !== METHOD) && chain !== undefined) {
+      const headers = { 'content-type': 'application/json' }
+      const told = await fetch(chain, { method: 'POST', headers, body: text }).catch(() => undefined)
+      response.statusCode = told?.status ?? 502
+      response.end(await told?.text())
+    } else response.end(JSON.stringify(Array.isArray(asked) ? asked.map(answerOne) : answerOne(asked)))
+  }
+
+  function answerOne({ method, params, id }: Question): object {
+    if (method !== METHOD) return { jsonrpc: '2.0', result: SLOT, id }
+    const name = String(params?.[0])
+    calls.set(name, (calls.get(name) ?? 0) + 1)
+    return { jsonrpc: '2.0', result: { context: { slot: SLOT }, value: 7 }, id }
+  }
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    calls,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => void server.close(resolve))
+    },
+  }
+}
