@@ -40,7 +40,7 @@ describe('the pages for customers', () => {
       ...['sub', 'create', 'acme-prod', '--customer', 'acme', '--plan', 'build'],
       ...['--products', 'bundle,indexer', '--print-token'],
     )
-    const [, user = '', password = ''] = /user (\S+)\s+password (\S+)/.exec(card) ?? []
+    const [, user = '', password = ''] = /user +(\S+)\s+password (\S+)/.exec(card) ?? []
     running = serve({
       cwd: home.path,
       args: ['--no-demo'],
@@ -56,7 +56,7 @@ describe('the pages for customers', () => {
       SLUICE_RPC: await at('rpc', 'http'),
       SLUICE_WS: await at('ws', 'ws'),
       SLUICE_GRPC: await at('grpc', 'http'),
-      SLUICE_SENDER: await at('sender', 'http'),
+      SLUICE_SEND: await at('sender', 'http'),
       SLUICE_SQL: await at('indexer', 'http'),
       SLUICE_SQL_USER: user,
       SLUICE_SQL_PASSWORD: password,
@@ -85,6 +85,14 @@ describe('the pages for customers', () => {
   test('there are snippets for every product', () => {
     assert.equal(pages.length, 6)
     assert.ok(snippets.length >= 15, `${snippets.length}`)
+  })
+
+  test('the variables that a customer sets are not taken for configuration by a sluice in the same shell', async () => {
+    const readme = readFileSync(join(ROOT, 'docs/customers/README.md'), 'utf8')
+    const named = [...readme.matchAll(/^export (SLUICE_\w+)=/gm)].map(([, name]) => name)
+    assert.deepEqual(new Set(named), new Set(Object.keys(env)))
+    const done = await sluiceHere(['config', 'check'], env)
+    assert.equal(done.code, 0, done.stderr)
   })
 
   for (const { name, kind, text } of snippets) {

@@ -5,6 +5,7 @@ import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type HealthReason, type HealthState, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
+import type { LogTap } from '../host/log-tap.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { startOperatorListener } from '../host/operator-listener.ts'
 import { resolveSecret } from '../host/secret-ref.ts'
@@ -12,7 +13,7 @@ import { openStateFolder } from '../host/state-folder.ts'
 import { startUpstreams } from '../upstreams/service.ts'
 import type { Settings } from './commands/settings.ts'
 import { followDedicatedNodes } from './dedicated-nodes.ts'
-import { makeDemo, untilRevision } from './demo.ts'
+import { makeDemo, returningHint, untilRevision } from './demo.ts'
 import { currentActor, type Deps } from './deps.ts'
 import { DOORS } from './doors.ts'
 import { nodeOf, startEmbeddedChain } from './embedded-chain.ts'
@@ -22,10 +23,13 @@ import { indexerMethods, openIndexer } from './indexer.ts'
 import { keepExecution } from './keep-execution.ts'
 import { createLeaderFeed } from './leader-feed.ts'
 import { listenerOf } from './listener-of.ts'
+import { logLines, parseLogRequest } from './log-lines.ts'
 import { openAccessStore } from './open-access-store.ts'
 import { type Reload, reloadFrom } from './reload.ts'
 import { openSender } from './sender.ts'
 import { openShreds } from './shreds.ts'
+import { createTopReport } from './top/report.ts'
+import { watchUsage } from './top/usage-watch.ts'
 import { VERSION } from './version.ts'
 
 export type StatusReport = {
@@ -43,9 +47,11 @@ export type StatusReport = {
 }
 
 export type AllDeps = Deps & {
+  /** Where the log can be looked at while it is written. */
+  readonly logTap: LogTap
   /** Reads flags, environment and file again. */
   readonly readSettings: () => Promise<Settings>
-  /** Prints the demo's handover card; called at most once in the life of a state folder. */
+  /** Prints the demo's handover card at the first start on a state folder, and at later ones where things are. */
   readonly showCard: (card: string) => void
 }
 
@@ -68,10 +74,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
   const doorMetrics = createListenerMetrics(registry, DOORS)
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
+  const usage = watchUsage(store, { clock })
   const access = opening.use(
     await startAccess(
       { ...config.access, plans: config.plans },
-      { store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+      { store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
     ),
   )
 
@@ -168,11 +175,29 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   services.push({ name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) })
 
   const reload: Reload = reloadFrom(settings, { log, readSettings: deps.readSettings, setPlans: access.setPlans })
+  const status = (): StatusReport => ({ ...statusNow(), services })
   opening.use(
     await openControlSocket(state.file('control.sock'), {
       log: log.child({ part: 'control' }),
       methods: {
-        status: (): StatusReport => ({ ...statusNow(), services }),
+        status,
+        top: createTopReport({
+          registry,
+          clock,
+          usage,
+          snapshot: access.snapshot,
+          status,
+          upstreams: () => upstreams.status(),
+          streamsOf: (id) => bundle.connections.of(id).length,
+          runs: {
+            shreds: shreds !== undefined,
+            sender: sender !== undefined,
+            indexer: indexer !== undefined,
+            execution: execution !== undefined,
+          },
+        }),
+        logs: (params, { signal }) =>
+          logLines(deps.logTap, parseLogRequest(params), { snapshot: access.snapshot(), signal }),
         reload,
         upstreams: () => upstreams.status(),
         shreds: () => shreds?.status() ?? null,
@@ -200,24 +225,19 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 
   if (options.demo) {
     const on = { store, random, actor: currentActor(env), nowMs: clock.nowMs() }
-    const card = await makeDemo(
-      on,
-      plans,
-      endpointsOf(config, {
-        rpc: bundle.rpc.port,
-        ws: bundle.ws.port,
-        grpc: bundle.grpc.port,
-        sender: sender?.address.port,
-        tipAccounts: sender?.tipAccounts,
-        execution: execution?.address.port,
-        indexer: indexer?.address.port,
-      }),
-    )
+    const endpoints = endpointsOf(config, {
+      rpc: bundle.rpc.port,
+      ws: bundle.ws.port,
+      grpc: bundle.grpc.port,
+      sender: sender?.address.port,
+      tipAccounts: sender?.tipAccounts,
+      execution: execution?.address.port,
+      indexer: indexer?.address.port,
+    })
+    const card = await makeDemo(on, plans, endpoints)
     // Shown once the doors know its token, so that its lines work the moment they are read.
-    if (card !== undefined) {
-      await untilRevision(access, await store.revision())
-      deps.showCard(card)
-    }
+    if (card !== undefined) await untilRevision(access, await store.revision())
+    deps.showCard(card ?? (await returningHint(store, endpoints)))
   }
 
   const opened = opening.move()

@@ -3,6 +3,7 @@ import type { Provisioning } from '../access/provisioning/context.ts'
 import { addCustomer } from '../access/provisioning/customers.ts'
 import { createSubscription } from '../access/provisioning/subscriptions.ts'
 import type { Access } from '../access/service.ts'
+import type { AccessView } from '../access/store.ts'
 import type { Endpoints } from './endpoints.ts'
 import { handoverCard } from './handover-card.ts'
 
@@ -25,6 +26,19 @@ export async function makeDemo(on: Provisioning, plans: PlanTable, endpoints: En
   const card = handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
   // The page belongs to no subscription, but a newcomer wants to see something move.
   return endpoints.execution === undefined ? card : `${card}\nDashboard  ${endpoints.execution}/\n`
+}
+
+/** What a later start tells instead of the card, whose secrets cannot be shown again. */
+export async function returningHint(store: AccessView, { execution, rpc }: Endpoints): Promise<string> {
+  const [demo] = await store.find('subscriptions', { name: 'demo' })
+  return [
+    ...(execution === undefined ? [] : [`Dashboard  ${execution}/`]),
+    ...(rpc === undefined ? [] : [`RPC        ${rpc}`]),
+    demo === undefined
+      ? 'Your subscriptions: sluice sub list'
+      : 'The demo token was shown at the first start; for a new one: sluice token rotate demo',
+    '',
+  ].join('\n')
 }
 
 /** Until this process has taken over the store up to that revision. */

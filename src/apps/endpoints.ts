@@ -31,7 +31,7 @@ export function endpointsOf(
   return {
     rpc: `${isSecure(rpc) ? 'https' : 'http'}://${placeOf(config, rpc, inUse.rpc)}`,
     ws: `${isSecure(ws) ? 'wss' : 'ws'}://${placeOf(config, ws, inUse.ws)}`,
-    grpc: placeOf(config, grpc, inUse.grpc),
+    grpc: `${isSecure(grpc) ? 'https' : 'http'}://${placeOf(config, grpc, inUse.grpc)}`,
     indexer: config.indexer.enabled
       ? `${isSecure(config.indexer) ? 'https' : 'http'}://${placeOf(config, config.indexer, inUse.indexer)}`
       : undefined,

@@ -25,7 +25,7 @@ export async function openAccessStore(
     if (existsSync(state.file(file))) await checkSecretFile(state.file(file))
   return openStore(
     {
-      place: await placeOf(settings, env),
+      place: await storePlaceOf(settings, env),
       check,
       audit: { file: state.file('audit.log'), mirror: await machineId(state), toolVersion: VERSION },
     },
@@ -33,7 +33,11 @@ export async function openAccessStore(
   )
 }
 
-async function placeOf({ config, loaded, stateDir }: StoreSettings, env: NodeJS.ProcessEnv): Promise<StorePlace> {
+/** Where the configuration wants the store, with its password resolved. */
+export async function storePlaceOf(
+  { config, loaded, stateDir }: StoreSettings,
+  env: NodeJS.ProcessEnv,
+): Promise<StorePlace> {
   const { store } = config.access
   if (store.engine === 'sqlite') return { engine: 'sqlite', file: join(stateDir, store.file) }
   const password = store.password && (await resolveSecret(store.password, { env, folder: loaded.folder })).reveal()

@@ -14,9 +14,12 @@ type ReloadDeps = {
 /** Values that take effect while running. Everything else is named as waiting for a restart. */
 const LIVE = [/^log\.level$/, /^plans\./]
 
-/** Reads the configuration again. A file with a mistake throws, and the one in force stays. */
+/**
+ * Reads the configuration again. A file with a mistake throws, and the one in force stays. What the file says is compared with what runs, not with
+ * the file of the last reload: a value that waits for a restart is named each time until it is in force.
+ */
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
-  let inForce = started
+  const inForce = valuesOf(started)
   return async () => {
     const next = await deps.readSettings().catch((error: unknown) => {
       if (!(error instanceof ServiceError)) throw error
@@ -24,15 +27,18 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
         ...(error.fix === undefined ? {} : { fix: error.fix }),
       })
     })
-    const differing = differences(inForce, next)
+    const given = valuesOf(next)
+    const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
+      (key) => inForce.get(key) !== given.get(key),
+    )
     const changed = differing.filter((key) => LIVE.some((pattern) => pattern.test(key)))
     const needRestart = differing.filter((key) => !changed.includes(key))
     deps.log.level = next.config.log.level
     deps.setPlans(next.config.plans)
-    inForce = {
-      ...inForce,
-      config: { ...inForce.config, log: next.config.log, plans: next.config.plans },
-      loaded: next.loaded,
+    for (const key of changed) {
+      const value = given.get(key)
+      if (value === undefined) inForce.delete(key)
+      else inForce.set(key, value)
     }
     deps.log.info({ changed, needRestart }, 'configuration reloaded')
     const says = [
@@ -44,9 +50,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   }
 }
 
-function differences(a: Settings, b: Settings): string[] {
-  const values = (settings: Settings) =>
-    new Map(settings.loaded.entries().map(({ path, value }) => [path.join('.'), JSON.stringify(value)]))
-  const [before, after] = [values(a), values(b)]
-  return [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key))
+/** Every value by its path, as text that can be compared. */
+function valuesOf({ loaded }: Settings): Map<string, string> {
+  return new Map(loaded.entries().map(({ path, value }) => [path.join('.'), JSON.stringify(value)]))
 }

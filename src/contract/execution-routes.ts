@@ -22,6 +22,12 @@ export const EXECUTION_ROUTES = [
   { method: 'POST', path: '/', open: false, brief: 'JSON-RPC 2.0 over the blocks in memory.' },
 ] as const
 
+/**
+ * POST with the token in a header, where the service asks for tokens: answers `{"ticket","expires_at"}`. The ticket opens
+ * `/v1/ws?ticket=…` for 60 s, for clients that can set no header on a WebSocket, such as the page itself.
+ */
+export const EXECUTION_TICKET_PATH = '/v1/ws-ticket'
+
 /** Methods of `POST /`. */
 export const EXECUTION_RPC_METHODS = [
   'eth_chainId',

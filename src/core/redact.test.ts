@@ -15,6 +15,10 @@ test('tokens, schemes, queries and user info are masked wherever they stand in a
     [TOKEN.slice(0, 30)]: '[redacted:NOPQ]'.replace('NOPQ', TOKEN.slice(26, 30)),
     'Authorization: Basic dXNlcjpzZWNyZXQtcGFzc3dvcmQ=': 'Authorization: Basic [redacted:cmQ=]',
     'authorization: bearer abc.def.ghi': 'authorization: bearer [redacted]',
+    'see /etc/bearer hunter22': 'see /etc/bearer [redacted]',
+    'Basic/Bearer letmein': 'Basic/Bearer [redacted]',
+    'x-bearer letmein': 'x-bearer [redacted]',
+    'GET / Bearer letmein': 'GET / Bearer [redacted]',
     'GET /?api-key=hunter22 HTTP/1.1': 'GET /?[query] HTTP/1.1',
     'https://rpc.example.net/path?x=1&y=2#z done': 'https://rpc.example.net/path?[query] done',
     'postgres://sluice:hunter22@db/sluice': 'postgres://[redacted]@db/sluice',
@@ -34,6 +38,8 @@ test('plain sentences stay as they are', () => {
     'slot 12 > 11',
     'file:/etc/x',
     'Bearer token',
+    'Check that /etc/sluice/metrics-bearer exists and can be read.',
+    'the file ./keys/basic cannot be read',
     'why?',
   ]) {
     assert.equal(redactText(text), text)

@@ -6,6 +6,9 @@
 /** `slc_` and enough of what follows to matter, so that a token cut short by a limit is hidden too. */
 const TOKEN = /slc(?:_|%5[fF])[0-9A-Za-z]{12,}/g
 const SCHEME_VALUE = /\b(Basic|Bearer)(\s+|%20)(?!\[redacted)([^\s"',;&]{6,})/gi
+/** A path up to the scheme's name, which is then the end of a file's name; with an ordinary word after it a sentence goes on. */
+const PATH_BEFORE = /(?:^|[\s"'(])[.~]{0,2}\/[^\s"']*[-./]$/
+const ORDINARY_WORD = /^[a-z]{1,12}[.:]?$/
 /** The part between `://` and `@`. */
 const USER_INFO = /(:\/\/)[^\s/?#@"']+@/g
 /** A question mark that follows a piece of address and is followed by one: a query string. */
@@ -38,7 +41,7 @@ export function maskSecret(value: string): string {
 /** The text with every secret masked, every query string dropped, and nothing in it that can steer a terminal. */
 export function redactText(text: string): string {
   return text
-    .replace(SCHEME_VALUE, (_all, scheme: string, gap: string, value: string) => `${scheme}${gap}${maskSecret(value)}`)
+    .replace(SCHEME_VALUE, maskScheme)
     .replace(TOKEN, maskSecret)
     .replace(USER_INFO, '$1[redacted]@')
     .replace(HEADER_VALUE, maskNamed)
@@ -49,4 +52,9 @@ export function redactText(text: string): string {
 
 function maskNamed(_all: string, name: string, sign: string, value: string): string {
   return `${name}${sign}${maskSecret(value)}`
+}
+
+function maskScheme(all: string, scheme: string, gap: string, value: string, at: number, text: string): string {
+  const isFileName = ORDINARY_WORD.test(value) && PATH_BEFORE.test(text.slice(0, at))
+  return isFileName ? all : `${scheme}${gap}${maskSecret(value)}`
 }

@@ -56,3 +56,23 @@ test('a thread that dies is started again on the same port, with the destination
   await until('the second block was reported', () => told() >= 64)
   assert.equal(relay.ready.address.port, port)
 })
+
+test('a port in use at the first start is told to the caller, once, and not taken for a loss', async () => {
+  using taken = await openSink()
+  const states: boolean[] = []
+  const listen = { host: '127.0.0.1', port: taken.port }
+  await assert.rejects(
+    startRelayLink(
+      { ...OPTIONS, port: { ...OPTIONS.port, listen } },
+      {
+        clock: systemClock,
+        random: secureRandom,
+        log: silentLogger,
+        onReport: () => {},
+        onState: (isUp) => void states.push(isUp),
+      },
+    ),
+    { code: 'address-in-use' },
+  )
+  assert.deepEqual(states, [])
+})

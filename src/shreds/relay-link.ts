@@ -88,13 +88,17 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
   }
 
   const opened = Promise.withResolvers<RelayReady>()
-  start(opened.resolve, (error) => {
-    opened.reject(error)
-    startAgain(error)
-  })
+  let hasOpened = false
+  start(
+    (message) => {
+      hasOpened = true
+      opened.resolve(message)
+    },
+    // The first start is the caller's to answer for: a port in use is told once, not logged as a loss.
+    (error) => (hasOpened ? startAgain(error) : opened.reject(error)),
+  )
   const ready = await opened.promise.catch(async (error: unknown) => {
     isClosing = true
-    retry?.cancel()
     await thread?.[Symbol.asyncDispose]()
     throw error
   })

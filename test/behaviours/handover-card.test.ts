@@ -18,7 +18,7 @@ test('every line to paste on the handover card works as printed, against the emb
   const lines = running
     .stdout()
     .split('\n')
-    .map((line) => /^ +(?:usage +)?(curl .*)$/.exec(line)?.[1])
+    .map((line) => /^ +(curl .*)$/.exec(line)?.[1])
     .filter((line) => line !== undefined)
   assert.equal(lines.length, 3, running.stdout())
   const answers = []
@@ -34,4 +34,21 @@ test('every line to paste on the handover card works as printed, against the emb
   socket.terminate()
   assert.equal(answers[2]?.['subscription'], 'demo')
   assert.equal(answers[2]?.['plan'], 'professional')
+
+  const shown = running.stdout().split('\n')
+  const exports = shown.filter((line) => line.startsWith('  export ')).map((line) => line.trim())
+  const asked = `${exports.join('\n')}\ncurl -sf -H "x-token: $SLUICE_TOKEN" "$SLUICE_RPC/v1/whoami"; printf '\\n%s' "$SLUICE_WS" "$SLUICE_GRPC" "$SLUICE_SEND"`
+  const { stdout } = await promisify(execFile)('sh', ['-c', asked])
+  const [whoami = '', ...addresses] = stdout.split('\n')
+  assert.equal((JSON.parse(whoami) as { subscription: string }).subscription, 'demo')
+  assert.deepEqual(
+    addresses.map((address) => new URL(address).protocol),
+    ['ws:', 'http:', 'http:'],
+  )
+  for (const line of shown.slice(
+    0,
+    shown.findIndex((text) => text.startsWith('  # ')),
+  )) {
+    if (!line.startsWith('{')) assert.ok(line.length <= 80, `too long for a narrow terminal: ${line}`)
+  }
 })

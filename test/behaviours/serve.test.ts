@@ -17,6 +17,8 @@ test('the first start shows a demo card once; the second re-uses the folder and 
   await using second = serve({ cwd: home.path })
   await second.line(/"msg":"started"/)
   assert.doesNotMatch(second.stdout(), /slc_[0-9A-Za-z]{38}|Sluice subscription/)
+  assert.match(second.stdout(), /^RPC +http:\/\/127\.0\.0\.1:\d+$/m)
+  assert.match(second.stdout(), /sluice token rotate demo/, 'the way to a new token is said')
   const { stdout } = await sluice(['sub', 'list', '--json'], { cwd: home.path })
   assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
 })
@@ -45,6 +47,9 @@ test('status, reload and drain speak with the running process', async () => {
   assert.match(reloaded.stderr, /log\.level is in force/)
   assert.match(reloaded.stderr, /drain\.deadlineMs needs a restart/)
   assert.match(reloaded.stderr, /plans\.big\.unitsPerSecond is in force/)
+  const again = await run('reload')
+  assert.match(again.stderr, /drain\.deadlineMs needs a restart/, 'the file is compared with what runs')
+  assert.doesNotMatch(again.stderr, /is in force|nothing changed/)
 
   writeFileSync(home.file('sluice.toml'), '[log]\nlevle = "info"\n')
   const refused = await run('reload')

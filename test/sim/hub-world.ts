@@ -110,7 +110,8 @@ class World {
     const seq = this.hub.window.newestSeq
     const choice = random(10)
     if (choice === 0) {
-      const from = random(1000)
+      // Each has a text of its own: a warning shows no number by which two equal ones could be told apart.
+      const from = ++this.#value * 2
       this.hub.publishWarning({ type: 'ring_gap', from_seqno: from, to_seqno: from + 1, blocks_dropped: 1 })
       this.#note(
         'Warning',

@@ -19,9 +19,11 @@ export type House = AsyncDisposable & {
   subscribe(name: string): Promise<HouseCustomer>
 }
 
-export async function startHouse(): Promise<House> {
+/** The node ends every gRPC call with these words; the indexer, which asks it all the time, logs them. */
+export async function startHouse({ nodeSays }: { nodeSays: string }): Promise<House> {
   await using opening = new AsyncDisposableStack()
   const node = opening.use(await startFakeNode())
+  node.onGrpcCall = (call) => call.end({ code: 12, message: nodeSays })
   const gateway = opening.use(
     await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
       config: '[log]\nlevel = "debug"\n',

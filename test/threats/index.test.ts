@@ -6,7 +6,7 @@ import { testNames } from '../test-names.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Which test holds which row of the tables of threats and faults: file, and the beginning of the test's name. */
+/** Which test holds which row of the tables of threats, faults and what an earlier gateway got wrong: file, and the beginning of the test's name. */
 const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   T1: [
     ['test/threats/guesses.test.ts', 'T1: '],
@@ -48,12 +48,18 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['test/threats/quota.test.ts', 'T13: '],
     ['src/access/admit.model.test.ts', 'charged is admitted, to the call'],
   ],
-  T14: [['src/indexer/gate.property.test.ts', 'T14: ']],
+  T14: [
+    ['src/indexer/gate.property.test.ts', 'T14: '],
+    ['src/indexer/gate.test.ts', 'T14: '],
+    ['test/behaviours/indexer-clickhouse.test.ts', 'T14: '],
+  ],
   T15: [
-    ['test/behaviours/indexer-clients.test.ts', 'T15: no query shows another customer'],
-    ['test/behaviours/connections.test.ts', ''],
+    ['test/threats/house.test.ts', 'T15: '],
+    ['test/behaviours/indexer-credentials.test.ts', 'T15: no query shows another customer'],
+    ['test/behaviours/connections.test.ts', 'of another subscription are as unknown'],
   ],
   T16: [
+    ['test/threats/reflection.test.ts', 'T16: '],
     ['src/shreds/service.test.ts', 'a destination that waits for its proof gets challenges only'],
     ['src/shreds/challenge.test.ts', 'only the destination itself'],
   ],
@@ -62,21 +68,31 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['src/host/pinned-address.test.ts', 'a name that is moved to a forbidden place'],
   ],
   T18: [
+    ['src/solana/tip.test.ts', 'the table has at least 25 cases in every format'],
     ['test/behaviours/sender-refusals.test.ts', 'what the open door refuses, and how'],
     ['test/behaviours/sender-overload.test.ts', ''],
   ],
   T19: [['test/page/hostile.test.ts', 'as names, as hex of a hostile service']],
   T20: [
+    ['test/threats/house.test.ts', 'T20: '],
     ['src/apps/log-lines.test.ts', 'a record is one readable line'],
     ['test/behaviours/cli-manners.test.ts', 'nothing is coloured when piped, and foreign text cannot steer'],
   ],
   T21: [
+    ['test/threats/house.test.ts', 'T21: '],
     ['src/host/metrics-registry.test.ts', 'labels stay bounded under 10,000 random values'],
     ['src/bundle/metrics.test.ts', 'every family is small enough'],
   ],
   T22: [['test/supply-chain.test.ts', 'supply chain']],
-  T23: [['src/host/state-folder.test.ts', 'secret files must be 0600']],
-  T24: [['test/behaviours/execution-spec.test.ts', 'T24, T26: ']],
+  T23: [
+    ['test/threats/house.test.ts', 'T23: the control socket'],
+    ['test/threats/house.test.ts', 'T23: a secret in a file'],
+    ['src/host/state-folder.test.ts', 'secret files must be 0600'],
+  ],
+  T24: [
+    ['test/threats/house.test.ts', 'T24: '],
+    ['test/behaviours/execution-spec.test.ts', 'T24, T26: '],
+  ],
   T25: [['test/behaviours/execution-time.test.ts', 'R8, T25: ']],
   T26: [
     ['test/behaviours/execution-spec.test.ts', 'T24, T26: '],
@@ -109,24 +125,34 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['src/upstreams/ws-links.test.ts', 'F6: '],
     ['test/behaviours/ws-gateway-loss.test.ts', 'loses none of several hundred'],
   ],
-  F7: [['test/behaviours/store-away.test.ts', 'a shared store that goes away']],
+  F7: [
+    ['test/faults/serve-store.test.ts', 'F7: '],
+    ['test/behaviours/store-away.test.ts', 'a shared store that goes away'],
+  ],
   F8: [
+    ['test/faults/serve-disk.test.ts', 'F8: '],
     ['src/access/store.disk-full.test.ts', 'on a full disk a change is refused'],
     ['src/host/log-sink.test.ts', 'a full disk loses lines, counts them'],
   ],
   F9: [['src/access/store.damage.test.ts', 'a damaged store file']],
   F10: [
+    ['test/faults/serve-clock.test.ts', 'F10, R9: '],
     ['src/access/calendar.test.ts', 'jumps of an hour and a day'],
     ['test/behaviours/execution-time.test.ts', 'R9: jumps of the wall clock'],
   ],
   F11: [['test/faults/gateway-leave.test.ts', 'F11: ']],
-  F12: [['src/access/store.writers.test.ts', 'one killed at']],
+  F12: [
+    ['test/faults/serve-store.test.ts', 'F12: '],
+    ['src/access/store.writers.test.ts', 'one killed at'],
+  ],
   F13: [
     ['test/behaviours/ring-live.test.ts', 'a live ring, read too slowly'],
     ['src/evm/ring-reader.property.test.ts', 'whatever the writers do'],
   ],
+  F14: [['test/faults/execution-storm.test.ts', 'F14: ']],
   F15: [['test/behaviours/execution-time.test.ts', 'R8, T25: ']],
   F16: [
+    ['test/faults/serve-databases.test.ts', 'F16: '],
     ['src/access/shared-quota.redis.test.ts', 'the server killed and back'],
     ['src/host/redis.test.ts', 'answers at once while the server is away'],
   ],
@@ -142,14 +168,42 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   ],
   F20: [['test/behaviours/serve.test.ts', 'a second instance on the same folder is refused']],
   F21: [['test/faults/gateway-storm.test.ts', 'F21: ']],
+  R1: [['test/behaviours/execution-regressions.test.ts', 'R1: ']],
+  R2: [['test/behaviours/execution-regressions.test.ts', 'R2: ']],
+  R3: [['test/behaviours/execution-regressions.test.ts', 'R3: ']],
+  R4: [['test/behaviours/execution-regressions.test.ts', 'R4: ']],
+  R5: [['test/behaviours/execution-regressions.test.ts', 'R5: ']],
+  R6: [
+    ['test/behaviours/execution-regressions.test.ts', 'R6: '],
+    ['test/behaviours/execution-regressions.test.ts', 'R6, R7: '],
+  ],
+  R7: [['test/behaviours/execution-regressions.test.ts', 'R6, R7: ']],
+  R8: [['test/behaviours/execution-time.test.ts', 'R8, T25: ']],
+  R9: [
+    ['test/faults/serve-clock.test.ts', 'F10, R9: '],
+    ['test/behaviours/execution-time.test.ts', 'R9: '],
+  ],
+  R10: [['test/behaviours/execution-time.test.ts', 'R10: ']],
+  R11: [['test/behaviours/execution-regressions.test.ts', 'R11: ']],
+  R12: [['test/behaviours/execution-regressions.test.ts', 'R12: ']],
+  R13: [
+    ['test/behaviours/execution-ring.test.ts', 'R13: '],
+    ['src/evm/contention-fold.test.ts', '25,000 transactions are no more than many'],
+  ],
+  R14: [['test/behaviours/execution-spec.test.ts', 'R14: ']],
+  R15: [['test/behaviours/execution-regressions.test.ts', 'R15: ']],
+  R16: [['src/evm/lifecycle-fold.test.ts', 'R16: ']],
+  R17: [['test/behaviours/execution-ring.test.ts', 'R17: ']],
+  R18: [['test/behaviours/execution-regressions.test.ts', 'R18: ']],
 }
 
 const ROWS = [
   ...Array.from({ length: 26 }, (_, at) => `T${at + 1}`),
   ...Array.from({ length: 21 }, (_, at) => `F${at + 1}`),
+  ...Array.from({ length: 18 }, (_, at) => `R${at + 1}`),
 ]
 
-test('every threat and every fault is held by a test that is there', () => {
+test('every threat, every fault and every regression is held by a test that is there', () => {
   assert.deepEqual(
     ROWS.filter((row) => (HELD[row]?.length ?? 0) === 0),
     [],

@@ -11,11 +11,15 @@ export function cliErrorOf(error: unknown): CliError {
   return {
     code,
     message: error instanceof ServiceError ? error.message : messageOf(error),
-    fix: (error instanceof ServiceError ? error.fix : undefined) ?? entry.fix,
+    fix: (error instanceof ServiceError ? error.fix : undefined) ?? (code === 'internal' ? INTERNAL_FIX : entry.fix),
     docs_url: docsUrl(code),
     retryable: entry.retryable,
   }
 }
+
+/** The entry's own words are for a customer, who has an operator to turn to. */
+const INTERNAL_FIX =
+  'A fault of Sluice or of its installation: run npm ci in its folder, then sluice doctor; if it stays, report the lines below.'
 
 export function exitCodeOf(error: unknown): number {
   const code = error instanceof ServiceError ? error.code : 'internal'

@@ -1,6 +1,5 @@
 import { buildRouteMap } from '@stricli/core'
 import { type CommonFlags, command, commonFlags, flag, type ListFlags, listFlags } from './define.ts'
-import { notInBuild } from './not-in-build.ts'
 
 export const usageCommand = command<ListFlags & { sub?: string; since?: string; by?: 'hour' | 'day' | 'total' }>({
   brief: 'What subscriptions used',
@@ -40,9 +39,4 @@ export const auditRoutes = buildRouteMap({
       load: async () => (await import('./run/audit.ts')).verifyAudit,
     }),
   },
-})
-
-export const logsRoutes = buildRouteMap({
-  docs: { brief: 'Logs of a running Sluice' },
-  routes: { tail: notInBuild('logs tail', 'Follow the log, by subscription') },
 })

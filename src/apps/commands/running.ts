@@ -31,10 +31,14 @@ export const serveCommand = command<CommonFlags & { demo?: boolean }>({
   load: async () => (await import('./run/serve.ts')).serve,
 })
 
-export const statusCommand = command<CommonFlags>({
+export type StatusFlags = CommonFlags & { readonly watch?: boolean }
+
+export const statusCommand = command<StatusFlags>({
   brief: 'What runs on this state folder, and how it is',
-  examples: ['', '--json'],
-  parameters: { flags: commonFlags },
+  details:
+    'With --watch it is drawn again each second, also while the process is away; without a terminal one line for each change. q or Ctrl-C leaves.',
+  examples: ['', '--json', '--watch'],
+  parameters: { flags: { ...commonFlags, watch: flag.switch('Go on looking') } },
   load: async () => (await import('./run/status.ts')).status,
 })
 

@@ -37,7 +37,11 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
     },
     exceptionWhileParsingArguments: (error) => {
       if (!(error instanceof ArgumentScannerError)) return formatError(error, json)
-      const message = formatMessageForArgumentScannerError(error, {})
+      const message = formatMessageForArgumentScannerError(error, {
+        FlagNotFoundError: ({ input, corrections }) =>
+          `there is no --${input}${corrections.length > 0 ? `, did you mean ${orList(corrections.map((flag) => `--${flag}`))}?` : ''}`,
+        UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} and its value are missing`,
+      })
       return usageError(lowerFirst(message), helpOf)
     },
     exceptionWhileLoadingCommandFunction: (error) => formatError(error, json),

@@ -115,10 +115,10 @@ function executionRow(execution: NonNullable<TopView['execution']>): ProductRow 
     name: 'execution',
     perSecond: execution.tps,
     says: words([
-      isSilent ? `silent for ${Math.round(execution.ageSeconds)} s` : 'TPS',
-      `block ${withCommas(execution.blockNumber)}`,
+      isSilent ? `silent for ${Math.round(execution.ageSeconds)} s` : 'tx',
+      `block ${execution.blockNumber}`,
       counted(execution.clients, 'client'),
-      `${printRate(execution.framesPerSecond)} frames/s`,
+      `${printRate(execution.framesPerSecond)} out/s`,
       execution.gaps > 0 && counted(execution.gaps, 'gap'),
     ]),
     ...(isSilent ? { tone: 'warn' } : {}),

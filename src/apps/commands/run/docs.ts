@@ -4,6 +4,7 @@ import { shippedDocuments } from '../../documents.ts'
 import type { CliContext } from '../define.ts'
 import type { DocsFlags } from '../docs.ts'
 import { alignColumns, printJson } from '../output.ts'
+import { wrapMarkdown } from '../wrap-markdown.ts'
 
 export async function docs(this: CliContext, flags: DocsFlags, name?: string): Promise<void> {
   const all = shippedDocuments()
@@ -28,5 +29,7 @@ export async function docs(this: CliContext, flags: DocsFlags, name?: string): P
       },
     )
   }
-  stdout.write(flags.path === true ? `${found.path}\n` : found.text())
+  if (flags.path === true) stdout.write(`${found.path}\n`)
+  else if (stdout.columns === undefined || !found.path.endsWith('.md')) stdout.write(found.text())
+  else stdout.write(wrapMarkdown(found.text(), stdout.columns))
 }

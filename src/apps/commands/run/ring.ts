@@ -1,9 +1,10 @@
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { ServiceError } from '../../../core/service-error.ts'
 import { type FoldSummary, foldRing } from '../../../execution/fold-ring.ts'
 import { inspectRing, type RingInspection } from '../../../execution/inspect-ring.ts'
 import { recordRing } from '../../../execution/record-ring.ts'
 import { systemClock } from '../../../host/clock.ts'
+import { fileError } from '../../../host/file-error.ts'
 import type { CliContext, CommonFlags } from '../define.ts'
 import { alignColumns, printFacts, printJson, say } from '../output.ts'
 import type { RingFoldFlags, RingRecordFlags, RingWatchFlags } from '../ring.ts'
@@ -82,10 +83,7 @@ export async function recordRingCommand(this: CliContext, flags: RingRecordFlags
     },
     { clock: systemClock, isStopped: () => isStopped },
   ).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-    throw new ServiceError('already-exists', `${path} is there already, or is being recorded`, {
-      fix: 'Give the name of a new file; the ring to record is named with --ring PATH.',
-    })
+    throw recordError(error, path)
   })
   if (flags.json === true) printJson(this, { file: path, ring, ...summary })
   else {
@@ -96,6 +94,23 @@ export async function recordRingCommand(this: CliContext, flags: RingRecordFlags
         `${summary.events_lost} events and ${summary.payloads_lost} payloads were overwritten before they could be read`,
       )
   }
+}
+
+/** What an operator can do something about, in words; anything else passes as it is. */
+function recordError(error: NodeJS.ErrnoException, path: string): unknown {
+  if (error.code === 'EEXIST') {
+    return new ServiceError('already-exists', `${path} is there already, or is being recorded`, {
+      fix: 'Give the name of a new file; the ring to record is named with --ring PATH.',
+    })
+  }
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
+    const folder = dirname(resolve(path))
+    return new ServiceError('not-found', `there is no folder ${folder} to record into`, {
+      fix: `Make it (mkdir -p ${folder}), or name a file in a folder that is there.`,
+      cause: error,
+    })
+  }
+  return fileError(error, path)
 }
 
 const ENDED = {

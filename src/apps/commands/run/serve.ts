@@ -1,4 +1,6 @@
 import { systemClock } from '../../../host/clock.ts'
+import { createLogSink } from '../../../host/log-sink.ts'
+import { createLogTap } from '../../../host/log-tap.ts'
 import { createLogger } from '../../../host/logger.ts'
 import { secureRandom } from '../../../host/random.ts'
 import { startAll } from '../../all.ts'
@@ -12,13 +14,15 @@ export async function serve(this: CliContext, flags: CommonFlags & { demo?: bool
   process.umask(0o077)
   const readSettings = () => loadSettings(this, flags)
   const settings = await readSettings()
-  const log = createLogger({ level: settings.config.log.level })
+  const logTap = createLogTap(createLogSink({ fd: 1 }))
+  const log = createLogger({ level: settings.config.log.level, destination: logTap })
   await runUntilSignal(process, log, () =>
     startAll(
       settings,
       { demo: flags.demo ?? settings.loaded.file === undefined },
       {
         log,
+        logTap,
         clock: systemClock,
         random: secureRandom,
         env: process.env,

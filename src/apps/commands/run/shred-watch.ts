@@ -18,6 +18,9 @@ const SLOT_MS = 400
 /** What sellers of shreds tell their customers to ask for. */
 const RECEIVE_BUFFER_BYTES = 25 * 1024 * 1024
 const LOOK_MS = 250
+const QUIET_MS = 3_000
+/** A place that refused packets is tried again after pauses of up to 30 s (shreds/destination-health.ts). */
+const QUIET_WORDS = 'nothing yet; where nobody listened before, the first shreds come within 30 s'
 /** The first two bytes of what gzip makes (RFC 1952). */
 const GZIP_MAGIC = 0x1f8b
 
@@ -57,7 +60,10 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
       say(context, `challenge answered: ${Buffer.from(echo).toString().trim()}`)
     },
   )
-  say(context, `listening on UDP ${socket.address.host}:${socket.address.port}`)
+  say(context, `listening on UDP ${socket.address.host}:${socket.address.port}; Ctrl-C ends it with the sums`)
+  const hint = systemClock.setTimer(QUIET_MS, () => {
+    if (listener.totals().packets === 0) say(context, QUIET_WORDS)
+  })
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   process.once('SIGINT', end)
   process.once('SIGTERM', end)
@@ -66,6 +72,7 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
   const printing = systemClock.setRepeating(LOOK_MS, () => print(listener.lines()))
   await ended
   limit?.cancel()
+  hint.cancel()
   printing.cancel()
   const { lines, totals } = listener.end()
   print(lines)

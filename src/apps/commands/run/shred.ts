@@ -92,7 +92,13 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
       { title: 'DESTINATION', value: (row) => printAddressPort(row.ip, row.port) },
       { title: 'PROOF', value: (row) => row.proof, show: (row) => (row.isPending ? 'pending' : row.proof) },
       { title: 'PAUSED', value: (row) => row.paused, show: (row) => (row.paused ? 'yes' : 'no') },
-      { title: 'STATE', value: (row) => liveOf(row)?.state ?? reasonOf(row) },
+      {
+        title: 'STATE',
+        value: (row) => liveOf(row)?.state ?? reasonOf(row),
+        // `paused` is also what the operator does, in the column before.
+        show: (row) =>
+          liveOf(row)?.state === 'paused' ? 'refuses packets' : (liveOf(row)?.state ?? reasonOf(row) ?? '-'),
+      },
       { title: 'SENT', value: (row) => liveOf(row)?.packets },
       { title: 'UNSENT', value: (row) => liveOf(row)?.unsent },
       { title: 'LAST FAULT', value: (row) => liveOf(row)?.lastFault, wide: true },

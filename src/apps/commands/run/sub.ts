@@ -181,12 +181,7 @@ export async function limitSub(
   const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
   checkLimits(session.plans.limitsOf(plan ?? present.plan, kept), overrides)
   const subscription = await limitSubscription(session.provisioning(flags), { subscription: idOrName, overrides, plan })
-  report(
-    this,
-    flags,
-    subscription,
-    `now has plan ${subscription.plan} with ${Object.keys(subscription.overrides).length} own limit(s)`,
-  )
+  report(this, flags, subscription, `now has plan ${subscription.plan} with ${ownLimits(subscription.overrides)}`)
 }
 
 export async function renewSub(
@@ -259,6 +254,11 @@ function stateOf(subscription: Subscription, customer: Customer | undefined, now
   if (subscription.state !== 'active') return subscription.state
   if (subscription.validUntil !== null && subscription.validUntil <= nowMs) return 'expired'
   return customer?.state === 'suspended' ? 'customer-suspended' : 'active'
+}
+
+function ownLimits(overrides: Subscription['overrides']): string {
+  const count = Object.keys(overrides).length
+  return count === 0 ? 'no limit of its own' : `${count} ${count === 1 ? 'limit' : 'limits'} of its own`
 }
 
 function report(context: CliContext, flags: ChangeFlags, subscription: Subscription, words: string): void {

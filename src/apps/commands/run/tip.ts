@@ -42,6 +42,7 @@ export async function checkTip(
         ['because', message],
         ['reason', typeof data['reason'] === 'string' ? data['reason'] : ''],
         ['minimum', `${minTipLamports} lamports`],
+        ['next', 'give the signed transaction in base64; the accounts to pay: sluice tip accounts'],
       ])
     this.process.exitCode = 1
     return

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
+import { makeRingSnapshots } from '../support/ring-snapshots.ts'
+
+test('recording into a folder that is not there is one clear error', async () => {
+  await using home = await temporaryFolder()
+  makeRingSnapshots(home.path)
+  const words = ['ring', 'record', home.file('nowhere/x.zst'), '--ring', home.file('snapshot.ring'), '--seconds', '1']
+  const { code, stdout, stderr } = await sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
+  assert.equal(code, 1)
+  assert.equal(stdout, '')
+  assert.match(stderr, /there is no folder .*nowhere to record into/)
+  assert.match(stderr, /mkdir -p/)
+  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
+})
+
+test('sub limit names every limit there is, and every one that is wrong', async () => {
+  await using home = await temporaryFolder()
+  const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
+  await run('customer', 'add', 'acme')
+  await run('sub', 'create', 'acme-prod', '--customer', 'acme', '--print-token')
+  const bare = await run('sub', 'limit', 'acme-prod')
+  assert.equal(bare.code, 2)
+  for (const flag of [
+    '--plan',
+    '--units-per-second',
+    '--ws-subscriptions',
+    '--grpc-accounts-per-stream',
+    '--batch-items',
+  ])
+    assert.ok(bare.stderr.includes(flag), `${flag} is named`)
+  const wrong = await run('sub', 'limit', 'acme-prod', '--units-per-second', 'lots', '--batch-items', 'unlimited')
+  assert.notEqual(wrong.code, 0)
+  assert.match(wrong.stderr, /"lots" is not a limit for units per second/)
+  assert.match(wrong.stderr, /"unlimited" is not a limit for calls in one batch/)
+  const large = await run('sub', 'limit', 'acme-prod', '--request-bytes', '99999999', '--batch-items', '99999999')
+  assert.match(large.stderr, /requestBytes.*batchItems/s)
+})

@@ -1,0 +1,15 @@
+import { once } from 'node:events'
+import { sluiceHere } from './cli-in-process.ts'
+
+/** A command line whose code is loaded before it is told to begin, so that a test can kill it while it works and not while it starts. */
+if (import.meta.main) {
+  const words = process.argv.slice(2)
+  const env = { SLUICE_STATE: process.env['SLUICE_STATE'] ?? '' }
+  await sluiceHere(['backup', '--help'], env)
+  await import('../../src/apps/commands/run/backup.ts')
+  await import('../../src/apps/commands/run/restore.ts')
+  process.stdout.write('ready\n')
+  await once(process.stdin, 'data')
+  await sluiceHere(words, env)
+  process.exit(0)
+}

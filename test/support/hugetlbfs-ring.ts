@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, ftruncateSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf } from '../../src/core/service-error.ts'
+import { BlockFold } from '../../src/evm/block-fold.ts'
+import { ExecRecorder } from '../../src/evm/exec-recorder.ts'
+import { createRingReader } from '../../src/evm/ring-reader.ts'
+import { createMemoryRing, type RingSource } from '../../src/evm/ring-source.ts'
+import { RingWriter } from '../../src/evm/ring-writer.ts'
+import { recordBlock } from '../../src/evm/test-block.ts'
+import { createFoldLog } from '../../src/evm/test-fold.ts'
+import { loadFileMapper } from '../../src/host/mapped-file.ts'
+import { openRingFile } from '../../src/host/ring-file.ts'
+
+/**
+ * Run in a mount namespace of its own: mounts a hugetlbfs on the folder it is given, puts a ring there as a node does (through a
+ * mapping: this file system takes no writes) and reads it by position and through a mapping. Says how far it came, as JSON.
+ */
+const folder = process.argv[2] as string
+const path = join(folder, 'ring')
+let stage = 'mount'
+try {
+  execFileSync('mount', ['-t', 'hugetlbfs', 'none', folder], { stdio: 'pipe' })
+  const mapper = await loadFileMapper()
+  if (!mapper.ok) throw new Error(mapper.reason)
+  stage = 'map'
+  const ring = createMemoryRing({ capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 })
+  const recorder = new ExecRecorder(new RingWriter({ geometry: ring.geometry }, ring.target))
+  for (let number = 1; number <= 20; number++) {
+    recordBlock(recorder, { number, txns: [{ accesses: [{ contract: number, slot: 1 }] }, { accesses: [] }] })
+  }
+  recorder.flush()
+  const descriptor = openSync(path, 'wx+')
+  ftruncateSync(descriptor, ring.image.length)
+  const file = mapper.map(descriptor, { isWritable: true })
+  file.write(0, ring.image)
+  file.close()
+  closeSync(descriptor)
+  stage = 'read'
+  const byPosition = openRingFile(path)
+  const mapped = openRingFile(path, { mapper })
+  if (byPosition === undefined || mapped === undefined) throw new Error('the ring is not there')
+  const [positional, throughMapping, expected] = [byPosition, mapped, ring.source].map(foldAll)
+  byPosition.close()
+  mapped.close()
+  console.log(JSON.stringify({ stage: 'done', positional, throughMapping, expected }))
+} catch (error) {
+  const detail = (error as { stderr?: Buffer }).stderr?.toString().trim()
+  console.log(JSON.stringify({ stage, message: detail || messageOf(error) }))
+}
+
+/** All that a fold says of the ring, as text. */
+function foldAll(source: RingSource): string {
+  const created = createRingReader(source, { seqno: 1 })
+  if (!created.ok) throw new Error(created.message)
+  const { sink, ...log } = createFoldLog()
+  const fold = new BlockFold({ seed: 1 }, sink)
+  while (created.reader.poll(0).kind === 'events') fold.fold(created.reader.batch)
+  return JSON.stringify({ log, stats: created.reader.stats, top: fold.topAccesses.publish() })
+}

@@ -1,0 +1,48 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** What a customer saw who called all the time. */
+export type SteadyCalls = AsyncDisposable & {
+  readonly answered: number
+  /** In words, everything that was not an answer with 200. Empty when nobody noticed anything. */
+  readonly failed: readonly string[]
+  stop(): Promise<void>
+}
+
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
+const CALL_MS_MAX = 30_000
+const FAILED_KEPT_MAX = 20
+
+/** A customer that asks one call after the other until it is stopped. */
+export function startSteadyCalls(url: string, token: string, everyMs = 5): SteadyCalls {
+  const failed: string[] = []
+  let answered = 0
+  let isOver = false
+  const headers = { 'content-type': 'application/json', 'x-token': token }
+
+  async function callOnce(): Promise<string | undefined> {
+    const answer = await fetch(url, { method: 'POST', headers, body: CALL, signal: AbortSignal.timeout(CALL_MS_MAX) })
+    const text = await answer.text()
+    return answer.status === 200 && text.includes('"result"') ? undefined : `${answer.status} ${text}`
+  }
+  async function goOn(): Promise<void> {
+    while (!isOver) {
+      const trouble = await callOnce().catch(String)
+      if (trouble === undefined) answered += 1
+      else if (failed.length < FAILED_KEPT_MAX) failed.push(trouble)
+      await pause(everyMs)
+    }
+  }
+  const going = goOn()
+  async function stop(): Promise<void> {
+    isOver = true
+    await going
+  }
+  return {
+    get answered() {
+      return answered
+    },
+    failed,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
