@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { until } from '../../src/host/test-wait.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
@@ -40,6 +41,9 @@ grpcStreams = "unlimited"
 grpcAccountsPerStream = "unlimited"
 `
 const GRACE = '10m'
+const RELOAD_MS_MAX = 20_000
+/** How the log begins to say it. */
+const REFUSED_RELOAD = 'reload failed, nothing was changed'
 
 export async function startSoakService(): Promise<SoakService> {
   await using opening = new AsyncDisposableStack()
@@ -62,7 +66,12 @@ export async function startSoakService(): Promise<SoakService> {
   )
   const config = `${places.join('\n')}${FREE_PLAN}`
   const configFile = home.file('sluice.toml')
-  writeFileSync(configFile, config)
+  /** Whole at every moment, as an editor saves it. */
+  const putConfig = (text: string): void => {
+    writeFileSync(`${configFile}.new`, text)
+    renameSync(`${configFile}.new`, configFile)
+  }
+  putConfig(config)
   const ports = await freePorts(DOORS.length)
   const at = Object.fromEntries(DOORS.map((door, n) => [door, `127.0.0.1:${ports[n]}`])) as Addresses
   const env = {
@@ -72,6 +81,8 @@ export async function startSoakService(): Promise<SoakService> {
     SLUICE_BUNDLE__GRPC__LISTEN: at.grpc,
     SLUICE_EXECUTION__LISTEN: at.execution,
     SLUICE_EXECUTION__ENABLED: 'true',
+    // Full within a minute: what it would grow to by plan is no leak.
+    SLUICE_EXECUTION__RESUME__BYTES_MAX: String(2 ** 21),
     SLUICE_METRICS__LISTEN: at.metrics,
   }
   const sluice = async (...words: string[]): Promise<string> => {
@@ -86,6 +97,7 @@ export async function startSoakService(): Promise<SoakService> {
   let epoch = 0
   let running: Served = await begin()
 
+  const refusals = (): number => running.stdout().split(REFUSED_RELOAD).length
   async function begin(): Promise<Served> {
     epoch += 1
     const served = serve({ cwd: home.path, args: ['--no-demo'], env })
@@ -115,10 +127,11 @@ export async function startSoakService(): Promise<SoakService> {
       running = await begin()
     },
     async reloadBadConfig() {
-      writeFileSync(configFile, '[bundle\n')
+      putConfig('[bundle\n')
+      const before = refusals()
       running.child.kill('SIGHUP')
-      await running.line(/reload|configuration/i)
-      writeFileSync(configFile, config)
+      await until('the bad file is refused', () => refusals() > before, RELOAD_MS_MAX)
+      putConfig(config)
     },
     async rotateToken() {
       token = tokenIn(await sluice('token', 'rotate', 'acme-prod', '--grace', GRACE, '--print-token'))

@@ -54,6 +54,7 @@ if (import.meta.main) {
     perPayerPerSecond: 100_000,
     perAddressBurst: 100_000,
     perPayerBurst: 100_000,
+    readsPerAddressPerSecond: 100_000,
   }
   const start = () => startTestSender({ folder, relays, limits, upstreams: false, quic: { enabled: false } })
 
