@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import type * as Esbuild from 'esbuild'
 
 export type PageSources = {
   /** Folder with index.html, page.css, icon.svg and the entries. */
@@ -44,15 +45,22 @@ export async function buildPage(sources: PageSources, target: string): Promise<{
     if (!(await isThere(folder))) throw error
   } finally {
     await rm(fresh, { recursive: true, force: true })
-    // The bundler would stay as a process of its own, some 30 MB, as long as this one runs.
-    await (await import('esbuild')).stop()
   }
   await removeOld(target, name)
   return { folder, built: true }
 }
 
 async function bundle(sources: PageSources, fresh: string): Promise<void> {
-  const { build } = await import('esbuild')
+  const { build, stop } = await import('esbuild')
+  try {
+    await bundleWith(build, sources, fresh)
+  } finally {
+    // The bundler would stay as a process of its own, some 30 MB, as long as this one runs.
+    await stop()
+  }
+}
+
+async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fresh: string): Promise<void> {
   const common = {
     bundle: true,
     minify: true,

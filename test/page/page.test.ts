@@ -216,10 +216,21 @@ function heldOf(text: string): number {
 }
 
 /** Elements that reach over the right edge, unless they scroll or are cut by something that does. */
-const WIDER_THAN_PAGE = `[...document.querySelectorAll('body *')]
-  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
-  .filter((element) => !element.closest('pre, canvas, .graph, .sr, svg, .u-wrap, .link, td, th, .stage-bar'))
-  .map((element) => element.tagName + '.' + element.className)`
+/** Parts below the fold are laid out when they are scrolled to, so each is. */
+const WIDER_THAN_PAGE = `(async () => {
+  const wide = new Set()
+  for (const part of [document.body, ...document.querySelectorAll('.live > .panel')]) {
+    part.scrollIntoView()
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+    for (const element of document.querySelectorAll('body *')) {
+      if (element.getBoundingClientRect().right <= innerWidth + 1) continue
+      if (!element.checkVisibility({ contentVisibilityAuto: true })) continue
+      if (element.closest('pre, canvas, .graph, .sr, svg, .u-wrap, .link, td, th, .stage-bar')) continue
+      wide.add(element.tagName + '.' + element.className)
+    }
+  }
+  return [...wide]
+})()`
 
 async function seriousFindings(page: Page): Promise<string[]> {
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
