@@ -51,6 +51,8 @@ for (const { name, args = [], minutesMax = MINUTES_MAX } of BENCHES) {
   const startedMs = performance.now()
   const child = spawn(process.execPath, ['--expose-gc', join(import.meta.dirname, `${name}.ts`), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    // As the launcher starts every Sluice.
+    env: { ...process.env, NODE_OPTIONS: '--max-semi-space-size=4' },
     timeout: minutesMax * 60_000,
   })
   let rest = ''

@@ -7,7 +7,13 @@ import { startGateway } from '../../test/support/gateway.ts'
  */
 const [upstream = ''] = process.argv.slice(2)
 const plan = { ...BUILT_IN_PLANS.professional, unitsPerSecond: 100_000_000, units: null }
-await using gateway = await startGateway([{ name: 'bench', rpc: upstream }], { ...BUILT_IN_PLANS, bench: plan })
+// The node of this bench gives the same large answer to every question, also to that for its slot, and no real one would. It is not asked.
+const upstreams = { health: { probeMs: 60_000 } }
+await using gateway = await startGateway(
+  [{ name: 'bench', rpc: upstream }],
+  { ...BUILT_IN_PLANS, bench: plan },
+  { upstreams },
+)
 const { token } = await gateway.subscribe({ plan: 'bench' })
 process.stdout.write(`${JSON.stringify({ port: Number(new URL(gateway.url).port), token })}\n`)
 await new Promise((resolve) => process.once('SIGTERM', resolve))
