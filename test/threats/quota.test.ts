@@ -22,7 +22,7 @@ import { STORM_PLANS } from './storm-plan.ts'
 const CHILD = new URL('storm-gateway.ts', import.meta.url).pathname
 const STORM_MS = isFull ? 30_000 : 4000
 const CALLERS = isFull ? 12 : 6
-/** Seen once in some twenty runs on a busy machine: three units, which is one call. */
+/** Three units were seen once in some thirty runs, beside other tests: 884 forwarded, 881 charged. */
 const REPEATED_UNITS_MAX = 6
 
 /** A node that knows what everything forwarded to it costs, and when it came. */
@@ -105,7 +105,7 @@ async function chargedTo(home: Gateway, subscriptionId: string): Promise<number>
 }
 
 describe('T13: nobody gets round the quota', () => {
-  test('T13: one budget over three interfaces, many sockets and two processes: charged is forwarded, to the unit', async (t) => {
+  test('T13: one budget over three interfaces, many sockets and two processes: nothing is charged that was not forwarded, and hardly anything forwarded that was not charged', async (t) => {
     const seed = seedOf(t)
     await using pair = await startPair()
     const { home, members, nodes } = pair
@@ -148,7 +148,7 @@ describe('T13: nobody gets round the quota', () => {
     t.diagnostic(`${forwarded} units forwarded, ${charged} charged in ${seconds.toFixed(1)} s`)
     t.diagnostic([...outcomes].map(([name, count]) => `${name}: ${count}`).join(', '))
     assert.ok(charged <= forwarded, 'nothing is charged that was not forwarded')
-    // A read whose connection turns out to be dead goes out once more and is charged once.
+    // Equal in nearly all runs. Why one was not is not known; a read that was sent again would explain it.
     assert.ok(forwarded - charged <= REPEATED_UNITS_MAX, `${forwarded - charged} units were forwarded and not charged`)
     const { buckets, unitsBucket } = compileTerms(STORM_PLANS['storm'] as never)
     const units = buckets[unitsBucket]
