@@ -11,6 +11,7 @@ import {
   type Warning,
 } from '../contract/stream-events.ts'
 import type { Clock } from '../core/clock.ts'
+import { keptMemory } from '../core/kept-memory.ts'
 import { TokenBucket } from '../core/token-bucket.ts'
 import { createWriteRounds } from '../host/write-rounds.ts'
 import { encodeTextFrame } from '../host/ws-frame.ts'
@@ -96,6 +97,8 @@ export class StreamHub implements Disposable {
   readonly #offered: readonly RawEventName[]
   readonly #wanted: WantedEvents
   readonly #stream: ClientStream
+  /** Memory of frames that stay in the buffer. */
+  readonly #kept = keptMemory()
 
   constructor(options: HubOptions, deps: HubDeps) {
     this.#options = options
@@ -129,7 +132,7 @@ export class StreamHub implements Disposable {
   /** `payload` is JSON. */
   publish(kind: MetricKind, payload: string): void {
     const seq = this.#deps.seq.next()
-    this.#append({ seq, kind, frame: encodeTextFrame(`{"seq":${seq},"${kind}":${payload}}`) })
+    this.#append({ seq, kind, frame: encodeTextFrame(`{"seq":${seq},"${kind}":${payload}}`, this.#kept) })
   }
 
   /** A trouble of the source takes its place in the stream, so that it is told in a resume as well. */

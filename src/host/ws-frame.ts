@@ -3,17 +3,23 @@ const SHORT_MAX = 125
 const LENGTH_16 = 126
 const LENGTH_64 = 127
 
-/** One unmasked text message as a server sends it (RFC 6455 section 5.2), made once and written to as many sockets as wanted. */
-export function encodeTextFrame(text: string): Buffer {
-  const frame = startTextFrame(Buffer.byteLength(text))
+/**
+ * One unmasked text message as a server sends it (RFC 6455 section 5.2), made once and written to as many sockets as wanted. A frame that is kept
+ * says from where its memory is taken.
+ */
+export function encodeTextFrame(text: string, allocate?: (bytes: number) => Buffer): Buffer {
+  const frame = startTextFrame(Buffer.byteLength(text), allocate)
   frame.bytes.write(text, frame.from, 'utf8')
   return frame.bytes
 }
 
 /** A text frame whose head stands and whose payload of so many bytes is to be written from `from` on. */
-export function startTextFrame(payloadBytes: number): { readonly bytes: Buffer; readonly from: number } {
+export function startTextFrame(
+  payloadBytes: number,
+  allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+): { readonly bytes: Buffer; readonly from: number } {
   const from = payloadBytes <= SHORT_MAX ? 2 : payloadBytes <= 0xffff ? 4 : 10
-  const bytes = Buffer.allocUnsafe(from + payloadBytes)
+  const bytes = allocate(from + payloadBytes)
   bytes[0] = FIN_TEXT
   if (from === 2) bytes[1] = payloadBytes
   else if (from === 4) {

@@ -26,7 +26,8 @@ export class SlotUpdate {
       writer.uint(3, SLOT_STATUS[stage])
     })
     writer.raw(createdAt)
-    this.#body = writer.take()
+    // A copy: the log keeps these for thousands of slots, and with each a slab that also held the slot's transactions.
+    this.#body = new Uint8Array(writer.take())
   }
 
   body(): Uint8Array {
