@@ -1,17 +1,19 @@
 /**
  * The indexer's figures, each as one line of JSON: rows a second into the embedded engine, from geyser blocks as bytes to committed transactions
- * with all tables on; the same while customers run the worst queries they may; and the query pack on the embedded engine, on Debian's
+ * with all tables on; the same while customers run the worst queries they may; the query pack beside ingest; and the query pack on the embedded engine, on Debian's
  * PostgreSQL and on Debian's ClickHouse over the same rows.
- * Usage: node bench/indexer.ts [ingest] [pack] [blocks=160] [transactions=500]
+ * Usage: node bench/indexer.ts [ingest] [pack] [blocks=200] [transactions=500]
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { QUERY_PACK } from '../src/indexer/query-pack.ts'
 import { type StoreProcess, startStoreProcess } from '../src/indexer/store-process.ts'
 import { makeTestChain } from '../src/indexer/test-blocks.ts'
 import { batchRowsOf, listRows } from '../src/indexer/test-rows.ts'
 import type { ChainBlock } from '../src/solana/chain-block.ts'
 import { geyserBytesOf } from '../src/solana/test-geyser-block.ts'
+import { packValues } from '../test/support/indexer-pack.ts'
 import { comparePack } from './support/indexer-pack.ts'
 
 const ROWS = { includeVotes: true, includeLogs: true }
@@ -24,7 +26,7 @@ const GOAL_SHARE = 0.8
 const PACK_BLOCKS = 48
 
 const words = process.argv.slice(2).filter((word) => !/^\d+$/.test(word))
-const [blocks = 160, transactions = 500] = process.argv
+const [blocks = 200, transactions = 500] = process.argv
   .slice(2)
   .filter((word) => /^\d+$/.test(word))
   .map(Number)
@@ -49,13 +51,13 @@ async function measureIngest(): Promise<void> {
     threads: 2,
     rows: ROWS,
   })
-  // The first part makes the code warm, the second is measured alone, the third beside the customers.
-  const cuts = [0.2, 0.6, 1].map((share) => Math.floor((share * blocks) / BATCH) * BATCH)
-  const [warm = 0, half = 0, end = 0] = cuts
+  // The first part makes the code warm, the second is measured alone, the third beside the customers, the fourth is what the query pack runs beside.
+  const cuts = [0.15, 0.45, 0.75, 1].map((share) => Math.floor((share * blocks) / BATCH) * BATCH)
+  const [warm = 0, half = 0, most = 0, end = 0] = cuts
   await ingest(store, chain.slice(0, warm))
   const alone = await ingest(store, chain.slice(warm, half))
   const asking = keepAsking(store, CUSTOMERS)
-  const beside = await ingest(store, chain.slice(half, end))
+  const beside = await ingest(store, chain.slice(half, most))
   asking.stop()
   const queries = await asking.ended
   const aloneRows = (alone.blocks * rowsPerBlock) / alone.seconds
@@ -76,6 +78,44 @@ async function measureIngest(): Promise<void> {
     queries,
     goal: GOAL_SHARE,
   })
+  const values = packValues({ rows: [batchRowsOf(chain.slice(0, 4), ROWS)] })
+  const packAlone = await timePack(store, values, () => false)
+  let isOver = false
+  const [packBeside] = await Promise.all([
+    timePack(store, values, () => !isOver),
+    ingest(store, chain.slice(most, end)).finally(() => (isOver = true)),
+  ])
+  report('query pack beside ingest at full speed', {
+    slowest_ms: Math.max(...packBeside),
+    slowest_ms_alone: Math.max(...packAlone),
+    mean_ms: mean(packBeside),
+    mean_ms_alone: mean(packAlone),
+    queries: packBeside.length,
+  })
+}
+
+/** Milliseconds of each query of the pack, all of it at least once and as long as told. */
+async function timePack(
+  store: StoreProcess,
+  parameters: Readonly<Record<string, string>>,
+  isWanted: () => boolean,
+): Promise<number[]> {
+  const limits = { secondsMax: 30, rowsMax: 1_000_000, bytesMax: 64_000_000 }
+  const times: number[] = []
+  do {
+    for (const { sql: query } of QUERY_PACK) {
+      const startedMs = performance.now()
+      const job = { query, parameters, defaultFormat: 'JSONCompact', settings: {}, limits }
+      const answer = await store.ask({ kind: 'query', id: -times.length - 1, job })
+      if (!answer.ok) throw new Error(answer.message)
+      times.push(performance.now() - startedMs)
+    }
+  } while (isWanted())
+  return times
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
 type Ingested = { blocks: number; seconds: number; cpuSeconds: number; parentCpuSeconds: number }

@@ -1,11 +1,16 @@
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type DuckDBConnection,
   DuckDBInstance,
   type DuckDBMaterializedResult,
+  type DuckDBPendingResult,
   DuckDBPendingResultState,
 } from '@duckdb/node-api'
+import engine, { type PendingResult } from '@duckdb/node-bindings'
 import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
+import { lowerThreads, threadsOfThisProcess } from './thread-priority.ts'
 
 /** A whole answer. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
 export type DuckAnswer = {
@@ -19,6 +24,8 @@ export type DuckParams = Readonly<Record<string, string | number | bigint | null
 
 export type DuckConnection = Disposable & {
   run(sql: string, params?: DuckParams): Promise<DuckAnswer>
+  /** The same, done by the threads of the engine alone, which share what runs among each other. With `threads` = 1 there are none. */
+  runOnWorkers(sql: string, params?: DuckParams): Promise<DuckAnswer>
   /** A statement that is run often, and on the calling thread as far as it can be, without waiting for one of the pool. */
   prepareHere(sql: string): Promise<() => Promise<void>>
   /** Names of the columns without running the statement. */
@@ -36,12 +43,17 @@ export function catalogueOf(path: string): string {
   return path === ':memory:' ? 'memory' : (basename(path).split('.')[0] as string)
 }
 
-/** Opens the file, or memory with `:memory:`. Settings are DuckDB's own names. */
+/** Opens the file, or memory with `:memory:`. Settings are DuckDB's own names. With `workersYield` the engine's threads stand back behind all others. */
 export async function openDuckDatabase(
   path: string,
   settings: Readonly<Record<string, string>> = {},
+  { workersYield = false }: { readonly workersYield?: boolean } = {},
 ): Promise<DuckDatabase> {
+  // Node's pool comes to life with its first use; whatever threads are new after the next call are the engine's.
+  await stat('.')
+  const others = threadsOfThisProcess()
   const instance = await DuckDBInstance.create(path, { ...settings })
+  if (workersYield) lowerThreads([...threadsOfThisProcess()].filter((thread) => !others.has(thread)))
   return {
     connect: async () => wrapConnection(await instance.connect()),
     [Symbol.dispose]: () => instance.closeSync(),
@@ -53,6 +65,17 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
     async run(sql, params) {
       // Always whole, never as a stream: a stream that fails half-way ends like one that is finished.
       return wrapAnswer(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
+    },
+    async runOnWorkers(sql, params) {
+      const prepared = await connection.prepare(sql)
+      try {
+        if (params !== undefined) prepared.bind({ ...params })
+        const pending = prepared.start()
+        await untilDone(pending)
+        return wrapAnswer((await pending.getResult()) as DuckDBMaterializedResult)
+      } finally {
+        prepared.destroySync()
+      }
     },
     async prepareHere(sql) {
       const prepared = await connection.prepare(sql)
@@ -80,6 +103,29 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
     [Symbol.dispose]: () => connection.disconnectSync(),
   }
 }
+
+/** Looks whether it is done, less often the longer it takes: a fast statement is not held up, and many slow ones cost nothing. */
+async function untilDone(pending: DuckDBPendingResult): Promise<void> {
+  // The library has no call for looking without taking part in the work; its own wrapper holds what the engine's call wants.
+  const { pending_result: handle } = pending as unknown as { readonly pending_result: PendingResult }
+  const startedMs = performance.now()
+  for (;;) {
+    const state = engine.pending_execute_check_state(handle)
+    if (state === engine.PendingState.RESULT_READY) return
+    if (state === engine.PendingState.ERROR) {
+      const says = engine.pending_error(handle)
+      if (says !== '') throw new Error(says)
+      // This call has no word for what ended long ago, or waits for what it started itself: taking the result sees to both.
+      return
+    }
+    const waitedMs = performance.now() - startedMs
+    if (waitedMs < LOOK_EAGERLY_MS) await new Promise((resolve) => setImmediate(resolve))
+    else await delay(Math.min(waitedMs / 4, LOOK_MS))
+  }
+}
+
+const LOOK_EAGERLY_MS = 1
+const LOOK_MS = 10
 
 function wrapAnswer(result: DuckDBMaterializedResult): DuckAnswer {
   const names = result.columnNames()

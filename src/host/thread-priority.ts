@@ -1,39 +1,28 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
-/** The name that Node gives to the threads of its pool, and that threads started by native code on them have too. */
-const POOL_THREAD = 'libuv-worker'
+/** Threads of this process by their numbers; none where the kernel does not tell of them. */
+export function threadsOfThisProcess(): ReadonlySet<number> {
+  try {
+    return new Set(readdirSync('/proc/self/task').map(Number))
+  } catch {
+    return new Set()
+  }
+}
 
 /**
- * Lets the threads of the pool yield to the main thread where both want the processor: one of them counts a tenth of it. They exist from the first use of the pool on. On Linux a
- * thread has a priority of its own; elsewhere, and where the kernel does not tell of threads, nothing happens. Gives how many were lowered.
+ * Lets threads yield to all others where several want the processor: one of them counts a seventieth of an ordinary one (sched(7), nice 19). On
+ * Linux a thread has a priority of its own. Gives how many were lowered.
  */
-export function lowerPoolThreads(): number {
+export function lowerThreads(threads: Iterable<number>): number {
   let lowered = 0
-  for (const thread of threadsOfThisProcess()) {
-    if (nameOf(thread) !== POOL_THREAD) continue
+  for (const thread of threads) {
     try {
-      setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
+      setPriority(thread, constants.priority.PRIORITY_LOW)
       lowered++
     } catch {
       // Gone meanwhile, or not allowed here: it competes as before.
     }
   }
   return lowered
-}
-
-function threadsOfThisProcess(): number[] {
-  try {
-    return readdirSync('/proc/self/task').map(Number)
-  } catch {
-    return []
-  }
-}
-
-function nameOf(thread: number): string {
-  try {
-    return readFileSync(`/proc/self/task/${thread}/comm`, 'latin1').trimEnd()
-  } catch {
-    return ''
-  }
 }

@@ -112,7 +112,7 @@ export function createClickHouseAccounts(
   }
 }
 
-const CONNECTIONS_MAX = 2
+const CONNECTIONS_MAX = 4
 const CONNECT_MS = 3_000
 
 /** The same for all plans: the limits of queries, of which the gateway holds the first line. */

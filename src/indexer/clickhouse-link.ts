@@ -1,4 +1,7 @@
+import type { Clock } from '../core/clock.ts'
+import { systemClock } from '../host/clock.ts'
 import { type HttpClient, readReplyText } from '../host/http-client.ts'
+import { watchServer } from './clickhouse-alive.ts'
 
 /** An account on the operator's server, as statements of our own use it. */
 export type ClickHouseAccount = {
@@ -27,23 +30,25 @@ export type ClickHouseLink = {
 }
 
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
-/** Longer than any statement of our own should take; a server that hangs must not hold ingest forever. */
+/** Longer than any statement of our own should take: a server that answers its ping and nothing else must not hold ingest forever. */
 const STATEMENT_MS = 120_000
 
 /** Statements of our own, over HTTP. The password goes in a header: addresses end up in logs. */
 export function createClickHouseLink(
   client: HttpClient,
   { user, password }: Omit<ClickHouseAccount, 'url'>,
+  clock: Clock = systemClock,
 ): ClickHouseLink {
   const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
   async function send(target: string, body: string): Promise<string> {
+    using watch = watchServer(client, clock)
     const reply = await client.send({
       method: 'POST',
       target,
       headers: { authorization },
       body: Buffer.from(body),
-      signal: AbortSignal.timeout(STATEMENT_MS),
+      signal: AbortSignal.any([AbortSignal.timeout(STATEMENT_MS), watch.signal]),
     })
     const text = await readReplyText(reply, ANSWER_BYTES_MAX)
     // An old server tells a late error at the end of a good answer.

@@ -7,7 +7,7 @@ import { createHttpClient, HttpCallFailed, type HttpReply } from '../host/http-c
 import type { Logger } from '../host/logger.ts'
 import type { ClickHouseAccounts } from './clickhouse-accounts.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './clickhouse-link.ts'
-import { clickHouseTarget, passedHeaders, readSummary } from './clickhouse-request.ts'
+import { clickHouseTarget, judgeQuestion, passedHeaders, readSummary } from './clickhouse-request.ts'
 import type { IndexerMetrics } from './metrics.ts'
 import { QueryError } from './query-error.ts'
 import type { QueryRequest } from './query-request.ts'
@@ -35,10 +35,8 @@ export type ProxyQuery = {
   readonly subscriptionId: string
   readonly plan: string
   readonly login: { readonly username: string; readonly password: string }
+  /** As `judge` gave it. */
   readonly asked: QueryRequest
-  /** As it came. */
-  readonly body: Buffer
-  readonly contentEncoding: string | undefined
   readonly acceptEncoding: string | undefined
   /** Beside what the server says. */
   readonly headers: Readonly<Record<string, string>>
@@ -47,6 +45,8 @@ export type ProxyQuery = {
 /** Queries on the operator's ClickHouse, passed on as streams: nothing of an answer is kept or changed. */
 export type ClickHouseProxy = Disposable & {
   readonly running: number
+  /** What is asked, as the server is to see it. Throws QueryError for what it is not to see; nothing of it has left then. */
+  judge(asked: QueryRequest, query: string): QueryRequest
   /** Resolves when the answer has left, with what it was. Rejects with QueryError as long as nothing of it has. */
   forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ readonly isOk: boolean }>
   /** A question of the operator's own, as the gateway's account and only for reading. Rejects with QueryError. */
@@ -86,7 +86,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   }
 
   async function send(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
-    const { login, contentEncoding, acceptEncoding } = query
+    const { login, acceptEncoding } = query
     const target = clickHouseTarget(query.asked, { queryId, database, limits })
     await deps.accounts?.ensure({ ...login, plan: query.plan })
     const reply = await client.send({
@@ -94,10 +94,9 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       target,
       headers: {
         authorization: `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`,
-        ...(contentEncoding === undefined ? {} : { 'content-encoding': contentEncoding }),
         ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
       },
-      body: query.body,
+      body: Buffer.from(query.asked.query),
       signal,
     })
     if (isLoginRefusal(reply)) {
@@ -164,6 +163,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     get running() {
       return seats.running
     },
+    judge: (asked, query) => judgeQuestion(asked, query, database),
     forward,
     async ask(query, format) {
       const settings = { readonly: '1', database, default_format: format }

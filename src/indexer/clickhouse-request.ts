@@ -1,6 +1,8 @@
+import { passClickHouseGate } from './clickhouse-gate.ts'
+import { FORMAT_NAMES } from './formats.ts'
 import { QueryError } from './query-error.ts'
 import type { QueryRequest } from './query-request.ts'
-import type { QueryLimits } from './query-run.ts'
+import { PUBLISHED, type QueryLimits } from './query-run.ts'
 import { readSettings } from './query-settings.ts'
 
 /** What the gateway says of a query, whatever the customer said. */
@@ -13,6 +15,29 @@ export type ForcedFields = {
 
 /** What the server may hold back of an answer in its memory. */
 const BUFFER_BYTES_MAX = 16 * 1024 * 1024
+
+/** What the server writes that the embedded engine does not. Formats that read a schema or a template from the server's files are not here. */
+const FORMATS: ReadonlySet<string> = new Set([
+  ...FORMAT_NAMES,
+  ...`TSV TSVWithNames TSVWithNamesAndTypes TSVRaw TabSeparatedRaw CSVWithNamesAndTypes NDJSON JSONLines JSONStrings JSONCompactStrings
+  JSONStringsEachRow JSONCompactStringsEachRow JSONColumns JSONCompactColumns JSONColumnsWithMetadata JSONObjectEachRow
+  JSONEachRowWithProgress Parquet Arrow ArrowStream Native RowBinary RowBinaryWithNames RowBinaryWithNamesAndTypes Pretty PrettyCompact
+  PrettySpace Vertical Values XML Markdown`.split(/\s+/),
+])
+
+/** What is asked, with the statement as the server is to see it. Throws QueryError for what it is not to see. */
+export function judgeQuestion(asked: QueryRequest, query: string, database: string): QueryRequest {
+  const { sql, format, settings } = passClickHouseGate(query, { tables: PUBLISHED, database })
+  const named = format ?? asked.defaultFormat
+  if (!FORMATS.has(named))
+    throw new QueryError('UNKNOWN_FORMAT', `Format ${named.replaceAll(/\W/g, '?').slice(0, 60)} is not offered here.`)
+  return {
+    ...asked,
+    query: sql,
+    defaultFormat: named,
+    settings: { ...asked.settings, ...Object.fromEntries(settings) },
+  }
+}
 
 /**
  * The address of a query at the server: made anew from what was read, so that nothing passes that is not on a list. Settings are held to the plan;
@@ -32,7 +57,6 @@ export function clickHouseTarget(asked: QueryRequest, { queryId, database, limit
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(asked.holding)) fields.set(name, holdingValue(name, value))
   for (const [name, value] of Object.entries(asked.parameters)) fields.set(`param_${name}`, value)
-  if (asked.query !== '') fields.set('query', asked.query)
   return `/?${fields.toString()}`
 }
 

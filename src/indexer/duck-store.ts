@@ -7,6 +7,11 @@ import { TABLES } from './schema.ts'
 import { addRange, cutFrom, overlaps, type SlotRange } from './slot-ranges.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from './store.ts'
 
+/**
+ * Batches after which the log is folded into the file, whatever its size: until then its rows lie in memory as they came. At the tip of the chain
+ * these are minutes, and a start after a kill has little to read; while catching up the size of the log decides long before.
+ */
+const FOLD_BATCHES = 256
 /** Attempts to leave a failed transaction before the process is given up. */
 const ROLLBACK_TRIES = 5
 const PUBKEY_AT = columnAt('accounts', 'pubkey')
@@ -18,6 +23,7 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
 
   const commit = await connection.prepareHere('COMMIT')
+  let unfolded = 0
   /** What is complete, as the file says; read again after whatever failed. */
   let ranges: readonly SlotRange[] | undefined
 
@@ -75,10 +81,17 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
         }
       })
       ranges = after
+      if (++unfolded >= FOLD_BATCHES) await fold()
     } catch (cause) {
       // A COMMIT that fails may have taken effect all the same.
       if ((await progress()).lastBatch !== name) throw cause
     }
+  }
+
+  /** Done again later when it cannot be done now: nothing depends on it. */
+  async function fold(): Promise<void> {
+    unfolded = 0
+    await connection.run('CHECKPOINT').catch(() => {})
   }
 
   async function rewind(fromSlot: number): Promise<void> {

@@ -8,7 +8,8 @@ import { type ClickHouseState, readClickHouseState } from './clickhouse-state.ts
 import type { ClickHouseStoreOptions } from './clickhouse-store.ts'
 import type { Keeper } from './keep-ingest.ts'
 
-const CONNECTIONS_MAX = 1
+/** One for the question, one to ask whether the server is there. */
+const CONNECTIONS_MAX = 2
 const CONNECT_MS = 3_000
 /** How old what an answer says about coverage may be. */
 const LOOK_MS = 1_000

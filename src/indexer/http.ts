@@ -15,8 +15,8 @@ import type { ClickHouseProxy } from './clickhouse-proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import type { QueryDesk } from './query-desk.ts'
 import { QueryError } from './query-error.ts'
-import { readQueryRequest } from './query-request.ts'
-import { DATABASE, type QueryDone, type QueryLimits } from './query-run.ts'
+import { type QueryRequest, readQueryRequest } from './query-request.ts'
+import { answerOnTables, DATABASE, type QueryDone, type QueryLimits } from './query-run.ts'
 
 export type IndexerDoorOptions = {
   readonly listen: ListenerOptions
@@ -67,18 +67,20 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
         DATABASE,
       )
       queryId = asked.queryId ?? queryId
-      const { query, body } = await readQuery(request, asked.query)
-      admit(caller)
-      using left = leaving(request, response)
+      const query = await readQuery(request, asked.query)
       if ('proxy' in engine) {
+        const known = answerOnTables(asked, query, options.limits, deps.coverageSlot())
+        // Judged before it is counted: what is refused is not charged.
+        const judged = known === undefined ? engine.proxy.judge(asked, query) : asked
+        admit(caller)
+        if (known !== undefined) return await answer(response, known, request, asked, queryId, seconds())
+        using left = leaving(request, response)
         const { isOk } = await engine.proxy.forward(
           {
             subscriptionId: caller.subscription.id,
             plan: caller.subscription.plan,
             login,
-            asked,
-            body,
-            contentEncoding: header(request, 'content-encoding'),
+            asked: judged,
             acceptEncoding: header(request, 'accept-encoding'),
             headers: { ...common(queryId), 'x-sluice-coverage-slot': String(deps.coverageSlot()) },
           },
@@ -87,14 +89,12 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
         )
         return metrics.query(isOk ? 'ok' : 'failed', seconds())
       }
+      admit(caller)
+      using left = leaving(request, response)
       const { query: _head, queryId: _id, holding: _held, ...given } = asked
       const job = { ...given, query, limits: options.limits }
       const done = await engine.desk.ask(caller.subscription.id, job, left.signal)
-      metrics.query('ok', seconds())
-      metrics.queryRows.inc(done.rows)
-      metrics.queryBytes.inc(done.body.byteLength)
-      const mayZip = asked.settings['enable_http_compression'] === '1' && acceptsGzip(request)
-      await sendDone(response, done, queryId, mayZip)
+      await answer(response, done, request, asked, queryId, seconds())
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())
@@ -123,6 +123,21 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
       `Quota exceeded: ${limitName} is ${limitSize}. Try again in ${seconds} seconds.`,
       seconds,
     )
+  }
+
+  async function answer(
+    response: ServerResponse,
+    done: QueryDone,
+    request: IncomingMessage,
+    asked: QueryRequest,
+    queryId: string,
+    seconds: number,
+  ): Promise<void> {
+    metrics.query('ok', seconds)
+    metrics.queryRows.inc(done.rows)
+    metrics.queryBytes.inc(done.body.byteLength)
+    const mayZip = asked.settings['enable_http_compression'] === '1' && acceptsGzip(request)
+    await sendDone(response, done, queryId, mayZip)
   }
 
   async function sendDone(response: ServerResponse, done: QueryDone, queryId: string, mayZip: boolean): Promise<void> {
@@ -178,8 +193,8 @@ type Login = Exclude<ReturnType<typeof collectLogin>, { readonly refused: unknow
 const AUTHENTICATION_FAILED =
   'Authentication failed: give the database user and password, and the token of the same subscription in x-token.'
 
-/** The query of the address and the body, joined by a line break as ClickHouse does; and the body as it came. */
-async function readQuery(request: IncomingMessage, fromAddress: string): Promise<{ query: string; body: Buffer }> {
+/** The query of the address and the body, joined by a line break as ClickHouse does. */
+async function readQuery(request: IncomingMessage, fromAddress: string): Promise<string> {
   const tooLarge = (): QueryError =>
     new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
   const encoding = header(request, 'content-encoding')
@@ -202,7 +217,7 @@ async function readQuery(request: IncomingMessage, fromAddress: string): Promise
   }
   const query = [fromAddress, body.toString('utf8')].filter((part) => part !== '').join('\n')
   if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
-  return { query, body: read.body }
+  return query
 }
 
 /** Aborted when the client is gone. One that closes its side takes no interest in the answer either: ClickHouse sees it so, too. */

@@ -82,7 +82,12 @@ export const indexerOptions = z
           .min(256 * MIB)
           .default(1024 * MIB)
           .describe('Memory at which its process is ended and started again; well above memoryBytes.'),
-        threads: z.int().min(1).max(64).default(2).describe('Threads of the embedded database.'),
+        threads: z
+          .int()
+          .min(1)
+          .max(64)
+          .default(2)
+          .describe('Threads of the embedded database that run queries; ingest has one of its own.'),
       })
       .prefault({})
       .describe('The embedded database, in a process of its own.'),

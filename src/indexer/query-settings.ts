@@ -11,12 +11,7 @@ export type QuerySettings = {
 }
 
 /** Taken and without effect here: an answer is whole before its first byte, and waits for nothing. */
-const WITHOUT_EFFECT = new Set([
-  'send_progress_in_http_headers',
-  'http_headers_progress_interval_ms',
-  'max_threads',
-  'readonly',
-])
+const WITHOUT_EFFECT = new Set(['send_progress_in_http_headers', 'http_headers_progress_interval_ms', 'max_threads'])
 
 /** Throws QueryError for a setting that is not offered: silence would mean something else than what was asked. */
 export function readSettings(given: Iterable<readonly [name: string, value: string]>): QuerySettings {
@@ -29,7 +24,11 @@ export function readSettings(given: Iterable<readonly [name: string, value: stri
     else if (name === 'max_result_rows') rowsMax = number(name, value) || undefined
     else if (name === 'output_format_json_quote_64bit_integers') quote64 = number(name, value) !== 0
     else if (name === 'enable_http_compression') isCompressed = number(name, value) !== 0
-    else if (name === 'result_overflow_mode') {
+    else if (name === 'readonly') {
+      // Some clients ask for what is the case anyway.
+      if (number(name, value) === 0)
+        throw new QueryError('READONLY', 'Setting readonly cannot be 0: only reading is offered here.')
+    } else if (name === 'result_overflow_mode') {
       if (value !== 'throw')
         throw new QueryError(
           'BAD_ARGUMENTS',

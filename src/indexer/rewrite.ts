@@ -1,5 +1,6 @@
 import { QueryError } from './query-error.ts'
-import { type Token, tokenize } from './sql-tokens.ts'
+import { isSymbol, type Token, tokenize } from './sql-tokens.ts'
+import { takeFormat, takeSettings } from './statement-end.ts'
 
 /** A customer's statement, as the embedded engine is to see it. */
 export type Rewritten = {
@@ -36,31 +37,6 @@ export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
     parameters: binding.used,
     firstWords: (words === -1 ? tokens : tokens.slice(0, words)).map(({ text }) => text.toUpperCase()),
   }
-}
-
-/** `… FORMAT name` at the end. */
-function takeFormat(tokens: Token[]): string | undefined {
-  const end = tokens.at(-1)?.text === ';' ? tokens.length - 1 : tokens.length
-  const [word, name] = [tokens[end - 2], tokens[end - 1]]
-  if (!isWord(word, 'FORMAT') || name?.kind !== 'word') return undefined
-  tokens.splice(end - 2)
-  return name.text
-}
-
-/** `… SETTINGS a = 1, b = 'x'` at the end. */
-function takeSettings(tokens: Token[]): Map<string, string> {
-  const settings = new Map<string, string>()
-  const from = tokens.findLastIndex((token) => isWord(token, 'SETTINGS'))
-  if (from === -1 || !isSymbol(tokens[from + 2], '=')) return settings
-  const part = tokens.slice(from + 1).filter(({ text }) => text !== ';')
-  for (let at = 0; at < part.length; at += 4) {
-    const [name, equals, value, comma] = part.slice(at, at + 4)
-    if (name?.kind !== 'word' || !isSymbol(equals, '=') || value === undefined || (comma && comma.text !== ','))
-      throw new QueryError('SYNTAX_ERROR', 'Syntax error in SETTINGS: give name = value, separated by commas.')
-    settings.set(name.text, value.value)
-  }
-  tokens.splice(from)
-  return settings
 }
 
 /** Writes what stands at `at` and says how many tokens that was. */
@@ -217,14 +193,6 @@ const AFTER_TABLE = new Set([
 function isTableEnd(tokens: readonly Token[], at: number): boolean {
   const after = tokens[at + 1]
   return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.text.toUpperCase())
-}
-
-function isWord(token: Token | undefined, word: string): boolean {
-  return token?.kind === 'word' && token.text.toUpperCase() === word
-}
-
-function isSymbol(token: Token | undefined, text: string): boolean {
-  return token?.kind === 'symbol' && token.text === text
 }
 
 export function quoteString(value: string): string {

@@ -7,6 +7,15 @@ export type Token = {
   readonly value: string
 }
 
+/** Whether it is this word, given in capitals and written in any case, and without quotes. */
+export function isWord(token: Token | undefined, word: string): boolean {
+  return token?.kind === 'word' && token.text.toUpperCase() === word
+}
+
+export function isSymbol(token: Token | undefined, text: string): boolean {
+  return token?.kind === 'symbol' && token.text === text
+}
+
 /** How ClickHouse reads a backslash inside quotes; other characters stand for themselves. */
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',

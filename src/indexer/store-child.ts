@@ -1,6 +1,5 @@
 import { delay, systemClock } from '../host/clock.ts'
 import { catalogueOf, openDuckDatabase } from '../host/duckdb.ts'
-import { lowerPoolThreads } from '../host/thread-priority.ts'
 import type { GeyserAccount } from '../solana/block-from-geyser.ts'
 import { BlockFault } from '../solana/chain-block.ts'
 import { BatchRows } from './batch-rows.ts'
@@ -43,17 +42,20 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
         store = await openClickHouseStore(clickhouse, { nowMs: Date.now, wait })
         return store.progress()
       }
-      const database = await openDuckDatabase(path, {
-        threads: String(threads),
+      const settings = {
+        // The engine counts this thread, which writes; queries are for the others.
+        threads: String(threads + 1),
+        // A query gives its thread to the next one after some pieces: a short one does not wait for the end of a long one.
+        scheduler_process_partial: 'true',
         // Half the work of writing is folding the log into the file; a larger log means doing it less often, and a start after a kill that reads more.
         checkpoint_threshold: mebibytes(memoryBytes * LOG_SHARE),
         memory_limit: mebibytes(memoryBytes),
-      })
+      }
+      // Reading blocks and writing them is done on this thread: whoever asks must not hold up what he asks for.
+      const database = await openDuckDatabase(path, settings, { workersYield: true })
       store = await openDuckStore(database, Date.now)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
       queries = createQueryRunner(database)
-      // Reading blocks and writing them is done on this thread, queries on the others: whoever asks must not hold up what he asks for.
-      lowerPoolThreads()
       return store.progress()
     }
     case 'query':

@@ -22,7 +22,7 @@ export type StoreProcess = AsyncDisposable & {
   readonly ended: Promise<ChildExit>
 }
 
-/** Queries that run beside each other need a thread each, and ingest must never wait for one. */
+/** Planning a query holds one of them, and ingest must never wait for one. */
 const POOL_THREADS = 24
 
 /** Resolves when the database is open; rejects when it cannot be opened. */

@@ -11,7 +11,7 @@ export async function openQueryDatabase(): Promise<
     ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<QueryDone>
   }
 > {
-  const database = await openDuckDatabase(':memory:')
+  const database = await openDuckDatabase(':memory:', { threads: '3' })
   const store = await openDuckStore(database, () => 0)
   const blocks = makeTestChain({ seed: 3, blocks: 20, transactionsPerBlock: 30 })
   await store.write(batchOf(blocks, { includeLogs: false }))

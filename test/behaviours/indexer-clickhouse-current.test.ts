@@ -96,6 +96,11 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     await assert.rejects(run("SELECT formatQuery('CREATE USER u_a IDENTIFIED WITH nothing BY 1')"))
   })
 
+  test('its only user may not make accounts, so what they do at run time is not tested here', async () => {
+    for (const statement of planStatements(TEST_PLAN).filter((text) => text.startsWith('CREATE')))
+      await assert.rejects(run(statement), /Code: 497/, statement)
+  })
+
   test('the settings of a plan exist', async () => {
     const profile = planStatements(TEST_PLAN).find((statement) => statement.startsWith('ALTER SETTINGS PROFILE')) ?? ''
     const names = [...profile.matchAll(/(?:SETTINGS|,) (\w+) =/g)].map(([, name]) => name)

@@ -120,6 +120,23 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     await holds(store.database, batchOf(CHAIN.slice(0, 20)))
   })
 
+  test('a server that is cut off without a word is given up in seconds, and the batch goes through later', async (t) => {
+    await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(new URL(server.url).port) } })
+    await using store = await openStore(undefined, `http://127.0.0.1:${proxy.port}`)
+    await store.write(batchOf(CHAIN.slice(0, 10)))
+    for (const stream of ['upstream', 'downstream'] as const) proxy.add({ type: 'timeout', timeoutMs: 0, stream })
+    const next = batchOf(CHAIN.slice(10, 20))
+    const startedMs = performance.now()
+    await assert.rejects(store.write(next), /did not answer/)
+    const seconds = (performance.now() - startedMs) / 1000
+    t.diagnostic(`given up after ${seconds.toFixed(1)} s`)
+    assert.ok(seconds < 30, `${seconds} s`)
+    proxy.clear()
+    proxy.resetConnections()
+    await store.write(next)
+    await holds(store.database, batchOf(CHAIN.slice(0, 20)))
+  })
+
   /** The views show exactly these rows. */
   async function holds(database: string, { rows }: WriteBatch): Promise<void> {
     for (const table of TABLES) {

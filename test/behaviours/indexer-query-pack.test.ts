@@ -24,7 +24,7 @@ describe('the query pack, on the embedded engine and on ClickHouse over the same
   const values = packValues(batch)
   before(async () => {
     server = await startClickHouse()
-    database = await openDuckDatabase(':memory:')
+    database = await openDuckDatabase(':memory:', { threads: '3' })
     const duck = await openDuckStore(database, () => 0)
     await using clickhouse: Store = await openClickHouseStore(
       { url: server.url, ...CLICKHOUSE_ADMIN, database: DATABASE },

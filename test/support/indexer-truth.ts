@@ -4,94 +4,144 @@ import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
 import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { until } from '../../src/host/test-wait.ts'
+import { columnAt, type Row } from '../../src/indexer/batch-rows.ts'
 import { type Keeper, keepIngesting } from '../../src/indexer/keep-ingest.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
-import { TABLES, type TableName } from '../../src/indexer/schema.ts'
+import { TABLES, type TableName, tableOf } from '../../src/indexer/schema.ts'
 import type { StoreOptions } from '../../src/indexer/store-protocol.ts'
 import { batchRowsOf, listRows } from '../../src/indexer/test-rows.ts'
 import { blockFromJson, GET_BLOCK_CONFIG, parseExactJson } from '../../src/solana/block-from-json.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
 import { startRig } from '../faults/upstreams-rig.ts'
+import { type DroppingUpstream, dropBlocks } from './dropping-upstream.ts'
 import { indexedRowText } from './indexer-rows.ts'
 import { startQuickLocalnet } from './localnet.ts'
 
-export const TRUTH_ROWS = { includeVotes: true, includeLogs: true }
+const ROWS = { includeVotes: true, includeLogs: true }
+const DROPPED_ONE_IN = 20
+/** Much longer than any restart: what takes so long will not come. */
+const GROW_MS = 120_000
 
-/** What a store holds in the end, asked by the engine's own means. */
+/** What a store holds, asked by the engine's own means. */
 export type Finding = {
   /** The only stretch, which `coverage` calls complete. */
   readonly range: readonly [from: number, to: number]
-  /** Rows of a table up to `to`, without these columns. */
+  /** Rows of a table up to `to`, of these columns. */
   rowsOf(table: TableName, columns: readonly string[], to: number): Promise<readonly (readonly unknown[])[]>
+}
+
+/** One of the two engines, as the test needs it. */
+export type TruthEngine = AsyncDisposable & {
+  readonly store: Omit<StoreOptions, 'rows'>
+  /** One more thing that can break, by itself. */
+  breakMore(): Promise<void>
+  /** Rows of a question while all is running, as a customer sees the tables; undefined while the engine is away. */
+  askLive(keeper: Keeper, sql: string): Promise<readonly (readonly unknown[])[] | undefined>
+  /** Opens what was written, after all is closed. */
+  find(): Promise<Finding & Partial<AsyncDisposable>>
 }
 
 export type TruthRun = {
   readonly seed: number
   readonly kills: number
-  readonly store: Omit<StoreOptions, 'rows'>
-  /** One more thing that can break, at this kill. */
-  readonly breakMore?: { readonly at: number; run(): Promise<void> }
-  /** Opens what was written, after all is closed. */
-  find(): Promise<Finding & Partial<AsyncDisposable>>
+  /** Slots that pass in all, at least. */
+  readonly slots: number
 }
 
-/** Follows a localnet with traffic while the writer and the stream are killed, then compares every table with what getBlock says. */
-export async function holdsTruth({ seed, kills, store, breakMore, find }: TruthRun): Promise<void> {
+/**
+ * Follows a localnet with traffic while the writer and the stream are killed, blocks are left out of the stream and ingest is started anew. All the
+ * while `coverage` must not be ahead of the rows; in the end every table is compared with what getBlock says. Gives what happened.
+ */
+export async function holdsTruth(engine: TruthEngine, { seed, kills, slots }: TruthRun): Promise<string> {
   const random = createSeededRandom(seed)
-  await using node = await startQuickLocalnet({ traffic: { enabled: true, tps: 150 } })
+  await using node = await startQuickLocalnet({
+    traffic: { enabled: true, tps: 150 },
+    // All of it is asked for in the end.
+    limits: { ledgerBytesMax: 2 ** 31 },
+  })
   await using grpc = await startFaultProxy({ target: { host: '127.0.0.1', port: node.grpc.port } })
   const rpc = `http://127.0.0.1:${node.rpc.port}`
   await using rig = await startRig({
     clock: systemClock,
     nodes: [{ name: 'localnet', rpc, grpc: `http://127.0.0.1:${grpc.port}` }],
   })
-  {
-    await using keeper = await keepIngesting(
-      {
-        store: { ...store, rows: TRUTH_ROWS },
-        ingest: {
-          includeAccounts: true,
-          batchBlocks: 4,
-          batchMs: 100,
-          heldMax: 64,
-          fill: { parallel: 4, blocksMax: 64 },
-        },
-      },
-      {
-        upstream: rig.upstreams.of(undefined),
-        clock: systemClock,
-        random,
-        log: silentLogger,
-        metrics: indexerMetrics(createMetricsRegistry()),
-      },
-    )
+  const upstream = dropBlocks(rig.upstreams.of(undefined), random, DROPPED_ONE_IN)
+  const between = Math.max(4, Math.ceil((2 * slots) / kills))
+  let restarts = 0
+  let looks = 0
+  let keeper = await openKeeper(engine, upstream, random)
+  try {
     await hasGrown(keeper, 5)
     for (let kill = 0; kill < kills; kill++) {
-      await hasGrown(keeper, randomInt(random, 5))
-      if (kill === breakMore?.at) await breakMore.run()
+      await hasGrown(keeper, randomInt(random, between + 1))
+      if (await isCovered(engine, keeper, rpc)) looks++
+      const what = randomInt(random, 12)
+      if (what === 0) {
+        // The whole of it ends in order and begins anew, as when the operator restarts it.
+        restarts += keeper.status().restarts
+        await keeper[Symbol.asyncDispose]()
+        keeper = await openKeeper(engine, upstream, random)
+      } else if (what === 1) await engine.breakMore()
       killSome(random, keeper, grpc)
     }
     await hasGrown(keeper, 8)
-    assert.ok(keeper.status().restarts > 0)
+    restarts += keeper.status().restarts
+  } finally {
+    await keeper[Symbol.asyncDispose]()
   }
-  const found = await find()
+  assert.ok(restarts > 0, 'the database was never killed')
+  assert.ok(looks > kills / 4, `coverage could be looked at ${looks} times only`)
+  const found = await engine.find()
   try {
-    await compare(rpc, found)
+    const compared = await compare(rpc, found)
+    return `${compared}; ${restarts} restarts, ${upstream.dropped} blocks left out of the stream, coverage right ${looks} times`
   } finally {
     await found[Symbol.asyncDispose]?.()
   }
 }
 
+function openKeeper({ store }: TruthEngine, { upstream }: DroppingUpstream, random: Random): Promise<Keeper> {
+  const fill = { parallel: 4, blocksMax: 64 }
+  return keepIngesting(
+    {
+      store: { ...store, rows: ROWS },
+      ingest: { includeAccounts: true, batchBlocks: 4, batchMs: 100, heldMax: 64, fill },
+    },
+    {
+      upstream,
+      clock: systemClock,
+      random,
+      log: silentLogger,
+      metrics: indexerMetrics(createMetricsRegistry()),
+    },
+  )
+}
+
 function killSome(random: Random, keeper: Keeper, stream: { resetConnections(): void }): void {
   const what = randomInt(random, 3)
   if (what !== 0) stream.resetConnections()
-  const pid = keeper.store()?.pid
-  if (what !== 1 && pid !== undefined) process.kill(pid, 'SIGKILL')
+  if (what !== 1) keeper.store()?.kill()
 }
 
-async function compare(rpc: string, found: Finding): Promise<void> {
+/** Everything that `coverage` calls complete is there: as many blocks as the chain has, and all of their transactions. False when nobody answered. */
+async function isCovered(engine: TruthEngine, keeper: Keeper, rpc: string): Promise<boolean> {
+  const told = await engine.askLive(keeper, "SELECT from_slot, to_slot FROM coverage WHERE table_name = 'blocks'")
+  const [from, to] = (told?.[0] ?? []).map(Number)
+  if (from === undefined || to === undefined) return false
+  // Asked later than what it is held against: rows may be ahead of coverage, coverage never of the rows.
+  const within = `slot >= ${from} AND slot <= ${to}`
+  const blocks = await engine.askLive(keeper, `SELECT count(*), sum(tx_count) FROM blocks WHERE ${within}`)
+  const transactions = await engine.askLive(keeper, `SELECT count(*) FROM transactions WHERE ${within}`)
+  if (blocks === undefined || transactions === undefined) return false
+  const slots = await call<number[]>(rpc, 'getBlocks', [from, to, { commitment: 'confirmed' }])
+  const [count, counted] = (blocks[0] ?? []).map(Number)
+  assert.deepEqual([count, Number(transactions[0]?.[0])], [slots.length, counted], `coverage says ${from} to ${to}`)
+  return true
+}
+
+async function compare(rpc: string, found: Finding): Promise<string> {
   const [from, to] = found.range
-  const expected = listRows([batchRowsOf(await blocksOf(rpc, from, to), TRUTH_ROWS)])
+  const expected = listRows([batchRowsOf(await blocksOf(rpc, from, to), ROWS)])
   assert.ok(expected.blocks.length > 10 && expected.transactions.length > 50, 'something happened')
   for (const table of TABLES.filter(({ name }) => name !== 'accounts')) {
     // How a block came and how final it was is not the same for both.
@@ -110,6 +160,33 @@ async function compare(rpc: string, found: Finding): Promise<void> {
     const strange = rows.findIndex((row, place) => row !== wanted[place])
     assert.deepEqual([rows.length, rows[strange]], [wanted.length, wanted[strange]], table.name)
   }
+  const accounts = await compareAccounts(found, expected.account_activity)
+  const count = Object.values(expected).reduce((sum, rows) => sum + rows.length, 0)
+  return `${expected.blocks.length} blocks, ${count} rows and ${accounts} accounts are as getBlock says`
+}
+
+/**
+ * getBlock tells no accounts, and a block that had to be asked for brings none. What is there is there once, and has the balance that the last
+ * transaction of its slot left.
+ */
+async function compareAccounts(found: Finding, activity: readonly Row[]): Promise<number> {
+  const at = (name: string): number => columnAt('account_activity', name)
+  const balances = new Map<string, unknown>()
+  // Rows are in the order of the chain.
+  for (const row of activity)
+    if (row[at('mint')] === '') balances.set(`${row[at('account')]} ${row[at('slot')]}`, row[at('post')])
+  const columns = ['pubkey', 'slot', 'lamports']
+  const rows = await found.rowsOf('accounts', columns, found.range[1])
+  assert.equal(new Set(rows.map(([pubkey]) => String(pubkey))).size, rows.length, 'an account is there twice')
+  let compared = 0
+  for (const [pubkey, slot, lamports] of rows) {
+    const balance = balances.get(`${pubkey} ${slot}`)
+    if (balance === undefined) continue
+    assert.equal(String(lamports), String(balance), `${pubkey} in ${slot}`)
+    compared++
+  }
+  assert.ok(compared > 0 && tableOf('accounts').key.length === 1, 'no account could be compared')
+  return compared
 }
 
 async function blocksOf(rpc: string, from: number, to: number) {
@@ -124,7 +201,9 @@ async function blocksOf(rpc: string, from: number, to: number) {
 async function hasGrown(keeper: Keeper, blocks: number): Promise<void> {
   const head = () => keeper.status().ingest?.headSlot ?? 0
   const first = head()
-  await until(`${blocks} blocks more are in`, () => head() >= first + blocks, 60_000)
+  await until(`${blocks} blocks more are in`, () => head() >= first + blocks, GROW_MS).catch((cause: unknown) => {
+    throw new Error(`ingest stands still: ${JSON.stringify(keeper.status())}`, { cause })
+  })
 }
 
 async function call<Result>(url: string, method: string, params: readonly unknown[]): Promise<Result> {

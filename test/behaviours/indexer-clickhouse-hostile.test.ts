@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { seedFor } from '../../src/core/test-seed.ts'
+import { delay, systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { createClickHouseProxy } from '../../src/indexer/clickhouse-proxy.ts'
+import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
+import { startIndexerDoor } from '../../src/indexer/http.ts'
+import { indexerMetrics } from '../../src/indexer/metrics.ts'
+import { makeTestChain } from '../../src/indexer/test-blocks.ts'
+import { clickHouseEscapes, hostilePieces } from '../../src/indexer/test-hostile.ts'
+import { batchOf } from '../../src/indexer/test-rows.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { startGateway } from '../support/gateway.ts'
+import { type IndexerAccount, subscribeIndexer } from '../support/indexer.ts'
+
+const GENERATED = process.env['SLUICE_FULL'] === '1' ? 10_000 : 400
+const DATABASE = 'chain'
+const LIMITS = { secondsMax: 10, rowsMax: 100_000, bytesMax: 10_000_000 }
+
+/** This old server has no grants: whatever gets to it is run. So it shows what the gateway holds back. */
+describe("hostile statements before the operator's ClickHouse", () => {
+  const closing = new AsyncDisposableStack()
+  let server: ClickHouseServer
+  let url: string
+  let account: IndexerAccount
+  let other: IndexerAccount
+  /** Connections to a port of ours that no statement of a customer may reach. */
+  let touched = 0
+  let port = 0
+  before(async () => {
+    const canary = createServer((socket) => {
+      touched++
+      socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 7\r\n\r\ncanary\n')
+    }).listen(0, '127.0.0.1')
+    await once(canary, 'listening')
+    port = (canary.address() as { port: number }).port
+    closing.defer(() => void canary.close())
+    server = closing.use(await startClickHouse())
+    const place = { url: server.url, ...CLICKHOUSE_ADMIN, database: DATABASE }
+    await using store = await openClickHouseStore(place, {
+      nowMs: () => systemClock.nowMs(),
+      wait: (ms) => delay(systemClock, ms),
+    })
+    await store.write(batchOf(makeTestChain({ seed: 3, blocks: 10, transactionsPerBlock: 10 })))
+    const gateway = closing.use(await startGateway([{ name: 'none', rpc: 'http://127.0.0.1:9' }]))
+    const metrics = indexerMetrics(createMetricsRegistry())
+    const common = { clock: systemClock, random: secureRandom, log: silentLogger, metrics }
+    const target = { ...place, limits: LIMITS, concurrent: 8, concurrentPerSubscription: 8 }
+    const proxy = closing.use(createClickHouseProxy(target, common))
+    const door = closing.use(
+      await startIndexerDoor(
+        { listen: { host: '127.0.0.1', port: 0 }, limits: LIMITS, displayName: 'test' },
+        {
+          ...common,
+          access: gateway.access,
+          engine: { proxy },
+          coverageSlot: () => 1,
+          onRefused() {},
+          onNotAfter() {},
+        },
+      ),
+    )
+    url = `http://127.0.0.1:${door.address.port}`
+    account = await subscribeIndexer(gateway, 'customer')
+    other = await subscribeIndexer(gateway, 'somebody-else')
+    await server.setReaders([account, other].map(({ username, password }) => ({ user: username, password })))
+  })
+  after(() => closing.disposeAsync())
+
+  const ask = async (query: string, fields = '') => {
+    const answer = await fetch(`${url}/?${fields}`, { method: 'POST', headers: account.headers, body: query })
+    return { status: answer.status, text: await answer.text() }
+  }
+  /** The other customer at work, until told otherwise. */
+  const keepAsking = async (signal: AbortSignal): Promise<void> => {
+    const body = 'SELECT sum(sipHash64(number)) FROM numbers(100000000000)'
+    while (!signal.aborted)
+      await fetch(url, { method: 'POST', headers: other.headers, body, signal }).then(
+        (answer) => answer.text(),
+        () => '',
+      )
+  }
+  /** All that a statement could have changed. */
+  const state = () =>
+    server.run(
+      `SELECT (SELECT count() FROM system.tables), (SELECT count() FROM system.databases), (SELECT count() FROM ${DATABASE}.transactions),
+         (SELECT sum(cityHash64(*)) FROM ${DATABASE}.blocks), (SELECT count() FROM system.mutations), (SELECT sum(changed) FROM system.settings),
+         (SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = '${DATABASE}' ORDER BY table, name))`,
+    )
+  const isSilent = (text: string, statement: string): void => {
+    for (const secret of [other.username, 'somebody-else', CLICKHOUSE_ADMIN.password, CLICKHOUSE_ADMIN.user])
+      assert.ok(!text.includes(secret), `${statement}: ${text.slice(0, 300)}`)
+    assert.doesNotMatch(text, /root:x:|canary|_progress|NetException|Connection refused|Poco::/, statement)
+  }
+
+  test('the server itself would do it: without the gateway the port is reached', async () => {
+    assert.equal(await server.run(`SELECT * FROM url('http://127.0.0.1:${port}/', CSV, 'x String')`), 'canary\n')
+    assert.equal(touched, 1)
+  })
+
+  test('T14: every escape is refused in words of our own; nothing is written, reached or shown', async () => {
+    const reached = touched
+    const unchanged = await state()
+    for (const statement of clickHouseEscapes(port)) {
+      const { status, text } = await ask(statement)
+      assert.ok(status >= 400 && status < 502, `${statement}: ${status} ${text.slice(0, 200)}`)
+      // The server would name its version and not the type.
+      assert.match(text, /^Code: \d+\. DB::Exception: [^\n]+ \([A-Z_]{3,}\)\n$/, statement)
+      isSilent(text, statement)
+    }
+    for (const [statement, fields] of [
+      ['DROP TABLE blocks', 'readonly=0'],
+      ['SELECT 1', 'readonly=0'],
+      ['SELECT 1 SETTINGS readonly = 0', ''],
+      ['SELECT 1 SETTINGS max_memory_usage = 1', ''],
+      ['SELECT 1', 'default_format=Template'],
+      ['SELECT 1 FORMAT CapnProto', ''],
+      ['', `query=${encodeURIComponent(`SELECT * FROM url('http://127.0.0.1:${port}/', CSV, 'x String')`)}`],
+      ["url('http://x/', CSV, 'x String')", 'query=SELECT%20*%20FROM'],
+    ] as const) {
+      const { status, text } = await ask(statement, fields)
+      assert.ok(status >= 400 && status < 500, `${statement} ${fields}: ${status} ${text}`)
+      assert.match(text, /^Code: \d+\. DB::Exception: [^\n]+ \([A-Z_]{3,}\)\n$/, statement)
+    }
+    assert.equal(touched, reached)
+    assert.equal(await state(), unchanged)
+  })
+
+  test('what is asked about the tables is answered from our own list', async () => {
+    assert.match((await ask('SHOW TABLES')).text, /^account_activity\naccounts\nblocks\n/)
+    assert.equal((await ask('SHOW DATABASES')).text, 'solana\n')
+    assert.match((await ask('DESCRIBE TABLE blocks')).text, /^slot\tUInt64\t/)
+    assert.equal((await ask('EXISTS TABLE system.tables')).text, '0\n')
+    assert.match((await ask('DESCRIBE TABLE system.tables')).text, /UNKNOWN_TABLE/)
+  })
+
+  test(`T14: ${GENERATED} statements made of hostile pieces, while another customer's query runs`, async (t) => {
+    const { seed } = seedFor('hostile statements on clickhouse')
+    const reached = touched
+    const unchanged = await state()
+    const statements = fc
+      .tuple(
+        fc.constantFrom(
+          'SELECT',
+          'SELECT * FROM',
+          'SELECT 1 FROM blocks',
+          'SELECT 1 IN',
+          'WITH x AS (SELECT 1) SELECT',
+          '',
+          'FROM',
+        ),
+        fc.array(fc.constantFrom(...hostilePieces(port)), { maxLength: 8 }),
+        fc.constantFrom(' ', '  ', '\n', '/**/', ''),
+      )
+      .map(([head, tail, space]) => `${head} ${tail.join(space)}`)
+    const leaving = new AbortController()
+    const theirs = keepAsking(leaving.signal)
+    let ran = 0
+    for (const statement of fc.sample(statements, { seed, numRuns: GENERATED })) {
+      // This old server takes parameters for settings it does not know.
+      const { status, text } = await ask(statement, statement.includes('{p') ? 'param_p=1' : 'max_execution_time=2')
+      if (status === 200) ran++
+      assert.notEqual(status, 502, statement)
+      isSilent(text, statement)
+    }
+    leaving.abort()
+    await theirs
+    t.diagnostic(`${ran} of ${GENERATED} ran`)
+    assert.ok(ran > 0 && ran < GENERATED, `${ran} of ${GENERATED} ran`)
+    assert.equal(touched, reached)
+    assert.equal(await state(), unchanged)
+  })
+})
