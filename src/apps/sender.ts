@@ -32,7 +32,8 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
   const keysDir = await state.folder('keys')
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
   const folder = await state.folder('sender')
-  const journal = async (name: string) => opening.use(await openAppendFile(join(folder, name), 'write'))
+  const journalMode = options.journalSync ? 'write-through' : 'write'
+  const journal = async (name: string) => opening.use(await openAppendFile(join(folder, name), journalMode))
   const identityFile = options.quic.identity === undefined ? undefined : resolve(loaded.folder, options.quic.identity)
   const sender = opening.use(
     await startSender(

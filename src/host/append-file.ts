@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { fileError } from './file-error.ts'
@@ -29,10 +30,13 @@ export interface AppendFile extends AsyncDisposable {
   sync(): Promise<void>
 }
 
+/** `write-through`: a write is over when the disk has it, so that no `sync` is needed and one call does what would be two. */
+export type AppendMode = 'write' | 'write-through'
+
 /** Opens the file, or returns undefined when it is missing and not to be made. A new one can be read by its owner alone. */
 export async function openAppendFile(path: string, mode: 'read'): Promise<AppendFile | undefined>
-export async function openAppendFile(path: string, mode: 'write'): Promise<AppendFile>
-export async function openAppendFile(path: string, mode: 'read' | 'write'): Promise<AppendFile | undefined> {
+export async function openAppendFile(path: string, mode: AppendMode): Promise<AppendFile>
+export async function openAppendFile(path: string, mode: 'read' | AppendMode): Promise<AppendFile | undefined> {
   const handle = await translated(path, () => openHandle(path, mode))
   if (!handle) return undefined
   const on = <T>(call: (handle: FileHandle) => Promise<T>): Promise<T> => translated(path, () => call(handle))
@@ -58,14 +62,16 @@ export async function openAppendFile(path: string, mode: 'read' | 'write'): Prom
   }
 }
 
-async function openHandle(path: string, mode: 'read' | 'write'): Promise<FileHandle | undefined> {
+async function openHandle(path: string, mode: 'read' | AppendMode): Promise<FileHandle | undefined> {
+  const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_DSYNC } = constants
+  const flags = mode === 'read' ? O_RDONLY : mode === 'write' ? O_RDWR : O_RDWR | O_DSYNC
   try {
-    return await open(path, mode === 'read' ? 'r' : 'r+')
+    return await open(path, flags)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     if (mode === 'read') return undefined
   }
-  const made = await open(path, 'wx+', 0o600)
+  const made = await open(path, flags | O_CREAT | O_EXCL, 0o600)
   await syncPath(dirname(path))
   return made
 }

@@ -22,7 +22,7 @@ import {
   refuseUndecodable,
   type TipTerms,
 } from './refusal.ts'
-import type { Verifiers } from './verifiers.ts'
+import type { Verdict, Verifiers } from './verifiers.ts'
 
 export type Acceptance =
   | { readonly ok: true; readonly signature: string; readonly isNew: boolean }
@@ -40,8 +40,8 @@ export type AcceptDeps = {
   readonly clock: Clock
 }
 
-/** One transaction from one address: taken and sent, known already, or refused with nothing sent. */
-export type Accept = (decode: () => Decoded, address: string) => Promise<Acceptance>
+/** One transaction from one address: taken and sent, known already, or refused with nothing sent. Told at once where nothing is waited for. */
+export type Accept = (decode: () => Decoded, address: string) => Acceptance | Promise<Acceptance>
 
 /** The same signature within this time is the same transaction; afterwards an unlucky one may be tried again. */
 const DEDUP_MS = 120_000
@@ -56,13 +56,13 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   /** Under check, by signature, so that two who send the same at once share one check. */
   const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
 
-  return async (decode, address) => {
+  return (decode, address) => {
     const startedMs = nowMs()
     const place = addresses.take(address)
     if (!place.ok) return refuse(refuseLimit('perAddressPerSecond', limits.perAddressPerSecond, place.retryAfterMs))
     const decoded = decode()
     if (!decoded.ok) return refuse(refuseUndecodable(decoded))
-    const { wire, transaction } = decoded
+    const { wire, transaction, base64 } = decoded
     const tip = checkTip(transaction, rule)
     if (!tip.ok) return refuse(refuseTip(tip.fault, tip.foundLamports, terms))
 
@@ -73,16 +73,15 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       return { ok: true, signature, isNew: false }
     const same = checking.get(signature)
     if (same !== undefined && same.wireHash === wireHash) {
-      const outcome = await same.outcome
-      return outcome.ok ? { ...outcome, isNew: false } : outcome
+      return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
     }
 
     const shut = whyShut()
     if (shut !== undefined) return refuse(shut)
-    const job = { signature, wire, wireHash, transaction, tip, startedMs }
+    const job = { signature, wire, wireHash, transaction, base64, tip, startedMs }
     // Somebody else's bytes under the same signature are checked beside it; they cannot both be good.
     const key = same === undefined ? signature : `${signature} ${wireHash}`
-    const outcome = checkAndSend(job).finally(() => checking.delete(key))
+    const outcome = checkAndSend(job, key)
     checking.set(key, { wireHash, outcome })
     return outcome
   }
@@ -98,21 +97,29 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     return undefined
   }
 
-  function verify(wire: Uint8Array, transaction: ParsedTransaction): Promise<boolean | undefined> {
+  function verify(wire: Uint8Array, transaction: ParsedTransaction): Promise<Verdict | 'full'> {
     return new Promise((resolve) => {
-      if (!deps.verifiers.check(wire, transaction, resolve)) resolve(undefined)
+      if (!deps.verifiers.check(wire, transaction, resolve)) resolve('full')
     })
   }
 
-  async function checkAndSend(job: CheckJob): Promise<Acceptance> {
-    const { signature, wire, wireHash, transaction, tip, startedMs } = job
-    const isGood = await verify(wire, transaction)
-    if (isGood === undefined) return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
-    if (!isGood) return refuse(refusePlain('signature-invalid'))
-    const blockhash = usesDurableNonce(transaction) ? undefined : textOf(transaction.recentBlockhash)
-    if (blockhash !== undefined && (await deps.freshness.check(blockhash)) === 'expired') {
-      return refuse(refuseBlockhash(tip.lamports, terms))
+  async function checkAndSend(job: CheckJob, key: string): Promise<Acceptance> {
+    try {
+      const verdict = await verify(job.wire, job.transaction)
+      return await sendChecked(job, verdict)
+    } finally {
+      checking.delete(key)
     }
+  }
+
+  async function sendChecked(job: CheckJob, verdict: Verdict | 'full'): Promise<Acceptance> {
+    const { signature, wire, wireHash, transaction, tip, startedMs } = job
+    if (verdict === 'full') return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
+    if (verdict === 'late') return refuse(refuseLimit('checkDelayMsMax', limits.checkDelayMsMax, RETRY_MS))
+    if (verdict === 'bad') return refuse(refusePlain('signature-invalid'))
+    const blockhash = usesDurableNonce(transaction) ? undefined : textOf(transaction.recentBlockhash)
+    const age = blockhash === undefined ? 'fresh' : deps.freshness.check(blockhash)
+    if ((typeof age === 'string' ? age : await age) === 'expired') return refuse(refuseBlockhash(tip.lamports, terms))
     const known = receipts.get(signature)
     if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
     // Only now is it certain that the payer signed: nobody can use up the budget of another.
@@ -129,7 +136,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       tip: { account: textOf(tip.account), lamports: tip.lamports },
       blockhash,
       wireHash,
-      job: { signature, wire, body: sendBody(wire) },
+      job: { signature, wire, body: sendBody(job.base64 ?? base64Of(wire)) },
       attempts: [],
       attemptsLeftOut: 0,
       landed: undefined,
@@ -137,12 +144,12 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     }
     // The disk may hold up the answer, not the transaction; but one that refused lately has to take the line before anything is sent.
     const { isDoubtful } = deps.journal
-    const { written, safe } = deps.journal.accepted(receipt)
-    if (isDoubtful && !(await written)) return refuse(refuseNotRecorded(false))
+    const recorded = deps.journal.accepted(receipt)
+    if (isDoubtful && !(await recorded)) return refuse(refuseNotRecorded(false))
     receipts.add(receipt)
     dispatch.start(receipt)
     deps.onDispatched(nowMs() - startedMs)
-    return (await safe) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
+    return (await recorded) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
   }
 
   /** One that landed is done; one that did not may be sent again, if its sender wants to, once the window has passed. */
@@ -158,8 +165,13 @@ type CheckJob = {
   readonly wire: Uint8Array
   readonly wireHash: string
   readonly transaction: ParsedTransaction
+  readonly base64: string | undefined
   readonly tip: { readonly account: Uint8Array; readonly lamports: bigint }
   readonly startedMs: number
+}
+
+function base64Of(wire: Uint8Array): string {
+  return Buffer.from(wire.buffer, wire.byteOffset, wire.length).toString('base64')
 }
 
 function refuse(refusal: Refusal): Acceptance {

@@ -4,9 +4,14 @@ import { type ParsedTransaction, WIRE_BYTES_MAX, WIRE_BYTES_V1_MAX } from '../so
 
 export type Encoding = 'base64' | 'base58'
 
-/** Bytes as they came and what they say. `fault` is for programs, `says` in a node's words. */
+/** Bytes as they came and what they say, and as base64 where they came in it. `fault` is for programs, `says` in a node's words. */
 export type Decoded =
-  | { readonly ok: true; readonly wire: Uint8Array; readonly transaction: ParsedTransaction }
+  | {
+      readonly ok: true
+      readonly wire: Uint8Array
+      readonly transaction: ParsedTransaction
+      readonly base64: string | undefined
+    }
   | { readonly ok: false; readonly fault: TransactionFault | 'encoding' | 'base64' | 'base58'; readonly says: string }
 
 const TYPE = 'solana_transaction::versioned::VersionedTransaction'
@@ -25,9 +30,9 @@ export function decodeText(text: string, encoding: Encoding | undefined): Decode
   return second.ok || first.fault === 'base64' ? second : first
 }
 
-export function decodeWire(wire: Uint8Array): Decoded {
+export function decodeWire(wire: Uint8Array, base64?: string): Decoded {
   const parsed = parseTransaction(wire)
-  if (parsed.ok) return { ok: true, wire, transaction: parsed.transaction }
+  if (parsed.ok) return { ok: true, wire, transaction: parsed.transaction, base64 }
   const { reason } = parsed
   if (reason === 'too-large') {
     return {
@@ -48,11 +53,10 @@ function limitOf(wire: Uint8Array): number {
 
 function decodeBase64Text(text: string): Decoded {
   if (text.length > BASE64_CHARS_MAX) return tooLong('base64', text.length, BASE64_CHARS_MAX)
-  // Buffer skips what is no base64, so that the shape is looked at first and the rest of the last character after.
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text === '') return notIn('base64')
+  // Buffer skips what is no base64: only a text that comes out of its bytes again was one, whole and in the one form there is.
   const wire = Buffer.from(text, 'base64')
-  if (wire.toString('base64') !== text) return notIn('base64')
-  return decodeWire(wire)
+  if (text === '' || wire.toString('base64') !== text) return notIn('base64')
+  return decodeWire(wire, text)
 }
 
 function decodeBase58Text(text: string): Decoded {

@@ -85,10 +85,6 @@ export function createDispatch(
 }
 
 /** sendTransaction as every node and relay takes it: no preflight, since the checks are made here; no retries, since they are ours. */
-export function sendBody(wire: Uint8Array): Buffer {
-  const text = Buffer.from(wire.buffer, wire.byteOffset, wire.length).toString('base64')
-  return Buffer.from(
-    `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${text}",{"encoding":"base64","skipPreflight":true,"maxRetries":0}]}`,
-    'latin1',
-  )
+export function sendBody(base64: string): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${base64}",{"encoding":"base64","skipPreflight":true,"maxRetries":0}]}`
 }

@@ -11,6 +11,7 @@ import type { PathOptions } from './options.ts'
 import type { AttemptReport } from './receipt.ts'
 
 const DEADLINE_MS = 5000
+const SEND = { kind: 'write', isHeavy: false, method: 'sendTransaction' } as const
 const SAYS_CHARS_MAX = 200
 /** So many failures in a row shut a path for a while. */
 const FAILURES_IN_ROW = 5
@@ -28,7 +29,9 @@ export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path
       if (inFlight >= inFlightMax)
         return report({ to: 'upstreams', answer: 'busy', says: `${inFlightMax} answers are awaited` })
       inFlight += 1
-      upstream.call({ body: job.body, kind: 'write', isHeavy: false, method: 'sendTransaction' }, (outcome) => {
+      const { body } = job
+      const call = { ...SEND, body, bodyBytes: body.length }
+      upstream.call(call, (outcome) => {
         inFlight -= 1
         if (outcome.kind === 'answered') {
           outcome.rest?.abort()
@@ -84,7 +87,7 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
         return report({ to: name, answer: 'busy', says: `${inFlightMax} answers are awaited` })
       if (!bucket.take(1, clock.monotonicMs()))
         return report({ to: name, answer: 'busy', says: `${perSecond} per second` })
-      pool.call({ body: job.body, deadlineMs: DEADLINE_MS }, (outcome) => {
+      pool.call({ body: job.body, bodyBytes: job.body.length, deadlineMs: DEADLINE_MS }, (outcome) => {
         if (outcome.kind === 'reply') {
           outcome.rest?.abort()
           settle(outcome.head.status < 500)

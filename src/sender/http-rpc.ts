@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { HttpAnswer, PostHandler, PostHead } from '../host/http-post.ts'
 import { createRequestIds } from '../host/request-id.ts'
-import { createRpc, type RpcDeps } from './rpc.ts'
+import { createRpc, type RpcAnswer, type RpcDeps } from './rpc.ts'
 
 export type RpcPostsDeps = RpcDeps & {
   /** Whose request it is, for the limits by address. */
@@ -32,11 +32,10 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         bodyBytesMax: BODY_BYTES_MAX,
         tooLarge,
         onBody(body, responder) {
-          rpc(body.toString('utf8'), { address, requestId })
-            .then(({ status, body: text, retryAfterSeconds }) => {
-              const headers = retryAfterSeconds === undefined ? JSON_TYPE : retryHeaders(retryAfterSeconds)
-              responder.respond({ status, headers, body: text })
-            })
+          const answered = rpc(body.toString('utf8'), { address, requestId })
+          if (!(answered instanceof Promise)) return responder.respond(httpAnswerOf(answered))
+          answered
+            .then((answer) => responder.respond(httpAnswerOf(answer)))
             .catch((error: unknown) => responder.fail(error))
         },
       }
@@ -49,6 +48,10 @@ const NOT_JSON: HttpAnswer = {
   status: 415,
   headers: { 'content-type': 'text/plain; charset=utf-8' },
   body: 'Content-Type: application/json is required',
+}
+
+function httpAnswerOf({ status, body, retryAfterSeconds }: RpcAnswer): HttpAnswer {
+  return { status, headers: retryAfterSeconds === undefined ? JSON_TYPE : retryHeaders(retryAfterSeconds), body }
 }
 
 function retryHeaders(seconds: number): HttpAnswer['headers'] {

@@ -25,7 +25,6 @@ async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
     onFailure: (error) => told.push(String(error)),
     onRecovery: () => told.push('recovered'),
     clock,
-    sync: true,
     ...given,
   })
   return { journal, told, clock }
@@ -37,10 +36,10 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
   await using second = await openAppendFile(folder.file('b'), 'write')
   const open = new Set([receiptOf(signature(1)), receiptOf(signature(2))])
   const { journal, told } = await openTestJournal([first, second], { unfinished: () => open, bytesMax: 1000 })
-  for (const receipt of open) assert.ok(await journal.accepted(receipt).safe)
+  for (const receipt of open) assert.ok(await journal.accepted(receipt))
   for (let n = 10; n < 60; n++) {
     const receipt = receiptOf(signature(n))
-    assert.ok(await journal.accepted(receipt).safe)
+    assert.ok(await journal.accepted(receipt))
     Object.assign(receipt, {
       state: 'landed',
       finishedAtMs: 1,
@@ -58,7 +57,7 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
 
   // The next process goes on in the newer file.
   const next = await openTestJournal([first, second], { bytesMax: 1000 })
-  assert.ok(await next.journal.accepted(receiptOf(signature(99))).safe)
+  assert.ok(await next.journal.accepted(receiptOf(signature(99))))
   const again = (await readJournal([first, second], 1000)).entries
   assert.equal(again.find((entry) => entry.signature === signature(99))?.state, 'accepted')
   assert.equal(again.find((entry) => entry.signature === signature(1))?.state, 'accepted')
@@ -72,11 +71,11 @@ for (const [what, torn] of [
     using folder = makeTestFolder()
     await using first = await openAppendFile(folder.file('a'), 'write')
     await using second = await openAppendFile(folder.file('b'), 'write')
-    await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1))).safe
+    await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1)))
     appendFileSync(folder.file('a'), torn)
     const { journal } = await openTestJournal([first, second])
     assert.match(readFileSync(folder.file('a'), 'latin1'), /^accepted \w+ \d+ \n$/, 'it is cut off')
-    await journal.accepted(receiptOf(signature(2))).safe
+    await journal.accepted(receiptOf(signature(2)))
     const { entries } = await readJournal([first, second], 10)
     assert.deepEqual(
       entries.map((entry) => entry.signature),
@@ -102,13 +101,13 @@ test('a disk that cannot be written is told, and tried again after a while', asy
   const { journal, told, clock } = await openTestJournal([faulty, second])
   assert.equal(journal.isOpen, true)
   const refused = journal.accepted(receiptOf(signature(1)))
-  assert.deepEqual([await refused.written, await refused.safe], [false, false])
+  assert.equal(await refused, false)
   assert.deepEqual([journal.isOpen, told], [false, ['Error: disk full']])
   assert.equal(readFileSync(folder.file('a'), 'utf8'), '', 'nothing of a refused line stays')
   clock.advance(1000)
   assert.deepEqual([journal.isOpen, journal.isDoubtful], [true, true], 'it is time to try again')
   isFull = false
-  assert.equal(await journal.accepted(receiptOf(signature(2))).safe, true)
+  assert.equal(await journal.accepted(receiptOf(signature(2))), true)
   assert.deepEqual([journal.isOpen, journal.isDoubtful, told.at(-1)], [true, false, 'recovered'])
   const { entries } = await readJournal([first, second], 10)
   assert.deepEqual(
@@ -117,41 +116,36 @@ test('a disk that cannot be written is told, and tried again after a while', asy
   )
 })
 
-test('written is told at once, safe only when the disk has it, and many share one wait for the disk', async () => {
+test('what comes during a write waits for it, shares the next, and hears together what became of that', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
-  const syncs: PromiseWithResolvers<void>[] = []
+  const writes: { readonly text: string; readonly over: PromiseWithResolvers<void> }[] = []
   const slow: AppendFile = {
     ...first,
-    sync() {
-      syncs.push(Promise.withResolvers())
-      return (syncs.at(-1) as PromiseWithResolvers<void>).promise
+    async writeAt(at, text) {
+      const over = Promise.withResolvers<void>()
+      writes.push({ text, over })
+      await over.promise
+      return at + text.length
     },
   }
   const { journal, told } = await openTestJournal([slow, second])
-  const safe: number[] = []
-  const accept = async (n: number) => {
-    const recorded = journal.accepted(receiptOf(signature(n)))
-    void recorded.safe.then((isSafe) => safe.push(isSafe ? n : -n))
-    assert.ok(await recorded.written)
-  }
-  await accept(1)
-  for (let n = 2; n < 50; n++) await accept(n)
-  assert.deepEqual([syncs.length, safe], [1, []])
-  syncs[0]?.resolve()
-  await new Promise(setImmediate)
-  assert.deepEqual([syncs.length, safe], [2, [1]], 'the others came after it had begun')
-  syncs[1]?.reject(new Error('input/output error'))
-  await new Promise(setImmediate)
-  assert.deepEqual([safe.length, safe[1], journal.isOpen, told], [49, -2, false, ['Error: input/output error']])
-})
-
-test('without the wait for the disk a line is safe once it is written', async () => {
-  using folder = makeTestFolder()
-  await using first = await openAppendFile(folder.file('a'), 'write')
-  await using second = await openAppendFile(folder.file('b'), 'write')
-  const never: AppendFile = { ...first, sync: () => assert.fail('not asked for') }
-  const { journal } = await openTestJournal([never, second], { sync: false })
-  assert.equal(await journal.accepted(receiptOf(signature(1))).safe, true)
+  const heard: number[] = []
+  const accept = (n: number) =>
+    void journal.accepted(receiptOf(signature(n))).then((isRecorded) => heard.push(isRecorded ? n : -n))
+  const turn = () => new Promise(setImmediate)
+  accept(1)
+  await turn()
+  for (let n = 2; n < 50; n++) accept(n)
+  await turn()
+  assert.deepEqual([writes.length, heard], [1, []])
+  writes[0]?.over.resolve()
+  await turn()
+  assert.deepEqual([writes.length, heard], [2, [1]], 'the others came after it had begun')
+  assert.equal(writes[1]?.text.split('\n').length, 49, 'one write for all of them')
+  writes[1]?.over.reject(new Error('input/output error'))
+  await turn()
+  await journal.settled()
+  assert.deepEqual([heard.length, heard[1], journal.isOpen, told], [49, -2, false, ['Error: input/output error']])
 })

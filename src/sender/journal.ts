@@ -6,22 +6,15 @@ import type { Receipt } from './receipt.ts'
 /** Two files, written by turns: while one grows, the other keeps what came before. */
 export type JournalFiles = readonly [AppendFile, AppendFile]
 
-/** Both are true, or false where the disk refused; neither fails. */
-export type Recorded = {
-  /** The line was handed to the operating system: the death of this process does not lose it any more. */
-  readonly written: Promise<boolean>
-  /** The line is on the disk: the death of the machine does not either. */
-  readonly safe: Promise<boolean>
-}
-
 export type Journal = {
   /** False for a while after the disk refused a line. */
   readonly isOpen: boolean
   /** True from there until it has taken one again. */
   readonly isDoubtful: boolean
-  accepted(receipt: Receipt): Recorded
+  /** True once the line is written, and by files that write through also on the disk; false where the disk refused it. Never fails. */
+  accepted(receipt: Receipt): Promise<boolean>
   finished(receipt: Receipt): void
-  /** Resolves when everything handed in so far is written, and safe as far as that is wanted. */
+  /** Resolves when everything handed in so far is written. */
   settled(): Promise<void>
 }
 
@@ -34,8 +27,6 @@ export type JournalDeps = {
   onFailure(error: unknown): void
   onRecovery(): void
   readonly clock: Clock
-  /** Without it a line counts as safe once it is written. */
-  readonly sync: boolean
   readonly bytesMax?: number
 }
 
@@ -43,13 +34,8 @@ export type JournalDeps = {
 const BYTES_MAX = 64 * 1024 * 1024
 const RETRY_MS = 1000
 
-/** Lines of one turn of the loop: they share a write, and one wait for the disk with whatever came during the wait before. */
-type Group = {
-  text: string
-  hasAccepted: boolean
-  readonly written: PromiseWithResolvers<boolean>
-  readonly safe: PromiseWithResolvers<boolean>
-}
+/** Lines that came while the ones before were written: they share a write, and with it one wait for the disk. */
+type Group = { text: string; readonly written: PromiseWithResolvers<boolean> }
 
 /** Goes on in the file that was written last and keeps the other until it is full. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
@@ -62,30 +48,21 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
   await files[turn].cutTo(at)
   let group: Group | undefined
   let writing: Promise<void> | undefined
-  let syncing: Promise<void> | undefined
-  let unsafe: { readonly file: AppendFile; readonly group: Group }[] = []
   let failedAtMs: number | undefined
 
-  function append(line: string, isAccepted: boolean): Group {
-    group ??= { text: '', hasAccepted: false, written: Promise.withResolvers(), safe: Promise.withResolvers() }
+  function append(line: string): Promise<boolean> {
+    group ??= { text: '', written: Promise.withResolvers() }
     group.text += line
-    group.hasAccepted ||= isAccepted
     writing ??= writeGroups()
-    return group
+    return group.written.promise
   }
 
   async function writeGroups(): Promise<void> {
     await Promise.resolve()
     while (group !== undefined) {
-      const now: Group = group
+      const { text, written }: Group = group
       group = undefined
-      const isWritten = await write(now.text)
-      now.written.resolve(isWritten)
-      if (!isWritten || !deps.sync || !now.hasAccepted) now.safe.resolve(isWritten)
-      else {
-        unsafe.push({ file: files[turn], group: now })
-        syncing ??= syncGroups()
-      }
+      written.resolve(await write(text))
     }
     writing = undefined
   }
@@ -104,34 +81,12 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       failedAtMs = undefined
       return true
     } catch (error) {
-      fail(error)
+      failedAtMs = clock.monotonicMs()
+      deps.onFailure(error)
       // Half a line must not stay: what is not said to be recorded should not be found either.
       await files[turn].cutTo(at).catch(() => {})
       return false
     }
-  }
-
-  async function syncGroups(): Promise<void> {
-    while (unsafe.length > 0) {
-      const now = unsafe
-      unsafe = []
-      let isSafe = true
-      for (const file of new Set(now.map((one) => one.file))) {
-        try {
-          await file.sync()
-        } catch (error) {
-          isSafe = false
-          fail(error)
-        }
-      }
-      for (const one of now) one.group.safe.resolve(isSafe)
-    }
-    syncing = undefined
-  }
-
-  function fail(error: unknown): void {
-    failedAtMs = clock.monotonicMs()
-    deps.onFailure(error)
   }
 
   return {
@@ -141,21 +96,15 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     get isDoubtful() {
       return failedAtMs !== undefined
     },
-    accepted(receipt) {
-      const { written, safe } = append(acceptedLine(receipt), true)
-      return { written: written.promise, safe: safe.promise }
-    },
+    accepted: (receipt) => append(acceptedLine(receipt)),
     finished(receipt) {
       if (receipt.state === 'unknown' || receipt.finishedAtMs === undefined) return
       const { signature, acceptedMs, landed } = receipt
       const state = landed !== undefined && landed.error !== null ? 'failed' : receipt.state
-      append(`${state} ${signature} ${landed?.atMs ?? acceptedMs} ${landed?.slot ?? ''}\n`, false)
+      void append(`${state} ${signature} ${landed?.atMs ?? acceptedMs} ${landed?.slot ?? ''}\n`)
     },
     async settled() {
-      while (writing !== undefined || syncing !== undefined) {
-        await writing
-        await syncing
-      }
+      while (writing !== undefined) await writing
     },
   }
 }

@@ -59,7 +59,9 @@ const limits = z.strictObject({
     .min(1)
     .max(10_000)
     .default(10)
-    .describe('Milliseconds that a transaction may have to wait for its check; more are turned away at once.'),
+    .describe(
+      'Milliseconds that a transaction may have to wait for its check; one that would wait longer is turned away.',
+    ),
   pendingMax: z.int().min(1).max(1_000_000).default(10_000).describe('Transactions on their way to the chain.'),
   receiptsMax: z.int().min(1).max(1_000_000).default(50_000).describe('Receipts kept; the oldest go first.'),
   waitersMax: z.int().min(1).max(100_000).default(1000).describe('Receipts waited for with ?wait= at once.'),

@@ -2,8 +2,8 @@
 export type Job = {
   readonly signature: string
   readonly wire: Uint8Array
-  /** The body of sendTransaction, made once for all paths that post it. */
-  readonly body: Buffer
+  /** The body of sendTransaction, made once for all paths that post it: one character a byte. */
+  readonly body: string
 }
 
 export type AttemptAnswer = 'taken' | 'refused' | 'failed' | 'busy'

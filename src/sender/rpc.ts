@@ -1,6 +1,6 @@
 import { ERRORS } from '../contract/errors.ts'
 import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../solana/json-rpc.ts'
-import type { Accept } from './accept.ts'
+import type { Accept, Acceptance } from './accept.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
 
@@ -23,28 +23,26 @@ const DEPTH_MAX = 16
 type Caller = { readonly address: string; readonly requestId: string }
 type Answered = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
 
+type Outcome = { readonly result: string } | { readonly refusal: Refusal }
+/** At once where nothing is waited for: refusals are most of what an overload consists of. */
+type Soon<Value> = Value | Promise<Value>
+
 /** JSON-RPC as a node answers it, for the few methods that make sense here. */
-export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Promise<RpcAnswer> {
-  return async (text, caller) => {
+export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcAnswer> {
+  return (text, caller) => {
     const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX })
     if (!body.ok) {
       const code = body.reason === 'batch-too-long' ? 'invalid-request' : 'parse-error'
       const message = code === 'parse-error' ? ERRORS[code].sentence : `a batch has at most ${BATCH_MAX} calls`
       return { status: 200, body: writeError('null', { code: ERRORS[code].jsonRpc, message }) }
     }
-    if (body.items.length === 0) return { status: 200, body: plainError('null', 'invalid-request') }
-    const answers = await Promise.all(body.items.map((item) => answer(item, caller)))
-    const said = answers.flatMap(({ text: one }) => (one === undefined ? [] : [one]))
-    // Only where nothing got through does the whole answer say so: clients do not read the body of a 429.
-    const limited = answers.every((one) => one.limited !== undefined) ? answers[0]?.limited : undefined
-    return {
-      status: limited === undefined ? (said.length === 0 ? 204 : 200) : 429,
-      body: body.batch && said.length > 0 ? `[${said.join(',')}]` : (said[0] ?? ''),
-      ...(limited === undefined ? {} : { retryAfterSeconds: retryAfterOf(limited) }),
-    }
+    const [first] = body.items
+    if (first === undefined) return { status: 200, body: plainError('null', 'invalid-request') }
+    if (!body.batch) return after(answer(first, caller), (answered) => join([answered], false))
+    return Promise.all(body.items.map(async (item) => answer(item, caller))).then((answers) => join(answers, true))
   }
 
-  async function answer(item: RequestItem, caller: Caller): Promise<Answered> {
+  function answer(item: RequestItem, caller: Caller): Soon<Answered> {
     const { id: rawId, methodName, jsonrpc, duplicate } = item
     const id = rawId !== undefined && idKind(rawId) !== 'other' && duplicate !== 'id' ? rawId : 'null'
     if (
@@ -56,22 +54,22 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Prom
     ) {
       return { text: plainError(id, 'invalid-request') }
     }
-    const outcome = await call(methodName, item.params, caller)
-    const limited = 'refusal' in outcome && outcome.refusal.code === 'rate-limited' ? outcome.refusal : undefined
-    // A call without an id is a notification: carried out, not answered.
-    if (rawId === undefined) return { text: undefined, limited }
-    if ('result' in outcome) return { text: writeResult(id, outcome.result) }
-    return { text: writeError(id, errorOf(outcome.refusal, caller.requestId)), limited }
+    return after(call(methodName, item.params, caller), (outcome) => {
+      const limited = 'refusal' in outcome && outcome.refusal.code === 'rate-limited' ? outcome.refusal : undefined
+      // A call without an id is a notification: carried out, not answered.
+      if (rawId === undefined) return { text: undefined, limited }
+      if ('result' in outcome) return { text: writeResult(id, outcome.result) }
+      return { text: writeError(id, errorOf(outcome.refusal, caller.requestId)), limited }
+    })
   }
 
-  async function call(
-    method: string,
-    params: string | undefined,
-    caller: Caller,
-  ): Promise<{ result: string } | { refusal: Refusal }> {
+  function call(method: string, params: string | undefined, caller: Caller): Soon<Outcome> {
     switch (method) {
       case 'sendTransaction':
-        return send(params, caller)
+        return after(
+          deps.accept(() => readSend(params), caller.address),
+          tell,
+        )
       case 'getTipAccounts':
         return { result: JSON.stringify(deps.terms.tipAccounts) }
       case 'getHealth':
@@ -83,14 +81,28 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Prom
     }
   }
 
-  async function send(params: string | undefined, caller: Caller): Promise<{ result: string } | { refusal: Refusal }> {
-    const outcome = await deps.accept(() => readSend(params), caller.address)
+  function tell(outcome: Acceptance): Outcome {
     if (outcome.ok) {
       if (!outcome.isNew) deps.onDuplicate()
       return { result: JSON.stringify(outcome.signature) }
     }
     deps.onDenied(outcome.refusal)
     return { refusal: outcome.refusal }
+  }
+}
+
+function after<From, To>(value: Soon<From>, make: (value: From) => To): Soon<To> {
+  return value instanceof Promise ? value.then(make) : make(value)
+}
+
+function join(answers: readonly Answered[], isBatch: boolean): RpcAnswer {
+  const said = answers.flatMap(({ text }) => (text === undefined ? [] : [text]))
+  // Only where nothing got through does the whole answer say so: clients do not read the body of a 429.
+  const limited = answers.every((one) => one.limited !== undefined) ? answers[0]?.limited : undefined
+  return {
+    status: limited === undefined ? (said.length === 0 ? 204 : 200) : 429,
+    body: isBatch && said.length > 0 ? `[${said.join(',')}]` : (said[0] ?? ''),
+    ...(limited === undefined ? {} : { retryAfterSeconds: retryAfterOf(limited) }),
   }
 }
 

@@ -31,7 +31,7 @@ import { startVerifiers } from './verifiers.ts'
 export type SenderDeps = {
   /** The nodes that are asked about the chain, and one way to send. */
   readonly upstream: Upstream
-  /** Where accepted transactions are written down, so that a restart can tell which were on their way. */
+  /** Where accepted transactions are written down, so that a restart can tell which were on their way. `journalSync` is a matter of their mode. */
   readonly journalFiles: readonly [AppendFile, AppendFile]
   /** Threads for signature checks where the configuration names no number. */
   readonly checkThreads: number
@@ -120,7 +120,6 @@ export async function startSender(
     files: deps.journalFiles,
     ends,
     clock,
-    sync: options.journalSync,
     *unfinished() {
       for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
     },
@@ -159,7 +158,11 @@ export async function startSender(
     freshness: opening.use(createFreshness({ ask, clock })),
     verifiers: opening.use(
       startVerifiers(
-        { threads: options.checkThreads ?? deps.checkThreads, checkingMax: limits.checkingMax },
+        {
+          threads: options.checkThreads ?? deps.checkThreads,
+          checkingMax: limits.checkingMax,
+          delayMsMax: limits.checkDelayMsMax,
+        },
         { clock, log },
       ),
     ),

@@ -12,7 +12,7 @@ export function receiptOf(signature: string, given: Partial<Receipt> = {}): Rece
     tip: { account: 'tip', lamports: 1_000_000n },
     blockhash: 'blockhash',
     wireHash: signature,
-    job: { signature, wire: new Uint8Array(1), body: Buffer.alloc(1) },
+    job: { signature, wire: new Uint8Array(1), body: '' },
     attempts: [],
     attemptsLeftOut: 0,
     landed: undefined,

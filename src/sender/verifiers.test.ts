@@ -7,9 +7,10 @@ import { until } from '../host/test-wait.ts'
 import { encodeBase58 } from '../solana/base58.ts'
 import { parseTransaction } from '../solana/transaction.ts'
 import type { ParsedTransaction } from '../solana/transaction-types.ts'
-import { startVerifiers, type Verifiers } from './verifiers.ts'
+import { startVerifiers, type Verdict, type Verifiers } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
+const PATIENT = { checkingMax: 1000, delayMsMax: 60_000 }
 const DEPS = { clock: createManualClock(), log: silentLogger }
 
 function parsed(wire: Uint8Array): ParsedTransaction {
@@ -29,10 +30,10 @@ function transactions(count: number): { readonly wire: Uint8Array; readonly isGo
   })
 }
 
-async function checkAll(verifiers: Verifiers, all: ReturnType<typeof transactions>): Promise<(boolean | undefined)[]> {
-  const outcomes: (boolean | undefined)[] = all.map(() => undefined)
+async function checkAll(verifiers: Verifiers, all: ReturnType<typeof transactions>): Promise<(Verdict | undefined)[]> {
+  const outcomes: (Verdict | undefined)[] = all.map(() => undefined)
   for (const [at, { wire }] of all.entries()) {
-    assert.ok(verifiers.check(wire, parsed(wire), (isGood) => (outcomes[at] = isGood)))
+    assert.ok(verifiers.check(wire, parsed(wire), (verdict) => (outcomes[at] = verdict)))
   }
   await until('all are checked', () => !outcomes.includes(undefined))
   return outcomes
@@ -40,14 +41,14 @@ async function checkAll(verifiers: Verifiers, all: ReturnType<typeof transaction
 
 for (const threads of [0, 1, 3]) {
   test(`each transaction gets its own verdict, with ${threads} threads`, async () => {
-    await using verifiers = startVerifiers({ threads, checkingMax: 1000 }, DEPS)
+    await using verifiers = startVerifiers({ ...PATIENT, threads }, DEPS)
     // The first come before the threads are up, and do not wait for them.
     for (let round = 0; round < 3; round++) {
       if (round > 0) await until('the threads are up', () => verifiers.threads === threads)
       const all = transactions(50)
       assert.deepEqual(
         await checkAll(verifiers, all),
-        all.map(({ isGood }) => isGood),
+        all.map(({ isGood }) => (isGood ? 'good' : 'bad')),
       )
     }
     assert.equal(verifiers.delayMs, 0)
@@ -55,7 +56,7 @@ for (const threads of [0, 1, 3]) {
 }
 
 test('the wait is known before it is begun, and what waits has an end', async () => {
-  await using verifiers = startVerifiers({ threads: 1, checkingMax: 40 }, DEPS)
+  await using verifiers = startVerifiers({ ...PATIENT, threads: 1, checkingMax: 40 }, DEPS)
   const [one] = transactions(2).slice(1)
   const wire = one?.wire as Uint8Array
   let done = 0
@@ -72,15 +73,34 @@ test('the wait is known before it is begun, and what waits has an end', async ()
   assert.ok(check(), 'there is room again')
 })
 
+test('one whose turn comes too late is told so and not checked, and meanwhile the wait is told as long as it is', async () => {
+  const clock = createManualClock()
+  const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10 }
+  await using verifiers = startVerifiers(limits, { clock, log: silentLogger })
+  await until('the thread is up', () => verifiers.threads === 1)
+  const all = transactions(200)
+  const outcomes: Verdict[] = []
+  for (const { wire } of all) assert.ok(verifiers.check(wire, parsed(wire), (verdict) => outcomes.push(verdict)))
+  clock.advance(5)
+  assert.ok(verifiers.delayMs >= 5)
+  clock.advance(6)
+  assert.ok(verifiers.delayMs >= 11, 'the oldest has waited so long')
+  await until('all are told', () => outcomes.length === all.length)
+  const checked = outcomes.filter((verdict) => verdict !== 'late').length
+  assert.ok(checked > 0 && checked <= 16, `${checked} were with the thread already`)
+  assert.equal(verifiers.delayMs, 0)
+  assert.deepEqual(await checkAll(verifiers, all.slice(0, 3)), ['bad', 'good', 'good'], 'who comes now is in time')
+})
+
 test('a thread that dies costs nobody a verdict, and is started again', async () => {
   const clock = createManualClock()
   const entry = new URL('./test-dying-thread.ts', import.meta.url)
-  await using verifiers = startVerifiers({ threads: 1, checkingMax: 100 }, { clock, log: silentLogger, entry })
+  await using verifiers = startVerifiers({ ...PATIENT, threads: 1 }, { clock, log: silentLogger, entry })
   await until('the thread is up', () => verifiers.threads === 1)
   const all = transactions(20)
   assert.deepEqual(
     await checkAll(verifiers, all),
-    all.map(({ isGood }) => isGood),
+    all.map(({ isGood }) => (isGood ? 'good' : 'bad')),
   )
   assert.equal(verifiers.threads, 0)
   clock.advance(1000)

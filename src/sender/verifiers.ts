@@ -10,15 +10,20 @@ export type VerifiersOptions = {
   readonly threads: number
   /** Transactions that wait or are being checked; more are not taken. */
   readonly checkingMax: number
+  /** One that has waited for so long when its turn comes is not checked any more. */
+  readonly delayMsMax: number
 }
+
+/** `late`: it had waited for too long, and was not looked at. */
+export type Verdict = 'good' | 'bad' | 'late'
 
 /** Checks signatures on threads of its own, so that the loop which reads and sends is never held up by one. */
 export type Verifiers = AsyncDisposable & {
   /** False when too many wait; `done` is then not called. */
-  check(wire: Uint8Array, transaction: ParsedTransaction, done: (isGood: boolean) => void): boolean
+  check(wire: Uint8Array, transaction: ParsedTransaction, done: (verdict: Verdict) => void): boolean
   /**
-   * How long one that comes now would wait for its result, by what a check took lately. Results that the loop has not come to count as
-   * waiting, so that a loop which falls behind shows here too.
+   * How long one that comes now would wait for its result, by what a check took lately, and never less than the oldest has waited already.
+   * Results that the loop has not come to count as waiting, so that a loop which falls behind shows here too.
    */
   readonly delayMs: number
   /** Threads that are up. */
@@ -35,7 +40,8 @@ export type VerifiersDeps = {
 type Job = {
   readonly wire: Uint8Array
   readonly transaction: ParsedTransaction
-  readonly done: (isGood: boolean) => void
+  readonly done: (verdict: Verdict) => void
+  readonly sinceMs: number
 }
 
 type Thread = {
@@ -56,7 +62,7 @@ const RESTART_MS = 1000
 const NEWEST = 0.2
 
 export function startVerifiers(
-  { threads: count, checkingMax }: VerifiersOptions,
+  { threads: count, checkingMax, delayMsMax }: VerifiersOptions,
   { clock, log, entry = threadFile() }: VerifiersDeps,
 ): Verifiers {
   const waiting = new BoundedQueue<Job>({ itemsMax: checkingMax })
@@ -100,21 +106,31 @@ export function startVerifiers(
     const batch = thread.batches.shift() ?? []
     // The thread is given more before these results are worked on: it should not wait for that.
     pump()
-    for (const [at, job] of batch.entries()) finish(job, good[at] === true)
+    for (const [at, job] of batch.entries()) finish(job, good[at] === true ? 'good' : 'bad')
   }
 
-  function finish(job: Job, isGood: boolean): void {
+  function finish(job: Job, verdict: Verdict): void {
     signaturesLeft -= job.transaction.signatures.length
     jobsLeft -= 1
-    job.done(isGood)
+    job.done(verdict)
   }
 
   /** On the runtime's own threads: dearer, and always there. */
   function checkHere(job: Job): void {
-    void verifyLater(job.transaction).then((isGood) => finish(job, isGood))
+    void verifyLater(job.transaction).then((isGood) => finish(job, isGood ? 'good' : 'bad'))
+  }
+
+  /** The wait was foretold when it was taken; where the cores were needed elsewhere meanwhile, it is told to come back after all. */
+  function dropLate(): void {
+    const lateMs = clock.monotonicMs() - delayMsMax
+    for (let job = waiting.peek(); job !== undefined && job.sinceMs < lateMs; job = waiting.peek()) {
+      waiting.shift()
+      finish(job, 'late')
+    }
   }
 
   function pump(): void {
+    dropLate()
     while (waiting.size > 0) {
       const thread = leastBusy()
       if (thread === undefined) return
@@ -138,9 +154,8 @@ export function startVerifiers(
   function post(thread: Thread): void {
     const batch: Job[] = []
     while (batch.length < BATCH && waiting.size > 0) batch.push(waiting.shift() as Job)
-    const bytes = Buffer.concat(batch.map(({ wire }) => wire))
     thread.batches.push(batch)
-    thread.worker.post({ bytes, lengths: batch.map(({ wire }) => wire.length) })
+    thread.worker.post({ bytes: joined(batch), lengths: batch.map(({ wire }) => wire.length) })
   }
 
   for (let n = 0; n < count; n++) start()
@@ -150,12 +165,14 @@ export function startVerifiers(
       if (jobsLeft >= checkingMax) return false
       jobsLeft += 1
       signaturesLeft += transaction.signatures.length
-      waiting.offer({ wire, transaction, done })
+      waiting.offer({ wire, transaction, done, sinceMs: clock.monotonicMs() })
       pump()
       return true
     },
     get delayMs() {
-      return (signaturesLeft * signatureMs) / Math.max(1, threads.size)
+      const oldest = waiting.peek()
+      const waitedMs = oldest === undefined ? 0 : clock.monotonicMs() - oldest.sinceMs
+      return Math.max(waitedMs, (signaturesLeft * signatureMs) / Math.max(1, threads.size))
     },
     get threads() {
       return [...threads].filter(({ isReady }) => isReady).length
@@ -166,6 +183,17 @@ export function startVerifiers(
       await Promise.all([...threads].map(({ worker }) => worker[Symbol.asyncDispose]()))
     },
   }
+}
+
+/** In memory of its own: a message takes along all of what a buffer is a part of, and small buffers are parts of 64 KB that many share. */
+function joined(batch: readonly Job[]): Uint8Array {
+  const bytes = new Uint8Array(batch.reduce((sum, { wire }) => sum + wire.length, 0))
+  let at = 0
+  for (const { wire } of batch) {
+    bytes.set(wire, at)
+    at += wire.length
+  }
+  return bytes
 }
 
 function threadFile(): URL {

@@ -26,6 +26,12 @@ test('sluice sender runs alone: it takes, sends and follows; tip stats asks it; 
     assert.equal((await receiptOf(sender.url, landed)).body.state, 'landed')
     const stats = await sluice(['tip', 'stats', '--state', state.path, '--json'])
     assert.equal((JSON.parse(stats.stdout) as { accepted: number }).accepted, 1, stats.stderr)
+    const asked = ['--state', state.path, '--json']
+    const status = JSON.parse((await sluice(['status', ...asked])).stdout) as { state: string; store: string }
+    assert.deepEqual([status.state, status.store], ['ok', 'none'])
+    const top = JSON.parse((await sluice(['top', ...asked])).stdout) as { sender: { accepted: number } }
+    assert.equal(top.sender.accepted, 1)
+    assert.match((await sluice(['logs', 'tail', ...asked])).stdout, /"msg":"started"/)
     assert.match(await sender.metrics(), /^sluice_sender_received_total\{result="accepted"\} 1$/m)
     assert.equal((await post(sender.url, sendTransactionBody(underway))).result, signatureOf(underway))
     assert.equal(await sender.served.stop('SIGKILL'), null)

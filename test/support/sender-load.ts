@@ -9,27 +9,44 @@ export type SenderLoad = Disposable & {
 
 export type LoadAnswer = { readonly status: number; readonly head: string; readonly body: string }
 
-export async function openSenderLoad(url: string, connections: number, localAddress?: string): Promise<SenderLoad> {
+/** Connections are made when they are needed, and forgotten when the server closes them, as clients do: one that says nothing is not kept. */
+export function openSenderLoad(url: string, connectionsMax: number, localAddress?: string): SenderLoad {
   const { hostname, port } = new URL(url)
+  const to = { port: Number(port), host: hostname, ...(localAddress === undefined ? {} : { localAddress }) }
+  const all = new Set<Socket>()
   const idle: Socket[] = []
   const waiting: ((socket: Socket) => void)[] = []
-  const all: Socket[] = []
-  for (let n = 0; n < connections; n++) {
-    const from = localAddress === undefined ? {} : { localAddress }
-    const socket = connect({ port: Number(port), host: hostname, ...from }).setNoDelay(true)
+
+  async function open(): Promise<Socket> {
+    const socket = connect(to).setNoDelay(true)
+    all.add(socket)
+    socket.on('close', () => {
+      all.delete(socket)
+      const at = idle.indexOf(socket)
+      if (at !== -1) idle.splice(at, 1)
+    })
     await once(socket, 'connect')
-    all.push(socket)
-    idle.push(socket)
+    return socket
   }
-  const take = () => {
+
+  async function openFor(next: (socket: Socket) => void): Promise<void> {
+    next(await open())
+  }
+
+  function take(): Socket | Promise<Socket> {
     const socket = idle.pop()
-    return socket === undefined ? new Promise<Socket>((resolve) => waiting.push(resolve)) : socket
+    if (socket !== undefined) return socket
+    return all.size < connectionsMax ? open() : new Promise((resolve) => waiting.push(resolve))
   }
-  const free = (socket: Socket) => {
+
+  function free(socket: Socket): void {
     const next = waiting.shift()
-    if (next === undefined) idle.push(socket)
-    else next(socket)
+    if (socket.writable) {
+      if (next === undefined) idle.push(socket)
+      else next(socket)
+    } else if (next !== undefined) void openFor(next)
   }
+
   return {
     async post(body, fields = '') {
       const socket = await take()

@@ -21,7 +21,8 @@ if (import.meta.main) {
   const nowMs = () => performance.timeOrigin + performance.now()
   const startedMs = nowMs()
   const arrivals = new Map<string, number>()
-  const landing = new Map<string, number>()
+  /** By signature. */
+  const cameAt = new Map<string, number>()
   const slot = () => 1000 + Math.floor((nowMs() - startedMs) / LAND_MS)
   const context = () => ({ slot: slot() })
   const answers: Record<string, (params: unknown[]) => unknown> = {
@@ -36,9 +37,8 @@ if (import.meta.main) {
     getSignatureStatuses: ([signatures]) => ({
       context: context(),
       value: (signatures as string[]).map((signature) => {
-        const since = landing.get(signature) ?? nowMs()
-        landing.set(signature, since)
-        return nowMs() - since < LAND_MS ? null : { slot: slot(), err: null, confirmationStatus: 'confirmed' }
+        const cameMs = cameAt.get(signature) ?? Number.POSITIVE_INFINITY
+        return nowMs() - cameMs < LAND_MS ? null : { slot: slot(), err: null, confirmationStatus: 'confirmed' }
       }),
     }),
   }
@@ -49,8 +49,13 @@ if (import.meta.main) {
     for await (const chunk of incoming) text += String(chunk)
     const { method, params = [] } = JSON.parse(text) as { method: string; params?: unknown[] }
     const [first] = params
-    if (method === 'sendTransaction' && typeof first === 'string' && !arrivals.has(first.slice(0, 86)))
-      arrivals.set(first.slice(0, 86), atMs)
+    if (method === 'sendTransaction' && typeof first === 'string') {
+      const signature = encodeBase58(Buffer.from(first, 'base64').subarray(1, 65))
+      if (!cameAt.has(signature)) {
+        cameAt.set(signature, atMs)
+        arrivals.set(first.slice(0, 86), atMs)
+      }
+    }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result: answers[method]?.(params) ?? 'x' })
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)

@@ -102,7 +102,8 @@ export async function startTestSender({ folder, nodes = [], ...options }: Sender
   const upstreams: Upstreams = opening.use(
     await startUpstreams(parseUpstreamsOptions({ allowPrivate: true, nodes }), deps),
   )
-  const journal = async (name: string) => opening.use(await openAppendFile(join(state, name), 'write'))
+  const journalMode = options.journalSync === false ? 'write' : 'write-through'
+  const journal = async (name: string) => opening.use(await openAppendFile(join(state, name), journalMode))
   const sender = opening.use(
     await startSender(
       {

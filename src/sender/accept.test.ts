@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import { signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../test/support/sender.ts'
+import { createManualClock, type ManualClock } from '../core/clock.ts'
+import { encodeBase58 } from '../solana/base58.ts'
+import { type Accept, type Acceptance, createAccept } from './accept.ts'
+import { decodeWire } from './decode.ts'
+import { parseSenderOptions, type SenderOptionsInput } from './options.ts'
+import type { Receipt } from './receipt.ts'
+import { createReceipts, type Receipts } from './receipts.ts'
+import { tipTerms } from './tip-terms.ts'
+import type { Verdict } from './verifiers.ts'
+
+const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
+const WINDOW_MS = 120_000
+const wire = tipped(walletOf(0), BLOCKHASH, 'one')
+
+describe('accept, on a clock of its own', () => {
+  let clock: ManualClock
+  let receipts: Receipts
+  let sent: Receipt[]
+  let checks: ((verdict: Verdict) => void)[]
+  let world: { isOpen: boolean; delayMs: number; isJournalOpen: boolean; isDoubtful: boolean; recorded: boolean }
+  let accept: Accept
+
+  function open(limits: SenderOptionsInput['limits'] = {}): void {
+    clock = createManualClock()
+    sent = []
+    checks = []
+    world = { isOpen: true, delayMs: 0, isJournalOpen: true, isDoubtful: false, recorded: true }
+    const options = parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, limits })
+    receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
+    accept = createAccept(options.limits, {
+      ...tipTerms(options),
+      receipts,
+      clock,
+      dispatch: {
+        get isOpen() {
+          return world.isOpen
+        },
+        start: (receipt) => sent.push(receipt),
+        [Symbol.dispose]() {},
+      },
+      freshness: { check: () => 'fresh', [Symbol.dispose]() {} },
+      verifiers: {
+        get delayMs() {
+          return world.delayMs
+        },
+        check: (_wire, _transaction, done) => checks.push(done) > 0,
+      },
+      journal: {
+        get isOpen() {
+          return world.isJournalOpen
+        },
+        get isDoubtful() {
+          return world.isDoubtful
+        },
+        accepted: () => Promise.resolve(world.recorded),
+      },
+      onDispatched() {},
+    })
+  }
+
+  beforeEach(() => open())
+
+  const give = async (bytes = wire) => accept(() => decodeWire(bytes), 'somebody')
+  /** For what is told at once: nothing is checked, nothing waited for. */
+  function giveNow(bytes = wire): Acceptance {
+    const outcome = accept(() => decodeWire(bytes), 'somebody')
+    assert.ok(!(outcome instanceof Promise), 'nothing is waited for')
+    return outcome
+  }
+
+  const limitOf = (outcome: Acceptance) => (outcome.ok ? undefined : outcome.refusal.data['limit'])
+
+  async function giveChecked(bytes = wire, verdict: Verdict = 'good') {
+    const outcome = give(bytes)
+    checks.at(-1)?.(verdict)
+    checks = []
+    return outcome
+  }
+
+  test('known ones: on their way, landed and expired are told without a check, until the window has passed', async () => {
+    assert.deepEqual(await giveChecked(), { ok: true, signature: signatureOf(wire), isNew: true })
+    const known = { ok: true, signature: signatureOf(wire), isNew: false }
+    assert.deepEqual(giveNow(), known)
+    receipts.finish(sent[0] as Receipt, 'expired', 7)
+    clock.advance(WINDOW_MS - 1)
+    assert.deepEqual([giveNow(), sent.length, checks.length], [known, 1, 0])
+    clock.advance(1)
+    assert.deepEqual(await giveChecked(), { ...known, isNew: true }, 'it may be tried again')
+    assert.equal(sent.length, 2)
+    receipts.land(sent[1] as Receipt, { slot: 1, confirmation: 'confirmed', error: null })
+    clock.advance(WINDOW_MS * 2)
+    assert.deepEqual([giveNow(), sent.length], [known, 2], 'one that landed is done')
+  })
+
+  test('two at once share a check; other bytes under the same signature do not, and cannot take its place', async () => {
+    const [first, second] = [give(), give()]
+    const forged = Uint8Array.from(wire)
+    forged[forged.length - 1] = (forged.at(-1) as number) ^ 1
+    const third = give(forged)
+    assert.equal(checks.length, 2)
+    checks[1]?.('bad')
+    checks[0]?.('good')
+    assert.deepEqual([(await first).ok, (await second).ok, (await third).ok, sent.length], [true, true, false, 1])
+    assert.equal((await giveChecked(forged, 'bad')).ok, false, 'nor afterwards')
+  })
+
+  for (const [verdict, code, limit] of [
+    ['bad', 'signature-invalid', undefined],
+    ['late', 'rate-limited', 'checkDelayMsMax'],
+  ] as const) {
+    test(`${verdict}: refused, not sent, and the payer has not paid`, async () => {
+      open({ perPayerPerSecond: 1, perPayerBurst: 1 })
+      const outcome = await giveChecked(wire, verdict)
+      assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), sent.length], [code, limit, 0])
+      assert.ok((await giveChecked()).ok, 'the one place of the payer is still there')
+      assert.equal(limitOf(await giveChecked(tipped(walletOf(0), BLOCKHASH, 'two'))), 'perPayerPerSecond')
+      assert.equal(sent.length, 1)
+    })
+  }
+
+  test('what is shut is said before anything is checked, and nothing is left behind', async () => {
+    for (const [change, code, limit] of [
+      [{ isOpen: false }, 'no-path', undefined],
+      [{ isJournalOpen: false }, 'not-recorded', undefined],
+      [{ delayMs: 11 }, 'rate-limited', 'checkDelayMsMax'],
+    ] as const) {
+      Object.assign(world, change)
+      const outcome = giveNow()
+      assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), checks.length], [code, limit, 0])
+      Object.assign(world, { isOpen: true, isJournalOpen: true, delayMs: 0 })
+    }
+    assert.deepEqual([receipts.size, sent.length], [0, 0])
+    assert.ok((await giveChecked()).ok)
+  })
+
+  test('over the limit of its address nobody is decoded', async () => {
+    open({ perAddressPerSecond: 1, perAddressBurst: 1 })
+    assert.ok((await giveChecked()).ok)
+    assert.equal(limitOf(await accept(() => assert.fail('not looked at'), 'somebody')), 'perAddressPerSecond')
+    assert.ok((await accept(() => decodeWire(wire), 'another')).ok)
+  })
+
+  test('a disk that refuses: told as sent where it was, and not sent where the disk was doubtful before', async () => {
+    world.recorded = false
+    const told = await giveChecked()
+    assert.deepEqual([told.ok ? 'yes' : told.refusal.data['sent'], sent.length], [true, 1])
+    world.isDoubtful = true
+    const held = await giveChecked(tipped(walletOf(0), BLOCKHASH, 'two'))
+    assert.deepEqual([held.ok ? 'yes' : held.refusal.data['sent'], sent.length], [false, 1])
+    world.recorded = true
+    assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, 'three'))).ok)
+  })
+})

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../core/clock.ts'
+import { createDispatch, type Path } from './dispatch.ts'
+import type { AttemptAnswer, Receipt } from './receipt.ts'
+import { createReceipts } from './receipts.ts'
+import { receiptOf } from './test-receipt.ts'
+
+const OPTIONS = { resendMs: 2000, endMs: 9000 }
+
+/** A way out that notes what it is given, and answers as it is told to. */
+function testPath(name: string): Path & { isOpen: boolean; answer: AttemptAnswer; readonly sent: string[] } {
+  return {
+    name,
+    isOpen: true,
+    answer: 'taken',
+    sent: [],
+    send(job, report) {
+      this.sent.push(job.signature)
+      report({ to: name, answer: this.answer, says: '' })
+    },
+  }
+}
+
+function openTest() {
+  const clock = createManualClock()
+  const receipts = createReceipts({ receiptsMax: 100, keepMs: 600_000, waitersMax: 1 }, { clock, onFinished() {} })
+  const paths = [testPath('first'), testPath('second'), testPath('third')] as const
+  const dispatch = createDispatch(OPTIONS, { paths, receipts, clock, onAttempt() {} })
+  const start = (signature: string, given: Partial<Receipt> = {}) => {
+    const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), ...given })
+    receipts.add(receipt)
+    dispatch.start(receipt)
+    return receipt
+  }
+  return { clock, receipts, paths, dispatch, start, counts: () => paths.map(({ sent }) => sent.length) }
+}
+
+test('a path that is down is passed over, wherever it stands, and used again when it is up', () => {
+  const { clock, paths, dispatch, start, counts } = openTest()
+  for (const [at, down] of paths.entries()) {
+    down.isOpen = false
+    start(`without ${at}`)
+    down.isOpen = true
+  }
+  assert.deepEqual(
+    paths.map(({ sent }) => sent),
+    [
+      ['without 1', 'without 2'],
+      ['without 0', 'without 2'],
+      ['without 0', 'without 1'],
+    ],
+  )
+  clock.advance(OPTIONS.resendMs + 50)
+  assert.deepEqual(counts(), [5, 5, 5])
+  for (const path of paths) path.isOpen = false
+  assert.equal(dispatch.isOpen, false)
+})
+
+test('sent again until it lands, and on from there only if its block is taken back; at the end it is given up', () => {
+  const { clock, receipts, start, counts } = openTest()
+  const receipt = start('one')
+  assert.deepEqual([receipt.state, counts()], ['sent', [1, 1, 1]])
+  clock.advance(OPTIONS.resendMs - 50)
+  assert.deepEqual(counts(), [1, 1, 1])
+  clock.advance(100)
+  assert.deepEqual(
+    [counts(), receipt.attempts.map(({ times }) => times)],
+    [
+      [2, 2, 2],
+      [2, 2, 2],
+    ],
+  )
+  receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
+  clock.advance(OPTIONS.resendMs * 1.5)
+  assert.deepEqual([counts(), receipt.job === undefined], [[2, 2, 2], false], 'it landed, and is kept at hand')
+  receipts.unland(receipt)
+  clock.advance(OPTIONS.resendMs)
+  assert.deepEqual([counts(), receipt.state], [[3, 3, 3], 'sent'])
+  clock.advance(OPTIONS.endMs)
+  const atEnd = counts()
+  assert.deepEqual([receipt.state, receipt.job], ['ended', undefined])
+  clock.advance(OPTIONS.endMs)
+  assert.deepEqual(counts(), atEnd)
+})
+
+test('one whose block is safe, or that expired, is let go and not sent any more', () => {
+  const { clock, receipts, start, counts } = openTest()
+  const [landed, expired] = [start('landed'), start('expired')]
+  receipts.land(landed, { slot: 1, confirmation: 'confirmed', error: null })
+  receipts.finish(expired, 'expired', 9)
+  clock.advance(OPTIONS.endMs * 2)
+  assert.deepEqual([counts(), landed.job, expired.job], [[2, 2, 2], undefined, undefined])
+})
+
+test('refused and busy everywhere is not sent; one that took it makes it sent', () => {
+  const { paths, start } = openTest()
+  for (const path of paths) path.answer = 'refused'
+  paths[1].answer = 'busy'
+  assert.equal(start('one').state, 'accepted')
+  paths[2].answer = 'taken'
+  assert.equal(start('two').state, 'sent')
+})
