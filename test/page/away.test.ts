@@ -92,6 +92,6 @@ async function openLive(browser: Chromium, rig: PageRig): Promise<Page> {
 /** Waits for an incident with these words and returns them whole. */
 async function incident(page: Page, words: RegExp): Promise<string> {
   const line = page.locator('.incidents li', { hasText: words }).first()
-  await line.waitFor({ timeout: 30_000 })
+  await line.waitFor({ timeout: 60_000 })
   return line.innerText()
 }

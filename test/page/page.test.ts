@@ -168,16 +168,6 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     return `block=${Number(await page.evaluate(asked)) - 10}`
   }
 
-  test('at 390 pixels nothing is wider than the page', async () => {
-    await page.setViewportSize({ width: 390, height: 844 })
-    for (const hash of ['#', '#api', `#contract=${[...rig.ring.labels.keys()][0]}`]) {
-      await page.goto(`${rig.url}${hash}`)
-      await page.locator('main').waitFor()
-      assert.deepEqual(await page.evaluate(WIDER_THAN_PAGE), [], hash)
-    }
-    await page.setViewportSize({ width: 1440, height: 900 })
-  })
-
   test('documents the API with examples that work', async () => {
     await page.goto(`${rig.url}#api`)
     const cards = page.locator('.route')
@@ -214,23 +204,6 @@ function lookOf(page: Page, part: string): Promise<Buffer> {
 function heldOf(text: string): number {
   return Number(text.replaceAll(/\D/g, ''))
 }
-
-/** Elements that reach over the right edge, unless they scroll or are cut by something that does. */
-/** Parts below the fold are laid out when they are scrolled to, so each is. */
-const WIDER_THAN_PAGE = `(async () => {
-  const wide = new Set()
-  for (const part of [document.body, ...document.querySelectorAll('.live > .panel')]) {
-    part.scrollIntoView()
-    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
-    for (const element of document.querySelectorAll('body *')) {
-      if (element.getBoundingClientRect().right <= innerWidth + 1) continue
-      if (!element.checkVisibility({ contentVisibilityAuto: true })) continue
-      if (element.closest('pre, canvas, .graph, .sr, svg, .u-wrap, .link, td, th, .stage-bar')) continue
-      wide.add(element.tagName + '.' + element.className)
-    }
-  }
-  return [...wide]
-})()`
 
 async function seriousFindings(page: Page): Promise<string[]> {
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -95,7 +95,7 @@ export function statOf(page: Page, id: string): Promise<string> {
 }
 
 /** Waits until the status strip says so. */
-export async function untilState(page: Page, state: string, withinMs = 20_000): Promise<void> {
+export async function untilState(page: Page, state: string, withinMs = 60_000): Promise<void> {
   await page.locator(`[data-state="${state}"]`).waitFor({ timeout: withinMs })
 }
 

@@ -118,7 +118,8 @@ export function streamExamples({ ws, clientUrl }: DocsPlace): Example[] {
       text: `// curl -sO ${clientUrl}
 import { openExecutionStream } from './execution-stream.js'
 
-for await (const event of openExecutionStream({ url: '${ws}', subscribe: ['TPS', 'Lifecycle'] })) {
+const stream = openExecutionStream({ url: '${ws}', subscribe: ['TPS', 'Lifecycle'] })
+for await (const event of stream) {
   if (event.kind === 'TPS') console.log('tps', event.data)
   if (event.kind === 'Lifecycle') console.log(event.data.block_number, event.data.to_stage)
   if (event.kind === 'gap') console.warn('missing:', event.reason, event.warning)

@@ -45,7 +45,7 @@ export function Contention() {
           label="efficiency"
           value={formatPercent(efficiency)}
           unit="%"
-          width={6}
+          width={5}
           tone={verdict}
           note={
             <Spark
@@ -62,12 +62,13 @@ export function Contention() {
           label="contended slots"
           value={formatPercent(newest && newest.contention_ratio * 100)}
           unit="%"
-          width={6}
+          width={5}
           note={
             <Spark
               label="Share of contended slots of the last blocks"
               values={series.map((block) => block.contention_ratio)}
               min={0}
+              max={Math.max(0.01, ...series.map((block) => block.contention_ratio))}
             />
           }
         />
@@ -76,7 +77,7 @@ export function Contention() {
           label="must wait"
           value={formatPercent(conflicts && conflicts.conflict_share * 100)}
           unit="%"
-          width={6}
+          width={5}
           note={<span class="dim">of {formatCount(newest?.total_txn_count)} tx</span>}
         />
         <Stat id="depth" label="waves" value={formatCount(conflicts?.depth)} width={4} />

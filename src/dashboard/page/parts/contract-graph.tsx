@@ -61,11 +61,11 @@ export function ContractGraphPart() {
       title="Contract graph"
       aside={
         <span class="legend">
-          contended
+          contended 0
           {[1, 2, 3, 4, 5].map((step) => (
             <i key={step} class={`node-${step}`} />
           ))}
-          0–100 %
+          100 %
           <Explain id="graph" />
         </span>
       }

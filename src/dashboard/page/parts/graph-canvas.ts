@@ -2,6 +2,7 @@ import Graph from 'graphology'
 import forceAtlas2 from 'graphology-layout-forceatlas2'
 import Sigma from 'sigma'
 import type { ContractGraph } from '../../model/contract-graph.ts'
+import { type Box, freePlace, outside, placesBeside } from '../../model/label-places.ts'
 import { shortHex } from '../../model/safe-text.ts'
 import type { Colours } from '../ui/colours.ts'
 
@@ -14,6 +15,10 @@ const FIRST_STEPS = 150
 const LATER_STEPS = 12
 const NODE_SIZE = { min: 4, max: 15 }
 const EDGE_SIZE = { min: 0.6, max: 5 }
+const LABEL_CHARACTERS_MAX = 18
+const STRETCH_MAX = 1.9
+/** Of the width, some is left for the labels at the right. */
+const LABEL_ROOM = 0.85
 
 /** Undefined where the browser has no WebGL. */
 export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) => void): GraphCanvas | undefined {
@@ -21,9 +26,28 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
   const sigma = makeSigma(graph, parent)
   if (sigma === undefined) return undefined
   let look: { colours: Colours } | undefined
-  sigma.setSetting('defaultDrawNodeHover', (context, data, settings) => {
-    if (look !== undefined)
-      drawHover(context, data, { font: settings.labelFont, size: settings.labelSize, colours: look.colours })
+  let stretch = 1
+  sigma.setSetting('nodeReducer', (_node, data) => ({ ...data, x: Number(data['x']) * stretch }))
+  for (const [setting, isHovered] of [
+    ['defaultDrawNodeLabel', false],
+    ['defaultDrawNodeHover', true],
+  ] as const) {
+    sigma.setSetting(setting, (context, data, { labelFont, labelSize }) => {
+      if (look === undefined || data.label == null) return
+      if (isHovered) drawRing(context, data, look.colours)
+      context.font = `${labelSize}px ${labelFont}`
+      const size = { width: context.measureText(data.label).width, height: labelSize }
+      taken ??= [...graph.nodes().map((node) => boxOf(sigma, node)), ...outside(parent)]
+      const place = freePlace(data, size, taken) ?? (isHovered ? placesBeside(data, size)[0] : undefined)
+      if (place === undefined) return
+      taken.push(place)
+      drawLabel(context, data.label, place, look.colours)
+    })
+  }
+  // What labels of one drawing may not cover: the nodes as they are drawn now, and labels before them.
+  let taken: Box[] | undefined
+  sigma.on('beforeRender', () => {
+    taken = undefined
   })
   sigma.on('clickNode', ({ node }) => onOpen(node))
   sigma.on('enterNode', () => (parent.style.cursor = 'pointer'))
@@ -40,7 +64,7 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
       const busiest = Math.max(1, ...nodes.map(({ accesses }) => accesses))
       for (const { address, score, accesses } of nodes) {
         const drawn = {
-          label: labels.get(address) ?? shortHex(address),
+          label: shortLabel(labels.get(address) ?? shortHex(address)),
           size: scale(accesses / busiest, NODE_SIZE),
           color: colours.node[Math.min(4, Math.floor(score * 5))] ?? colours.line,
         }
@@ -57,6 +81,10 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
         const settings = { ...forceAtlas2.inferSettings(graph), gravity: 1.5, scalingRatio: 8, adjustSizes: true }
         forceAtlas2.assign(graph, { iterations: isFirst ? FIRST_STEPS : LATER_STEPS, settings })
       }
+      const extent = extentOf(graph)
+      stretch = stretchOf(extent, parent)
+      const [left, right] = extent.x
+      sigma.setCustomBBox({ x: [left * stretch, right * stretch], y: extent.y })
       sigma.refresh()
     },
     close: () => sigma.kill(),
@@ -69,8 +97,9 @@ function makeSigma(graph: Graph, parent: HTMLElement): Sigma | undefined {
       allowInvalidContainer: true,
       labelFont: 'ui-monospace, monospace',
       labelSize: 11,
-      labelRenderedSizeThreshold: 7,
-      labelDensity: 0.6,
+      labelRenderedSizeThreshold: 5.5,
+      labelDensity: 4,
+      labelGridCellSize: 60,
       renderEdgeLabels: false,
       enableCameraZooming: false,
       stagePadding: 14,
@@ -80,26 +109,61 @@ function makeSigma(graph: Graph, parent: HTMLElement): Sigma | undefined {
   }
 }
 
-type Hovered = { x: number; y: number; size: number; label?: string | null }
+type Drawn = { x: number; y: number; size: number; label?: string | null }
 
-/** The library's own label stands on white; this one stands on the panel. */
-function drawHover(
-  context: CanvasRenderingContext2D,
-  { x, y, size, label }: Hovered,
-  { font, size: textSize, colours }: { font: string; size: number; colours: Colours },
-): void {
+function drawRing(context: CanvasRenderingContext2D, { x, y, size }: Drawn, colours: Colours): void {
   context.beginPath()
   context.arc(x, y, size + 2, 0, 2 * Math.PI)
   context.strokeStyle = colours.text
   context.lineWidth = 1.5
   context.stroke()
-  if (label == null) return
-  context.font = `${textSize}px ${font}`
-  const width = context.measureText(label).width
-  context.fillStyle = colours.panel
-  context.fillRect(x + size + 3, y - textSize, width + 8, textSize * 2)
+}
+
+/** With a rim in the colour of the panel, so that it can be read over lines. */
+function drawLabel(context: CanvasRenderingContext2D, label: string, { left, bottom }: Box, colours: Colours): void {
+  context.lineJoin = 'round'
+  context.lineWidth = 4
+  context.strokeStyle = colours.panel
+  context.strokeText(label, left, bottom - 2)
   context.fillStyle = colours.text
-  context.fillText(label, x + size + 7, y + textSize / 3)
+  context.fillText(label, left, bottom - 2)
+}
+
+/** A name may have 64 characters; beside a node there is place for fewer. */
+function shortLabel(label: string): string {
+  const characters = Array.from(label)
+  return characters.length <= LABEL_CHARACTERS_MAX
+    ? label
+    : `${characters.slice(0, LABEL_CHARACTERS_MAX - 1).join('')}…`
+}
+
+/** A node as it stands in the picture. */
+function boxOf(sigma: Sigma, node: string): Box {
+  const shown = sigma.getNodeDisplayData(node)
+  if (shown === undefined) return { left: 0, right: 0, top: 0, bottom: 0 }
+  const { x, y } = sigma.framedGraphToViewport(shown)
+  const radius = sigma.scaleSize(shown.size)
+  return { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius }
+}
+
+type Extent = { x: [number, number]; y: [number, number] }
+
+function extentOf(graph: Graph): Extent {
+  const extent: Extent = { x: [0, 0], y: [0, 0] }
+  graph.forEachNode((_node, at) => {
+    for (const axis of ['x', 'y'] as const) {
+      const value = Number(at[axis])
+      extent[axis] = [Math.min(extent[axis][0], value), Math.max(extent[axis][1], value)]
+    }
+  })
+  return extent
+}
+
+/** The layout is about as wide as high, its place is wider: stretched, names have more room. */
+function stretchOf({ x, y }: Extent, { clientWidth, clientHeight }: HTMLElement): number {
+  const ratio = (x[1] - x[0]) / (y[1] - y[0] || 1)
+  const wanted = clientWidth / Math.max(1, clientHeight) / (ratio || 1)
+  return Math.max(1, Math.min(STRETCH_MAX, wanted * LABEL_ROOM))
 }
 
 function scale(share: number, { min, max }: { min: number; max: number }): number {

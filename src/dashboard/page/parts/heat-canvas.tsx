@@ -10,8 +10,10 @@ import { useVisible } from '../ui/visible.ts'
 
 /** Fewer columns on a narrow page: a column of less than two pixels tells nothing. */
 const columnsOf = (width: number): number => (width < 560 ? 48 : 120)
-const LABEL_WIDTH = 148
-const SLOT_AT = 68
+/** Contract and slot before the cells, each with room for a shortened address. */
+const LABEL_WIDTH = 172
+const SLOT_AT = 90
+const LABEL_GAP = 7
 const GAP = 1
 
 type Cell = { readonly row: number; readonly column: number }
@@ -106,9 +108,11 @@ function paint(canvas: HTMLCanvasElement, strip: HeatStrip, labels: ReadonlyMap<
     const named = strip.rows[row]
     if (named !== undefined) {
       context.fillStyle = dim
-      // Address and slot in two columns, each cut to its place: canvas text would run over the cells.
-      context.fillText((labels.get(named.address) ?? named.address).slice(0, 10), 0, y + rowHeight / 2)
-      context.fillText(shortSlot(named.slot).slice(0, 11), SLOT_AT, y + rowHeight / 2, LABEL_WIDTH - SLOT_AT - 6)
+      // Each cut to its place: canvas text would run over the cells.
+      const name = labels.get(named.address) ?? shortHex(named.address)
+      context.fillText(cutToWidth(context, name, SLOT_AT - LABEL_GAP), 0, y + rowHeight / 2)
+      const slot = cutToWidth(context, shortSlot(named.slot), LABEL_WIDTH - SLOT_AT - LABEL_GAP)
+      context.fillText(slot, SLOT_AT, y + rowHeight / 2)
     }
     for (let column = 0; column < columns; column++) {
       const count =
@@ -117,6 +121,17 @@ function paint(canvas: HTMLCanvasElement, strip: HeatStrip, labels: ReadonlyMap<
       context.fillRect(LABEL_WIDTH + column * cellWidth, y, Math.max(1, cellWidth - GAP), Math.max(1, rowHeight - GAP))
     }
   }
+}
+
+/** Cut in the middle: names of one family differ at their end. */
+function cutToWidth(context: CanvasRenderingContext2D, text: string, width: number): string {
+  const characters = Array.from(text)
+  let cut = text
+  for (let kept = characters.length - 1; kept > 2 && context.measureText(cut).width > width; kept--) {
+    const tail = Math.min(4, Math.floor(kept / 3))
+    cut = `${characters.slice(0, kept - tail).join('')}…${characters.slice(-tail).join('')}`
+  }
+  return cut
 }
 
 /** Steps grow with the square root: between two and ten transactions lies more than between fifty and sixty. */

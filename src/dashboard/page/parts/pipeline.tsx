@@ -1,3 +1,6 @@
+import { useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Stage } from '../../../contract/stream-events.ts'
 import { type BlockEntry, STAGES } from '../../model/block-log.ts'
 import { formatCount, formatMs } from '../../model/format.ts'
@@ -7,29 +10,46 @@ import { Explain } from '../ui/explain.tsx'
 import { Panel } from '../ui/panel.tsx'
 import { StageBar } from '../ui/stage-bar.tsx'
 
-const CARDS_MAX = 5
+/** What fits into the lowest window, and what a wall screen has place for. */
+const CARDS_MIN = 5
+const CARDS_MAX = 12
+/** Heights of the style sheet: a lane's head and foot, and a card with the gap before the next. */
+const LANE_HEAD_PX = 54
+const CARD_PX = 30
 
 /** Part 3: blocks on their way, one lane for each stage. */
 export function Pipeline() {
   const { model, version } = useStore()
+  const lanes = useRef<HTMLDivElement>(null)
+  const cards = useCards(lanes)
   void version.value
   return (
     <Panel
       id="pipeline"
       title="Block pipeline"
       aside={
-        <span class="legend">
-          block, transactions, time in each stage
-          <Explain id="blockAge" />
+        <span class="legend pipeline-legend">
+          <span>
+            in stage
+            <Explain id="stageCount" />
+          </span>
+          <span>
+            median before it
+            <Explain id="stageTime" />
+          </span>
+          <span>
+            block, transactions, time in each stage
+            <Explain id="blockAge" />
+          </span>
         </span>
       }
     >
-      <div class="lanes">
+      <div ref={lanes} class="lanes">
         {STAGES.map((stage) => (
           <Lane
             key={stage}
             stage={stage}
-            blocks={model.blocks.inStage(stage, CARDS_MAX)}
+            blocks={model.blocks.inStage(stage, cards)}
             count={model.blocks.countIn(stage)}
             beforeMs={model.blocks.medianBeforeMs(stage)}
           />
@@ -37,6 +57,22 @@ export function Pipeline() {
       </div>
     </Panel>
   )
+}
+
+/** As many cards as a lane has place for: one that is cut at the edge would be worse than none. */
+function useCards(lanes: RefObject<HTMLDivElement | null>): number {
+  const cards = useSignal(CARDS_MIN)
+  useEffect(() => {
+    const element = lanes.current
+    if (element === null) return
+    const watch = new ResizeObserver(() => {
+      const fitting = Math.floor((element.clientHeight - LANE_HEAD_PX) / CARD_PX)
+      cards.value = Math.max(CARDS_MIN, Math.min(CARDS_MAX, fitting))
+    })
+    watch.observe(element)
+    return () => watch.disconnect()
+  }, [])
+  return cards.value
 }
 
 type LaneProps = { stage: Stage; blocks: readonly BlockEntry[]; count: number; beforeMs: number | undefined }
@@ -47,10 +83,7 @@ function Lane({ stage, blocks, count, beforeMs }: LaneProps) {
       <h3>
         <span class="dot" aria-hidden="true" />
         {stage}
-        <span class="lane-count number">
-          {formatCount(count)}
-          <Explain id="stageCount" />
-        </span>
+        <span class="lane-count number">{formatCount(count)}</span>
       </h3>
       <p class="lane-time">
         {stage === 'Proposed' ? (
@@ -58,7 +91,6 @@ function Lane({ stage, blocks, count, beforeMs }: LaneProps) {
         ) : (
           <>
             after <span class="number">{formatMs(beforeMs)}</span>
-            <Explain id="stageTime" />
           </>
         )}
       </p>
@@ -66,10 +98,12 @@ function Lane({ stage, blocks, count, beforeMs }: LaneProps) {
         {blocks.map((block) => (
           <li key={block.hash}>
             <button type="button" class="block-card" onClick={() => goTo({ view: 'block', number: block.number })}>
-              <span class="number">{String(block.number)}</span>
-              <span class="txns number">
-                {formatCount(block.txnCount)}
-                <span class="sr"> transactions, {stage}</span>
+              <span class="card-line">
+                <span class="number">{String(block.number)}</span>
+                <span class="txns number">
+                  {formatCount(block.txnCount)}
+                  <span class="sr"> transactions, {stage}</span>
+                </span>
               </span>
               <StageBar reachedMs={block.reachedMs} />
             </button>

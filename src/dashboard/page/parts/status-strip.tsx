@@ -1,5 +1,5 @@
 import { formatAge, formatCount, NONE } from '../../model/format.ts'
-import { liveStateOf, STATE_WORDS } from '../../model/freshness.ts'
+import { liveStateOf, STALE_MS, STATE_WORDS } from '../../model/freshness.ts'
 import { useStore } from '../store.ts'
 import { Stat } from '../ui/stat.tsx'
 import { TokenForm } from '../ui/token-form.tsx'
@@ -34,24 +34,33 @@ export function StatusStrip() {
         <kbd>Space</kbd>
       </button>
       {state === 'locked' && <TokenForm words={hint} />}
+      {/* Over the page, not in the strip: pausing moves nothing. */}
       {paused.value && (
         <button type="button" class="chip" onClick={togglePause} data-held={heldBlocks.value}>
           <span class="number">{formatCount(heldBlocks.value)}</span> new blocks
         </button>
       )}
-      <Stat id="block" label="block" value={formatBlock(model.blocks.newest())} width={9} />
-      <Stat
-        id="age"
-        label="age"
-        value={paused.value ? NONE : formatAge(ageMs)}
-        width={6}
-        tone={ageMs !== undefined && ageMs > 5000 ? 'poor' : 'plain'}
-      />
-      <Stat id="seq" label="sequence" value={formatBlock(facts.seq)} width={16} />
-      <Stat id="gaps" label="gaps" value={formatCount(facts.gaps)} width={3} tone={facts.gaps > 0 ? 'fair' : 'plain'} />
-      <Stat id="replayed" label="came late" value={formatCount(facts.replayed)} width={5} />
-      <Stat id="clients" label="clients" value={formatCount(facts.status?.connected_clients)} width={3} />
-      <Stat id="uptime" label="up" value={formatAge(secondsToMs(facts.status?.uptime_secs))} width={6} />
+      <div class="strip-stats">
+        <Stat id="block" label="block" value={formatBlock(model.blocks.newest())} width={8} />
+        <Stat
+          id="age"
+          label="age"
+          value={paused.value ? NONE : formatAge(ageMs)}
+          width={5}
+          tone={ageMs !== undefined && ageMs > STALE_MS ? 'poor' : 'plain'}
+        />
+        <Stat id="seq" label="sequence" value={formatBlock(facts.seq)} width={16} />
+        <Stat
+          id="gaps"
+          label="gaps"
+          value={formatCount(facts.gaps)}
+          width={2}
+          tone={facts.gaps > 0 ? 'fair' : 'plain'}
+        />
+        <Stat id="replayed" label="came late" value={formatCount(facts.replayed)} width={4} />
+        <Stat id="clients" label="clients" value={formatCount(facts.status?.connected_clients)} width={2} />
+        <Stat id="uptime" label="up" value={formatAge(secondsToMs(facts.status?.uptime_secs))} width={6} />
+      </div>
     </section>
   )
 }

@@ -57,13 +57,10 @@ function TopTable({ title, rows }: { title: string; rows: readonly TopRow[] }) {
           return (
             <tr key={at}>
               <th scope="row">
-                <Contract address={row.address} />
-                {row.slot !== undefined && (
-                  <>
-                    {' '}
-                    <Slot slot={row.slot} />
-                  </>
-                )}
+                <span class="subject">
+                  <Contract address={row.address} />
+                  {row.slot !== undefined && <Slot slot={row.slot} />}
+                </span>
               </th>
               <td class="right number">{formatCompact(row.count)}</td>
               <td class="right">

@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { formatCount } from '../../model/format.ts'
+import { formatCount, formatTime } from '../../model/format.ts'
 import type { TpsRange } from '../../model/tps-series.ts'
 import { useStore } from '../store.ts'
 import { colours, useColours } from '../ui/colours.ts'
@@ -17,6 +17,7 @@ const RANGE_WORDS: Readonly<Record<TpsRange, string>> = { '5m': '5 min', '1h': '
 export function TpsChart() {
   const { model, version, nowMs } = useStore()
   const range = useSignal<TpsRange>('5m')
+  const pointed = useSignal<Pointed | undefined>(undefined)
   void version.value
   const summary = model.tps.summary(range.value, nowMs.value)
   return (
@@ -37,9 +38,15 @@ export function TpsChart() {
         <Stat id="tpsNow" label="now" value={formatCount(summary?.now)} unit="tx/s" width={6} tone="lead" />
         <Stat id="tpsAverage" label="average" value={formatCount(summary?.average)} width={6} />
         <Stat id="tpsPeak" label="peak" value={formatCount(summary?.peak)} width={6} />
+        {pointed.value !== undefined && (
+          <p class="pointed number">
+            {formatTime(pointed.value.atMs)} <b>{formatCount(pointed.value.tps)}</b> tx/s
+          </p>
+        )}
       </div>
       <Line
         range={range.value}
+        pointed={pointed}
         summary={
           summary === undefined
             ? 'No value yet.'
@@ -50,7 +57,11 @@ export function TpsChart() {
   )
 }
 
-function Line({ range, summary }: { range: TpsRange; summary: string }) {
+/** What the pointer stands on. */
+type Pointed = { readonly atMs: number; readonly tps: number }
+type LineProps = { range: TpsRange; summary: string; pointed: Signal<Pointed | undefined> }
+
+function Line({ range, summary, pointed }: LineProps) {
   const { model, nowMs } = useStore()
   const box = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot>(undefined)
@@ -60,7 +71,13 @@ function Line({ range, summary }: { range: TpsRange; summary: string }) {
   useEffect(() => {
     const parent = box.current
     if (parent === null) return
-    const made = new uPlot(chartOptions(range, parent), [[], []], parent)
+    const point = (made: uPlot): void => {
+      const at = made.cursor.idx
+      const atS = at == null ? undefined : made.data[0][at]
+      const tps = at == null ? undefined : made.data[1]?.[at]
+      pointed.value = atS == null || tps == null ? undefined : { atMs: atS * 1000, tps }
+    }
+    const made = new uPlot({ ...chartOptions(range, parent), hooks: { setCursor: [point] } }, [[], []], parent)
     chart.current = made
     const watch = new ResizeObserver(() => made.setSize({ width: parent.clientWidth, height: parent.clientHeight }))
     watch.observe(parent)

@@ -9,7 +9,7 @@ type SparkProps = {
 }
 
 /** A line without axes: the shape of the last values. */
-export function Spark({ values, label, width = 72, height = 18, min, max, tone = 'line' }: SparkProps) {
+export function Spark({ values, label, width = 60, height = 18, min, max, tone = 'line' }: SparkProps) {
   const low = min ?? Math.min(...values, 0)
   const high = max ?? Math.max(...values, low + 1)
   const step = values.length > 1 ? (width - 2) / (values.length - 1) : 0

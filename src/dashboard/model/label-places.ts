@@ -1,0 +1,46 @@
+/** A rectangle of the picture, in pixels. */
+export type Box = { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number }
+type Node = { readonly x: number; readonly y: number; readonly size: number }
+type Size = { readonly width: number; readonly height: number }
+
+const GAP = 4
+/** Kept free around a name. */
+const AIR = 2
+/** Larger than any picture: what lies outside of it is taken. */
+const FAR = 100_000
+
+/** Where the name of a node may stand, best first: right, left, below, above. */
+export function placesBeside({ x, y, size }: Node, { width, height }: Size): [Box, ...Box[]] {
+  const boxAt = (left: number, top: number): Box => ({ left, right: left + width, top, bottom: top + height })
+  return [
+    boxAt(x + size + GAP, y - height / 2),
+    boxAt(x - size - GAP - width, y - height / 2),
+    boxAt(x - width / 2, y + size + GAP),
+    boxAt(x - width / 2, y - size - GAP - height),
+  ]
+}
+
+/** The best place that covers nothing; none where there is no such place: a node without its name is better than two that cannot be read. */
+export function freePlace(node: Node, size: Size, taken: readonly Box[]): Box | undefined {
+  return placesBeside(node, size).find((place) => !taken.some((box) => overlap(place, box)))
+}
+
+/** Everything around a picture of this size. */
+export function outside({
+  clientWidth: width,
+  clientHeight: height,
+}: {
+  clientWidth: number
+  clientHeight: number
+}): Box[] {
+  return [
+    { left: -FAR, right: 0, top: -FAR, bottom: FAR },
+    { left: width, right: FAR, top: -FAR, bottom: FAR },
+    { left: -FAR, right: FAR, top: -FAR, bottom: 0 },
+    { left: -FAR, right: FAR, top: height, bottom: FAR },
+  ]
+}
+
+function overlap(a: Box, b: Box): boolean {
+  return a.left < b.right + AIR && b.left < a.right + AIR && a.top < b.bottom + AIR && b.top < a.bottom + AIR
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { until } from '../../src/host/test-wait.ts'
+import { type Chromium, startChromium } from '../support/chromium.ts'
+import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
+
+/** Windows people have: wall, desk, laptops, tablets, phone. */
+const WINDOWS = [
+  [1920, 1080],
+  [1440, 900],
+  [1366, 768],
+  [1280, 720],
+  [1024, 768],
+  [768, 1024],
+  [390, 844],
+] as const
+/** From here on the status strip is one line and all seven parts stand on one screen of 904 pixels. */
+const DESK_WIDTH = 1280
+const STRIP_LINE_PX = 44
+/** Longer than any place on the page. */
+const LONG_NAME = 'Concentrated Liquidity Position Manager of the Seventh Exchange'
+
+describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
+  let rig: PageRig
+  let browser: Chromium
+  let page: Page
+
+  before(async () => {
+    rig = await startPageRig()
+    browser = await startChromium(WEBGL)
+    ;({ page } = await browser.open(rig.url))
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await untilState(page, 'live')
+    await until('lanes are full', async () => (await page.locator('[data-lane="Verified"] .block-card').count()) >= 5)
+    await until('the tables are full', async () => (await page.locator('.top-table tbody tr:not(.empty)').count()) > 15)
+  })
+  after(async () => {
+    await browser[Symbol.asyncDispose]()
+    await rig[Symbol.asyncDispose]()
+  })
+
+  for (const [width, height] of WINDOWS) {
+    test(`${width} × ${height}: nothing reaches over the edge, no card or number is cut`, async () => {
+      await page.setViewportSize({ width, height })
+      const block = Number(await statOf(page, 'block')) - 8
+      const contract = [...rig.ring.labels.keys()][0]
+      for (const hash of ['', `block=${block}`, `contract=${contract}`, 'api']) {
+        await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+        await page.locator(hash === 'api' ? 'main.api' : 'main.live').waitFor()
+        if (hash.includes('=')) await page.locator('.drawer table').first().waitFor()
+        assert.deepEqual(await cutOrOutside(page, hash.includes('=') ? '.drawer' : 'body'), [], `#${hash}`)
+      }
+      await page.evaluate(`location.hash = ''`)
+      if (width < DESK_WIDTH) return
+      const strip = await page.locator('.strip').boundingBox()
+      assert.ok((strip?.height ?? 99) <= STRIP_LINE_PX, `the strip is ${strip?.height} high`)
+    })
+  }
+
+  test('a long name gives way to the numbers beside it', async () => {
+    const [, second] = [...rig.ring.labels.keys()] as [string, string]
+    await page.evaluate(`location.hash = 'contract=${second}'`)
+    await page.fill('input[name="label"]', LONG_NAME)
+    await page.press('input[name="label"]', 'Enter')
+    await page.evaluate(`location.hash = ''`)
+    await page
+      .locator('.top-table .name', { hasText: LONG_NAME.slice(0, 20) })
+      .first()
+      .waitFor()
+    for (const [width, height] of WINDOWS.filter(([each]) => [1280, 768, 390].includes(each))) {
+      await page.setViewportSize({ width, height })
+      assert.deepEqual(await cutOrOutside(page), [], `${width}`)
+    }
+  })
+
+  test('numbers that change move nothing; nor does pausing', async () => {
+    await page.setViewportSize({ width: 1280, height: 900 })
+    const before = await page.evaluate(PLACES)
+    const seq = await statOf(page, 'seq')
+    await until('numbers changed', async () => Number(await statOf(page, 'seq')) > Number(seq) + 20)
+    assert.deepEqual(await page.evaluate(PLACES), before)
+    await page.locator('.pause').click()
+    await untilState(page, 'paused')
+    assert.deepEqual(await page.evaluate(PLACES), before)
+    await page.locator('.pause').click()
+    await untilState(page, 'live')
+  })
+
+  test('a higher window shows more blocks in a lane, none of them cut', async () => {
+    const cards = () => page.locator('[data-lane="Verified"] .block-card').count()
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await until('few', async () => (await cards()) === 5)
+    await page.setViewportSize({ width: 1920, height: 1400 })
+    await until('more', async () => (await cards()) > 7)
+    assert.deepEqual(await cutOrOutside(page), [])
+  })
+})
+
+/** Where each number stands. */
+const PLACES = `[...document.querySelectorAll('main [data-stat], .pause, .lane, .panel')].map((element) => {
+  const { left, top, width } = element.getBoundingClientRect()
+  // Widths of the numbers themselves may change; their places and the panels may not.
+  return [element.dataset.stat ?? element.className, Math.round(left), Math.round(top), element.dataset.stat ? 0 : Math.round(width)].join(' ')
+})`
+
+/**
+ * Elements within a root that are outside the window, or cut by an ancestor that hides what does not fit. What scrolls is
+ * never cut, and names may end in an ellipsis. Parts below the fold are laid out when they are scrolled to, so each is.
+ */
+async function cutOrOutside(page: Page, root = 'body'): Promise<string[]> {
+  return (await page.evaluate(`(${LOOK})(${JSON.stringify(root)})`)) as string[]
+}
+
+const LOOK = `async (root) => {
+  const LOOKED_THROUGH = 'pre, canvas, .graph, .sr, svg, .u-wrap, .txns'
+  const found = new Set()
+  const isStacked = document.documentElement.scrollHeight > innerHeight * 1.5
+  const parts = root === 'body' && isStacked ? [...document.querySelectorAll('.live > .panel')] : []
+  for (const part of [document.body, ...parts]) {
+    part.scrollIntoView()
+    await new Promise((resolve) => requestAnimationFrame(resolve))
+    const styles = new Map()
+    for (const element of (part === document.body ? document.querySelector(root) : part).querySelectorAll('*')) look(element, styleOf)
+    function styleOf(element) {
+      if (!styles.has(element)) {
+        const { overflowX, overflowY, textOverflow, contain, position } = getComputedStyle(element)
+        const hides = overflowX !== 'visible' || contain.includes('paint')
+        const [scrollsX, scrollsY] = [overflowX, overflowY].map((how) => how === 'auto' || how === 'scroll')
+        styles.set(element, { hides, scrollsX, scrollsY, ends: textOverflow === 'ellipsis', position })
+      }
+      return styles.get(element)
+    }
+  }
+  scrollTo(0, 0)
+  return [...found]
+
+  function look(element, styleOf) {
+    const box = element.getBoundingClientRect()
+    if (box.width === 0 || box.height === 0 || element.closest(LOOKED_THROUGH)) return
+    if (!element.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })) return
+    const name = element.tagName.toLowerCase() + '.' + element.className + ' "' + element.textContent.slice(0, 24) + '"'
+    const own = styleOf(element)
+    const overflows = element.scrollWidth > element.clientWidth + 1
+    if (own.hides && !own.scrollsX && !own.ends && overflows && !element.matches('input, .card-line, .stage-bar'))
+      found.add('does not fit: ' + name)
+    // Out of sight above or below is not cut where it can be scrolled to.
+    let isRolled = false
+    for (let above = element.parentElement; above !== null; above = above.parentElement) {
+      const style = styleOf(above)
+      if (style.scrollsX || style.ends) return
+      isRolled ||= style.scrollsY
+      if (!style.hides) continue
+      const edge = above.getBoundingClientRect()
+      const isCut = box.left < edge.left - 1 || box.right > edge.right + 1
+      if (isCut || (!isRolled && (box.top < edge.top - 1 || box.bottom > edge.bottom + 1)))
+        found.add('cut by ' + above.className + ': ' + name)
+      if (style.position === 'fixed') break
+    }
+    if (box.right > innerWidth + 1 || box.left < -1) found.add('outside: ' + name)
+  }
+}`
