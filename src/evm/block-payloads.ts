@@ -42,7 +42,7 @@ export const BLOCK_START = layout(528, {
   base_fee_moment: ['u256', 488],
 })
 
-/** Codes and their names: `reject-reasons.ts`. */
+/** The reason stays a number: names of these codes may shift between versions of the node. */
 export const BLOCK_REJECT = layout(4, { reason: ['u32', 0] })
 
 export const BLOCK_END = layout(360, {

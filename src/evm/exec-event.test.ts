@@ -5,7 +5,6 @@ import { seedFor } from '../core/test-seed.ts'
 import { EVENT, type EventName, eventName } from './event-type.ts'
 import { decodeEvent, eventPayloadJson, PAYLOADS } from './exec-event.ts'
 import { decodePayload, encodePayload, type Layout, type PayloadOf } from './payload-layout.ts'
-import { blockRejectText, txnRejectText } from './reject-reasons.ts'
 import { createSmallRing, makeEvent, openReader } from './test-ring.ts'
 
 /** Section 10 of the format document. */
@@ -153,12 +152,4 @@ describe('events that cannot be decoded', () => {
       reason: 'malformed',
     })
   })
-})
-
-test('reject reasons keep their number', () => {
-  assert.equal(blockRejectText(1), '1 GasAboveLimit')
-  assert.equal(blockRejectText(20), '20 InvalidDepositLog')
-  assert.equal(txnRejectText(3), '3 BadNonce')
-  assert.equal(txnRejectText(17), '17')
-  assert.equal(txnRejectText(0), '0')
 })

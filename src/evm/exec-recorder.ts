@@ -14,11 +14,11 @@ const CONSENSUS: ReadonlySet<number> = new Set([EVENT.BLOCK_QC, EVENT.BLOCK_FINA
  * of a block, its rejection or an error of the whole block, no block is current.
  */
 export class ExecRecorder {
-  readonly #writer: RingWriter
+  readonly #writer: Pick<RingWriter, 'lastSeqno' | 'recordAll'>
   readonly #waiting: RingEvent[] = []
   #blockSeqno = 0
 
-  constructor(writer: RingWriter) {
+  constructor(writer: Pick<RingWriter, 'lastSeqno' | 'recordAll'>) {
     this.#writer = writer
   }
 

@@ -12,6 +12,8 @@ import type { RingSource } from './ring-source.ts'
 
 /** One opened ring file. The path it came from may come to hold another file, or none; the opened one stays readable. */
 export type OpenedRing = RingSource & {
+  /** How it is read, for messages. */
+  readonly way?: 'positional' | 'mapped' | 'unpacked'
   /** True when the path no longer leads to this file. */
   isReplaced(): boolean
   close(): void
@@ -34,7 +36,7 @@ export type FollowResult =
   /** A file lies there that cannot be read; it is tried again, since a newer one may replace it. */
   | { kind: 'refused'; refusal: RingRefusal }
   /** A ring was opened. `previousSeqno` is the last event of the ring before it, undefined for the first ring. */
-  | { kind: 'opened'; previousSeqno: number | undefined }
+  | { kind: 'opened'; previousSeqno: number | undefined; way: OpenedRing['way'] }
 
 const MISSING: FollowResult = { kind: 'missing' }
 
@@ -121,7 +123,7 @@ export class RingFollower implements Disposable {
     this.#ring = ring
     this.#reader = created.reader
     this.#isFinishing = false
-    return { kind: 'opened', previousSeqno }
+    return { kind: 'opened', previousSeqno, way: ring.way }
   }
 
   #fail(trouble: FollowResult): FollowResult {

@@ -46,7 +46,7 @@ export const TXN_AUTH_LIST_ENTRY = layout(168, {
   is_valid_authority: ['bool', 164],
 })
 
-/** Codes and their names: `reject-reasons.ts`. */
+/** The reason stays a number: names of these codes may shift between versions of the node. */
 export const TXN_REJECT = layout(4, { reason: ['u32', 0] })
 
 export const TXN_EVM_OUTPUT = layout(24, {

@@ -60,13 +60,13 @@ export type FoldSummary = {
 export async function* foldRing(path: string, options: FoldRingOptions): AsyncGenerator<FoldLine, FoldSummary> {
   using ring = await openToolRing(path)
   const reader = readToolRing(ring)
-  const { sink, lines, begin, records } = createLineSink((id) => fold.lifecycle.recordOf(id))
+  const { sink, lines, begin, end, records } = createLineSink((id) => fold.lifecycle.recordOf(id))
   const fold: BlockFold = new BlockFold(
     { seed: 0, topAccesses: options, lifecycle: { completedMax: RECORDS_MAX, activeMax: RECORDS_MAX } },
     sink,
   )
   for (const part of readToEnd(reader, ring.file)) {
-    if (part.kind === 'events') foldByBlock(fold, part.batch, begin)
+    if (part.kind === 'events') foldByBlock(fold, part.batch, { begin, end })
     else {
       fold.gap()
       lines.push({ Gap: { from_seqno: part.from, to_seqno: part.to, cause: part.cause } })
@@ -96,15 +96,26 @@ export async function* foldRing(path: string, options: FoldRingOptions): AsyncGe
   }
 }
 
-/** Tells which block begins before the fold hears of it; the fold itself tells of a block executed again only by its number. */
-function foldByBlock(fold: BlockFold, batch: EventBatch, begin: (id: Hex) => void): void {
+type Marks = { begin(id: Hex): void; end(record: LifecycleRecord | undefined): void }
+
+/**
+ * Tells which block begins before the fold hears of it; the fold itself tells of a block executed again only by its number. And tells what
+ * a block has used when it ended: the fold is silent about one that it has dropped.
+ */
+function foldByBlock(fold: BlockFold, batch: EventBatch, { begin, end }: Marks): void {
   let folded = 0
   for (let at = 0; at < batch.count; at++) {
-    if (batch.type(at) !== EVENT.BLOCK_START) continue
-    fold.fold(batch, folded, at)
-    folded = at
-    const payload = batch.payload(at)
-    begin(payload === undefined || payload.length < 32 ? '0x' : toHex(payload, 0, 32))
+    const type = batch.type(at)
+    if (type === EVENT.BLOCK_START) {
+      fold.fold(batch, folded, at)
+      folded = at
+      const payload = batch.payload(at)
+      begin(payload === undefined || payload.length < 32 ? '0x' : toHex(payload, 0, 32))
+    }
+    if (type !== EVENT.BLOCK_END) continue
+    fold.fold(batch, folded, at + 1)
+    folded = at + 1
+    end(fold.lifecycle.recordAt(batch.blockSeqno(at)))
   }
   fold.fold(batch, folded)
 }
@@ -120,10 +131,12 @@ function createLineSink(recordOf: (id: Hex) => LifecycleRecord | undefined) {
   // A block left open is told as dropped when the next one has begun already.
   let previousId: Hex = '0x'
   let tps: number | null = null
-  const keep = (id: Hex): void => {
-    const record = recordOf(id)
-    if (record !== undefined && (seen.has(id) || seen.size < RECORDS_MAX)) seen.set(id, record)
+  const end = (record: LifecycleRecord | undefined): void => {
+    if (record === undefined) return
+    const id = record.block_hash
+    if (seen.has(id) || seen.size < RECORDS_MAX) seen.set(id, record)
   }
+  const keep = (id: Hex): void => end(recordOf(id))
   const push = (block_hash: Hex, line: Omit<BlockLine, 'TPS' | 'block_hash'>): void => {
     const { block_number, ...rest } = line
     lines.push({ block_number, block_hash, TPS: tps, ...rest })
@@ -150,5 +163,5 @@ function createLineSink(recordOf: (id: Hex) => LifecycleRecord | undefined) {
     for (const id of seen.keys()) keep(id)
     return seen
   }
-  return { sink, lines, begin, records }
+  return { sink, lines, begin, end, records }
 }

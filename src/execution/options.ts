@@ -38,6 +38,12 @@ export const executionOptions = z.strictObject({
     .enum(['newest-block', 'oldest'])
     .default('newest-block')
     .describe('Where reading begins: with the newest block, or with the oldest that the ring still holds.'),
+  ringRead: z
+    .enum(['auto', 'mapped', 'positional'])
+    .default('auto')
+    .describe(
+      'How the ring is read. "mapped" takes less time; a ring that is cut short under it can end the process, which "positional" cannot. "auto" maps a ring on hugetlbfs, where a node keeps it.',
+    ),
   trustedProxies: z
     .array(z.string())
     .max(64)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { recordedDataFolder, skipWithoutRecordedData } from '../../test/recorded-data.ts'
 import type { RawEvent } from '../contract/stream-events.ts'
+import { EVENT } from '../evm/event-type.ts'
 import { ExecRecorder } from '../evm/exec-recorder.ts'
 import { type OpenedRing, RingFollower } from '../evm/ring-follow.ts'
 import { idOf, recordBlock, recordOpenBlock, type TestBlock } from '../evm/test-block.ts'
@@ -231,19 +232,23 @@ describe('reading a ring', () => {
 
   test('R16: the rejection of an older proposal is booked on that one', () => {
     const { recorder, step, ring } = createRig()
-    recordOpenBlock(recorder, block(7, { fork: 1 }))
-    recorder.add('BLOCK_REJECT', { reason: 13 }, { timeNs: 5n })
-    recordBlock(recorder, block(7, { fork: 2 }))
-    const told = of(step(), 'lifecycle')
+    recordBlock(recorder, block(7, { fork: 1 }))
+    const rejected = { type: EVENT.BLOCK_REJECT, payload: Uint8Array.of(13, 0, 0, 0), timeNs: 5n, accountIndex: 0 }
+    recordOpenBlock(recorder, block(7, { fork: 2 }))
+    recorder.flush()
+    // The event names the block by the place of its start, which is the first of this ring.
+    ring.writer.record({ ...rejected, blockSeqno: 1, txnIndex: -1 })
+    recorder.add('BLOCK_END', { eth_block_hash: idOf(7), gas_used: 1n }, { timeNs: 3n })
+    const told = step()
     assert.deepEqual(
-      told.map(({ change }) => [change.to_stage, change.block_hash]),
+      of(told, 'lifecycle').map(({ change }) => [change.to_stage, change.block_hash]),
       [
         ['Proposed', idOf(7, 1)],
-        ['Rejected', idOf(7, 1)],
         ['Proposed', idOf(7, 2)],
+        ['Rejected', idOf(7, 1)],
       ],
     )
-    assert(ring.writer.lastSeqno > 0)
+    assert.equal(of(told, 'contention').length, 2, 'the block that was open is folded to its end')
   })
 })
 

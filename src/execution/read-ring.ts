@@ -136,6 +136,7 @@ export class ReadRing {
       }
       case 'opened':
         this.#tellTrouble(undefined)
+        if (result.way !== undefined) this.#messages.push({ kind: 'opened', way: result.way })
         if (result.previousSeqno !== undefined) this.#restart(result.previousSeqno)
         return
       case 'missing':

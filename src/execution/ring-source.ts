@@ -2,6 +2,7 @@ import { type Backoff, createBackoff } from '../core/backoff.ts'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { Logger } from '../host/logger.ts'
+import type { RingWay } from '../host/ring-file.ts'
 import { startWorker, type WorkerThread } from '../host/worker.ts'
 import type { RingThreadOptions, ToRingThread } from './ring-thread.ts'
 import type { Source, SourceMessage } from './source-message.ts'
@@ -12,6 +13,8 @@ export type RingSourceOptions = {
   readonly kind: 'ring' | 'evm-node'
   readonly path: string
   readonly start: 'newest-block' | 'oldest'
+  /** Undefined is `auto`. */
+  readonly way?: RingWay
   readonly topAccessesMs: number
   readonly topAccessesResetMs: number
   readonly blockBytesMax: number
@@ -27,6 +30,8 @@ export type RingSourceDeps = {
 }
 
 const CHECK_MS = 500
+/** The thread hears within a turn that it should end. One that is cut while it loads what mapping takes would take the process with it. */
+const END_MS = 10_000
 const RESTART = { firstMs: 100, maxMs: 5000 }
 
 /**
@@ -44,9 +49,10 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
   let startSeqno = 0
 
   function start(): void {
-    const { kind: _kind, ...reading } = options
+    const { kind: _kind, way = 'auto', ...reading } = options
     const settings: RingThreadOptions = {
       ...reading,
+      way,
       ...(lastSeqno > startSeqno ? { start: { seqno: lastSeqno + 1 } } : {}),
       checkMs: CHECK_MS,
       seed: Math.floor(random.float() * 2 ** 32),
@@ -55,6 +61,7 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
     thread = startWorker<ToRingThread, SourceMessage[]>(deps.threadEntry ?? threadEntry(), settings, {
       onMessage: take,
       onDeath,
+      endMs: END_MS,
     })
     thread.post({ kind: 'wanted', ...wanted })
   }

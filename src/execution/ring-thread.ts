@@ -1,6 +1,7 @@
 import { RingFollower } from '../evm/ring-follow.ts'
 import { systemClock } from '../host/clock.ts'
-import { openRingFile } from '../host/ring-file.ts'
+import type { FileMapper } from '../host/mapped-file.ts'
+import { loadRingMapper, openLiveRing, type RingWay } from '../host/ring-file.ts'
 import { openWorkerPort, processTimeMs } from '../host/worker.ts'
 import { ReadRing, type ReadRingOptions } from './read-ring.ts'
 import type { SourceMessage } from './source-message.ts'
@@ -8,6 +9,7 @@ import type { Wanted } from './wanted-events.ts'
 
 export type RingThreadOptions = ReadRingOptions & {
   start: 'newest-block' | 'oldest' | { seqno: number }
+  way: RingWay
   /** How often the path is looked at, for another file or for a first one. */
   checkMs: number
 }
@@ -33,10 +35,11 @@ const HELD_MS = 2
 const port = openWorkerPort<ToRingThread, SourceMessage[]>()
 if (port !== undefined) {
   const options = port.data as RingThreadOptions
-  const { path, start, checkMs } = options
-  const follower = new RingFollower(() => openRingFile(path), { start, checkMs })
+  const { path, start, way, checkMs } = options
+  const follower = new RingFollower(() => openLiveRing(path, mapper), { start, checkMs })
   const ring = new ReadRing(follower, options)
   const napping = new Int32Array(new SharedArrayBuffer(4))
+  let mapper: FileMapper | undefined
   let isEnding = false
   let posts = 0
   let newsAtMs = Number.NEGATIVE_INFINITY
@@ -49,6 +52,7 @@ if (port !== undefined) {
     isEnding = true
   })
 
+  mapper = await loadRingMapper(path, way)
   const run = (): void => {
     if (isEnding) return follower[Symbol.dispose]()
     if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)

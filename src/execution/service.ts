@@ -24,7 +24,7 @@ import { createWsDoor, type WsDoorOptions } from './ws.ts'
 
 export type ExecutionSettings = Omit<
   ExecutionOptions,
-  'enabled' | 'listen' | 'tls' | 'plaintext' | 'ring' | 'ringStart' | 'node'
+  'enabled' | 'listen' | 'tls' | 'plaintext' | 'ring' | 'ringStart' | 'ringRead' | 'node'
 > & {
   readonly listen: ListenerOptions
   readonly ws?: Pick<WsDoorOptions, 'countsLoopback'>
@@ -102,7 +102,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   now.source = opening.use(
     await deps.startSource((messages) =>
-      takeMessages(messages, { hub, views, blocks, onProgress, onFinalized, onRestart, onTrouble }),
+      takeMessages(messages, { hub, views, blocks, onProgress, onFinalized, onOpened, onRestart, onTrouble }),
     ),
   )
   if (now.wanted !== undefined) now.source.setWanted(now.wanted)
@@ -244,6 +244,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     metrics.finalize.observe(ageMs / 1000)
   }
 
+  function onOpened(way: string): void {
+    log.info({ way }, 'the event ring is read')
+  }
+
   function onRestart(): void {
     metrics.ringRestarts.inc()
     log.warn({ lastSeqno: position.seqno }, 'the event ring was replaced')
@@ -251,7 +255,6 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   function onTrouble(found: SourceTrouble | undefined): void {
     trouble = found
-    if (found === undefined) log.info({}, 'the event ring is read')
-    else log.warn({ reason: found.code, detail: found.message }, 'the event ring cannot be read')
+    if (found !== undefined) log.warn({ reason: found.code, detail: found.message }, 'the event ring cannot be read')
   }
 }

@@ -33,6 +33,8 @@ export type SourceMessage =
   | { kind: 'gap'; fromSeqno: number; toSeqno: number; blocksDropped: number }
   /** The source begins anew, as after a restart of the node. */
   | { kind: 'restart'; previousSeqno: number }
+  /** A ring was opened, and is read this way from now on. */
+  | { kind: 'opened'; way: 'positional' | 'mapped' | 'unpacked' }
   /** Why nothing can be read at the moment; undefined when it can again. */
   | { kind: 'trouble'; trouble: SourceTrouble | undefined }
 

@@ -9,6 +9,7 @@ export type TakeDeps = {
   readonly blocks: Pick<BlockStore, 'add'>
   readonly onProgress: (position: SourcePosition) => void
   readonly onFinalized: (ageMs: number) => void
+  readonly onOpened: (way: string) => void
   readonly onRestart: () => void
   readonly onTrouble: (trouble: SourceTrouble | undefined) => void
 }
@@ -57,6 +58,8 @@ function takeMessage(message: SourceMessage, deps: TakeDeps): void {
       views.tps = 0
       deps.onRestart()
       return hub.publishWarning({ type: 'ring_restart', previous_ring_seqno: message.previousSeqno })
+    case 'opened':
+      return deps.onOpened(message.way)
     case 'trouble':
       return deps.onTrouble(message.trouble)
     case 'progress':

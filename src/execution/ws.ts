@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { STREAM_CLOSE, STREAM_PATHS } from '../contract/stream-events.ts'
+import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import { createConnectionCaps } from '../host/connection-caps.ts'
 import { sendRaw } from '../host/http-reply.ts'
@@ -126,7 +127,13 @@ export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
       // The hub has its own rule for slow clients; pongs alone are bounded here.
       stallMs: NEVER_MS,
     },
-    { clock, admit, onConnection: serve, onDead: (connection) => end(connection, 'heartbeat') },
+    {
+      clock,
+      admit,
+      headersFor: versionHeaders,
+      onConnection: serve,
+      onDead: (connection) => end(connection, 'heartbeat'),
+    },
   )
 
   /** Each token once, however many connections it has. */
@@ -153,7 +160,8 @@ export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
       if (server.connections() >= options.connectionsMax) {
         metrics.refused.inc({ reason: 'connections' })
         const error = `limit reached: ${options.connectionsMax} connections`
-        return sendRaw(socket, 503, JSON.stringify({ error }), { 'retry-after': '5' })
+        const headers = { ...versionHeaders?.(request.url ?? '/'), 'retry-after': '5' }
+        return sendRaw(socket, 503, JSON.stringify({ error }), headers)
       }
       server.upgrade(request, socket, head)
       // A handshake that was let in and then turned out to be none gives its place back.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { type FileMapper, loadFileMapper } from './mapped-file.ts'
-import { openRingFile } from './ring-file.ts'
+import { loadRingMapper, openLiveRing, openRingFile } from './ring-file.ts'
 import { createRingFile } from './ring-file-writer.ts'
 import { makeTestFolder } from './test-folder.ts'
 
@@ -54,6 +54,62 @@ describe('a mapped file', () => {
     const empty = openRingFile(folder.file('empty'), { mapper }) ?? assert.fail()
     assert.equal(empty.sizeBytes, 0)
     empty.close()
+  })
+
+  test('a ring that is cut short, grows again and is cut to nothing reads as it does by position', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    // Several pages: what lies behind the last one of the file cannot be touched.
+    const large = new Uint8Array(100_000).map((_, at) => at % 251)
+    writeFileSync(path, large)
+    const files = [openRingFile(path, { mapper: await loaded() }), openRingFile(path)].map((it) => it ?? assert.fail())
+    const ranges = [
+      [0, 192],
+      [39_990, 20],
+      [50_000, 40_000],
+      [99_990, 20],
+    ] as const
+    for (const bytes of [100_000, 40_000, 192, 0, 100_000, 0]) {
+      truncateSync(path, bytes)
+      for (const [place, length] of ranges) {
+        const [mapped, positional] = files.map((file) => {
+          const target = new Uint8Array(length).fill(0xee)
+          file.read(place, target, 0, length)
+          return target
+        })
+        assert.deepEqual(mapped, positional, `${length} bytes at ${place} of ${bytes}`)
+      }
+    }
+    for (const file of files) file.close()
+  })
+
+  test('a live ring is mapped when that is wanted and can be had, and read by position else', async () => {
+    using folder = makeTestFolder()
+    const mapper = await loaded()
+    const path = folder.file('ring')
+    assert.equal(openLiveRing(path, mapper), undefined)
+    writeFileSync(path, BYTES)
+    const noMapping: FileMapper = {
+      ...mapper,
+      map: () => {
+        throw new Error('no memory')
+      },
+    }
+    for (const [way, given, expected] of [
+      ['mapped', mapper, 'mapped'],
+      ['mapped', noMapping, 'positional'],
+      ['mapped', { ok: false, reason: '' }, 'positional'],
+      ['positional', mapper, 'positional'],
+      // The folder of a test is not on hugetlbfs; test/faults/hugetlbfs.test.ts has one that is.
+      ['auto', mapper, 'positional'],
+    ] as const) {
+      const file = openLiveRing(path, await loadRingMapper(path, way, async () => given)) ?? assert.fail()
+      assert.equal(file.way, expected)
+      const read = new Uint8Array(3)
+      file.read(500, read, 0, 3)
+      assert.deepEqual(read, BYTES.slice(500, 503))
+      file.close()
+    }
   })
 
   test('a machine without foreign functions says so, and files are read and written by position', async () => {

@@ -5,8 +5,8 @@ import { messageOf } from '../core/service-error.ts'
  * A file as memory: what another process writes into it is seen at once, without a call to the system. Every read and every write is
  * followed by a barrier, so that they take effect in the order in which they are called, on processors that reorder them too.
  *
- * A file that is cut short under its mapping ends the process with SIGBUS. Rings are never cut, they are replaced; where that cannot
- * be trusted, positional reads are the safe way and give the same results.
+ * Touching what was cut off a file under its mapping ends the process with SIGBUS: whoever reads asks for the file's length first
+ * (`ring-file.ts`), and where files may be cut, positional reads are the safe way and give the same results.
  */
 export type MappedFile = {
   readonly sizeBytes: number

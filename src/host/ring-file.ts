@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { constants, zstdDecompressSync } from 'node:zlib'
-import type { FileMapper } from './mapped-file.ts'
+import { type FileMapper, loadFileMapper, type MappedFile } from './mapped-file.ts'
 
 /**
  * A file read by position while another process writes it, or a snapshot of such a file. Reads happen in the order in which they are
@@ -10,6 +11,8 @@ export type RingFile = {
   readonly sizeBytes: number
   /** True for a snapshot: nobody writes it any more. */
   readonly isStatic: boolean
+  /** How it is read: a copy for each read by the system, or memory that the file is mapped to. */
+  readonly way: 'positional' | 'mapped' | 'unpacked'
   read(place: number, target: Uint8Array, targetAt: number, length: number): void
   /** True when the path no longer leads to this file: its writer stopped, or another one took the place. */
   isReplaced(): boolean
@@ -48,6 +51,47 @@ export function openRingFile(path: string, options: RingFileOptions = {}): RingF
   return unpack(path, options.unpackedBytesMax ?? UNPACKED_BYTES_MAX)
 }
 
+/** How an operator wants a live ring to be read. */
+export type RingWay = 'auto' | 'mapped' | 'positional'
+
+/**
+ * What it takes to map the ring at a path, if that is wanted. `auto` maps where a node keeps its ring, on hugetlbfs: nothing but a program
+ * made for it writes there, and its pages do not count as memory of this process. A file elsewhere may be cut by a careless `cp`; reading
+ * it by position is safe whatever happens to it.
+ */
+export async function loadRingMapper(
+  path: string,
+  way: RingWay,
+  load: () => Promise<FileMapper> = loadFileMapper,
+): Promise<FileMapper | undefined> {
+  if (way === 'positional' || (way === 'auto' && !isOnHugetlbfs(path))) return undefined
+  return load()
+}
+
+/** Opens a live ring, mapped where there is what that takes. Where it cannot be mapped even so, it is read by position. */
+export function openLiveRing(path: string, mapper: FileMapper | undefined): RingFile | undefined {
+  if (mapper?.ok !== true) return openRingFile(path)
+  try {
+    return openRingFile(path, { mapper })
+  } catch {
+    // Whatever it was: if the file is at fault, this says so again.
+    return openRingFile(path)
+  }
+}
+
+/** Of <linux/magic.h>. */
+const HUGETLBFS_MAGIC = 0x958458f6
+
+/** The ring may not be there yet; its folder tells as well. */
+function isOnHugetlbfs(path: string): boolean {
+  for (const place of [path, dirname(path)]) {
+    try {
+      return statfsSync(place).type === HUGETLBFS_MAGIC
+    } catch {}
+  }
+  return false
+}
+
 function openPlain(path: string, descriptor: number, { isSnapshot = false, mapper }: RingFileOptions): RingFile {
   const { dev, ino, size } = fstatSync(descriptor, { bigint: true })
   // An empty file has nothing to map; it is refused by its reader, in words.
@@ -55,7 +99,8 @@ function openPlain(path: string, descriptor: number, { isSnapshot = false, mappe
   return {
     sizeBytes: Number(size),
     isStatic: isSnapshot,
-    read: mapped?.read ?? ((...range) => readAt(descriptor, ...range)),
+    way: mapped === undefined ? 'positional' : 'mapped',
+    read: mapped === undefined ? (...range) => readAt(descriptor, ...range) : readMapped(mapped, descriptor),
     isReplaced() {
       const now = statSync(path, { bigint: true, throwIfNoEntry: false })
       return now === undefined || now.ino !== ino || now.dev !== dev
@@ -64,6 +109,18 @@ function openPlain(path: string, descriptor: number, { isSnapshot = false, mappe
       mapped?.close()
       closeSync(descriptor)
     },
+  }
+}
+
+/**
+ * A file cut short under its mapping ends the process when the part that is gone is touched, so its length is asked before every copy
+ * and what is gone reads as zero, as it does by position. A cut in the few microseconds between the two is not caught.
+ */
+function readMapped(mapped: MappedFile, descriptor: number): RingFile['read'] {
+  return (place, target, targetAt, length) => {
+    const there = Math.max(0, Math.min(length, fstatSync(descriptor).size - place))
+    mapped.read(place, target, targetAt, there)
+    if (there < length) target.fill(0, targetAt + there, targetAt + length)
   }
 }
 
@@ -82,6 +139,7 @@ function unpack(path: string, unpackedBytesMax: number): RingFile {
   return {
     sizeBytes: image.length,
     isStatic: true,
+    way: 'unpacked',
     read(place, target, targetAt, length) {
       const there = Math.max(0, Math.min(length, image.length - place))
       if (there > 0) image.copy(target, targetAt, place, place + there)

@@ -51,6 +51,7 @@ export async function openCompressedSnapshot(path: string, options: SnapshotOpti
   return {
     sizeBytes,
     isStatic: true,
+    way: 'unpacked',
     read(place, target, targetAt, length) {
       for (let done = 0; done < length; ) {
         const at = (place + done) % PAGE_BYTES

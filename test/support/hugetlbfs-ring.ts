@@ -10,7 +10,7 @@ import { RingWriter } from '../../src/evm/ring-writer.ts'
 import { recordBlock } from '../../src/evm/test-block.ts'
 import { createFoldLog } from '../../src/evm/test-fold.ts'
 import { loadFileMapper } from '../../src/host/mapped-file.ts'
-import { openRingFile } from '../../src/host/ring-file.ts'
+import { loadRingMapper, openLiveRing } from '../../src/host/ring-file.ts'
 
 /**
  * Run in a mount namespace of its own: mounts a hugetlbfs on the folder it is given, puts a ring there as a node does (through a
@@ -37,13 +37,14 @@ try {
   file.close()
   closeSync(descriptor)
   stage = 'read'
-  const byPosition = openRingFile(path)
-  const mapped = openRingFile(path, { mapper })
+  const byPosition = openLiveRing(path, await loadRingMapper(path, 'positional'))
+  const mapped = openLiveRing(path, await loadRingMapper(path, 'auto'))
   if (byPosition === undefined || mapped === undefined) throw new Error('the ring is not there')
   const [positional, throughMapping, expected] = [byPosition, mapped, ring.source].map(foldAll)
   byPosition.close()
   mapped.close()
-  console.log(JSON.stringify({ stage: 'done', positional, throughMapping, expected }))
+  const ways = [byPosition.way, mapped.way]
+  console.log(JSON.stringify({ stage: 'done', ways, positional, throughMapping, expected }))
 } catch (error) {
   const detail = (error as { stderr?: Buffer }).stderr?.toString().trim()
   console.log(JSON.stringify({ stage, message: detail || messageOf(error) }))

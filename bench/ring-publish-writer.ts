@@ -1,0 +1,84 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isMainThread, workerData } from 'node:worker_threads'
+import { EVENT } from '../src/evm/event-type.ts'
+import { ExecRecorder } from '../src/evm/exec-recorder.ts'
+import { encodeRingHeader, ringFileBytes } from '../src/evm/ring-layout.ts'
+import { type RingEvent, RingWriter } from '../src/evm/ring-writer.ts'
+import { createRingFile } from '../src/host/ring-file-writer.ts'
+import { processTimeMs } from '../src/host/worker.ts'
+import { createBlockSource } from './ring-blocks.ts'
+
+export type WriterTask = {
+  path: string
+  blocks: number
+  warmUpBlocks: number
+  txnsPerBlock: number
+  periodMs: number
+  /** For each block, when its last event was in the ring. */
+  written: SharedArrayBuffer
+}
+
+const GEOMETRY = { capacity: 2 ** 21, payloadBytes: 2 ** 29, contextBytes: 0 }
+/** Blocks made before the clock runs, and written again and again under new numbers: whoever writes must not take time from who reads. */
+const PREPARED_BLOCKS = 16
+/** Events become visible in groups of a millisecond, as lanes of a node write them all the time. */
+const GROUP_MS = 1
+/** The first blocks meet code that was never run. They come faster than the others, so that the bench does not take long. */
+const WARM_UP_PACE = 2
+
+if (!isMainThread) await writeRing(workerData as WriterTask)
+
+/** Writes blocks evenly over their time, as lanes of a node do, not in one go at the end. */
+async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs, written }: WriterTask): Promise<void> {
+  const writtenAt = new Float64Array(written)
+  const prepared = prepareBlocks(txnsPerBlock)
+  using file = createRingFile(path, { bytes: ringFileBytes(GEOMETRY), header: encodeRingHeader(GEOMETRY) })
+  const ring = new RingWriter({ geometry: GEOMETRY }, file)
+  await pause(500)
+  let dueMs = performance.now()
+  for (let block = 1; block <= blocks; block++) {
+    const events = prepared[block % PREPARED_BLOCKS] as RingEvent[]
+    renumber(events, block, ring.lastSeqno + 1)
+    const groupMs = GROUP_MS / (block > warmUpBlocks ? 1 : WARM_UP_PACE)
+    const groups = Math.round(periodMs / GROUP_MS)
+    for (let group = 0; group < groups; group++) {
+      const part = events.slice(
+        Math.floor((events.length * group) / groups),
+        Math.floor((events.length * (group + 1)) / groups),
+      )
+      const timeNs = BigInt(Math.floor(processTimeMs() * 1000)) * 1000n
+      for (const event of part) event.timeNs = timeNs
+      // Set before as well: the figures may be there before this thread goes on.
+      if (group === groups - 1) writtenAt[block] = processTimeMs()
+      ring.recordAll(part)
+      if (group === groups - 1) writtenAt[block] = processTimeMs()
+      dueMs += groupMs
+      const waitMs = dueMs - performance.now()
+      if (waitMs > 0.5) await pause(waitMs)
+    }
+  }
+  await pause(60_000)
+}
+
+function prepareBlocks(txnsPerBlock: number): RingEvent[][] {
+  const blocks: RingEvent[][] = []
+  const recorder = new ExecRecorder({ lastSeqno: 0, recordAll: (events) => void blocks.push([...events]) })
+  const source = createBlockSource(recorder, { txnsPerBlock, nowNs: () => 0n })
+  for (let block = 0; block < PREPARED_BLOCKS; block++) {
+    for (const _ of source.write(1));
+    recorder.flush()
+  }
+  return blocks
+}
+
+function renumber(events: readonly RingEvent[], block: number, firstSeqno: number): void {
+  for (const event of events) {
+    if (event.blockSeqno !== 0) event.blockSeqno = firstSeqno
+    const view = new DataView(event.payload.buffer)
+    if (event.type === EVENT.BLOCK_START || event.type === EVENT.BLOCK_FINALIZED) {
+      view.setBigUint64(24, BigInt(block))
+      view.setBigUint64(32, BigInt(block), true)
+    }
+    if (event.type === EVENT.BLOCK_VERIFIED) view.setBigUint64(0, BigInt(block), true)
+  }
+}

@@ -1,0 +1,78 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+
+/**
+ * A ring file read a second time, event by event and without any of Sluice's own reading: straight from the layout of the format
+ * (sections "File layout" to "Payload buffer"). For files that nobody writes any more.
+ */
+export type SlowEvent = {
+  seqno: number
+  type: number
+  /** Undefined when the payload has expired. */
+  payload: DataView | undefined
+  timeNs: bigint
+  /** Number of the BLOCK_START it belongs to; 0 outside a block. */
+  block: number
+  /** Index of the transaction; -1 outside of one. */
+  txn: number
+}
+
+export type SlowGap = { from: number; to: number }
+
+const SECTION = 2_097_152
+/** Larger payloads are not copied by Sluice, which is a limit of its own and not of the format. */
+const PAYLOAD_MAX = 2 ** 26
+
+export function readSlowly(path: string): (SlowEvent | SlowGap)[] {
+  const file = openSync(path, 'r')
+  /** What lies behind the end of the file is zero. */
+  const bytes = (place: number, length: number): DataView => {
+    const read = Buffer.alloc(length)
+    for (let done = 0, count = 1; done < length && count > 0; done += count)
+      count = readSync(file, read, done, length - done, place + done)
+    return new DataView(read.buffer, read.byteOffset, length)
+  }
+  const u64 = (view: DataView, at: number): number => Number(view.getBigUint64(at, true))
+  const header = bytes(0, 192)
+  const [capacity, room] = [u64(header, 40), u64(header, 48)]
+  const [last, windowStart] = [u64(header, 64), u64(header, 128)]
+  const slots = bytes(SECTION, capacity * 64)
+  const slot = (seqno: number): number => ((seqno - 1) % capacity) * 64
+  const isThere = (seqno: number): boolean => u64(slots, slot(seqno)) === seqno
+  const isStart = (seqno: number): boolean =>
+    isThere(seqno) && slots.getUint16(slot(seqno) + 8, true) === 2 && u64(slots, slot(seqno) + 24) >= windowStart
+
+  const numbers = Array.from({ length: Math.min(last, capacity) }, (_, at) => Math.max(1, last - capacity + 1) + at)
+  const first = numbers.find(isStart) ?? numbers.findLast(isThere) ?? numbers[0] ?? 1
+  const events: (SlowEvent | SlowGap)[] = []
+  for (let seqno = first; seqno <= last; seqno++) {
+    const before = events.at(-1)
+    if (!isThere(seqno)) {
+      if (before !== undefined && 'from' in before) before.to = seqno
+      else events.push({ from: seqno, to: seqno })
+      continue
+    }
+    const at = slot(seqno)
+    const size = slots.getUint32(at + 12, true)
+    const offset = u64(slots, at + 24)
+    const payload = (): DataView => {
+      const section = SECTION + capacity * 64
+      const place = offset % room
+      const whole = Buffer.alloc(size)
+      const front = bytes(section + place, Math.min(size, room - place))
+      const back = bytes(section, size - front.byteLength)
+      whole.set(new Uint8Array(front.buffer, front.byteOffset, front.byteLength))
+      whole.set(new Uint8Array(back.buffer, back.byteOffset, back.byteLength), front.byteLength)
+      return new DataView(whole.buffer, whole.byteOffset, size)
+    }
+    events.push({
+      seqno,
+      type: slots.getUint16(at + 8, true),
+      payload: size > 0 && (offset < windowStart || size > PAYLOAD_MAX) ? undefined : payload(),
+      timeNs: slots.getBigUint64(at + 16, true),
+      block: u64(slots, at + 32),
+      txn: u64(slots, at + 40) - 1,
+    })
+  }
+  closeSync(file)
+  return events
+}
