@@ -88,7 +88,7 @@ function packQuery(name: string) {
 }
 
 async function timesOfDuck(batches: readonly WriteBatch[], path: string, values: Values): Promise<Times> {
-  using database = await openDuckDatabase(path, { threads: '2', memory_limit: '512MiB' })
+  using database = await openDuckDatabase(path, { threads: '3', memory_limit: '512MiB' })
   await using store = await openDuckStore(database, Date.now)
   for (const batch of batches) await store.write(batch)
   await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)

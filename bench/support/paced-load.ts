@@ -6,21 +6,68 @@ export type PacedLoad = {
   readonly token: string
   readonly body: string
   readonly connections: number
-  readonly perSecond: number
-  readonly seconds: number
 }
 
 export type Latencies = { readonly p50Ms: number; readonly p99Ms: number; readonly calls: number }
 
-const BEAT_MS = 1
+export type PacedCaller = Disposable & {
+  /** Calls at this rate, whatever the other side does; each one's time counts from when it was due, so that a pause is not hidden. */
+  run(perSecond: number, seconds: number): Promise<Latencies>
+}
 
-/** Calls at a given rate, whatever the other side does; each one's time counts from when it was due, so that a pause is not hidden. */
-export async function pacedLatencies(load: PacedLoad): Promise<Latencies> {
-  const { port, token, body, connections, perSecond, seconds } = load
+export type AddedLatency = {
+  readonly direct: Latencies
+  readonly through: Latencies
+  readonly addedP50Ms: number
+  readonly addedP99Ms: number
+  /** The smallest and the largest difference that a pair of turns showed. */
+  readonly addedP99RangeMs: readonly [number, number]
+}
+
+const BEAT_MS = 1
+/** Long enough for a p99 of its own, short enough that both sides see the same machine. */
+const TURN_SECONDS = 0.5
+
+/**
+ * What the way through a proxy adds to that without it. The two take turns of half a second, in the same seconds and over connections that stay,
+ * and the figure is the median over the pairs of turns: what else the machine does meanwhile meets both alike, and one pause spoils one pair.
+ */
+export async function addedLatency(
+  direct: PacedLoad,
+  through: PacedLoad,
+  { perSecond, pairs }: { perSecond: number; pairs: number },
+): Promise<AddedLatency> {
+  using without = await openPaced(direct)
+  using within = await openPaced(through)
+  const turns: { direct: Latencies; through: Latencies }[] = []
+  // The first pair, in which connections and code warm up, does not count.
+  for (let pair = 0; pair <= pairs; pair++) {
+    // Whoever comes second finds the machine as the first left it, so they change places.
+    const isDirectFirst = pair % 2 === 0
+    const first = await (isDirectFirst ? without : within).run(perSecond, TURN_SECONDS)
+    const second = await (isDirectFirst ? within : without).run(perSecond, TURN_SECONDS)
+    if (pair > 0) turns.push(isDirectFirst ? { direct: first, through: second } : { direct: second, through: first })
+  }
+  const side = (name: 'direct' | 'through'): Latencies => ({
+    p50Ms: medianOf(turns.map((turn) => turn[name].p50Ms)),
+    p99Ms: medianOf(turns.map((turn) => turn[name].p99Ms)),
+    calls: turns.reduce((sum, turn) => sum + turn[name].calls, 0),
+  })
+  const added = (name: 'p50Ms' | 'p99Ms') => turns.map((turn) => round(turn.through[name] - turn.direct[name]))
+  return {
+    direct: side('direct'),
+    through: side('through'),
+    addedP50Ms: medianOf(added('p50Ms')),
+    addedP99Ms: medianOf(added('p99Ms')),
+    addedP99RangeMs: [Math.min(...added('p99Ms')), Math.max(...added('p99Ms'))],
+  }
+}
+
+export async function openPaced({ port, token, body, connections }: PacedLoad): Promise<PacedCaller> {
   const request = Buffer.from(
     `POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nx-token: ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   )
-  const took: number[] = []
+  let took: number[] = []
   const idle: Socket[] = []
   const dueOn = new Map<Socket, number>()
   const waiting: number[] = []
@@ -32,7 +79,6 @@ export async function pacedLatencies(load: PacedLoad): Promise<Latencies> {
       if (due === undefined) idle.push(socket)
       else send(socket, due)
     })
-    idle.push(socket)
   }
 
   function send(socket: Socket, dueMs: number): void {
@@ -40,27 +86,48 @@ export async function pacedLatencies(load: PacedLoad): Promise<Latencies> {
     socket.write(request)
   }
 
-  const startMs = performance.now()
-  const total = Math.floor(perSecond * seconds)
-  let sent = 0
-  await new Promise<void>((resolve) => {
-    const beat = setInterval(() => {
-      const due = Math.min(total, Math.floor(((performance.now() - startMs) / 1000) * perSecond))
-      for (; sent < due; sent++) {
-        const dueMs = startMs + (sent / perSecond) * 1000
-        const socket = idle.pop()
-        if (socket === undefined) waiting.push(dueMs)
-        else send(socket, dueMs)
-      }
-      if (took.length < total) return
-      clearInterval(beat)
-      resolve()
-    }, BEAT_MS)
-  })
-  for (const socket of sockets) socket.destroy()
-  const sorted = took.toSorted((a, b) => a - b)
-  const at = (share: number) => Number((sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(3))
-  return { p50Ms: at(0.5), p99Ms: at(0.99), calls: took.length }
+  // One call on each: a connection that has shown nothing is soon closed as a silent one.
+  for (const socket of sockets) send(socket, performance.now())
+  while (idle.length < sockets.length) await new Promise((resolve) => setTimeout(resolve, BEAT_MS))
+
+  async function run(perSecond: number, seconds: number): Promise<Latencies> {
+    took = []
+    const startMs = performance.now()
+    const total = Math.floor(perSecond * seconds)
+    let sent = 0
+    await new Promise<void>((resolve) => {
+      const beat = setInterval(() => {
+        const due = Math.min(total, Math.floor(((performance.now() - startMs) / 1000) * perSecond))
+        for (; sent < due; sent++) {
+          const dueMs = startMs + (sent / perSecond) * 1000
+          const socket = idle.pop()
+          if (socket === undefined) waiting.push(dueMs)
+          else send(socket, dueMs)
+        }
+        if (took.length < total) return
+        clearInterval(beat)
+        resolve()
+      }, BEAT_MS)
+    })
+    const sorted = took.toSorted((a, b) => a - b)
+    const at = (share: number) => round(sorted[Math.floor(sorted.length * share)] ?? 0)
+    return { p50Ms: at(0.5), p99Ms: at(0.99), calls: took.length }
+  }
+
+  return {
+    run,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] as number
+}
+
+function round(ms: number): number {
+  return Number(ms.toFixed(3))
 }
 
 async function open(port: number): Promise<Socket> {

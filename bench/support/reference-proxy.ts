@@ -1,7 +1,7 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '../../test/support/free-ports.ts'
 import { type PinnedProcess, startPinned } from './pinned-process.ts'
 
 export const BENCH_TOKEN = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
@@ -29,15 +29,6 @@ export async function startReferenceProxy(
   const started = startPinned(core, program, program === 'nginx' ? ['-c', file] : ['-db', '-f', file])
   await listens(port)
   return { ...started, port, token: BENCH_TOKEN }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function listens(port: number): Promise<void> {

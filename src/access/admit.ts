@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { TokenRefusal } from '../contract/errors.ts'
-import type { Limits } from '../contract/limits.ts'
+import type { LimitName, Limits } from '../contract/limits.ts'
 import { PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Charge, QuotaAccount, QuotaLedger, QuotaView } from './charge.ts'
@@ -61,10 +61,17 @@ export type AdmissionDeps = {
   readonly usage: Usage
   readonly clock: Clock
   readonly metrics: Pick<AccessMetrics, 'admitted' | 'units' | 'refused' | 'limited'>
+  /** Told of each refusal of a caller that is known. */
+  readonly onRefused?: (subscriptionId: string, why: RefusedCall) => void
   /** SHA-256 in hex. An argument so that tests can count the work. */
   readonly hash?: (text: string) => string
   readonly callersMax?: number
 }
+
+/** By a limit of its plan at a door, or because of its token for a product. */
+export type RefusedCall =
+  | { readonly limit: LimitName; readonly interface: UsageInterface }
+  | { readonly reason: TokenRefusal; readonly product: ProductKey }
 
 type Found = { readonly token: Token; readonly subscription: Subscription; readonly customer: Customer }
 type Entry = Caller & {
@@ -148,7 +155,9 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
 
   function judge(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
     const reason = refusalOf(found, product, nowMs)
-    return reason === undefined ? entryOf(found) : REFUSED[reason]
+    if (reason === undefined) return entryOf(found)
+    deps.onRefused?.(found.subscription.id, { reason, product })
+    return REFUSED[reason]
   }
 
   function entryOf({ token, subscription, customer }: Found): Entry {
@@ -196,6 +205,11 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     return found === undefined ? REFUSED.unknown : judge(found, product, nowMs)
   }
 
+  /** Most have no end, and then the clock is not asked. */
+  function hasEnded({ endsAtSeconds }: Entry): boolean {
+    return endsAtSeconds < NEVER_SECONDS && clock.nowMs() / 1000 > endsAtSeconds
+  }
+
   function isCurrent(entry: Entry): boolean {
     snapshot()
     return entry.epoch === epoch
@@ -239,7 +253,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
 
     admit(caller, call) {
       let entry = caller as Entry
-      if (!isCurrent(entry) || clock.nowMs() / 1000 > entry.endsAtSeconds) {
+      if (!isCurrent(entry) || hasEnded(entry)) {
         const renewed = renew(entry.tokenSha256, PRODUCT_OF[call.interface], clock.nowMs())
         if (!renewed.ok) return count(renewed)
         entry = renewed
@@ -253,6 +267,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       } else {
         usage.countRefused(entry.meter, call.interface)
         metrics.limited[outcome.limitName].inc()
+        deps.onRefused?.(entry.subscription.id, { limit: outcome.limitName, interface: call.interface })
       }
       return outcome
     },

@@ -51,7 +51,7 @@ const limitFields = {
 export const overridesSchema = z.strictObject(limitFields).partial()
 
 /** A whole plan. What most operators never touch has defaults. */
-export const planSchema = z
+const planSchema = z
   .strictObject({
     ...limitFields,
     unitsPerMonth: limitFields.unitsPerMonth.default(null),

@@ -1,3 +1,4 @@
+import { ERRORS } from '../contract/errors.ts'
 import type { ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -7,9 +8,10 @@ import type { Logger } from '../host/logger.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { openRedis } from '../host/redis.ts'
 import { resolveSecret, type SecretSources } from '../host/secret-ref.ts'
-import { type Admissions, type Caller, createAdmission, type Refused } from './admit.ts'
+import { type Admissions, type Caller, createAdmission, type Refused, type RefusedCall } from './admit.ts'
 import { Calendar, monthStartMs } from './calendar.ts'
 import type { QuotaLedger } from './charge.ts'
+import { createCustomerNotes } from './customer-notes.ts'
 import { followStore } from './follow.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
@@ -89,6 +91,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     shared: () => shared?.state(),
   })
   const ledger = await openLedger(opening, options.quota.shared)
+  const notes = opening.use(createCustomerNotes({ log, clock }))
   const tickets = createWsTickets(await store.sharedKey('ws-ticket'))
   const admission = createAdmission({
     snapshot: follower.current,
@@ -97,6 +100,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     usage,
     clock,
     metrics,
+    onRefused: (subscription, why) => notes.note({ subscription, message: 'refused', kind: refusalFields(why) }),
   })
 
   async function openLedger(stack: AsyncDisposableStack, given: SharedQuotaOptions | undefined): Promise<QuotaLedger> {
@@ -199,7 +203,11 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       ...slots,
       acquire(subscriptionId, name, limits) {
         const seat = slots.acquire(subscriptionId, name, limits)
-        if (!seat.ok) metrics.limited[name].inc()
+        if (!seat.ok) {
+          metrics.limited[name].inc()
+          const kind = { limit: name, size: seat.limitSize, code: ERRORS['rate-limited'].jsonRpc }
+          notes.note({ subscription: subscriptionId, message: 'refused', kind })
+        }
         return seat
       },
     },
@@ -224,4 +232,10 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** What the caller was told, in the words of the log. */
+function refusalFields(why: RefusedCall): Record<string, string | number> {
+  if ('limit' in why) return { interface: why.interface, limit: why.limit, code: ERRORS['rate-limited'].jsonRpc }
+  return { product: why.product, reason: why.reason, code: ERRORS.unauthorized.jsonRpc }
 }

@@ -305,6 +305,15 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.integrity(), [])
     })
 
+    test('takes back usage that was written before', async () => {
+      const hour = Date.UTC(2027, 0, 1, 8)
+      const of = { subscriptionId: 'sub_refunded', hour, interface: 'rpc', refused: 0 } as const
+      await store.addUsage([{ ...of, calls: 3, units: 9 }], new Map())
+      await store.addUsage([{ ...of, calls: -1, units: -5 }], new Map())
+      assert.deepEqual(await store.usage({ subscriptionId: 'sub_refunded' }), [{ ...of, calls: 2, units: 4 }])
+      assert.deepEqual(await store.integrity(), [])
+    })
+
     test('makes a shared key once, however many ask for it first', async () => {
       await using other = await bench.open({ check: 'quick' })
       const keys = await Promise.all([store, other, store, other].map((each) => each.sharedKey('ws-ticket')))

@@ -6,7 +6,7 @@ import type { Random } from '../core/random.ts'
  * A token is `slc_`, 32 random base62 characters (190.5 bits) and six of a checksum. The checksum holds no secret: it tells a typo from an
  * unknown token, and lets a scanner recognise a leaked one offline.
  */
-export const TOKEN_PREFIX = 'slc_'
+const TOKEN_PREFIX = 'slc_'
 export const TOKEN_LENGTH = 42
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

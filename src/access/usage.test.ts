@@ -188,4 +188,25 @@ describe('usage', () => {
     assert.deepEqual(total(), { calls: 2, units: 2 })
     assert.equal(clock.pendingTimers(), 0)
   })
+  test('closing waits for another writer, but not for ever', async () => {
+    for (const [heldMs, written] of [
+      [4000, 7],
+      [Number.POSITIVE_INFINITY, 0],
+    ] as const) {
+      const { usage, state, total, clock, logged } = open()
+      state.error = new ServiceError('store-locked', 'busy')
+      usage.countAdmitted(usage.createMeter('sub_a', 'tok_a'), 'rpc', 7)
+      let isClosed = false
+      const closing = usage[Symbol.asyncDispose]().then(() => (isClosed = true))
+      for (let waitedMs = 0; waitedMs < 6000 && !isClosed; waitedMs += 5) {
+        if (waitedMs >= heldMs) state.error = undefined
+        await clock.advanceAsync(5)
+      }
+      assert.ok(isClosed)
+      await closing
+      assert.equal(total().units, written)
+      const isLoss = logged.includes('usage could not be written at the end and is lost')
+      assert.equal(isLoss, written === 0)
+    }
+  })
 })

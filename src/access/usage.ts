@@ -1,7 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 import { isServiceError, messageOf } from '../core/service-error.ts'
+import { delay } from '../host/clock.ts'
 import type { Logger } from '../host/logger.ts'
-import { CommitInDoubt } from '../host/sql.ts'
+import { CommitInDoubt, LOCK_WAIT_MS } from '../host/sql.ts'
 import { type Calendar, HOUR_MS, MINUTE_MS } from './calendar.ts'
 import type { UsageInterface, UsageRow } from './model.ts'
 import type { AccessStore } from './store.ts'
@@ -10,6 +11,8 @@ import type { AccessStore } from './store.ts'
 export const FLUSH_MS = 1000
 /** Rows written in one go, so that a synchronous store never holds the event loop for long. */
 const BATCH_ROWS = 500
+/** At the end, between two attempts while another process writes. */
+const LOCK_RETRY_MS = 5
 /** 64 MiB at about 256 bytes a row in memory. */
 const WAITING_ROWS_MAX = 262_144
 
@@ -62,7 +65,7 @@ type Used = readonly (readonly [string, number])[]
 /**
  * Counts use in memory and adds it to the store every second. While the store is locked or its disk full, rows of the same hour, subscription
  * and interface are added up, so waiting costs no more memory than the customers that are active; at the limit the oldest rows are given up
- * and counted as lost. Closing flushes.
+ * and counted as lost. Closing flushes, and waits for another writer as a change does.
  */
 export function startUsage(deps: UsageDeps): Usage {
   const { store, calendar, clock, log, waitingRowsMax = WAITING_ROWS_MAX } = deps
@@ -198,6 +201,10 @@ export function startUsage(deps: UsageDeps): Usage {
       )
   }
 
+  function isStoreLocked(): boolean {
+    return failing?.code === 'store-locked'
+  }
+
   function flush(): Promise<void> {
     flushing ??= write().finally(() => {
       flushing = undefined
@@ -240,6 +247,12 @@ export function startUsage(deps: UsageDeps): Usage {
       timer.cancel()
       await flushing
       await flush()
+      // Whoever writes now is done in a moment, and after this nobody tries again.
+      const untilMs = clock.monotonicMs() + LOCK_WAIT_MS
+      while (isStoreLocked() && clock.monotonicMs() < untilMs) {
+        await delay(clock, LOCK_RETRY_MS)
+        await flush()
+      }
       if (waiting.size > 0)
         log.error({ rows: waiting.size, code: failing?.code }, 'usage could not be written at the end and is lost')
       if (doubtful !== undefined)

@@ -17,7 +17,7 @@ function setUp(sizes = SIZES) {
   const shared = {} as Upstream
   const own = { sub_own: {} as Upstream } as Record<string, Upstream>
   let asked = 0
-  let answer: (request: UpstreamRequest) => UpstreamAnswer = () => ({ kind: 'failed' })
+  let answer: (request: UpstreamRequest) => UpstreamAnswer = () => ({ kind: 'failed', isForwarded: true })
   const forward = withAnswerCache(
     (request, done) => {
       asked += 1
@@ -109,7 +109,7 @@ test('an error, a null and what is no answer are not kept', async () => {
     answerWith(() => answered(body))
     assert.equal(await ask('getBlock', BLOCK), body)
   }
-  answerWith(() => ({ kind: 'timeout' }))
+  answerWith(() => ({ kind: 'timeout', isForwarded: true }))
   assert.equal(await ask('getBlock', BLOCK), 'timeout')
   assert.deepEqual([asked(), cache.size.entries], [bodies.length + 1, 0])
 })

@@ -11,8 +11,9 @@ export function encodeAnswer(answer: HttpAnswer, acceptEncoding: string | undefi
   if (!isLarge) return answer
   // Whether or not this one is packed: a cache between must know that another client may get other bytes.
   const headers = { ...answer.headers, vary: 'accept-encoding' }
-  if (acceptEncoding === undefined || !acceptsGzip(acceptEncoding)) return { ...answer, headers }
-  const packed = { ...answer, headers: { ...headers, 'content-encoding': 'gzip' } }
+  const same = { ...answer, headers, lines: undefined }
+  if (acceptEncoding === undefined || !acceptsGzip(acceptEncoding)) return same
+  const packed = { ...same, headers: { ...headers, 'content-encoding': 'gzip' } }
   if (rest === undefined) return gzipBytes(body).then((bytes) => ({ ...packed, body: bytes }))
   return { ...packed, body: '', rest: gzipRest(typeof body === 'string' ? Buffer.from(body) : body, rest) }
 }

@@ -4,6 +4,9 @@ import type { Random } from '../core/random.ts'
 /** What stays open between requests and takes a seat of the plan. A kept RPC connection takes none, so it is not listed. */
 export type ConnectionInterface = 'ws' | 'grpc'
 
+/** How a connection ended: a WebSocket's close code, a gRPC status; nothing where the client just went. */
+export type ConnectionEnd = { readonly code: number; readonly message?: string | undefined }
+
 /** One open connection as its door knows it. */
 export type OpenConnection = {
   readonly subscriptionId: string
@@ -31,8 +34,8 @@ export type OperatorConnectionReport = ConnectionReport & { readonly subscriptio
 
 /** The open connections of this process, by an id that is told to their owner alone. */
 export type Connections = {
-  /** Lists the connection until the answer is called. */
-  enter(connection: OpenConnection): () => void
+  /** Lists the connection until the answer is called, with how it ended where that is known. */
+  enter(connection: OpenConnection): (end?: ConnectionEnd) => void
   of(subscriptionId: string): ConnectionReport[]
   /** Ends a connection of this subscription; false for one that is not there and for one of somebody else alike. */
   close(subscriptionId: string, id: string): boolean

@@ -18,7 +18,7 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
     return view
   }
 
-  return ({ body, methods, subscriptionId, connection }, done) => {
+  return ({ body, bodyBytes, methods, subscriptionId, connection }, done, nowMs) => {
     const upstream = upstreams.of(subscriptionId)
     // A batch may be asked again of another node only when every call in it may.
     let kind: 'read' | 'write' = 'read'
@@ -29,7 +29,7 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
       if (known.heavy === true) isHeavy = true
     }
     const method = methods.length === 1 ? methods[0] : undefined
-    upstream.call({ body, kind, isHeavy, method, view: viewOf(connection) }, (outcome) =>
+    upstream.call({ body, bodyBytes, kind, isHeavy, method, view: viewOf(connection), nowMs }, (outcome) =>
       done(answerOf(outcome, method, upstream)),
     )
   }
@@ -45,11 +45,11 @@ function answerOf(outcome: CallOutcome, method: string | undefined, upstream: Up
       }
     case 'no-upstream':
     case 'failed-not-sent':
-      return { kind: 'not-forwarded' }
+      return { kind: 'failed', isForwarded: false }
     case 'timeout':
-      return { kind: 'timeout' }
+      return { kind: 'timeout', isForwarded: outcome.isSent }
     case 'failed-maybe-sent':
-      return { kind: 'failed' }
+      return { kind: 'failed', isForwarded: true }
   }
 }
 
@@ -64,9 +64,10 @@ function tellBehind(body: Buffer, slotsBehind: number | undefined): Buffer {
 export function measured(forward: Forward, clock: Clock, meter: Pick<DoorMeter, 'tookMs'>): Forward {
   return (request, done) => {
     const beganMs = clock.monotonicMs()
-    forward(request, (answer) => {
+    const onAnswer = (answer: UpstreamAnswer) => {
       meter.tookMs(clock.monotonicMs() - beganMs)
       done(answer)
-    })
+    }
+    forward(request, onAnswer, beganMs)
   }
 }

@@ -6,6 +6,7 @@ import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
 import type { GrpcEnd } from '../host/grpc-stream.ts'
 import type { Logger } from '../host/logger.ts'
 import type { Upstreams } from '../upstreams/service.ts'
+import { budgetHeaders } from './budget-headers.ts'
 import type { Connections } from './connections.ts'
 import { createEarlyLeave, TOO_OFTEN } from './early-leave.ts'
 import { type GatePass, gateOf } from './geyser-gate.ts'
@@ -15,7 +16,6 @@ import { lostStatus, type Relay, startRelay } from './grpc-relay.ts'
 import { createResume, type Resume } from './grpc-resume.ts'
 import type { BundleMetrics } from './metrics.ts'
 import { refuseOverLimit, refuseSeat, refuseToken, refuseUpstream } from './refusal.ts'
-import { budgetHeaders } from './rpc.ts'
 
 export type GeyserOptions = {
   /** Who is over a limit is told after this time: the common client opens a refused stream again at once. */
@@ -184,10 +184,10 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       accepts,
       onUpstreamEnd: (end) => relay.end(statusFor(end, node.name)),
       resume: resume && { ...resume, next: (lastSlot) => goOn(resume, lastSlot) },
-      onOver(atNode) {
+      onOver(atNode, status) {
         if (atNode !== undefined) early.leave(atNode, openedMs, caller.subscription.id)
         seat?.release()
-        leave?.()
+        leave?.(status)
         if (isStream) meter.open.dec()
         else meter.tookMs(clock.monotonicMs() - beganMs)
         deadline?.cancel()

@@ -1,8 +1,8 @@
 import type { Budget } from '../access/charge.ts'
 import { ERRORS } from '../contract/errors.ts'
 import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
+import { budgetHeaders } from './budget-headers.ts'
 import type { Refusal } from './refusal.ts'
-import { budgetHeaders } from './rpc.ts'
 
 /** A refusal as the status of a call. The message says all a person needs, since most clients show nothing else. */
 export function grpcStatusOf(refusal: Refusal, budget?: Budget): GrpcStatus {

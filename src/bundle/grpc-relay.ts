@@ -32,8 +32,8 @@ export type RelayDeps = {
   readonly onUpstreamEnd: (end: GrpcEnd) => void
   /** Where the call may outlive its node. */
   readonly resume?: RelayResume | undefined
-  /** The call is over, however it ended. Called exactly once, with the call to the node where that still stands. */
-  readonly onOver: (atNode: GrpcStream | undefined) => void
+  /** The call is over. Called exactly once, with the call to the node where that still stands and the status, unless the customer just went. */
+  readonly onOver: (atNode: GrpcStream | undefined, status?: GrpcStatus) => void
 }
 
 export type RelayResume = {
@@ -76,17 +76,17 @@ export function startRelay(deps: RelayDeps): Relay {
     upstream.pause()
   }
 
-  function over(): void {
+  function over(status?: GrpcStatus): void {
     if (isOver) return
     isOver = true
-    deps.onOver(isAtNode ? upstream : undefined)
+    deps.onOver(isAtNode ? upstream : undefined, status)
   }
 
   function end(status: GrpcStatus): void {
     if (isOver) return
     // Without headers the status is the whole answer, and carries what they would have told.
     call.end(encoding === undefined ? { ...status, metadata: { ...metadata, ...status.metadata } } : status)
-    over()
+    over(status)
   }
 
   function seenSlot(): number | undefined {
@@ -158,7 +158,7 @@ export function startRelay(deps: RelayDeps): Relay {
     if (!isHushed) call.resumeMessages()
   }
 
-  call.onClose(over)
+  call.onClose(() => over())
   call.onWritable(() => {
     if (!isHeldUp) return
     isHeldUp = false

@@ -1,9 +1,11 @@
 import type { Caller } from '../access/admit.ts'
+import { CARRIERS, collectToken, type PresentedToken } from '../access/credentials.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import { createUlidSource } from '../core/ulid.ts'
 import { gunzipBytes } from '../host/gzip.ts'
 import type { HttpAnswer, PostHandler, PostHead, Responder } from '../host/http-post.ts'
-import { createRequestIds } from '../host/request-id.ts'
+import { givenRequestId } from '../host/request-id.ts'
 import { encodeAnswer } from './answer-encoding.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseSize } from './refusal.ts'
@@ -21,19 +23,21 @@ export function createRpcPosts(
   commonHeaders: Readonly<Record<string, string>>,
   { rpc, meter, clock, random }: RpcPostsDeps,
 ): PostHandler {
-  const requestIdOf = createRequestIds({ clock, random })
+  const nextUlid = createUlidSource(random)
+  const deps = { rpc, meter }
   return {
     headers: commonHeaders,
     judge(head) {
-      const { headers, connection } = head
-      const requestId = requestIdOf(headers)
-      const caller = rpc.authenticate({ headers, query: queryOf(head.target), requestId, connection })
+      const { connection, kept } = head
+      const reading = (kept?.reading as HeadReading | undefined) ?? readHead(head)
+      if (kept !== undefined) kept.reading = reading
+      const nowMs = clock.nowMs()
+      const requestId = reading.requestId ?? nextUlid(nowMs)
+      // Asked for every request, also of a head that is known: a token may have been revoked a moment ago.
+      const caller = rpc.authenticate({ headers: head.headers, requestId, connection }, reading.presented, nowMs)
       if (!caller.ok) return { requestId, answer: caller.answer }
-      const content = contentFieldsOf(head)
-      if (!isJson(content.contentType)) return { requestId, answer: NOT_JSON }
-      const isPacked = content.contentEncoding !== undefined && content.contentEncoding !== 'identity'
-      if (isPacked && content.contentEncoding !== 'gzip') return { requestId, answer: UNKNOWN_ENCODING }
-      const post = new RpcPost({ rpc, meter }, caller, requestId, connection, isPacked, content.acceptEncoding)
+      if (reading.refusal !== undefined) return { requestId, answer: reading.refusal }
+      const post = new RpcPost(deps, caller, requestId, connection, reading)
       return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, answer: post.tooLarge() } : post
     },
   }
@@ -47,8 +51,7 @@ class RpcPost implements Responder {
   readonly bodyBytesMax: number
   readonly #deps: Pick<RpcPostsDeps, 'rpc' | 'meter'>
   readonly #caller: Caller
-  readonly #isPacked: boolean
-  readonly #acceptEncoding: string | undefined
+  readonly #head: HeadReading
   #reader: Responder | undefined
 
   constructor(
@@ -56,16 +59,14 @@ class RpcPost implements Responder {
     caller: Caller,
     requestId: string,
     connection: object,
-    isPacked: boolean,
-    acceptEncoding: string | undefined,
+    head: HeadReading,
   ) {
     this.requestId = requestId
     this.connection = connection
     this.bodyBytesMax = caller.limits.requestBytes
     this.#deps = deps
     this.#caller = caller
-    this.#isPacked = isPacked
-    this.#acceptEncoding = acceptEncoding
+    this.#head = head
   }
 
   tooLarge(): HttpAnswer {
@@ -75,7 +76,7 @@ class RpcPost implements Responder {
 
   onBody(body: Buffer, reader: Responder): void {
     this.#reader = reader
-    if (this.#isPacked) this.#unpack(body).catch((error: unknown) => this.fail(error))
+    if (this.#head.isPacked) this.#unpack(body).catch((error: unknown) => this.fail(error))
     else this.#answer(body)
   }
 
@@ -95,7 +96,7 @@ class RpcPost implements Responder {
 
   respond(answer: HttpAnswer): void {
     const reader = this.#reader as Responder
-    const encoded = encodeAnswer(answer, this.#acceptEncoding)
+    const encoded = encodeAnswer(answer, this.#head.acceptEncoding)
     if (!(encoded instanceof Promise)) return reader.respond(encoded)
     encoded.then(
       (packed) => reader.respond(packed),
@@ -115,6 +116,30 @@ const UNKNOWN_ENCODING: HttpAnswer = {
   status: 415,
   headers: { ...TEXT, 'accept-encoding': 'gzip' },
   body: 'Content-Encoding: only gzip is understood',
+}
+
+/** What the headers and the query say, whoever sends them and whenever. */
+type HeadReading = {
+  readonly presented: PresentedToken
+  /** Where the request brings an id of its own. */
+  readonly requestId: string | undefined
+  readonly isPacked: boolean
+  readonly acceptEncoding: string | undefined
+  /** The body is of a kind that nobody here reads. */
+  readonly refusal: HttpAnswer | undefined
+}
+
+function readHead(head: PostHead): HeadReading {
+  const { contentType, contentEncoding, acceptEncoding } = contentFieldsOf(head)
+  const isPacked = contentEncoding !== undefined && contentEncoding !== 'identity'
+  const isUnknown = isPacked && contentEncoding !== 'gzip'
+  return {
+    presented: collectToken(CARRIERS.rpc, head.headers, queryOf(head.target)),
+    requestId: givenRequestId(head.headers),
+    isPacked,
+    acceptEncoding,
+    refusal: isJson(contentType) ? (isUnknown ? UNKNOWN_ENCODING : undefined) : NOT_JSON,
+  }
 }
 
 type ContentFields = {

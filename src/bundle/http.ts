@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/admit.ts'
+import { CARRIERS, collectToken } from '../access/credentials.ts'
 import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -72,8 +73,8 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
           { ...CORS, allow: isQuestion ? 'GET' : 'POST, OPTIONS' },
         )
       }
-      const head = { headers: request.rawHeaders, query, requestId, connection: request.socket }
-      const caller = rpc.authenticate(head)
+      const head = { headers: request.rawHeaders, requestId, connection: request.socket }
+      const caller = rpc.authenticate(head, collectToken(CARRIERS.rpc, head.headers, query), clock.nowMs())
       if (!('subscription' in caller)) return send(response, await caller.answer)
       if (page !== undefined) return answerPage(page, caller, request, response, requestId)
     },

@@ -1,10 +1,11 @@
 import type { Caller } from '../access/admit.ts'
-import type { Budget } from '../access/charge.ts'
-import { CARRIERS, collectToken } from '../access/credentials.ts'
+import type { Budget, Charged } from '../access/charge.ts'
+import type { PresentedToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { AnswerRest, HttpAnswer, Responder } from '../host/http-post.ts'
 import { readWholeAnswer } from '../upstreams/whole-answer.ts'
+import { budgetHeaders, jsonHeaders, NodeAnswer } from './budget-headers.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import type { DoorMeter } from './metrics.ts'
 import {
@@ -17,6 +18,7 @@ import {
   refuseUpstream,
 } from './refusal.ts'
 import { splitAnswer, splitBatch } from './rpc-answer.ts'
+import { type PlainCall, readPlainCall } from './rpc-plain-call.ts'
 import { isPlainId, type RpcBody, type RpcCall, type RpcItem, readRpcBody, writeCall } from './rpc-request.ts'
 
 /** A request as both readers of the door hand it over. */
@@ -28,13 +30,17 @@ export type RpcRequest = {
 
 export type RpcAnswer = HttpAnswer
 
-/** What a call upstream came to. `not-forwarded` means that no byte of it left: the charge is taken back. */
+/** What a call upstream came to. Of one that was not forwarded no byte left: the charge is taken back. */
 export type UpstreamAnswer =
   | { readonly kind: 'answered'; readonly body: Buffer; readonly rest?: AnswerRest | undefined }
-  | { readonly kind: 'not-forwarded' | 'failed' | 'timeout' }
+  | { readonly kind: 'failed' | 'timeout'; readonly isForwarded: boolean }
+
+type Answered = Extract<UpstreamAnswer, { kind: 'answered' }>
 
 export type UpstreamRequest = {
   readonly body: Buffer | string
+  /** Length of the body where that is known to whoever wrote it. */
+  readonly bodyBytes?: number | undefined
   readonly methods: readonly string[]
   /** Of a call that is not in a batch: what of it stands in the body, as text. */
   readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
@@ -42,8 +48,8 @@ export type UpstreamRequest = {
   readonly connection: object
 }
 
-/** `done` is called exactly once, and not before this returns unless the answer is known already. */
-export type Forward = (request: UpstreamRequest, done: (answer: UpstreamAnswer) => void) => void
+/** `done` is called exactly once, and not before this returns unless the answer is known already. `nowMs` where somebody has just looked. */
+export type Forward = (request: UpstreamRequest, done: (answer: UpstreamAnswer) => void, nowMs?: number) => void
 
 export type UpstreamCall = (request: UpstreamRequest) => Promise<UpstreamAnswer>
 
@@ -57,7 +63,11 @@ export type RpcDeps = {
 
 export type Rpc = {
   /** Whose request it is, by its head alone: a body is read only of those who may send one, and only as far as they may. */
-  authenticate(head: RpcHead): Caller | { readonly ok: false; readonly answer: RpcAnswer | Promise<RpcAnswer> }
+  authenticate(
+    head: RpcHead,
+    presented: PresentedToken,
+    nowMs: number,
+  ): Caller | { readonly ok: false; readonly answer: RpcAnswer | Promise<RpcAnswer> }
   /** The bytes are good only until this returns. */
   answer(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
 }
@@ -65,8 +75,6 @@ export type Rpc = {
 export type RpcHead = {
   /** Names and values in turn, as they came. */
   readonly headers: readonly string[]
-  /** What follows the question mark; read for the token and never passed on. */
-  readonly query: string
   readonly requestId: string
   readonly connection: { readonly remoteAddress?: string | undefined }
 }
@@ -77,8 +85,8 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc {
   const ask = asked(forward)
   return {
-    authenticate(head) {
-      const caller = access.authenticate(collectToken(CARRIERS.rpc, head.headers, head.query), 'bundle', clock.nowMs())
+    authenticate(head, presented, nowMs) {
+      const caller = access.authenticate(presented, 'bundle', nowMs)
       if (caller.ok) return caller
       const answer = refuse(refuseToken(caller.reason), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
@@ -86,6 +94,8 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
     },
 
     answer(caller, bytes, request, responder) {
+      const plainCall = readPlainCall(bytes)
+      if (plainCall !== undefined) return answerPlain(request, caller, plainCall, responder)
       const body = readRpcBody(bytes.toString('utf8'), caller.limits)
       if (body.kind === 'refused') return responder.respond(plain(caller, body.answer))
       if (body.kind === 'too-many') {
@@ -105,43 +115,66 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
     return { status: 200, headers: jsonHeaders(access.quota(caller), 0), body }
   }
 
-  /** Nearly all requests are this, so nothing is put off on the way of one: what is known now is done now. */
+  /** Nearly all requests are this: the call goes on as it was written, and its answer comes back as the node wrote it. */
+  function answerPlain(request: RpcRequest, caller: Caller, { call, text }: PlainCall, responder: Responder): void {
+    const { id } = call
+    forwardOne(request, caller, call, { text, id, bodyBytes: text.length }, responder, (upstream, admission) => {
+      responder.respond(new NodeAnswer(upstream, admission, admission.cost))
+    })
+  }
+
   function answerOne(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
     if ('refusal' in item) return responder.respond(plain(caller, item.refusal))
     const { call } = item
-    const { method, id } = call
-    const admission = access.admit(caller, { interface: 'rpc', method })
+    const { id } = call
+    const sentId = id === undefined || isPlainId(id) ? id : '0'
+    const sent = { text: writeCall(call, sentId), id: sentId, bodyBytes: undefined }
+    forwardOne(request, caller, call, sent, responder, (upstream, admission) => {
+      const { cost } = admission
+      if (id === undefined) {
+        upstream.rest?.abort()
+        responder.respond({ status: 204, headers: budgetHeaders(admission, cost), body: '' })
+      } else if (sentId === id) {
+        responder.respond(new NodeAnswer(upstream, admission, cost))
+      } else {
+        underOwnId(upstream, request, id, jsonHeaders(admission, cost)).then(
+          (answer) => responder.respond(answer),
+          (error: unknown) => responder.fail(error),
+        )
+      }
+    })
+  }
+
+  /** Nothing is put off on the way of a single call: what is known now is done now. */
+  function forwardOne(
+    request: RpcRequest,
+    caller: Caller,
+    { method, paramsText, id }: RpcCall,
+    sent: { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined },
+    responder: Responder,
+    onAnswer: (upstream: Answered, admission: Charged) => void,
+  ): void {
+    const charged = { interface: 'rpc', method } as const
+    const admission = access.admit(caller, charged)
     if (!admission.ok) {
       const budget = 'limit' in admission ? admission : undefined
       return responder.respond(refuse(refusalOf(admission, method), request, id, budget))
     }
     meter.request(method)
-    const sentId = id === undefined || isPlainId(id) ? id : '0'
-    const sent = {
-      body: writeCall(call, sentId),
+    const asked = {
+      body: sent.text,
+      bodyBytes: sent.bodyBytes,
       methods: [method],
-      single: { params: call.paramsText, id: sentId },
+      single: { params: paramsText, id: sent.id },
       subscriptionId: caller.subscription.id,
       connection: request.connection,
     }
-    forward(sent, (upstream) => {
+    forward(asked, (upstream) => {
       try {
-        if (upstream.kind !== 'answered') {
-          if (upstream.kind === 'not-forwarded') access.refund(caller, { interface: 'rpc', method })
-          const code = upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'
-          responder.respond(refuse(refuseUpstream(code), request, id))
-        } else if (id === undefined) {
-          upstream.rest?.abort()
-          responder.respond({ status: 204, headers: budgetHeaders(admission, admission.cost), body: '' })
-        } else if (sentId === id) {
-          const headers = jsonHeaders(admission, admission.cost)
-          responder.respond({ status: 200, headers, body: upstream.body, rest: upstream.rest })
-        } else {
-          underOwnId(upstream, request, id, jsonHeaders(admission, admission.cost)).then(
-            (answer) => responder.respond(answer),
-            (error: unknown) => responder.fail(error),
-          )
-        }
+        if (upstream.kind === 'answered') return onAnswer(upstream, admission)
+        if (!upstream.isForwarded) access.refund(caller, charged)
+        const code = upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'
+        responder.respond(refuse(refuseUpstream(code), request, id))
       } catch (error) {
         responder.fail(error)
       }
@@ -150,7 +183,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
 
   /** The answer with the client's id in it, where that was not sent as it is. */
   async function underOwnId(
-    upstream: Extract<UpstreamAnswer, { kind: 'answered' }>,
+    upstream: Answered,
     request: RpcRequest,
     id: string,
     headers: RpcAnswer['headers'],
@@ -210,7 +243,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
       subscriptionId: caller.subscription.id,
       connection: request.connection,
     })
-    if (upstream.kind === 'not-forwarded') {
+    if (upstream.kind !== 'answered' && !upstream.isForwarded) {
       for (const { call } of forwarded) access.refund(caller, { interface: 'rpc', method: call.method })
     }
     const whole = upstream.kind === 'answered' ? await readWholeAnswer(upstream, WHOLE_BYTES_MAX) : 'lost'
@@ -257,23 +290,6 @@ function errorAnswer(refusal: Refusal, requestId: string, id: string): string {
 /** For callers that wait. */
 export function asked(forward: Forward): UpstreamCall {
   return (request) => new Promise((resolve) => forward(request, resolve))
-}
-
-function jsonHeaders(budget: Budget, cost: number): Record<string, string> {
-  return budgetHeaders(budget, cost, { ...JSON_TYPE })
-}
-
-/** The budget is told on every answer, before it runs out. */
-export function budgetHeaders(
-  budget: Budget,
-  cost: number,
-  headers: Record<string, string> = {},
-): Record<string, string> {
-  headers['x-ratelimit-limit'] = budget.limit === null ? 'unlimited' : String(Math.floor(budget.limit))
-  headers['x-ratelimit-remaining'] = budget.remaining === null ? 'unlimited' : String(budget.remaining)
-  headers['x-ratelimit-reset'] = String(Math.ceil(budget.resetMs / 1000))
-  headers['x-ratelimit-cost'] = String(cost)
-  return headers
 }
 
 function joinAnswers(answers: readonly (string | Buffer)[]): Buffer {

@@ -1,3 +1,4 @@
+import { createCustomerNotes } from '../access/customer-notes.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -7,6 +8,7 @@ import type { Logger } from '../host/logger.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { type AnswerCacheOptions, createAnswerCache, withAnswerCache } from './answer-cache.ts'
+import { tellConnections } from './connection-notes.ts'
 import { type Connections, createConnections } from './connections.ts'
 import { createCustomerPages } from './customer-pages.ts'
 import { createForward, measured } from './forward.ts'
@@ -56,7 +58,9 @@ export type Bundle = AsyncDisposable & {
 export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
   const { access, upstreams, clock, random, doorMetrics } = deps
   const log = deps.log.child({ part: 'bundle' })
-  const connections = createConnections(deps)
+  await using opening = new AsyncDisposableStack()
+  const notes = opening.use(createCustomerNotes({ log, clock }))
+  const connections = tellConnections(createConnections(deps), { notes, clock })
   const late = createLateRefusals(listeners, clock)
   const metrics = bundleMetrics(deps.registry, {
     cache: () => cache?.size ?? { entries: 0, bytes: 0 },
@@ -66,7 +70,6 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const direct = createForward(upstreams)
   const forward = cache === undefined ? direct : withAnswerCache(direct, upstreams, cache)
   const common = { access, upstreams, log, clock, random, connections, late, metrics }
-  await using opening = new AsyncDisposableStack()
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
     await startWsDoor(

@@ -42,7 +42,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
       connection,
     })
     if (outcome.kind !== 'answered') {
-      if (outcome.kind === 'not-forwarded') access.refund(caller, { interface: 'ws', method: call.method })
+      if (!outcome.isForwarded) access.refund(caller, { interface: 'ws', method: call.method })
       return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
     }
     const whole = await readWholeAnswer(outcome, ANSWER_BYTES_MAX)

@@ -224,7 +224,7 @@ export class Feed {
   }
 
   #onLost(reason: LossReason): void {
-    if (reason !== 'connect') this.#wasAsked = true
+    if (this.#current?.subscription?.isSent === true) this.#wasAsked = true
     if (this.#holders.size > 0 && this.#lost === undefined) {
       const best = this.#deps.upstreams.of(this.#wanted.owner).bestSlot
       this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, best - UNTOLD_SLOTS_MAX), reason }

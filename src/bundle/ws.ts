@@ -4,6 +4,7 @@ import type { Caller, Refused } from '../access/admit.ts'
 import { CARRIERS, collectToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Seat } from '../access/slots.ts'
+import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { sendRaw, sendText } from '../host/http-reply.ts'
@@ -123,6 +124,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     },
     {
       clock,
+      headersFor: versionHeaders,
       meter: {
         written(messages, bytes) {
           meter.messagesOut.inc(messages)
@@ -151,11 +153,11 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
           // Clients of Solana take 1000 for wanted and do not come back, which is what the owner wants here.
           close: () => connection.close(WsCloseCode.normal, 'closed by the owner of the subscription'),
         })
-        connection.onClose(() => {
+        connection.onClose((code, message) => {
           clients.delete(client)
           seat.release()
           meter.open.dec()
-          leave()
+          leave({ code, message })
         })
       },
     },
@@ -166,7 +168,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
     const refuseWith = (refusal: Refusal) => {
       const { status, body, headers } = asHandshake(refusal, requestId)
-      sendRaw(socket, status, body, headers)
+      sendRaw(socket, status, body, { ...versionHeaders?.(request.url ?? '/'), ...headers })
     }
     const outcome = admit(request, peer, requestId)
     if ('code' in outcome) return refuseWith(outcome)
@@ -203,6 +205,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
       {
         log,
         clock,
+        headersFor: versionHeaders,
         onRefused: deps.onRefused,
         onNotAfter: deps.onNotAfter,
         onRequest: (_, response) => sendText(response, 426, 'WebSocket only\n', { upgrade: 'websocket' }),

@@ -1,3 +1,5 @@
+// Imported although it is a global: the runtime finds that one through a getter, each time.
+import { performance } from 'node:perf_hooks'
 import type { Clock, Timer } from '../core/clock.ts'
 
 /** The longest delay a timer of the runtime takes; above it the runtime would fire at once. */

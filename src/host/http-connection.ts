@@ -81,7 +81,7 @@ export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
     this.#exchange = exchange
     exchange.carrier = this
     this.#reader.begin()
-    this.#out = this.#head + requestTail(exchange.body)
+    this.#out = this.#head + requestTail(exchange)
     this.#writes.add(this)
   }
 
@@ -190,8 +190,7 @@ function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onByt
 }
 
 /** The value of Content-Length and all that follows, one character a byte. */
-function requestTail(body: Uint8Array | string): string {
-  const bodyBytes = Buffer.byteLength(body)
+function requestTail({ body, bodyBytes }: HttpExchange): string {
   const isAscii = typeof body === 'string' && body.length === bodyBytes
   return `${bodyBytes}\r\n\r\n${isAscii ? body : Buffer.from(body as string).toString('latin1')}`
 }

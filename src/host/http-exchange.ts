@@ -1,3 +1,5 @@
+// Imported although it is a global: the runtime finds that one through a getter, each time.
+import { Buffer } from 'node:buffer'
 import type { Clock } from '../core/clock.ts'
 import type { ResponseHead, ResponseSink } from './http-response-reader.ts'
 
@@ -53,6 +55,7 @@ export type ExchangeOptions = {
 /** One request and its answer. */
 export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array | string
+  readonly bodyBytes: number
   /** Monotonic; moved on while a stream flows, infinite while its reader holds it. */
   deadlineAtMs: number
   carrier: Carrier | undefined
@@ -73,10 +76,11 @@ export class HttpExchange implements ResponseSink {
   #listener: BodyListener | undefined
 
   constructor(
-    request: { body: Uint8Array | string; deadlineAtMs: number },
+    request: { body: Uint8Array | string; bodyBytes: number; deadlineAtMs: number },
     { options, clock, done }: { options: ExchangeOptions; clock: Clock; done: (outcome: HttpOutcome) => void },
   ) {
     this.body = request.body
+    this.bodyBytes = request.bodyBytes
     this.deadlineAtMs = request.deadlineAtMs
     this.#options = options
     this.#clock = clock

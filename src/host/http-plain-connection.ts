@@ -3,6 +3,7 @@ import { writeChunked } from './http-chunked.ts'
 import { headEnd } from './http-field-bytes.ts'
 import type { PlainAnswers } from './http-plain-answer.ts'
 import { mayBePlain, PLAIN_LIMITS, type PlainHead, parsePlainHead } from './http-plain-head.ts'
+import { type KnownHead, KnownPlainHead } from './http-plain-known.ts'
 import {
   type AnswerRest,
   type HttpAnswer,
@@ -50,6 +51,8 @@ type State =
   | 'gone'
 
 const HEAD_END_BYTES = 4
+/** Text of up to this size the runtime writes without asking for memory (`StreamBase::WriteString` has so much on its stack). */
+const TEXT_BYTES_MAX = 16 * 1024
 const NOTHING = Buffer.alloc(0)
 /** How long a connection that was answered for the last time may take to close. */
 const ENDING_MS = 2000
@@ -73,10 +76,13 @@ export class PlainConnection implements Responder, TurnWriter {
   #reading: Reading | undefined
   #requestId = ''
   #rest: AnswerRest | undefined
-  /** Head and body of a small answer, one character a byte; written at the end of the turn. */
+  /** Head and body of a small answer, one character a byte; written at the end of the turn. Of a larger one the head alone. */
   #out = ''
+  #outBody: Buffer | undefined
   #isLast = false
   #served = 0
+  /** From the second request on. */
+  #known: KnownPlainHead | undefined
   #isAdvancing = false
   #isPaused = false
   #peerHasEnded = false
@@ -162,6 +168,12 @@ export class PlainConnection implements Responder, TurnWriter {
 
   /** False when more bytes are needed for it. */
   #readHead(): boolean {
+    const again = this.#known?.again(this.#pending)
+    if (again !== undefined) {
+      this.#pending = after(this.#pending, (this.#known as KnownPlainHead).bodyAt)
+      this.#begin(again)
+      return true
+    }
     const end = headEnd(this.#pending, 0)
     if (end === -1 && this.#pending.length <= PLAIN_LIMITS.headBytesMax && mayBePlain(this.#pending)) {
       this.#awaitHead()
@@ -173,9 +185,17 @@ export class PlainConnection implements Responder, TurnWriter {
       this.#handOver()
       return false
     }
+    const known = this.#remember(head, end + HEAD_END_BYTES)
     this.#pending = after(this.#pending, end + HEAD_END_BYTES)
-    this.#begin(head)
+    this.#begin(known)
     return true
+  }
+
+  /** Not before the second request: most connections that bring one bring many, and the others shall cost nothing. */
+  #remember(head: PlainHead, headBytes: number): KnownHead {
+    if (this.#served === 0) return { ...head, kept: undefined }
+    this.#known ??= new KnownPlainHead()
+    return this.#known.remember(head, this.#pending, headBytes)
   }
 
   #awaitHead(): void {
@@ -200,9 +220,9 @@ export class PlainConnection implements Responder, TurnWriter {
     socket.resume()
   }
 
-  #begin({ target, headers, bodyBytes }: PlainHead): void {
+  #begin({ target, headers, bodyBytes, kept }: KnownHead): void {
     this.#served += 1
-    const verdict = this.#judge({ target, headers, bodyBytes, connection: this.#socket })
+    const verdict = this.#judge({ target, headers, bodyBytes, connection: this.#socket, kept })
     this.#requestId = verdict.requestId
     if ('answer' in verdict) {
       this.#skip = bodyBytes
@@ -285,7 +305,9 @@ export class PlainConnection implements Responder, TurnWriter {
     const head = this.#hub.answers.head(answer, this.#requestId, isLast, body.length)
     this.#state = 'writing'
     if (rest === undefined && body.length <= PIECE_BYTES) {
-      this.#out = head + body.toString('latin1')
+      const isText = head.length + body.length <= TEXT_BYTES_MAX
+      this.#out = isText ? head + body.toString('latin1') : head
+      this.#outBody = isText ? undefined : body
       this.#isLast = isLast
       return this.#hub.writes.add(this)
     }
@@ -300,8 +322,16 @@ export class PlainConnection implements Responder, TurnWriter {
   /** Called at the end of the turn in which a small answer was made. */
   writeNow(): void {
     const out = this.#out
+    const body = this.#outBody
     this.#out = ''
-    if (this.#state === 'writing') this.#sent(this.#socket.write(out, 'latin1'), this.#isLast)
+    this.#outBody = undefined
+    if (this.#state !== 'writing') return
+    if (body === undefined) return this.#sent(this.#socket.write(out, 'latin1'), this.#isLast)
+    this.#socket.cork()
+    this.#socket.write(out, 'latin1')
+    const isTaken = this.#socket.write(body)
+    this.#socket.uncork()
+    this.#sent(isTaken, this.#isLast)
   }
 
   /** The whole answer is written; `isTaken` when nothing of it waits for the peer. */

@@ -27,8 +27,12 @@ export type HttpPoolDeps = { readonly clock: Clock; readonly address: PinnedAddr
 export type HttpRequest = {
   /** Text goes out as UTF-8. */
   readonly body: Uint8Array | string
+  /** Length of the body where that is known to whoever wrote it. */
+  readonly bodyBytes?: number | undefined
   /** From now until the answer is whole, or until it has begun when it is a large one. */
   readonly deadlineMs: number
+  /** Now, by the pool's clock, where the caller has just looked. */
+  readonly nowMs?: number | undefined
 }
 
 /** POST calls to one server over many kept HTTP/1.1 connections, one call on each. Redirects are answers like any other. */
@@ -172,11 +176,8 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   sweep.unref?.()
 
   return {
-    call({ body, deadlineMs }, done) {
-      const exchange = new HttpExchange(
-        { body, deadlineAtMs: clock.monotonicMs() + deadlineMs },
-        { options, clock, done },
-      )
+    call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs() }, done) {
+      const exchange = new HttpExchange({ body, bodyBytes, deadlineAtMs: nowMs + deadlineMs }, { options, clock, done })
       const connection = isClosed ? undefined : idle.pop()
       if (connection !== undefined) {
         busy += 1

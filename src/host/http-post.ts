@@ -10,12 +10,19 @@ export type PostHead = {
   readonly bodyBytes: number | undefined
   /** Stands for the connection, the same object for all its requests. */
   readonly connection: { readonly remoteAddress?: string | undefined }
+  /**
+   * Set where the reader knows heads again: the same object comes with every head of this target and these headers, and goes with the first
+   * that differs. The handler may leave here what it reads from them; what holds only now it must ask anew each time.
+   */
+  readonly kept?: { reading: unknown } | undefined
 }
 
 export type HttpAnswer = {
   readonly status: number
   /** Names in lower case, without length and connection: those are the reader's own. */
   readonly headers: Readonly<Record<string, string>>
+  /** The same headers as they stand on the wire, where they are made as text anyway. */
+  readonly lines?: string | undefined
   readonly body: Buffer | string
   /** The part of a large answer that is still to come. */
   readonly rest?: AnswerRest | undefined

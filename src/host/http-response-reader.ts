@@ -1,4 +1,5 @@
 import { headEnd, isLineEnd, nameEnd, valueEnd } from './http-field-bytes.ts'
+import { SameHead } from './http-same-head.ts'
 
 /** What the head of an answer says, as far as anybody here needs it. */
 export type ResponseHead = {
@@ -50,6 +51,7 @@ export class ResponseReader {
   readonly #headBytesMax: number
   readonly #bodyBytesMax: number
   readonly #sink: ResponseSink
+  readonly #sameHead = new SameHead<ResponseHead>()
   #state: State = 'over'
   /** What has been read of a head, a chunk's line or trailers that are not whole yet. */
   #pending: Buffer | undefined
@@ -122,6 +124,8 @@ export class ResponseReader {
   }
 
   #readHead(bytes: Buffer, at: number): number | 'wait' | 'fault' {
+    const same = this.#sameHead
+    if (same.matches(bytes, at) && same.length <= this.#bodyBytesMax) return this.#readSameHead()
     const end = headEnd(bytes, at)
     const headBytes = (end === -1 ? bytes.length : end) - at
     if (headBytes > this.#headBytesMax) return this.#fail('the head is too large')
@@ -130,8 +134,21 @@ export class ResponseReader {
     if (end === -1) return 'wait'
     const head = this.#parseHead(bytes, at, end + 2)
     if (head === 'fault') return 'fault'
-    if (head !== 'interim') this.#sink.onHead(head)
-    return end + HEAD_END_BYTES
+    if (head === 'interim') return end + HEAD_END_BYTES
+    const place = { from: at, to: end + HEAD_END_BYTES }
+    if (this.#state === 'length') same.remember(bytes, place, head.bodyBytes as number, head)
+    this.#sink.onHead(head)
+    return place.to
+  }
+
+  /** The head of the answer before, maybe with another length. */
+  #readSameHead(): number {
+    const { meaning, length, bodyAt } = this.#sameHead
+    const before = meaning as ResponseHead
+    this.#state = 'length'
+    this.#bytesLeft = length
+    this.#sink.onHead(before.bodyBytes === length ? before : { ...before, bodyBytes: length })
+    return bodyAt
   }
 
   #parseHead(bytes: Buffer, from: number, to: number): ResponseHead | 'interim' | 'fault' {

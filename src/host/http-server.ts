@@ -10,6 +10,7 @@ import { sendJson, sendRaw } from './http-reply.ts'
 import { type ListenerOptions, type ListenerRefusal, openListener } from './listener.ts'
 import type { Logger } from './logger.ts'
 import type { TlsFilesOptions } from './tls-files.ts'
+import { createTurnAway } from './turn-away.ts'
 import { createStallWatch } from './write-stall.ts'
 
 export type HttpServerOptions = {
@@ -45,6 +46,7 @@ export type HttpServerDeps = {
    */
   onConnection?: ((socket: Socket) => void) | undefined
   mayAccept?: (() => boolean) | undefined
+  isForOperator?: boolean | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
@@ -124,6 +126,8 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       caps: options.caps,
       tlsFiles: options.tlsFiles,
       mayAccept: deps.mayAccept,
+      isForOperator: deps.isForOperator,
+      turnAway: createTurnAway(clock),
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
       onConnection(socket) {

@@ -9,9 +9,10 @@ import {
   createConnectionCaps,
   isLoopbackAddress,
 } from './connection-caps.ts'
+import { createDescriptorReserve } from './descriptor-reserve.ts'
 import { type Logger, silentLogger } from './logger.ts'
 import { withSharedReads } from './shared-reads.ts'
-import { openTlsFiles, type TlsFiles, type TlsFilesOptions } from './tls-files.ts'
+import { checkTlsFiles, openTlsFiles, type TlsFiles, type TlsFilesOptions } from './tls-files.ts'
 
 export type ListenerOptions = {
   host: string
@@ -23,12 +24,13 @@ export type ListenerOptions = {
 }
 
 /** Why a connection was not let in. */
-export type ListenerRefusal = ConnectionRefusal | 'memory' | 'tls-handshake'
+export type ListenerRefusal = ConnectionRefusal | 'memory' | 'descriptors' | 'tls-handshake'
 export const LISTENER_REFUSALS = [
   'connections',
   'address-connections',
   'address-rate',
   'memory',
+  'descriptors',
   'tls-handshake',
 ] as const satisfies ListenerRefusal[]
 
@@ -47,6 +49,10 @@ export type ListenerDeps = {
   tlsFiles?: TlsFilesOptions | undefined
   /** Asked for each new connection; false turns it away, for instance when memory runs short. */
   mayAccept?: (() => boolean) | undefined
+  /** The operator's own door: takes the descriptors that are kept back from others. */
+  isForOperator?: boolean | undefined
+  /** Says to a connection without TLS why it has to go, and lets it go; without this it is reset. */
+  turnAway?: ((socket: Socket) => void) | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
@@ -74,6 +80,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   refusePublicPlaintext(options)
   const { log = silentLogger, clock = systemClock } = deps
   const caps = createConnectionCaps(capsFor(options, deps.caps), clock)
+  const reserve = deps.isForOperator === true ? undefined : createDescriptorReserve(clock)
   const sockets = new Set<Socket>()
   let onAllClosed: (() => void)[] = []
 
@@ -102,6 +109,11 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     tlsServer.on('tlsClientError', () => deps.onRefused?.('tls-handshake'))
   }
 
+  const refuse = (accepted: Socket, peer: string): ListenerRefusal | undefined => {
+    if (deps.mayAccept?.() === false) return 'memory'
+    if (reserve?.isTouchedBy(accepted) === true) return 'descriptors'
+    return caps.enter(peer)
+  }
   const { readBuffer, allowHalfOpen = false } = deps
   const accept = (accepted: Socket) => {
     const peer = accepted.remoteAddress
@@ -109,10 +121,11 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       accepted.destroy()
       return
     }
-    const refusal = deps.mayAccept?.() === false ? 'memory' : caps.enter(peer)
+    const refusal = refuse(accepted, peer)
     if (refusal) {
       deps.onRefused?.(refusal)
-      accepted.resetAndDestroy()
+      if (refusal === 'descriptors' && deps.turnAway && !tlsServer) deps.turnAway(accepted)
+      else accepted.resetAndDestroy()
       return
     }
     const socket = readBuffer && !tlsServer ? withSharedReads(accepted, readBuffer, { allowHalfOpen }) : accepted
@@ -162,6 +175,12 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
 }
 
 /** The operator must say that a proxy encrypts, or give a certificate; plain text on a public address is no accident. */
+/** Throws what opening the listener would throw before it asks the system for the port. */
+export async function checkListener(options: ListenerOptions): Promise<void> {
+  refusePublicPlaintext(options)
+  if (options.tls) await checkTlsFiles(options.tls)
+}
+
 function refusePublicPlaintext(options: ListenerOptions): void {
   if (options.tls || options.plaintext === 'behind-proxy' || isLoopbackHost(options.host)) return
   const where = printHostPort(options.host, options.port)

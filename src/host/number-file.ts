@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import { readIfThere } from './read-if-there.ts'
 
 /** One whole number in a file, replaced as a whole: after a crash it holds the old number or the new. */
 export type NumberFile = {
@@ -28,14 +29,5 @@ export function openNumberFile(path: string): NumberFile {
       }
       renameSync(next, path)
     },
-  }
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }

@@ -34,6 +34,7 @@ export function startOperatorListener(
     {
       log,
       clock,
+      isForOperator: true,
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
       async onRequest(request, response) {

@@ -83,6 +83,7 @@ function openDescriptors(): number {
   }
 }
 
+/** -1 where the system does not tell, or where no descriptor is left to ask with. */
 export function descriptorLimit(): number {
   try {
     const line = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))

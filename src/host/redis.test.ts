@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startRedis, until } from '../../test/support/redis.ts'
+import { startRedis } from '../../test/support/redis.ts'
 import { createSeededRandom } from '../core/random.ts'
 import { systemClock } from './clock.ts'
 import { silentLogger } from './logger.ts'
 import { createRedisScript, openRedis, pingRedis, type RedisOptions } from './redis.ts'
 import { Secret } from './secret-ref.ts'
+import { until } from './test-wait.ts'
 
 const ECHO = createRedisScript(`return { KEYS[1], ARGV[1], tonumber(ARGV[2]) }`)
 const COUNT = createRedisScript(`return redis.call('INCRBY', KEYS[1], ARGV[1])`)

@@ -27,22 +27,25 @@ export function requestIdOf(
 /** The same rule for headers as they came, for a door where every request counts: new ids cost a fraction. */
 export function createRequestIds(deps: { clock: Clock; random: Random }): (headers: readonly string[]) => string {
   const nextUlid = createUlidSource(deps.random)
-  return (headers) => {
-    let own: string | undefined
-    let ownCount = 0
-    let trace: string | undefined
-    for (let at = 0; at + 1 < headers.length; at += 2) {
-      const name = headers[at] as string
-      if (name.length === 12 && name.toLowerCase() === 'x-request-id') {
-        own = headers[at + 1]
-        ownCount += 1
-      } else if (trace === undefined && name.length === 11 && name.toLowerCase() === 'traceparent') {
-        trace = headers[at + 1]
-      }
+  return (headers) => givenRequestId(headers) ?? nextUlid(deps.clock.nowMs())
+}
+
+/** The id that a request brings, by that rule. */
+export function givenRequestId(headers: readonly string[]): string | undefined {
+  let own: string | undefined
+  let ownCount = 0
+  let trace: string | undefined
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string
+    if (name.length === 12 && name.toLowerCase() === 'x-request-id') {
+      own = headers[at + 1]
+      ownCount += 1
+    } else if (trace === undefined && name.length === 11 && name.toLowerCase() === 'traceparent') {
+      trace = headers[at + 1]
     }
-    if (own !== undefined && ownCount === 1 && isRequestId(own)) return own
-    return (trace === undefined ? undefined : TRACEPARENT.exec(trace)?.[1]) ?? nextUlid(deps.clock.nowMs())
   }
+  if (own !== undefined && ownCount === 1 && isRequestId(own)) return own
+  return trace === undefined ? undefined : TRACEPARENT.exec(trace)?.[1]
 }
 
 function isRequestId(text: string): boolean {

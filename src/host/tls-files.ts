@@ -145,6 +145,11 @@ async function readBoth(files: TlsFiles): Promise<string> {
   return `${cert}\n${key}`
 }
 
+/** Throws what opening the files would throw. */
+export async function checkTlsFiles(files: TlsFiles): Promise<void> {
+  await load(files)
+}
+
 async function load(files: TlsFiles): Promise<Loaded> {
   const cert = await readPart('cert', files.cert)
   await checkSecretFile(files.key)

@@ -37,8 +37,8 @@ export type WsConnection = {
   close(code: number, reason?: string): void
   terminate(): void
   onMessage(listener: (message: Buffer) => void): void
-  /** Called exactly once. 1006 means that no close frame came. */
-  onClose(listener: (code: number) => void): void
+  /** Called exactly once: with code and reason of this side where it closed first, else with the peer's code. 1006 means that no close frame came. */
+  onClose(listener: (code: number, reason: string) => void): void
 }
 
 export type WsConnectionOptions = {
@@ -94,7 +94,8 @@ export function createWsConnection(
   let isLeaving = false
   let isAlive = true
   let misses = 0
-  let closeListeners: ((code: number) => void)[] = []
+  let closeListeners: ((code: number, reason: string) => void)[] = []
+  let closing: { readonly code: number; readonly reason: string } | undefined
   const drainListeners: (() => void)[] = []
 
   ws.on('pong', () => {
@@ -117,7 +118,7 @@ export function createWsConnection(
     stall?.cancel()
     grace?.cancel()
     dropQueue()
-    for (const listener of closeListeners.splice(0)) listener(code)
+    for (const listener of closeListeners.splice(0)) listener(closing?.code ?? code, closing?.reason ?? '')
     closeListeners = []
   })
   socket.on('drain', () => {
@@ -230,6 +231,7 @@ export function createWsConnection(
   function close(code: number, reason = ''): void {
     if (!isOpen()) return
     isLeaving = true
+    closing = { code, reason }
     flush()
     // What could not be flushed is dropped: a peer that does not read must not keep its backlog alive.
     dropQueue()
@@ -266,7 +268,7 @@ export function createWsConnection(
     terminate: () => ws.terminate(),
     onMessage: (listener) => void ws.on('message', (data) => listener(data as Buffer)),
     onClose(listener) {
-      if (ws.readyState === ws.CLOSED) listener(1006)
+      if (ws.readyState === ws.CLOSED) listener(closing?.code ?? 1006, closing?.reason ?? '')
       else closeListeners.push(listener)
     },
     flush,

@@ -206,3 +206,31 @@ test('drain closes with 1012 after what was sent, and cuts those that do not ans
 async function turn(count = 1): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
 }
+
+test('what every answer to an address carries is there on the upgrade and on its refusal', async () => {
+  const marked = { deprecation: '@1', sunset: 'Wed, 31 Jan 2029 00:00:00 GMT' }
+  await using server = await start(
+    {},
+    {
+      headersFor: (url) => (url.startsWith('/v1/') ? marked : undefined),
+      admit: (request) => (request.url?.includes('refused') === true ? { status: 401, body: 'no' } : undefined),
+    },
+  )
+  for (const [path, status, deprecation] of [
+    ['/v1/ws', 101, '@1'],
+    ['/v1/refused', 401, '@1'],
+    ['/ws', 101, undefined],
+    ['/refused', 401, undefined],
+  ] as const) {
+    const client = new WebSocket(server.url + path)
+    client.on('error', () => {})
+    const [answer] = await Promise.race([
+      once(client, 'upgrade'),
+      once(client, 'unexpected-response').then(([, response]) => [response]),
+    ])
+    assert.equal(answer.statusCode, status, path)
+    assert.equal(answer.headers['deprecation'], deprecation, path)
+    assert.equal(answer.headers['sunset'], deprecation && marked.sunset, path)
+    client.terminate()
+  }
+})

@@ -32,6 +32,8 @@ export type WsServerDeps = {
   readonly clock: Clock
   /** Looks at the handshake; what it gives is answered instead of the upgrade. */
   readonly admit?: (request: IncomingMessage) => WsRefusal | undefined
+  /** Headers that every answer to this address carries, the upgrade itself included; as in `startHttpServer`. */
+  readonly headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
   readonly onConnection: (connection: WsConnection, request: IncomingMessage) => void
   readonly meter?: WsMeter | undefined
   /** A peer was cut because it said nothing any more. */
@@ -59,7 +61,7 @@ const DEFAULTS = {
 
 /** WebSockets on top of an HTTP server: handshake, limits, heartbeat, one write per socket and turn. */
 export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsServer {
-  const { clock, admit, onConnection, onDead } = deps
+  const { clock, admit, headersFor, onConnection, onDead } = deps
   const options = { ...DEFAULTS, ...given }
   type Connection = ReturnType<typeof createWsConnection>
   const connections = new Set<Connection>()
@@ -74,6 +76,11 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     maxPayload: options.messageBytesMax,
     autoPong: false,
   })
+  if (headersFor !== undefined) {
+    library.on('headers', (lines, request) => {
+      for (const [name, value] of Object.entries(headersFor(request.url ?? '/') ?? {})) lines.push(`${name}: ${value}`)
+    })
+  }
   const heartbeat = clock.setRepeating(options.pingMs, () => {
     for (const connection of connections) if (!connection.beat(options.missesMax)) onDead?.(connection)
   })
@@ -82,7 +89,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const refusal = refuse(request)
     if (refusal) {
-      sendRaw(socket, refusal.status, refusal.body, refusal.headers)
+      sendRaw(socket, refusal.status, refusal.body, { ...headersFor?.(request.url ?? '/'), ...refusal.headers })
       return
     }
     library.handleUpgrade(request, socket, head, (ws) => {

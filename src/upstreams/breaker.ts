@@ -13,7 +13,7 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 export type Breaker = Disposable & {
   readonly state: BreakerState
   /** What became of a call. Only heeded while closed: answers to old calls do not close it, nor do they keep it open. */
-  record(isGood: boolean): void
+  record(isGood: boolean, nowMs?: number): void
   /** What became of a probe. */
   recordProbe(isGood: boolean): void
   /** Calls and failures of the last ten seconds. */
@@ -35,19 +35,18 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   const backoff = createBackoff(options, random)
   let calls = createRollingWindow({ windowMs: WINDOW_MS })
   let failures = createRollingWindow({ windowMs: WINDOW_MS })
-  let state: BreakerState = 'closed'
   let inRow = 0
   let closedAtMs = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
 
   function change(to: BreakerState): void {
-    state = to
+    breaker.state = to
     deps.onChange?.(to)
   }
 
   function open(): void {
     // A node that fails again soon after it came back is trusted less; one that held out begins anew.
-    if (state === 'closed' && clock.monotonicMs() - closedAtMs >= WINDOW_MS) backoff.reset()
+    if (breaker.state === 'closed' && clock.monotonicMs() - closedAtMs >= WINDOW_MS) backoff.reset()
     change('open')
     timer = clock.setTimer(backoff.nextMs(), () => {
       change('half-open')
@@ -74,20 +73,17 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     if (!isGood && (inRow >= options.failuresInRow || isShareReached(clock.monotonicMs()))) open()
   }
 
-  return {
-    get state() {
-      return state
-    },
-    record(isGood) {
-      if (state !== 'closed') return
-      const nowMs = clock.monotonicMs()
+  const breaker: Breaker & { state: BreakerState } = {
+    state: 'closed',
+    record(isGood, nowMs = clock.monotonicMs()) {
+      if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       if (!isGood) failures.add(1, nowMs)
       note(isGood)
     },
     recordProbe(isGood) {
-      if (state === 'closed') note(isGood)
-      else if (state === 'half-open') {
+      if (breaker.state === 'closed') note(isGood)
+      else if (breaker.state === 'half-open') {
         if (isGood) close()
         else open()
       }
@@ -98,4 +94,5 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     },
     [Symbol.dispose]: () => timer?.cancel(),
   }
+  return breaker
 }

@@ -44,6 +44,24 @@ describe('F1: an upstream refuses connections', () => {
     assert.deepEqual([first?.state, first?.reason], ['failing', 'ECONNREFUSED'])
   })
 
+  test('what one node may have carried out was sent, also when the next does not take it', async () => {
+    await using a = await proxied()
+    await using b = await proxied()
+    const nodes = [
+      { name: 'a', rpc: url(a.proxy) },
+      { name: 'b', rpc: url(b.proxy) },
+    ]
+    await using rig = await startRig({ clock: systemClock, nodes, health: { probeMs: 60_000 } })
+    const shared = rig.upstreams.of(undefined)
+    assert.equal((await read(shared)).kind, 'answered')
+    let asked = 0
+    const answer = () => (++asked === 1 ? ('reset' as const) : { status: 429, body: 'too many' })
+    a.node.answer = answer
+    b.node.answer = answer
+    assert.equal((await read(shared)).kind, 'failed-maybe-sent')
+    assert.equal(asked, 2)
+  })
+
   test('with none left the answer comes at once: p99 within 50 ms', async () => {
     await using a = await proxied()
     await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
@@ -112,12 +130,49 @@ describe('F2: an upstream is slow', () => {
       await until('it is on its way', () => a.node.calls.length === before + 1)
       assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 1)
       const tookMs = await advanceUntil(clock, 'it ended', () => outcome !== undefined, { stepMs: 25 })
-      assert.deepEqual(outcome, { kind: 'timeout' })
+      assert.deepEqual(outcome, { kind: 'timeout', isSent: true })
       assert.ok(Math.abs(clock.monotonicMs() - startedMs - deadlineMs) <= 100, `${tookMs} ms`)
       assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 0)
       assert.equal(rig.upstreams.status()[0]?.callsInFlight, 0)
     }
     assert.equal(a.node.calls.length, 2, 'no time is left for a second node')
+  })
+
+  test('a call that waits for a connection in vain was not sent', async () => {
+    await using a = await proxied()
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [{ name: 'a', rpc: url(a.proxy) }],
+      connections: { rpcPerNodeMax: 1 },
+      calls: { deadlineMs: 300, heavyDeadlineMs: 60_000 },
+    })
+    a.node.answer = () => 'hang'
+    const shared = rig.upstreams.of(undefined)
+    const hanging = shared.call(callOf('getProgramAccounts', rpcBody('getProgramAccounts')), () => {})
+    await until('it is on its way', () => a.node.calls.length === 1)
+    assert.deepEqual(await read(shared), { kind: 'timeout', isSent: false })
+    assert.equal(a.node.calls.length, 1)
+    hanging.abort()
+  })
+
+  test('heavy calls past their deadline do not take the node from others; ordinary ones do', async () => {
+    await using a = await proxied()
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [{ name: 'a', rpc: url(a.proxy) }],
+      calls: { deadlineMs: 200, heavyDeadlineMs: 200 },
+    })
+    const shared = rig.upstreams.of(undefined)
+    await until('it is known', () => shared.bestSlot === 1000)
+    const many = (method: string) =>
+      Promise.all(Array.from({ length: 10 }, () => shared.ask(callOf(method, rpcBody(method)))))
+    a.node.answer = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
+    for (const { kind } of await many('getProgramAccounts')) assert.equal(kind, 'timeout')
+    assert.equal(rig.upstreams.status()[0]?.state, 'healthy')
+    assert.equal((await read(shared)).kind, 'answered')
+    a.node.answer = () => 'hang'
+    for (const { kind } of await many('getBalance')) assert.equal(kind, 'timeout')
+    assert.equal(rig.upstreams.status()[0]?.state, 'failing')
   })
 
   test('calls to other nodes do not wait for the slow one', async () => {

@@ -26,54 +26,46 @@ const RESTART_SLOTS = 64
 const RETURN_SHARE = 0.5
 
 export function createSlotHealth(options: Pick<HealthOptions, 'lagSlotsMax' | 'shredLagSlotsMax'>): SlotHealth {
-  let slot = 0
-  let shredSlot = 0
-  let lagSlots = 0
-  let lagReason: SlotHealth['lagReason']
-
-  function raise(to: number): boolean {
-    if (to <= slot) return false
-    slot = to
-    return true
-  }
-
-  return {
-    get slot() {
-      return slot
-    },
-    get shredSlot() {
-      return shredSlot
-    },
-    get isLagging() {
-      return lagReason !== undefined
-    },
-    get lagSlots() {
-      return lagSlots
-    },
-    get lagReason() {
-      return lagReason
-    },
+  // Plain fields rather than getters: every call looks at them, for each node.
+  const health: Writable<SlotHealth> = {
+    slot: 0,
+    shredSlot: 0,
+    isLagging: false,
+    lagSlots: 0,
+    lagReason: undefined,
     sawSlot: raise,
     toldHead(to) {
-      if (to + RESTART_SLOTS >= slot) return raise(to)
-      slot = to
+      if (to + RESTART_SLOTS >= health.slot) return raise(to)
+      health.slot = to
       return true
     },
     toldShredSlot(to) {
-      const isNew = to !== shredSlot
-      shredSlot = to
+      const isNew = to !== health.shredSlot
+      health.shredSlot = to
       return isNew
     },
     assess(bestSlot) {
-      const before = lagReason
-      const share = before === undefined ? 1 : RETURN_SHARE
+      const { slot, shredSlot, isLagging: before } = health
+      const share = before ? RETURN_SHARE : 1
       // Unknown is not unhealthy: a node that was not asked yet, or does not say, is in rotation.
-      lagSlots = slot === 0 ? 0 : Math.max(0, bestSlot - slot)
+      const lagSlots = slot === 0 ? 0 : Math.max(0, bestSlot - slot)
       const shredLag = slot === 0 || shredSlot === 0 ? 0 : shredSlot - slot
-      if (lagSlots > options.lagSlotsMax * share) lagReason = 'behind-best'
-      else if (shredLag > options.shredLagSlotsMax * share) lagReason = 'behind-own-shreds'
-      else lagReason = undefined
-      return (before === undefined) !== (lagReason === undefined)
+      health.lagSlots = lagSlots
+      if (lagSlots > options.lagSlotsMax * share) health.lagReason = 'behind-best'
+      else if (shredLag > options.shredLagSlotsMax * share) health.lagReason = 'behind-own-shreds'
+      else health.lagReason = undefined
+      health.isLagging = health.lagReason !== undefined
+      return health.isLagging !== before
     },
   }
+
+  function raise(to: number): boolean {
+    if (to <= health.slot) return false
+    health.slot = to
+    return true
+  }
+
+  return health
 }
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }

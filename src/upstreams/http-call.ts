@@ -13,12 +13,16 @@ import type { RetryBudget } from './retry-budget.ts'
 /** One JSON-RPC post, as the bytes that go out. */
 export type UpstreamCall = {
   readonly body: Uint8Array | string
+  /** Length of the body where that is known to whoever wrote it. */
+  readonly bodyBytes?: number | undefined
   /** A batch is a read when all of its calls are. */
   readonly kind: 'read' | 'write'
   readonly isHeavy: boolean
   /** The method of a single call, where it is known. */
   readonly method?: string | undefined
   readonly view?: ClientView | undefined
+  /** Now, where the caller has just looked at the clock. */
+  readonly nowMs?: number | undefined
 }
 
 /** What became of it. The answer is the node's own bytes. */
@@ -32,7 +36,8 @@ export type CallOutcome =
       readonly upstream: string
     }
   | { readonly kind: 'no-upstream'; readonly retryAfterMs: number }
-  | { readonly kind: 'timeout' }
+  /** Not sent when no connection was free all the while. */
+  | { readonly kind: 'timeout'; readonly isSent: boolean }
   /** Certainly not carried out. */
   | { readonly kind: 'failed-not-sent'; readonly says: string }
   /** May have been carried out; a write must not be repeated without looking. */
@@ -96,7 +101,7 @@ class ForwardedCall {
     this.#pool = pool
     this.#call = call
     this.#deps = deps
-    this.#startedMs = deps.clock.monotonicMs()
+    this.#startedMs = call.nowMs ?? deps.clock.monotonicMs()
     this.#deadlineAtMs = this.#startedMs + (call.isHeavy ? options.heavyDeadlineMs : options.deadlineMs)
     deps.budget.earn()
     const first = pool.pick('rpc', call.view)
@@ -116,22 +121,28 @@ class ForwardedCall {
     this.#meter = this.#deps.metrics.of(node.label)
     this.#meter.inFlight(1)
     this.#running = http.call(
-      { body: this.#call.body, deadlineMs: this.#deadlineAtMs - this.#startedMs },
+      {
+        body: this.#call.body,
+        bodyBytes: this.#call.bodyBytes,
+        deadlineMs: this.#deadlineAtMs - this.#startedMs,
+        nowMs: this.#startedMs,
+      },
       (outcome) => {
-        const tookMs = this.#deps.clock.monotonicMs() - this.#startedMs
+        const nowMs = this.#deps.clock.monotonicMs()
+        const tookMs = nowMs - this.#startedMs
         this.#meter.inFlight(-1)
-        if (outcome.kind === 'reply') this.#settleReply(outcome, tookMs)
+        if (outcome.kind === 'reply') this.#settleReply(outcome, tookMs, nowMs)
         else this.#settleFailure(outcome, tookMs)
       },
     )
   }
 
-  #settleReply(reply: Reply, tookMs: number): void {
+  #settleReply(reply: Reply, tookMs: number, nowMs: number): void {
     const node = this.#node
     const verdict = judge(reply)
     const isGood = verdict === 'good' || verdict === 'elsewhere'
     if (!isGood) node.lastFailure = `HTTP ${reply.head.status}`
-    node.breaker.record(isGood)
+    node.breaker.record(isGood, nowMs)
     this.#meter.call(isGood ? 'answered' : 'failed', tookMs)
     if (isGood) {
       node.answered(tookMs)
@@ -141,26 +152,28 @@ class ForwardedCall {
     if (verdict === 'good') return this.#finish(result)
     const why = verdict === 'elsewhere' ? 'answer' : 'status'
     if (this.#call.kind === 'read' && this.#tryOther(result, why)) return
-    this.#finish(this.#before?.kind === 'answered' && !isGood ? this.#before : result)
+    this.#finish(isGood ? result : this.#lastWord(result))
   }
 
   #settleFailure({ kind, cause, says }: Exclude<HttpOutcome, Reply>, tookMs: number): void {
     const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy'
-    if (!isOurs) {
+    // A heavy call past its deadline says more about the call than about the node, which others may be using.
+    const isCallsOwn = cause === 'deadline' && this.#call.isHeavy
+    if (!isOurs && !isCallsOwn) {
       this.#node.lastFailure = says
       this.#node.breaker.record(false)
     }
     this.#meter.call(cause === 'deadline' ? 'timeout' : 'failed', tookMs)
     const result: CallOutcome =
       cause === 'deadline'
-        ? { kind: 'timeout' }
+        ? { kind: 'timeout', isSent: kind === 'maybe-sent' }
         : cause === 'busy'
           ? { kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }
           : { kind: kind === 'not-sent' ? 'failed-not-sent' : 'failed-maybe-sent', says }
     const mayRepeat = kind === 'not-sent' || this.#call.kind === 'read'
     const why = cause === 'stale' ? 'stale' : kind === 'not-sent' ? 'connect' : 'broken'
     if (mayRepeat && this.#tryOther(result, why)) return
-    this.#finish(this.#before?.kind === 'answered' ? this.#before : result)
+    this.#finish(this.#lastWord(result))
   }
 
   /** A second node, once. What never left a machine costs nothing upstream and so needs no budget. */
@@ -182,6 +195,14 @@ class ForwardedCall {
     this.#startedMs = nowMs
     this.#attempt(other, other.http)
     return true
+  }
+
+  /** The second node failed too: then an answer of the first is what there is, and what the first may have carried out was sent. */
+  #lastWord(result: CallOutcome): CallOutcome {
+    const before = this.#before
+    if (before?.kind === 'answered') return before
+    if (before?.kind !== 'failed-maybe-sent') return result
+    return result.kind === 'timeout' ? { kind: 'timeout', isSent: true } : before
   }
 
   #harvest(body: Buffer): void {

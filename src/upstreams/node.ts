@@ -118,23 +118,11 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   }
 
   function candidate(hasDoor: () => boolean, work: () => number): NodeCandidate {
-    return {
-      get node() {
-        return node
-      },
-      get isAvailable() {
-        return !node.isDrained && breaker.state === 'closed' && hasDoor()
-      },
-      get isLagging() {
-        return health.isLagging
-      },
-      get slot() {
-        return health.slot
-      },
-      get load() {
-        return work() / spec.weight
-      },
-    }
+    return new DoorCandidate(
+      () => node,
+      hasDoor,
+      () => work() / spec.weight,
+    )
   }
 
   const ws = openDoor(spec.ws, WS)
@@ -189,6 +177,40 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     },
   }
   return node
+}
+
+/** One class for all, so that the runtime knows its getters wherever nodes are compared. */
+class DoorCandidate implements NodeCandidate {
+  readonly #nodeOf: () => UpstreamNode
+  readonly #hasDoor: () => boolean
+  readonly #load: () => number
+
+  constructor(nodeOf: () => UpstreamNode, hasDoor: () => boolean, load: () => number) {
+    this.#nodeOf = nodeOf
+    this.#hasDoor = hasDoor
+    this.#load = load
+  }
+
+  get node(): UpstreamNode {
+    return this.#nodeOf()
+  }
+
+  get isAvailable(): boolean {
+    const { isDrained, breaker } = this.node
+    return !isDrained && breaker.state === 'closed' && this.#hasDoor()
+  }
+
+  get isLagging(): boolean {
+    return this.node.health.isLagging
+  }
+
+  get slot(): number {
+    return this.node.health.slot
+  }
+
+  get load(): number {
+    return this.#load()
+  }
 }
 
 function credentialHeaders({ name, credential, credentialHeader }: NodeSpec): Readonly<Record<string, string>> {

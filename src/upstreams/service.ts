@@ -114,7 +114,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
     drain(name) {
       const found = named(name)
       for (const { node, started: pool } of found) {
-        if (!node.isDrained) log.info({ upstream: name }, 'upstream drained')
+        if (!node.isDrained) log.info({ upstream: name, subscription: pool.pool.owner }, 'upstream drained')
         node.isDrained = true
         node.onChange()
         pool.upstream.ws.leave(node)
@@ -123,8 +123,8 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
     },
     undrain(name) {
       const found = named(name)
-      for (const { node } of found) {
-        if (node.isDrained) log.info({ upstream: name }, 'upstream back from drain')
+      for (const { node, started: pool } of found) {
+        if (node.isDrained) log.info({ upstream: name, subscription: pool.pool.owner }, 'upstream back from drain')
         node.isDrained = false
         node.onChange()
       }
@@ -154,7 +154,9 @@ function startPool(
   deps: StartDeps,
 ): StartedPool {
   using opening = new DisposableStack()
-  const { log, metrics, clock } = deps
+  const { metrics, clock } = deps
+  // What happens to nodes of one customer is said with its name.
+  const log = owner === undefined ? deps.log : deps.log.child({ subscription: owner })
   const nodes = specs.map((spec) => opening.use(createNode(spec, options, deps)))
   const pool = createPool(nodes, owner, { log, onAssessed: tellMetrics })
   for (const node of nodes) {

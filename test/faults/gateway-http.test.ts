@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { rpcMethod } from '../../src/contract/rpc-methods.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
@@ -73,6 +74,31 @@ describe('F2: an upstream is slow, at the gateway', () => {
     t.diagnostic(`504 after ${answers.map(({ ms }) => ms.toFixed(0)).join(', ')} ms (deadline ${DEADLINE_MS} ± 100)`)
     const inFlight = () => rig.gateway.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' })
     await until('nothing but a probe is in flight', () => (inFlight() ?? 9) <= 1, onBusyMachine(1000, 5000))
+  })
+
+  test('F2: who waits for a connection in vain is told so at the deadline, and has not paid', async () => {
+    await using node = await startFakeNode()
+    node.answer = () => 'hang'
+    await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
+      upstreams: { connections: { rpcPerNodeMax: 1 }, calls: { deadlineMs: 300, heavyDeadlineMs: 1500 } },
+    })
+    const { token, id } = await gateway.subscribe({})
+    const hanging = callGateway(gateway.url, token, { method: 'getProgramAccounts' })
+    await until('it is at the node', () => node.calls.length === 1)
+    const { status, text } = await callGateway(gateway.url, token, { method: 'getBalance' })
+    assert.equal(status, 504)
+    assert.match(text, /"code":-32504/)
+    const batch = await fetch(gateway.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-token': token },
+      body: '[{"jsonrpc":"2.0","id":1,"method":"getBalance"}]',
+    })
+    assert.match(await batch.text(), /"code":-32504/)
+    assert.equal((await hanging).status, 504)
+    assert.equal(node.calls.length, 1)
+    await gateway.access.usage.flush()
+    const [row, ...more] = await gateway.on.store.usage({ subscriptionId: id })
+    assert.deepEqual([row?.calls, row?.units, more], [1, rpcMethod('getProgramAccounts').cost, []])
   })
 
   test('F2: other customers do not wait for a slow call', async (t) => {

@@ -13,6 +13,8 @@ import { type FakeNode, startFakeNode } from './fake-node.ts'
 import { callGateway } from './gateway-rig.ts'
 
 const IN_FLIGHT = isFull ? 10_000 : 400
+/** The whole check has the times as shipped: the first call may wait ten seconds for the last one to be on its way too. */
+const PATIENCE = isFull ? '' : '[upstreams.calls]\ndeadlineMs = 120000\n'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 
 const nodeOf = ({ rpc, ws, grpc }: FakeNode) => ({ name: 'a', rpc, ws, grpc })
@@ -42,12 +44,12 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     const release = Promise.withResolvers<void>()
     node.hold = release.promise
     await using gateway = await startServedGateway([nodeOf(node)], {
-      config:
-        '[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n[upstreams.calls]\ndeadlineMs = 120000\n',
-      env: { SLUICE_DRAIN__LAME_DUCK_MS: '1000' },
+      config: `[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n${PATIENCE}`,
+      env: { SLUICE_DRAIN__LAME_DUCK_MS: isFull ? '5000' : '1000' },
     })
     using long = await openLongLived(gateway, node)
     const posts: RawPost[] = []
+    const sendingMs = performance.now()
     for (let at = 0; at < IN_FLIGHT; at++) {
       posts.push(rawPost(gateway.url, gateway.token, CALL))
       if (at % 200 === 199) await until('they are connected', () => posts.every(({ socket }) => !socket.connecting))
@@ -57,6 +59,7 @@ describe('F11: SIGTERM under load, at the gateway', () => {
       return Number(/^sluice_upstreams_calls_in_flight\S* (\d+)/m.exec(text)?.[1])
     }
     await until('all are in flight', async () => (await inFlight()) >= IN_FLIGHT, 60_000)
+    t.diagnostic(`${IN_FLIGHT} calls in flight after ${((performance.now() - sendingMs) / 1000).toFixed(1)} s`)
 
     const fromMs = performance.now()
     gateway.running.child.kill('SIGTERM')

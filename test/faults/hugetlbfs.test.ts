@@ -9,7 +9,7 @@ import { makeTestFolder } from '../../src/host/test-folder.ts'
 const PAGES = 67
 
 type Outcome =
-  | { stage: 'done'; positional: string; throughMapping: string; expected: string }
+  | { stage: 'done'; ways: string[]; positional: string; throughMapping: string; expected: string }
   | { stage: 'mount' | 'map' | 'read'; message: string }
 
 /**
@@ -21,6 +21,7 @@ test('a ring on hugetlbfs is read by position and through a mapping alike', { ti
   const script = join(import.meta.dirname, '../support/hugetlbfs-ring.ts')
   const outcome = runInNamespace(script, folder.path)
   if (outcome.stage === 'done') {
+    assert.deepEqual(outcome.ways, ['positional', 'mapped'], 'a ring here is mapped without being told to')
     assert.equal(outcome.positional, outcome.expected)
     assert.equal(outcome.throughMapping, outcome.expected)
     assert.match(outcome.expected, /"gaps":0.*"payloadsLost":0/)

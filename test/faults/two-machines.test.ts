@@ -257,6 +257,11 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
         assert.deepEqual([Number(count), Number(distinct), gaps], [to - from + 1, to - from + 1, 0])
         return { from, to }
       }
+      await took(
+        'its credentials are known',
+        async () => (await b.call('query', headers, 'SELECT 1')).status === 200,
+        HEARD_MS,
+      )
       await took('blocks are there', async () => (await coverage()).to > 0, 30_000)
       await assertWhole()
       const tip = () => a.call('tipSlot')
@@ -317,6 +322,10 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
         const isWhole = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.length === 0)
         const wholeMs = await took('both are whole', isWhole, 20_000)
         facts.push(`${server} away told after ${toldMs} ms, back told after ${wholeMs} ms`)
+      }
+      for (const at of both) {
+        const hasCalled = async () => ((await at.call('outcome', gentle.name))?.answered ?? 0) > 10
+        await took('the gentle one has called often enough to tell', hasCalled, 20_000)
       }
       for (const sub of [free, gentle]) {
         const outcomes = await Promise.all(both.map((at) => at.call('stop', sub.name)))

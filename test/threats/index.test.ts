@@ -51,7 +51,8 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   T14: [
     ['src/indexer/gate.property.test.ts', 'T14: '],
     ['src/indexer/gate.test.ts', 'T14: '],
-    ['test/behaviours/indexer-clickhouse.test.ts', 'T14: '],
+    ['src/indexer/clickhouse-gate.test.ts', 'T14: '],
+    ['test/behaviours/indexer-clickhouse-hostile.test.ts', 'T14: '],
   ],
   T15: [
     ['test/threats/house.test.ts', 'T15: '],

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, test } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { SubscriptionInput } from '../../src/access/provisioning/subscriptions.ts'
 import { rotateToken } from '../../src/access/provisioning/tokens.ts'
 import { compileTerms } from '../../src/access/terms.ts'
 import { rpcMethod } from '../../src/contract/rpc-methods.ts'
@@ -16,45 +19,59 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { SUBSCRIBE } from '../support/grpc-gateway.ts'
 import { isFull, seedOf } from '../support/property.ts'
 import { startRedis } from '../support/redis.ts'
-import { runCaller, type StormTarget } from './storm.ts'
+import { BATCH_MAX, callGetBalance, METHODS, runCaller, type StormTarget } from './storm.ts'
 import { STORM_PLANS } from './storm-plan.ts'
 
 const CHILD = new URL('storm-gateway.ts', import.meta.url).pathname
 const STORM_MS = isFull ? 30_000 : 4000
+/** On a busy machine it takes longer to do as much. */
+const STORM_MS_MAX = 60_000
 const CALLERS = isFull ? 12 : 6
-/** Three units were seen once in some thirty runs, beside other tests: 884 forwarded, 881 charged. */
-const REPEATED_UNITS_MAX = 6
+/** How long another writer holds the store while the processes want to book the last of it. */
+const LOCKED_MS = 300
 
-/** A node that knows what everything forwarded to it costs, and when it came. */
+/**
+ * A node that knows what everything forwarded to it costs, and when it came. A read may be sent again and a subscription asked for again,
+ * at the gateway's expense: what has come before counts once.
+ */
 async function startCountingNode() {
   const node = await startFakeNode()
-  const spent: { atMs: number; units: number }[] = []
-  const count = (units: number) => void spent.push({ atMs: performance.now(), units })
-  node.answer = (method) => {
-    count(rpcMethod(method).cost)
+  const spent = new Map<string, { atMs: number; units: number }>()
+  let came = 0
+  const count = (name: string, units: number) => {
+    came += 1
+    if (!spent.has(name)) spent.set(name, { atMs: performance.now(), units })
+  }
+  // gRPC calls are never sent again.
+  const countNew = () => count(`gRPC ${came}`, 1)
+  node.answer = (method, params) => {
+    count(String((params as string[])[0]), rpcMethod(method).cost)
     return { result: '0' }
   }
   node.onGrpcCall = (call: GrpcCall) => {
-    count(1)
+    countNew()
     if (call.path !== SUBSCRIBE) return serveUnary(call, (message) => ({ ok: true, message }))
     call.sendHeaders()
     let requests = 0
     call.onMessage((message) => {
       // The opening has paid for the first.
-      if (++requests > 1) count(1)
+      if (++requests > 1) countNew()
       call.send(message)
     })
   }
-  const subscribed = () => node.texts.filter((text) => text.includes('"logsSubscribe"')).length
+  const subscribed = () =>
+    node.texts.flatMap((text) => /"logsSubscribe","params":\[\{"mentions":\["([^"]+)"/.exec(text)?.[1] ?? [])
   return {
     node,
     /** All units that came, WebSocket subscriptions included. */
-    units: () => spent.reduce((sum, { units }) => sum + units, 0) + subscribed(),
+    units: () => [...spent.values()].reduce((sum, { units }) => sum + units, 0) + new Set(subscribed()).size,
+    /** How many came that had come before. */
+    repeated: () => came - spent.size + subscribed().length - new Set(subscribed()).size,
     /** The most that came within so long. */
     most(withinMs: number): number {
       let most = 0
-      for (const { atMs: endMs } of spent) {
-        const inside = spent.filter(({ atMs }) => atMs > endMs - withinMs && atMs <= endMs)
+      for (const { atMs: endMs } of spent.values()) {
+        const inside = [...spent.values()].filter(({ atMs }) => atMs > endMs - withinMs && atMs <= endMs)
         most = Math.max(
           most,
           inside.reduce((sum, { units }) => sum + units, 0),
@@ -64,6 +81,8 @@ async function startCountingNode() {
     },
   }
 }
+
+const isBefore = (ms: number) => performance.now() < ms
 
 type Member = { readonly child: ChildProcess; readonly at: StormTarget; readonly ended: Promise<unknown> }
 
@@ -99,64 +118,95 @@ async function startPair() {
   return { nodes, home, members, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
+/** A clean end waits for what is under way, and for its place in the ledger: also when somebody else writes at that very moment. */
+async function endWhileLocked({ folder }: Gateway, members: readonly Member[], token: string): Promise<void> {
+  const writer = new DatabaseSync(join(folder, 'access.db'), { timeout: 10_000 })
+  try {
+    writer.exec('BEGIN IMMEDIATE')
+    for (const { at, child } of members) {
+      const headers = { 'content-type': 'application/json', 'x-token': token }
+      const answer = await fetch(at.url, { method: 'POST', body: callGetBalance(), headers })
+      await answer.arrayBuffer()
+      child.kill('SIGTERM')
+    }
+    await pause(LOCKED_MS)
+    writer.exec('ROLLBACK')
+  } finally {
+    writer.close()
+  }
+  for (const { ended } of members) assert.deepEqual(await ended, [0, null], 'a clean end')
+}
+
 async function chargedTo(home: Gateway, subscriptionId: string): Promise<number> {
   const rows = await home.on.store.usage({ subscriptionId })
   return rows.reduce((sum, { units }) => sum + units, 0)
 }
 
-describe('T13: nobody gets round the quota', () => {
-  test('T13: one budget over three interfaces, many sockets and two processes: nothing is charged that was not forwarded, and hardly anything forwarded that was not charged', async (t) => {
-    const seed = seedOf(t)
-    await using pair = await startPair()
-    const { home, members, nodes } = pair
-    const subscription = await home.subscribe({ plan: 'storm' })
-    let { token } = subscription
-    let isOver = false
-    const outcomes = new Map<string, number>()
-    await until('both follow the store', async () => {
-      const asked = await Promise.all(
-        members.map(({ at }) => fetch(`${at.url}/v1/whoami`, { headers: { 'x-token': token } })),
-      )
-      return asked.every(({ ok }) => ok)
-    })
-    const fromMs = performance.now()
-    const callers = Array.from({ length: CALLERS }, (_, at) =>
-      runCaller((members[at % 2] as Member).at, {
-        random: createSeededRandom(seed + at),
-        token: () => token,
-        isOver: () => isOver,
-        outcomes,
-      }),
+/** A storm on two processes that lasts until so much was forwarded, and a clean end. What was charged is what the nodes saw. */
+async function chargedAsForwarded(
+  t: TestContext,
+  unitsMin: number,
+  overrides: SubscriptionInput['overrides'],
+): Promise<{ forwarded: number; seconds: number }> {
+  const seed = seedOf(t)
+  await using pair = await startPair()
+  const { home, members, nodes } = pair
+  const subscription = await home.subscribe({ plan: 'storm', overrides })
+  let { token } = subscription
+  let isOver = false
+  const outcomes = new Map<string, number>()
+  await until('both follow the store', async () => {
+    const asked = await Promise.all(
+      members.map(({ at }) => fetch(`${at.url}/v1/whoami`, { headers: { 'x-token': token } })),
     )
-    // Rotations with and without overlap, while all callers go on.
-    const rotations = createSeededRandom(seed - 1)
-    while (performance.now() - fromMs < STORM_MS) {
-      await pause(700)
-      const graceMs = rotations.float() < 0.5 ? 0 : 3_600_000
-      const rotated = await rotateToken({ ...home.on, nowMs: Date.now() }, { subscription: subscription.id, graceMs })
-      token = rotated.secret
-    }
-    isOver = true
-    await Promise.all(callers)
-    const seconds = (performance.now() - fromMs) / 1000
-    // What was under way may still be charged or forwarded; a clean end waits for both.
-    for (const { child } of members) child.kill('SIGTERM')
-    await Promise.all(members.map(({ ended }) => ended))
+    return asked.every(({ ok }) => ok)
+  })
+  const fromMs = performance.now()
+  const callers = Array.from({ length: CALLERS }, (_, at) =>
+    runCaller((members[at % 2] as Member).at, {
+      random: createSeededRandom(seed + at),
+      token: () => token,
+      isOver: () => isOver,
+      outcomes,
+    }),
+  )
+  // Rotations with and without overlap, while all callers go on.
+  const rotations = createSeededRandom(seed - 1)
+  const forwardedSoFar = () => nodes[0].units() + nodes[1].units()
+  while (isBefore(fromMs + STORM_MS) || (forwardedSoFar() <= unitsMin && isBefore(fromMs + STORM_MS_MAX))) {
+    await pause(700)
+    const graceMs = rotations.float() < 0.5 ? 0 : 3_600_000
+    const rotated = await rotateToken({ ...home.on, nowMs: Date.now() }, { subscription: subscription.id, graceMs })
+    token = rotated.secret
+  }
+  isOver = true
+  await Promise.all(callers)
+  await endWhileLocked(home, members, token)
+  const seconds = (performance.now() - fromMs) / 1000
 
-    const forwarded = nodes[0].units() + nodes[1].units()
-    const charged = await chargedTo(home, subscription.id)
-    t.diagnostic(`${forwarded} units forwarded, ${charged} charged in ${seconds.toFixed(1)} s`)
-    t.diagnostic([...outcomes].map(([name, count]) => `${name}: ${count}`).join(', '))
-    assert.ok(charged <= forwarded, 'nothing is charged that was not forwarded')
-    // Equal in nearly all runs. Why one was not is not known; a read that was sent again would explain it.
-    assert.ok(forwarded - charged <= REPEATED_UNITS_MAX, `${forwarded - charged} units were forwarded and not charged`)
+  const forwarded = forwardedSoFar()
+  const charged = await chargedTo(home, subscription.id)
+  const repeated = nodes[0].repeated() + nodes[1].repeated()
+  t.diagnostic(`${forwarded} units forwarded, ${charged} charged in ${seconds.toFixed(1)} s, ${repeated} sent again`)
+  t.diagnostic([...outcomes].map(([name, count]) => `${name}: ${count}`).join(', '))
+  assert.equal(charged, forwarded)
+  for (const { units } of nodes) assert.ok(units() > 50, 'both took part')
+  return { forwarded, seconds }
+}
+
+describe('T13: nobody gets round the quota', () => {
+  test('T13: one budget over three interfaces, many sockets and two processes: what is charged is what was forwarded, to the unit', async (t) => {
     const { buckets, unitsBucket } = compileTerms(STORM_PLANS['storm'] as never)
     const units = buckets[unitsBucket]
     assert.ok(units !== undefined)
+    const { forwarded, seconds } = await chargedAsForwarded(t, units.capacity + units.perSecond, {})
     const budget = units.capacity + units.perSecond * seconds + 2 * units.chunk
     assert.ok(forwarded <= budget, `${forwarded} units of a budget of ${budget}`)
     assert.ok(forwarded > units.capacity, 'the storm met the limit')
-    for (const { units: own } of nodes) assert.ok(own() > 50, 'both took part')
+  })
+
+  test('T13: the same as fast as it goes, with nothing to hold it up', async (t) => {
+    await chargedAsForwarded(t, 0, { unitsPerSecond: null })
   })
 
   test('T13: a process that is killed forgets at most a second of what it forwarded', async (t) => {
@@ -175,6 +225,7 @@ describe('T13: nobody gets round the quota', () => {
       }),
     )
     await pause(STORM_MS / 2)
+    await until('both have something to forget', () => nodes.every(({ units }) => units() > 100), STORM_MS_MAX)
     members[0].child.kill('SIGKILL')
     isOver = true
     await Promise.all(callers)
@@ -185,8 +236,9 @@ describe('T13: nobody gets round the quota', () => {
     // A second, and what a busy machine adds to a timer of one.
     const mostLost = nodes[0].most(isFull ? 1500 : 2500) + nodes[0].node.texts.length
     t.diagnostic(`${forwarded} units forwarded, ${charged} charged; a kill may cost ${mostLost}`)
-    assert.ok(forwarded > 100)
-    assert.ok(charged <= forwarded, 'nothing is charged that was not forwarded')
+    // What was on its way to the node at the kill may be in the ledger and never have been read: one batch of each caller.
+    const onTheWayMax = (CALLERS / 2) * BATCH_MAX * Math.max(...METHODS.map((method) => rpcMethod(method).cost))
+    assert.ok(charged - forwarded <= onTheWayMax, `${charged - forwarded} units were charged and not forwarded`)
     assert.ok(forwarded - charged <= mostLost, `${forwarded - charged} units were forgotten`)
   })
 })

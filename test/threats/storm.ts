@@ -16,15 +16,21 @@ export type StormDeps = {
   readonly outcomes: Map<string, number>
 }
 
+/** Calls in one batch. */
+export const BATCH_MAX = 8
+
 /** Of several costs; the last one is none that anybody knows. */
-const METHODS = ['getBalance', 'getAccountInfo', 'getMultipleAccounts', 'getTransaction', 'noSuchMethod']
+export const METHODS = ['getBalance', 'getAccountInfo', 'getMultipleAccounts', 'getTransaction', 'noSuchMethod']
 let unique = 0
 /** Equal subscriptions share one at the node; the storm wants each to be forwarded. */
 const nextName = () => `${process.pid}-${(unique += 1)}`
 
+export const callGetBalance = () => call('getBalance', 1)
+
 const pick = <T>(random: Random, list: readonly T[]): T => list[randomInt(random, list.length)] as T
+/** Each under a name of its own, so that a call that came to a node twice is told from two calls. */
 const call = (method: string, id: number | undefined) =>
-  `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":"${method}"}`
+  `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":"${method}","params":["${nextName()}"]}`
 
 /** One caller: does one thing after another, each chosen by chance, until the storm is over. */
 export async function runCaller(target: StormTarget, deps: StormDeps): Promise<void> {
@@ -54,7 +60,7 @@ const post: Thing = async ({ url }, { random, token }) => {
 
 /** With notifications and nonsense among the calls. */
 const postBatch: Thing = async ({ url }, { random, token }) => {
-  const items = Array.from({ length: 1 + randomInt(random, 8) }, (_, id) => {
+  const items = Array.from({ length: 1 + randomInt(random, BATCH_MAX) }, (_, id) => {
     const kind = randomInt(random, 6)
     return kind === 0 ? '5' : call(pick(random, METHODS), kind === 1 ? undefined : id)
   })

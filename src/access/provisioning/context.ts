@@ -80,7 +80,7 @@ export async function lookUp<K extends 'customers' | 'subscriptions' | 'nodes'>(
   })
 }
 
-export const NOUNS: Record<RecordKind, string> = {
+const NOUNS: Record<RecordKind, string> = {
   customers: 'customer',
   subscriptions: 'subscription',
   tokens: 'token',

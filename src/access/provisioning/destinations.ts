@@ -6,7 +6,7 @@ import type { AccessTransaction } from '../store.ts'
 import { act, lookUp, type Provisioning } from './context.ts'
 
 /** Ports below this belong to the system: nothing is pushed there. */
-export const DESTINATION_PORT_MIN = 1024
+const DESTINATION_PORT_MIN = 1024
 
 /**
  * A destination is a literal address and port the operator heard from the customer. Public addresses must prove themselves or be vouched for;

@@ -3,7 +3,7 @@ import { ServiceError } from '../../core/service-error.ts'
 import type { Note, Refund, Subscription } from '../model.ts'
 import { act, lookUp, makeId, type Provisioning } from './context.ts'
 
-export const NOTE_CHARACTERS_MAX = 2000
+const NOTE_CHARACTERS_MAX = 2000
 
 /** The operator's own words about a customer or a subscription. */
 export async function addNote(on: Provisioning, input: { subject: string; text: string }): Promise<Note> {

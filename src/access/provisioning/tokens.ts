@@ -85,7 +85,7 @@ export async function revokeTokens(
   })
 }
 
-export async function liveTokens(tx: Pick<AccessTransaction, 'find'>, subscriptionId: string): Promise<Token[]> {
+async function liveTokens(tx: Pick<AccessTransaction, 'find'>, subscriptionId: string): Promise<Token[]> {
   return (await tx.find('tokens', { subscriptionId })).filter((token) => token.state !== 'revoked')
 }
 
@@ -132,6 +132,6 @@ function refuseCancelled(subscription: Subscription): void {
 }
 
 /** What of a token may stand in the audit log: never its hash. */
-export function auditOf(token: Token): object {
+function auditOf(token: Token): object {
   return { id: token.id, last4: token.last4, state: token.state, notAfter: token.notAfter }
 }
