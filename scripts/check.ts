@@ -55,6 +55,7 @@ await step('tests', async () => {
     testTimeoutMs: values.full ? 2 * 3_600_000 : 300_000,
     silenceMs: values.full ? 2 * 3_600_000 : 360_000,
     showSeeds: values.full,
+    progressMs: values.full ? 60_000 : undefined,
     say,
   })
   const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))

@@ -1,6 +1,4 @@
 /** Writes the generated pages of docs/ from the code that they describe. With `--check` nothing is written and a stale page is an error. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { apiPage } from './docs/api-page.ts'
 import { commandsPage } from './docs/commands-page.ts'
 import { configPage } from './docs/config-page.ts'
@@ -12,11 +10,9 @@ import { indexerOpenApi, operatorOpenApi } from './docs/openapi/operator.ts'
 import { senderOpenApi } from './docs/openapi/sender.ts'
 import { executionAsyncApi } from './docs/openapi/stream.ts'
 import { schemaPage } from './docs/schema-page.ts'
+import { keepFresh } from './keep-fresh.ts'
 
-const root = join(import.meta.dirname, '..')
-const check = process.argv.includes('--check')
-
-const pages: Record<string, string> = {
+keepFresh({
   'docs/config.md': configPage(),
   'docs/commands.md': commandsPage(),
   'docs/errors.md': errorsPage(),
@@ -29,27 +25,7 @@ const pages: Record<string, string> = {
   'docs/openapi/operator.json': jsonText(operatorOpenApi()),
   'docs/openapi/sender.json': jsonText(senderOpenApi()),
   'docs/asyncapi/execution.json': jsonText(executionAsyncApi()),
-}
-
-const stale = Object.entries(pages).filter(([path, text]) => read(path) !== text)
-for (const [path, text] of stale) {
-  if (check) {
-    process.stderr.write(`${path} is stale\n`)
-    process.exitCode = 1
-  } else {
-    mkdirSync(dirname(join(root, path)), { recursive: true })
-    writeFileSync(join(root, path), text)
-    process.stdout.write(`${path} written\n`)
-  }
-}
-
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(join(root, path), 'utf8')
-  } catch {
-    return undefined
-  }
-}
+})
 
 function jsonText(document: object): string {
   return `${JSON.stringify(document, null, 2)}\n`

@@ -3,26 +3,22 @@
  * With `--check` nothing is written: it fails when the committed code is not what the proto text gives.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readIfThere } from '../src/host/read-if-there.ts'
 
 const root = join(import.meta.dirname, '..')
 const committedFolder = join(root, 'src/solana/gen')
 
 const temporaryFolder = mkdtempSync(join(tmpdir(), 'sluice-proto-'))
 try {
-  if (process.argv.includes('--check')) {
-    generateInto(temporaryFolder)
-    const stale = differingFiles(committedFolder, temporaryFolder)
-    if (stale.length > 0) {
-      process.stderr.write(`stale generated code: ${stale.join(', ')}; run scripts/generate-proto.ts\n`)
-      process.exitCode = 1
-    }
-  } else {
-    generateInto(temporaryFolder)
-    rmSync(committedFolder, { recursive: true, force: true })
-    generateInto(committedFolder)
+  generateInto(temporaryFolder)
+  const stale = differingFiles(committedFolder, temporaryFolder)
+  if (!process.argv.includes('--check')) replaceFiles(stale)
+  else if (stale.length > 0) {
+    process.stderr.write(`stale generated code: ${stale.join(', ')}; run scripts/generate-proto.ts\n`)
+    process.exitCode = 1
   }
 } finally {
   rmSync(temporaryFolder, { recursive: true, force: true })
@@ -48,16 +44,17 @@ function generateInto(outFolder: string): void {
   )
 }
 
-function differingFiles(committed: string, fresh: string): string[] {
-  const names = new Set([...readdirSync(committed), ...readdirSync(fresh)])
-  return [...names].filter((name) => read(join(committed, name)) !== read(join(fresh, name)))
+/** One by one, and only what differs: whoever runs from this checkout meanwhile finds every file. */
+function replaceFiles(names: readonly string[]): void {
+  for (const name of names) {
+    const fresh = join(temporaryFolder, name)
+    if (existsSync(fresh)) copyFileSync(fresh, join(committedFolder, name))
+    else rmSync(join(committedFolder, name))
+    process.stdout.write(`src/solana/gen/${name} ${existsSync(fresh) ? 'written' : 'removed'}\n`)
+  }
 }
 
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+function differingFiles(committed: string, fresh: string): string[] {
+  const names = new Set([...readdirSync(committed), ...readdirSync(fresh)])
+  return [...names].filter((name) => readIfThere(join(committed, name)) !== readIfThere(join(fresh, name)))
 }

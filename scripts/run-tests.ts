@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs'
 import { relative } from 'node:path'
 import { run } from 'node:test'
 import { inspect } from 'node:util'
@@ -10,6 +11,8 @@ export type TestOptions = {
   /** A test that leaves a socket or timer behind keeps its file alive; after this long without news the run is ended. */
   silenceMs: number
   showSeeds: boolean
+  /** How often a run that takes hours says where it is. */
+  progressMs?: number | undefined
   say: (line: string) => void
 }
 
@@ -28,9 +31,16 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
   const { root, patterns, concurrency, testTimeoutMs, silenceMs, say } = options
   const tally: TestTally = { passed: 0, failures: [], skips: [] }
   const files = new Map<string, FileState>()
-  const running = new Set<string>()
+  const running = new Map<string, number>()
   const silence = new AbortController()
   let watchdog: NodeJS.Timeout | undefined
+  let filesDone = 0
+  const sayProgress = () => {
+    const all = globSync(patterns, { cwd: root }).length
+    const now = [...running].map(([name, sinceMs]) => `${relative(root, name)} (${minutesSince(sinceMs)})`)
+    say(`....  ${filesDone} of ${all} files done; running: ${now.join(', ')}`)
+  }
+  const progress = options.progressMs === undefined ? undefined : setInterval(sayProgress, options.progressMs)
 
   const reports = run({
     globPatterns: patterns,
@@ -43,17 +53,24 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
   for await (const report of reports) {
     clearTimeout(watchdog)
     watchdog = setTimeout(() => {
-      tally.failures.push(`no news for ${silenceMs / 1000} s, given up; still running: ${[...running].join(', ')}`)
+      tally.failures.push(
+        `no news for ${silenceMs / 1000} s, given up; still running: ${[...running.keys()].join(', ')}`,
+      )
       silence.abort()
     }, silenceMs)
-    if (report.type === 'test:dequeue' && isWholeFile(report.data)) running.add(report.data.name)
-    if (report.type === 'test:complete' && isWholeFile(report.data)) running.delete(report.data.name)
+    if (report.type === 'test:dequeue' && isWholeFile(report.data)) running.set(report.data.name, performance.now())
+    if (report.type === 'test:complete' && isWholeFile(report.data) && running.delete(report.data.name)) filesDone += 1
     handleReport(report, { files, tally, options })
   }
   clearTimeout(watchdog)
+  clearInterval(progress)
   if (files.size === 0) tally.failures.push(`no test file matches ${patterns.join(' ')}`)
   for (const failure of tally.failures) say(`FAILED  ${failure}`)
   return tally
+}
+
+function minutesSince(monotonicMs: number): string {
+  return `${((performance.now() - monotonicMs) / 60_000).toFixed(1)} min`
 }
 
 type Context = { files: Map<string, FileState>; tally: TestTally; options: TestOptions }

@@ -29,7 +29,12 @@ const NEEDS: readonly Need[] = [
     find: () => findInPath('nginx'),
   },
   { name: 'haproxy', debian: 'haproxy', why: 'the same', find: () => findInPath('haproxy') },
-  { name: 'caddy', debian: 'caddy', why: 'the same, as a front sample', find: () => findInPath('caddy') },
+  {
+    name: 'caddy',
+    debian: 'caddy',
+    why: 'the same, as a front sample, and a QUIC peer that insists on a client certificate',
+    find: () => findInPath('caddy'),
+  },
   { name: 'systemd-analyze', debian: 'systemd', why: 'the judge of units', find: () => findInPath('systemd-analyze') },
   {
     name: 'clickhouse-server',
@@ -40,12 +45,6 @@ const NEEDS: readonly Need[] = [
   { name: 'varnishtest', debian: 'varnish', why: 'HTTP byte for byte', find: () => findInPath('varnishtest') },
   { name: 'slowhttptest', debian: 'slowhttptest', why: 'slow clients', find: () => findInPath('slowhttptest') },
   { name: 'ip', debian: 'iproute2', why: 'network namespaces for shreds', find: () => findInPath('ip') },
-  {
-    name: 'caddy',
-    debian: 'caddy',
-    why: 'a QUIC peer that insists on a client certificate',
-    find: () => findInPath('caddy'),
-  },
   { name: 'zsh', debian: 'zsh', why: 'its completion script', find: () => findInPath('zsh') },
   { name: 'fish', debian: 'fish', why: 'its completion script', find: () => findInPath('fish') },
   {

@@ -98,7 +98,7 @@ describe('the pages for customers', () => {
   for (const { name, kind, text } of snippets) {
     test(`${name} works as written`, async () => {
       const file = home.file(kind === 'js' ? `${name.replaceAll(/\W/g, '-')}.mjs` : 'lines.sh')
-      writeFileSync(file, kind === 'js' ? text : `set -eu\n${text}`)
+      writeFileSync(file, kind === 'js' ? text : `set -eu -o pipefail\n${text}`)
       const child = spawn(kind === 'js' ? process.execPath : 'bash', [file], {
         cwd: home.path,
         env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...env },

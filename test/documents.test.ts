@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findDeadLinks, readFences } from './markdown.ts'
+import { commandsNamedIn, faultOf } from './support/commands.ts'
 import { testNames } from './test-names.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -51,6 +52,38 @@ describe('documents', () => {
     }
   })
 
+  test('every command that a document names is there, with its flags', () => {
+    const named = [...documents].flatMap(([path, text]) => commandsNamedIn(text).map((line) => ({ path, line })))
+    assert.ok(named.length > 300, `${named.length}`)
+    const wrong = named.flatMap(({ path, line }) => {
+      const fault = faultOf(line)
+      return fault === undefined ? [] : [`${path}: ${fault}`]
+    })
+    assert.deepEqual(wrong, [])
+  })
+
+  test('a command that is not there would be found', () => {
+    const planted = [
+      'Run `sluice sub lst`, then `./sluice sub list --jsn -o json`.',
+      '```sh',
+      'sudo -u sluice sluice backup FILE --frce | tail',
+      'sluice token rotate acme-prod \\',
+      '  --gracee 1h',
+      '```',
+      'Good: `sluice shred pause|resume`, (`sluice status`), `sluice serve --no-demo`; bad: `sluice shred pause|halt`.',
+    ]
+    assert.deepEqual(commandsNamedIn(planted.join('\n')).map(faultOf), [
+      'there is no command: sluice sub lst',
+      'sluice sub list has no --jsn',
+      'sluice backup has no --frce',
+      'sluice token rotate has no --gracee',
+      undefined,
+      undefined,
+      undefined,
+      'there is no command: sluice shred halt',
+    ])
+  })
+
   test('every test that docs/guarantees.md names is there', () => {
     const named = [...(documents.get('docs/guarantees.md') ?? '').matchAll(/\| `([^`]+\.test\.ts)`: ([^|]+) \|$/gm)]
     assert.ok(named.length > 20)
@@ -78,7 +111,7 @@ function runOnTerminal(lines: string): void {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-documents-'))
   try {
     symlinkSync(join(root, 'sluice'), join(folder, 'sluice'))
-    writeFileSync(join(folder, 'lines.sh'), `set -eux\n${lines}`)
+    writeFileSync(join(folder, 'lines.sh'), `set -eux -o pipefail\n${lines}`)
     const { status, stdout } = spawnSync('script', ['-qefc', 'bash lines.sh', '/dev/null'], {
       cwd: folder,
       encoding: 'utf8',

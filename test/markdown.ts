@@ -21,7 +21,7 @@ export function readFences(markdown: string): Fence[] {
 }
 
 /** Targets of links to files and headings of the repository; links to the world are left out. */
-export function readLinks(markdown: string): string[] {
+function readLinks(markdown: string): string[] {
   const text = withoutFences(markdown).replaceAll(/`[^`]*`/g, '')
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
     .map((link) => link[1] ?? '')
@@ -29,7 +29,7 @@ export function readLinks(markdown: string): string[] {
 }
 
 /** The anchors that a document offers, made from its headings the way GitHub makes them. */
-export function readAnchors(markdown: string): Set<string> {
+function readAnchors(markdown: string): Set<string> {
   const counts = new Map<string, number>()
   const anchors = new Set<string>()
   for (const heading of withoutFences(markdown).matchAll(/^#{1,6} (.+)$/gm)) {

@@ -49,6 +49,18 @@ describe('the test runner of the check', () => {
     )
   })
 
+  test('a long run says where it is', () => {
+    const { tally, output } = runPlanted(
+      {
+        'quick.test.ts': `${IMPORTS}test('one', () => {})`,
+        'slow.test.ts': `${IMPORTS}test('two', () => new Promise((done) => setTimeout(done, 3000)))`,
+      },
+      { progressMs: 100 },
+    )
+    assert.equal(tally.passed, 2)
+    assert.match(output, /^\.{4} {2}1 of 2 files done; running: slow\.test\.ts \(0\.\d min\)$/m)
+  })
+
   test('ends a run that hangs and names the file', () => {
     const { tally } = runPlanted(
       { 'hangs.test.ts': `${IMPORTS}test('leaves a timer', () => { setInterval(() => {}, 1000) })` },
@@ -59,7 +71,10 @@ describe('the test runner of the check', () => {
 })
 
 /** In a process of its own: `node:test` does not run inside itself. */
-function runPlanted(files: Record<string, string>, { silenceMs = 60_000 } = {}): { tally: TestTally; output: string } {
+function runPlanted(
+  files: Record<string, string>,
+  { silenceMs = 60_000, progressMs }: { silenceMs?: number; progressMs?: number } = {},
+): { tally: TestTally; output: string } {
   const root = mkdtempSync(join(tmpdir(), 'sluice-run-tests-'))
   try {
     writeFileSync(join(root, 'package.json'), '{"type":"module"}')
@@ -67,7 +82,7 @@ function runPlanted(files: Record<string, string>, { silenceMs = 60_000 } = {}):
     const program = join(root, 'program.ts')
     const text = `
       import { runTests } from ${JSON.stringify(join(import.meta.dirname, '../scripts/run-tests.ts'))}
-      const options = ${JSON.stringify({ root, patterns: ['*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, showSeeds: false })}
+      const options = ${JSON.stringify({ root, patterns: ['*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, progressMs, showSeeds: false })}
       const tally = await runTests({ ...options, say: (line) => console.log(line) })
       process.stderr.write(JSON.stringify(tally))`
     writeFileSync(program, text)

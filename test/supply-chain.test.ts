@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { AGE_DAYS_MIN, findYoungPackages } from '../scripts/audit.ts'
 import { closureOf, type LockedPackage, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
 import { findTokens } from './support/token-rule.ts'
 
@@ -99,6 +100,30 @@ describe('supply chain', () => {
     const ofEngine = [...closureOf(['litesvm'], onOneMachine).difference(loaded)].map(nameOf)
     const foreign = ofEngine.filter((name) => !/^(litesvm|@solana\/|@solana-program\/)/.test(name))
     assert.deepEqual(foreign.toSorted(), ['chalk', 'commander', 'undici-types'])
+  })
+
+  test(`the question put to the registry finds what is younger than ${AGE_DAYS_MIN} days, and what has no date`, async () => {
+    const nowMs = Date.parse('2026-06-30T00:00:00Z')
+    const asked: string[] = []
+    const published = async (name: string) => {
+      asked.push(name)
+      const times = { old: '2026-06-16T00:00:00.000Z', young: '2026-06-16T00:00:01.000Z' }
+      return name === 'undated' ? {} : { '1.0.0': times.old, '2.0.0': name === 'good' ? times.old : times.young }
+    }
+    const packages = new Map(
+      Object.entries({
+        'node_modules/good': { version: '2.0.0' },
+        'node_modules/young': { version: '1.0.0' },
+        'node_modules/good/node_modules/young': { version: '2.0.0' },
+        'node_modules/undated': { version: '1.0.0' },
+        'node_modules/good/node_modules/inside': { version: '2.0.0', inBundle: true },
+      }),
+    )
+    assert.deepEqual(await findYoungPackages(packages, published, nowMs), [
+      'undated 1.0.0: the registry does not say when it was published',
+      'young 2.0.0: public for 13 days',
+    ])
+    assert.deepEqual(asked.toSorted(), ['good', 'undated', 'young'], 'each name once')
   })
 
   test('licences are permissive', () => {

@@ -17,9 +17,9 @@ export type Alert = {
   readonly labels: Readonly<Record<string, string>>
 }
 
-export const RUNBOOK = 'docs/alerts.md'
+const RUNBOOK = 'docs/alerts.md'
 
-export function anchorOf({ name }: Pick<Alert, 'name'>): string {
+function anchorOf({ name }: Pick<Alert, 'name'>): string {
   return name.toLowerCase()
 }
 

@@ -26,7 +26,7 @@ const selector = (metric: string, labels = ''): string => `${metric}{${labels ==
 const grouping = (by: string): string => (by === '' ? '' : ` by (${by})`)
 
 /** Grafana's own span: four scrapes at least, so that a rate always has points to be made of. */
-export const RATE_SPAN = '$__rate_interval'
+const RATE_SPAN = '$__rate_interval'
 
 /** A counter as a rate, added up by some labels. */
 export function rate(metric: string, by = '', labels = ''): Query {

@@ -7,11 +7,10 @@ import { createLifecycle, type HealthReason, type HealthState, type Lifecycle } 
 import { createListenerMetrics } from '../host/listener-metrics.ts'
 import type { LogTap } from '../host/log-tap.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
-import { startOperatorListener } from '../host/operator-listener.ts'
-import { resolveSecret } from '../host/secret-ref.ts'
 import { openStateFolder } from '../host/state-folder.ts'
 import { startUpstreams } from '../upstreams/service.ts'
 import type { Settings } from './commands/settings.ts'
+import { refuseFaults } from './config-faults.ts'
 import { followDedicatedNodes } from './dedicated-nodes.ts'
 import { makeDemo, returningHint, untilRevision } from './demo.ts'
 import { currentActor, type Deps } from './deps.ts'
@@ -25,9 +24,11 @@ import { createLeaderFeed } from './leader-feed.ts'
 import { listenerOf } from './listener-of.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
 import { openAccessStore } from './open-access-store.ts'
+import { drainMethod, openOperatorDoor } from './operator-door.ts'
 import { type Reload, reloadFrom } from './reload.ts'
 import { openSender } from './sender.ts'
 import { openShreds } from './shreds.ts'
+import { tellChanges } from './tell-changes.ts'
 import { createTopReport } from './top/report.ts'
 import { watchUsage } from './top/usage-watch.ts'
 import { VERSION } from './version.ts'
@@ -63,6 +64,7 @@ export type All = { readonly lifecycle: Lifecycle; readonly reload: Reload }
 export async function startAll(settings: Settings, options: AllOptions, deps: AllDeps): Promise<All> {
   const { config, loaded, stateDir, plans } = settings
   const { log, clock, random, env } = deps
+  await refuseFaults(settings, env)
   // Without a configuration nobody balances load in front of it: it leaves at once.
   const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
   const lifecycle = createLifecycle(isTrial ? { ...config.drain, lameDuckMs: 0 } : config.drain, { clock, log })
@@ -104,6 +106,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     ),
   )
   opening.use(await followDedicatedNodes(access, upstreams))
+  opening.use(await tellChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined)
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   const bundle = opening.use(
@@ -164,13 +167,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   if (indexer !== undefined)
     services.push({ name: 'indexer', address: printAddressPort(indexer.address.host, indexer.address.port) })
 
-  const metricsSecret =
-    config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
   const operator = opening.use(
-    await startOperatorListener(
-      { listen: listenerOf(config.metrics, loaded.folder), ...(metricsSecret ? { bearer: metricsSecret } : {}) },
-      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics('metrics') },
-    ),
+    await openOperatorDoor(settings, { ...deps, registry, lifecycle, doorMetrics: doorMetrics('metrics') }),
   )
   services.push({ name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) })
 
@@ -197,7 +195,12 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           },
         }),
         logs: (params, { signal }) =>
-          logLines(deps.logTap, parseLogRequest(params), { snapshot: access.snapshot(), signal }),
+          logLines(deps.logTap, parseLogRequest(params), {
+            snapshot: access.snapshot(),
+            signal,
+            clock,
+            ratesOf: (id) => ({ ...usage.of(id), streams: bundle.connections.of(id).length }),
+          }),
         reload,
         upstreams: () => upstreams.status(),
         shreds: () => shreds?.status() ?? null,
@@ -207,11 +210,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         connections: () => bundle.connections.all(CONNECTIONS_SHOWN_MAX),
         'connection-close': (params) => ({ found: bundle.connections.closeAny(nameOf(params)) }),
         'upstream-undrain': (params) => ({ found: upstreams.undrain(nameOf(params)) }),
-        drain: () => {
-          // In the next turn, so that this answer is on its way before its socket closes.
-          clock.setTimer(0, () => lifecycle.stop('sluice drain'))
-          return { draining: true }
-        },
+        drain: drainMethod(lifecycle, clock),
       },
     }),
   )

@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import type { Actor } from '../access/model.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import type { LogTap } from '../host/log-tap.ts'
 import type { Logger } from '../host/logger.ts'
 
 /** The living things every service is given. */
@@ -11,6 +12,8 @@ export type Deps = {
   readonly clock: Clock
   readonly random: Random
   readonly env: NodeJS.ProcessEnv
+  /** Where the log can be looked at while it is written. */
+  readonly logTap?: LogTap
 }
 
 /** Who sits at the keyboard, for the audit log. */

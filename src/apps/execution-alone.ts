@@ -6,14 +6,14 @@ import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
-import { startOperatorListener } from '../host/operator-listener.ts'
-import { resolveSecret } from '../host/secret-ref.ts'
 import { openStateFolder } from '../host/state-folder.ts'
+import { openAloneControl } from './alone-control.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Deps } from './deps.ts'
 import { openExecution } from './execution.ts'
-import { listenerOf } from './listener-of.ts'
 import { openAccessStore } from './open-access-store.ts'
+import { openOperatorDoor } from './operator-door.ts'
+import { watchUsage } from './top/usage-watch.ts'
 import { VERSION } from './version.ts'
 
 export type ExecutionAlone = {
@@ -40,22 +40,34 @@ export async function startExecutionAlone(settings: Settings, deps: Deps): Promi
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
   const doorMetrics = createListenerMetrics(registry, DOORS)
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
+  const usage = watchUsage(store, { clock })
   const access = opening.use(
     await startAccess(
       { ...config.access, plans: config.plans },
-      { store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+      { store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
     ),
   )
   const part = opening.use(
     await openExecution(settings, { ...deps, state, access, registry, doorMetrics: doorMetrics('execution') }),
   )
   const execution = opening.use(await part.start(undefined))
-  const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
   const operator = opening.use(
-    await startOperatorListener(
-      { listen: listenerOf(config.metrics, loaded.folder), ...(bearer ? { bearer } : {}) },
-      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics('metrics') },
-    ),
+    await openOperatorDoor(settings, { ...deps, registry, lifecycle, doorMetrics: doorMetrics('metrics') }),
+  )
+  const services = [
+    { name: 'execution', address: printAddressPort(execution.address.host, execution.address.port) },
+    { name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) },
+  ]
+  opening.use(
+    await openAloneControl({
+      ...deps,
+      state,
+      lifecycle,
+      registry,
+      services,
+      runs: { execution: true },
+      customers: { store: store.name, snapshot: access.snapshot, usage },
+    }),
   )
   const opened = opening.move()
   lifecycle.onDraining(() => {
@@ -75,11 +87,7 @@ export async function startExecutionAlone(settings: Settings, deps: Deps): Promi
     lifecycle.stop('the event ring is silent')
   })
   lifecycle.started()
-  log.info(
-    { service: 'execution', address: printAddressPort(execution.address.host, execution.address.port) },
-    'listening',
-  )
-  log.info({ service: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) }, 'listening')
+  for (const { name, address } of services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path }, 'started')
   return { lifecycle, execution, exitCode: () => (isSilent ? SILENT_EXIT_CODE : 0) }
 }

@@ -40,6 +40,7 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
     ring: _ring,
     node: _node,
     ringStart,
+    ringRead,
     enabled: _enabled,
     ...options
   } = config.execution
@@ -71,6 +72,7 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
                 kind: ring.kind,
                 path: ring.path,
                 start: ringStart,
+                way: ringRead,
                 topAccessesMs: options.topAccesses.everyMs,
                 topAccessesResetMs: options.topAccesses.resetMs,
                 blockBytesMax: BLOCK_BYTES_MAX,

@@ -2,27 +2,37 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Subscription } from '../access/model.ts'
 import type { AccessSnapshot } from '../access/snapshot.ts'
+import { createManualClock } from '../core/clock.ts'
 import { isServiceError } from '../core/service-error.ts'
 import { createLogTap } from '../host/log-tap.ts'
 import { createLogger } from '../host/logger.ts'
 import { readableLine } from './commands/run/logs.ts'
 import { type LogRequest, logLines, parseLogRequest } from './log-lines.ts'
 
-const acme = { id: 'sub_1', name: 'acme' } as Subscription
+const acme = { id: 'sub_1', name: 'acme', customerId: 'cus_1' } as Subscription
+let ownNodes: { subscriptionId: string }[] = []
 const snapshot = {
   subscription: (id: string) => (id === acme.id ? acme : undefined),
   subscriptions: () => [acme],
+  nodes: () => ownNodes.values(),
 } as unknown as AccessSnapshot
 
 function open() {
+  ownNodes = []
+  const clock = createManualClock()
+  const used = { calls: 0, units: 0, refused: 0, streams: 0 }
   const tap = createLogTap({ write() {} })
   const log = createLogger({ level: 'debug', destination: tap })
   const leave = new AbortController()
   const lines = (request: Partial<LogRequest>) =>
-    logLines(tap, { lines: 100, follow: false, ...request }, { snapshot, signal: leave.signal })
+    logLines(
+      tap,
+      { lines: 100, follow: false, ...request },
+      { snapshot, signal: leave.signal, clock, ratesOf: () => ({ ...used }) },
+    )
   const said = async (request: Partial<LogRequest>) =>
     (await Array.fromAsync(lines(request))).map((line) => (JSON.parse(line) as { msg: string }).msg)
-  return { log, tap, leave, lines, said }
+  return { log, tap, leave, lines, said, clock, used }
 }
 
 test('lines of one subscription by its name or id, of a level and above, the newest', async () => {
@@ -37,6 +47,43 @@ test('lines of one subscription by its name or id, of a level and above, the new
   assert.deepEqual(await said({ level: 'info', lines: 1 }), ['of another'])
   assert.deepEqual(await said({ lines: 0 }), [])
   await assert.rejects(said({ sub: 'nobody' }), (error) => isServiceError(error, 'not-found'))
+})
+
+test('of one subscription: what concerns its customer and the nodes that serve it, and nothing of others', async () => {
+  const { log, said } = open()
+  log.info({ customer: 'cus_1' }, 'its customer was suspended')
+  log.info({ customer: 'cus_2' }, 'another customer')
+  log.info({ part: 'upstreams', upstream: 'a' }, 'a shared node fails')
+  log.info({ part: 'upstreams', upstream: 'b', subscription: 'sub_2' }, 'a node of another')
+  log.info({ part: 'upstreams', upstream: 'c', subscription: 'sub_1' }, 'a node of its own')
+  log.info({ part: 'shreds', reason: 'sub_1' }, 'names it by accident')
+  assert.deepEqual(await said({ sub: 'acme' }), [
+    'its customer was suspended',
+    'a shared node fails',
+    'a node of its own',
+  ])
+  ownNodes = [{ subscriptionId: 'sub_1' }]
+  assert.deepEqual(await said({ sub: 'acme' }), ['its customer was suspended', 'a node of its own'])
+})
+
+test('who follows one subscription is told its rates while there is something to tell', async () => {
+  const { log, clock, used, leave, lines } = open()
+  const following = lines({ follow: true, lines: 0, sub: 'acme' })
+  const first = following.next()
+  await new Promise(setImmediate)
+  await clock.advanceAsync(20_000)
+  Object.assign(used, { calls: 125, units: 300, refused: 5, streams: 2 })
+  await clock.advanceAsync(10_000)
+  const { msg, subscription, calls, units, refused, streams } = JSON.parse((await first).value as string) as never
+  assert.deepEqual(
+    { msg, subscription, calls, units, refused, streams },
+    { msg: 'rates a second', subscription: 'sub_1', calls: 12.5, units: 30, refused: 0.5, streams: 2 },
+  )
+  log.info({ subscription: 'sub_1' }, 'still heard')
+  assert.match((await following.next()).value as string, /still heard/)
+  leave.abort()
+  assert.equal((await following.next()).done, true)
+  assert.equal(clock.pendingTimers(), 0)
 })
 
 test('a follower gets the past, then what comes, and no line twice', async () => {

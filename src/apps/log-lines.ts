@@ -1,4 +1,5 @@
 import type { AccessSnapshot } from '../access/snapshot.ts'
+import type { Clock } from '../core/clock.ts'
 import { ServiceError } from '../core/service-error.ts'
 import type { LogTap } from '../host/log-tap.ts'
 import { LOG_LEVELS, type LogLevel } from '../host/logger.ts'
@@ -22,37 +23,98 @@ export function parseLogRequest(params: unknown): LogRequest {
   }
 }
 
-/**
- * Lines of the log that pass: as they were written, so masked and bounded already. Filtered here and not by the reader, so that what nobody wants to
- * see is not sent.
- */
-export async function* logLines(
-  tap: LogTap,
-  request: LogRequest,
-  { snapshot, signal }: { readonly snapshot: AccessSnapshot; readonly signal: AbortSignal },
-): AsyncGenerator<string> {
-  const passes = createLineFilter(request, snapshot)
-  // Asked for before the past is sent, so that no line falls between the two.
-  const following = request.follow ? tap.follow(signal)[Symbol.asyncIterator]() : undefined
-  const coming = following?.next()
-  const past = request.lines === 0 ? [] : tap.recent().filter(passes).slice(-request.lines)
-  for (const line of past) yield line.trimEnd()
-  if (following === undefined) return
-  for (let next = await coming; next !== undefined && next.done !== true; next = await following.next())
-    if (passes(next.value)) yield next.value.trimEnd()
+export type LogSources = {
+  readonly snapshot: AccessSnapshot
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** What one subscription does now. */
+  readonly ratesOf: (subscriptionId: string) => SubscriptionRates
 }
 
-function createLineFilter({ sub, level }: LogRequest, snapshot: AccessSnapshot): (line: string) => boolean {
+/** Counted since the process began to look. */
+export type SubscriptionRates = {
+  readonly calls: number
+  readonly units: number
+  readonly refused: number
+  readonly streams: number
+}
+
+/** How often a follower of one subscription is told its rates, while there is something to tell. */
+const RATES_MS = 10_000
+
+/**
+ * Lines of the log that pass: as they were written, so masked and bounded already. Filtered here and not by the reader, so that what nobody wants to
+ * see is not sent. Who follows one subscription is also told its rates, which no log is written for.
+ */
+export async function* logLines(tap: LogTap, request: LogRequest, sources: LogSources): AsyncGenerator<string> {
+  const id = request.sub === undefined ? undefined : subscriptionOf(request.sub, sources.snapshot)
+  const passes = createLineFilter(request, id, sources.snapshot)
+  // Asked for before the past is sent, so that no line falls between the two.
+  const following = request.follow ? tap.follow(sources.signal)[Symbol.asyncIterator]() : undefined
+  const first = following?.next()
+  const past = request.lines === 0 ? [] : tap.recent().filter(passes).slice(-request.lines)
+  for (const line of past) yield line.trimEnd()
+  if (following === undefined || first === undefined) return
+  let coming = first
+  using rates = id === undefined ? undefined : followRates(id, sources)
+  for (;;) {
+    const next = await Promise.race(rates === undefined ? [coming] : [coming, rates.next()])
+    if (typeof next === 'string') {
+      if (next !== '') yield next
+      continue
+    }
+    if (next.done === true) return
+    coming = following.next()
+    if (passes(next.value)) yield next.value.trimEnd()
+  }
+}
+
+/** One text each beat, empty while nothing happens: a promise that nobody keeps for long, however many lines are awaited beside it. */
+function followRates(subscription: string, { clock, ratesOf }: LogSources): Disposable & { next(): Promise<string> } {
+  let before = ratesOf(subscription)
+  let told = Promise.withResolvers<string>()
+  const timer = clock.setRepeating(RATES_MS, () => {
+    const now = ratesOf(subscription)
+    told.resolve(ratesLine(now, before))
+    told = Promise.withResolvers()
+    before = now
+  })
+  return { next: () => told.promise, [Symbol.dispose]: () => timer[Symbol.dispose]() }
+
+  function ratesLine(now: SubscriptionRates, then: SubscriptionRates): string {
+    const perSecond = (name: 'calls' | 'units' | 'refused') =>
+      Math.round((Math.max(0, now[name] - then[name]) * 10_000) / RATES_MS) / 10
+    const rates = { calls: perSecond('calls'), units: perSecond('units'), refused: perSecond('refused') }
+    if (rates.calls === 0 && rates.refused === 0 && now.streams === then.streams) return ''
+    const time = new Date(clock.nowMs()).toISOString()
+    const record = { level: 'info', time, part: 'access', subscription, ...rates, streams: now.streams }
+    return JSON.stringify({ ...record, msg: 'rates a second' })
+  }
+}
+
+function createLineFilter(
+  { level }: LogRequest,
+  id: string | undefined,
+  snapshot: AccessSnapshot,
+): (line: string) => boolean {
   const least = level === undefined ? 0 : LOG_LEVELS.indexOf(level as LogLevel)
-  const id = sub === undefined ? undefined : subscriptionOf(sub, snapshot)
+  const concerns = id === undefined ? () => true : createConcern(id, snapshot)
   return (line) => {
     // A reader that fell behind is told so, whatever it asked for.
     if (line.includes('"lost":')) return true
-    // Most lines name no subscription: those are told apart without being parsed.
-    if (id !== undefined && !line.includes(id)) return false
     const record = parse(line)
-    if (record === undefined) return false
-    return LOG_LEVELS.indexOf(record['level'] as LogLevel) >= least
+    return record !== undefined && concerns(record) && LOG_LEVELS.indexOf(record['level'] as LogLevel) >= least
+  }
+}
+
+/** What is said of the subscription itself, of its customer, and of the nodes that serve it: its own, or those that all share. */
+function createConcern(id: string, snapshot: AccessSnapshot): (record: Record<string, unknown>) => boolean {
+  const customerId = snapshot.subscription(id)?.customerId
+  const hasOwnNodes = [...snapshot.nodes()].some(({ subscriptionId }) => subscriptionId === id)
+  return ({ part, subscription, customer, upstream }) => {
+    if (subscription !== undefined) return subscription === id
+    if (customer !== undefined) return customer === customerId
+    return part === 'upstreams' && upstream !== undefined && !hasOwnNodes
   }
 }
 

@@ -1,18 +1,16 @@
 import { ServiceError } from '../core/service-error.ts'
-import { openControlSocket } from '../host/control-socket.ts'
 import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
-import { startOperatorListener } from '../host/operator-listener.ts'
-import { resolveSecret } from '../host/secret-ref.ts'
 import { openStateFolder } from '../host/state-folder.ts'
 import type { Sender } from '../sender/service.ts'
 import { startUpstreams } from '../upstreams/service.ts'
+import { openAloneControl } from './alone-control.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Deps } from './deps.ts'
-import { listenerOf } from './listener-of.ts'
+import { openOperatorDoor } from './operator-door.ts'
 import { openSender } from './sender.ts'
 import { VERSION } from './version.ts'
 
@@ -43,25 +41,23 @@ export async function startSenderAlone({ config, loaded, ...settings }: Settings
       { ...deps, state, registry, upstreams, lifecycle, doorMetrics: doorMetrics('sender') },
     ),
   )
-  const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder: loaded.folder }))
   const operator = opening.use(
-    await startOperatorListener(
-      { listen: listenerOf(config.metrics, loaded.folder), ...(bearer ? { bearer } : {}) },
-      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics('metrics') },
-    ),
+    await openOperatorDoor({ config, loaded }, { ...deps, registry, lifecycle, doorMetrics: doorMetrics('metrics') }),
   )
+  const services = [
+    { name: 'sender', address: printAddressPort(sender.address.host, sender.address.port) },
+    { name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) },
+  ]
   opening.use(
-    await openControlSocket(state.file('control.sock'), {
-      log: log.child({ part: 'control' }),
-      methods: {
-        upstreams: () => upstreams.status(),
-        'tip-stats': () => ({ ...sender.stats(), ways: sender.paths() }),
-        drain: () => {
-          // In the next turn, so that this answer is on its way before its socket closes.
-          clock.setTimer(0, () => lifecycle.stop('sluice drain'))
-          return { draining: true }
-        },
-      },
+    await openAloneControl({
+      ...deps,
+      state,
+      lifecycle,
+      registry,
+      services,
+      runs: { sender: true },
+      upstreams: () => upstreams.status(),
+      methods: { 'tip-stats': () => ({ ...sender.stats(), ways: sender.paths() }) },
     }),
   )
   lifecycle.onDraining(() => {
@@ -72,8 +68,7 @@ export async function startSenderAlone({ config, loaded, ...settings }: Settings
   lifecycle.defer('services', () => opened.disposeAsync())
   lifecycle.defer('sender', (deadlineMs) => sender.drain(deadlineMs))
   lifecycle.started()
-  log.info({ service: 'sender', address: printAddressPort(sender.address.host, sender.address.port) }, 'listening')
-  log.info({ service: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) }, 'listening')
+  for (const { name, address } of services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path }, 'started')
   return { lifecycle, sender }
 }

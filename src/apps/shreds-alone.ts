@@ -1,21 +1,20 @@
 import { startAccess } from '../access/service.ts'
-import { openControlSocket } from '../host/control-socket.ts'
 import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
-import { startOperatorListener } from '../host/operator-listener.ts'
-import { resolveSecret } from '../host/secret-ref.ts'
 import { openStateFolder } from '../host/state-folder.ts'
 import type { Shreds } from '../shreds/service.ts'
 import { startUpstreams } from '../upstreams/service.ts'
+import { openAloneControl } from './alone-control.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Deps } from './deps.ts'
 import { createLeaderFeed } from './leader-feed.ts'
-import { listenerOf } from './listener-of.ts'
 import { openAccessStore } from './open-access-store.ts'
+import { openOperatorDoor } from './operator-door.ts'
 import { openShreds } from './shreds.ts'
+import { watchUsage } from './top/usage-watch.ts'
 import { VERSION } from './version.ts'
 
 export type ShredsAlone = { readonly lifecycle: Lifecycle; readonly shreds: Shreds }
@@ -35,10 +34,11 @@ export async function startShredsAlone(settings: Settings, deps: Deps): Promise<
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
   const doorMetrics = createListenerMetrics(registry, DOORS)
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
+  const usage = watchUsage(store, { clock })
   const access = opening.use(
     await startAccess(
       { ...config.access, plans: config.plans },
-      { store, log, clock, random, registry, lifecycle, env, folder },
+      { store: usage.store, log, clock, random, registry, lifecycle, env, folder },
     ),
   )
   const leaders = createLeaderFeed()
@@ -51,32 +51,30 @@ export async function startShredsAlone(settings: Settings, deps: Deps): Promise<
     )
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   }
-  const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder }))
   const operator = opening.use(
-    await startOperatorListener(
-      { listen: listenerOf(config.metrics, folder), ...(bearer ? { bearer } : {}) },
-      { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics('metrics') },
-    ),
+    await openOperatorDoor(settings, { ...deps, registry, lifecycle, doorMetrics: doorMetrics('metrics') }),
   )
+  const services = [
+    { name: 'shreds', address: printAddressPort(shreds.address.host, shreds.address.port) },
+    { name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) },
+  ]
   opening.use(
-    await openControlSocket(state.file('control.sock'), {
-      log: log.child({ part: 'control' }),
-      methods: {
-        shreds: () => shreds.status(),
-        drain: () => {
-          // In the next turn, so that this answer is on its way before its socket closes.
-          clock.setTimer(0, () => lifecycle.stop('sluice drain'))
-          return { draining: true }
-        },
-      },
+    await openAloneControl({
+      ...deps,
+      state,
+      lifecycle,
+      registry,
+      services,
+      runs: { shreds: true },
+      customers: { store: store.name, snapshot: access.snapshot, usage },
+      methods: { shreds: () => shreds.status() },
     }),
   )
   lifecycle.onDraining(() => operator.beginLameDuck())
   const opened = opening.move()
   lifecycle.defer('services', () => opened.disposeAsync())
   lifecycle.started()
-  log.info({ service: 'shreds', address: printAddressPort(shreds.address.host, shreds.address.port) }, 'listening')
-  log.info({ service: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) }, 'listening')
+  for (const { name, address } of services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path, store: store.name }, 'started')
   return { lifecycle, shreds }
 }

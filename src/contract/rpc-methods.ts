@@ -74,6 +74,8 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   simulateTransaction: read(1),
 }
 
+const BY_NAME: ReadonlyMap<string, RpcMethod> = new Map(Object.entries(RPC_METHODS))
+
 export function rpcMethod(name: string): RpcMethod {
-  return Object.hasOwn(RPC_METHODS, name) ? (RPC_METHODS[name] as RpcMethod) : UNKNOWN_METHOD
+  return BY_NAME.get(name) ?? UNKNOWN_METHOD
 }

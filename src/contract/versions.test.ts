@@ -38,6 +38,8 @@ test('every door with versioned paths says it', () => {
       .map((path) => `${path.split('/')[0]}/http.ts`),
   )
   assert.ok(versioned.size >= 3, [...versioned].join(' '))
-  for (const door of versioned)
+  const sockets = globSync('{bundle,execution}/ws.ts', { cwd: source })
+  assert.equal(sockets.length, 2)
+  for (const door of [...versioned, ...sockets])
     assert.match(readFileSync(join(source, door), 'utf8'), /headersFor: versionHeaders/, door)
 })

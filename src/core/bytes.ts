@@ -1,17 +1,4 @@
-/** Sizes and durations as people write them: `64KiB`, `1.5MB`, `250ms`, `1h`, `1h30m`. */
-
-const BYTE_UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  tb: 1e12,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3,
-  tib: 1024 ** 4,
-}
+/** Sizes and durations as people write and read them: `1.4MiB`, `250ms`, `1h`, `1h30m`. */
 
 const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -23,16 +10,6 @@ const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
 }
 
 const TEXT_CHARS_MAX = 40
-
-/** Whole bytes, or undefined when the text is not a size. */
-export function parseBytes(text: string): number | undefined {
-  if (text.length > TEXT_CHARS_MAX) return undefined
-  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$/.exec(text)
-  const unit = BYTE_UNITS[match?.[2]?.toLowerCase() ?? 'none']
-  if (!match || unit === undefined) return undefined
-  const bytes = Number(match[1]) * unit
-  return Number.isInteger(bytes) && Number.isSafeInteger(bytes) ? bytes : undefined
-}
 
 /** Milliseconds, or undefined when the text is not a duration. A number needs its unit; only `0` stands alone. */
 export function parseDuration(text: string): number | undefined {
@@ -50,19 +27,6 @@ export function parseDuration(text: string): number | undefined {
     totalMs += Number(amount) * unitMs
   }
   return Number.isSafeInteger(Math.round(totalMs)) ? Math.round(totalMs) : undefined
-}
-
-/** The shortest exact form: `64KiB`, `1500B`. Parses back to the same number. */
-export function printBytes(bytes: number): string {
-  for (const [unit, size] of [
-    ['TiB', 1024 ** 4],
-    ['GiB', 1024 ** 3],
-    ['MiB', 1024 ** 2],
-    ['KiB', 1024],
-  ] as const) {
-    if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`
-  }
-  return `${bytes}B`
 }
 
 /** About the size, for reading: `1.4MiB`. */

@@ -7,7 +7,7 @@ export type RollingWindowOptions = {
 }
 
 /** The sum of what was added during the last `windowMs`, in memory that does not depend on how much that was. */
-export class RollingWindow {
+class RollingWindow {
   readonly #slotMs: number
   readonly #sums: Float64Array
   #newestSlot: number | undefined

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createBackoff } from './backoff.ts'
-import { parseBytes, parseDuration, printBytes, printBytesShort, printDuration, printDurationShort } from './bytes.ts'
+import { parseDuration, printBytesShort, printDuration, printDurationShort } from './bytes.ts'
 import { didYouMean, editDistance } from './did-you-mean.ts'
 import { createSeededRandom, randomInt } from './random.ts'
 import { createRollingWindow } from './rolling-window.ts'
@@ -22,26 +22,21 @@ test('backoff grows to its maximum, keeps half of each delay, and starts again a
 })
 
 test('sizes and durations as people write them', () => {
-  const sizes = { '64KiB': 65_536, '1.5MB': 1_500_000, '10': 10, '0': 0, '2 GiB': 2 ** 31, '1kb': 1000 }
-  for (const [text, bytes] of Object.entries(sizes)) assert.equal(parseBytes(text), bytes, text)
-  for (const text of ['', 'KiB', '-1B', '1.5B', '1 XB', '1e3', '9'.repeat(50)])
-    assert.equal(parseBytes(text), undefined, text)
   const durations = { '1h': 3_600_000, '1h30m': 5_400_000, '250ms': 250, '1.5s': 1500, '0': 0, '7d': 604_800_000 }
   for (const [text, ms] of Object.entries(durations)) assert.equal(parseDuration(text), ms, text)
-  for (const text of ['', '1', 'h', '30m1h', '1h1h', '-1h', '1y', '1 hour'])
+  for (const text of ['', '1', 'h', '30m1h', '1h1h', '-1h', '1y', '1 hour', '1'.repeat(50)])
     assert.equal(parseDuration(text), undefined, text)
   assert.equal(printBytesShort(1_468_006), '1.4MiB')
   assert.equal(printDurationShort(273_600_000), '3d4h')
   assert.equal(printDuration(-1500), '-1s500ms')
 })
 
-test('what is printed parses back', () => {
+test('a printed duration parses back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 50 }), (n) => {
-      assert.equal(parseBytes(printBytes(n)), n)
       assert.equal(parseDuration(printDuration(n)), n)
     }),
-    seedFor('bytes'),
+    seedFor('durations'),
   )
 })
 

@@ -1,7 +1,17 @@
-/** Settings for a property test: the seed comes from `SLUICE_SEED` or the clock and is printed, so a run can be repeated. */
+/** The long figures are run by `npm run test:full`. */
+export function isFullRun(): boolean {
+  return process.env['SLUICE_FULL'] === '1'
+}
+
+/** The seed of a test run: given, so that a run can be repeated, or the clock's. Whoever takes it prints it. */
+export function seedOfRun(): number {
+  const given = process.env['SLUICE_SEED']
+  return given === undefined ? Date.now() % 2 ** 31 : Number(given)
+}
+
+/** Settings of a property test, with a seed that is printed. */
 export function seedFor(name: string, runs = 200): { seed: number; numRuns: number } {
-  const { SLUICE_SEED, SLUICE_FULL } = process.env
-  const seed = SLUICE_SEED === undefined ? Date.now() % 2 ** 31 : Number(SLUICE_SEED)
+  const seed = seedOfRun()
   process.stdout.write(`# ${name}: SLUICE_SEED=${seed}\n`)
-  return { seed, numRuns: SLUICE_FULL === '1' ? runs * 50 : runs }
+  return { seed, numRuns: isFullRun() ? runs * 50 : runs }
 }

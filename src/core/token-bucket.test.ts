@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from './test-seed.ts'
-import { createTokenBucket } from './token-bucket.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 test('starts full, refuses at empty, refills with time', () => {
-  const bucket = createTokenBucket({ capacity: 10, perSecond: 5 }, 0)
+  const bucket = new TokenBucket({ capacity: 10, perSecond: 5 }, 0)
   assert.equal(bucket.take(10, 0), true)
   assert.equal(bucket.take(1, 0), false)
   assert.equal(bucket.waitMs(1, 0), 200)
@@ -16,27 +16,27 @@ test('starts full, refuses at empty, refills with time', () => {
 })
 
 test('a refusal takes nothing', () => {
-  const bucket = createTokenBucket({ capacity: 3, perSecond: 0 }, 0)
+  const bucket = new TokenBucket({ capacity: 3, perSecond: 0 }, 0)
   assert.equal(bucket.take(4, 0), false)
   assert.equal(bucket.take(3, 0), true)
   assert.equal(bucket.waitMs(1, 0), Number.POSITIVE_INFINITY)
 })
 
 test('a clock that stands still or goes back refills nothing', () => {
-  const bucket = createTokenBucket({ capacity: 10, perSecond: 1000 }, 5000)
+  const bucket = new TokenBucket({ capacity: 10, perSecond: 1000 }, 5000)
   assert.equal(bucket.take(10, 5000), true)
   for (const at of [5000, 5000.9, 4000, 0]) assert.equal(bucket.level(at), 0)
   assert.equal(bucket.level(5001), 1)
 })
 
 test('a sleep of years fills it and no more', () => {
-  const bucket = createTokenBucket({ capacity: 9_000_000_000, perSecond: 9_000_000_000 }, 0)
+  const bucket = new TokenBucket({ capacity: 9_000_000_000, perSecond: 9_000_000_000 }, 0)
   bucket.take(9_000_000_000, 0)
   assert.equal(bucket.level(1e12), 9_000_000_000)
 })
 
 test('what was forced has to be earned back, what is given back counts', () => {
-  const bucket = createTokenBucket({ capacity: 10, perSecond: 10 }, 0)
+  const bucket = new TokenBucket({ capacity: 10, perSecond: 10 }, 0)
   bucket.force(15, 0)
   assert.equal(bucket.level(0), -5)
   assert.equal(bucket.take(1, 500), false)
@@ -46,7 +46,7 @@ test('what was forced has to be earned back, what is given back counts', () => {
 })
 
 test('new limits keep the level, cut to the new capacity', () => {
-  const bucket = createTokenBucket({ capacity: 100, perSecond: 1 }, 0)
+  const bucket = new TokenBucket({ capacity: 100, perSecond: 1 }, 0)
   bucket.take(20, 0)
   bucket.setLimits({ capacity: 50, perSecond: 2 }, 0)
   assert.equal(bucket.level(0), 50)
@@ -55,8 +55,8 @@ test('new limits keep the level, cut to the new capacity', () => {
 })
 
 test('never drifts: asked a million times or once, the same was refilled', () => {
-  const often = createTokenBucket({ capacity: 1_000_000, perSecond: 333 }, 0)
-  const once = createTokenBucket({ capacity: 1_000_000, perSecond: 333 }, 0)
+  const often = new TokenBucket({ capacity: 1_000_000, perSecond: 333 }, 0)
+  const once = new TokenBucket({ capacity: 1_000_000, perSecond: 333 }, 0)
   often.take(1_000_000, 0)
   once.take(1_000_000, 0)
   for (let at = 0; at <= 1_000_000; at++) often.level(at)
@@ -69,7 +69,7 @@ test('never gives more than capacity plus rate times time, and waits are exact',
   const limits = fc.record({ capacity: fc.integer({ min: 1, max: 50 }), perSecond: fc.integer({ min: 1, max: 100 }) })
   fc.assert(
     fc.property(limits, fc.array(step, { maxLength: 60 }), (given, steps) => {
-      const bucket = createTokenBucket(given, 0)
+      const bucket = new TokenBucket(given, 0)
       let nowMs = 0
       let taken = 0
       for (const { afterMs, cost } of steps) {

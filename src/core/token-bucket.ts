@@ -93,7 +93,3 @@ export class TokenBucket {
     return Math.ceil((parts - this.#level) / this.#partsPerMs)
   }
 }
-
-export function createTokenBucket(limits: TokenBucketLimits, monotonicMs: number): TokenBucket {
-  return new TokenBucket(limits, monotonicMs)
-}

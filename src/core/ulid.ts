@@ -21,13 +21,13 @@ function timeText(nowMs: number): string {
   return text
 }
 
-/** Bytes of chance drawn at once by a source. */
-const DRAWN_BYTES = 4096
+/** Ids whose chance is drawn at once by a source. */
+const DRAWN_IDS = 256
+const CHANCE_CHARACTERS = 16
 
-/** ULIDs in great number: chance is drawn in bulk, and the text of the time is made once a millisecond. */
+/** ULIDs in great number: the chance of many is drawn and written in one go, and the text of the time is made once a millisecond. */
 export function createUlidSource(random: Random): (nowMs: number) => string {
-  const pairs = Array.from(ALPHABET, (first) => Array.from(ALPHABET, (second) => first + second)).flat()
-  let drawn: Uint8Array = new Uint8Array(0)
+  let chance = ''
   let at = 0
   let timeMs = -1
   let time = ''
@@ -36,15 +36,17 @@ export function createUlidSource(random: Random): (nowMs: number) => string {
       timeMs = nowMs
       time = timeText(nowMs)
     }
-    if (at >= drawn.length) {
-      drawn = random.bytes(DRAWN_BYTES)
+    if (at >= chance.length) {
+      // As above, 5 bits of each byte.
+      const letters = Buffer.from(random.bytes(DRAWN_IDS * CHANCE_CHARACTERS))
+      for (let byte = 0; byte < letters.length; byte++) {
+        letters[byte] = ALPHABET.charCodeAt((letters[byte] as number) & 31)
+      }
+      chance = letters.toString('latin1')
       at = 0
     }
-    let text = time
-    // 10 bits of two bytes make two characters; eight times that are the 80 bits.
-    for (const end = at + 16; at < end; at += 2) {
-      text += pairs[(((drawn[at] as number) & 3) << 8) | (drawn[at + 1] as number)]
-    }
-    return text
+    const from = at
+    at += CHANCE_CHARACTERS
+    return time + chance.slice(from, at)
   }
 }

@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Random } from '../core/random.ts'
 import { ServiceError } from '../core/service-error.ts'
 import { createFileExclusive } from '../host/atomic-file.ts'
+import { readIfThere } from '../host/read-if-there.ts'
 import { checkSecretFile } from '../host/state-folder.ts'
 import { createSigningKey, type SigningKey } from '../solana/ed25519.ts'
 import { secretOf } from './keys.ts'
@@ -47,14 +48,5 @@ function readNumbers(text: string): Uint8Array | undefined {
     return Array.isArray(value) && value.every(isByte) ? Uint8Array.from(value as number[]) : undefined
   } catch {
     return undefined
-  }
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }

@@ -26,13 +26,13 @@ function put(address: string, data: Uint8Array) {
   svm.setAccount(decodeBase58(address), new internal.Account(1n, data, decodeBase58(SYSVAR_OWNER), false, 0n))
 }
 
-test('clock', () => {
+test('the engine reads the clock as it was encoded', () => {
   put(CLOCK_SYSVAR, encodeClock({ slot: 9, epoch: 2, epochStartTimestamp: 100, unixTimestamp: 200 }))
   const { slot, epoch, epochStartTimestamp, leaderScheduleEpoch, unixTimestamp } = svm.getClock()
   assert.deepEqual([slot, epoch, epochStartTimestamp, leaderScheduleEpoch, unixTimestamp], [9n, 2n, 100n, 3n, 200n])
 })
 
-test('epoch schedule', () => {
+test('the engine reads the epoch schedule: no warm-up, leaders known an epoch ahead', () => {
   put(EPOCH_SCHEDULE_SYSVAR, encodeEpochSchedule(432_000))
   const schedule = svm.getEpochSchedule()
   assert.deepEqual(

@@ -43,21 +43,3 @@ export function createLeaders(ranges: readonly LeaderRange[]): Leaders {
     },
   }
 }
-
-/** The slots of an epoch from a function that knows each. */
-export function leaderRange(
-  fromSlot: number,
-  toSlot: number,
-  leaderOf: (slot: number) => string | undefined,
-): LeaderRange {
-  const places = new Map<string, number>()
-  const leaderOfSlot = new Uint32Array(toSlot - fromSlot)
-  for (let slot = fromSlot; slot < toSlot; slot++) {
-    const identity = leaderOf(slot)
-    if (identity === undefined) continue
-    const place = places.get(identity) ?? places.size + 1
-    places.set(identity, place)
-    leaderOfSlot[slot - fromSlot] = place
-  }
-  return { fromSlot, toSlot, identities: [...places.keys()], leaderOfSlot }
-}

@@ -7,7 +7,6 @@ import { encodeBase58 } from '../solana/base58.ts'
 import { createSigningKey } from '../solana/ed25519.ts'
 import { createShredHead, scanShred } from '../solana/shred.ts'
 import { createSetProofs, rootOfPacket } from '../solana/shred-set-proofs.ts'
-import { leaderRange } from './leaders.ts'
 import { createVerifier, type Verdict, type Verifier } from './verify.ts'
 
 const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
@@ -39,7 +38,9 @@ test('a slot without a known leader is not checked; a schedule by slots is obeye
   const [packet] = blockPackets(10) as [Uint8Array]
   assert.equal(check(verifier, packet), 'unchecked')
   const mallory = encodeBase58(MALLORY.publicKey)
-  verifier.setLeaders([leaderRange(8, 16, (slot) => (slot < 12 ? LEADER_ID : slot < 14 ? mallory : undefined))])
+  // Slots 8 to 11 are the leader's, 12 and 13 mallory's, 14 and 15 nobody's.
+  const leaderOfSlot = Uint32Array.of(1, 1, 1, 1, 2, 2, 0, 0)
+  verifier.setLeaders([{ fromSlot: 8, toSlot: 16, identities: [LEADER_ID, mallory], leaderOfSlot }])
   assert.equal(check(verifier, packet), 'signed')
   assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array), 'forged')
   assert.equal(check(verifier, blockPackets(12, { leader: MALLORY })[0] as Uint8Array), 'signed')

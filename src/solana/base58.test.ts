@@ -69,7 +69,7 @@ test('texts as long as a key or a signature that stand for one byte more', () =>
   }
 })
 
-test('known addresses', () => {
+test('zeros lead as ones, and known bytes give their known text', () => {
   assert.equal(encodeBase58(new Uint8Array(32)), '11111111111111111111111111111111')
   assert.equal(encodeBase58(Uint8Array.from(Buffer.from('Hello World!'))), '2NEpo7TZRRrLZSi2U')
   assert.equal(encodeBase58(Uint8Array.of(0, 0, 0x28, 0x7f, 0xb4, 0xcd)), '11233QC4')

@@ -19,7 +19,7 @@ import { verifySignatures } from './transaction.ts'
 const folder = join(import.meta.dirname, '../../../shared/data/shreds')
 const archives = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.ar')) : []
 
-test('recorded archives', async (t) => {
+test('shreds recorded from the real chain are signed, recover what is left out, and give whole slots', async (t) => {
   t.diagnostic(archives.length === 0 ? 'no recorded archive of shreds is there' : archives.join())
   for (const name of archives) {
     await t.test(name, (each) => {

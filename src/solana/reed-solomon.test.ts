@@ -41,7 +41,7 @@ test('any 32 of 64 give back all', (t) => {
   assert.deepEqual(recoverShards(data), [...data, ...code])
 })
 
-test('31 are not enough', () => {
+test('31 shards of a set of 32 give nothing back', () => {
   const data = Array.from({ length: 32 }, (_, i) => Uint8Array.of(i))
   assert.equal(recoverShards(data.slice(1)), undefined)
   assert.equal(recoverShards([]), undefined)

@@ -199,11 +199,6 @@ export function signatureOf(shred: Shred): Uint8Array {
   return shred.bytes.subarray(0, SIGNATURE_BYTES)
 }
 
-/** The merkle root of the set before this one. */
-export function chainedRootOf({ bytes, layout }: Shred): Uint8Array {
-  return bytes.subarray(layout.chainedRootAt, layout.chainedRootAt + ROOT_BYTES)
-}
-
 export function erasureShardOf({ bytes, layout }: Shred): Uint8Array {
   return bytes.subarray(layout.erasureFrom, layout.chainedRootAt)
 }

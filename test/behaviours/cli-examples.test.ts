@@ -1,25 +1,11 @@
 import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { rootRoutes } from '../../src/apps/commands/application.ts'
-import { examplesOf } from '../../src/apps/commands/define.ts'
 import { makeShredCapture } from '../support/captures.ts'
 import { splitWords, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
+import { COMMANDS } from '../support/commands.ts'
 import { makeRingSnapshots } from '../support/ring-snapshots.ts'
-
-type Route = { path: string[]; brief: string; examples: readonly string[] }
-type Target = { getAllEntries?(): readonly { name: Record<string, string>; target: Target }[]; brief: string }
-
-/** Every command there is, found by walking the routes. */
-function* walk(target: Target, path: string[] = []): Generator<Route> {
-  if (target.getAllEntries === undefined) yield { path, brief: target.brief, examples: examplesOf(target) }
-  else
-    for (const { name, target: inner } of target.getAllEntries())
-      yield* walk(inner, [...path, name['convert-camel-to-kebab'] ?? ''])
-}
-
-const ROUTES = [...walk(rootRoutes as unknown as Target)]
 
 /** Commands that talk to a running process, or to a node, or are one; tests of their own run their examples. */
 const NEED_A_PROCESS = [
@@ -83,14 +69,14 @@ async function must(text: string, state: string): Promise<void> {
 }
 
 test('every command has an example and a brief', () => {
-  assert.ok(ROUTES.length > 45, `only ${ROUTES.length} commands were found`)
-  for (const { path, brief, examples } of ROUTES) {
+  assert.ok(COMMANDS.length > 45, `only ${COMMANDS.length} commands were found`)
+  for (const { path, brief, examples } of COMMANDS) {
     assert.ok(examples.length > 0, `sluice ${path.join(' ')} has no example`)
     assert.ok(brief.length > 5, `sluice ${path.join(' ')} has no brief`)
   }
 })
 
-for (const { path, examples } of ROUTES) {
+for (const { path, examples } of COMMANDS) {
   const words = path.join(' ')
   if (NEED_A_PROCESS.includes(words)) continue
   test(`the examples of "sluice ${words}" work as the help shows them`, async () => {

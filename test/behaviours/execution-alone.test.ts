@@ -5,18 +5,21 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createPlanTable } from '../../src/access/plan.ts'
 import { configSchema } from '../../src/apps/config.ts'
+import type { Deps } from '../../src/apps/deps.ts'
 import { endpointsOf } from '../../src/apps/endpoints.ts'
 import { startExecutionAlone } from '../../src/apps/execution-alone.ts'
 import { createManualClock } from '../../src/core/clock.ts'
 import { loadConfig } from '../../src/host/config-file.ts'
-import { silentLogger } from '../../src/host/logger.ts'
+import { createLogTap } from '../../src/host/log-tap.ts'
+import { createLogger, silentLogger } from '../../src/host/logger.ts'
 import { secureRandom } from '../../src/host/random.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
 import { openStream } from '../support/stream-reader.ts'
 
 /** The process of its own, on a clock of the test: how it ends, and with which code. */
-async function startAlone(folder: { file(name: string): string }) {
+async function startAlone(folder: { file(name: string): string }, deps: Partial<Deps> = {}) {
   const env = {
     SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
     SLUICE_METRICS__LISTEN: '127.0.0.1:0',
@@ -32,7 +35,7 @@ async function startAlone(folder: { file(name: string): string }) {
     plans: createPlanTable(config.plans),
     endpoints: endpointsOf(config),
   }
-  const alone = await startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env })
+  const alone = await startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
   return { ...alone, clock, base: `127.0.0.1:${alone.execution.address.port}` }
 }
 
@@ -71,6 +74,43 @@ test('alone, a signal ends the process with 0', async () => {
   })
   assert.equal((await client.untilClosed()).code, 1012)
   assert.deepEqual([end?.clean, exitCode()], [true, 0])
+})
+
+test('alone it answers the command line: how it is, what it does, what it logs, and to end', {
+  timeout: 60_000,
+}, async () => {
+  using folder = makeTestFolder()
+  const logTap = createLogTap({ write() {} })
+  const { clock, lifecycle } = await startAlone(folder, {
+    logTap,
+    log: createLogger({ level: 'info', destination: logTap }),
+  })
+  const ask = async (line: string): Promise<string> => {
+    const { code, stdout, stderr } = await sluiceHere([...line.split(' '), '--state', folder.file('state')])
+    assert.equal(code, 0, `${line}: ${stderr}`)
+    return stdout
+  }
+  const status = JSON.parse(await ask('status --json')) as { state: string; services: { name: string }[] }
+  assert.equal(status.state, 'ok')
+  assert.deepEqual(
+    status.services.map(({ name }) => name),
+    ['execution', 'metrics'],
+  )
+  const top = JSON.parse(await ask('top --json')) as { execution: { clients: number } | null; sender: object | null }
+  assert.deepEqual([top.execution?.clients, top.sender], [0, null])
+  assert.match(await ask('logs tail --json'), /"msg":"listening".*\n.*"msg":"started"/s)
+  // The command waits until the process has ended, which takes the time of this test's clock.
+  const draining = ask('drain --yes')
+  let end: { clean: boolean } | undefined
+  void lifecycle.stopped.then((stopped) => {
+    end = stopped
+  })
+  await until('the process has ended', async () => {
+    await clock.advanceAsync(100)
+    return end !== undefined
+  })
+  await draining
+  assert.equal(end?.clean, true)
 })
 
 test('a real process whose source is silent exits with 75', { timeout: 60_000 }, async () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { temporaryFolder } from '../support/cli.ts'
+import { freePort } from '../support/free-ports.ts'
 import { serve } from '../support/serve.ts'
 
 test('promtool finds nothing to object to in /metrics, in both formats', async () => {
@@ -58,11 +58,3 @@ test('a real Prometheus scrapes the operator listener without an error', async (
     await ended
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
-}

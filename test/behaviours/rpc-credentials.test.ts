@@ -145,7 +145,8 @@ describe('credentials on the RPC door', () => {
     ]
     for (const [name, change, reason] of states) {
       const made = await gateway.subscribe({})
-      assert.equal((await post([['x-token', made.token]])).status, 200, name)
+      // Several, on one kept connection: a head that is known again byte for byte must not keep its token alive.
+      for (let call = 0; call < 3; call++) assert.equal((await post([['x-token', made.token]])).status, 200, name)
       const { promise, resolve } = Promise.withResolvers<void>()
       using _watching = gateway.access.onChange(resolve)
       await change(made.id)

@@ -62,6 +62,13 @@ test('alone it follows its store, relays, answers the command line, and ends whe
   )
   await until('they are shown', async () => (await shown())[0]?.sent === packets.length, 20_000)
 
+  assert.match(await command('status'), /^state +ok\n[^]*^shreds +127\.0\.0\.1:/m)
+  const top = JSON.parse(await command('top --json')) as {
+    shreds: { destinations: number } | null
+    sender: object | null
+  }
+  assert.deepEqual([top.shreds?.destinations, top.sender], [1, null])
+  assert.equal(await command('logs tail'), '', 'nothing listens to the log of this test')
   await command('drain --yes')
   assert.equal((await lifecycle.stopped).clean, true)
 })

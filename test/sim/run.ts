@@ -1,8 +1,12 @@
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { runSeeds } from './run-seeds.ts'
+import { shareSeeds } from './share-seeds.ts'
 import { WORLDS } from './worlds.ts'
 
-/** `npm run sim`: every world over ten thousand seeds, or one of them over those asked for. Ends with 1 at the first promise broken. */
+/**
+ * `npm run sim`: every world over ten thousand seeds, or one of them over those asked for, on all cores. Ends with 1 at the first promise broken,
+ * and where something that the runs should have met never happened.
+ */
 const { values } = parseArgs({
   options: {
     world: { type: 'string' },
@@ -10,6 +14,9 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '10000' },
   },
 })
+/** Over so many seeds everything that can happen in a world has happened; a single seed run again shows little. */
+const SEEDS_THAT_SHOW = 200
+
 const firstSeed = Number(values.seed)
 const seeds = Number(values.seeds)
 const worlds = WORLDS.filter(({ name }) => values.world === undefined || values.world === name)
@@ -25,15 +32,20 @@ for (const world of worlds) {
   const startMs = performance.now()
   const count = Math.ceil(seeds / (world.oneIn ?? 1))
   try {
-    const { seen } = await runSeeds(world, {
+    const { seen, never } = await shareSeeds(world.name, {
       firstSeed,
       seeds: count,
-      onSeed: (done) => isTerminal && done % 100 === 0 && process.stderr.write(`\r${world.name}: ${done} of ${count} `),
+      threads: availableParallelism(),
+      onSeed: (done) => isTerminal && process.stderr.write(`\r${world.name}: ${done} of ${count} `),
     })
     const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1))
     process.stdout.write(
       `${isTerminal ? '\r' : ''}${JSON.stringify({ world: world.name, firstSeed, seeds: count, seconds, ...seen })}\n`,
     )
+    if (never.length > 0 && count >= SEEDS_THAT_SHOW) {
+      process.stderr.write(`${world.name}: never happened: ${never.join(', ')}\n`)
+      process.exitCode = 1
+    }
   } catch (error) {
     process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)

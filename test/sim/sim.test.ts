@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isFull, seedOf } from '../support/property.ts'
 import { runSeeds } from './run-seeds.ts'
+import { shareSeeds } from './share-seeds.ts'
 import { WORLDS } from './worlds.ts'
 
 const SEEDS = isFull ? 2000 : 40
@@ -29,6 +30,16 @@ describe('the simulator', () => {
       runSeeds(world, { firstSeed: 5, seeds: 10 }),
       /npm run sim -- --world broken --seed 9 --seeds 1 {3}fails: Error: a promise was broken/,
     )
+  })
+
+  test('threads that share the seeds see what one alone sees', async () => {
+    const [world] = WORLDS
+    assert.ok(world)
+    const runs = { firstSeed: 7, seeds: 5 }
+    const alone = await runSeeds(world, runs)
+    assert.ok(Object.values(alone.seen).some((count) => count > 0))
+    assert.deepEqual(await shareSeeds(world.name, { ...runs, threads: 2 }), alone)
+    await assert.rejects(shareSeeds('nowhere', { firstSeed: 7, seeds: 1, threads: 2 }), /there is no world nowhere/)
   })
 
   test('the same seed gives the same history', async () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { renameSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { until } from '../../src/host/test-wait.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
+import { freePorts } from '../support/free-ports.ts'
 import { type Served, serve } from '../support/serve.ts'
+import { FREE_PLAN } from '../support/served-gateway.ts'
 import { type SoakNode, startSoakNode } from './node.ts'
 
 const DOORS = ['rpc', 'ws', 'grpc', 'execution', 'metrics'] as const
@@ -31,15 +31,6 @@ export type SoakService = AsyncDisposable & {
   booked(): Promise<number>
 }
 
-const FREE_PLAN = `
-[plans.free]
-unitsPerSecond = "unlimited"
-sendsPerSecond = "unlimited"
-wsConnections = "unlimited"
-wsSubscriptions = "unlimited"
-grpcStreams = "unlimited"
-grpcAccountsPerStream = "unlimited"
-`
 const GRACE = '10m'
 const RELOAD_MS_MAX = 20_000
 /** How the log begins to say it. */
@@ -154,13 +145,4 @@ function tokenIn(text: string): string {
   const token = /slc_[0-9A-Za-z]{38}/.exec(text)?.[0]
   assert.ok(token !== undefined, 'no token was printed')
   return token
-}
-
-/** Ports that stay the same across restarts. Held together while they are chosen, so that all differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map((server) => once(server, 'listening')))
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

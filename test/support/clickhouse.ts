@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../../src/host/test-wait.ts'
+import { crash } from './crash.ts'
+import { freePorts } from './free-ports.ts'
 
 /** The gateway's own account on the server. */
 export const CLICKHOUSE_ADMIN = { user: 'sluice_gateway', password: 'password of the gateway' }
@@ -56,12 +57,8 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
   }
 
   async function kill(): Promise<void> {
-    const ending = child
+    await crash(child)
     child = undefined
-    if (ending === undefined || ending.exitCode !== null) return
-    const gone = new Promise((resolve) => ending.once('exit', resolve))
-    ending.kill('SIGKILL')
-    await gone
   }
 
   await writeFile(join(folder, 'config.xml'), configFile(folder, { http, tcp, interserver }))
@@ -132,13 +129,4 @@ function usersFile(readers: readonly ClickHouseUser[]): string {
   <quotas><default></default></quotas>
 </yandex>
 `
-}
-
-/** Held at the same time, so that they differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))))
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findInPath } from '../../scripts/test-needs.ts'
 import { until } from '../../src/host/test-wait.ts'
+import { freePort } from './free-ports.ts'
 
 /** A real proxy in front of the gateway, as operators run one: nginx or haproxy from Debian, with few connections that many clients share. */
 export type FrontProxy = AsyncDisposable & { readonly port: number }
@@ -73,15 +74,6 @@ export async function startFrontProxy(kind: 'nginx' | 'haproxy', gatewayPort: nu
   await until(`${kind} listens`, () => isListening(port))
   const opened = opening.move()
   return { port, [Symbol.asyncDispose]: () => opened.disposeAsync() }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 export function isListening(port: number): Promise<boolean> {

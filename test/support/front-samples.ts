@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { findInPath } from '../../scripts/test-needs.ts'
 import type { TestCert } from '../../src/host/test-cert.ts'
 import { until } from '../../src/host/test-wait.ts'
-import { freePort, isListening } from './front-proxies.ts'
+import { freePort } from './free-ports.ts'
+import { isListening } from './front-proxies.ts'
 
 export type FrontKind = 'nginx' | 'haproxy' | 'caddy'
 

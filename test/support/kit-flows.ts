@@ -20,7 +20,7 @@ import {
 import { getAddMemoInstruction } from '@solana-program/memo'
 import { getTransferSolInstruction } from '@solana-program/system'
 
-export const SOL = 1_000_000_000n
+const SOL = 1_000_000_000n
 const SYSTEM = address('11111111111111111111111111111111')
 const CONFIRMED = { commitment: 'confirmed' } as const
 

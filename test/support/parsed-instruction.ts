@@ -3,7 +3,7 @@ import * as web3 from '@solana/web3.js'
 import { writeJson } from '../../src/localnet/rpc/json.ts'
 import { encodeParsedInstruction } from '../../src/localnet/rpc/parsed-instructions.ts'
 
-export const key = (fill: number) => new web3.PublicKey(new Uint8Array(32).fill(fill))
+const key = (fill: number) => new web3.PublicKey(new Uint8Array(32).fill(fill))
 const name = (fill: number) => key(fill).toBase58()
 export const [a, b, c, d, e] = [1, 2, 3, 4, 5].map(key) as [
   web3.PublicKey,

@@ -1,12 +1,11 @@
 import type { TestContext } from 'node:test'
 import fc from 'fast-check'
+import { isFullRun, seedOfRun } from '../../src/core/test-seed.ts'
 
-/** The long figures of the issues are run by `npm run test:full`. */
-export const isFull = process.env['SLUICE_FULL'] === '1'
+export const isFull = isFullRun()
 
 export function seedOf(t: TestContext): number {
-  const given = process.env['SLUICE_SEED']
-  const seed = given === undefined ? Math.floor(Math.random() * 0x7fffffff) : Number(given)
+  const seed = seedOfRun()
   t.diagnostic(`SLUICE_SEED=${seed}`)
   return seed
 }

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { crash } from './crash.ts'
+import { freePort } from './free-ports.ts'
 
 export type RedisServer = AsyncDisposable & {
   readonly port: number
@@ -32,12 +34,8 @@ export async function startRedis(options: { password?: string } = {}): Promise<R
   }
 
   async function kill(): Promise<void> {
-    const ending = child
+    await crash(child)
     child = undefined
-    if (ending === undefined || ending.exitCode !== null) return
-    const gone = new Promise((resolve) => ending.once('exit', resolve))
-    ending.kill('SIGKILL')
-    await gone
   }
 
   await start()
@@ -76,22 +74,4 @@ function answers(port: number): Promise<boolean> {
       resolve(isUp)
     }
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
-}
-
-/** Waits until the condition holds; for tests whose other side is a real process. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
-  const endAt = Date.now() + withinMs
-  while (!(await holds())) {
-    if (Date.now() > endAt) throw new Error(`waited ${withinMs} ms for: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }

@@ -17,7 +17,7 @@ export type ServedGateway = AsyncDisposable & {
 }
 
 /** Without limits that would be in the way of a load. */
-const FREE_PLAN = `
+export const FREE_PLAN = `
 [plans.free]
 unitsPerSecond = "unlimited"
 sendsPerSecond = "unlimited"

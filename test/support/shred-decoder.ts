@@ -102,12 +102,12 @@ export function merkleRoot(shred: DecodedShred): Buffer {
   return node
 }
 
-export function chainedRoot(shred: DecodedShred): Buffer {
+function chainedRoot(shred: DecodedShred): Buffer {
   const { chained } = offsetsOf(shred)
   return shred.packet.subarray(chained, chained + 32)
 }
 
-export function isSigned(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
+function isSigned(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
   const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), publicKey])
   return verify(null, message, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature)
 }

@@ -7,7 +7,8 @@ import {
   type OpenApi,
   type Operation,
   pathParameter,
-  ref,
+  rpcAnswer,
+  rpcRequestBody,
   schemaOf,
   TOKEN_SCHEMES,
   text,
@@ -55,25 +56,9 @@ export function bundleOpenApi(): OpenApi {
           description:
             "Forwarded to a node; the answer is the node's own bytes. Each call of a batch is charged and refused on its own. A refusal made here has a JSON-RPC error with `data.request_id` and `data.docs_url`.",
           security: [...ANY_TOKEN, { apiKey: [] }],
-          requestBody: {
-            required: true,
-            content: {
-              'application/json': {
-                schema: { oneOf: [ref('RpcRequest'), { type: 'array', items: ref('RpcRequest'), minItems: 1 }] },
-                example: { jsonrpc: '2.0', id: 1, method: 'getSlot' },
-              },
-            },
-          },
+          requestBody: rpcRequestBody('getSlot'),
           responses: {
-            '200': {
-              description: 'The answer, or a JSON-RPC error.',
-              ...BUDGET_HEADERS,
-              content: {
-                'application/json': {
-                  schema: { oneOf: [ref('RpcAnswer'), { type: 'array', items: ref('RpcAnswer') }] },
-                },
-              },
-            },
+            '200': rpcAnswer('The answer, or a JSON-RPC error.', BUDGET_HEADERS),
             '401': json('No token, or none that is valid here.', 'RpcAnswer'),
             '413': json('The body or the batch is larger than the plan allows.', 'RpcAnswer'),
             '429': json('A limit of the plan is reached.', 'RpcAnswer', RETRY_AFTER),

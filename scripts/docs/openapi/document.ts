@@ -60,6 +60,31 @@ export function text(description: string, type = 'text/plain'): object {
   return { description, content: { [type]: { schema: { type: 'string' } } } }
 }
 
+/** One JSON-RPC call or a batch of them, as the body of a request. */
+export function rpcRequestBody(exampleMethod: string): object {
+  return {
+    required: true,
+    content: {
+      'application/json': {
+        schema: oneOrBatch('RpcRequest', { minItems: 1 }),
+        example: { jsonrpc: '2.0', id: 1, method: exampleMethod },
+      },
+    },
+  }
+}
+
+export function rpcAnswer(description: string, more: object = {}): object {
+  return {
+    description,
+    ...more,
+    content: { 'application/json': { schema: oneOrBatch('RpcAnswer') } },
+  }
+}
+
+function oneOrBatch(name: string, more: object = {}): object {
+  return { oneOf: [ref(name), { type: 'array', items: ref(name), ...more }] }
+}
+
 export function pathParameter(name: string, description: string, schema: object = { type: 'string' }): object {
   return { name, in: 'path', required: true, description, schema }
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../../src/contract/execution-routes.ts'
-import { rpcAnswer, rpcRequest } from '../../../src/contract/schemas/customer.ts'
+import * as customer from '../../../src/contract/schemas/customer.ts'
 import * as schemas from '../../../src/contract/schemas/execution.ts'
 import { conflictData, contentionData, topAccesses } from '../../../src/contract/schemas/stream.ts'
 import {
@@ -13,6 +13,8 @@ import {
   pathParameter,
   queryParameter,
   ref,
+  rpcAnswer,
+  rpcRequestBody,
   schemaOf,
   TOKEN_SCHEMES,
   text,
@@ -30,8 +32,8 @@ const SCHEMAS = {
   LifecycleRecord: schemas.lifecycleRecord,
   Health: schemas.healthRecord,
   RouteError: schemas.routeError,
-  RpcRequest: rpcRequest,
-  RpcAnswer: rpcAnswer,
+  RpcRequest: customer.rpcRequest,
+  RpcAnswer: customer.rpcAnswer,
 } satisfies Record<string, z.ZodType>
 
 /** What each path answers with. A route without an entry does not compile. */
@@ -109,22 +111,9 @@ export function executionOpenApi(): OpenApi {
       summary: 'JSON-RPC 2.0 over the blocks in memory',
       description: `Methods: ${EXECUTION_RPC_METHODS.join(', ')}. Others are -32601.`,
       security: MAYBE_TOKEN,
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: { oneOf: [ref('RpcRequest'), { type: 'array', items: ref('RpcRequest'), minItems: 1 }] },
-            example: { jsonrpc: '2.0', id: 1, method: 'eth_blockNumber' },
-          },
-        },
-      },
+      requestBody: rpcRequestBody('eth_blockNumber'),
       responses: {
-        '200': {
-          description: 'The answer, or a JSON-RPC error.',
-          content: {
-            'application/json': { schema: { oneOf: [ref('RpcAnswer'), { type: 'array', items: ref('RpcAnswer') }] } },
-          },
-        },
+        '200': rpcAnswer('The answer, or a JSON-RPC error.'),
         '413': json('The body is too large.', 'RpcAnswer'),
       },
     },

@@ -1,27 +1,14 @@
 import * as schemas from '../../../src/contract/schemas/customer.ts'
-import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, ref, schemaOf, text } from './document.ts'
+import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, rpcAnswer, rpcRequestBody, schemaOf, text } from './document.ts'
 
 const CALL = (operationId: string, summary: string) => ({
   operationId,
   summary,
   description: 'Methods: sendTransaction, getTipAccounts, getHealth, getVersion. Preflight is never run.',
   security: NO_TOKEN,
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: { oneOf: [ref('RpcRequest'), { type: 'array', items: ref('RpcRequest'), minItems: 1 }] },
-        example: { jsonrpc: '2.0', id: 1, method: 'getTipAccounts' },
-      },
-    },
-  },
+  requestBody: rpcRequestBody('getTipAccounts'),
   responses: {
-    '200': {
-      description: 'The signature, or a JSON-RPC error that says what is wrong with the transaction.',
-      content: {
-        'application/json': { schema: { oneOf: [ref('RpcAnswer'), { type: 'array', items: ref('RpcAnswer') }] } },
-      },
-    },
+    '200': rpcAnswer('The signature, or a JSON-RPC error that says what is wrong with the transaction.'),
     '429': json('More than this address or fee payer may send now.', 'RpcAnswer'),
   },
 })

@@ -13,8 +13,12 @@ export const logsRoutes = buildRouteMap({
   routes: {
     tail: command<TailFlags>({
       brief: 'Print the newest lines of the log, and follow with --follow',
-      details:
-        'The process keeps its last 1000 lines. What is below the configured log.level was never written; with --json the lines come as they are in the log.',
+      details: [
+        'With --sub: who connected and how it ended, what was refused with limit and code (one line a second and limit, with',
+        'their number), what the operator changed, trouble of the nodes that serve it, and with --follow its rates.',
+        'The process keeps its last 1000 lines. What is below the configured log.level was never written; with --json the lines',
+        'come as they are in the log.',
+      ].join('\n'),
       examples: ['', '--sub acme-prod --follow', '--level warn --lines 100'],
       parameters: {
         flags: {

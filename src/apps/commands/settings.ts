@@ -29,7 +29,7 @@ export async function loadSettings(context: CliContext, flags: CommonFlags): Pro
 }
 
 export const DEFAULT_CONFIG = 'sluice.toml'
-export const DEFAULT_STATE = '.sluice'
+const DEFAULT_STATE = '.sluice'
 
 /** The file named, or `./sluice.toml` where it is there; a file that was named must exist. */
 export function configFileOf(flags: CommonFlags): string | undefined {

@@ -8,7 +8,7 @@ import { docsUrl } from '../../contract/errors.ts'
 import { cliErrorOf, formatError } from './errors.ts'
 
 /** Whether the caller asked for JSON, known before any flag is parsed so that errors of parsing obey it too. */
-export function wantsJson(argv: readonly string[]): boolean {
+function wantsJson(argv: readonly string[]): boolean {
   return (
     argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
   )

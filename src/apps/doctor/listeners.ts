@@ -15,7 +15,7 @@ import { bad, type Finding, ok, warn } from './finding.ts'
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21
 
-type Door = { readonly name: string; readonly option: Config['bundle']['rpc'] }
+export type Door = { readonly name: string; readonly option: Config['bundle']['rpc'] }
 
 /** Each TCP door: its address may be public, its port is free or ours, its certificate is usable for a while. */
 export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
@@ -37,7 +37,7 @@ export async function checkListenerFiles(config: Config, folder: string): Promis
 }
 
 /** Two doors cannot have one port, unless each has an address of its own. Port 0 is a free one for each. */
-function findShared(doors: readonly Door[]): Finding[] {
+export function findShared(doors: readonly Door[]): Finding[] {
   const findings: Finding[] = []
   doors.forEach((door, at) => {
     const { host, port } = listenAddress(door.option)
@@ -64,7 +64,8 @@ function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-function doorsOf(config: Config): Door[] {
+/** The TCP doors of `serve`. */
+export function doorsOf(config: Config): Door[] {
   return [
     { name: 'metrics', option: config.metrics },
     { name: 'bundle.rpc', option: config.bundle.rpc },

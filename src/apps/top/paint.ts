@@ -38,7 +38,7 @@ export function wantsColour(process: Pick<NodeJS.Process, 'env' | 'stdout'>): bo
   return process.stdout.isTTY && (none === undefined || none === '') && terminal !== 'dumb'
 }
 
-export function cutText(text: string, width: number): string {
+function cutText(text: string, width: number): string {
   if (textWidth(text) <= width) return text
   let kept = ''
   let used = 0

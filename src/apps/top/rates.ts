@@ -58,7 +58,7 @@ export type TopView = {
   }[]
 }
 
-export const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const
+const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const
 
 /** Busiest first. A process that was started again in between has smaller counts; what it counted since then stands. */
 export function viewOf(before: TopReport, now: TopReport): TopView {

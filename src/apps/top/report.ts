@@ -80,7 +80,7 @@ export type Refusal = { readonly part: string; readonly reason: string; readonly
 export type TopDeps = {
   readonly registry: Pick<MetricsRegistry, 'describe' | 'value'>
   readonly clock: Clock
-  readonly usage: UsageWatch
+  readonly usage: Pick<UsageWatch, 'active'>
   readonly snapshot: () => AccessSnapshot
   readonly status: () => StatusReport
   readonly upstreams: () => readonly NodeStatus[]

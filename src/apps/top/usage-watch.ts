@@ -17,6 +17,8 @@ export type UsageWatch = {
   readonly store: AccessStore
   /** Those active within the last while, the newest first. */
   active(): readonly ActiveUse[]
+  /** What this one did since it was first seen; nothing where it was not. */
+  of(subscriptionId: string): Pick<ActiveUse, 'calls' | 'units' | 'refused'>
 }
 
 /** The quietest is forgotten when there are more. */
@@ -58,6 +60,7 @@ export function watchUsage(store: AccessStore, { clock }: { clock: Clock }): Usa
         note(rows)
       },
     },
+    of: (subscriptionId) => seen.get(subscriptionId) ?? { calls: 0, units: 0, refused: 0 },
     active() {
       const sinceMs = clock.monotonicMs() - ACTIVE_MS
       return [...seen.values()].filter(({ lastMs }) => lastMs >= sinceMs).toReversed()

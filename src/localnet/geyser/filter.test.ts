@@ -149,7 +149,7 @@ test('token_accounts lets owners of token balances count as accounts', () => {
   assert.equal(matches('stranger', 0), false)
 })
 
-test('slot filters', () => {
+test('a slot filter passes its commitment alone, or all, and the stages between only when asked', () => {
   const stages = ['firstShredReceived', 'createdBank', 'completed', 'processed', 'confirmed', 'finalized'] as const
   const passing = (filter: object, commitment: CommitmentLevel = 1) => {
     const [slots] = filterOf({ slots: { s: filter }, commitment }).slots

@@ -314,7 +314,7 @@ test('the unary methods answer at each commitment', async () => {
   }
 })
 
-test('health is served', async () => {
+test('health of the node and of its one service is served, another service is not found', async () => {
   await using node = await start()
   const check = (service: string) =>
     node.unary('/grpc.health.v1.Health/Check', [HealthCheckRequestSchema, { service }], HealthCheckResponseSchema)

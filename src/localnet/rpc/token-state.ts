@@ -31,7 +31,6 @@ export type TokenExtension = { readonly type: number; readonly data: Uint8Array 
 export const TOKEN_ACCOUNT_BYTES = 165
 export const MINT_BYTES = 82
 export const MULTISIG_BYTES = 355
-export const TOKEN_OWNER_OFFSET = 32
 const STATE_OFFSET = 108
 const KIND_OFFSET = 165
 const KIND_MINT = 1

@@ -20,6 +20,8 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
   const stdout: NodeJS.WritableStream = process.stdout
   using client = await openControlClient(controlPath(this, flags))
   const request: LogRequest = { sub: flags.sub, level: flags.level, lines, follow: flags.follow === true }
+  // Every line is of the one that was asked for.
+  const hidden = flags.sub === undefined ? [] : ['subscription', 'customer']
   let hasLeft = false
   let printed = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -31,7 +33,7 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
     for await (const item of client.stream('logs', request)) {
       const line = String(item)
       printed += 1
-      const isTaken = stdout.write(`${flags.json === true ? line : readableLine(line)}\n`)
+      const isTaken = stdout.write(`${flags.json === true ? line : readableLine(line, hidden)}\n`)
       // A pipe that is read slowly holds this reader up; the process drops its oldest lines and says how many.
       if (!isTaken) await new Promise<void>((resolve) => void stdout.once('drain', resolve))
     }
@@ -42,9 +44,10 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
 }
 
 /** One record for a person: when, how bad, who says it, what, and its fields. Foreign text cannot steer the terminal. */
-export function readableLine(line: string): string {
+export function readableLine(line: string, hidden: readonly string[] = []): string {
   const { time, level, part, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const said = Object.entries(fields).map(([name, value]) => `${name}=${fieldText(value)}`)
+  const shown = Object.entries(fields).filter(([name]) => !hidden.includes(name))
+  const said = shown.map(([name, value]) => `${name}=${fieldText(value)}`)
   const clock = typeof time === 'string' ? time.replace('T', ' ').replace('Z', '') : ' '.repeat(23)
   const words = [clock, word(level).toUpperCase().padEnd(5), word(part).padEnd(10), word(msg), ...said]
   return plainForTerminal(words.join('  ').trimEnd())

@@ -1,4 +1,6 @@
 import { systemClock } from '../../../host/clock.ts'
+import { createLogSink } from '../../../host/log-sink.ts'
+import { createLogTap } from '../../../host/log-tap.ts'
 import { createLogger } from '../../../host/logger.ts'
 import { secureRandom } from '../../../host/random.ts'
 import { runUntilSignal } from '../../run-until-signal.ts'
@@ -11,8 +13,9 @@ export async function sender(this: CliContext, flags: CommonFlags): Promise<void
   const { process } = this
   process.umask(0o077)
   const settings = await loadSettings(this, flags)
-  const log = createLogger({ level: settings.config.log.level })
+  const logTap = createLogTap(createLogSink({ fd: 1 }))
+  const log = createLogger({ level: settings.config.log.level, destination: logTap })
   await runUntilSignal(process, log, () =>
-    startSenderAlone(settings, { log, clock: systemClock, random: secureRandom, env: process.env }),
+    startSenderAlone(settings, { log, logTap, clock: systemClock, random: secureRandom, env: process.env }),
   )
 }

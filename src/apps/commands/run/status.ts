@@ -29,9 +29,20 @@ function factsOf(report: StatusReport): Facts {
     ['process', report.pid],
     ['up', printDurationShort(report.uptimeSeconds * 1000)],
     ['store', `${report.store} at revision ${report.revision}`],
-    ['holds', `${report.customers} customers, ${report.subscriptions} subscriptions, ${report.tokens} tokens`],
+    [
+      'holds',
+      [
+        counted(report.customers, 'customer'),
+        counted(report.subscriptions, 'subscription'),
+        counted(report.tokens, 'token'),
+      ].join(', '),
+    ],
     ...report.services.map(({ name, address }) => [name, address] as const),
   ]
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 async function watchStatus(context: CliContext, flags: CommonFlags): Promise<void> {

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../support/cli.ts'
+import { serve } from '../support/serve.ts'
+
+const TELL_PORTS = { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/tell-ports.ts')}` }
+const PORT = /a port is opened/
+
+/** Each alone would stop the start, and stands at a part that is started after others have opened their ports. */
+const FAULTY = `
+[metrics]
+listen = "127.0.0.1:0"
+bearer = "file:no-such-bearer"
+[bundle.grpc]
+listen = "0.0.0.0:0"
+[bundle.ws]
+tls = { cert = "none.pem", key = "none.key" }
+[sender]
+listen = "127.0.0.1:18123"
+[sender.quic]
+enabled = true
+identity = "no-identity.json"
+[indexer]
+enabled = true
+listen = "127.0.0.1:18123"
+[[upstreams.nodes]]
+name = "a"
+rpc = "http://127.0.0.1:1"
+credential = "env:NOT_SET_ANYWHERE"
+`
+
+test('every fault of the configuration is told at once, before any port is opened or file made', async () => {
+  await using home = await temporaryFolder()
+  writeFileSync(home.file('sluice.toml'), FAULTY)
+  const listens = Object.fromEntries(
+    ['BUNDLE__GRPC', 'SENDER', 'INDEXER'].map((name) => [`SLUICE_${name}__LISTEN`, FROM_FILE[name] ?? '']),
+  )
+  await using running = serve({ cwd: home.path, env: { ...TELL_PORTS, ...listens, SLUICE_INDEXER__ENABLED: 'true' } })
+  assert.equal(await running.exit(), 78)
+  const said = running.stderr()
+  for (const fault of [
+    /metrics\.bearer: .*no-such-bearer/,
+    /upstreams\.nodes\.0\.credential: .*NOT_SET_ANYWHERE/,
+    /bundle\.grpc: 0\.0\.0\.0:0 is a public address without TLS/,
+    /bundle\.ws: tls\.cert cannot be read/,
+    /sender\.listen and indexer\.listen have the same port/,
+    /sender\.quic\.identity: there is no file no-identity\.json/,
+  ])
+    assert.match(said, fault)
+  assert.match(said, /6 faults/)
+  assert.doesNotMatch(said, PORT)
+  assert.ok(!existsSync(home.file('.sluice')), 'nothing was made')
+})
+
+/** What the small set-up of tests would otherwise replace. */
+const FROM_FILE: Readonly<Record<string, string>> = {
+  BUNDLE__GRPC: '0.0.0.0:0',
+  SENDER: '127.0.0.1:18123',
+  INDEXER: '127.0.0.1:18123',
+}
+
+test('a single fault keeps its own code; of a part that does not run nothing is asked', async () => {
+  await using home = await temporaryFolder()
+  writeFileSync(home.file('sluice.toml'), '[bundle.ws]\ntls = { cert = "none.pem", key = "none.key" }\n')
+  {
+    await using refused = serve({ cwd: home.path, args: ['--json'], env: TELL_PORTS })
+    assert.equal(await refused.exit(), 78)
+    const line = refused.stderr().trim().split('\n').at(-1) ?? ''
+    assert.equal((JSON.parse(line) as { code: string }).code, 'tls-invalid')
+    assert.doesNotMatch(refused.stderr(), PORT)
+  }
+  writeFileSync(
+    home.file('sluice.toml'),
+    '[indexer]\nenabled = false\n[indexer.clickhouse]\nurl = "http://127.0.0.1:1"\nuser = "sluice"\npassword = "env:NOT_SET_ANYWHERE"\n',
+  )
+  await using running = serve({ cwd: home.path, env: TELL_PORTS })
+  await running.line(/"msg":"started"/)
+  assert.match(running.stderr(), PORT, 'the look-out sees ports')
+  assert.equal(await running.stop(), 0)
+})

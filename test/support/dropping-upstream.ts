@@ -1,0 +1,39 @@
+import { type Random, randomInt } from '../../src/core/random.ts'
+import { createMessageReader, frameMessage } from '../../src/host/grpc-framing.ts'
+import { WireReader } from '../../src/solana/wire-reader.ts'
+import type { Upstream } from '../../src/upstreams/service.ts'
+
+/** Field of SubscribeUpdate that holds a block (geyser.proto). */
+const BLOCK_FIELD = 5
+const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+
+export type DroppingUpstream = { readonly upstream: Pick<Upstream, 'ask' | 'grpc'>; readonly dropped: number }
+
+/** A node whose stream leaves out one block in `oneIn` now and then, as one that cannot keep up does; getBlock still knows it. */
+export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): DroppingUpstream {
+  let dropped = 0
+  const isBlock = (message: Uint8Array): boolean => {
+    const update = new WireReader(message)
+    while (update.next()) if (update.field === BLOCK_FIELD) return true
+    return false
+  }
+  const open: Upstream['grpc']['open'] = async (...given) => {
+    const opened = await upstream.grpc.open(...given)
+    if (!opened.ok) return opened
+    const { stream } = opened
+    const onData: typeof stream.onData = (listener) => {
+      const reader = createMessageReader({ encoding: 'identity', messageBytesMax: MESSAGE_BYTES_MAX }, (message) => {
+        if (isBlock(message) && randomInt(random, oneIn) === 0) dropped++
+        else listener(frameMessage(message))
+      })
+      stream.onData((bytes) => void reader.push(bytes))
+    }
+    return { ...opened, stream: Object.create(stream, { onData: { value: onData } }) }
+  }
+  return {
+    upstream: { ask: upstream.ask.bind(upstream), grpc: Object.create(upstream.grpc, { open: { value: open } }) },
+    get dropped() {
+      return dropped
+    },
+  }
+}
