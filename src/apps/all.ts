@@ -6,6 +6,7 @@ import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type HealthReason, type HealthState, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
 import type { LogTap } from '../host/log-tap.ts'
+import { createMemoryGuard } from '../host/memory-guard.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { openStateFolder } from '../host/state-folder.ts'
 import { startUpstreams } from '../upstreams/service.ts'
@@ -75,6 +76,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
   const doorMetrics = createListenerMetrics(registry, DOORS)
+  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
   const usage = watchUsage(store, { clock })
   const access = opening.use(
@@ -112,9 +114,12 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const bundle = opening.use(
     await startBundle(
       {
-        rpc: listenerOf(config.bundle.rpc, loaded.folder),
-        ws: { ...listenerOf(config.bundle.ws, loaded.folder), queryToken: config.bundle.ws.queryToken },
-        grpc: listenerOf(config.bundle.grpc, loaded.folder),
+        rpc: listenerOf(config.bundle.rpc, loaded.folder, memory.mayAccept),
+        ws: {
+          ...listenerOf(config.bundle.ws, loaded.folder, memory.mayOpenStream),
+          queryToken: config.bundle.ws.queryToken,
+        },
+        grpc: listenerOf(config.bundle.grpc, loaded.folder, memory.mayOpenStream),
         wsUrl: (ws) => endpointsOf(config, { ws }).ws ?? '',
         trustedProxies: config.bundle.trustedProxies,
         cache: config.bundle.cache.enabled ? config.bundle.cache : undefined,
@@ -133,6 +138,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           registry,
           upstreams,
           lifecycle,
+          memory,
           doorMetrics: doorMetrics('sender'),
         }),
       )
@@ -142,7 +148,14 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 
   const executionPart = config.execution.enabled
     ? opening.use(
-        await openExecution(settings, { ...deps, state, access, registry, doorMetrics: doorMetrics('execution') }),
+        await openExecution(settings, {
+          ...deps,
+          state,
+          access,
+          registry,
+          memory,
+          doorMetrics: doorMetrics('execution'),
+        }),
       )
     : undefined
   const execution =
@@ -160,6 +173,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           access,
           registry,
           upstreams,
+          memory,
           doorMetrics: doorMetrics('indexer'),
         }),
       )

@@ -9,6 +9,8 @@ import { senderOptions } from '../sender/options.ts'
 import { shredsOptions } from '../shreds/options.ts'
 import { upstreamsOptions } from '../upstreams/options.ts'
 
+const MIB = 2 ** 20
+
 /**
  * The one file an operator writes: every room's options joined. A room's defaults live in its own `options.ts`; a misspelt key stops the start.
  */
@@ -50,6 +52,19 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('How a process leaves.'),
+  memory: z
+    .strictObject({
+      residentBytesMax: z
+        .int()
+        .min(64 * MIB)
+        .max(1024 * 1024 * MIB)
+        .default(1536 * MIB)
+        .describe(
+          'What this process may take, its children not counted. From 80 % of it on no WebSocket, gRPC or execution connection is taken in, from 90 % on no connection at all, but for the operator metrics.',
+        ),
+    })
+    .prefault({})
+    .describe('Memory: who is new is turned away before who is connected suffers.'),
   access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
   plans: plansSchema.describe('Plans beside the built-in five; one of the same name takes its place.'),
   bundle: bundleOptions.prefault({}).describe('Bundle: what one token opens.'),

@@ -5,6 +5,7 @@ import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
+import { createMemoryGuard } from '../host/memory-guard.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { openStateFolder } from '../host/state-folder.ts'
 import { openAloneControl } from './alone-control.ts'
@@ -39,6 +40,7 @@ export async function startExecutionAlone(settings: Settings, deps: Deps): Promi
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
   const doorMetrics = createListenerMetrics(registry, DOORS)
+  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
   const usage = watchUsage(store, { clock })
   const access = opening.use(
@@ -48,7 +50,7 @@ export async function startExecutionAlone(settings: Settings, deps: Deps): Promi
     ),
   )
   const part = opening.use(
-    await openExecution(settings, { ...deps, state, access, registry, doorMetrics: doorMetrics('execution') }),
+    await openExecution(settings, { ...deps, state, access, registry, memory, doorMetrics: doorMetrics('execution') }),
   )
   const execution = opening.use(await part.start(undefined))
   const operator = opening.use(

@@ -4,6 +4,7 @@ import { executionMetrics } from '../execution/metrics.ts'
 import { startRingSource } from '../execution/ring-source.ts'
 import { type Execution, startExecution } from '../execution/service.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { MemoryGuard } from '../host/memory-guard.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { openNumberFile } from '../host/number-file.ts'
 import type { StateFolder } from '../host/state-folder.ts'
@@ -19,6 +20,7 @@ export type ExecutionPartDeps = Deps & {
   readonly registry: MetricsRegistry
   readonly access: Access
   readonly doorMetrics: DoorMetrics
+  readonly memory: MemoryGuard
 }
 
 /** What stays when the service is started again: the ring, if it is written here, the page, the metrics. */
@@ -52,7 +54,7 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
   const opened = opening.move()
   return {
     start(port) {
-      const listener = listenerOf({ listen, tls, plaintext }, loaded.folder)
+      const listener = listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayOpenStream)
       return startExecution(
         { ...options, listen: port === undefined ? listener : { ...listener, port } },
         {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Access } from '../access/service.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { MemoryGuard } from '../host/memory-guard.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { resolveSecret, type SecretSources } from '../host/secret-ref.ts'
 import type { StateFolder } from '../host/state-folder.ts'
@@ -18,6 +19,7 @@ export type IndexerPartDeps = Deps & {
   readonly registry: MetricsRegistry
   readonly upstreams: Upstreams
   readonly doorMetrics: DoorMetrics
+  readonly memory: MemoryGuard
 }
 
 /** What the command line may ask of a running indexer. */
@@ -53,7 +55,7 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
   return startIndexer(
     options,
     {
-      listener: listenerOf({ listen, tls, plaintext }, loaded.folder),
+      listener: listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayAccept),
       dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
       ...(engine === 'clickhouse' && clickhouse !== undefined
         ? await clickHouseOf(clickhouse, { env, folder: loaded.folder })

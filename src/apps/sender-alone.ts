@@ -3,6 +3,7 @@ import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
 import { createListenerMetrics } from '../host/listener-metrics.ts'
+import { createMemoryGuard } from '../host/memory-guard.ts'
 import { createMetricsRegistry } from '../host/metrics-registry.ts'
 import { openStateFolder } from '../host/state-folder.ts'
 import type { Sender } from '../sender/service.ts'
@@ -32,13 +33,14 @@ export async function startSenderAlone({ config, loaded, ...settings }: Settings
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
   const doorMetrics = createListenerMetrics(registry, DOORS)
+  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
   const upstreams = opening.use(
     await startUpstreams(config.upstreams, { log, clock, random, registry, env, folder: loaded.folder, lifecycle }),
   )
   const sender = opening.use(
     await openSender(
       { config, loaded, ...settings },
-      { ...deps, state, registry, upstreams, lifecycle, doorMetrics: doorMetrics('sender') },
+      { ...deps, state, registry, upstreams, lifecycle, memory, doorMetrics: doorMetrics('sender') },
     ),
   )
   const operator = opening.use(

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { openAppendFile } from '../host/append-file.ts'
 import type { Lifecycle } from '../host/lifecycle.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
+import type { MemoryGuard } from '../host/memory-guard.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import { type Sender, startSender } from '../sender/service.ts'
@@ -19,6 +20,7 @@ export type SenderPartDeps = Deps & {
   readonly upstreams: Upstreams
   readonly lifecycle: Lifecycle
   readonly doorMetrics: DoorMetrics
+  readonly memory: MemoryGuard
 }
 
 /** One core is left to the loop that reads and sends; beyond this many the loop is what holds up the rest. */
@@ -37,7 +39,11 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
   const identityFile = options.quic.identity === undefined ? undefined : resolve(loaded.folder, options.quic.identity)
   const sender = opening.use(
     await startSender(
-      { ...options, tipAccounts, listener: listenerOf({ listen, tls, plaintext }, loaded.folder) },
+      {
+        ...options,
+        tipAccounts,
+        listener: listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayAccept),
+      },
       {
         upstream: upstreams.of(undefined),
         journalFiles: [await journal('journal-0'), await journal('journal-1')],

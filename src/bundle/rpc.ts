@@ -161,7 +161,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
       return responder.respond(refuse(refusalOf(admission, method), request, id, budget))
     }
     meter.request(method)
-    const asked = {
+    const outgoing = {
       body: sent.text,
       bodyBytes: sent.bodyBytes,
       methods: [method],
@@ -169,7 +169,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
       subscriptionId: caller.subscription.id,
       connection: request.connection,
     }
-    forward(asked, (upstream) => {
+    forward(outgoing, (upstream) => {
       try {
         if (upstream.kind === 'answered') return onAnswer(upstream, admission)
         if (!upstream.isForwarded) access.refund(caller, charged)

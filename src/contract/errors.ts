@@ -183,7 +183,7 @@ const DOOR_ERRORS = {
     close: 1011,
     exit: 1,
     sentence: 'Something broke inside Sluice.',
-    fix: 'Tell the operator the request_id; the log has the cause.',
+    fix: 'Tell the operator when it happened; the log of that moment has the cause.',
     retryable: true,
   },
 } as const satisfies Record<string, ErrorEntry>

@@ -1,6 +1,5 @@
 import { RingFollower } from '../evm/ring-follow.ts'
 import { systemClock } from '../host/clock.ts'
-import type { FileMapper } from '../host/mapped-file.ts'
 import { loadRingMapper, openLiveRing, type RingWay } from '../host/ring-file.ts'
 import { openWorkerPort, processTimeMs } from '../host/worker.ts'
 import { ReadRing, type ReadRingOptions } from './read-ring.ts'
@@ -39,7 +38,6 @@ if (port !== undefined) {
   const follower = new RingFollower(() => openLiveRing(path, mapper), { start, checkMs })
   const ring = new ReadRing(follower, options)
   const napping = new Int32Array(new SharedArrayBuffer(4))
-  let mapper: FileMapper | undefined
   let isEnding = false
   let posts = 0
   let newsAtMs = Number.NEGATIVE_INFINITY
@@ -52,7 +50,7 @@ if (port !== undefined) {
     isEnding = true
   })
 
-  mapper = await loadRingMapper(path, way)
+  const mapper = await loadRingMapper(path, way)
   const run = (): void => {
     if (isEnding) return follower[Symbol.dispose]()
     if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)

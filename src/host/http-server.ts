@@ -45,7 +45,6 @@ export type HttpServerDeps = {
    * read itself to `HttpServer.takeConnection`.
    */
   onConnection?: ((socket: Socket) => void) | undefined
-  mayAccept?: (() => boolean) | undefined
   isForOperator?: boolean | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
@@ -125,7 +124,6 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       alpnProtocols: ['http/1.1'],
       caps: options.caps,
       tlsFiles: options.tlsFiles,
-      mayAccept: deps.mayAccept,
       isForOperator: deps.isForOperator,
       turnAway: createTurnAway(clock),
       onRefused: deps.onRefused,

@@ -21,6 +21,8 @@ export type ListenerOptions = {
   tls?: TlsFiles | undefined
   /** Said by the operator who runs a TLS proxy in front; without it a public address needs `tls`. */
   plaintext?: 'behind-proxy' | undefined
+  /** Asked for each new connection; false turns it away, since memory runs short. */
+  mayAccept?: (() => boolean) | undefined
 }
 
 /** Why a connection was not let in. */
@@ -47,12 +49,10 @@ export type ListenerDeps = {
   readBuffer?: Buffer | undefined
   caps?: ConnectionCapsOptions | undefined
   tlsFiles?: TlsFilesOptions | undefined
-  /** Asked for each new connection; false turns it away, for instance when memory runs short. */
-  mayAccept?: (() => boolean) | undefined
   /** The operator's own door: takes the descriptors that are kept back from others. */
   isForOperator?: boolean | undefined
   /** Says to a connection without TLS why it has to go, and lets it go; without this it is reset. */
-  turnAway?: ((socket: Socket) => void) | undefined
+  turnAway?: ((socket: Socket, want: 'descriptors' | 'memory') => void) | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
@@ -110,7 +110,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   }
 
   const refuse = (accepted: Socket, peer: string): ListenerRefusal | undefined => {
-    if (deps.mayAccept?.() === false) return 'memory'
+    if (options.mayAccept?.() === false) return 'memory'
     if (reserve?.isTouchedBy(accepted) === true) return 'descriptors'
     return caps.enter(peer)
   }
@@ -124,7 +124,8 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     const refusal = refuse(accepted, peer)
     if (refusal) {
       deps.onRefused?.(refusal)
-      if (refusal === 'descriptors' && deps.turnAway && !tlsServer) deps.turnAway(accepted)
+      const isWant = refusal === 'descriptors' || refusal === 'memory'
+      if (isWant && deps.turnAway && !tlsServer) deps.turnAway(accepted, refusal)
       else accepted.resetAndDestroy()
       return
     }

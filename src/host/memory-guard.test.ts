@@ -34,8 +34,8 @@ test('a door without memory turns connections away and counts them; the end of i
   const registry = createMetricsRegistry()
   const metricsOf = createListenerMetrics(registry, ['rpc', 'ws'])
   await using listener = await openListener(
-    { host: '127.0.0.1', port: 0, tls: cert },
-    { onConnection: () => assert.fail('was let in'), mayAccept: () => false, ...metricsOf('rpc') },
+    { host: '127.0.0.1', port: 0, tls: cert, mayAccept: () => false },
+    { onConnection: () => assert.fail('was let in'), ...metricsOf('rpc') },
   )
   const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {})
   await new Promise((resolve) => socket.once('close', resolve))

@@ -12,16 +12,17 @@ export type MemoryGuard = Disposable & {
 
 export type MemoryGuardDeps = { clock: Clock; log: Logger; residentBytes?: () => number }
 
-/** Limits table: a ceiling of 512 MiB; from 80 % no new streams, from 90 % no new sockets. */
-const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
+/** Calls go on for a while when streams are turned away: they hold memory for a moment only. */
 const STREAMS_FROM = 0.8
 const SOCKETS_FROM = 0.9
 const PERIOD_MS = 500
 
 /** Keeps a process within its memory by turning away what is new before what is open suffers. */
-export function createMemoryGuard(options: { residentBytesMax?: number }, deps: MemoryGuardDeps): MemoryGuard {
+export function createMemoryGuard(
+  { residentBytesMax: bytesMax }: { residentBytesMax: number },
+  deps: MemoryGuardDeps,
+): MemoryGuard {
   const { clock, log, residentBytes = () => process.memoryUsage.rss() } = deps
-  const bytesMax = options.residentBytesMax ?? RESIDENT_BYTES_MAX
   let pressure: MemoryPressure = 'none'
 
   function measure(): void {

@@ -11,14 +11,14 @@ export function threadsOfThisProcess(): ReadonlySet<number> {
 }
 
 /**
- * Lets threads yield to all others where several want the processor: one of them counts a seventieth of an ordinary one (sched(7), nice 19). On
- * Linux a thread has a priority of its own. Gives how many were lowered.
+ * Lets threads yield to all others where several want the processor: one of them counts a tenth of an ordinary one (sched(7), nice 10), so that on a
+ * busy machine it still gets on. On Linux a thread has a priority of its own. Gives how many were lowered.
  */
 export function lowerThreads(threads: Iterable<number>): number {
   let lowered = 0
   for (const thread of threads) {
     try {
-      setPriority(thread, constants.priority.PRIORITY_LOW)
+      setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
       lowered++
     } catch {
       // Gone meanwhile, or not allowed here: it competes as before.

@@ -41,8 +41,11 @@ export const DATABASE = 'solana'
 const CUSTOMERS = 'customers'
 export const PUBLISHED: ReadonlySet<string> = new Set([...TABLES.map(({ name }) => name), 'coverage'])
 
-/** Before a statement: what it may name, and how far the tables reach now. */
-const START = `SET search_path = '${CUSTOMERS}.${DATABASE},${CUSTOMERS}.fn'; SELECT slot FROM ${CUSTOMERS}.fn.covered`
+/**
+ * Before a statement: what it may name, one state of the tables for all that follows, and how far they reach in it. A plan leaves out conditions that
+ * hold for all rows there are; run on a later state, it would let rows pass that do not fulfil them.
+ */
+const START = `SET search_path = '${CUSTOMERS}.${DATABASE},${CUSTOMERS}.fn'; BEGIN TRANSACTION READ ONLY; SELECT slot FROM ${CUSTOMERS}.fn.covered`
 
 /** Closes the engine against everything that is not a table: files, network, extensions, settings. In this order, after the file is open. */
 const LOCKS = [

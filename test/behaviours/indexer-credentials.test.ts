@@ -108,9 +108,10 @@ describe('who may query', () => {
     await until(
       'the database is back',
       () => rig.indexer.status().restarts === restarts + 1 && rig.indexer.status().state === 'running',
+      60_000,
     )
     const head = rig.indexer.status().ingest?.headSlot ?? 0
-    await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head)
+    await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head, 60_000)
     assert.equal((await ask(other.headers)).status, 200)
   })
 

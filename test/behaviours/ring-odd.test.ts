@@ -81,7 +81,8 @@ describe('ring files of every kind give what a second, slow fold of the same fil
     ['histories that are mostly damage', 8, { blocks: 8, spoiledPerMille: 60 }],
   ] as [string, number, OddRingOptions][]) {
     test(name, { timeout: 600_000 }, async () => {
-      let [events, folded, reasons] = [0, 0, new Set<string | null>()]
+      let [events, folded] = [0, 0]
+      const reasons = new Set<string | null>()
       await fc.assert(
         fc.asyncProperty(fc.nat(), async (seed) => {
           const random = createSeededRandom(seed)

@@ -27,7 +27,7 @@ test('a restart loses no accepted transaction silently', async () => {
   const [lost, , late] = wires as [Uint8Array, Uint8Array, Uint8Array]
   {
     await using before = await startTestSender({ folder: folder.path, nodes: [nodeOf(localnet)], rpc, upstreams: true })
-    await before.send(landed)
+    assert.equal((await before.send(landed)).text, `{"jsonrpc":"2.0","result":"${signatureOf(landed)}","id":1}`)
     assert.equal((await before.receipt(signatureOf(landed), '?wait=20')).body.state, 'landed')
   }
   {

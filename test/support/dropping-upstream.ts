@@ -22,11 +22,15 @@ export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): D
     if (!opened.ok) return opened
     const { stream } = opened
     const onData: typeof stream.onData = (listener) => {
+      let since: Parameters<typeof listener>[1]
       const reader = createMessageReader({ encoding: 'identity', messageBytesMax: MESSAGE_BYTES_MAX }, (message) => {
         if (isBlock(message) && randomInt(random, oneIn) === 0) dropped++
-        else listener(frameMessage(message))
+        else listener(frameMessage(message), since)
       })
-      stream.onData((bytes) => void reader.push(bytes))
+      stream.onData((bytes, rest) => {
+        since = rest
+        reader.push(bytes)
+      })
     }
     return { ...opened, stream: Object.create(stream, { onData: { value: onData } }) }
   }

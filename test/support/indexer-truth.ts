@@ -135,7 +135,8 @@ async function isCovered(engine: TruthEngine, keeper: Keeper, rpc: string): Prom
   if (blocks === undefined || transactions === undefined) return false
   const slots = await call<number[]>(rpc, 'getBlocks', [from, to, { commitment: 'confirmed' }])
   const [count, counted] = (blocks[0] ?? []).map(Number)
-  assert.deepEqual([count, Number(transactions[0]?.[0])], [slots.length, counted], `coverage says ${from} to ${to}`)
+  const found = { blocks: count, transactions: Number(transactions[0]?.[0]) }
+  assert.deepEqual(found, { blocks: slots.length, transactions: counted }, `coverage says ${from} to ${to}`)
   return true
 }
 
@@ -172,17 +173,18 @@ async function compare(rpc: string, found: Finding): Promise<string> {
 async function compareAccounts(found: Finding, activity: readonly Row[]): Promise<number> {
   const at = (name: string): number => columnAt('account_activity', name)
   const balances = new Map<string, unknown>()
+  const keyOf = (account: unknown, slot: unknown): string => JSON.stringify([account, Number(slot)])
   // Rows are in the order of the chain.
   for (const row of activity)
-    if (row[at('mint')] === '') balances.set(`${row[at('account')]} ${row[at('slot')]}`, row[at('post')])
+    if (row[at('mint')] === '') balances.set(keyOf(row[at('account')], row[at('slot')]), row[at('post')])
   const columns = ['pubkey', 'slot', 'lamports']
   const rows = await found.rowsOf('accounts', columns, found.range[1])
   assert.equal(new Set(rows.map(([pubkey]) => String(pubkey))).size, rows.length, 'an account is there twice')
   let compared = 0
   for (const [pubkey, slot, lamports] of rows) {
-    const balance = balances.get(`${pubkey} ${slot}`)
+    const balance = balances.get(keyOf(pubkey, slot))
     if (balance === undefined) continue
-    assert.equal(String(lamports), String(balance), `${pubkey} in ${slot}`)
+    assert.deepEqual([pubkey, slot, BigInt(lamports as string)], [pubkey, slot, BigInt(balance as bigint)])
     compared++
   }
   assert.ok(compared > 0 && tableOf('accounts').key.length === 1, 'no account could be compared')

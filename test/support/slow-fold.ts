@@ -225,7 +225,7 @@ function contentionOf(block: Open, endNs: bigint): { ContentionData: object; con
             text(a.slot, b.slot),
         )
         .slice(0, 20)
-        .map(({ isWritten: _, ...slot }) => slot),
+        .map(({ address, slot, txn_count, access_count }) => ({ address, slot, txn_count, access_count })),
       top_contended_contracts: contracts
         .filter(({ contended_slots }) => contended_slots > 0)
         .toSorted(
