@@ -38,6 +38,7 @@ test(`T14: ${COUNT} statements made of hostile pieces write nothing and show not
         'SELECT',
         'SELECT * FROM',
         'WITH x AS (SELECT 1) SELECT',
+        'SELECT count(*) FROM blocks',
         'SELECT count(*) FROM blocks WHERE',
         '',
         'FROM',

@@ -46,6 +46,9 @@ export type WsGateway = AsyncDisposable & {
   refusal(query: string, headers: Record<string, string>): Promise<Refused>
 }
 
+/** The slots of fake nodes stand still: on a busy machine that would pass for silence. */
+const STANDING = { stallMs: 60_000 }
+
 /** A real WebSocket door over real access and real upstreams. */
 export async function startWsGateway(
   nodes: NodeOptionsInput[],
@@ -57,7 +60,11 @@ export async function startWsGateway(
   const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
   const registry = opening.use(createMetricsRegistry())
   const upstreams = opening.use(
-    await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true }), { ...deps, registry, env: {} }),
+    await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true, health: STANDING }), {
+      ...deps,
+      registry,
+      env: {},
+    }),
   )
   const door = opening.use(
     await startWsDoor(
