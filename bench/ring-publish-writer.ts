@@ -36,9 +36,11 @@ async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs, w
   const ring = new RingWriter({ geometry: GEOMETRY }, file)
   await pause(500)
   let dueMs = performance.now()
+  const eventsOf = (block: number) => prepared[block % PREPARED_BLOCKS] as RingEvent[]
+  let firstSeqno = ring.lastSeqno + 1
+  renumber(eventsOf(1), 1, firstSeqno)
   for (let block = 1; block <= blocks; block++) {
-    const events = prepared[block % PREPARED_BLOCKS] as RingEvent[]
-    renumber(events, block, ring.lastSeqno + 1)
+    const events = eventsOf(block)
     const groupMs = GROUP_MS / (block > warmUpBlocks ? 1 : WARM_UP_PACE)
     const groups = Math.round(periodMs / GROUP_MS)
     for (let group = 0; group < groups; group++) {
@@ -52,10 +54,13 @@ async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs, w
       if (group === groups - 1) writtenAt[block] = processTimeMs()
       ring.recordAll(part)
       if (group === groups - 1) writtenAt[block] = processTimeMs()
+      // In the middle of this block: at its end the processor is wanted by those who read it.
+      if (group === groups >> 1) renumber(eventsOf(block + 1), block + 1, firstSeqno + events.length)
       dueMs += groupMs
       const waitMs = dueMs - performance.now()
       if (waitMs > 0.5) await pause(waitMs)
     }
+    firstSeqno += events.length
   }
   await pause(60_000)
 }
