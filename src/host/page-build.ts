@@ -50,13 +50,18 @@ export async function buildPage(sources: PageSources, target: string): Promise<{
   return { folder, built: true }
 }
 
+/** The bundler has one helper for a whole process. Ended under a build beside it, that one would never hear of its end. */
+const helper = { users: 0 }
+
 async function bundle(sources: PageSources, fresh: string): Promise<void> {
   const { build, stop } = await import('esbuild')
+  helper.users += 1
   try {
     await bundleWith(build, sources, fresh)
   } finally {
-    // The bundler would stay as a process of its own, some 30 MB, as long as this one runs.
-    await stop()
+    helper.users -= 1
+    // It would stay as a process of its own, some 30 MB, as long as this one runs.
+    if (helper.users === 0) await stop()
   }
 }
 
