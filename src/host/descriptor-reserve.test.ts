@@ -23,6 +23,13 @@ test('a limit that is changed is seen within a second; one that is not told stay
   let limit = -1
   const reserve = createDescriptorReserve(clock, () => limit)
   assert.equal(reserve.isTouchedBy(withDescriptor(1_000_000)), false)
+  // Whoever comes next asks again: with no descriptor left nobody could, and a second later there may be none again.
+  limit = 1000
+  assert.equal(reserve.isTouchedBy(withDescriptor(990)), true)
+  limit = 2000
+  assert.equal(reserve.isTouchedBy(withDescriptor(990)), true)
+  clock.advance(1000)
+  assert.equal(reserve.isTouchedBy(withDescriptor(990)), false)
   limit = 1000
   clock.advance(1000)
   assert.equal(reserve.isTouchedBy(withDescriptor(990)), true)

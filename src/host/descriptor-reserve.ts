@@ -20,10 +20,10 @@ export function createDescriptorReserve(clock: Clock, readLimit: () => number = 
   let lookAtMs = clock.monotonicMs()
 
   function look(nowMs: number): void {
-    lookAtMs = nowMs + LOOK_MS
     const limit = readLimit()
-    // Not told this time: what was known stands.
+    // Not told this time, as when no descriptor is left to read it with: what was known stands, and whoever comes next asks again.
     if (limit <= 0) return
+    lookAtMs = nowMs + LOOK_MS
     firstReserved = limit - Math.min(RESERVED_MAX, Math.floor(limit * RESERVED_SHARE))
   }
 
