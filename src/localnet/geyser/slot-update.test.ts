@@ -1,0 +1,10 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { encodeCreatedAt } from './scratch.ts'
+import { SlotUpdate } from './slot-update.ts'
+
+test('a slot update holds its own bytes and no memory of what was encoded beside it', () => {
+  const body = new SlotUpdate({ slot: 12, parentSlot: 11 }, 'processed', encodeCreatedAt(1_700_000_000_000)).body()
+  assert.ok(body.length > 0)
+  assert.equal(body.buffer.byteLength, body.length)
+})
