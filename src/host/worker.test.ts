@@ -52,3 +52,22 @@ test('a thread that dies is told with its error; one that hangs is cut', async (
 })
 
 test('in the main thread there is no port', () => assert.equal(openWorkerPort(), undefined))
+
+test('what a thread said last is heard before it is told that it ended, however busy the listener was', async () => {
+  using folder = makeTestFolder()
+  const entry = entryOf(folder, "port.post('one'); port.post('the reason')")
+  const heard: string[] = []
+  const ended = Promise.withResolvers<void>()
+  startWorker<never, string>(
+    entry,
+    {},
+    {
+      onMessage: (message) => void heard.push(message),
+      onDeath: (error) => ended.resolve(void heard.push(error.message)),
+    },
+  )
+  // So long that both pieces of news wait side by side: then the end comes first.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  await ended.promise
+  assert.deepEqual(heard, ['one', 'the reason', 'the thread ended with code 0'])
+})

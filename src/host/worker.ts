@@ -43,6 +43,10 @@ export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps
   })
   const ended = new Promise<void>((resolve) => {
     worker.once('exit', (code) => {
+      // The news of its end may overtake its last words, which often say why.
+      for (let left = receiveMessageOnPort(ours); left !== undefined && !isEnding; left = receiveMessageOnPort(ours)) {
+        deps.onMessage(left.message as Out)
+      }
       ours.close()
       resolve()
       if (!isEnding) deps.onDeath(failure ?? new Error(`the thread ended with code ${code}`))
