@@ -11,6 +11,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { RECORDED_DATA_SKIP } from '../test/recorded-data.ts'
+import { runAgain } from './run-again.ts'
 import { runTests, type TestTally } from './run-tests.ts'
 import { prepareTestNeeds } from './test-needs.ts'
 
@@ -33,6 +34,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/sluice')
 const failedSteps: string[] = []
 let missingNeeds: string[] = []
 let tally: TestTally = { passed: 0, failures: [], skips: [] }
+let unstable: string[] = []
 
 await step('needs', () => {
   missingNeeds = prepareTestNeeds(say)
@@ -48,23 +50,33 @@ if (positionals.length === 0) {
 }
 await step('tests', async () => {
   say(`seed ${seed}; to repeat: SLUICE_SEED=${seed} npm run ${values.full ? 'test:full' : 'test'}`)
-  tally = await runTests({
+  const options = {
     root,
-    patterns: positionals.length === 0 ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern),
     concurrency: availableParallelism(),
     testTimeoutMs: values.full ? 2 * 3_600_000 : 300_000,
     silenceMs: values.full ? 2 * 3_600_000 : 360_000,
     showSeeds: values.full,
     progressMs: values.full ? 60_000 : undefined,
     say,
-  })
+  }
+  const isWhole = positionals.length === 0
+  tally = await runTests({ ...options, patterns: isWhole ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern) })
+  if (isWhole && !values.full) {
+    const runAlone = (file: string) => runTests({ ...options, patterns: [file], concurrency: 1 })
+    const settled = await runAgain(tally, runAlone, say)
+    unstable = settled.unstable
+    tally.failures = settled.failures
+  }
   const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))
   for (const { test, reason } of tally.skips) say(`SKIPPED  ${test}: ${reason}`)
   return tally.failures.length === 0 && refused.length === 0 && tally.passed > 0
 })
 
 say(failedSteps.length === 0 ? '\nall steps passed' : `\nfailed steps: ${failedSteps.join(', ')}`)
-say(`${tally.passed} passed, ${tally.failures.length} failed, ${tally.skips.length} skipped`)
+say(
+  `${tally.passed} passed, ${tally.failures.length} failed, ${tally.skips.length} skipped` +
+    (unstable.length === 0 ? '' : `, ${unstable.length} UNSTABLE: ${unstable.join('; ')}`),
+)
 process.exitCode = failedSteps.length === 0 ? 0 : 1
 
 /** Recordings may be absent anywhere; a program that cannot be installed is tolerated outside CI, where it was named aloud. */

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { runAgain } from '../scripts/run-again.ts'
 import type { TestTally } from '../scripts/run-tests.ts'
 
 const IMPORTS = `import { describe, it, test } from 'node:test'\nimport assert from 'node:assert/strict'\n`
@@ -67,6 +68,47 @@ describe('the test runner of the check', () => {
       { silenceMs: 1500 },
     )
     assert.match(tally.failures.join(), /no news for 1\.5 s.*hangs\.test\.ts/)
+  })
+})
+
+describe('files that failed beside others', () => {
+  const failing = (...failures: string[]): TestTally => ({ passed: 9, failures, skips: [] })
+  const settle = async (failures: string[], alone: (file: string, time: number) => boolean) => {
+    const ran: string[] = []
+    const said: string[] = []
+    const settled = await runAgain(
+      failing(...failures),
+      async (file) => {
+        ran.push(file)
+        return alone(file, ran.filter((other) => other === file).length) ? failing() : failing(`${file}: again`)
+      },
+      (line) => void said.push(line),
+    )
+    return { ...settled, ran, said: said.join('\n') }
+  }
+
+  test('are run twice alone; what passes both times is unstable and told, what fails once more has failed', async () => {
+    const { failures, unstable, ran, said } = await settle(
+      ['a.test.ts: one', 'b.test.ts: two', 'a.test.ts: group > three', 'c.test.ts'],
+      (file, time) => file === 'a.test.ts' || (file === 'b.test.ts' && time === 1),
+    )
+    assert.deepEqual(failures, ['b.test.ts: two', 'c.test.ts'])
+    assert.deepEqual(unstable, ['a.test.ts: one', 'a.test.ts: group > three'])
+    assert.deepEqual(ran, ['a.test.ts', 'a.test.ts', 'b.test.ts', 'b.test.ts', 'c.test.ts'])
+    assert.match(said, /^UNSTABLE {2}a\.test\.ts: group > three: failed beside others, passed 2 times alone$/m)
+  })
+
+  test('many of them, or a run that was given up, stay failures', async () => {
+    const many = ['a', 'b', 'c', 'd'].map((name) => `${name}.test.ts: one`)
+    for (const failed of [
+      many,
+      ['no news for 360 s, given up; still running: a.test.ts'],
+      ['a.test.ts: one', 'no test'],
+    ]) {
+      const { failures, unstable, ran } = await settle(failed, () => true)
+      assert.deepEqual([failures, unstable, ran], [failed, [], []])
+    }
+    assert.deepEqual((await settle([], () => true)).failures, [])
   })
 })
 

@@ -1,0 +1,33 @@
+import type { TestTally } from './run-tests.ts'
+
+/** More than so many files do not fail for want of a processor. */
+const FILES_MAX = 3
+const TIMES = 2
+
+/**
+ * Files that failed while others ran beside them are run again alone. One that then passes every time says less about the tree than
+ * about the machine; it is no failure, but it is told with its first words, counted, and somebody's work.
+ */
+export async function runAgain(
+  tally: TestTally,
+  runAlone: (file: string) => Promise<TestTally>,
+  say: (line: string) => void,
+): Promise<{ failures: string[]; unstable: string[] }> {
+  const files = new Set(tally.failures.map(fileOf))
+  const unstable: string[] = []
+  if (files.size === 0) return { failures: [], unstable }
+  if (files.size > FILES_MAX || [...files].some((file) => !file.endsWith('.test.ts')))
+    return { failures: tally.failures, unstable }
+  for (const file of files) {
+    say(`\nAGAIN   ${file}, alone, ${TIMES} times`)
+    let passes = 0
+    while (passes < TIMES && (await runAlone(file)).failures.length === 0) passes += 1
+    if (passes === TIMES) unstable.push(...tally.failures.filter((failure) => fileOf(failure) === file))
+  }
+  for (const failure of unstable) say(`UNSTABLE  ${failure}: failed beside others, passed ${TIMES} times alone`)
+  return { failures: tally.failures.filter((failure) => !unstable.includes(failure)), unstable }
+}
+
+function fileOf(failure: string): string {
+  return failure.replace(/:.*/s, '')
+}
