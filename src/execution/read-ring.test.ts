@@ -34,10 +34,11 @@ function createRig(options: { large?: boolean; open?: () => OpenedRing | undefin
   const recorder = new ExecRecorder(ring.writer)
   const open = options.open ?? (() => ({ ...ring.source, isReplaced: () => false, close() {} }))
   const follower = new RingFollower(open, { start: 'oldest', reader: { limits: SMALL_LIMITS } })
-  const read = new ReadRing(follower, OPTIONS)
+  let messages: SourceMessage[] = []
+  const read = new ReadRing(follower, OPTIONS, (content) => void messages.push({ kind: 'block', block: content }))
   const step = (nowMs = 0): SourceMessage[] => {
     recorder.flush()
-    const messages: SourceMessage[] = []
+    messages = []
     for (let steps = 0; steps < 10_000; steps++) {
       const result = read.step(nowMs)
       messages.push(...result.messages)
@@ -65,15 +66,15 @@ const of = <Kind extends SourceMessage['kind']>(messages: readonly SourceMessage
   messages.filter((message): message is SourceMessage & { kind: Kind } => message.kind === kind)
 
 describe('reading a ring', () => {
-  test('tells in the order of the events: stage, TPS, block, contention; accesses every 5 s', () => {
+  test('hands the block over first, then tells in the order of the events: stage, TPS, contention; accesses every 5 s', () => {
     const { recorder, step } = createRig()
     recordBlock(recorder, block(1))
     recorder.add('BLOCK_QC', { id: idOf(1), block_number: 1n }, { timeNs: 2_000_000_000_000_000_000n })
     const told = step()
     assert.deepEqual(kindsOf(told), [
+      'block',
       'Proposed 1',
       'tps',
-      'block',
       'contention',
       'record',
       'Voted 1',
@@ -147,7 +148,7 @@ describe('reading a ring', () => {
       start: 'oldest',
       reader: { limits: SMALL_LIMITS },
     })
-    const read = new ReadRing(follower, OPTIONS)
+    const read = new ReadRing(follower, OPTIONS, () => {})
     const stepAll = (): SourceMessage[] => Array.from({ length: 20 }, () => read.step(0).messages).flat()
     recordOpenBlock(recorder, block(1))
     recorder.flush()
@@ -256,12 +257,11 @@ describe('the recorded block', { skip: skipWithoutRecordedData() }, () => {
   test('gives its TPS, and the recorded JSON-RPC answers field by field', () => {
     const folder = join(recordedDataFolder, 'rings')
     const follower = new RingFollower(() => openRingFile(join(folder, 'emn-1b-15m.snapshot.zst')), { start: 'oldest' })
-    const read = new ReadRing(follower, OPTIONS)
+    const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => 'Finalized' })
+    const read = new ReadRing(follower, OPTIONS, (content) => store.add(content))
     const messages: SourceMessage[] = []
     for (let steps = 0; steps < 100; steps++) messages.push(...read.step(0).messages)
     assert.equal(of(messages, 'tps')[0]?.tps, 114)
-    const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => 'Finalized' })
-    for (const { block: content } of of(messages, 'block')) store.add(content)
     const methods = createEthMethods({ blocks: store, chainId: () => 1, clientVersion: 'x' })
     const sample = (name: string) =>
       JSON.parse(readFileSync(join(folder, 'json-rpc-samples', `${name}.json`), 'utf8')) as Record<string, unknown>

@@ -4,7 +4,7 @@ import { EVENT, eventSet } from '../evm/event-type.ts'
 import type { FollowResult, RingFollower } from '../evm/ring-follow.ts'
 import { RawEventMaker } from './make-raw-events.ts'
 import { BlockRecorder } from './record-block.ts'
-import type { RawEventPart, SourceMessage, SourceStats, SourceTrouble } from './source-message.ts'
+import type { BlockContent, RawEventPart, SourceMessage, SourceStats, SourceTrouble } from './source-message.ts'
 import type { Wanted } from './wanted-events.ts'
 
 export type ReadRingOptions = {
@@ -19,6 +19,9 @@ export type ReadRingOptions = {
   /** A larger block is folded but not kept for JSON-RPC. */
   blockBytesMax: number
 }
+
+/** Takes a block as soon as it has ended, ahead of the messages of its step. To be given one twice must do no harm. */
+export type HandOver = (block: BlockContent) => void
 
 type Polled = FollowResult | { kind: 'unreadable'; message: string }
 
@@ -41,7 +44,8 @@ const BOUNDARY = eventSet([
 
 /**
  * One ring, followed across restarts and folded into what is published, one poll at a time. Messages leave in the order of the events
- * they were made of; of one event the raw form comes first, then what was folded from it.
+ * they were made of; of one event the raw form comes first, then what was folded from it. Blocks do not wait for that: they are taken
+ * in by the other thread while their figures are made here, so that whoever is told the figures can ask for the block.
  */
 export class ReadRing {
   readonly #follower: RingFollower
@@ -61,7 +65,7 @@ export class ReadRing {
   #topResetAtMs: number | undefined
   #topSeen = 0
 
-  constructor(follower: RingFollower, options: ReadRingOptions) {
+  constructor(follower: RingFollower, options: ReadRingOptions, handOver: HandOver) {
     this.#follower = follower
     this.#options = options
     this.#recorder = new BlockRecorder(options)
@@ -73,9 +77,9 @@ export class ReadRing {
           if (record !== undefined) this.#messages.push({ kind: 'lifecycle', change, record })
         },
         tps: (tps, blockNumber) => {
-          this.#messages.push({ kind: 'tps', tps, blockNumber })
           const block = this.#recorder.take()
-          if (block !== undefined) this.#messages.push({ kind: 'block', block })
+          if (block !== undefined) handOver(block)
+          this.#messages.push({ kind: 'tps', tps, blockNumber })
         },
         contention: (data, conflicts) => void this.#messages.push({ kind: 'contention', data, conflicts }),
         dropped: () => {

@@ -3,7 +3,7 @@ import { systemClock } from '../host/clock.ts'
 import { loadRingMapper, openLiveRing, type RingWay } from '../host/ring-file.ts'
 import { openWorkerPort, processTimeMs } from '../host/worker.ts'
 import { ReadRing, type ReadRingOptions } from './read-ring.ts'
-import type { SourceMessage } from './source-message.ts'
+import type { BlockContent, SourceMessage } from './source-message.ts'
 import type { Wanted } from './wanted-events.ts'
 
 export type RingThreadOptions = ReadRingOptions & {
@@ -36,7 +36,7 @@ if (port !== undefined) {
   const options = port.data as RingThreadOptions
   const { path, start, way, checkMs } = options
   const follower = new RingFollower(() => openLiveRing(path, mapper), { start, checkMs })
-  const ring = new ReadRing(follower, options)
+  const ring = new ReadRing(follower, options, (block) => post([{ kind: 'block', block }], bytesOf(block)))
   const napping = new Int32Array(new SharedArrayBuffer(4))
   let isEnding = false
   let posts = 0
@@ -50,16 +50,18 @@ if (port !== undefined) {
     isEnding = true
   })
 
+  function post(messages: SourceMessage[], transfer?: ArrayBuffer[]): void {
+    posts += 1
+    port?.post(messages, transfer)
+  }
+
   const mapper = await loadRingMapper(path, way)
   const run = (): void => {
     if (isEnding) return follower[Symbol.dispose]()
     if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)
     const nowMs = systemClock.monotonicMs()
     const { messages, isIdle } = ring.step(nowMs, processTimeMs())
-    if (messages.length > 0) {
-      posts += 1
-      port.post(messages, blocksOf(messages))
-    }
+    if (messages.length > 0) post(messages)
     if (!isIdle) newsAtMs = nowMs
     if (nowMs - newsAtMs > AWAKE_MS) return void systemClock.setTimer(IDLE_MS, run)
     if (isIdle) Atomics.wait(napping, 0, 0, NAP_MS)
@@ -68,13 +70,8 @@ if (port !== undefined) {
   run()
 }
 
-/** Bytes of blocks change hands instead of being copied. */
-function blocksOf(messages: readonly SourceMessage[]): ArrayBuffer[] {
-  return messages.flatMap((message) =>
-    message.kind === 'block' && message.block.form === 'events'
-      ? [message.block.descriptors, message.block.payloads, message.block.payloadAt].map(
-          ({ buffer }) => buffer as ArrayBuffer,
-        )
-      : [],
-  )
+/** They change hands instead of being copied. */
+function bytesOf(block: BlockContent): ArrayBuffer[] {
+  if (block.form !== 'events') return []
+  return [block.descriptors, block.payloads, block.payloadAt].map(({ buffer }) => buffer as ArrayBuffer)
 }

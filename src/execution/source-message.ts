@@ -10,7 +10,7 @@ import type {
 
 /**
  * What a source of execution data tells the service, in the order in which it is to be published. A source may run in another thread,
- * so these are plain data. The ring source (`ring-worker.ts`) and the node source both speak it.
+ * so these are plain data. The ring source (`ring-source.ts`) and the node source both speak it.
  */
 export type SourceMessage =
   /** Events were taken in: the source is alive. Comes last in its batch of messages. */
