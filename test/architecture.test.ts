@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findObjections, type Plan } from './architecture.ts'
 import { readSource, type SourceFacts } from './read-source.ts'
+import { findUnusedExports } from './unused-exports.ts'
 
 const root = join(import.meta.dirname, '..')
 const packageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -118,6 +119,21 @@ describe('the house', () => {
     )
   })
 
+  test('exports nothing that nobody imports', () => {
+    const all = readFiles('{src,test,scripts,bench,examples}/**/*.{ts,tsx,mjs}')
+    const written = new Map([...all].filter(([path]) => !plan.generated.test(path)))
+    assert.deepEqual(findUnusedExports(written), [])
+  })
+
+  test('has a line for every room in ARCHITECTURE.md, which names files that are there', () => {
+    const lines = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(/^\| `(\w+)` \|(.*)$/gm)
+    const named = new Map([...lines].map(([, room = '', text = '']) => [room, text.matchAll(/`([\w/-]+\.tsx?)`/g)]))
+    assert.deepEqual(new Set(named.keys()), new Set(Object.keys(plan.rooms)))
+    const there = new Set(files.map(({ path }) => path))
+    for (const [room, names] of named)
+      for (const [, name] of names) assert.ok(there.has(`src/${room}/${name}`), `src/${room}/${name}`)
+  })
+
   test('has no hand-written file of more than 400 lines', () => {
     const written = readFiles('{test,scripts,bench,examples}/**/*.ts')
     const long = [...written].filter(([, text]) => text.split('\n').length > plan.linesMax + 1).map(([path]) => path)
@@ -153,6 +169,29 @@ describe('the rule can say no', () => {
       plan,
     )
     assert.deepEqual(found, [])
+  })
+
+  test('to an export that nobody imports, but not to a type that its own file uses', () => {
+    const owner = [
+      'export const a = 1',
+      'export function b() {}',
+      'export class C {}',
+      'export type D = 1',
+      'export type E = 1',
+      'export const f = (): E => 1',
+    ].join('\n')
+    const unusedBeside = (...users: string[]): string[] =>
+      findUnusedExports(
+        new Map([['src/core/x.ts', owner], ...users.map((text, at) => [`test/${at}.ts`, text] as [string, string])]),
+      )
+    const left = (...names: string[]): string[] => names.map((name) => `src/core/x.ts: ${name}`)
+    assert.deepEqual(unusedBeside(), left('a', 'b', 'C', 'D', 'f'))
+    assert.deepEqual(unusedBeside(`import {\n  a,\n  type D,\n} from '../src/core/x.ts'`), left('b', 'C', 'f'))
+    assert.deepEqual(unusedBeside(`import { a, b as B, C, f } from '../src/core/x.ts'`), left('D'))
+    assert.deepEqual(unusedBeside(`export type { D } from '../src/core/x.ts'`), left('a', 'b', 'C', 'f'))
+    assert.deepEqual(unusedBeside(`import { a } from '../src/core/y.ts'`), left('a', 'b', 'C', 'D', 'f'))
+    for (const whole of [`import * as x from '../src/core/x.ts'`, `const x = () => import('../src/core/x.ts')`])
+      assert.deepEqual(unusedBeside(whole), [])
   })
 
   test('reads every form of import', () => {

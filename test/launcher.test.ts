@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -44,6 +44,19 @@ describe('the launcher', () => {
     assert.match(stderr, /fix: .*npm ci/)
   })
 
+  test('gives Node what keeps its memory small, and leaves the operator his own settings', () => {
+    const copy = join(elsewhere, 'copy')
+    const bin = join(copy, 'node_modules/node/bin')
+    mkdirSync(bin, { recursive: true })
+    copyFileSync(join(root, 'sluice'), join(copy, 'sluice'))
+    writeFileSync(join(bin, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX $MALLOC_MMAP_THRESHOLD_ $*"\n')
+    chmodSync(join(bin, 'node'), 0o755)
+    const run = (own: NodeJS.ProcessEnv): string =>
+      spawnSync(join(copy, 'sluice'), ['version'], { env: { PATH: env['PATH'], ...own }, encoding: 'utf8' }).stdout
+    assert.match(run({}), /^2 131072 .*--max-semi-space-size=4 .*cli\.ts version\n$/)
+    assert.match(run({ MALLOC_ARENA_MAX: '8', MALLOC_MMAP_THRESHOLD_: '4194304' }), /^8 4194304 /)
+  })
+
   test('is what `npx sluice` runs in a checkout', () => {
     const npx = spawnSync('npx', ['--offline', '--yes', 'sluice', '--version'], {
       cwd: join(root, 'docs'),
@@ -56,12 +69,20 @@ describe('the launcher', () => {
   })
 
   test('answers --help within 200 ms', (t) => {
-    // Other tests run on the same cores meanwhile: the fastest of several is what the program itself needs.
+    // Other tests run on the same cores meanwhile. The time it ran counts where more than that has passed, and the fastest of several.
+    const time = `TIMEFORMAT='%R %U %S'; time "$0" --help >/dev/null`
     let bestMs = Number.POSITIVE_INFINITY
     for (let tries = 0; tries < 20 && bestMs > 200; tries++) {
-      const startedMs = performance.now()
-      assert.equal(sluice(join(root, 'sluice'), '--help').status, 0)
-      bestMs = Math.min(bestMs, performance.now() - startedMs)
+      const { status, stderr } = spawnSync('bash', ['-c', time, join(root, 'sluice')], {
+        cwd: elsewhere,
+        env: { ...env, LC_ALL: 'C' },
+        encoding: 'utf8',
+        timeout: 60_000,
+      })
+      assert.equal(status, 0, stderr)
+      assert.match(stderr, /^[\d.]+ [\d.]+ [\d.]+\n$/)
+      const [passed = 0, user = 0, system = 0] = stderr.split(' ').map(Number)
+      bestMs = Math.min(bestMs, 1000 * passed, 1000 * (user + system))
     }
     t.diagnostic(`fastest --help: ${bestMs.toFixed(0)} ms`)
     assert.ok(bestMs <= 200, `${bestMs} ms`)

@@ -8,6 +8,7 @@ import {
   customer,
   ENGINES,
   type Engines,
+  SECOND_MS,
   STORE_DEPS,
   startEngines,
   until,
@@ -122,7 +123,7 @@ for (const engine of ENGINES) {
       })
       const changedMs = performance.now()
       await until(() => follower.current().byDigest(token.sha256)?.token.state === 'revoked')
-      assert.ok(performance.now() - changedMs < 1000, `took ${performance.now() - changedMs} ms`)
+      assert.ok(performance.now() - changedMs < SECOND_MS, `took ${performance.now() - changedMs} ms`)
       assert.equal(swaps.at(-1), follower.current())
       assert.deepEqual(follower.current().counts(), { customers: 2, subscriptions: 1, tokens: 1 })
       assert.equal(old.byDigest(token.sha256)?.token.state, 'active')

@@ -28,7 +28,7 @@ const ADD = `ON CONFLICT (subscription_id, hour, interface) DO UPDATE SET
   refused = usage_hours.refused + excluded.refused,
   row_check = usage_hours.row_check + 3 * excluded.calls + 5 * excluded.units + 7 * excluded.refused`
 
-export function usageCheck({ subscriptionId, hour, interface: door, calls, units, refused }: UsageRow): number {
+function usageCheck({ subscriptionId, hour, interface: door, calls, units, refused }: UsageRow): number {
   return textCheck('usage_hours', JSON.stringify([subscriptionId, hour, door])) + 3 * calls + 5 * units + 7 * refused
 }
 

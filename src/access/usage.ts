@@ -8,7 +8,7 @@ import type { UsageInterface, UsageRow } from './model.ts'
 import type { AccessStore } from './store.ts'
 
 /** How often counts go to the store: what a kill of the process can lose. */
-export const FLUSH_MS = 1000
+const FLUSH_MS = 1000
 /** Rows written in one go, so that a synchronous store never holds the event loop for long. */
 const BATCH_ROWS = 500
 /** At the end, between two attempts while another process writes. */

@@ -1,17 +1,12 @@
-import { startAccess } from '../access/service.ts'
 import { startBundle } from '../bundle/service.ts'
 import { openControlSocket } from '../host/control-socket.ts'
-import { takeInstanceLock } from '../host/instance-lock.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type HealthReason, type HealthState, type Lifecycle } from '../host/lifecycle.ts'
-import { createListenerMetrics } from '../host/listener-metrics.ts'
 import type { LogTap } from '../host/log-tap.ts'
 import { createMemoryGuard } from '../host/memory-guard.ts'
-import { createMetricsRegistry } from '../host/metrics-registry.ts'
-import { openStateFolder } from '../host/state-folder.ts'
 import { startUpstreams } from '../upstreams/service.ts'
 import type { Settings } from './commands/settings.ts'
-import { refuseFaults } from './config-faults.ts'
+import { servedParts } from './config.ts'
 import { followDedicatedNodes } from './dedicated-nodes.ts'
 import { makeDemo, returningHint, untilRevision } from './demo.ts'
 import { currentActor, type Deps } from './deps.ts'
@@ -24,14 +19,14 @@ import { keepExecution } from './keep-execution.ts'
 import { createLeaderFeed } from './leader-feed.ts'
 import { listenerOf } from './listener-of.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
-import { openAccessStore } from './open-access-store.ts'
+import { openAccess } from './open-access.ts'
+import { openProcess } from './open-process.ts'
 import { drainMethod, openOperatorDoor } from './operator-door.ts'
 import { type Reload, reloadFrom } from './reload.ts'
 import { openSender } from './sender.ts'
 import { openShreds } from './shreds.ts'
 import { tellChanges } from './tell-changes.ts'
 import { createTopReport } from './top/report.ts'
-import { watchUsage } from './top/usage-watch.ts'
 import { VERSION } from './version.ts'
 
 export type StatusReport = {
@@ -63,28 +58,19 @@ export type All = { readonly lifecycle: Lifecycle; readonly reload: Reload }
 
 /** All services of this build in one process, started in the order of the story and closed in reverse. */
 export async function startAll(settings: Settings, options: AllOptions, deps: AllDeps): Promise<All> {
-  const { config, loaded, stateDir, plans } = settings
+  const { config, loaded, plans } = settings
   const { log, clock, random, env } = deps
-  await refuseFaults(settings, env)
   // Without a configuration nobody balances load in front of it: it leaves at once.
   const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
   const lifecycle = createLifecycle(isTrial ? { ...config.drain, lameDuckMs: 0 } : config.drain, { clock, log })
   await using opening = new AsyncDisposableStack()
   const services: { name: string; address: string }[] = []
 
-  const state = await openStateFolder(stateDir)
-  opening.use(takeInstanceLock(state))
-  const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
-  const doorMetrics = createListenerMetrics(registry, DOORS)
-  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
-  const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
-  const usage = watchUsage(store, { clock })
-  const access = opening.use(
-    await startAccess(
-      { ...config.access, plans: config.plans },
-      { store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
-    ),
+  const { state, registry, doorMetrics } = opening.use(
+    await openProcess(settings, { env, parts: servedParts(config), doors: DOORS }),
   )
+  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
+  const { store, usage, access } = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
 
   const leaders = createLeaderFeed()
   const shreds = config.shreds.enabled

@@ -4,18 +4,19 @@ import { ServiceError } from '../core/service-error.ts'
 import { checkListener } from '../host/listener.ts'
 import { isSecretRef, resolveSecret } from '../host/secret-ref.ts'
 import type { Settings } from './commands/settings.ts'
-import type { Config } from './config.ts'
+import type { Config, ConfigPart } from './config.ts'
 import type { Finding } from './doctor/finding.ts'
 import { doorsOf, findShared } from './doctor/listeners.ts'
 import { listenerOf } from './listener-of.ts'
 
 /**
  * Everything about the configuration that would stop the start, found before anything is opened: a port that stands open for a moment in front of
- * a service that then does not come is worse than none, and an operator mends all faults at once. Throws them together.
+ * a service that then does not come is worse than none, and an operator mends all faults at once. Throws them together. Of a part that this process
+ * does not use nothing is asked: its secrets may be another user's.
  */
 export async function refuseFaults(
   { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
-  env: NodeJS.ProcessEnv,
+  { env, parts }: { env: NodeJS.ProcessEnv; parts: readonly ConfigPart[] },
 ): Promise<void> {
   const faults: ServiceError[] = []
   const note = async (key: string, check: () => Promise<unknown>): Promise<void> => {
@@ -28,13 +29,13 @@ export async function refuseFaults(
   }
 
   for (const { path, value } of loaded.entries()) {
-    if (typeof value !== 'string' || !isSecretRef(value) || !isUsed(config, path)) continue
+    if (typeof value !== 'string' || !isSecretRef(value) || !isUsed(path, parts, config)) continue
     await note(path.join('.'), () => resolveSecret(value, { env, folder: loaded.folder }))
   }
-  const doors = doorsOf(config)
+  const doors = doorsOf(config, parts)
   for (const { name, option } of doors) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
   faults.push(...findShared(doors).map(errorOf))
-  await note('sender.quic.identity', async () => checkIdentity(config, loaded.folder))
+  if (parts.includes('sender')) await note('sender.quic.identity', async () => checkIdentity(config, loaded.folder))
 
   const [only] = faults
   if (only !== undefined && faults.length === 1) throw only
@@ -49,16 +50,14 @@ export async function refuseFaults(
   }
 }
 
-/** Of a part that does not run, nothing is asked. */
-function isUsed(config: Config, [section, key]: readonly (string | number)[]): boolean {
-  const part = config[section as keyof Config]
-  if (typeof part === 'object' && 'enabled' in part && part.enabled === false) return false
-  return !(section === 'indexer' && key === 'clickhouse' && config.indexer.engine !== 'clickhouse')
+function isUsed([part, key]: readonly (string | number)[], parts: readonly ConfigPart[], { indexer }: Config): boolean {
+  if (!parts.includes(part as ConfigPart)) return false
+  return !(part === 'indexer' && key === 'clickhouse' && indexer.engine !== 'clickhouse')
 }
 
 function checkIdentity({ sender }: Config, folder: string): void {
   const { enabled, identity } = sender.quic
-  if (!sender.enabled || !enabled || identity === undefined || existsSync(resolve(folder, identity))) return
+  if (!enabled || identity === undefined || existsSync(resolve(folder, identity))) return
   throw new ServiceError('secret-invalid', `there is no file ${identity}`, {
     fix: 'Name a keypair file as solana-keygen writes it, ending in .json, with mode 0600.',
   })

@@ -89,6 +89,16 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>
 
+export type ConfigPart = keyof Config
+
+/** What `serve` uses of the configuration: all but what is switched off. `enabled` counts for `serve` alone. */
+export function servedParts(config: Config): ConfigPart[] {
+  return (Object.keys(config) as ConfigPart[]).filter((name) => {
+    const part = config[name]
+    return !(typeof part === 'object' && 'enabled' in part && part.enabled === false)
+  })
+}
+
 /** JSON Schema of the file as it is written: what editors complete from and documents are made of. */
 export function configJsonSchema(): JsonSchema {
   return z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema

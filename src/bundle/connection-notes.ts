@@ -6,8 +6,10 @@ import type { ConnectionEnd, Connections, OpenConnection } from './connections.t
 const CLOSE_WORDS: Readonly<Record<number, string>> = {
   1000: 'closed',
   1001: 'client went away',
+  1002: 'broken frames',
   1005: 'closed without a code',
   1006: 'connection lost',
+  1007: 'not UTF-8',
   1008: 'against the rules',
   1009: 'message too large',
   1011: 'internal error',

@@ -105,7 +105,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
       ...page,
       answer(caller, request) {
         if (budget.take(caller.subscription.id)) return page.answer(caller, request)
-        meter.refused('pagesPerSecond')
+        meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
       },
     }

@@ -86,7 +86,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     const isStream = !UNARY.has(method)
     const what: Call = { interface: 'grpc', method }
     if (early.isTooOften(caller.subscription.id)) {
-      meter.refused('cancelledCalls')
+      meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
       return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: TOO_OFTEN }))
     }
     const seat = isStream ? access.slots.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
@@ -140,7 +140,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       if (!verdict.ok) {
         // Refused means not charged: what the opening cost was for this request.
         if (isFirst) access.refund(caller, what)
-        meter.refused(verdict.rule)
+        meter.refused(verdict.rule, { subscription: caller.subscription.id, code: 'invalid-params' })
         relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
         return false
       }

@@ -158,7 +158,8 @@ export function startRelay(deps: RelayDeps): Relay {
     if (!isHushed) call.resumeMessages()
   }
 
-  call.onClose(() => over())
+  // A message too large, or a deadline: ended by the server below, which says why.
+  call.onClose((status) => over(status))
   call.onWritable(() => {
     if (!isHeldUp) return
     isHeldUp = false

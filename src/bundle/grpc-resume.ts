@@ -79,7 +79,7 @@ export function createResume({ upstream, path, metadata, clock }: ResumeDeps): R
 }
 
 /** The request with another beginning: of a field that comes twice the last one counts. */
-export function withFromSlot(request: Uint8Array, slot: number): Uint8Array {
+function withFromSlot(request: Uint8Array, slot: number): Uint8Array {
   const field = [FROM_SLOT_TAG]
   let rest = slot
   while (rest >= 0x80) {

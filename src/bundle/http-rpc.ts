@@ -70,7 +70,7 @@ class RpcPost implements Responder {
   }
 
   tooLarge(): HttpAnswer {
-    this.#deps.meter.refused('requestBytes')
+    this.#deps.meter.refused('requestBytes', { subscription: this.#caller.subscription.id, code: 'too-large' })
     return refuse(refuseSize('requestBytes', this.bodyBytesMax), this)
   }
 

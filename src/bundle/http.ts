@@ -76,23 +76,28 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
       const head = { headers: request.rawHeaders, requestId, connection: request.socket }
       const caller = rpc.authenticate(head, collectToken(CARRIERS.rpc, head.headers, query), clock.nowMs())
       if (!('subscription' in caller)) return send(response, await caller.answer)
-      if (page !== undefined) return answerPage(page, caller, request, response, requestId)
+      if (page !== undefined) return answerPage(page, caller, { request, response, requestId, meter: deps.meter })
     },
   })
+}
+
+type PageVisit = Pick<RpcDoorDeps, 'meter'> & {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
 }
 
 async function answerPage(
   page: CustomerPage,
   caller: Caller,
-  request: IncomingMessage,
-  response: ServerResponse,
-  requestId: string,
+  { request, response, requestId, meter }: PageVisit,
 ): Promise<void> {
   const { requestBytes } = caller.limits
   const read = page.takesBody ? await readBody(request, { bodyBytesMax: requestBytes }) : NO_BODY
   if (!read.ok) {
-    if (read.reason === 'too-large') send(response, refuse(refuseSize('requestBytes', requestBytes), { requestId }))
-    return
+    if (read.reason !== 'too-large') return
+    meter.refused('requestBytes', { subscription: caller.subscription.id, code: 'too-large' })
+    return send(response, refuse(refuseSize('requestBytes', requestBytes), { requestId }))
   }
   const { status, body, headers } = await page.answer(caller, { body: read.body, requestId })
   sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })

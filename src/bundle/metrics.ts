@@ -3,6 +3,7 @@ import { RPC_METHODS } from '../contract/rpc-methods.ts'
 import { OTHER } from '../host/metric-slots.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { GEYSER_METHODS } from './geyser-methods.ts'
+import type { RefusedOf } from './refusal-notes.ts'
 import { PUBSUB_KINDS } from './ws-request.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc'] as const
@@ -35,8 +36,8 @@ type Count = { inc(by?: number): void }
 export type DoorMeter = {
   /** An admitted request; a method that is on no list counts as `other`. */
   request(method: string): void
-  /** A refusal, by the limit it names. */
-  refused(limit: string): void
+  /** A refusal, by the limit it names; and whose it was, where nobody else tells the log. */
+  refused(limit: string, of?: RefusedOf): void
   /** How long a call took from its admission to its answer, or to the beginning of a large one. */
   tookMs(ms: number): void
   /** A refused token that was answered late. */

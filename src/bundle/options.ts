@@ -50,5 +50,3 @@ export const bundleOptions = z.strictObject({
       'Addresses and networks of proxies in front, whose x-forwarded-for tells the client: 10.0.0.1, 10.0.0.0/8.',
     ),
 })
-
-export type BundleOptions = z.output<typeof bundleOptions>

@@ -1,18 +1,20 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../core/json-bytes.ts'
 import type { RpcCall } from './rpc-request.ts'
 
 /** A call that is passed on as it was written; its text is ASCII, one byte a character. */
 export type PlainCall = { readonly call: RpcCall & { readonly id: string }; readonly text: string }
 
-const QUOTE = 0x22
-const COMMA = 0x2c
 const ZERO = 0x30
 const NINE = 0x39
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 const BEYOND_ASCII = 0x80
 /** Deeper params, longer numbers and ids are for the complete reader. */
 const DEPTH_MAX = 8

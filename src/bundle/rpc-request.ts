@@ -2,7 +2,7 @@ import { ERRORS } from '../contract/errors.ts'
 import { idKind, type RequestItem, readRequestBody, writeError } from '../solana/json-rpc.ts'
 
 /** JSON nested deeper than this is refused before anything is parsed. */
-export const JSON_DEPTH_MAX = 32
+const JSON_DEPTH_MAX = 32
 
 /** One call of a body, as the client wrote it. */
 export type RpcCall = {

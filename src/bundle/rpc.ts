@@ -99,7 +99,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
       const body = readRpcBody(bytes.toString('utf8'), caller.limits)
       if (body.kind === 'refused') return responder.respond(plain(caller, body.answer))
       if (body.kind === 'too-many') {
-        meter.refused('batchItems')
+        meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
         return responder.respond(refuse(refuseSize('batchItems', body.limit), request))
       }
       if (!body.batch) return answerOne(request, caller, body.items[0] as RpcItem, responder)

@@ -16,6 +16,7 @@ import { startGrpcDoor } from './grpc.ts'
 import { startRpcDoor } from './http.ts'
 import { createLateRefusals } from './late-refusals.ts'
 import { bundleMetrics } from './metrics.ts'
+import { tellRefusals } from './refusal-notes.ts'
 import { asked, createRpc } from './rpc.ts'
 import { startWsDoor } from './ws.ts'
 
@@ -62,10 +63,16 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const notes = opening.use(createCustomerNotes({ log, clock }))
   const connections = tellConnections(createConnections(deps), { notes, clock })
   const late = createLateRefusals(listeners, clock)
-  const metrics = bundleMetrics(deps.registry, {
+  const counted = bundleMetrics(deps.registry, {
     cache: () => cache?.size ?? { entries: 0, bytes: 0 },
     upstreamSubscriptions: () => ws.upstreamSubscriptions,
   })
+  const metrics = {
+    ...counted,
+    rpc: tellRefusals(counted.rpc, 'rpc', notes),
+    ws: tellRefusals(counted.ws, 'ws', notes),
+    grpc: tellRefusals(counted.grpc, 'grpc', notes),
+  }
   const cache = listeners.cache && createAnswerCache(listeners.cache, metrics.cache)
   const direct = createForward(upstreams)
   const forward = cache === undefined ? direct : withAnswerCache(direct, upstreams, cache)

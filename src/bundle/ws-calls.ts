@@ -47,7 +47,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
     }
     const whole = await readWholeAnswer(outcome, ANSWER_BYTES_MAX)
     if (whole === 'too-large') {
-      meter.refused('answerBytes')
+      meter.refused('answerBytes', { subscription: caller.subscription.id, code: 'too-large' })
       return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
     }
     if (whole === 'lost') return refuse(refuseUpstream('no-upstream'))
@@ -61,7 +61,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
   return {
     async forward(caller, call) {
       if (inFlight >= IN_FLIGHT_MAX) {
-        meter.refused('callsInFlight')
+        meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
         access.refund(caller, { interface: 'ws', method: call.method })
         return refusalAnswer(
           refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls not yet answered'),

@@ -98,7 +98,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
       return
     }
     if (body.kind === 'too-many') {
-      meter.refused('batchItems')
+      meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
       if (takeFree()) connection.send(refusalAnswer(refuseSize('batchItems', body.limit), requestId, 'null'))
       return
     }

@@ -42,7 +42,7 @@ export type FeedDeps = {
 }
 
 /** A subscribe that finds no node in this time is refused. */
-export const SUBSCRIBE_WAIT_MS = 5000
+const SUBSCRIBE_WAIT_MS = 5000
 /** A node that has not answered a subscribe by then is left. */
 const ASK_MS = 2500
 /** Many feeds are lost at once; they come back spread over so long. */

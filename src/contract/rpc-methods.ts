@@ -11,7 +11,7 @@ export type RpcMethod = {
   readonly heavy?: true
 }
 
-export const UNKNOWN_METHOD: RpcMethod = { cost: 1, kind: 'write' }
+const UNKNOWN_METHOD: RpcMethod = { cost: 1, kind: 'write' }
 
 const read = (cost: number): RpcMethod => ({ cost, kind: 'read' })
 const heavyRead = (cost: number): RpcMethod => ({ cost, kind: 'read', heavy: true })

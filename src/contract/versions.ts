@@ -16,7 +16,7 @@ export type VersionMark = {
 }
 
 /** How long a version stays after it was marked. */
-export const SUNSET_MONTHS_MIN = 12
+const SUNSET_MONTHS_MIN = 12
 
 type Headers = Readonly<Record<string, string>>
 

@@ -14,7 +14,7 @@ export type LifecycleOptions = {
   activeMax: number
 }
 
-export const LIFECYCLE_DEFAULTS: LifecycleOptions = { completedMax: 128, activeMax: 4096 }
+const LIFECYCLE_DEFAULTS: LifecycleOptions = { completedMax: 128, activeMax: 4096 }
 
 /** Dropped ids remembered for `takeDropped`; far more than one batch of events can cause. */
 const DROPPED_MAX = 8192

@@ -27,7 +27,7 @@ export type FollowOptions = {
   reader: Partial<ReaderOptions>
 }
 
-export const FOLLOW_DEFAULTS: FollowOptions = { start: 'newest-block', checkMs: 1000, reader: {} }
+const FOLLOW_DEFAULTS: FollowOptions = { start: 'newest-block', checkMs: 1000, reader: {} }
 
 export type FollowResult =
   | Exclude<ReadResult, { kind: 'rewound' }>

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   checkRingHeader,
-  DEFAULT_GEOMETRY,
   encodeRingHeader,
   HEADER,
   payloadSectionPlace,
@@ -13,6 +12,9 @@ import {
 } from './ring-layout.ts'
 
 const SMALLEST = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
+
+/** What a node makes when nothing else is asked of it. */
+const DEFAULT_GEOMETRY = { capacity: 2 ** 21, payloadBytes: 2 ** 29, contextBytes: 0 }
 
 describe('ring header', () => {
   test('a new one is accepted and gives back its geometry', () => {

@@ -11,8 +11,8 @@ export const PAYLOAD_ALIGN = 16
 /** The valid window of the payload buffer moves in steps of this size. */
 export const WINDOW_STEP_BYTES = 2 ** 24
 
-export const RING_MAGIC = 'RING01'
-export const CONTENT_TYPE_EXECUTION = 2
+const RING_MAGIC = 'RING01'
+const CONTENT_TYPE_EXECUTION = 2
 export const SCHEMA_HASH = '8933f907c432c98ac0c8db62f9aa164c0c3f1672f41290e4ea3408df6c6723f3'
 
 /** Hashes that were current once. Their layouts differ, so they are refused like any other, but with a better sentence. */
@@ -48,9 +48,6 @@ export const RING_LIMITS: RingLimits = {
   payloadBytesMin: 2 ** 27,
   payloadBytesMax: 2 ** 40,
 }
-
-/** What a node makes when nothing else is asked of it. */
-export const DEFAULT_GEOMETRY: RingGeometry = { capacity: 2 ** 21, payloadBytes: 2 ** 29, contextBytes: 0 }
 
 export type RingRefusal = {
   ok: false

@@ -30,7 +30,7 @@ export type ReaderOptions = {
   limits: RingLimits
 }
 
-export const READER_DEFAULTS: ReaderOptions = {
+const READER_DEFAULTS: ReaderOptions = {
   eventsMax: 1024,
   payloadBytes: 2 ** 22,
   eventBytesMax: 2 ** 26,

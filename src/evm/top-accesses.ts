@@ -10,7 +10,7 @@ export type TopAccesses = {
 
 export type TopAccessesOptions = { counters: number; top: number }
 
-export const TOP_ACCESSES_DEFAULTS: TopAccessesOptions = { counters: 1000, top: 10 }
+const TOP_ACCESSES_DEFAULTS: TopAccessesOptions = { counters: 1000, top: 10 }
 
 /** Keys remembered for each counter, those that lost theirs included, before they are forgotten all at once. */
 const KEYS_PER_COUNTER = 4

@@ -56,7 +56,7 @@ function storageOf(account: Json): Map<bigint, bigint> {
 }
 
 /** Struct logs larger than this are given up: a transaction of 30 million gas has about ten million steps at most. */
-export const STEPS_MAX = 12_000_000
+const STEPS_MAX = 12_000_000
 
 /** Struct logs: every step of the EVM with its stack. Which contract a step belongs to follows from the calls before it. */
 export function accessesOfStructLogs(trace: unknown, txn: TraceTxn): AccountAccess[] {

@@ -3,7 +3,7 @@ import type { EthMethod } from './eth-methods.ts'
 import { RpcFailure } from './rpc-failure.ts'
 
 /** Calls in one batch. */
-export const BATCH_MAX = 100
+const BATCH_MAX = 100
 
 export type JsonRpcDeps = {
   readonly methods: Readonly<Record<string, EthMethod>>

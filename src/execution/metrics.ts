@@ -29,7 +29,6 @@ export type ExecutionReadings = {
 }
 
 export type ExecutionMetrics = ReturnType<typeof executionMetrics>
-export type WsRefusalReason = (typeof REFUSALS)[number]
 export type WsCloseReason = (typeof CLOSES)[number]
 
 /** What the room tells Prometheus. Made once for a process; a service that is started again attaches its own readings. */

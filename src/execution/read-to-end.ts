@@ -19,7 +19,7 @@ export function* readToEnd(reader: RingReader, source: RingSource): Generator<Re
   }
 }
 
-export function controlOf(source: RingSource): RingControl {
+function controlOf(source: RingSource): RingControl {
   const header = new Uint8Array(HEADER_BYTES)
   source.read(0, header, 0, HEADER_BYTES)
   return readControl(header)

@@ -289,6 +289,6 @@ export class StreamHub implements Disposable {
 type ControlPayloads = { Hello: Hello; Subscribed: Subscribed; Warning: Warning; Error: StreamError }
 
 /** Control frames have number 0: no client moves its cursor on them. */
-export function controlFrame<Kind extends keyof ControlPayloads>(kind: Kind, payload: ControlPayloads[Kind]): Buffer {
+function controlFrame<Kind extends keyof ControlPayloads>(kind: Kind, payload: ControlPayloads[Kind]): Buffer {
   return encodeTextFrame(`{"seq":0,"${kind}":${JSON.stringify(payload)}}`)
 }

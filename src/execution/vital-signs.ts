@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../core/clock.ts'
 
 /** No event for longer than this: degraded. */
-export const DEGRADED_MS = 10_000
+const DEGRADED_MS = 10_000
 /** No event for so long: unhealthy, and then the service ends. */
-export const SILENT_MS = 30_000
+const SILENT_MS = 30_000
 
 export type VitalSigns = Disposable & {
   /** An event came in. */

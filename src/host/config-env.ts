@@ -5,7 +5,7 @@ import { type AnySchema, childOf, keysOf, takesAnyKey, wantsText } from './schem
 export type EnvOverride = { path: string[]; value: unknown; variable: string }
 export type EnvProblem = { variable: string; message: string; fix?: string }
 
-export const ENV_PREFIX = 'SLUICE_'
+const ENV_PREFIX = 'SLUICE_'
 const LEVELS_MAX = 16
 
 /**

@@ -25,7 +25,7 @@ export function printIssue(issue: ConfigIssue): string {
   return `${[place, `${key}${issue.message}`].filter((part) => part !== '').join(' ')}${fix}`
 }
 
-export function printPath(path: KeyPath): string {
+function printPath(path: KeyPath): string {
   let text = ''
   for (const key of path) {
     if (typeof key === 'number') text += `[${key}]`

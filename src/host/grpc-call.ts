@@ -17,8 +17,8 @@ export type GrpcCall = {
   onMessage(listener: (message: Uint8Array) => void): void
   /** The client will send no more; it still listens. */
   onHalfClose(listener: () => void): void
-  /** The call is over, however it ended. Called exactly once. */
-  onClose(listener: () => void): void
+  /** The call is over, however it ended; with the status, where this side ended it. Called exactly once. */
+  onClose(listener: (status?: GrpcStatus) => void): void
   /** Everything written so far has left, after a write that answered false. */
   onWritable(listener: () => void): void
   /** The server is about to stop: a long call should end itself. */
@@ -60,9 +60,10 @@ export function createGrpcCall(
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
   const sendEncoding: GrpcEncoding = headers['grpc-encoding'] === 'gzip' && acceptsGzip(headers) ? 'gzip' : 'identity'
-  const closeListeners: (() => void)[] = []
+  const closeListeners: ((status?: GrpcStatus) => void)[] = []
   const shutdownListeners: (() => void)[] = []
   let messageListener: ((message: Uint8Array) => void) | undefined
+  let endedBy: GrpcStatus | undefined
   let trailers: Record<string, string> | undefined
   let isClosed = false
   let timer: Timer | undefined
@@ -85,7 +86,7 @@ export function createGrpcCall(
   stream.on('close', () => {
     isClosed = true
     timer?.cancel()
-    for (const listener of closeListeners) listener()
+    for (const listener of closeListeners) listener(endedBy)
   })
 
   function onMessage(listener: (message: Uint8Array) => void): void {
@@ -133,6 +134,7 @@ export function createGrpcCall(
 
   function end(status: GrpcStatus): void {
     if (isOver()) return
+    endedBy = status
     trailers = statusTrailers(status)
     timer?.cancel()
     if (stream.headersSent) stream.end()
@@ -167,7 +169,7 @@ export function createGrpcCall(
       })
     },
     onClose(listener) {
-      if (isClosed) listener()
+      if (isClosed) listener(endedBy)
       else closeListeners.push(listener)
     },
     onWritable: (listener) => void stream.on('drain', listener),

@@ -2,7 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { GrpcCode, type GrpcStatus } from './grpc-status.ts'
 
 /** Every gRPC message is preceded by one byte (1 = compressed) and its length as u32, big endian. */
-export const FRAME_PREFIX_BYTES = 5
+const FRAME_PREFIX_BYTES = 5
 
 export type GrpcEncoding = 'identity' | 'gzip'
 

@@ -32,7 +32,8 @@ export type PlainHub = {
   /** Gives the connection to the complete parser; the bytes that were read are back in front of it. */
   handOver(connection: PlainConnection, socket: Socket): void
   onGone(connection: PlainConnection): void
-  onError(error: unknown): void
+  /** With the id of the request, where it has got one. */
+  onError(error: unknown, requestId?: string): void
 }
 
 type Reading = Extract<PostVerdict, { bodyBytesMax: number }>
@@ -292,7 +293,7 @@ export class PlainConnection implements Responder, TurnWriter {
   }
 
   fail(error: unknown): void {
-    this.#hub.onError(error)
+    this.#hub.onError(error, this.#requestId)
     this.#send(INTERNAL_ANSWER)
   }
 

@@ -46,7 +46,7 @@ export function createPlainServer(options: PlainServerOptions, deps: PlainServer
       deps.handOver(socket)
     },
     onGone: (connection) => void connections.delete(connection),
-    onError: (error) => log.error({ err: error }, 'request handler failed'),
+    onError: (error, requestId) => log.error({ err: error, request_id: requestId }, 'request handler failed'),
   }
   return {
     take: (socket) => void connections.add(new PlainConnection(socket, hub)),

@@ -16,7 +16,8 @@ export async function answerPost(
     bodyBytes: length === undefined ? undefined : Number(length),
     connection: request.socket,
   })
-  const send = (answer: HttpAnswer) => sendAnswer(response, answer, { ...handler, requestId: verdict.requestId })
+  response.setHeader('x-request-id', verdict.requestId)
+  const send = (answer: HttpAnswer) => sendAnswer(response, answer, handler.headers)
   if ('answer' in verdict) return send(await verdict.answer)
   const read = await readBody(request, verdict)
   if (read.ok) {
@@ -29,12 +30,12 @@ export async function answerPost(
 function sendAnswer(
   response: ServerResponse,
   { status, headers, body, rest, closes }: HttpAnswer,
-  common: { readonly requestId: string; readonly headers: Readonly<Record<string, string>> },
+  commonHeaders: Readonly<Record<string, string>>,
 ): void {
   if (response.destroyed) return rest?.abort()
   if (closes === true || leavesMuchUnread(response)) response.shouldKeepAlive = false
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  const fields = { 'x-request-id': common.requestId, ...headers, ...common.headers }
+  const fields = { ...headers, ...commonHeaders }
   const isSized = rest === undefined && status !== 204
   response.writeHead(status, isSized ? { ...fields, 'content-length': bytes.length } : fields)
   if (rest === undefined) {

@@ -268,7 +268,8 @@ function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefu
 
 function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {
   const fail = (error: unknown) => {
-    log.error({ err: error }, 'request handler failed')
+    // The doors set it before anything can go wrong, so that customer and log speak of the same request.
+    log.error({ err: error, request_id: response.getHeader('x-request-id') }, 'request handler failed')
     if (response.headersSent) response.destroy()
     else sendJson(response, 500, { error: 'internal' })
   }

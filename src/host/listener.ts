@@ -195,7 +195,7 @@ export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || isLoopbackAddress(host)
 }
 
-export function printHostPort(host: string, port: number): string {
+function printHostPort(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 

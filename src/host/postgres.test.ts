@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { until } from '../../test/support/store-engines.ts'
+import { SECOND_MS, until } from '../../test/support/store-engines.ts'
 import { isServiceError } from '../core/service-error.ts'
 import { systemClock } from './clock.ts'
 import { silentLogger } from './logger.ts'
@@ -71,7 +71,7 @@ test('keeps watching when the connection that listens is cut', async () => {
   await until(async () => (await server.query('sluice', listeners)).some(([other]) => other !== pid))
   const before = stirs
   await database.change(async () => {})
-  await until(() => stirs > before, 1000)
+  await until(() => stirs > before, SECOND_MS)
 })
 
 test('refuses a schema name that is more than a name', async () => {

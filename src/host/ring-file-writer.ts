@@ -1,5 +1,6 @@
 import { closeSync, ftruncateSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { FileMapper } from './mapped-file.ts'
+import { openIfThere } from './open-if-there.ts'
 
 /** A new file that others read while it is written, by position or through a mapping. */
 export type RingFileWriter = Disposable & {
@@ -67,15 +68,6 @@ function removeAbandoned(path: string, mapper: FileMapper | undefined): void {
     removeIfThere(path)
   } finally {
     closeSync(descriptor)
-  }
-}
-
-function openIfThere(path: string): number | undefined {
-  try {
-    return openSync(path, 'r')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }
 

@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync, statfsSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, readFileSync, readSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { constants, zstdDecompressSync } from 'node:zlib'
 import { type FileMapper, loadFileMapper, type MappedFile } from './mapped-file.ts'
+import { openIfThere } from './open-if-there.ts'
 
 /**
  * A file read by position while another process writes it, or a snapshot of such a file. Reads happen in the order in which they are
@@ -162,12 +163,3 @@ function decompress(path: string, maxOutputLength: number): Buffer {
 
 /** Snapshots are made with long windows; without this a frame beyond the default window would be refused. */
 const WINDOW = { [constants.ZSTD_d_windowLogMax]: 31 }
-
-function openIfThere(path: string): number | undefined {
-  try {
-    return openSync(path, 'r')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
 import { silentLogger } from './logger.ts'
@@ -39,6 +40,32 @@ test('a watchdog of another process is not answered, and after the end nothing i
   given.clock.advance(60_000)
   assert.deepEqual(heard.all(), [])
   assert.equal(given.clock.pendingTimers(), 0)
+})
+
+test('before it is ready nothing is said, and a supervisor that does not read holds nothing up', {
+  timeout: 60_000,
+}, async () => {
+  using place = makeTestFolder()
+  using heard = await listenAsSupervisor(place.file('notify'))
+  const given = parts()
+  const lost: unknown[] = []
+  const log = { ...silentLogger, warn: (fields: unknown) => void lost.push(fields) }
+  const env = { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '20000000' }
+  using supervisor = await openSupervisor({ ...given, log, env })
+  given.clock.advance(60_000)
+  assert.deepEqual(heard.all(), [])
+  supervisor.ready()
+  // net.unix.max_dgram_qlen of unix(7): so many messages wait, and one more.
+  const waitingMax = Number(readFileSync('/proc/sys/net/unix/max_dgram_qlen', 'utf8')) + 1
+  for (let beats = 0; beats < waitingMax + 2; beats++) given.clock.advance(10_000)
+  const came = [...heard.all()]
+  assert.equal(came[0], 'READY=1')
+  assert.ok(
+    lost.length >= 1 && came.length + lost.length === waitingMax + 3,
+    `${came.length} came, ${lost.length} lost`,
+  )
+  given.clock.advance(10_000)
+  assert.equal(heard.all().length, came.length + 1, 'who reads again hears again')
 })
 
 test('without a supervisor, with one that is gone, and with a path that is too long the process runs all the same', async () => {

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import type { Logger } from './logger.ts'
-import { loadUdpCalls } from './udp-calls.ts'
+import { LINUX, loadUdpCalls } from './udp-calls.ts'
 
 /** Who started this process and waits to hear how it is: systemd with `Type=notify`, or another that speaks sd_notify(3). */
 export type Supervisor = Disposable & {
@@ -21,11 +21,13 @@ export type SupervisorDeps = {
 const AF_UNIX = 1
 /** sun_path of sockaddr_un(7), without its ending zero. */
 const PATH_BYTES_MAX = 107
+/** The kernel keeps some ten messages for a supervisor that does not read. The next waits this long and is then lost: it never holds up the loop. */
+const WAIT_MS = 100
 const SILENT: Supervisor = { ready() {}, stopping() {}, [Symbol.dispose]() {} }
 
 /**
- * Opens the line that the environment names; without one nobody listens and nothing is said. Where the supervisor keeps a watchdog, it is told twice in each of
- * its periods that the loop still turns.
+ * Opens the line that the environment names; without one nobody listens and nothing is said. Where the supervisor keeps a watchdog, which begins when the process
+ * is ready, it is told twice in each of its periods that the loop still turns.
  */
 export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): Promise<Supervisor> {
   const path = env['NOTIFY_SOCKET']
@@ -45,10 +47,14 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
     }
   }
   const periodMs = watchdogMs(env, pid)
-  const beat = periodMs === undefined ? undefined : clock.setRepeating(periodMs / 2, () => tell('WATCHDOG=1'))
-  beat?.unref?.()
+  let beat: Timer | undefined
   return {
-    ready: () => tell('READY=1'),
+    ready() {
+      tell('READY=1')
+      if (periodMs === undefined) return
+      beat = clock.setRepeating(periodMs / 2, () => tell('WATCHDOG=1'))
+      beat.unref?.()
+    },
     stopping: () => tell('STOPPING=1'),
     [Symbol.dispose]() {
       beat?.cancel()
@@ -62,7 +68,12 @@ async function connectTo(path: string) {
   const calls = await loadUdpCalls()
   const socket = calls.socket(AF_UNIX)
   const result = socket < 0 ? socket : calls.connect(socket, addressOf(path))
-  if (result >= 0) return { calls, socket }
+  if (result >= 0) {
+    // struct timeval: seconds, microseconds.
+    const wait = BigInt64Array.of(0n, BigInt(WAIT_MS * 1000))
+    calls.setOption(socket, LINUX.SOL_SOCKET, LINUX.SO_SNDTIMEO, new Uint8Array(wait.buffer))
+    return { calls, socket }
+  }
   if (socket >= 0) calls.close(socket)
   throw new Error(`the socket of the supervisor answers with error ${-result}`)
 }

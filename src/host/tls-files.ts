@@ -30,7 +30,7 @@ export type TlsFilesOptions = {
 }
 
 /** No older protocol than TLS 1.2; the cipher list is the runtime's own. */
-export const TLS_MIN_VERSION = 'TLSv1.2' as const satisfies SecureContextOptions['minVersion']
+const TLS_MIN_VERSION = 'TLSv1.2' as const satisfies SecureContextOptions['minVersion']
 
 const POLL_MS = 30_000
 const SETTLE_MS = 200

@@ -97,7 +97,7 @@ function markV6Sources({ bytes, sources, nameWordAt }: BatchMemory, filter: Sour
   for (let slot = 0; slot < count; slot++) sources[slot] = filter.ofText(ipv6Text(bytes, nameWordAt(slot) * 4 + 8))
 }
 
-export function setNumber(calls: UdpCalls, fd: number, option: number, value: number): void {
+function setNumber(calls: UdpCalls, fd: number, option: number, value: number): void {
   calls.setOption(fd, LINUX.SOL_SOCKET, option, bytesOf(Int32Array.of(value)))
 }
 
@@ -107,7 +107,7 @@ function getNumber(calls: UdpCalls, fd: number, option: number): number {
   return value[0] as number
 }
 
-export function bytesOf(numbers: ArrayBufferView): Uint8Array {
+function bytesOf(numbers: ArrayBufferView): Uint8Array {
   return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
 }
 

@@ -1,7 +1,5 @@
 import { createSocket, type Socket } from 'node:dgram'
-import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { listenError } from './listener.ts'
 import {
   BATCH_PACKETS,
   SLOT_BYTES,
@@ -11,6 +9,7 @@ import {
   type UdpPort,
   type UdpPortOptions,
 } from './udp-port.ts'
+import { bindUdp } from './udp-socket.ts'
 import { createSourceFilter } from './udp-sources.ts'
 
 /** Bytes that may wait in a socket; the batch that comes on top is dropped, as the kernel would. */
@@ -18,18 +17,8 @@ const QUEUE_BYTES_MAX = 256 * 1024
 
 /** The port over Node's own sockets: works everywhere, at about a tenth of the rate of whole batches. */
 export async function openUdpPlainPort(options: UdpPortOptions): Promise<UdpPort> {
-  const { listen } = options
-  const socket = createSocket({ type: isIPv6(listen.host) ? 'udp6' : 'udp4' })
-  try {
-    socket.bind({ address: listen.host, port: listen.port, exclusive: true })
-    await once(socket, 'listening')
-  } catch (error) {
-    socket.close()
-    throw listenError(error as NodeJS.ErrnoException, listen)
-  }
+  const socket = await bindUdp(options.listen)
   setBuffer(() => socket.setRecvBufferSize(options.receiveBufferBytes))
-  // An error of a receiving socket is of no consequence; unheard it would end the process.
-  socket.on('error', () => {})
 
   const buffer = new ArrayBuffer(BATCH_PACKETS * SLOT_BYTES)
   const arena = {

@@ -18,11 +18,9 @@ export type UdpSocketOptions = {
   readonly receiveBufferBytes?: number | undefined
 }
 
-export async function openUdpSocket(
-  { listen, receiveBufferBytes }: UdpSocketOptions,
-  onPacket: (packet: Buffer, from: Place) => void,
-): Promise<UdpSocket> {
-  const socket: Socket = createSocket({ type: isIPv6(listen.host) ? 'udp6' : 'udp4' })
+/** A socket at this address and no other process at it. What the network answers to single packets is not heard: it would end the process. */
+export async function bindUdp(listen: UdpSocketOptions['listen']): Promise<Socket> {
+  const socket = createSocket(isIPv6(listen.host) ? 'udp6' : 'udp4')
   try {
     socket.bind({ address: listen.host, port: listen.port, exclusive: true })
     await once(socket, 'listening')
@@ -30,8 +28,15 @@ export async function openUdpSocket(
     socket.close()
     throw listenError(error as NodeJS.ErrnoException, listen)
   }
-  // Answers of the network to single packets; unheard they would end the process.
   socket.on('error', () => {})
+  return socket
+}
+
+export async function openUdpSocket(
+  { listen, receiveBufferBytes }: UdpSocketOptions,
+  onPacket: (packet: Buffer, from: Place) => void,
+): Promise<UdpSocket> {
+  const socket = await bindUdp(listen)
   socket.on('message', (packet, from) => onPacket(packet, { ip: unmapped(from.address), port: from.port }))
   if (receiveBufferBytes !== undefined) {
     try {

@@ -9,7 +9,7 @@ export type SourceFilter = {
   remembered(): number
 }
 
-export const SOURCES_MAX = 64
+const SOURCES_MAX = 64
 /** Answers remembered of each form. A flood from made-up addresses fills it, and it begins anew. */
 const KNOWN_MAX = 4096
 

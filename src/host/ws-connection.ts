@@ -8,6 +8,8 @@ import { encodeTextFrame, type JoinedFrames } from './ws-frame.ts'
 export const WsCloseCode = {
   normal: 1000,
   goingAway: 1001,
+  protocolError: 1002,
+  notUtf8: 1007,
   policyViolation: 1008,
   messageTooBig: 1009,
   internalError: 1011,
@@ -74,6 +76,14 @@ type Parts = {
 
 const CONTROL_WINDOW_MS = 1000
 
+/** The codes the library closes with (ws: lib/receiver.js); all others are 1002. */
+const VIOLATIONS: Readonly<Record<string, number>> = {
+  WS_ERR_INVALID_UTF8: WsCloseCode.notUtf8,
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: WsCloseCode.policyViolation,
+  WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: WsCloseCode.messageTooBig,
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: WsCloseCode.messageTooBig,
+}
+
 /** Frames go to the socket past the library, which takes part only in the handshake, in reading, and in closing. */
 export function createWsConnection(
   options: WsConnectionOptions,
@@ -112,7 +122,10 @@ export function createWsConnection(
     isAlive = true
   })
   // Violations of the protocol: the library has chosen the close code and is closing, but would wait half a minute.
-  ws.on('error', cutSoon)
+  ws.on('error', (error: NodeJS.ErrnoException) => {
+    closing ??= { code: VIOLATIONS[error.code ?? ''] ?? WsCloseCode.protocolError, reason: '' }
+    cutSoon()
+  })
   ws.on('close', (code: number) => {
     isLeaving = true
     stall?.cancel()

@@ -24,7 +24,7 @@ export type BlockFetch = {
 }
 
 /** What getBlocks answers at most in one call, by the rule of Agave. */
-export const GET_BLOCKS_SLOTS_MAX = 500_000
+const GET_BLOCKS_SLOTS_MAX = 500_000
 /** The largest blocks seen are some 20 MB as JSON. */
 const BLOCK_BYTES_MAX = 128 * 1024 * 1024
 const SLOTS_BYTES_MAX = 16 * 1024 * 1024

@@ -37,7 +37,7 @@ const PLAIN_TYPES: Readonly<Record<ColumnType, string>> = {
   words: 'Array(String)',
 }
 
-export function clickHouseType(type: ColumnType, dialect: ClickHouseDialect): string {
+function clickHouseType(type: ColumnType, dialect: ClickHouseDialect): string {
   return dialect === 'current' ? CLICKHOUSE_TYPES[type] : PLAIN_TYPES[type]
 }
 

@@ -52,11 +52,11 @@ export function roleOf(plan: string): string {
   return `sluice_reader_${planWord(plan)}`
 }
 
-export function profileOf(plan: string): string {
+function profileOf(plan: string): string {
   return `sluice_profile_${planWord(plan)}`
 }
 
-export function quotaOf(plan: string): string {
+function quotaOf(plan: string): string {
   return `sluice_quota_${planWord(plan)}`
 }
 

@@ -6,6 +6,7 @@ import type { Random } from '../core/random.ts'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../host/http-client.ts'
 import type { Logger } from '../host/logger.ts'
 import type { ClickHouseAccounts } from './clickhouse-accounts.ts'
+import { watchServer } from './clickhouse-alive.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './clickhouse-link.ts'
 import { clickHouseTarget, judgeQuestion, passedHeaders, readSummary } from './clickhouse-request.ts'
 import type { IndexerMetrics } from './metrics.ts'
@@ -58,6 +59,11 @@ const GRACE_MS = 2_000
 /** A reader has this long to take an answer; the server holds its query as long. */
 const TAKE_MS = 10 * 60_000
 const CONNECT_MS = 3_000
+/**
+ * A query may compute for minutes without a byte, so its silence says nothing; that of a ping does. One who has waited for a moment only loses nothing
+ * by coming again, and is told within a second that the server is cut off. One that runs for longer is given up after several unanswered pings.
+ */
+const FIRST_PING = { afterMs: 100, withinMs: 600 }
 /** Customers hold one for each query, and ending a query takes another. */
 const SPARE_CONNECTIONS = 8
 /** The last bytes of an answer with an exception in them leave as one piece, because clients look for it in the last piece. */
@@ -77,6 +83,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     connectMs: CONNECT_MS,
   })
   const link = createClickHouseLink(client, options)
+  // Connections of its own: a ping must not wait behind the queries it is about.
+  const pings = createHttpClient({ url: options.url, connectionsMax: options.concurrent, connectMs: CONNECT_MS })
 
   /** A server computes on when its client leaves; it is told to stop, by an account that may say so. */
   function endAtServer(queryId: string): void {
@@ -115,9 +123,18 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     using _seat = seats.take(query.subscriptionId)
     const queryId = `${query.subscriptionId}-${uuidOf(random.bytes(16))}`
     const controller = new AbortController()
+    const { signal } = controller
     let isLate = false
+    let isGone = false
+    const gone = (): void => {
+      isGone = true
+      // Nobody is there to be told to stop; the server's own limit ends the query.
+      controller.abort()
+    }
+    using asking = watchServer(pings, clock, FIRST_PING)
+    asking.signal.addEventListener('abort', gone, { once: true })
     const stop = (): void => {
-      if (controller.signal.aborted) return
+      if (signal.aborted) return
       controller.abort()
       endAtServer(queryId)
     }
@@ -127,11 +144,15 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     }
     let timer = clock.setTimer(limits.secondsMax * 1000 + GRACE_MS, late)
     left.addEventListener('abort', stop, { once: true })
-    if (left.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
     try {
-      const reply = await send(query, queryId, controller.signal)
+      if (left.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+      const reply = await Promise.race([send(query, queryId, signal), rejectWhen(signal)])
       timer.cancel()
       timer = clock.setTimer(TAKE_MS, late)
+      // From here on there is an answer to lose.
+      asking[Symbol.dispose]()
+      using taking = watchServer(pings, clock)
+      taking.signal.addEventListener('abort', gone, { once: true })
       const tag = reply.headers['x-clickhouse-exception-tag']
       const isOk = reply.status < 300 && reply.headers['x-clickhouse-exception-code'] === undefined
       response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
@@ -149,9 +170,9 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
         return { isOk: false }
       }
       if (isLate) throw new QueryError('TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limits.secondsMax} seconds.`)
-      if (controller.signal.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
-      if (!(error instanceof HttpCallFailed)) throw error
-      log.warn({ err: error, isSent: error.isSent }, 'the database does not answer')
+      if (signal.aborted && !isGone) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+      if (!(error instanceof HttpCallFailed) && !isGone) throw error
+      log.warn({ err: isGone ? asking.signal.reason : error }, 'the database does not answer')
       throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
     } finally {
       timer.cancel()
@@ -175,8 +196,18 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
         throw error
       }
     },
-    [Symbol.dispose]: () => client[Symbol.dispose](),
+    [Symbol.dispose]() {
+      client[Symbol.dispose]()
+      pings[Symbol.dispose]()
+    },
   }
+}
+
+/** Never resolves. An account may have to be made first, which does not hear the signal. */
+function rejectWhen(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 /** Old servers tell it by the status alone. */
@@ -195,7 +226,7 @@ function countBytes(count: { inc(by: number): void }): Transform {
 }
 
 /** Holds back the last bytes and gives them out as one piece. */
-export function keepTail(bytes: number): Transform {
+function keepTail(bytes: number): Transform {
   let tail: Buffer = Buffer.alloc(0)
   return new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {

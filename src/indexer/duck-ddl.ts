@@ -18,10 +18,6 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   words: 'VARCHAR[]',
 }
 
-export function duckType(type: ColumnType): string {
-  return TYPES[type]
-}
-
 /** What a new data file is given, and an old one is left with. No index but the keys of the small tables: data comes in slot order. */
 export function duckDdl(): readonly string[] {
   return [

@@ -77,6 +77,21 @@ describe('the embedded store', () => {
     }
   })
 
+  test('after so many small batches the log is folded into the file, and whoever wants to know is told', async () => {
+    using database = await openDuckDatabase(':memory:')
+    let folds = 0
+    await using store = await openDuckStore(
+      database,
+      () => 0,
+      async () => void folds++,
+    )
+    const blocks = makeTestChain({ seed: 8, blocks: 257, transactionsPerBlock: 0 })
+    for (const block of blocks.slice(0, 255)) await store.write(batchOf([block]))
+    assert.equal(folds, 0)
+    for (const block of blocks.slice(255)) await store.write(batchOf([block]))
+    assert.equal(folds, 1)
+  })
+
   test('a batch that fails leaves nothing behind', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)

@@ -16,8 +16,15 @@ const FOLD_BATCHES = 256
 const ROLLBACK_TRIES = 5
 const PUBKEY_AT = columnAt('accounts', 'pubkey')
 
-/** The writer of the embedded database: one connection that nothing else uses, one transaction for each batch. */
-export async function openDuckStore(database: DuckDatabase, nowMs: () => number): Promise<Store> {
+/**
+ * The writer of the embedded database: one connection that nothing else uses, one transaction for each batch. `onFolded` is called when the rows
+ * of the log are in the file.
+ */
+export async function openDuckStore(
+  database: DuckDatabase,
+  nowMs: () => number,
+  onFolded: () => Promise<void> = async () => {},
+): Promise<Store> {
   const connection = await database.connect()
   for (const statement of duckDdl()) await connection.run(statement)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
@@ -91,7 +98,7 @@ export async function openDuckStore(database: DuckDatabase, nowMs: () => number)
   /** Done again later when it cannot be done now: nothing depends on it. */
   async function fold(): Promise<void> {
     unfolded = 0
-    await connection.run('CHECKPOINT').catch(() => {})
+    await connection.run('CHECKPOINT').then(onFolded, () => {})
   }
 
   async function rewind(fromSlot: number): Promise<void> {

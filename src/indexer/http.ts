@@ -11,6 +11,7 @@ import { type HttpServer, readBody, startHttpServer } from '../host/http-server.
 import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
+import { requestIdOf } from '../host/request-id.ts'
 import type { ClickHouseProxy } from './clickhouse-proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import type { QueryDesk } from './query-desk.ts'
@@ -48,6 +49,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
   const { access, engine, metrics, log, clock, random } = deps
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('x-request-id', requestIdOf(request, deps))
     const [path, search] = splitTarget(request.url ?? '')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     if (isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))) {

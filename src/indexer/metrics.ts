@@ -1,15 +1,6 @@
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 
-export const QUERY_OUTCOMES = [
-  'ok',
-  'refused',
-  'failed',
-  'timeout',
-  'too-large',
-  'busy',
-  'cancelled',
-  'unavailable',
-] as const
+const QUERY_OUTCOMES = ['ok', 'refused', 'failed', 'timeout', 'too-large', 'busy', 'cancelled', 'unavailable'] as const
 export type QueryOutcome = (typeof QUERY_OUTCOMES)[number]
 
 const BATCH_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

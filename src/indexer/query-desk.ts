@@ -40,17 +40,20 @@ export function createQueryDesk(options: QueryDeskOptions, deps: QueryDeskDeps):
   const blame = createQueryBlame(clock)
   /** Who used up the memory of the process that was ended last. */
   let culprit: string | undefined
+  /** It may take a while to die, and is blamed on nobody a second time. */
+  let dying: StoreProcess | undefined
   let lastId = 0
 
   function end(store: StoreProcess, why: 'time' | 'memory', subscription: string | undefined): void {
     metrics.queryKills.inc()
     log.warn({ why, subscription, running: seats.running }, 'database process ended to stop a query')
+    dying = store
     store.kill()
   }
 
   const memory = clock.setRepeating(MEMORY_LOOK_MS, () => {
     const store = seats.running === 0 ? undefined : deps.store()
-    const bytes = store?.residentBytes()
+    const bytes = store === dying ? undefined : store?.residentBytes()
     if (store === undefined || bytes === undefined || bytes <= options.residentBytesMax) return
     culprit = blame.blameRunning()
     end(store, 'memory', culprit)

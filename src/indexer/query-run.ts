@@ -54,6 +54,8 @@ const LOCKS = [
   'SET autoinstall_known_extensions = false',
   'SET autoload_known_extensions = false',
   'SET enable_external_access = false',
+  // For the writer, which lowers it for a moment. No statement of a customer can set anything: the gate lets questions pass and nothing else.
+  "SET allowed_configs = ['memory_limit']",
   'SET lock_configuration = true',
 ]
 

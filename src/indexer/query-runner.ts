@@ -8,6 +8,7 @@ export type QueryRunner = {
   run(id: number, job: QueryJob): Promise<QueryAnswer>
   /** Its client has gone. */
   interrupt(id: number): void
+  isRunning(): boolean
 }
 
 type Running = { connection: DuckConnection | undefined; why: 'timeout' | 'cancelled' | undefined }
@@ -56,5 +57,6 @@ export function createQueryRunner(database: DuckDatabase): QueryRunner {
       }
     },
     interrupt: (id) => stop(id, 'cancelled'),
+    isRunning: () => running.size > 0,
   }
 }

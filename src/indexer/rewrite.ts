@@ -195,7 +195,7 @@ function isTableEnd(tokens: readonly Token[], at: number): boolean {
   return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.text.toUpperCase())
 }
 
-export function quoteString(value: string): string {
+function quoteString(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { checkProperty } from '../../test/support/property.ts'
-import { addRange, cutFrom, gapsOf, overlaps, type SlotRange } from './slot-ranges.ts'
+import { addRange, cutFrom, overlaps, type SlotRange } from './slot-ranges.ts'
 
 const range = fc.tuple(fc.nat(60), fc.nat(8)).map(([from, length]): SlotRange => ({ from, to: from + length }))
 
@@ -19,27 +19,10 @@ test('a list of ranges is the set of its slots, sorted and joined', (t) => {
       all.forEach(({ from }, at) => assert.ok(at === 0 || from > (all[at - 1] as SlotRange).to + 1))
       assert.deepEqual(slotsOf(cutFrom(all, cut)), new Set([...slotsOf(all)].filter((slot) => slot < cut)))
       const missing = [...slotsOf([wanted])].filter((slot) => !slots.has(slot))
-      assert.deepEqual([...slotsOf(gapsOf(all, wanted))], missing)
       assert.equal(overlaps(all, wanted), missing.length < slotsOf([wanted]).size)
     }),
     500,
     20_000,
-  )
-})
-
-test('without a wish, gaps are what lies between the first and the last slot known', () => {
-  assert.deepEqual(gapsOf([]), [])
-  assert.deepEqual(gapsOf([{ from: 5, to: 9 }]), [])
-  assert.deepEqual(
-    gapsOf([
-      { from: 5, to: 9 },
-      { from: 12, to: 12 },
-      { from: 20, to: 30 },
-    ]),
-    [
-      { from: 10, to: 11 },
-      { from: 13, to: 19 },
-    ],
   )
 })
 

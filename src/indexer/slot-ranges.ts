@@ -19,23 +19,6 @@ export function cutFrom(ranges: readonly SlotRange[], slot: number): SlotRange[]
   return ranges.filter(({ from }) => from < slot).map(({ from, to }) => ({ from, to: Math.min(to, slot - 1) }))
 }
 
-/** What lies between the ranges, and within `wanted` when that is given. */
-export function gapsOf(ranges: readonly SlotRange[], wanted?: SlotRange): SlotRange[] {
-  const first = wanted?.from ?? ranges[0]?.from
-  const last = wanted?.to ?? ranges.at(-1)?.to
-  if (first === undefined || last === undefined) return []
-  const gaps: SlotRange[] = []
-  let next = first
-  for (const { from, to } of ranges) {
-    if (to < next) continue
-    if (from > last) break
-    if (from > next) gaps.push({ from: next, to: from - 1 })
-    next = to + 1
-  }
-  if (next <= last) gaps.push({ from: next, to: last })
-  return gaps
-}
-
 /** Takes the slots of `hole` out of the list. */
 export function withoutRange(ranges: readonly SlotRange[], hole: SlotRange): SlotRange[] {
   return ranges.flatMap(({ from, to }) =>

@@ -1,9 +1,11 @@
+import { keepCompiledSource } from '../host/child.ts'
 import { delay, systemClock } from '../host/clock.ts'
 import { catalogueOf, openDuckDatabase } from '../host/duckdb.ts'
 import type { GeyserAccount } from '../solana/block-from-geyser.ts'
 import { BlockFault } from '../solana/chain-block.ts'
 import { BatchRows } from './batch-rows.ts'
 import { addAccountRow, addBlockRow, addTransactionRows, type BlockHead } from './block-rows.ts'
+import { createCacheRelease, mebibytes } from './cache-release.ts'
 import { openClickHouseStore } from './clickhouse-store.ts'
 import { BASE_SCHEMA } from './duck-ddl.ts'
 import { openDuckStore } from './duck-store.ts'
@@ -30,6 +32,13 @@ let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
 /** Share of the memory that rows may take which are in the log and not yet in the file. */
 const LOG_SHARE = 1 / 8
+/** Share of it that pages of the file may take when nobody asks for them. */
+const REST_SHARE = 1 / 8
+/**
+ * Pages of a new file. Each column of each table that rows were added to holds at least one until the log is folded into the file: 40 MB with the
+ * engine's own 256 KiB.
+ */
+const PAGE_BYTES = 64 * 1024
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
 
 async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest['kind']]> {
@@ -50,10 +59,16 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
         // Half the work of writing is folding the log into the file; a larger log means doing it less often, and a start after a kill that reads more.
         checkpoint_threshold: mebibytes(memoryBytes * LOG_SHARE),
         memory_limit: mebibytes(memoryBytes),
+        default_block_size: String(PAGE_BYTES),
       }
       // Reading blocks and writing them is done on this thread: whoever asks must not hold up what he asks for.
       const database = await openDuckDatabase(path, settings, { workersYield: true })
-      store = await openDuckStore(database, Date.now)
+      const release = await createCacheRelease(database, {
+        memoryBytes,
+        restBytes: memoryBytes * REST_SHARE,
+        isAsked: () => queries?.isRunning() ?? false,
+      })
+      store = await openDuckStore(database, Date.now, release)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
       queries = createQueryRunner(database)
       return store.progress()
@@ -127,15 +142,12 @@ async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise
   for (const id of request.ids) decoded.delete(id)
 }
 
-function mebibytes(bytes: number): string {
-  return `${Math.floor(bytes / 1024 / 1024)}MiB`
-}
-
 function opened(): Store {
   if (store === undefined) throw new Error('the database is not open')
   return store
 }
 
+keepCompiledSource()
 process.on('message', ({ seq, request }: ToStoreProcess) => {
   const reply = (message: FromStoreProcess): void => void process.send?.(message)
   handle(request).then(

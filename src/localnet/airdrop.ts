@@ -20,7 +20,7 @@ export function buildAirdrop(airdrop: {
 
 const UNITS = 10_000
 
-export function unitLimitInstruction(units: number): Instruction {
+function unitLimitInstruction(units: number): Instruction {
   const data = new Uint8Array(5)
   data[0] = 2
   new DataView(data.buffer).setUint32(1, units, true)

@@ -51,7 +51,7 @@ export type BankState = {
 }
 
 /** Positions in a block are written in 16 bits by the ledger. */
-export const TRANSACTIONS_PER_BLOCK_MAX = 65_535
+const TRANSACTIONS_PER_BLOCK_MAX = 65_535
 
 /** The slot being filled, in the main process: takes the engine's results in order and turns them into a block. */
 export class Bank {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Clock, Timer } from '../core/clock.ts'
+import { childEnv } from '../host/child.ts'
 import type { Logger } from '../host/logger.ts'
 import type { EngineReply, EngineRequest, FromEngine, ToEngine } from './engine-protocol.ts'
 
@@ -239,7 +240,7 @@ function forkEngine(): ChildProcess {
   // Its heap is small and one thread does all of its work, so it gets by with little memory beside litesvm's own.
   return fork(fileURLToPath(url), [], {
     serialization: 'advanced',
-    env: {},
+    env: childEnv(),
     execArgv: ['--max-semi-space-size=2', '--v8-pool-size=1'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })

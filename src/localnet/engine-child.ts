@@ -1,3 +1,4 @@
+import { keepCompiledSource } from '../host/child.ts'
 import { createEngine } from './engine.ts'
 import type { FromEngine, ToEngine } from './engine-protocol.ts'
 
@@ -6,6 +7,7 @@ import type { FromEngine, ToEngine } from './engine-protocol.ts'
  * batch of replies, keeps no state of its own worth saving, and ends with its parent.
  */
 const engine = createEngine()
+keepCompiledSource()
 
 process.on('message', (batch: ToEngine) => {
   const replies: FromEngine = batch.map(({ seq, request }) => ({ seq, reply: engine.handle(request) }))

@@ -1,6 +1,7 @@
 import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
+import type { ChainTokenBalance } from '../solana/chain-block.ts'
 import type { EngineAccount, EngineMeta, EngineTokenBalance } from './engine-protocol.ts'
-import type { Account, TokenBalance, TransactionMeta } from './model.ts'
+import type { Account, TransactionMeta } from './model.ts'
 import { RENT_EXEMPT_EPOCH } from './sysvars.ts'
 
 /**
@@ -42,7 +43,7 @@ export function toMeta(meta: EngineMeta): TransactionMeta {
   }
 }
 
-function toTokenBalance(balance: EngineTokenBalance): TokenBalance {
+function toTokenBalance(balance: EngineTokenBalance): ChainTokenBalance {
   return {
     accountIndex: balance.accountIndex,
     mint: textKey(balance.mint),

@@ -10,7 +10,7 @@ const LAMPORTS_PER_SOL = 1_000_000_000n
 /** As the test validator's genesis has it. */
 const FAUCET_LAMPORTS = 500_000_000n * LAMPORTS_PER_SOL
 const IDENTITY_LAMPORTS = 500n * LAMPORTS_PER_SOL
-export const GENESIS_STAKE_LAMPORTS: bigint = 1_000_000n * LAMPORTS_PER_SOL
+const GENESIS_STAKE_LAMPORTS: bigint = 1_000_000n * LAMPORTS_PER_SOL
 
 export type Genesis = { readonly hash: string; readonly accounts: ReadonlyMap<string, Account> }
 
@@ -42,7 +42,7 @@ export function createGenesis(source: {
   return { hash: hashOf(accounts, source.createdAtMs), accounts }
 }
 
-export function wallet(lamports: bigint): Account {
+function wallet(lamports: bigint): Account {
   return { lamports, owner: SYSTEM_PROGRAM, data: new Uint8Array(0), executable: false, rentEpoch: RENT_EXEMPT_EPOCH }
 }
 

@@ -24,7 +24,7 @@ export type RpcDoor = AsyncDisposable & {
 }
 
 /** As Agave sets it (MAX_REQUEST_BODY_SIZE). */
-export const BODY_BYTES_MAX = 50 * 1024
+const BODY_BYTES_MAX = 50 * 1024
 /** Seconds a browser may keep the answer to its preflight. */
 const CORS_MAX_AGE_SECONDS = 86_400
 

@@ -3,6 +3,8 @@
  * Addresses, signatures and hashes are base58 text inside the room; bytes appear only where a wire format asks for them.
  */
 
+import type { ChainInstruction, ChainTokenBalance } from '../solana/chain-block.ts'
+
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
 export type Account = {
@@ -27,30 +29,14 @@ export type AccountWrite = {
 /** A transaction error in Solana's JSON form, for example `"AccountNotFound"` or `{"InstructionError":[0,{"Custom":1}]}`. */
 export type TransactionError = string | { readonly [name: string]: unknown }
 
-export type InnerInstruction = {
-  readonly programIdIndex: number
-  readonly accounts: Uint8Array
-  readonly data: Uint8Array
-  readonly stackHeight: number
-}
-
-export type TokenBalance = {
-  readonly accountIndex: number
-  readonly mint: string
-  readonly owner: string
-  readonly programId: string
-  readonly amount: bigint
-  readonly decimals: number
-}
-
 export type TransactionMeta = {
   readonly err: TransactionError | null
   readonly fee: bigint
   readonly preBalances: readonly bigint[]
   readonly postBalances: readonly bigint[]
-  readonly preTokenBalances: readonly TokenBalance[]
-  readonly postTokenBalances: readonly TokenBalance[]
-  readonly innerInstructions: readonly { readonly index: number; readonly instructions: readonly InnerInstruction[] }[]
+  readonly preTokenBalances: readonly ChainTokenBalance[]
+  readonly postTokenBalances: readonly ChainTokenBalance[]
+  readonly innerInstructions: readonly { readonly index: number; readonly instructions: readonly ChainInstruction[] }[]
   readonly logMessages: readonly string[]
   readonly loadedAddresses: { readonly writable: readonly string[]; readonly readonly: readonly string[] }
   readonly computeUnitsConsumed: bigint

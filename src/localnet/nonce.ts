@@ -53,7 +53,7 @@ export function advancedNonce(account: EngineAccount, parentBlockhash: Uint8Arra
 }
 
 /** `DurableNonce::from_blockhash` of the Solana SDK. */
-export function durableNonce(blockhash: Uint8Array): Uint8Array {
+function durableNonce(blockhash: Uint8Array): Uint8Array {
   return sha256(PREFIX, blockhash)
 }
 

@@ -36,7 +36,7 @@ export type World = {
   readonly labels: ReadonlyMap<Hex, string>
 }
 
-export const WORLD_SIZE = { users: 2000, tokens: 12, pools: 8, collections: 4 } as const
+const WORLD_SIZE = { users: 2000, tokens: 12, pools: 8, collections: 4 } as const
 
 /** Above every index; slots are named by their place and the indexes of whom they belong to. */
 const INDEX_MAX = 2 ** 14
@@ -106,7 +106,7 @@ export function numberedEntry(contract: Contract, place: number, number: number)
 }
 
 /** A number as a 32-byte word. */
-export function wordOf(value: number): Uint8Array {
+function wordOf(value: number): Uint8Array {
   const word = new Uint8Array(32)
   writeWord(word, 0, value)
   return word

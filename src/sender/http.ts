@@ -42,6 +42,9 @@ export type DoorDeps = DoorMetrics & {
 }
 
 const WAIT_SECONDS_MAX = 60
+/** A process that dies between sending a transaction and writing it down takes both its answer and its receipt along. */
+const NO_RECEIPT_SAYS =
+  'no transaction with this signature was accepted here in the last 10 minutes; one that was never answered may have been sent all the same, so look for it on the chain'
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
 const PREFLIGHT = {
@@ -150,8 +153,7 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
     }
     const receipt = receipts.get(signature)
     if (receipt === undefined) {
-      const says = 'no transaction with this signature was accepted here in the last 10 minutes'
-      return sendJson(response, 404, { error: 'not-found', message: says, request_id: requestId }, CORS)
+      return sendJson(response, 404, { error: 'not-found', message: NO_RECEIPT_SAYS, request_id: requestId }, CORS)
     }
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000)

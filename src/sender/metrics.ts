@@ -29,8 +29,6 @@ const ANSWERS = ['taken', 'refused', 'failed', 'busy'] as const
 const DISPATCH_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1]
 const LAND_BUCKETS = [0.1, 0.2, 0.4, 0.8, 1.2, 2, 3, 5, 8, 13, 20, 30, 60]
 
-export type SenderMetrics = ReturnType<typeof senderMetrics>
-
 /** What the sender tells Prometheus. Path names are labels, from the config and nowhere else. */
 export function senderMetrics(
   registry: MetricsRegistry,

@@ -5,7 +5,7 @@ import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
 import { decodeBase58 } from '../solana/base58.ts'
 
 /** The specification's minimum; a configured one may be higher, never lower. */
-export const TIP_LAMPORTS_FLOOR = 1_000_000
+const TIP_LAMPORTS_FLOOR = 1_000_000
 const TIP_ACCOUNTS_MAX = 32
 const PATHS_MAX = 16
 /** Names that metrics keep for the paths which are always there. */

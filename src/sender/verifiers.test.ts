@@ -92,6 +92,16 @@ test('one whose turn comes too late is told so and not checked, and meanwhile th
   assert.deepEqual(await checkAll(verifiers, all.slice(0, 3)), ['bad', 'good', 'good'], 'who comes now is in time')
 })
 
+test('one that comes to an idle service is not late, however long the loop is held up while it is taken', async () => {
+  let nowMs = 0
+  // Every look at the clock finds that the process had to stand still since the last one.
+  const clock = { ...createManualClock(), monotonicMs: () => (nowMs += 50) }
+  const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10 }
+  await using verifiers = startVerifiers(limits, { clock, log: silentLogger })
+  const all = transactions(6)
+  for (const one of all) assert.deepEqual(await checkAll(verifiers, [one]), [one.isGood ? 'good' : 'bad'])
+})
+
 test('a thread that dies costs nobody a verdict, and is started again', async () => {
   const clock = createManualClock()
   const entry = new URL('./test-dying-thread.ts', import.meta.url)

@@ -121,16 +121,16 @@ export function startVerifiers(
   }
 
   /** The wait was foretold when it was taken; where the cores were needed elsewhere meanwhile, it is told to come back after all. */
-  function dropLate(): void {
-    const lateMs = clock.monotonicMs() - delayMsMax
+  function dropLate(nowMs: number): void {
+    const lateMs = nowMs - delayMsMax
     for (let job = waiting.peek(); job !== undefined && job.sinceMs < lateMs; job = waiting.peek()) {
       waiting.shift()
       finish(job, 'late')
     }
   }
 
-  function pump(): void {
-    dropLate()
+  function pump(nowMs = clock.monotonicMs()): void {
+    dropLate(nowMs)
     while (waiting.size > 0) {
       const thread = leastBusy()
       if (thread === undefined) return
@@ -165,8 +165,10 @@ export function startVerifiers(
       if (jobsLeft >= checkingMax) return false
       jobsLeft += 1
       signaturesLeft += transaction.signatures.length
-      waiting.offer({ wire, transaction, done, sinceMs: clock.monotonicMs() })
-      pump()
+      // The clock is read once: where the loop is held up between two looks at it, one that came just now would be late already.
+      const nowMs = clock.monotonicMs()
+      waiting.offer({ wire, transaction, done, sinceMs: nowMs })
+      pump(nowMs)
       return true
     },
     get delayMs() {

@@ -1,7 +1,7 @@
 import { CODE_SHRED_BYTES, DATA_SHRED_BYTES } from '../solana/shred.ts'
 import { type ByteReader, createByteReader } from './capture-bytes.ts'
 
-export const CAPTURE_FORMATS = ['pcap', 'pcapng', 'ar', 'plain'] as const
+const CAPTURE_FORMATS = ['pcap', 'pcapng', 'ar', 'plain'] as const
 export type CaptureFormat = (typeof CAPTURE_FORMATS)[number]
 
 /** One record of a capture: a frame of a network, or a shred by itself where there is no link type. */

@@ -13,7 +13,7 @@ export type LeaderRange = {
 }
 
 /** Epochs known at one time: the last, this one, the next, and one to spare. */
-export const LEADER_RANGES_MAX = 4
+const LEADER_RANGES_MAX = 4
 
 export type Leaders = { keyOf(slot: number): KeyObject | undefined }
 

@@ -20,7 +20,7 @@ function createArena(): PacketArena {
 
 function start(signatures: 'auto' | 'off') {
   const arena = createArena()
-  const verifier = createVerifier({ failuresPerSecond: 5 })
+  const verifier = createVerifier({ failuresPerSecond: 5, slots: 100 })
   verifier.setLeaders([{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }])
   const receiver = createReceiver(arena, { ...OPTIONS, signatures }, verifier)
   return {

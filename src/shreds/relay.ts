@@ -18,7 +18,10 @@ const REPORT_MS = 200
 
 /** Receive, check, dedupe, fan out: the whole life of a packet, in a thread that does nothing else. Returns when it is told to stop. */
 export async function runRelay(options: RelayOptions, { port, clock, post, poll }: RelayDeps): Promise<void> {
-  const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond })
+  const verifier = createVerifier({
+    failuresPerSecond: options.signatureFailuresPerSecond,
+    slots: options.window.backSlots + options.window.aheadSlots + 1,
+  })
   verifier.setLeaders(options.leaders)
   const receiver = createReceiver(port.arena, { ...options, sources: options.port.sources.length }, verifier)
   using fanOut = createFanOut(port, options.caps, clock.monotonicMs())

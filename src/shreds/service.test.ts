@@ -192,6 +192,7 @@ test('forged, malformed, foreign and old packets stay behind, each counted by it
     [dropped().forged, dropped().version, dropped().late, dropped().ahead, dropped().duplicate],
     [64, 64, 64, 64, 0],
   )
+  await until('the good ones have come', () => sink.packets.length >= good.length)
   assert.deepEqual(hexes(sink.packets), hexes(good))
   await until('alarms are raised', () => {
     const { alarms } = rig.shreds.status()

@@ -10,6 +10,7 @@ import { createSetProofs, rootOfPacket } from '../solana/shred-set-proofs.ts'
 import { createVerifier, type Verdict, type Verifier } from './verify.ts'
 
 const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
+const SLOTS = 8
 
 function check(verifier: Verifier, packet: Uint8Array, nowMs = 0): Verdict {
   const head = createShredHead()
@@ -18,7 +19,7 @@ function check(verifier: Verifier, packet: Uint8Array, nowMs = 0): Verdict {
 }
 
 function newVerifier(failuresPerSecond = 1000): Verifier {
-  const verifier = createVerifier({ failuresPerSecond })
+  const verifier = createVerifier({ failuresPerSecond, slots: SLOTS })
   verifier.setLeaders([{ fromSlot: 0, toSlot: 1000, identities: [LEADER_ID] }])
   return verifier
 }
@@ -34,7 +35,7 @@ test('every shred of a signed set passes, in any order; another leader, slot or 
 })
 
 test('a slot without a known leader is not checked; a schedule by slots is obeyed', () => {
-  const verifier = createVerifier({ failuresPerSecond: 1000 })
+  const verifier = createVerifier({ failuresPerSecond: 1000, slots: SLOTS })
   const [packet] = blockPackets(10) as [Uint8Array]
   assert.equal(check(verifier, packet), 'unchecked')
   const mallory = encodeBase58(MALLORY.publicKey)
@@ -69,6 +70,20 @@ test('forgeries are paid for so many a second; sets that are proven are not affe
   for (const packet of others) assert.equal(check(verifier, packet, 0), 'signed')
   assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 0), 'too-many-forged')
   assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 300), 'signed')
+})
+
+test('sets are remembered for as long as their slot can be current, also when the chain begins anew at a lower slot', () => {
+  const verifier = newVerifier()
+  const provenAfter = (slot: number): number => {
+    assert.equal(check(verifier, blockPackets(slot)[0] as Uint8Array), 'signed')
+    return verifier.provenSets()
+  }
+  for (let slot = 100; slot < 140; slot++) assert.equal(provenAfter(slot), Math.min(slot - 99, SLOTS))
+  // A slot ahead of the others does not push out those that are still current beside it.
+  assert.equal(provenAfter(143), 5)
+  assert.equal(provenAfter(140), 6)
+  assert.equal(provenAfter(20), 1)
+  assert.equal(provenAfter(21), 2)
 })
 
 test('with part of the tree known, any changed byte under the signature is noticed: against a tree computed apart', (t) => {

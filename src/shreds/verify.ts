@@ -15,6 +15,14 @@ export type Verdict =
 export type Verifier = {
   check(bytes: Uint8Array, at: number, head: ShredHead, nowMs: number): Verdict
   setLeaders(ranges: readonly LeaderRange[]): void
+  /** Sets remembered as proven. */
+  provenSets(): number
+}
+
+export type VerifierOptions = {
+  readonly failuresPerSecond: number
+  /** Slots that can be current at one time: what is further away from the set proven last is never asked for again. */
+  readonly slots: number
 }
 
 type ProvenSet = {
@@ -24,16 +32,17 @@ type ProvenSet = {
   readonly proofs: SetProofs
 }
 
-/** Sets whose signature is known to be good: some thirty slots of full blocks. The oldest leaves first. */
+/** Sets whose signature is known to be good: some thirty slots of full blocks, some 15 MB. The oldest leaves first. */
 const PROVEN_SETS_MAX = 4096
+/** A slot has no more sets (32,768 shreds of a kind), so slot and set make one number. */
+const SETS_OF_SLOT = 1024
 
 /**
  * One signature check per erasure set: once a set's root is proven, its other shreds need hashes only. A failed check says nothing of the
  * set, since any bit of the packet may have been wrong, so failures are not remembered but rationed: a flood of forgeries costs a bounded
  * share of the thread.
  */
-export function createVerifier(options: { readonly failuresPerSecond: number }): Verifier {
-  const { failuresPerSecond } = options
+export function createVerifier({ failuresPerSecond, slots }: VerifierOptions): Verifier {
   const proven = new Map<number, ProvenSet[]>()
   const order: number[] = []
   let leaders = createLeaders([])
@@ -45,8 +54,10 @@ export function createVerifier(options: { readonly failuresPerSecond: number }):
     if (others === undefined) proven.set(key, [set])
     else others.push(set)
     order.push(key)
-    if (order.length <= PROVEN_SETS_MAX) return
-    for (const old of order.splice(0, PROVEN_SETS_MAX / 4)) proven.delete(old)
+    let outdated = order.length > PROVEN_SETS_MAX ? PROVEN_SETS_MAX / 4 : 0
+    while (Math.abs(slotOf(order[outdated] as number) - set.slot) >= slots) outdated += 1
+    if (outdated === 0) return
+    for (const old of order.splice(0, outdated)) proven.delete(old)
   }
 
   function mayFail(nowMs: number): boolean {
@@ -62,7 +73,7 @@ export function createVerifier(options: { readonly failuresPerSecond: number }):
     check(bytes, at, head, nowMs) {
       const { slot, setIndex } = head
       const set = setIndex / SET_SHREDS
-      const key = slot * 1024 + set
+      const key = slot * SETS_OF_SLOT + set
       const found = proven
         .get(key)
         ?.find((each) => each.slot === slot && each.set === set && isSigned(each.signature, bytes, at))
@@ -81,7 +92,12 @@ export function createVerifier(options: { readonly failuresPerSecond: number }):
       remember(key, { slot, set, signature, proofs })
       return 'signed'
     },
+    provenSets: () => order.length,
   }
+}
+
+function slotOf(key: number): number {
+  return Math.floor(key / SETS_OF_SLOT)
 }
 
 function isSigned(signature: Uint8Array, bytes: Uint8Array, at: number): boolean {

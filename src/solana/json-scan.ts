@@ -1,13 +1,15 @@
-export type ScanFault = 'not-json' | 'too-deep'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../core/json-bytes.ts'
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
+export type ScanFault = 'not-json' | 'too-deep'
 
 /**
  * Walks over JSON text (RFC 8259) and says where values end, without building them. Strict: what it accepts every parser accepts,

@@ -150,7 +150,7 @@ export class ProtobufWriter {
   }
 }
 
-export function varintBytes(value: number): number {
+function varintBytes(value: number): number {
   let bytes = 1
   for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) bytes++
   return bytes

@@ -6,7 +6,7 @@ import { addProduct, addWords, divide, multiply } from './galois-field.ts'
  * times the inverse of its top, since both fix the values at the first 32 points.
  */
 export const DATA_SHARDS = 32
-export const CODE_SHARDS = 32
+const CODE_SHARDS = 32
 export const SET_SHARDS: number = DATA_SHARDS + CODE_SHARDS
 
 const LEVELS = 5

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { encodeApart } from '../../test/support/transaction-apart.ts'
 import { createSigningKey, signEd25519 } from './ed25519.ts'
 import {
-  hasDuplicateKeys,
   isSigner,
   isWritableStatic,
   type ParsedTransaction,
@@ -11,6 +10,7 @@ import {
   type TransactionFault,
   verifySignatures,
 } from './transaction.ts'
+import { hasDuplicateKey } from './transaction-types.ts'
 
 function parsed(wire: Uint8Array): ParsedTransaction {
   const result = parseTransaction(wire)
@@ -223,14 +223,14 @@ test('roles follow from the header', () => {
 })
 
 test('duplicate keys are seen', () => {
-  assert.equal(hasDuplicateKeys(parsed(sample('legacy'))), false)
+  assert.equal(hasDuplicateKey(parsed(sample('legacy')).staticKeys), false)
   const last = Uint8Array.from(filled(13)).with(31, 14)
   assert.equal(
-    hasDuplicateKeys(parsed(sample('legacy', { staticKeys: [filled(1), filled(13), last, filled(2)] }))),
+    hasDuplicateKey(parsed(sample('legacy', { staticKeys: [filled(1), filled(13), last, filled(2)] })).staticKeys),
     false,
   )
   assert.equal(
-    hasDuplicateKeys(parsed(sample('legacy', { staticKeys: [filled(1), filled(2), filled(3), filled(1)] }))),
+    hasDuplicateKey(parsed(sample('legacy', { staticKeys: [filled(1), filled(2), filled(3), filled(1)] })).staticKeys),
     true,
   )
 })

@@ -1,11 +1,6 @@
 import { verifyEd25519 } from './ed25519.ts'
 import { readLegacyOrV0 } from './transaction-legacy.ts'
-import {
-  hasDuplicateKey,
-  type ParsedTransaction,
-  type TransactionFault,
-  type TransactionRead,
-} from './transaction-types.ts'
+import { type ParsedTransaction, type TransactionFault, type TransactionRead } from './transaction-types.ts'
 import { readV1 } from './transaction-v1.ts'
 
 export type { ParsedTransaction, TransactionFault } from './transaction-types.ts'
@@ -55,11 +50,6 @@ export function isWritableStatic(transaction: ParsedTransaction, index: number):
   return index < numRequiredSignatures
     ? index < numRequiredSignatures - numReadonlySigned
     : index < transaction.staticKeys.length - numReadonlyUnsigned
-}
-
-/** Legacy and v0 may name a key twice on the wire; a node then answers AccountLoadedTwice. In v1 the parser refuses it. */
-export function hasDuplicateKeys(transaction: ParsedTransaction): boolean {
-  return hasDuplicateKey(transaction.staticKeys)
 }
 
 /** Whether every signature is the one its key made over the message. */

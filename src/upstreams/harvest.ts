@@ -1,3 +1,5 @@
+import { CLOSE_BRACE, COMMA } from '../core/json-bytes.ts'
+
 /**
  * Reads single facts out of an upstream's answer without building it; the bytes themselves are passed on untouched. A
  * string inside an answer cannot imitate what is looked for: its quotation marks are escaped.
@@ -9,8 +11,6 @@ const CONTEXT = Buffer.from('"result":{"context":{')
 const RESULT_WITH_CONTEXT = Buffer.from('{"jsonrpc":"2.0","result":{"context":{')
 /** The context stands at the beginning of an answer; further in it would be part of a value. */
 const HEAD_BYTES = 192
-const COMMA = 0x2c
-const CLOSE_BRACE = 0x7d
 const SLOT = Buffer.from('"slot":')
 const SLOT_RESULT = /"result":(\d{1,16})[,}]/
 /** Errors that mean something to the caller of this room are short. */

@@ -1,6 +1,6 @@
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 
-export const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
+const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const
 const RETRY_REASONS = ['connect', 'stale', 'broken', 'status', 'answer'] as const
 const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const

@@ -21,7 +21,7 @@ const credentialHeader = z
   .refine((name) => !RESERVED_HEADERS.includes(name), 'this header belongs to the protocol')
 const RESERVED_HEADERS = ['host', 'content-length', 'content-type', 'connection', 'transfer-encoding', 'te', 'upgrade']
 
-export const nodeName = z
+const nodeName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a node name has a-z, 0-9 and dashes')
   .refine((name) => name !== 'dedicated' && name !== 'other', 'this name is kept for metrics')

@@ -7,14 +7,12 @@ import type { z } from 'zod'
 import * as customer from '../../src/contract/schemas/customer.ts'
 import * as execution from '../../src/contract/schemas/execution.ts'
 import { conflictData, contentionData, STREAM_FRAMES, topAccesses } from '../../src/contract/schemas/stream.ts'
-import { startRingSource } from '../../src/execution/ring-source.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
-import { secureRandom } from '../../src/host/random.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { startRingWriter } from '../../src/localnet/ring-writer-service.ts'
-import { startTestExecution } from '../support/execution.ts'
+import { startExecutionOverRing } from '../support/execution-over-ring.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { openStream } from '../support/stream-reader.ts'
@@ -55,23 +53,7 @@ describe('the API descriptions', () => {
     const path = folder.file('ring')
     const deps = { log: silentLogger, clock: systemClock }
     await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, deps)
-    await using service = await startTestExecution({
-      clock: systemClock,
-      deps: {
-        startSource: (onMessages) =>
-          startRingSource(
-            {
-              kind: 'ring',
-              path,
-              start: 'newest-block',
-              topAccessesMs: 200,
-              topAccessesResetMs: 60_000,
-              blockBytesMax: 2 ** 24,
-            },
-            { ...deps, random: secureRandom, onMessages },
-          ),
-      },
-    })
+    await using service = await startExecutionOverRing(path)
     const kinds = 'TPS,ContentionData,TopAccesses,Lifecycle,ConflictData,TxnLog,BlockStart'
     await using reader = await openStream(`${service.ws}/v1/ws?subscribe=${kinds}`)
     const seen = () => new Set(reader.frames.map((frame) => Object.keys(frame)[1]))

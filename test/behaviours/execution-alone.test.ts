@@ -3,10 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createPlanTable } from '../../src/access/plan.ts'
+import { settingsOf } from '../../src/apps/commands/settings.ts'
 import { configSchema } from '../../src/apps/config.ts'
 import type { Deps } from '../../src/apps/deps.ts'
-import { endpointsOf } from '../../src/apps/endpoints.ts'
 import { startExecutionAlone } from '../../src/apps/execution-alone.ts'
 import { createManualClock } from '../../src/core/clock.ts'
 import { loadConfig } from '../../src/host/config-file.ts'
@@ -27,53 +26,45 @@ async function startAlone(folder: { file(name: string): string }, deps: Partial<
   }
   const clock = createManualClock(Date.now())
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
-  const config = loaded.value
-  const settings = {
-    config,
-    loaded,
-    stateDir: folder.file('state'),
-    plans: createPlanTable(config.plans),
-    endpoints: endpointsOf(config),
-  }
+  const settings = settingsOf(loaded, folder.file('state'))
   const alone = await startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
-  return { ...alone, clock, base: `127.0.0.1:${alone.execution.address.port}` }
+  return { ...alone, clock, ended, base: `127.0.0.1:${alone.execution.address.port}` }
+
+  /** Lets time pass until the process has ended, and says whether all was closed in good order. */
+  async function ended(): Promise<boolean> {
+    let end: { clean: boolean } | undefined
+    void alone.lifecycle.stopped.then((stopped) => {
+      end = stopped
+    })
+    await until('the process has ended', async () => {
+      await clock.advanceAsync(100)
+      return end !== undefined
+    })
+    return end?.clean === true
+  }
 }
 
 test('alone, a silent source ends the process with 75: clients get 1012, /health 503 for 5 s', async () => {
   using folder = makeTestFolder()
-  const { clock, base, lifecycle, exitCode } = await startAlone(folder)
+  const { clock, base, ended, exitCode } = await startAlone(folder)
   await using client = await openStream(`ws://${base}/v1/ws`)
   await client.until(1)
   clock.advance(34_999)
   assert.equal((await fetch(`http://${base}/health`)).status, 503)
-  let end: { clean: boolean } | undefined
-  void lifecycle.stopped.then((stopped) => {
-    end = stopped
-  })
-  await until('the process has ended', async () => {
-    await clock.advanceAsync(100)
-    return end !== undefined
-  })
+  const clean = await ended()
   assert.equal(client.closed?.code, 1012)
-  assert.deepEqual([end?.clean, exitCode()], [true, 75])
+  assert.deepEqual([clean, exitCode()], [true, 75])
 })
 
 test('alone, a signal ends the process with 0', async () => {
   using folder = makeTestFolder()
-  const { clock, base, lifecycle, exitCode } = await startAlone(folder)
+  const { base, ended, lifecycle, exitCode } = await startAlone(folder)
   await using client = await openStream(`ws://${base}/v1/ws`)
   await client.until(1)
   lifecycle.stop('SIGTERM')
-  let end: { clean: boolean } | undefined
-  void lifecycle.stopped.then((stopped) => {
-    end = stopped
-  })
-  await until('the process has ended', async () => {
-    await clock.advanceAsync(100)
-    return end !== undefined
-  })
+  const clean = await ended()
   assert.equal((await client.untilClosed()).code, 1012)
-  assert.deepEqual([end?.clean, exitCode()], [true, 0])
+  assert.deepEqual([clean, exitCode()], [true, 0])
 })
 
 test('alone it answers the command line: how it is, what it does, what it logs, and to end', {
@@ -81,7 +72,7 @@ test('alone it answers the command line: how it is, what it does, what it logs, 
 }, async () => {
   using folder = makeTestFolder()
   const logTap = createLogTap({ write() {} })
-  const { clock, lifecycle } = await startAlone(folder, {
+  const { ended } = await startAlone(folder, {
     logTap,
     log: createLogger({ level: 'info', destination: logTap }),
   })
@@ -101,16 +92,9 @@ test('alone it answers the command line: how it is, what it does, what it logs, 
   assert.match(await ask('logs tail --json'), /"msg":"listening".*\n.*"msg":"started"/s)
   // The command waits until the process has ended, which takes the time of this test's clock.
   const draining = ask('drain --yes')
-  let end: { clean: boolean } | undefined
-  void lifecycle.stopped.then((stopped) => {
-    end = stopped
-  })
-  await until('the process has ended', async () => {
-    await clock.advanceAsync(100)
-    return end !== undefined
-  })
+  const clean = await ended()
   await draining
-  assert.equal(end?.clean, true)
+  assert.equal(clean, true)
 })
 
 test('a real process whose source is silent exits with 75', { timeout: 60_000 }, async () => {

@@ -9,39 +9,18 @@ import { ExecRecorder } from '../../src/evm/exec-recorder.ts'
 import { encodeRingHeader, ringFileBytes } from '../../src/evm/ring-layout.ts'
 import { RingWriter } from '../../src/evm/ring-writer.ts'
 import { recordBlock } from '../../src/evm/test-block.ts'
-import { startRingSource } from '../../src/execution/ring-source.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
 import { loadFileMapper } from '../../src/host/mapped-file.ts'
-import { secureRandom } from '../../src/host/random.ts'
 import { createRingFile } from '../../src/host/ring-file-writer.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { startRingWriter } from '../../src/localnet/ring-writer-service.ts'
-import { getJson, startTestExecution, statusOf, type TestExecution } from '../support/execution.ts'
+import { getJson, statusOf } from '../support/execution.ts'
+import { startExecutionOverRing } from '../support/execution-over-ring.ts'
 import { helloOf, openStream } from '../support/stream-reader.ts'
 
 /** The whole service over a real ring file: a writer, the reader in its thread, the doors, and clients that others wrote. */
-
-function startOver(path: string): Promise<TestExecution> {
-  return startTestExecution({
-    clock: systemClock,
-    deps: {
-      startSource: (onMessages) =>
-        startRingSource(
-          {
-            kind: 'ring',
-            path,
-            start: 'newest-block',
-            topAccessesMs: 200,
-            topAccessesResetMs: 60_000,
-            blockBytesMax: 2 ** 24,
-          },
-          { log: silentLogger, clock: systemClock, random: secureRandom, onMessages },
-        ),
-    },
-  })
-}
 
 const writerDeps = { log: silentLogger, clock: systemClock }
 
@@ -50,7 +29,7 @@ describe('the service over a ring', () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, writerDeps)
-    await using service = await startOver(path)
+    await using service = await startExecutionOverRing(path)
     await until('blocks are held', async () => (await statusOf(service)).block_number > 0)
     const client = createPublicClient({ transport: http(service.http) })
     await until('some are finalized', async () => {
@@ -93,7 +72,7 @@ describe('the service over a ring', () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     // The ring appears after the service has started.
-    await using service = await startOver(path)
+    await using service = await startExecutionOverRing(path)
     await until('its absence is told', () => /no event ring/.test(service.execution.status().trouble ?? ''))
     await using writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 6 }, writerDeps)
     await using client = await openStream(`${service.ws}/v1/ws`)
@@ -149,7 +128,7 @@ describe('the service over a ring', () => {
     const handle = openSync(folder.file('other'), 'r+')
     writeSync(handle, Buffer.alloc(32, 0xcd), 0, 32, 8)
     closeSync(handle)
-    await using service = await startOver(folder.file('other'))
+    await using service = await startExecutionOverRing(folder.file('other'))
     await until('the hash is told', () => service.execution.status().trouble?.includes('cd'.repeat(32)) === true)
     assert.equal((await statusOf(service)).status, 'healthy', 'the first 10 s count from the start')
     rmSync(folder.file('other'))
@@ -173,7 +152,7 @@ describe('the service over a ring', () => {
       recorder.flush()
     }
     record(1, 1)
-    await using service = await startOver(folder.file('ring'))
+    await using service = await startExecutionOverRing(folder.file('ring'))
     await until('the ring is read', async () => (await statusOf(service)).block_number === 1)
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=ContentionData`)
     await client.until(1)
@@ -196,7 +175,7 @@ describe('the service over a ring', () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, writerDeps)
-    await using service = await startOver(path)
+    await using service = await startExecutionOverRing(path)
     await using client = await openStream(`${service.ws}/v1/ws`)
     await client.until(10)
     const text = await (await fetch(`${service.http}/metrics`)).text()

@@ -160,7 +160,7 @@ describe('credentials on the gRPC door', () => {
       )
       const refused = await ask([['x-token', made.token]])
       assert.deepEqual([refused.code, refused.message], [code, details], name)
-      await new Promise<void>((resolve) => atNode.onClose(resolve))
+      await new Promise<void>((resolve) => atNode.onClose(() => resolve()))
       assert.equal(on.gateway.access.slots.taken(made.id).grpcStreams, 0, name)
     }
     const sql = await on.gateway.subscribe({ products: ['indexer'] })

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { renameSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
@@ -32,3 +34,69 @@ test('a process far below its ceiling takes everybody in', async () => {
   assert.equal((await fetch(`http://${await served.address('rpc')}/`, CALL)).status, 401)
   assert.doesNotMatch(served.stdout(), /memory pressure/)
 })
+
+/** Which doors turn away who is new, by how full the memory is: who opens a stream goes before who makes a call. */
+const STREAMS = ['ws', 'grpc', 'execution']
+const CALLS = ['rpc', 'sender', 'indexer']
+
+test('at 80 % of the ceiling the doors of streams are shut, at 90 % those of calls too, and all open again below', async () => {
+  await using home = await temporaryFolder()
+  const ceiling = 1000 * 2 ** 20
+  const setShare = (share: number) => {
+    writeFileSync(home.file('next'), String(Math.round(ceiling * share)))
+    // Whole at any moment: it is read while it is written.
+    renameSync(home.file('next'), home.file('resident'))
+  }
+  setShare(0.5)
+  await using served = serve({
+    cwd: home.path,
+    args: ['--no-demo'],
+    env: {
+      SLUICE_MEMORY__RESIDENT_BYTES_MAX: String(ceiling),
+      SLUICE_EXECUTION__ENABLED: 'true',
+      SLUICE_INDEXER__ENABLED: 'true',
+      NODE_OPTIONS: `--import ${new URL('../support/resident-bytes.ts', import.meta.url).href}`,
+      TEST_RESIDENT_BYTES_FILE: home.file('resident'),
+    },
+  })
+  await served.line(/"msg":"started"/)
+  const refused = async () => {
+    const text = await (await fetch(`http://${await served.address('metrics')}/metrics`)).text()
+    const count = (door: string) =>
+      Number(
+        new RegExp(`^sluice_process_connections_refused_total\\{door="${door}",reason="memory"\\} (\\d+)$`, 'm').exec(
+          text,
+        )?.[1] ?? 0,
+      )
+    return new Map([...STREAMS, ...CALLS].map((door) => [door, count(door)]))
+  }
+  /** The doors at which one who comes now is turned away. */
+  const shut = async () => {
+    const before = await refused()
+    for (const door of before.keys()) await knock(await served.address(door))
+    const after = await refused()
+    return [...after.keys()].filter((door) => after.get(door) !== before.get(door))
+  }
+  assert.deepEqual(await shut(), [])
+  for (const [share, pressure, doors] of [
+    [0.85, 'no-new-streams', STREAMS],
+    [0.95, 'no-new-sockets', [...STREAMS, ...CALLS]],
+    [0.5, 'none', []],
+  ] as const) {
+    setShare(share)
+    await served.line(new RegExp(`"pressure":"${pressure}".*"msg":"memory pressure changed"`))
+    assert.deepEqual(await shut(), doors, pressure)
+  }
+})
+
+/** Comes, says a word, and waits until something is said in return or the door is shut. */
+async function knock(address: string): Promise<void> {
+  const { hostname, port } = new URL(`http://${address}`)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const socket = connect(Number(port), hostname, () => socket.write('GET /ping HTTP/1.1\r\nhost: here\r\n\r\n'))
+  socket.on('error', () => {})
+  socket.once('data', () => resolve())
+  socket.once('close', () => resolve())
+  await promise
+  socket.destroy()
+}

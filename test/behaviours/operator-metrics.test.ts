@@ -26,10 +26,12 @@ test('a real Prometheus scrapes the operator listener without an error', async (
   await using home = await temporaryFolder()
   await using running = serve({ cwd: home.path })
   const target = await running.address('metrics')
+  // What it does while it starts may take longer than a scrape waits.
+  await running.line(/"msg":"started"/)
   const port = await freePort()
   writeFileSync(
     home.file('prometheus.yml'),
-    `global: { scrape_interval: 1s, scrape_timeout: 1s }\nscrape_configs:\n  - job_name: sluice\n    static_configs: [{ targets: ['${target}'] }]\n`,
+    `global: { scrape_interval: 2s, scrape_timeout: 2s }\nscrape_configs:\n  - job_name: sluice\n    static_configs: [{ targets: ['${target}'] }]\n`,
   )
   const args = [
     `--config.file=${home.file('prometheus.yml')}`,
@@ -39,7 +41,7 @@ test('a real Prometheus scrapes the operator listener without an error', async (
   const prometheus = spawn('prometheus', args, { stdio: 'ignore' })
   const ended = once(prometheus, 'close')
   try {
-    const signal = AbortSignal.timeout(40_000)
+    const signal = AbortSignal.timeout(60_000)
     const query = async (expression: string): Promise<{ value: [number, string] }[]> => {
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`, {
         signal,

@@ -4,6 +4,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import type { AppendFile } from '../../src/host/append-file.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/base58.ts'
@@ -12,7 +13,8 @@ import { nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../suppo
 
 test('a restart loses no accepted transaction silently', async () => {
   using folder = makeTestFolder()
-  await using localnet = await startQuickLocalnet()
+  // Slots long enough for the blockhash to outlive two restarts on a busy machine.
+  await using localnet = await startQuickLocalnet({ slotMs: 200 })
   await localnet.chain.airdrop(encodeBase58(walletOf(0).publicKey), 10_000_000_000n)
   // Takes transactions and never answers: they stay on their way.
   const silent = createServer(() => {})
@@ -59,4 +61,48 @@ test('a restart loses no accepted transaction silently', async () => {
   assert.ok((await localnet.chain.submit(late)).ok)
   await until('it is found', () => after.sender.stats().landed === 2)
   assert.equal((await after.receipt(signatureOf(late))).body.state, 'landed')
+})
+
+test('one that was sent and not answered when the process died is not known afterwards, says so, and may be sent again', async () => {
+  using folder = makeTestFolder()
+  const arrived: string[] = []
+  const node = createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk) => (text += String(chunk)))
+    request.on('end', () => {
+      arrived.push((JSON.parse(text) as { params: [string] }).params[0])
+      response.end('{"jsonrpc":"2.0","id":1,"result":"ok"}')
+    })
+  })
+  node.listen(0, '127.0.0.1')
+  await once(node, 'listening')
+  using _closing = { [Symbol.dispose]: () => node.close().closeAllConnections() }
+  const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`
+  const given = { folder: folder.path, relays: [{ name: 'node', url, allowPrivate: true }], upstreams: false }
+  const wire = tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), 'unanswered')
+  const base64 = Buffer.from(wire).toString('base64')
+  const stuck = Promise.withResolvers<never>()
+  {
+    // The disk never takes the line: what is on it when the process dies is what was on it before.
+    const disk = (file: AppendFile): AppendFile => ({ ...file, writeAt: () => stuck.promise })
+    await using before = await startTestSender({ ...given, disk })
+    let isAnswered = false
+    const answer = before.send(wire).finally(() => (isAnswered = true))
+    await until('it is sent: the disk holds up the answer, not the transaction', () => arrived.length > 0)
+    assert.equal(isAnswered, false, 'no yes before the disk has it')
+    assert.equal(readFileSync(folder.file('journal-0'), 'utf8'), '')
+    stuck.reject(new Error('the process is gone'))
+    const { error } = await answer
+    assert.deepEqual([error?.data['reason'], error?.data['sent']], ['journal', true], 'nor afterwards')
+  }
+  const sentBefore = arrived.length
+  await using after = await startTestSender(given)
+  const { status, body } = await after.receipt(signatureOf(wire))
+  assert.equal(status, 404)
+  assert.match(body.message ?? '', /never answered may have been sent/)
+  assert.equal((await after.send(wire)).result, signatureOf(wire))
+  await until('it is sent again', () => arrived.length > sentBefore)
+  // The same bytes under the same signature: the chain takes them once, however often they come.
+  assert.deepEqual([...new Set(arrived)], [base64])
+  assert.equal((await after.receipt(signatureOf(wire))).status, 200)
 })

@@ -80,3 +80,48 @@ test('a single fault keeps its own code; of a part that does not run nothing is 
   assert.match(running.stderr(), PORT, 'the look-out sees ports')
   assert.equal(await running.stop(), 0)
 })
+
+/** `enabled` counts for `serve` alone; the secrets of a part that another process serves may be that one's to read. */
+const ALONE_FAULTY = `
+[metrics]
+bearer = "file:no-such-bearer"
+[access.store]
+engine = "postgres"
+url = "postgres://sluice@127.0.0.1:1/sluice"
+password = "file:no-such-password"
+[bundle.ws]
+tls = { cert = "none.pem", key = "none.key" }
+[sender]
+enabled = false
+tls = { cert = "none.pem", key = "none.key" }
+[sender.quic]
+enabled = true
+identity = "no-identity.json"
+[execution]
+enabled = false
+tls = { cert = "none.pem", key = "none.key" }
+[shreds]
+enabled = false
+[[upstreams.nodes]]
+name = "a"
+rpc = "http://127.0.0.1:1"
+credential = "env:NOT_SET_ANYWHERE"
+`
+
+for (const { command, faults } of [
+  { command: 'sender', faults: ['metrics.bearer', 'upstreams.nodes.0.credential', 'sender', 'sender.quic.identity'] },
+  { command: 'execution', faults: ['metrics.bearer', 'access.store.password', 'execution'] },
+  { command: 'shreds', faults: ['metrics.bearer', 'access.store.password', 'upstreams.nodes.0.credential'] },
+] as const) {
+  test(`sluice ${command} tells every fault of what it uses, and of nothing else, before any port is opened or file made`, async () => {
+    await using home = await temporaryFolder()
+    writeFileSync(home.file('sluice.toml'), ALONE_FAULTY)
+    await using running = serve({ command, cwd: home.path, env: TELL_PORTS })
+    assert.equal(await running.exit(), 78)
+    const said = running.stderr()
+    const told = [...said.matchAll(/^ +- ([a-z0-9.]+): /gim)].map(([, key]) => key)
+    assert.deepEqual(new Set(told), new Set(faults), said)
+    assert.doesNotMatch(said, PORT)
+    assert.ok(!existsSync(home.file('.sluice')), 'nothing was made')
+  })
+}

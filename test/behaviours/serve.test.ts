@@ -59,7 +59,7 @@ test('status, reload and drain speak with the running process', async () => {
 
   assert.equal((await run('drain')).code, 2, 'a drain asks first')
   assert.equal((await run('drain', '--yes')).code, 0)
-  assert.equal(await running.stop(), 0)
+  assert.equal(await running.exit(), 0)
 })
 
 test('a second instance on the same folder is refused with exit code 75 and the holder named', async () => {

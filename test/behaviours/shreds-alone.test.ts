@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { createPlanTable } from '../../src/access/plan.ts'
+import { settingsOf } from '../../src/apps/commands/settings.ts'
 import { configSchema } from '../../src/apps/config.ts'
-import { endpointsOf } from '../../src/apps/endpoints.ts'
 import { startShredsAlone } from '../../src/apps/shreds-alone.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { loadConfig } from '../../src/host/config-file.ts'
@@ -29,14 +28,7 @@ test('alone it follows its store, relays, answers the command line, and ends whe
     return stdout
   }
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
-  const config = loaded.value
-  const settings = {
-    config,
-    loaded,
-    stateDir: folder.file('state'),
-    plans: createPlanTable(config.plans),
-    endpoints: endpointsOf(config),
-  }
+  const settings = settingsOf(loaded, folder.file('state'))
   const { lifecycle, shreds } = await startShredsAlone(settings, {
     log: silentLogger,
     clock: systemClock,

@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../../src/core/clock.ts'
 import { createSeededRandom, type Random } from '../../src/core/random.ts'
 import { systemClock } from '../../src/host/clock.ts'
+import { freePort } from '../support/free-ports.ts'
 import { createStage, type Next, type Stage, type Toxic } from './toxics.ts'
 
 export type FaultProxyOptions = { readonly target: { readonly host: string; readonly port: number } }
@@ -40,8 +41,9 @@ export async function startFaultProxy({ target }: FaultProxyOptions, given: Faul
   const links = new Set<Link>()
   const bytes = { upstream: 0, downstream: 0 }
   let accepted = 0
-  let server = await listen(0)
-  const { port } = server.address() as { port: number }
+  // It closes and comes back on the same port, which nobody else may have got meanwhile.
+  const port = await freePort()
+  let server = await listen(port)
 
   async function listen(onPort: number): Promise<Server> {
     const opened = createServer({ allowHalfOpen: true, noDelay: true }, accept)

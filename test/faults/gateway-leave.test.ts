@@ -45,7 +45,7 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     node.hold = release.promise
     await using gateway = await startServedGateway([nodeOf(node)], {
       config: `[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n${PATIENCE}`,
-      env: { SLUICE_DRAIN__LAME_DUCK_MS: isFull ? '5000' : '1000' },
+      env: { SLUICE_DRAIN__LAME_DUCK_MS: '5000' },
     })
     using long = await openLongLived(gateway, node)
     const posts: RawPost[] = []

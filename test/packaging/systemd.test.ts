@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
+import { configSchema } from '../../src/apps/config.ts'
 import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
 import { listenAsSupervisor } from '../../src/host/test-supervisor.ts'
 import { until } from '../../src/host/test-wait.ts'
@@ -83,14 +84,28 @@ describe('systemd units', () => {
   test('what units set in the environment are options, and no two share a port of metrics', async () => {
     const { stdout } = await sluice(['config', 'schema'])
     const { properties } = JSON.parse(stdout) as { properties: Record<string, { properties: object }> }
-    const set = units.flatMap((path) => valuesOf(path, 'Environment').flatMap((value) => value.split(' ')))
-    const options = set.filter((each) => each.startsWith('SLUICE_'))
+    const options = units.flatMap(optionsOf)
     for (const option of options) {
-      const [, section = '', key = ''] = /^SLUICE_([A-Z]+)__([A-Z]+)=/.exec(option) ?? []
-      assert.ok(key.toLowerCase() in (properties[section.toLowerCase()]?.properties ?? {}), option)
+      const [, section = '', key = ''] = /^SLUICE_([A-Z]+)__([A-Z_]+)=/.exec(option) ?? []
+      assert.ok(camelCase(key) in (properties[camelCase(section)]?.properties ?? {}), option)
     }
     const ports = options.filter((option) => option.startsWith('SLUICE_METRICS__LISTEN='))
     assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 4)
+  })
+
+  test('a process turns new callers away before systemd slows it down for its memory', () => {
+    const { memory, indexer } = configSchema.parse({})
+    const childrenOf: Record<string, number> = { 'sluice.service': indexer.store.residentBytesMax }
+    for (const path of units) {
+      const [highBytes = 0, maxBytes = 0] = ['MemoryHigh', 'MemoryMax'].map((key) => bytesOf(valuesOf(path, key)[0]))
+      assert.ok(highBytes < maxBytes, basename(path))
+      // No customer connects to these two, so they have no ceiling.
+      if (/-(localnet|shreds)\.service$/.test(path)) continue
+      const set = optionsOf(path).find((option) => option.startsWith('SLUICE_MEMORY__RESIDENT_BYTES_MAX='))
+      const ceilingBytes = set === undefined ? memory.residentBytesMax : Number(set.split('=')[1])
+      const takenBytes = ceilingBytes + (childrenOf[basename(path)] ?? 0)
+      assert.ok(takenBytes >= 512 * 2 ** 20 && takenBytes <= 0.9 * highBytes, `${basename(path)}: ${takenBytes}`)
+    }
   })
 
   test('all have the same walls', () => {
@@ -167,6 +182,21 @@ describe('systemd units', () => {
 
 function valuesOf(path: string, key: string): string[] {
   return [...readFileSync(path, 'utf8').matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value ?? '')
+}
+
+/** Options of the configuration that a unit sets. */
+function optionsOf(path: string): string[] {
+  const set = valuesOf(path, 'Environment').flatMap((value) => value.split(' '))
+  return set.filter((each) => each.startsWith('SLUICE_'))
+}
+
+function camelCase(upper: string): string {
+  return upper.toLowerCase().replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function bytesOf(size = ''): number {
+  const [, figure, unit] = /^(\d+)([MG])$/.exec(size) ?? []
+  return Number(figure) * (unit === 'G' ? 2 ** 30 : 2 ** 20)
 }
 
 function analyze(...args: string[]): { status: number | null; stdout: string; stderr: string } {

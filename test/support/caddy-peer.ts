@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +7,7 @@ import { join } from 'node:path'
 import { findInPath } from '../../scripts/test-needs.ts'
 import { createSigningKey } from '../../src/solana/ed25519.ts'
 import { tpuCertificate } from '../../src/solana/tpu-certificate.ts'
+import { freePort } from './free-ports.ts'
 
 const SERVER_KEY = createSigningKey(new Uint8Array(32).fill(43))
 const PROGRAM = findInPath('caddy')
@@ -32,7 +32,8 @@ export async function startCaddyPeer(): Promise<CaddyPeer> {
   const [cert, key, config] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), join(folder, 'caddy.json')]
   writeFileSync(cert, new X509Certificate(tpuCertificate(SERVER_KEY.publicKey)).toString())
   writeFileSync(key, SERVER_KEY.privateKey.export({ format: 'pem', type: 'pkcs8' }))
-  const port = await freeUdpPort()
+  // Caddy takes no port of the system's choice for both of its sockets.
+  const port = await freePort()
   const server = {
     listen: [`127.0.0.1:${port}`],
     protocols: ['h1', 'h2', 'h3'],
@@ -72,15 +73,4 @@ export async function startCaddyPeer(): Promise<CaddyPeer> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
-}
-
-/** Caddy takes no port of the system's choice for both of its sockets. */
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  await once(socket, 'close')
-  return port
 }

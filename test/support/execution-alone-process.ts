@@ -1,6 +1,5 @@
-import { createPlanTable } from '../../src/access/plan.ts'
+import { settingsOf } from '../../src/apps/commands/settings.ts'
 import { configSchema } from '../../src/apps/config.ts'
-import { endpointsOf } from '../../src/apps/endpoints.ts'
 import { startExecutionAlone } from '../../src/apps/execution-alone.ts'
 import { runUntilSignal } from '../../src/apps/run-until-signal.ts'
 import { createManualClock } from '../../src/core/clock.ts'
@@ -14,16 +13,9 @@ const STEP_MS = 5
 
 const { env } = process
 const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
-const config = loaded.value
 const clock = createManualClock(Date.now())
 const running = setInterval(() => void clock.advanceAsync(STEP_MS * FASTER), STEP_MS)
-const settings = {
-  config,
-  loaded,
-  stateDir: env['STATE_FOLDER'] ?? '',
-  plans: createPlanTable(config.plans),
-  endpoints: endpointsOf(config),
-}
+const settings = settingsOf(loaded, env['STATE_FOLDER'] ?? '')
 await runUntilSignal(process, silentLogger, () =>
   startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env }),
 )

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openAppendFile } from '../../src/host/append-file.ts'
+import { type AppendFile, openAppendFile } from '../../src/host/append-file.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
 import type { MetricsRegistry } from '../../src/host/metrics-registry.ts'
@@ -90,10 +90,20 @@ export type TestSender = AsyncDisposable & {
   receipt(signature: string, query?: string): Promise<{ status: number; body: ReceiptBody }>
 }
 
-export type SenderGiven = SenderOptionsInput & { readonly folder?: string; readonly nodes?: NodeOptionsInput[] }
+export type SenderGiven = SenderOptionsInput & {
+  readonly folder?: string
+  readonly nodes?: NodeOptionsInput[]
+  /** The disk under the journal, as a test wants it to be. */
+  readonly disk?: (file: AppendFile) => AppendFile
+}
 
 /** The sender over the nodes given, with its journal in a folder of its own. */
-export async function startTestSender({ folder, nodes = [], ...options }: SenderGiven): Promise<TestSender> {
+export async function startTestSender({
+  folder,
+  nodes = [],
+  disk = (file) => file,
+  ...options
+}: SenderGiven): Promise<TestSender> {
   await using opening = new AsyncDisposableStack()
   const state = folder ?? mkdtempSync(join(tmpdir(), 'sluice-sender-'))
   if (folder === undefined) opening.defer(() => rmSync(state, { recursive: true, force: true }))
@@ -103,7 +113,7 @@ export async function startTestSender({ folder, nodes = [], ...options }: Sender
     await startUpstreams(parseUpstreamsOptions({ allowPrivate: true, nodes }), deps),
   )
   const journalMode = options.journalSync === false ? 'write' : 'write-through'
-  const journal = async (name: string) => opening.use(await openAppendFile(join(state, name), journalMode))
+  const journal = async (name: string) => disk(opening.use(await openAppendFile(join(state, name), journalMode)))
   const sender = opening.use(
     await startSender(
       {

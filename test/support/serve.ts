@@ -39,7 +39,7 @@ const WAIT_MS = 90_000
 export function serve(options: {
   cwd: string
   /** Another command that serves. */
-  command?: 'serve' | 'sender'
+  command?: 'serve' | 'sender' | 'execution' | 'shreds'
   args?: string[]
   env?: Record<string, string>
   program?: string
@@ -58,6 +58,9 @@ export function serve(options: {
   let talk = ''
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (talk += chunk.toString()))
+  // Not its exit, which may be told before its last lines are read.
+  let isOver = false
+  child.once('close', () => (isOver = true))
   const ended = once(child, 'close')
 
   async function line(pattern: RegExp): Promise<string> {
@@ -68,8 +71,10 @@ export function serve(options: {
         .slice(0, -1)
         .find((text) => pattern.test(text))
       if (found !== undefined) return found
-      if (child.exitCode !== null)
-        throw new Error(`sluice serve ended with ${child.exitCode} before ${pattern}:\n${out}\n${talk}`)
+      if (isOver)
+        throw new Error(
+          `sluice serve ended with ${child.exitCode ?? child.signalCode} before ${pattern}:\n${out}\n${talk}`,
+        )
       await Promise.race([once(child.stdout, 'data', { signal }), ended]).catch(() => {
         throw new Error(`no line like ${pattern} within ${WAIT_MS} ms:\n${out}\n${talk}`)
       })

@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { Customer, Destination, Subscription } from '../../src/access/model.ts'
 import { pendingId } from '../../src/access/provisioning/destinations.ts'
 import type { AccessSnapshot } from '../../src/access/snapshot.ts'
@@ -8,6 +9,7 @@ import { type Logger, silentLogger } from '../../src/host/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { secureRandom } from '../../src/host/random.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { until } from '../../src/host/test-wait.ts'
 import { parseShredsOptions, type ShredsOptionsInput } from '../../src/shreds/options.ts'
 import { type LeaderFeed, type Shreds, startShreds } from '../../src/shreds/service.ts'
 import { encodeBase58 } from '../../src/solana/base58.ts'
@@ -173,7 +175,7 @@ export async function startRig(
   }
 }
 
-/** In small portions: a burst would overrun the socket buffers of the receivers in this process. */
+/** In small portions, each when the one before was taken: the kernel drops what a slow receiver's buffer cannot hold, and on many machines that is little. */
 export async function sendAll(sender: Socket, packets: readonly Uint8Array[], port: number): Promise<void> {
   for (let at = 0; at < packets.length; at += 32) {
     const sent = packets.slice(at, at + 32).map(
@@ -184,7 +186,21 @@ export async function sendAll(sender: Socket, packets: readonly Uint8Array[], po
     )
     await Promise.all(sent)
     await new Promise((resolve) => setImmediate(resolve))
+    await untilTaken(port)
   }
+}
+
+/** Waits until nothing stands in the receive buffer of a UDP port of this machine. */
+export function untilTaken(port: number): Promise<void> {
+  return until('the receiver has taken them', () => waitingBytes(port) === 0, 60_000)
+}
+
+/** What stands in it, as the kernel tells; nothing where nobody has the port. */
+function waitingBytes(port: number): number {
+  const name = port.toString(16).toUpperCase().padStart(4, '0')
+  // The number of the line, the local and the remote address, the state, then bytes to send and bytes received.
+  const line = new RegExp(`^ *\\d+: [0-9A-F]{8}:${name} \\S+ \\S+ [0-9A-F]{8}:([0-9A-F]{8}) `, 'm')
+  return Number.parseInt(line.exec(readFileSync('/proc/net/udp', 'latin1'))?.[1] ?? '0', 16)
 }
 
 function newDestination(id: string, changes: Partial<Destination>): Destination {

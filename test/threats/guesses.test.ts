@@ -32,7 +32,7 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
   const before = node.calls.filter(({ method }) => method === 'getBalance').length
 
   const statuses = new Map<number, number>()
-  const tookMs: number[] = []
+  let late = 0
   let left = GUESSES
   const guesser = async () => {
     while (left > 0) {
@@ -40,9 +40,12 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
       const fromMs = performance.now()
       // Every guess is well formed, with a good checksum: the hard case.
       const { status, head } = await rawPost(gateway.url, createToken(random).secret, CALL).answer
-      tookMs.push(performance.now() - fromMs)
+      const tookMs = performance.now() - fromMs
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if ((tookMs.at(-1) ?? 0) >= 950) assert.match(head, /^connection: close/im)
+      // Only a late answer ends its connection; on a busy machine others take their time too.
+      if (!/^connection: close/im.test(head)) continue
+      late += 1
+      assert.ok(tookMs >= 950, `${tookMs} ms`)
     }
   }
   const guessers = Promise.all(Array.from({ length: AT_ONCE }, guesser))
@@ -55,7 +58,6 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
   }
   await guessers
   assert.deepEqual([...statuses], [[401, GUESSES]])
-  const late = tookMs.filter((ms) => ms >= 950).length
   t.diagnostic(
     `${late} of ${GUESSES} answered late; a valid client: median ${quietMs.toFixed(1)} ms before, at most ${besideMs.toFixed(1)} ms beside`,
   )

@@ -154,11 +154,13 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   F15: [['test/behaviours/execution-time.test.ts', 'R8, T25: ']],
   F16: [
     ['test/faults/serve-databases.test.ts', 'F16: '],
+    ['test/faults/clickhouse-silent.test.ts', 'F16: '],
     ['src/access/shared-quota.redis.test.ts', 'the server killed and back'],
     ['src/host/redis.test.ts', 'answers at once while the server is away'],
   ],
   F17: [
     ['test/faults/gateway-machine.test.ts', 'F17: '],
+    ['src/host/turn-away.test.ts', 'few are heard at a time'],
     ['src/host/listener.test.ts', 'out of descriptors'],
   ],
   F18: [['test/faults/gateway-leave.test.ts', 'F18: ']],

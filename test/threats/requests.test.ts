@@ -34,7 +34,10 @@ test('T6: a forged x-forwarded-for is believed from nobody but a named proxy, an
       const headers = { 'x-token': STRANGER, 'x-forwarded-for': forwarded(at), forwarded: `for=${forwarded(at)}` }
       const answer = await fetch(`${gateway.url}/v1/whoami`, { headers })
       assert.equal(answer.status, 401)
-      if (performance.now() - fromMs >= 950) slow.push(at)
+      // Only a late answer ends its connection; on a busy machine any may take long.
+      if (answer.headers.get('connection') !== 'close') continue
+      assert.ok(performance.now() - fromMs >= 950)
+      slow.push(at)
     }
     return slow
   }

@@ -57,6 +57,7 @@ export const secretFlags = {
 
 /** A required word on the command line. */
 export const word = (placeholder: string, brief: string) => ({ placeholder, brief, parse: text }) as const
+export const subscriptionWord = word('SUB', 'Subscription name or id')
 /** A word that may be left out. */
 export const optionalWord = (placeholder: string, brief: string) =>
   ({ placeholder, brief, parse: text, optional: true }) as const

@@ -9,6 +9,7 @@ import {
   optionalWord,
   type SecretFlags,
   secretFlags,
+  subscriptionWord,
   word,
   words,
 } from './define.ts'
@@ -16,27 +17,25 @@ import {
 const load = () => import('./run/indexer.ts')
 const loadData = () => import('./run/indexer-data.ts')
 
-const subscription = word('SUB', 'Subscription name or id')
-
 export const indexerRoutes = buildRouteMap({
   docs: { brief: 'Indexer: credentials, coverage, queries' },
   routes: {
     grant: command<SecretFlags, [string]>({
       brief: 'Give a subscription its database user; the password is shown once',
       examples: ['acme-sql --print-token'],
-      parameters: { flags: secretFlags, positional: words(subscription) },
+      parameters: { flags: secretFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).grantIndexerCommand,
     }),
     rotate: command<SecretFlags & { yes?: boolean }, [string]>({
       brief: 'Replace the database password; the user name stays',
       examples: ['acme-sql --yes --print-token'],
-      parameters: { flags: { yes: flag.switch('Do not ask'), ...secretFlags }, positional: words(subscription) },
+      parameters: { flags: { yes: flag.switch('Do not ask'), ...secretFlags }, positional: words(subscriptionWord) },
       load: async () => (await load()).rotateIndexerCommand,
     }),
     revoke: command<CutFlags, [string]>({
       brief: 'End the database user',
       examples: ['acme-sql --yes'],
-      parameters: { flags: cutFlags, positional: words(subscription) },
+      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).revokeIndexerCommand,
     }),
     status: command<CommonFlags>({

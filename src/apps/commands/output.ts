@@ -2,6 +2,7 @@ import { stringify as stringifyCsv } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
 import type { CliContext, OutputFormat } from './define.ts'
 import { plainForTerminal } from './plain.ts'
+import { printTime } from './when.ts'
 
 /** A column of a listing. `wide` ones are left out of the plain table; JSON and CSV have all of them. */
 export type Column<Row> = {
@@ -12,6 +13,13 @@ export type Column<Row> = {
   readonly wide?: true
   /** How a person reads it, where that differs from the value. */
   readonly show?: (row: Row) => string
+}
+
+/** When what a row tells began, in listings by time. */
+export const FROM_COLUMN: Column<{ readonly hour: number }> = {
+  title: 'FROM',
+  value: ({ hour }) => isoTime(hour),
+  show: ({ hour }) => printTime(hour),
 }
 
 /** The name of a column in JSON and CSV: `VALID UNTIL` is `valid_until`. */

@@ -18,14 +18,12 @@ export type Settings = {
 export async function loadSettings(context: CliContext, flags: CommonFlags): Promise<Settings> {
   const { env } = context.process
   const loaded = await loadConfig({ schema: configSchema, env, file: configFileOf(flags) })
+  return settingsOf(loaded, stateDirOf(context, flags))
+}
+
+export function settingsOf(loaded: LoadedConfig<Config>, stateDir: string): Settings {
   const config = loaded.value
-  return {
-    config,
-    loaded,
-    stateDir: stateDirOf(context, flags),
-    plans: createPlanTable(config.plans),
-    endpoints: endpointsOf(config),
-  }
+  return { config, loaded, stateDir, plans: createPlanTable(config.plans), endpoints: endpointsOf(config) }
 }
 
 export const DEFAULT_CONFIG = 'sluice.toml'

@@ -7,6 +7,7 @@ import {
   type ListFlags,
   listFlags,
   optionalWord,
+  subscriptionWord,
   word,
   words,
 } from './define.ts'
@@ -25,8 +26,6 @@ const watchFlags = {
   for: flag.text('Stop after this time (default: at Ctrl-C)', 'DURATION'),
 } as const
 
-const subscription = word('SUB', 'Subscription name or id')
-
 export const shredRoutes = buildRouteMap({
   docs: { brief: 'Shreds: where raw shreds go' },
   routes: {
@@ -35,7 +34,7 @@ export const shredRoutes = buildRouteMap({
       examples: ['acme-shreds 127.0.0.1:20002 --vouched'],
       parameters: {
         flags: { vouched: flag.switch('You vouch for the destination; the audit log keeps your word'), ...changeFlags },
-        positional: words(subscription, word('IP:PORT', 'Literal address and port')),
+        positional: words(subscriptionWord, word('IP:PORT', 'Literal address and port')),
       },
       load: async () => (await load()).setDestinationCommand,
     }),
@@ -52,13 +51,13 @@ export const shredRoutes = buildRouteMap({
     pause: command<ChangeFlags, [string]>({
       brief: 'Stop sending, keep the destination',
       examples: ['acme-shreds'],
-      parameters: { flags: changeFlags, positional: words(subscription) },
+      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).pauseDestination,
     }),
     resume: command<ChangeFlags, [string]>({
       brief: 'Send again',
       examples: ['acme-shreds'],
-      parameters: { flags: changeFlags, positional: words(subscription) },
+      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).resumeDestination,
     }),
     verify: command<ChangeFlags, [string, string?]>({
@@ -68,7 +67,7 @@ export const shredRoutes = buildRouteMap({
       examples: ['acme-shreds'],
       parameters: {
         flags: changeFlags,
-        positional: words(subscription, optionalWord('CODE', 'The code the destination was sent')),
+        positional: words(subscriptionWord, optionalWord('CODE', 'The code the destination was sent')),
       },
       load: async () => (await load()).verifyDestination,
     }),

@@ -12,14 +12,13 @@ import {
   listFlags,
   type SecretFlags,
   secretFlags,
+  subscriptionWord,
   text,
   word,
   words,
 } from './define.ts'
 
 const load = () => import('./run/sub.ts')
-
-const subscription = word('SUB', 'Subscription name or id')
 
 export type LimitFlags = {
   readonly unitsPerSecond?: string
@@ -108,7 +107,7 @@ export const subRoutes = buildRouteMap({
     show: command<CommonFlags, [string]>({
       brief: 'Show a subscription: limits, token, destination, notes, refunds',
       examples: ['acme-prod'],
-      parameters: { flags: commonFlags, positional: words(subscription) },
+      parameters: { flags: commonFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).showSub,
     }),
     limit: command<ChangeFlags & LimitFlags & { plan?: string }, [string]>({
@@ -121,7 +120,7 @@ export const subRoutes = buildRouteMap({
       ],
       parameters: {
         flags: { plan: flag.text('Another plan', 'PLAN'), ...limitFlags, ...changeFlags },
-        positional: words(subscription),
+        positional: words(subscriptionWord),
       },
       load: async () => (await load()).limitSub,
     }),
@@ -138,26 +137,26 @@ export const subRoutes = buildRouteMap({
           },
           ...changeFlags,
         },
-        positional: words(subscription),
+        positional: words(subscriptionWord),
       },
       load: async () => (await load()).renewSub,
     }),
     suspend: command<CutFlags, [string]>({
       brief: 'Refuse its calls and cut its streams, until resumed',
       examples: ['acme-prod --yes'],
-      parameters: { flags: cutFlags, positional: words(subscription) },
+      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).suspendSub,
     }),
     resume: command<ChangeFlags, [string]>({
       brief: 'Serve a suspended subscription again',
       examples: ['acme-prod'],
-      parameters: { flags: changeFlags, positional: words(subscription) },
+      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).resumeSub,
     }),
     cancel: command<CutFlags, [string]>({
       brief: 'End a subscription for good',
       examples: ['acme-shreds --yes'],
-      parameters: { flags: cutFlags, positional: words(subscription) },
+      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).cancelSub,
     }),
     refund: command<ChangeFlags & { reason: string }, [string, string, string]>({
@@ -165,7 +164,7 @@ export const subRoutes = buildRouteMap({
       examples: ['acme-prod 40 USD --reason "outage on the 3rd"'],
       parameters: {
         flags: { reason: { kind: 'parsed', parse: text, brief: 'Why', placeholder: 'TEXT' }, ...changeFlags },
-        positional: words(subscription, word('AMOUNT', 'Decimal amount'), word('CURRENCY', 'Such as USD')),
+        positional: words(subscriptionWord, word('AMOUNT', 'Decimal amount'), word('CURRENCY', 'Such as USD')),
       },
       load: async () => (await load()).refundSub,
     }),

@@ -9,13 +9,11 @@ import {
   optionalWord,
   type SecretFlags,
   secretFlags,
-  word,
+  subscriptionWord,
   words,
 } from './define.ts'
 
 const load = () => import('./run/token.ts')
-
-const subscription = word('SUB', 'Subscription name or id')
 
 export const tokenRoutes = buildRouteMap({
   docs: { brief: 'Tokens: one per subscription, shown once' },
@@ -23,7 +21,7 @@ export const tokenRoutes = buildRouteMap({
     issue: command<SecretFlags, [string]>({
       brief: 'Issue a token where the last one was revoked',
       examples: ['acme-prod --print-token'],
-      parameters: { flags: secretFlags, positional: words(subscription) },
+      parameters: { flags: secretFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).issueTokenCommand,
     }),
     rotate: command<SecretFlags & { grace?: string; yes?: boolean }, [string]>({
@@ -35,14 +33,14 @@ export const tokenRoutes = buildRouteMap({
           grace: flag.text('Keep the old token this long (up to 7d), on the same quota', 'TIME'),
           yes: flag.switch('Do not ask'),
         },
-        positional: words(subscription),
+        positional: words(subscriptionWord),
       },
       load: async () => (await load()).rotateTokenCommand,
     }),
     revoke: command<CutFlags, [string]>({
       brief: 'End the token now; calls are refused within a second',
       examples: ['acme-prod --yes'],
-      parameters: { flags: cutFlags, positional: words(subscription) },
+      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
       load: async () => (await load()).revokeTokenCommand,
     }),
     list: command<ListFlags, [string?]>({

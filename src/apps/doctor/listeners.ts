@@ -9,7 +9,7 @@ import { systemClock } from '../../host/clock.ts'
 import { isLoopbackAddress } from '../../host/connection-caps.ts'
 import { isInstanceLocked } from '../../host/instance-lock.ts'
 import { checkSecretFile } from '../../host/state-folder.ts'
-import type { Config } from '../config.ts'
+import { type Config, type ConfigPart, servedParts } from '../config.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
 
 const DAY_MS = 86_400_000
@@ -64,17 +64,21 @@ function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** The TCP doors of `serve`. */
-export function doorsOf(config: Config): Door[] {
-  return [
-    { name: 'metrics', option: config.metrics },
-    { name: 'bundle.rpc', option: config.bundle.rpc },
-    { name: 'bundle.ws', option: config.bundle.ws },
-    { name: 'bundle.grpc', option: config.bundle.grpc },
-    ...(config.sender.enabled ? [{ name: 'sender', option: config.sender }] : []),
-    ...(config.execution.enabled ? [{ name: 'execution', option: config.execution }] : []),
-    ...(config.indexer.enabled ? [{ name: 'indexer', option: config.indexer }] : []),
-  ]
+/** The TCP doors of a process that uses these parts of the configuration. */
+export function doorsOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Door[] {
+  const { metrics, bundle, sender, execution, indexer } = config
+  const doors: Partial<Record<ConfigPart, Door[]>> = {
+    metrics: [{ name: 'metrics', option: metrics }],
+    bundle: [
+      { name: 'bundle.rpc', option: bundle.rpc },
+      { name: 'bundle.ws', option: bundle.ws },
+      { name: 'bundle.grpc', option: bundle.grpc },
+    ],
+    sender: [{ name: 'sender', option: sender }],
+    execution: [{ name: 'execution', option: execution }],
+    indexer: [{ name: 'indexer', option: indexer }],
+  }
+  return parts.flatMap((part) => doors[part] ?? [])
 }
 
 function checkPublic({ name, option }: Door): Finding {

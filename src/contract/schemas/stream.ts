@@ -57,7 +57,7 @@ export const subscribeMessage = z.strictObject({
 })
 same<Same<z.output<typeof subscribeMessage>, SubscribeMessage>>()
 
-export const hello = z.strictObject({
+const hello = z.strictObject({
   protocol_version: z.literal(1),
   server_version: z.string(),
   chain_id: z.int().nullable().describe('Null until the first block is seen.'),
@@ -80,10 +80,10 @@ export const hello = z.strictObject({
 })
 same<Same<z.output<typeof hello>, Hello>>()
 
-export const subscribed = z.strictObject({ ...accepted, snapshot: count })
+const subscribed = z.strictObject({ ...accepted, snapshot: count })
 same<Same<z.output<typeof subscribed>, Subscribed>>()
 
-export const warning = z.discriminatedUnion('type', [
+const warning = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('backpressure'),
     dropped: count,
@@ -103,7 +103,7 @@ export const warning = z.discriminatedUnion('type', [
 ])
 same<Same<z.output<typeof warning>, Warning>>()
 
-export const streamError = z.strictObject({
+const streamError = z.strictObject({
   code: z.enum(['empty_subscribe', 'subscribe_limit', 'invalid_subscribe']),
   message: z.string(),
 })
@@ -161,10 +161,10 @@ export const lifecycleFields = {
   txn_count: count,
   gas_used: count.nullable().describe('Null until the block has been executed to its end.'),
 }
-export const lifecycle = z.strictObject(lifecycleFields)
+const lifecycle = z.strictObject(lifecycleFields)
 same<Same<z.output<typeof lifecycle>, Lifecycle>>()
 
-export const rawEvent = z.strictObject({
+const rawEvent = z.strictObject({
   event_name: rawEventName,
   block_number: count.nullable(),
   txn_idx: count.nullable(),

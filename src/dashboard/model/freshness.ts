@@ -3,7 +3,7 @@ export type LiveState = 'locked' | 'connecting' | 'live' | 'paused' | 'stale' | 
 
 /** Data older than this is called stale; the service itself says degraded after ten seconds. */
 export const STALE_MS = 5000
-export const DEGRADED_MS = 10_000
+const DEGRADED_MS = 10_000
 
 export type Freshness = {
   readonly paused: boolean

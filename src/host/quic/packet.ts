@@ -2,7 +2,7 @@ import { AEAD_TAG_BYTES, type PacketKeys } from './keys.ts'
 import { ByteReader, ByteWriter, CODES, QuicError } from './wire.ts'
 
 export const VERSION_1 = 1
-export const CID_BYTES_MAX = 20
+const CID_BYTES_MAX = 20
 
 export type Level = 'initial' | 'handshake' | 'application'
 

@@ -1,8 +1,9 @@
 import { decodeBase58 } from '../../solana/base58.ts'
+import type { ChainTokenBalance } from '../../solana/chain-block.ts'
 import type { ProtobufWriter } from '../../solana/protobuf-writer.ts'
 import type { ParsedTransaction } from '../../solana/transaction.ts'
 import { encodeTransactionError } from '../../solana/transaction-error.ts'
-import type { TokenBalance, TransactionError, TransactionMeta } from '../model.ts'
+import type { TransactionError, TransactionMeta } from '../model.ts'
 import { decimalText } from '../rpc/token-amount.ts'
 
 // Field numbers: proto/solana-storage.proto.
@@ -88,7 +89,7 @@ export function writeError(writer: ProtobufWriter, field: number, error: Transac
 /** SanitizeFailure, for an error of the engine that Solana has no name for. */
 const UNKNOWN_ERROR = Uint8Array.of(14, 0, 0, 0)
 
-function writeTokenBalance(writer: ProtobufWriter, field: number, balance: TokenBalance): void {
+function writeTokenBalance(writer: ProtobufWriter, field: number, balance: ChainTokenBalance): void {
   const { amount, decimals } = balance
   writer.message(field, () => {
     writer.uint(1, balance.accountIndex)

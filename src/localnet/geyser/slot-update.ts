@@ -4,7 +4,7 @@ import { writer } from './scratch.ts'
 export type SlotStage = keyof typeof SLOT_STATUS
 
 /** The three that stand for a commitment level come to every stream; the others only to one that asks for them. */
-export const SLOT_STATUS = {
+const SLOT_STATUS = {
   processed: SlotStatus.SLOT_PROCESSED,
   confirmed: SlotStatus.SLOT_CONFIRMED,
   finalized: SlotStatus.SLOT_FINALIZED,

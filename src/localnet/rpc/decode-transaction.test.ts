@@ -5,6 +5,7 @@ import { Keypair, SystemProgram, Transaction } from '@solana/web3.js'
 import { encodeBase58 } from '../../solana/base58.ts'
 import { decodeMessage, decodeTransaction } from './decode-transaction.ts'
 import { RpcError } from './errors.ts'
+import { refusal } from './test-refusal.ts'
 
 const payer = Keypair.fromSeed(new Uint8Array(32).fill(7))
 const transfer = new Transaction({ feePayer: payer.publicKey, recentBlockhash: '11111111111111111111111111111111' })
@@ -12,17 +13,6 @@ transfer.add(SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: pay
 transfer.sign(payer)
 const wire = transfer.serialize()
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
-
-function refusal(run: () => unknown): string {
-  try {
-    run()
-  } catch (error) {
-    assert(error instanceof RpcError)
-    assert.equal(error.code, -32602)
-    return error.message
-  }
-  return assert.fail('was not refused')
-}
 
 const DESERIALIZE = 'failed to deserialize solana_transaction::versioned::VersionedTransaction: '
 

@@ -27,7 +27,7 @@ const DEPTH_MAX = 127
 /** More items than fit the largest body. */
 const BATCH_ITEMS_MAX = 25_600
 /** What one body may be answered with; what a batch asks for beyond it is refused item by item. */
-export const ANSWER_CHARS_MAX = 256 * 1024 * 1024
+const ANSWER_CHARS_MAX = 256 * 1024 * 1024
 
 /** Answers a request body as jsonrpc-core does. Undefined where there is nothing to answer: notifications only, or an empty batch. */
 export async function answerBody(

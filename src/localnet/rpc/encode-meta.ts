@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { encodeBase58 } from '../../solana/base58.ts'
-import type { TokenBalance, TransactionError, TransactionMeta } from '../model.ts'
+import type { ChainTokenBalance } from '../../solana/chain-block.ts'
+import type { TransactionError, TransactionMeta } from '../model.ts'
 import type { Json } from './json.ts'
 import { encodeParsedInstruction } from './parsed-instructions.ts'
 import { encodeTokenAmount } from './token-amount.ts'
@@ -56,7 +57,14 @@ function encodeTokenBalancesOf(meta: TransactionMeta): Members {
   }
 }
 
-export function encodeTokenBalance({ accountIndex, mint, owner, programId, amount, decimals }: TokenBalance): Json {
+export function encodeTokenBalance({
+  accountIndex,
+  mint,
+  owner,
+  programId,
+  amount,
+  decimals,
+}: ChainTokenBalance): Json {
   return {
     accountIndex,
     mint,

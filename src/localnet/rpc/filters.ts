@@ -20,7 +20,7 @@ export type AccountFilter =
 /** A filter whose text is decoded; ready to be asked often. */
 export type AccountMatcher = (account: Account) => boolean
 
-export const FILTERS_MAX = 4
+const FILTERS_MAX = 4
 const MEMCMP_BYTES_MAX = 128
 const MEMCMP_BASE58_CHARS_MAX = 175
 const MEMCMP_BASE64_CHARS_MAX = 172

@@ -104,7 +104,7 @@ export const accountMethods: RpcMethods = {
 }
 
 /** Throws -32600 for data that base58 is refused for. */
-export function encodeRead(
+function encodeRead(
   bank: BankView,
   address: string,
   account: Account,

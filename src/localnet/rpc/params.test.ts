@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { RpcError } from './errors.ts'
+import type { RpcError } from './errors.ts'
 import {
   boolean,
   defaulted,
@@ -15,17 +15,7 @@ import {
   u64,
 } from './params.ts'
 import { accountConfig, blockConfig, commitment, signatureStatusConfig, tokenAccountsFilter } from './request-shapes.ts'
-
-function refusal(run: () => unknown): string {
-  try {
-    run()
-  } catch (error) {
-    assert(error instanceof RpcError)
-    assert.equal(error.code, -32602)
-    return error.message
-  }
-  return assert.fail('was not refused')
-}
+import { refusal } from './test-refusal.ts'
 
 const maybeString = optional(string)
 const numbers = listOf(u64)

@@ -199,7 +199,7 @@ export function maybeKey(read: ByteReader): string | null {
   return bytes.every((byte) => byte === 0) ? null : encodeBase58(bytes)
 }
 
-export function maybeElgamal(read: ByteReader): string | null {
+function maybeElgamal(read: ByteReader): string | null {
   const bytes = read.bytes(32)
   return bytes.every((byte) => byte === 0) ? null : toBase64(bytes)
 }

@@ -28,9 +28,9 @@ export type MultisigState = { readonly m: number; readonly n: number; readonly s
 
 export type TokenExtension = { readonly type: number; readonly data: Uint8Array }
 
-export const TOKEN_ACCOUNT_BYTES = 165
-export const MINT_BYTES = 82
-export const MULTISIG_BYTES = 355
+const TOKEN_ACCOUNT_BYTES = 165
+const MINT_BYTES = 82
+const MULTISIG_BYTES = 355
 const STATE_OFFSET = 108
 const KIND_OFFSET = 165
 const KIND_MINT = 1

@@ -1,23 +1,15 @@
 import { ServiceError } from '../../../core/service-error.ts'
-import { systemClock } from '../../../host/clock.ts'
 import { parseAddressPort } from '../../../host/ip-range.ts'
-import { createLogger } from '../../../host/logger.ts'
-import { secureRandom } from '../../../host/random.ts'
 import { startLocalnetAlone } from '../../localnet.ts'
-import { runUntilSignal } from '../../run-until-signal.ts'
 import type { CliContext } from '../define.ts'
 import type { LocalnetFlags } from '../localnet.ts'
-import { loadSettings } from '../settings.ts'
+import { serveUntilSignal } from './serve-until-signal.ts'
 
 /** The embedded chain alone, until a signal ends it. */
-export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
-  const { process } = this
-  process.umask(0o077)
-  const { config, stateDir } = await loadSettings(this, flags)
-  const { enabled: _enabled, ...options } = config.localnet
-  const log = createLogger({ level: config.log.level })
-  await runUntilSignal(process, log, () =>
-    startLocalnetAlone(
+export function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
+  return serveUntilSignal(this, flags, ({ config, stateDir }, deps) => {
+    const { enabled: _enabled, ...options } = config.localnet
+    return startLocalnetAlone(
       {
         ...options,
         stateDir,
@@ -32,9 +24,9 @@ export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<
           tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),
         },
       },
-      { log, clock: systemClock, random: secureRandom },
-    ),
-  )
+      deps,
+    )
+  })
 }
 
 function destinationOf(given: string): string {

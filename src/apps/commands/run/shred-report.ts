@@ -8,10 +8,10 @@ import { sumDelivery } from '../../../shreds/delivery.ts'
 import { type DeliveryRow, openReportStore } from '../../../shreds/report-store.ts'
 import { REPORT_FILE } from '../../shreds.ts'
 import type { CliContext } from '../define.ts'
-import { isoTime, printList } from '../output.ts'
+import { FROM_COLUMN, printList } from '../output.ts'
 import { openSession } from '../session.ts'
 import type { ReportFlags } from '../shred.ts'
-import { parseSince, printTime } from '../when.ts'
+import { parseSince } from '../when.ts'
 
 /** What each subscription was sent, hour by hour: what an operator hands to a customer who asks. */
 export async function reportDelivery(this: CliContext, flags: ReportFlags, subscription?: string): Promise<void> {
@@ -27,15 +27,7 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
     rows: sumDelivery(rows, by),
     empty: 'nothing was sent in this time',
     columns: [
-      ...(by === 'total'
-        ? []
-        : [
-            {
-              title: 'FROM',
-              value: (row: DeliveryRow) => isoTime(row.hour),
-              show: (row: DeliveryRow) => printTime(row.hour),
-            },
-          ]),
+      ...(by === 'total' ? [] : [FROM_COLUMN]),
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
       { title: 'PACKETS', value: (row) => row.packets },
       { title: 'BYTES', value: (row) => row.bytes, show: (row) => printBytesShort(row.bytes) },

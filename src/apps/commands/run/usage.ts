@@ -1,9 +1,9 @@
 import type { UsageRow } from '../../../access/model.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import type { CliContext, ListFlags } from '../define.ts'
-import { isoTime, printList } from '../output.ts'
+import { FROM_COLUMN, printList } from '../output.ts'
 import { openSession } from '../session.ts'
-import { parseSince, printTime } from '../when.ts'
+import { parseSince } from '../when.ts'
 
 type UsageFlags = ListFlags & { sub?: string; since?: string; by?: 'hour' | 'day' | 'total' }
 
@@ -18,15 +18,7 @@ export async function usage(this: CliContext, flags: UsageFlags): Promise<void> 
     rows: group(rows, by),
     empty: 'no usage in this time',
     columns: [
-      ...(by === 'total'
-        ? []
-        : [
-            {
-              title: 'FROM',
-              value: (row: UsageRow) => isoTime(row.hour),
-              show: (row: UsageRow) => printTime(row.hour),
-            },
-          ]),
+      ...(by === 'total' ? [] : [FROM_COLUMN]),
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
       { title: 'INTERFACE', value: (row) => row.interface },
       { title: 'CALLS', value: (row) => row.calls },

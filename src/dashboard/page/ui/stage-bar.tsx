@@ -20,7 +20,7 @@ export function StageBar({ reachedMs }: { reachedMs: Partial<Record<Stage, numbe
 }
 
 /** The time from each stage reached to the next one reached; the last has no end yet. */
-export function stageSpans(reachedMs: Partial<Record<Stage, number>>): { stage: Stage; ms: number }[] {
+function stageSpans(reachedMs: Partial<Record<Stage, number>>): { stage: Stage; ms: number }[] {
   const reached = STAGES.flatMap((stage) => {
     const atMs = reachedMs[stage]
     return atMs === undefined ? [] : [{ stage, atMs }]

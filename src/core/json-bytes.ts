@@ -1,0 +1,9 @@
+/** The characters that hold JSON together, as their bytes (RFC 8259, section 2). */
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const OPEN_BRACKET = 0x5b
+export const BACKSLASH = 0x5c
+export const CLOSE_BRACKET = 0x5d
+export const OPEN_BRACE = 0x7b
+export const CLOSE_BRACE = 0x7d

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startRpcDoor } from '../../src/bundle/http.ts'
+import { startHttpDoor } from '../../src/execution/http.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import type { HttpServer } from '../../src/host/http-server.ts'
+import { createLogger, type Logger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { startIndexerDoor } from '../../src/indexer/http.ts'
+import { startSenderDoor } from '../../src/sender/http.ts'
+
+const JSON_BODY = { 'content-type': 'application/json' }
+const LISTEN = { host: '127.0.0.1', port: 0 }
+const broken = (): never => {
+  throw new Error('a mistake of the program')
+}
+
+type DoorRequest = {
+  readonly path: string
+  readonly method: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** In chunks, which only the complete reader takes. */
+  readonly isChunked?: true
+}
+
+/** Doors behind which everything is broken, each with requests that find it out: by the quick reader, and by the complete one. */
+const DOORS: readonly {
+  readonly name: string
+  open(common: Common): Promise<HttpServer>
+  readonly requests: readonly DoorRequest[]
+}[] = [
+  {
+    name: 'RPC',
+    open: (common) =>
+      startRpcDoor(
+        { listen: LISTEN },
+        {
+          ...common,
+          meter: { refused: broken },
+          rpc: { authenticate: () => ({ ok: true, limits: { requestBytes: 1000 } }) as never, answer: broken },
+          pages: { at: broken },
+          health: broken,
+        },
+      ),
+    requests: [
+      { path: '/', method: 'POST', headers: JSON_BODY, body: '{}' },
+      { path: '/', method: 'POST', headers: JSON_BODY, body: '{}', isChunked: true },
+      { path: '/health', method: 'GET' },
+    ],
+  },
+  {
+    name: 'sender',
+    open: (common) =>
+      startSenderDoor(
+        { listen: LISTEN, trustedProxies: [], readsPerAddressPerSecond: 100, waitersMax: 1 },
+        {
+          ...common,
+          accept: broken,
+          receipts: { get: broken } as never,
+          terms: {} as never,
+          version: '0',
+          isHealthy: broken,
+          onDenied: broken,
+          onDuplicate: broken,
+        },
+      ),
+    requests: [
+      { path: '/', method: 'POST', headers: JSON_BODY, body: '{"jsonrpc":"2.0","id":1,"method":"getHealth"}' },
+      { path: '/api/v1/transactions', method: 'POST', body: 'bytes' },
+      { path: `/v1/transactions/${'1'.repeat(64)}`, method: 'GET' },
+    ],
+  },
+  {
+    name: 'indexer',
+    open: (common) =>
+      startIndexerDoor(
+        { listen: LISTEN, limits: {} as never, displayName: 'test' },
+        {
+          ...common,
+          access: { authenticateIndexer: broken } as never,
+          engine: { desk: {} as never },
+          coverageSlot: broken,
+          metrics: {} as never,
+        },
+      ),
+    requests: [{ path: '/', method: 'POST', body: 'SELECT 1' }],
+  },
+  {
+    name: 'execution',
+    open: (common) =>
+      startHttpDoor({ listen: LISTEN }, {
+        ...common,
+        access: undefined,
+        routes: {} as never,
+        rpc: {} as never,
+        page: undefined,
+        metricsText: broken,
+        onUpgrade: undefined,
+      } as Parameters<typeof startHttpDoor>[1]),
+    requests: [{ path: '/metrics', method: 'GET' }],
+  },
+]
+
+type Common = {
+  readonly log: Logger
+  readonly clock: typeof systemClock
+  readonly random: typeof secureRandom
+  onRefused(): void
+  onNotAfter(): void
+}
+
+for (const { name, open, requests } of DOORS) {
+  test(`a mistake behind the door of ${name}: 500, and log and answer speak of the same request`, async () => {
+    const lines: { readonly msg: string; readonly request_id?: string }[] = []
+    const destination = { write: (line: string) => lines.push(JSON.parse(line) as (typeof lines)[number]) }
+    const log = createLogger({ level: 'info', destination })
+    await using door = await open({ log, clock: systemClock, random: secureRandom, onRefused() {}, onNotAfter() {} })
+    for (const { path, method, headers, body, isChunked } of requests) {
+      for (const own of [undefined, 'mine-1']) {
+        const id = own === undefined ? {} : { 'x-request-id': own }
+        const answer = await fetch(`http://127.0.0.1:${door.address.port}${path}`, {
+          method,
+          headers: { ...headers, ...id },
+          body: (isChunked ? new Blob([body ?? '']).stream() : body) ?? null,
+          duplex: 'half',
+        })
+        assert.equal(answer.status, 500, path)
+        assert.doesNotMatch(await answer.text(), /mistake/)
+        const told = answer.headers.get('x-request-id')
+        assert.match(told ?? '', own === undefined ? /^[0-9A-Z]{26}$/ : /^mine-1$/, path)
+        assert.deepEqual(
+          lines.splice(0).map(({ msg, request_id }) => [msg, request_id]),
+          [['request handler failed', told]],
+          path,
+        )
+      }
+    }
+  })
+}

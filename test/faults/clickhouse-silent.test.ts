@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { createClickHouseProxy } from '../../src/indexer/clickhouse-proxy.ts'
+import { indexerMetrics } from '../../src/indexer/metrics.ts'
+import { QueryError } from '../../src/indexer/query-error.ts'
+import { readQueryRequest } from '../../src/indexer/query-request.ts'
+import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
+import { startFaultProxy } from './fault-proxy.ts'
+import { onBusyMachine } from './gateway-rig.ts'
+
+/** The figure of the row. */
+const REFUSED_WITHIN_MS = 1000
+/** Far beyond it, so that waiting for the limit of the query itself would be seen. */
+const SECONDS_MAX = 60
+
+test('F16: a ClickHouse whose packets are swallowed: who asks is told so within a second; who asks for much is not cut off', async (t) => {
+  await using server = await startClickHouse()
+  const { hostname, port } = new URL(server.url)
+  await using between = await startFaultProxy({ target: { host: hostname, port: Number(port) } })
+  using proxy = createClickHouseProxy(
+    {
+      url: `http://${between.host}:${between.port}`,
+      ...CLICKHOUSE_ADMIN,
+      database: 'default',
+      limits: { secondsMax: SECONDS_MAX, rowsMax: 1000, bytesMax: 1_000_000 },
+      concurrent: 16,
+      concurrentPerSubscription: 16,
+    },
+    {
+      clock: systemClock,
+      random: secureRandom,
+      log: silentLogger,
+      metrics: indexerMetrics(createMetricsRegistry()),
+    },
+  )
+  const login = { username: CLICKHOUSE_ADMIN.user, password: CLICKHOUSE_ADMIN.password }
+  const nothing = { format: undefined, database: undefined }
+  /** The door of a customer whose statements need no judge. */
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const query = Buffer.concat(await Array.fromAsync(request)).toString()
+    const asked = { ...readQueryRequest('', nothing, 'default'), query }
+    const of = { subscriptionId: 'sub_1', plan: 'p', login, asked, acceptEncoding: undefined, headers: {} }
+    try {
+      await proxy.forward(of, response, new AbortController().signal)
+    } catch (error) {
+      assert.ok(error instanceof QueryError)
+      response.writeHead(error.httpStatus, { 'retry-after': String(error.retryAfterSeconds) }).end(error.type)
+    }
+  }
+  const door = createServer((request, response) => void answer(request, response))
+  door.listen(0, '127.0.0.1')
+  await once(door, 'listening')
+  using _closing = { [Symbol.dispose]: () => door.close().closeAllConnections() }
+  const ask = async (query: string) => {
+    const fromMs = performance.now()
+    const reply = await fetch(`http://127.0.0.1:${(door.address() as AddressInfo).port}`, {
+      method: 'POST',
+      body: query,
+    })
+    const text = await reply.text()
+    return {
+      status: reply.status,
+      text,
+      retryAfter: reply.headers.get('retry-after'),
+      ms: performance.now() - fromMs,
+    }
+  }
+
+  assert.deepEqual([(await ask('SELECT 1')).text, proxy.running], ['1\n', 0])
+  const long = await ask('SELECT sleep(2.5)')
+  assert.deepEqual([long.status, long.text], [200, '0\n'], 'it computes in silence, and is waited for')
+  assert.ok(long.ms >= 2000)
+
+  // One that runs when the server is cut off, and has been seen to be looked after.
+  const before = between.bytes.downstream
+  const running = ask('SELECT count() FROM system.numbers')
+  await until('a ping was answered', () => between.bytes.downstream > before)
+  const cut = between.add({ type: 'timeout', timeoutMs: 0 })
+  const refused = await Promise.all(Array.from({ length: 8 }, () => ask('SELECT 1')))
+  for (const { status, text, retryAfter } of refused)
+    assert.deepEqual([status, text, Number(retryAfter) >= 1], [503, 'SOCKET_TIMEOUT', true])
+  const longestMs = Math.max(...refused.map(({ ms }) => ms))
+  t.diagnostic(`503 within ${longestMs.toFixed(0)} ms (figure: ${REFUSED_WITHIN_MS})`)
+  assert.ok(longestMs <= onBusyMachine(REFUSED_WITHIN_MS, 5000), `${longestMs} ms`)
+  const given = await running
+  assert.deepEqual([given.status, given.text], [503, 'SOCKET_TIMEOUT'], 'long before its limit')
+  assert.ok(given.ms < (SECONDS_MAX * 1000) / 2, `${given.ms} ms`)
+  assert.equal(proxy.running, 0)
+
+  cut.remove()
+  await until('it answers again', async () => (await ask('SELECT 1')).text === '1\n')
+})

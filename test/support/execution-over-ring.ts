@@ -1,0 +1,26 @@
+import { startRingSource } from '../../src/execution/ring-source.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { silentLogger } from '../../src/host/logger.ts'
+import { secureRandom } from '../../src/host/random.ts'
+import { startTestExecution, type TestExecution } from './execution.ts'
+
+/** The whole service over a real ring file, read in its thread. */
+export function startExecutionOverRing(path: string): Promise<TestExecution> {
+  return startTestExecution({
+    clock: systemClock,
+    deps: {
+      startSource: (onMessages) =>
+        startRingSource(
+          {
+            kind: 'ring',
+            path,
+            start: 'newest-block',
+            topAccessesMs: 200,
+            topAccessesResetMs: 60_000,
+            blockBytesMax: 2 ** 24,
+          },
+          { log: silentLogger, clock: systemClock, random: secureRandom, onMessages },
+        ),
+    },
+  })
+}
