@@ -167,7 +167,10 @@ function txnHashesOf(content: BlockContent): Hex[] {
 
 function bytesOf(content: BlockContent): number {
   if (content.form === 'events')
-    return content.descriptors.length + content.payloads.length + content.payloadAt.byteLength
+    return [content.descriptors, content.payloads, content.payloadAt].reduce(
+      (sum, { buffer }) => sum + buffer.byteLength,
+      0,
+    )
   return JSON.stringify(content.block).length + JSON.stringify(content.receipts).length
 }
 

@@ -1,6 +1,7 @@
 import { EventBatch, PAYLOAD_LOST } from '../evm/event-batch.ts'
 import { EVENT, eventSet } from '../evm/event-type.ts'
 import { toHex } from '../evm/hex.ts'
+import { resize } from '../evm/key-table.ts'
 import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from '../evm/ring-layout.ts'
 import { blockStartFacts } from './make-raw-events.ts'
 import type { BlockContent } from './source-message.ts'
@@ -18,6 +19,11 @@ const KEPT = eventSet([
 
 const FIRST_EVENTS = 1024
 const FIRST_BYTES = 2 ** 18
+/** Blocks resemble the one before: a new one gets its room and this much more. */
+const SPARE = 1.25
+const DESCRIPTOR_WORDS = DESCRIPTOR_BYTES / 4
+/** Up to here copying word by word takes less than making views of the memory to copy between, and leaves nothing to collect. */
+const FEW_WORDS = 128
 
 /**
  * Keeps the bytes of the open block's events, undecoded: copying them costs a fraction of decoding, and most blocks are never asked
@@ -28,9 +34,9 @@ export class BlockRecorder {
   #blockSeqno = 0
   #events = 0
   #bytes = 0
-  #descriptors = new Uint8Array(FIRST_EVENTS * DESCRIPTOR_BYTES)
+  #descriptors = new Uint32Array(FIRST_EVENTS * DESCRIPTOR_WORDS)
   #payloadAt = new Int32Array(FIRST_EVENTS)
-  #payloads = new Uint8Array(FIRST_BYTES)
+  #payloads = new Uint32Array(FIRST_BYTES / 4)
 
   constructor(options: { blockBytesMax: number }) {
     this.#bytesMax = options.blockBytesMax
@@ -53,51 +59,66 @@ export class BlockRecorder {
     const size = batch.payloadSize(at)
     if (from === PAYLOAD_LOST || this.#bytes + size > this.#bytesMax) return this.forget()
     this.#reserve(size)
-    this.#descriptors.set(
-      batch.descriptorBytes.subarray(at * DESCRIPTOR_BYTES, (at + 1) * DESCRIPTOR_BYTES),
-      this.#events * DESCRIPTOR_BYTES,
+    const { descriptorWords, payloadWords } = batch
+    copyWords(
+      descriptorWords,
+      at * DESCRIPTOR_WORDS,
+      this.#descriptors,
+      this.#events * DESCRIPTOR_WORDS,
+      DESCRIPTOR_WORDS,
     )
-    this.#payloads.set(batch.payloadBytes.subarray(from, from + size), this.#bytes)
+    copyWords(payloadWords, from / 4, this.#payloads, this.#bytes / 4, Math.ceil(size / 4))
     this.#payloadAt[this.#events] = this.#bytes
     this.#events += 1
     this.#bytes += Math.ceil(size / PAYLOAD_ALIGN) * PAYLOAD_ALIGN
   }
 
-  /** The block that has just ended, in memory of its own. */
+  /**
+   * The block that has just ended, in memory of its own: that in which it was gathered, since this is the moment in which everybody
+   * waits for its figures. Memory for the next one is taken from the system as its events come.
+   */
   take(): BlockContent | undefined {
     if (this.#blockSeqno === 0 || this.#events < 2) return undefined
+    const payloads = new Uint8Array(this.#payloads.buffer, 0, this.#bytes)
     const last = this.#payloadAt[this.#events - 1] as number
-    const { id, number, chainId } = blockStartFacts(this.#payloads.subarray(0, 528))
+    const { id, number, chainId } = blockStartFacts(payloads.subarray(0, 528))
     const block: BlockContent = {
       number,
       id,
-      hash: toHex(this.#payloads, last, last + 32),
+      hash: toHex(payloads, last, last + 32),
       chainId,
       form: 'events',
-      descriptors: this.#descriptors.slice(0, this.#events * DESCRIPTOR_BYTES),
-      payloads: this.#payloads.slice(0, this.#bytes),
-      payloadAt: this.#payloadAt.slice(0, this.#events),
+      descriptors: withoutWaste(new Uint8Array(this.#descriptors.buffer, 0, this.#events * DESCRIPTOR_BYTES)),
+      payloads: withoutWaste(payloads),
+      payloadAt: withoutWaste(this.#payloadAt.subarray(0, this.#events)),
     }
     this.forget()
+    const events = Math.max(FIRST_EVENTS, Math.ceil(this.#events * SPARE))
+    this.#descriptors = new Uint32Array(events * DESCRIPTOR_WORDS)
+    this.#payloadAt = new Int32Array(events)
+    this.#payloads = new Uint32Array(Math.ceil(Math.max(FIRST_BYTES, this.#bytes * SPARE) / 4))
     return block
   }
 
   #reserve(size: number): void {
-    if ((this.#events + 1) * DESCRIPTOR_BYTES > this.#descriptors.length) {
-      this.#descriptors = grown(this.#descriptors, this.#descriptors.length * 2)
-      const payloadAt = new Int32Array(this.#payloadAt.length * 2)
-      payloadAt.set(this.#payloadAt)
-      this.#payloadAt = payloadAt
+    if ((this.#events + 1) * DESCRIPTOR_WORDS > this.#descriptors.length) {
+      this.#descriptors = resize(this.#descriptors, new Uint32Array(this.#descriptors.length * 2))
+      this.#payloadAt = resize(this.#payloadAt, new Int32Array(this.#payloadAt.length * 2))
     }
-    const need = this.#bytes + size + PAYLOAD_ALIGN
-    if (need > this.#payloads.length) this.#payloads = grown(this.#payloads, 2 ** Math.ceil(Math.log2(need)))
+    const needWords = (this.#bytes + size + PAYLOAD_ALIGN) / 4
+    if (needWords > this.#payloads.length)
+      this.#payloads = resize(this.#payloads, new Uint32Array(2 ** Math.ceil(Math.log2(needWords))))
   }
 }
 
-function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(length)
-  larger.set(bytes)
-  return larger
+/** A small block that was gathered in the room of a large one moves to a place of its size. */
+function withoutWaste<Part extends Uint8Array<ArrayBuffer> | Int32Array<ArrayBuffer>>(part: Part): Part {
+  return part.byteLength * 2 < part.buffer.byteLength ? (part.slice() as Part) : part
+}
+
+function copyWords(from: Uint32Array, fromAt: number, to: Uint32Array, toAt: number, words: number): void {
+  if (words > FEW_WORDS) return to.set(from.subarray(fromAt, fromAt + words), toAt)
+  for (let word = 0; word < words; word++) to[toAt + word] = from[fromAt + word] as number
 }
 
 /** The recorded events again as a batch, to be decoded. */
