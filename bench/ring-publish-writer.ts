@@ -1,11 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isMainThread, workerData } from 'node:worker_threads'
 import { EVENT } from '../src/evm/event-type.ts'
 import { ExecRecorder } from '../src/evm/exec-recorder.ts'
 import { encodeRingHeader, ringFileBytes } from '../src/evm/ring-layout.ts'
 import { type RingEvent, RingWriter } from '../src/evm/ring-writer.ts'
 import { createRingFile } from '../src/host/ring-file-writer.ts'
-import { processTimeMs } from '../src/host/worker.ts'
 import { createBlockSource } from './ring-blocks.ts'
 
 export type WriterTask = {
@@ -14,8 +12,6 @@ export type WriterTask = {
   warmUpBlocks: number
   txnsPerBlock: number
   periodMs: number
-  /** For each block, when its last event was in the ring. */
-  written: SharedArrayBuffer
 }
 
 const GEOMETRY = { capacity: 2 ** 21, payloadBytes: 2 ** 29, contextBytes: 0 }
@@ -26,11 +22,17 @@ const GROUP_MS = 1
 /** The first blocks meet code that was never run. They come faster than the others, so that the bench does not take long. */
 const WARM_UP_PACE = 2
 
-if (!isMainThread) await writeRing(workerData as WriterTask)
+/** A process of its own, as a node is one. Its one line tells for each block when its last event was in the ring, as `monotonicMs` counts. */
+if (import.meta.main) console.log(JSON.stringify(await writeRing(JSON.parse(process.argv[2] ?? '') as WriterTask)))
+
+/** Milliseconds that all processes of the machine count from the same moment. */
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
 
 /** Writes blocks evenly over their time, as lanes of a node do, not in one go at the end. */
-async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs, written }: WriterTask): Promise<void> {
-  const writtenAt = new Float64Array(written)
+async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs }: WriterTask): Promise<number[]> {
+  const writtenAtMs: number[] = []
   const prepared = prepareBlocks(txnsPerBlock)
   using file = createRingFile(path, { bytes: ringFileBytes(GEOMETRY), header: encodeRingHeader(GEOMETRY) })
   const ring = new RingWriter({ geometry: GEOMETRY }, file)
@@ -48,12 +50,10 @@ async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs, w
         Math.floor((events.length * group) / groups),
         Math.floor((events.length * (group + 1)) / groups),
       )
-      const timeNs = BigInt(Math.floor(processTimeMs() * 1000)) * 1000n
+      const timeNs = BigInt(Date.now()) * 1_000_000n
       for (const event of part) event.timeNs = timeNs
-      // Set before as well: the figures may be there before this thread goes on.
-      if (group === groups - 1) writtenAt[block] = processTimeMs()
       ring.recordAll(part)
-      if (group === groups - 1) writtenAt[block] = processTimeMs()
+      if (group === groups - 1) writtenAtMs[block] = monotonicMs()
       // In the middle of this block: at its end the processor is wanted by those who read it.
       if (group === groups >> 1) renumber(eventsOf(block + 1), block + 1, firstSeqno + events.length)
       dueMs += groupMs
@@ -62,7 +62,9 @@ async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs, w
     }
     firstSeqno += events.length
   }
-  await pause(60_000)
+  // The file goes with this process: the last block is still to be read.
+  await pause(500)
+  return writtenAtMs
 }
 
 function prepareBlocks(txnsPerBlock: number): RingEvent[][] {

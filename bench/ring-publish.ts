@@ -1,19 +1,22 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
 import { createSeededRandom } from '../src/core/random.ts'
 import { startRingSource } from '../src/execution/ring-source.ts'
 import { systemClock } from '../src/host/clock.ts'
 import { createLogger } from '../src/host/logger.ts'
-import { processTimeMs } from '../src/host/worker.ts'
 import { EVENTS_PER_TXN } from './ring-blocks.ts'
-import type { WriterTask } from './ring-publish-writer.ts'
+import { monotonicMs, type WriterTask } from './ring-publish-writer.ts'
+import { pinSelf, startPinned } from './support/pinned-process.ts'
 
 /**
  * How old the figures of a block are when they can be published: from the moment its last event is in the ring to the moment its
- * ContentionData is text in the main thread. One thread writes a live ring at the given rate, the service's own reads it.
+ * ContentionData is text in the main thread. A process on the second core writes a live ring at the given rate; on the first one the
+ * service's own thread reads it, beside the main thread.
  */
 export type PublishOptions = { folder: string; seconds: number; eventsPerSecond: number }
 
+const WRITER = fileURLToPath(new URL('./ring-publish-writer.ts', import.meta.url))
+const SERVICE_CORE = 0
+const WRITER_CORE = 1
 const TXNS_PER_BLOCK = 400
 /** The first blocks meet code that was never run. */
 const WARM_UP_BLOCKS = 240
@@ -21,20 +24,12 @@ const WARM_UP_BLOCKS = 240
 export async function measurePublish(options: PublishOptions): Promise<Record<string, number>> {
   const periodMs = ((TXNS_PER_BLOCK * EVENTS_PER_TXN) / options.eventsPerSecond) * 1000
   const blocks = WARM_UP_BLOCKS + Math.ceil((options.seconds * 1000) / periodMs)
-  const written = new SharedArrayBuffer((blocks + 1) * 8)
-  const writtenAt = new Float64Array(written)
   const path = `${options.folder}/live`
-  const ages: number[] = []
+  const publishedAtMs: number[] = []
   const lost = { gaps: 0 }
-  const task: WriterTask = {
-    path,
-    blocks,
-    warmUpBlocks: WARM_UP_BLOCKS,
-    txnsPerBlock: TXNS_PER_BLOCK,
-    periodMs,
-    written,
-  }
-  const writer = new Worker(new URL('./ring-publish-writer.ts', import.meta.url), { workerData: task })
+  const task: WriterTask = { path, blocks, warmUpBlocks: WARM_UP_BLOCKS, txnsPerBlock: TXNS_PER_BLOCK, periodMs }
+  await using writer = startPinned(WRITER_CORE, process.execPath, [WRITER, JSON.stringify(task)])
+  pinSelf(SERVICE_CORE)
   await using _ = startRingSource(
     { kind: 'ring', path, start: 'oldest', topAccessesMs: 5000, topAccessesResetMs: 300_000, blockBytesMax: 2 ** 25 },
     {
@@ -46,16 +41,17 @@ export async function measurePublish(options: PublishOptions): Promise<Record<st
           if (message.kind === 'gap') lost.gaps += 1
           if (message.kind !== 'contention') continue
           JSON.stringify(message.data)
-          const block = message.data.block_number
-          if (block > WARM_UP_BLOCKS) ages.push(processTimeMs() - (writtenAt[block] as number))
+          publishedAtMs[message.data.block_number] = monotonicMs()
         }
       },
     },
   )
+  const writtenAtMs = JSON.parse(await writer.firstLine()) as number[]
   const wanted = blocks - WARM_UP_BLOCKS
-  const deadlineMs = performance.now() + options.seconds * 3000 + 20_000
-  while (ages.length < wanted && performance.now() < deadlineMs) await pause(20)
-  await writer.terminate()
+  const ages = writtenAtMs.flatMap((writtenMs, block) => {
+    const publishedMs = publishedAtMs[block]
+    return block <= WARM_UP_BLOCKS || publishedMs === undefined ? [] : [publishedMs - writtenMs]
+  })
   ages.sort((a, b) => a - b)
   const at = (share: number): number => Number((ages[Math.floor(ages.length * share)] ?? Number.NaN).toFixed(3))
   return {

@@ -21,13 +21,15 @@ export class BlockAccesses {
   accessTxn = new Uint32Array(8192)
   accessSlot = new Uint32Array(8192)
   accesses = 0
+  /** The slots touched, each once: the first `slotsTouched` entries. */
+  touchedSlots = new Uint32Array(8192)
+  slotsTouched = 0
   txns = 0
   isTooLarge = false
   readonly #slotsSource: SpaceSaving
   readonly #contractHasher: KeyHasher
   /** State of the slots' numbers at the last look. */
   #trims = 0
-  #slotsTouched = 0
   /** What is known of slots ends here. */
   #knownSlots = 0
 
@@ -45,7 +47,7 @@ export class BlockAccesses {
     if (this.#trims !== this.#slotsSource.trims) this.#forgetSlots()
     this.accesses = 0
     this.txns = txns
-    this.#slotsTouched = 0
+    this.slotsTouched = 0
     this.isTooLarge = txns > BLOCK_LIMITS.txns
   }
 
@@ -66,8 +68,11 @@ export class BlockAccesses {
   }
 
   #touch(slot: number): void {
-    this.#slotsTouched += 1
-    if (this.#slotsTouched > BLOCK_LIMITS.slots) this.isTooLarge = true
+    if (this.slotsTouched === BLOCK_LIMITS.slots) this.isTooLarge = true
+    if (this.isTooLarge) return
+    if (this.slotsTouched === this.touchedSlots.length)
+      this.touchedSlots = resize(this.touchedSlots, new Uint32Array(this.slotsTouched * 2))
+    this.touchedSlots[this.slotsTouched++] = slot
     if (this.contractOf[slot] !== NOT_FOUND) return
     const { keys } = this.slots
     const at = slot * STORAGE_KEY_WORDS

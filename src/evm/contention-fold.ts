@@ -63,7 +63,7 @@ export function foldContention(
 ): { data: ContentionData; extras: ConflictExtras } {
   const grouped = groupByTxn(block)
   const touches = countTouches(block, grouped)
-  const slots = sumSlots(touches)
+  const slots = sumSlots(block, touches)
   const contracts = sumContracts(block, touches)
   const { block_number, block_wall_time_ns, total_tx_time_ns, evm_time_ns, commit_time_ns } = times
   const saved = Math.max(0, total_tx_time_ns - block_wall_time_ns)
@@ -91,11 +91,12 @@ export function foldContention(
   }
 }
 
-function sumSlots({ slotTxns, slotHasWriter }: BlockTouches) {
+function sumSlots({ touchedSlots, slotsTouched }: BlockAccesses, { slotTxns, slotHasWriter }: BlockTouches) {
   let unique = 0
   let contended = 0
   let contendedWithWriter = 0
-  for (let slot = 0; slot < slotTxns.length; slot++) {
+  for (let at = 0; at < slotsTouched; at++) {
+    const slot = touchedSlots[at] as number
     const txns = slotTxns[slot] as number
     if (txns >= 1) unique += 1
     if (txns >= 2) contended += 1
@@ -110,7 +111,8 @@ type ContractSums = { slots: Uint32Array; contended: Uint32Array; accesses: Uint
 function sumContracts(block: BlockAccesses, { slotTxns }: BlockTouches): ContractSums {
   const count = block.contracts.size
   const sums = { slots: new Uint32Array(count), contended: new Uint32Array(count), accesses: new Uint32Array(count) }
-  for (let slot = 0; slot < slotTxns.length; slot++) {
+  for (let at = 0; at < block.slotsTouched; at++) {
+    const slot = block.touchedSlots[at] as number
     const txns = slotTxns[slot] as number
     if (txns === 0) continue
     const contract = block.contractOf[slot] as number
@@ -122,15 +124,17 @@ function sumContracts(block: BlockAccesses, { slotTxns }: BlockTouches): Contrac
 }
 
 function topSlots(block: BlockAccesses, { slotTxns }: BlockTouches): ContendedSlot[] {
-  const { accessCount, slots } = block
+  const { accessCount, slots, touchedSlots, slotsTouched } = block
   const comesFirst = (x: number, y: number): boolean => {
     if (slotTxns[x] !== slotTxns[y]) return (slotTxns[x] as number) > (slotTxns[y] as number)
     if (accessCount[x] !== accessCount[y]) return (accessCount[x] as number) > (accessCount[y] as number)
     return compareKeys(slots, x, y) < 0
   }
   const top: number[] = []
-  for (let slot = 0; slot < slotTxns.length; slot++)
+  for (let at = 0; at < slotsTouched; at++) {
+    const slot = touchedSlots[at] as number
     if ((slotTxns[slot] as number) >= 2) keepFirst(top, TOP_SLOTS, slot, comesFirst)
+  }
   const bytes = new Uint8Array(slots.keys.buffer)
   return top.map((slot) => ({
     address: toHex(bytes, slot * 52, slot * 52 + 20),

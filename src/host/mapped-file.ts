@@ -23,15 +23,18 @@ export type FileMapper =
       readonly ok: true
       /** Maps an open file as long as it is now. The descriptor may be closed afterwards. */
       map(descriptor: number, options: { isWritable: boolean }): MappedFile
+      /** How long an open file is now. A third of the time of fstat, and nothing to collect afterwards. */
+      bytesOf(descriptor: number): number
       /** Takes flock(2) without waiting; false when somebody else holds it. It is let go with the descriptor. */
       tryLock(descriptor: number): boolean
     }
   | { readonly ok: false; readonly reason: string }
 
-// Values of <sys/mman.h> and <sys/file.h>, the same on all Linux architectures.
+// Values of <sys/mman.h>, <unistd.h> and <sys/file.h>, the same on all Linux architectures.
 const PROT_READ = 1
 const PROT_WRITE = 2
 const MAP_SHARED = 1
+const SEEK_END = 2
 const LOCK_EX = 2
 const LOCK_NB = 4
 const EWOULDBLOCK = 11
@@ -45,6 +48,7 @@ export async function loadFileMapper(load = () => import('koffi')): Promise<File
     const libc = koffi.load('libc.so.6')
     const mmap = libc.func('uintptr_t mmap(void *, size_t, int, int, int, int64_t)')
     const munmap = libc.func('int munmap(uintptr_t, size_t)')
+    const lseek = libc.func('int64_t lseek(int, int64_t, int)')
     const flock = libc.func('int flock(int, int)')
     return {
       ok: true,
@@ -57,6 +61,8 @@ export async function loadFileMapper(load = () => import('koffi')): Promise<File
         }
         return createMappedFile(koffi.view(address, sizeBytes), () => void munmap(address, sizeBytes))
       },
+      // Nobody here reads from where a file stands, so it may stand anywhere. A failure is below 0: no bytes.
+      bytesOf: (descriptor) => Number(lseek(descriptor, 0, SEEK_END)),
       tryLock(descriptor) {
         if (flock(descriptor, LOCK_EX | LOCK_NB) === 0) return true
         const code = koffi.errno()

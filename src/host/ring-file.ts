@@ -96,12 +96,12 @@ function isOnHugetlbfs(path: string): boolean {
 function openPlain(path: string, descriptor: number, { isSnapshot = false, mapper }: RingFileOptions): RingFile {
   const { dev, ino, size } = fstatSync(descriptor, { bigint: true })
   // An empty file has nothing to map; it is refused by its reader, in words.
-  const mapped = mapper?.ok === true && size > 0n ? mapper.map(descriptor, { isWritable: false }) : undefined
+  const mapped = mapper?.ok === true && size > 0n ? mapFile(mapper, descriptor) : undefined
   return {
     sizeBytes: Number(size),
     isStatic: isSnapshot,
     way: mapped === undefined ? 'positional' : 'mapped',
-    read: mapped === undefined ? (...range) => readAt(descriptor, ...range) : readMapped(mapped, descriptor),
+    read: mapped?.read ?? ((...range) => readAt(descriptor, ...range)),
     isReplaced() {
       const now = statSync(path, { bigint: true, throwIfNoEntry: false })
       return now === undefined || now.ino !== ino || now.dev !== dev
@@ -117,11 +117,15 @@ function openPlain(path: string, descriptor: number, { isSnapshot = false, mappe
  * A file cut short under its mapping ends the process when the part that is gone is touched, so its length is asked before every copy
  * and what is gone reads as zero, as it does by position. A cut in the few microseconds between the two is not caught.
  */
-function readMapped(mapped: MappedFile, descriptor: number): RingFile['read'] {
-  return (place, target, targetAt, length) => {
-    const there = Math.max(0, Math.min(length, fstatSync(descriptor).size - place))
-    mapped.read(place, target, targetAt, there)
-    if (there < length) target.fill(0, targetAt + there, targetAt + length)
+function mapFile(mapper: FileMapper & { ok: true }, descriptor: number): Pick<MappedFile, 'read' | 'close'> {
+  const mapped = mapper.map(descriptor, { isWritable: false })
+  return {
+    read(place, target, targetAt, length) {
+      const there = Math.max(0, Math.min(length, mapper.bytesOf(descriptor) - place))
+      mapped.read(place, target, targetAt, there)
+      if (there < length) target.fill(0, targetAt + there, targetAt + length)
+    },
+    close: () => mapped.close(),
   }
 }
 
