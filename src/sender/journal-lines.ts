@@ -14,6 +14,8 @@ export type JournalContents = {
   readonly entries: readonly JournalEntry[]
   /** Where the last whole line of each file ends. */
   readonly ends: readonly [number, number]
+  /** How often the files had changed places when each was begun; 0 for the first one ever, and for one that is empty. */
+  readonly turns: readonly [number, number]
 }
 
 const LINE_BYTES_MAX = 256
@@ -25,6 +27,7 @@ export async function readJournal(
 ): Promise<JournalContents> {
   const entries = new Map<string, JournalEntry>()
   const ends: [number, number] = [0, 0]
+  const turns: [number, number] = [0, 0]
   for (const [file, place] of [
     [files[0], 0],
     [files[1], 1],
@@ -32,7 +35,9 @@ export async function readJournal(
     for await (const { bytes, at, ended } of file.lines(0, LINE_BYTES_MAX)) {
       if (!ended) continue
       ends[place] = at + bytes.length + 1
-      const entry = parseLine(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'))
+      const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+      if (at === 0) turns[place] = parseTurn(line)
+      const entry = parseLine(line)
       if (entry === undefined) continue
       const before = entries.get(entry.signature)
       // A transaction repeated in the next file's head was accepted, not finished anew.
@@ -42,7 +47,16 @@ export async function readJournal(
       if (entries.size > entriesMax * 2) entries.delete(entries.keys().next().value as string)
     }
   }
-  return { entries: [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax), ends }
+  return { entries: [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax), ends, turns }
+}
+
+/** The first line of every file but the first. */
+export function turnLine(turn: number): string {
+  return `turn ${turn}\n`
+}
+
+function parseTurn(line: string): number {
+  return Number(/^turn (\d{1,15})$/.exec(line)?.[1] ?? 0)
 }
 
 function parseLine(line: string): JournalEntry | undefined {

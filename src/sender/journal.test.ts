@@ -17,10 +17,10 @@ type Files = readonly [AppendFile, AppendFile]
 async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
   const told: string[] = []
   const clock = createManualClock()
-  const { ends } = await readJournal(files, 1000)
+  const found = await readJournal(files, 1000)
   const journal = await openJournal({
     files,
-    ends,
+    found,
     unfinished: () => [],
     onFailure: (error) => told.push(String(error)),
     onRecovery: () => told.push('recovered'),
@@ -61,6 +61,22 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
   const again = (await readJournal([first, second], 1000)).entries
   assert.equal(again.find((entry) => entry.signature === signature(99))?.state, 'accepted')
   assert.equal(again.find((entry) => entry.signature === signature(1))?.state, 'accepted')
+})
+
+test('the next process goes on in the newer file, whichever is longer, and empties the older one', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const accept = async (n: number, bytesMax: number) =>
+    (await openTestJournal([first, second], { bytesMax })).journal.accepted(receiptOf(signature(n)))
+  // One line in the first file fills it; the second may grow to two.
+  await accept(1, 150)
+  await accept(2, 150)
+  await accept(3, 300)
+  assert.ok((await second.size()) > (await first.size()))
+  await accept(4, 250)
+  const { entries } = await readJournal([first, second], 10)
+  assert.deepEqual(new Set(entries.map((entry) => entry.signature)), new Set([2, 3, 4].map(signature)))
 })
 
 for (const [what, torn] of [

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { AppendFile } from '../host/append-file.ts'
-import type { JournalContents } from './journal-lines.ts'
+import { type JournalContents, turnLine } from './journal-lines.ts'
 import type { Receipt } from './receipt.ts'
 
 /** Two files, written by turns: while one grows, the other keeps what came before. */
@@ -20,8 +20,8 @@ export type Journal = {
 
 export type JournalDeps = {
   readonly files: JournalFiles
-  /** Where each file ends, as it was read. */
-  readonly ends: JournalContents['ends']
+  /** What was found in them. */
+  readonly found: Pick<JournalContents, 'ends' | 'turns'>
   /** Entries that a new file has to begin with, since the file before it will be overwritten. */
   unfinished(): Iterable<Receipt>
   onFailure(error: unknown): void
@@ -39,13 +39,12 @@ type Group = { text: string; readonly written: PromiseWithResolvers<boolean> }
 
 /** Goes on in the file that was written last and keeps the other until it is full. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
-  const { files, ends, unfinished, clock, bytesMax = BYTES_MAX } = deps
-  // A file is emptied only when the other is full: where both hold something, the shorter one is the newer.
-  const isSecond = ends[1] > 0 && (ends[0] === 0 || ends[1] < ends[0])
-  let turn: 0 | 1 = isSecond ? 1 : 0
-  let at = ends[turn]
+  const { files, found, unfinished, clock, bytesMax = BYTES_MAX } = deps
+  let turn = Math.max(...found.turns)
+  let place: 0 | 1 = found.turns[1] > found.turns[0] ? 1 : 0
+  let at = found.ends[place]
   // A line that was torn by a crash would swallow the next one.
-  await files[turn].cutTo(at)
+  await files[place].cutTo(at)
   let group: Group | undefined
   let writing: Promise<void> | undefined
   let failedAtMs: number | undefined
@@ -71,12 +70,13 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     try {
       // What the file that is emptied held and is unfinished stands in the other one too: it began with it.
       if (at + text.length > bytesMax) {
-        const next = turn === 0 ? 1 : 0
+        const next = place === 0 ? 1 : 0
         await files[next].cutTo(0)
-        at = await files[next].writeAt(0, [...unfinished()].map(acceptedLine).join(''))
-        turn = next
+        at = await files[next].writeAt(0, turnLine(turn + 1) + [...unfinished()].map(acceptedLine).join(''))
+        turn += 1
+        place = next
       }
-      at = await files[turn].writeAt(at, text)
+      at = await files[place].writeAt(at, text)
       if (failedAtMs !== undefined) deps.onRecovery()
       failedAtMs = undefined
       return true
@@ -84,7 +84,7 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       failedAtMs = clock.monotonicMs()
       deps.onFailure(error)
       // Half a line must not stay: what is not said to be recorded should not be found either.
-      await files[turn].cutTo(at).catch(() => {})
+      await files[place].cutTo(at).catch(() => {})
       return false
     }
   }

@@ -115,10 +115,10 @@ export async function startSender(
       },
     ),
   )
-  const { entries, ends } = await readJournal(deps.journalFiles, limits.receiptsMax)
+  const found = await readJournal(deps.journalFiles, limits.receiptsMax)
   const journal = await openJournal({
     files: deps.journalFiles,
-    ends,
+    found,
     clock,
     *unfinished() {
       for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
@@ -129,7 +129,7 @@ export async function startSender(
     },
     onRecovery: () => deps.lifecycle?.recovered('sender'),
   })
-  const restored = restoreReceipts(entries, receipts, { clock, keepMs: KEEP_MS })
+  const restored = restoreReceipts(found.entries, receipts, { clock, keepMs: KEEP_MS })
   if (restored > 0)
     log.warn(
       { transactions: restored },
