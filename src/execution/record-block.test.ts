@@ -58,7 +58,7 @@ function eventAt(batch: EventBatch, at: number): Event {
 
 test('every block keeps its own events, whatever is recorded after it', () => {
   // Growing in the middle of a block, shrinking from one to the next, and back.
-  const { held, wanted } = recordAll([1, 3000, 2, 2, 5000, 4900, 700])
+  const { held, wanted } = recordAll([1, 3000, 2, 2, 5000, 4900, 700, 3, 9000, 5])
   for (const [at, block] of held.entries()) {
     assert.ok(block !== undefined)
     assert.equal(block.number, at + 1)

@@ -82,7 +82,7 @@ export class BlockRecorder {
     const payloads = new Uint8Array(this.#payloads.buffer, 0, this.#bytes)
     const last = this.#payloadAt[this.#events - 1] as number
     const { id, number, chainId } = blockStartFacts(payloads.subarray(0, 528))
-    const block: BlockContent = {
+    const block: BlockContent & { form: 'events' } = {
       number,
       id,
       hash: toHex(payloads, last, last + 32),
@@ -93,22 +93,33 @@ export class BlockRecorder {
       payloadAt: withoutWaste(this.#payloadAt.subarray(0, this.#events)),
     }
     this.forget()
-    const events = Math.max(FIRST_EVENTS, Math.ceil(this.#events * SPARE))
-    this.#descriptors = new Uint32Array(events * DESCRIPTOR_WORDS)
-    this.#payloadAt = new Int32Array(events)
-    this.#payloads = new Uint32Array(Math.ceil(Math.max(FIRST_BYTES, this.#bytes * SPARE) / 4))
+    this.#makeRoom(block)
     return block
   }
 
+  /** For a block like the one before; where that one was copied out, its room serves again. */
+  #makeRoom(gone: BlockContent & { form: 'events' }): void {
+    const events = Math.max(FIRST_EVENTS, Math.ceil(this.#events * SPARE))
+    const payloadWords = Math.ceil(Math.max(FIRST_BYTES, this.#bytes * SPARE) / 4)
+    if (!mayStay(this.#descriptors, gone.descriptors, events * DESCRIPTOR_WORDS))
+      this.#descriptors = new Uint32Array(events * DESCRIPTOR_WORDS)
+    if (!mayStay(this.#payloadAt, gone.payloadAt, events)) this.#payloadAt = new Int32Array(events)
+    if (!mayStay(this.#payloads, gone.payloads, payloadWords)) this.#payloads = new Uint32Array(payloadWords)
+  }
+
   #reserve(size: number): void {
-    if ((this.#events + 1) * DESCRIPTOR_WORDS > this.#descriptors.length) {
+    if ((this.#events + 1) * DESCRIPTOR_WORDS > this.#descriptors.length)
       this.#descriptors = resize(this.#descriptors, new Uint32Array(this.#descriptors.length * 2))
+    if (this.#events === this.#payloadAt.length)
       this.#payloadAt = resize(this.#payloadAt, new Int32Array(this.#payloadAt.length * 2))
-    }
     const needWords = (this.#bytes + size + PAYLOAD_ALIGN) / 4
     if (needWords > this.#payloads.length)
       this.#payloads = resize(this.#payloads, new Uint32Array(2 ** Math.ceil(Math.log2(needWords))))
   }
+}
+
+function mayStay(room: Uint32Array | Int32Array, gone: Uint8Array | Int32Array, length: number): boolean {
+  return gone.buffer !== room.buffer && room.length <= length
 }
 
 /** A small block that was gathered in the room of a large one moves to a place of its size. */
