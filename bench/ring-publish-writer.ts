@@ -20,7 +20,7 @@ const PREPARED_BLOCKS = 16
 /** Events become visible in groups of a millisecond, as lanes of a node write them all the time. */
 const GROUP_MS = 1
 /** The first blocks meet code that was never run. They come faster than the others, so that the bench does not take long. */
-const WARM_UP_PACE = 2
+const WARM_UP_PACE = 5
 
 /** A process of its own, as a node is one. Its one line tells for each block when its last event was in the ring, as `monotonicMs` counts. */
 if (import.meta.main) console.log(JSON.stringify(await writeRing(JSON.parse(process.argv[2] ?? '') as WriterTask)))

@@ -18,8 +18,8 @@ const WRITER = fileURLToPath(new URL('./ring-publish-writer.ts', import.meta.url
 const SERVICE_CORE = 0
 const WRITER_CORE = 1
 const TXNS_PER_BLOCK = 400
-/** The first blocks meet code that was never run. */
-const WARM_UP_BLOCKS = 240
+/** Whatever is done once a block is compiled for good only after hundreds of them. */
+const WARM_UP_BLOCKS = 1000
 
 export async function measurePublish(options: PublishOptions): Promise<Record<string, number>> {
   const periodMs = ((TXNS_PER_BLOCK * EVENTS_PER_TXN) / options.eventsPerSecond) * 1000

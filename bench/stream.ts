@@ -21,7 +21,8 @@ const SERVICE_CORE = 0
 const CLIENTS_CORE = 1
 const WARM_MS = 1000
 
-const [clients = 2000, perSecond = 200, seconds = 10, entries = 100_000] = process.argv.slice(2).map(Number)
+// A little more than the goal asks for: what is offered bounds what can be delivered.
+const [clients = 2000, perSecond = 204, seconds = 10, entries = 100_000] = process.argv.slice(2).map(Number)
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-stream-'))
 try {
   await measureFanOut({ clients, perSecond, seconds }, compileC(folder, 'ws-readers'))

@@ -30,6 +30,8 @@ const EVENTS_PER_FRAME = 256
 const BYTES_PER_FRAME = 128 * 1024
 /** Signs of life alone are told this often; with anything else they ride along. */
 const PROGRESS_MS = 100
+/** Making the list of the most accessed takes as long as the figures of a block. It waits so long for a moment in which nothing else leaves. */
+const TOP_WAIT_MS = 200
 
 /** Events after which something is told, or with which a block begins: raw events before them leave first. */
 const BOUNDARY = eventSet([
@@ -228,7 +230,8 @@ export class ReadRing {
 
   #tellTopAccesses(nowMs: number): void {
     const { topAccesses } = this.#fold
-    if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs) {
+    const isMoment = this.#messages.length === 0 || nowMs >= this.#topAtMs + TOP_WAIT_MS
+    if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs && isMoment) {
       this.#topSeen = topAccesses.seen
       this.#topAtMs = nowMs + this.#options.topAccessesMs
       this.#messages.push({ kind: 'top-accesses', data: topAccesses.publish() })

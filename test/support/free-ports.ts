@@ -6,8 +6,8 @@ import { createServer, type Server } from 'node:net'
  * Below the ports that the kernel gives to those who ask for any, which by default start at 32768: test files run beside each other, and
  * between the choice and the moment the program listens somebody's outgoing connection would get it.
  */
-const FIRST = 20_000
-const COUNT = 10_000
+const FIRST = 21_000
+const COUNT = 9_000
 
 /** A port of the loopback for a program that cannot be told to choose one itself, or that has to come back on the same. */
 export async function freePort(): Promise<number> {
