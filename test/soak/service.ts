@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { until } from '../../src/host/test-wait.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
 import { temporaryFolder } from '../support/cli.ts'
@@ -33,6 +34,8 @@ export type SoakService = AsyncDisposable & {
 
 const GRACE = '10m'
 const RELOAD_MS_MAX = 20_000
+/** As an operator starts it: what it sets for Node and the system's memory is part of what is looked at. */
+const LAUNCHER = join(import.meta.dirname, '../../sluice')
 /** How the log begins to say it. */
 const REFUSED_RELOAD = 'reload failed, nothing was changed'
 
@@ -91,7 +94,7 @@ export async function startSoakService(): Promise<SoakService> {
   const refusals = (): number => running.stdout().split(REFUSED_RELOAD).length
   async function begin(): Promise<Served> {
     epoch += 1
-    const served = serve({ cwd: home.path, args: ['--no-demo'], env })
+    const served = serve({ program: LAUNCHER, cwd: home.path, args: ['--no-demo'], env })
     await served.line(/"msg":"started"/)
     return served
   }
