@@ -16,7 +16,7 @@ const BENCHES: readonly { readonly name: string; readonly args?: readonly string
   { name: 'ws', args: ['5'] },
   { name: 'grpc', args: ['3'] },
   { name: 'ring' },
-  { name: 'stream', args: ['2000', '200', '5'] },
+  { name: 'stream', args: ['2000', '204', '5'] },
   { name: 'shreds', args: ['2', '2'], minutesMax: 5 },
   { name: 'sender' },
   { name: 'indexer', minutesMax: 6 },

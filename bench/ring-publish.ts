@@ -5,18 +5,19 @@ import { systemClock } from '../src/host/clock.ts'
 import { createLogger } from '../src/host/logger.ts'
 import { EVENTS_PER_TXN } from './ring-blocks.ts'
 import { monotonicMs, type WriterTask } from './ring-publish-writer.ts'
-import { pinSelf, startPinned } from './support/pinned-process.ts'
+import { startPinned } from './support/pinned-process.ts'
 
 /**
  * How old the figures of a block are when they can be published: from the moment its last event is in the ring to the moment its
- * ContentionData is text in the main thread. A process on the second core writes a live ring at the given rate; on the first one the
- * service's own thread reads it, beside the main thread.
+ * ContentionData is text in the main thread. A process of its own writes a live ring at the given rate; the service's own thread
+ * reads it, beside the main thread.
  */
 export type PublishOptions = { folder: string; seconds: number; eventsPerSecond: number }
 
 const WRITER = fileURLToPath(new URL('./ring-publish-writer.ts', import.meta.url))
-const SERVICE_CORE = 0
+/** A node has cores of its own. Here it has a share of one, and gives way: when a block counts as written is told by the writer itself. */
 const WRITER_CORE = 1
+const WRITER_NICE = '10'
 const TXNS_PER_BLOCK = 400
 /** Whatever is done once a block is compiled for good only after hundreds of them. */
 const WARM_UP_BLOCKS = 1000
@@ -28,8 +29,13 @@ export async function measurePublish(options: PublishOptions): Promise<Record<st
   const publishedAtMs: number[] = []
   const lost = { gaps: 0 }
   const task: WriterTask = { path, blocks, warmUpBlocks: WARM_UP_BLOCKS, txnsPerBlock: TXNS_PER_BLOCK, periodMs }
-  await using writer = startPinned(WRITER_CORE, process.execPath, [WRITER, JSON.stringify(task)])
-  pinSelf(SERVICE_CORE)
+  await using writer = startPinned(WRITER_CORE, 'nice', [
+    '-n',
+    WRITER_NICE,
+    process.execPath,
+    WRITER,
+    JSON.stringify(task),
+  ])
   await using _ = startRingSource(
     { kind: 'ring', path, start: 'oldest', topAccessesMs: 5000, topAccessesResetMs: 300_000, blockBytesMax: 2 ** 25 },
     {

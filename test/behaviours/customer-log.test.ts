@@ -30,6 +30,8 @@ test('`logs tail --sub` tells what one customer lived through, in order, without
     await run('sub', 'create', name, '--customer', 'acme', '--plan', 'starter', '--out', home.file(name))
   const token = /slc_[0-9A-Za-z]{38}/.exec(readFileSync(home.file('acme-prod'), 'utf8'))?.[0] ?? ''
   await run('sub', 'limit', 'acme-prod', '--ws-connections', '1')
+  // The process hears of it from the store, a moment later.
+  await until('the limit is told', async () => (await tail('acme-prod')).some(({ action }) => action === 'sub.limit'))
 
   const url = `ws://${await running.address('ws')}/`
   const headers = { 'x-token': token }
