@@ -181,6 +181,18 @@ describe('without its server the shared ledger', () => {
     assert.equal(a.spend('getSlot'), 150)
   })
 
+  test('closing books also what was spent while the booking before was on its way', async () => {
+    const { clock, a, server } = await openSharedLedgers(own({}), { latencyMs: () => 100 })
+    assert.equal(a.spend('getSlot', 10), 10)
+    // The next booking has left, and is not answered.
+    await clock.advanceAsync(260)
+    assert.equal(a.spend('getSlot', 70), 70)
+    const closing = a.ledger[Symbol.asyncDispose]()
+    await clock.advanceAsync(1000)
+    await closing
+    assert.equal(server.books.get('test:quota:sub_a')?.used, 80)
+  })
+
   test('closing books the rest', async () => {
     const { clock, a, server } = await openSharedLedgers(own({}))
     a.charge('getSlot')

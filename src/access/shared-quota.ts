@@ -19,6 +19,8 @@ const BOOKINGS_MAX = 128
 const ACCOUNTS_MAX = 250_000
 /** How long closing waits for the last bookings. */
 const CLOSE_MS = 2000
+/** More bookings on their way than there is room for take several. */
+const LAST_ROUNDS_MAX = 64
 
 export type SharedLedgerOptions = {
   readonly keyPrefix: string
@@ -201,10 +203,13 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
       beating.cancel()
       booking.cancel()
       if (isUp === true) {
-        for (const account of unbooked) wanted.add(account)
-        sendWanted()
         const last = (async () => {
-          while (sending.size > 0) await Promise.all(sending.values())
+          // What was spent while a booking was under way is in the one after it.
+          for (let round = 0; round < LAST_ROUNDS_MAX && isUp === true && unbooked.size + sending.size > 0; round++) {
+            for (const account of unbooked) wanted.add(account)
+            sendWanted()
+            await Promise.all(sending.values())
+          }
           const args = [options.processId, String(SILENCE_MS_MAX), 'leave']
           await redis.run(LIVE_SCRIPT, [`${options.keyPrefix}:quota-processes`], args)
         })()
