@@ -12,7 +12,7 @@ import { startPinned } from './support/pinned-process.ts'
  * ContentionData is text in the main thread. A process of its own writes a live ring at the given rate; the service's own thread
  * reads it, beside the main thread.
  */
-export type PublishOptions = { folder: string; seconds: number; eventsPerSecond: number }
+type PublishOptions = { folder: string; seconds: number; eventsPerSecond: number }
 
 const WRITER = fileURLToPath(new URL('./ring-publish-writer.ts', import.meta.url))
 /** A node has cores of its own. Here it has a share of one, and gives way: when a block counts as written is told by the writer itself. */
@@ -22,7 +22,15 @@ const TXNS_PER_BLOCK = 400
 /** Whatever is done once a block is compiled for good only after hundreds of them. */
 const WARM_UP_BLOCKS = 1000
 
-export async function measurePublish(options: PublishOptions): Promise<Record<string, number>> {
+const [folder = '', seconds, eventsPerSecond] = process.argv.slice(2)
+const published = await measurePublish({
+  folder,
+  seconds: Number(seconds ?? 10),
+  eventsPerSecond: Number(eventsPerSecond ?? 200_000),
+})
+console.log(JSON.stringify(published))
+
+async function measurePublish(options: PublishOptions): Promise<Record<string, number>> {
   const periodMs = ((TXNS_PER_BLOCK * EVENTS_PER_TXN) / options.eventsPerSecond) * 1000
   const blocks = WARM_UP_BLOCKS + Math.ceil((options.seconds * 1000) / periodMs)
   const path = `${options.folder}/live`
