@@ -141,6 +141,23 @@ describe('reading a ring', () => {
     assert.deepEqual([after?.block_number, after?.contended_slot_count, after?.total_txn_count], [99_999, 1, 2])
   })
 
+  test('the most accessed wait for a moment in which no figures leave, but not for long', () => {
+    const { recorder, read, step } = createRig()
+    const kindsAt = (nowMs: number) => kindsOf(read.step(nowMs).messages)
+    recordBlock(recorder, block(1))
+    step(0)
+    for (const [number, dueMs, isTold] of [
+      [2, 5000, false],
+      [3, 10_200, true],
+    ] as const) {
+      recordBlock(recorder, block(number))
+      recorder.flush()
+      const told = kindsAt(dueMs)
+      assert.deepEqual([told.includes('contention'), told.includes('top-accesses')], [true, isTold])
+      assert.equal(kindsAt(dueMs).includes('top-accesses'), !isTold)
+    }
+  })
+
   test('payloads that were overwritten are told as a gap too', () => {
     const ring = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 15, windowStepBytes: 2 ** 10 })
     const recorder = new ExecRecorder(ring.writer)

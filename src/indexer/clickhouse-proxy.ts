@@ -64,6 +64,7 @@ const CONNECT_MS = 3_000
  * by coming again, and is told within a second that the server is cut off. One that runs for longer is given up after several unanswered pings.
  */
 const FIRST_PING = { afterMs: 100, withinMs: 600 }
+const SILENT = 'it does not answer its ping'
 /** Customers hold one for each query, and ending a query takes another. */
 const SPARE_CONNECTIONS = 8
 /** The last bytes of an answer with an exception in them leave as one piece, because clients look for it in the last piece. */
@@ -172,7 +173,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       if (isLate) throw new QueryError('TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limits.secondsMax} seconds.`)
       if (signal.aborted && !isGone) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
       if (!(error instanceof HttpCallFailed) && !isGone) throw error
-      log.warn({ err: isGone ? asking.signal.reason : error }, 'the database does not answer')
+      log.warn({ err: isGone ? new Error(SILENT) : error }, 'the database does not answer')
       throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
     } finally {
       timer.cancel()

@@ -79,6 +79,16 @@ test('the next process goes on in the newer file, whichever is longer, and empti
   assert.deepEqual(new Set(entries.map((entry) => entry.signature)), new Set([2, 3, 4].map(signature)))
 })
 
+test('a crash while the files change places: the full one is still the newer', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1)))
+  appendFileSync(folder.file('b'), 'turn')
+  await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(2)))
+  assert.equal(readFileSync(folder.file('a'), 'latin1').split('\n').length, 3, 'both lines')
+})
+
 for (const [what, torn] of [
   ['half a line', 'accepted 5to'],
   ['a block that never reached the disk', '\0'.repeat(4096)],
