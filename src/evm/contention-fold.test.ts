@@ -202,6 +202,22 @@ describe('contention', () => {
     assert.deepEqual([extras.depth, extras.waves.length, extras.contended_with_writer], [250, 64, 1])
   })
 
+  test('a block of very many slots, and a small one after it, count their own', () => {
+    const many = (count: number): TestAccess[] => Array.from({ length: count }, (_, slot) => ({ contract: 1, slot }))
+    const blocks = [20_000, 3].map((count, at) => ({
+      number: at + 1,
+      txns: [{ accesses: many(count) }, { accesses: many(count) }],
+    }))
+    const { contention } = foldBlocks(blocks, { isLarge: true })
+    assert.deepEqual(
+      contention.map(({ data }) => [data.total_unique_slots, data.contended_slot_count]),
+      [
+        [20_000, 20_000],
+        [3, 3],
+      ],
+    )
+  })
+
   test('a block without transactions has zeros', () => {
     const { data } = foldOne({ number: 3, txns: [] })
     assert.deepEqual(
