@@ -1,3 +1,5 @@
+import type { AccessRun } from './access-run.ts'
+
 /**
  * Keys of state accesses as 32-bit words, taken straight from a payload: an account is its address (5 words), a slot its address and
  * key (13 words). The words keep the byte order of the payload, so a byte view over them shows the key as it is written.
@@ -6,13 +8,14 @@
 export const ACCOUNT_KEY_WORDS = 5
 export const STORAGE_KEY_WORDS = 13
 
-/** Flags of a STORAGE_ACCESS, bytes 25 and 26. */
-export function isStorageModified(words: Uint32Array, payloadAt: number): boolean {
-  return ((words[(payloadAt >>> 2) + 6] as number) & 0xff00) !== 0
+/** Flags of a STORAGE_ACCESS: bytes 25 and 26 of its payload. */
+export function isModified(flags: number): boolean {
+  return (flags & 0xff) !== 0
 }
 
-export function isStorageTransient(words: Uint32Array, payloadAt: number): boolean {
-  return ((words[(payloadAt >>> 2) + 6] as number) & 0xff0000) !== 0
+/** Transient storage lives within one transaction and cannot conflict. */
+export function isTransient(flags: number): boolean {
+  return (flags & 0xff00) !== 0
 }
 
 /**
@@ -35,37 +38,105 @@ export class KeyHasher {
     return mix(sum)
   }
 
-  /** ACCOUNT_ACCESS: the address stands at byte 4. Copies the key and returns its hash. */
-  takeAccount(words: Uint32Array, payloadAt: number, keys: Uint32Array, at: number): number {
-    return mix(this.#take(words, (payloadAt >>> 2) + 1, keys, at))
-  }
-
-  /** STORAGE_ACCESS: the address stands at byte 0, the key at byte 27, across word boundaries. */
-  takeStorage(words: Uint32Array, payloadAt: number, keys: Uint32Array, at: number): number {
-    const multipliers = this.#multipliers
-    const from = payloadAt >>> 2
-    let sum = this.#take(words, from, keys, at)
-    let left = words[from + 6] as number
-    for (let word = ACCOUNT_KEY_WORDS; word < STORAGE_KEY_WORDS; word++) {
-      const right = words[from + 2 + word] as number
-      const value = (left >>> 24) | (right << 8)
-      keys[at + word] = value
-      sum = (sum + spread(value, multipliers[word] as number)) | 0
-      left = right
+  /** Reads the keys of a run of ACCOUNT_ACCESS: the address stands at byte 4. */
+  takeAccounts(words: Uint32Array, run: AccessRun): void {
+    const { count, payloadAt, keys, hashes } = run
+    for (let at = 0; at < count; at++) {
+      hashes[at] = mix(this.#takeAddress(words, ((payloadAt[at] as number) >>> 2) + 1, keys, at * ACCOUNT_KEY_WORDS))
     }
-    return mix(sum)
   }
 
-  #take(words: Uint32Array, from: number, keys: Uint32Array, at: number): number {
+  /**
+   * Reads the keys of a run of STORAGE_ACCESS: the address stands at byte 0, the slot at byte 27, across word boundaries. Written out,
+   * because it takes half the time of a loop over the words.
+   */
+  takeSlots(words: Uint32Array, { count, payloadAt, keys, hashes, contractHashes, flags }: AccessRun): void {
+    const multipliers = this.#multipliers
+    const m0 = multipliers[0] as number
+    const m1 = multipliers[1] as number
+    const m2 = multipliers[2] as number
+    const m3 = multipliers[3] as number
+    const m4 = multipliers[4] as number
+    const m5 = multipliers[5] as number
+    const m6 = multipliers[6] as number
+    const m7 = multipliers[7] as number
+    const m8 = multipliers[8] as number
+    const m9 = multipliers[9] as number
+    const m10 = multipliers[10] as number
+    const m11 = multipliers[11] as number
+    const m12 = multipliers[12] as number
+    for (let at = 0; at < count; at++) {
+      const from = (payloadAt[at] as number) >>> 2
+      const address0 = words[from + 0] as number
+      const address1 = words[from + 1] as number
+      const address2 = words[from + 2] as number
+      const address3 = words[from + 3] as number
+      const address4 = words[from + 4] as number
+      const before = words[from + 6] as number
+      const word0 = words[from + 7] as number
+      const word1 = words[from + 8] as number
+      const word2 = words[from + 9] as number
+      const word3 = words[from + 10] as number
+      const word4 = words[from + 11] as number
+      const word5 = words[from + 12] as number
+      const word6 = words[from + 13] as number
+      const word7 = words[from + 14] as number
+      const slot0 = straddle(before, word0)
+      const slot1 = straddle(word0, word1)
+      const slot2 = straddle(word1, word2)
+      const slot3 = straddle(word2, word3)
+      const slot4 = straddle(word3, word4)
+      const slot5 = straddle(word4, word5)
+      const slot6 = straddle(word5, word6)
+      const slot7 = straddle(word6, word7)
+      flags[at] = before >>> 8
+
+      const to = at * STORAGE_KEY_WORDS
+      keys[to + 0] = address0
+      keys[to + 1] = address1
+      keys[to + 2] = address2
+      keys[to + 3] = address3
+      keys[to + 4] = address4
+      keys[to + 5] = slot0
+      keys[to + 6] = slot1
+      keys[to + 7] = slot2
+      keys[to + 8] = slot3
+      keys[to + 9] = slot4
+      keys[to + 10] = slot5
+      keys[to + 11] = slot6
+      keys[to + 12] = slot7
+
+      const ofAddress =
+        spread(address0, m0) + spread(address1, m1) + spread(address2, m2) + spread(address3, m3) + spread(address4, m4)
+      const ofSlot =
+        spread(slot0, m5) +
+        spread(slot1, m6) +
+        spread(slot2, m7) +
+        spread(slot3, m8) +
+        spread(slot4, m9) +
+        spread(slot5, m10) +
+        spread(slot6, m11) +
+        spread(slot7, m12)
+      contractHashes[at] = mix(ofAddress | 0)
+      hashes[at] = mix((ofAddress + ofSlot) | 0)
+    }
+  }
+
+  #takeAddress(words: Uint32Array, from: number, keys: Uint32Array, to: number): number {
     const multipliers = this.#multipliers
     let sum = 0
     for (let word = 0; word < ACCOUNT_KEY_WORDS; word++) {
       const value = words[from + word] as number
-      keys[at + word] = value
+      keys[to + word] = value
       sum = (sum + spread(value, multipliers[word] as number)) | 0
     }
     return sum
   }
+}
+
+/** The word that begins with the last byte of one and goes on in the next. */
+function straddle(left: number, right: number): number {
+  return (left >>> 24) | (right << 8)
 }
 
 /** Small numbers differ in the last byte of a key, which is the high byte of a word; a product alone would keep them there. */

@@ -1,40 +1,40 @@
-import { ACCOUNT_KEY_WORDS, KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
+import type { KeyRun } from './key-table.ts'
 
 /** Accesses gathered before they are looked up. */
-const RUN_MAX = 512
+export const RUN_MAX = 512
 
-/** Mark of an access that the open block takes no notice of. */
-export const NOT_IN_BLOCK = -(2 ** 31)
+/** In place of the transaction: the open block takes no notice of this access. */
+export const NOT_IN_BLOCK = -2
 
 /**
- * Accesses in the order in which they came: keys, hashes and a mark for each. They are gathered and then looked up together, because
- * the tables are larger than the processor's nearest caches: their memory is fetched ahead for a whole run (`KeyTable.fetchAhead`).
+ * Accesses in the order in which they came, gathered and then looked up together. Every step is a loop of its own over the whole run:
+ * the processor then waits for many lines of memory at once, and each loop is small enough to be compiled in one piece.
  */
-export class AccessRun {
+export class AccessRun implements KeyRun {
   count = 0
+  /** Where the payloads begin; they are read when the keys are taken, before the batch is filled again. */
+  readonly payloadAt = new Int32Array(RUN_MAX)
+  /** The transactions: an index, -1 for the block itself, or NOT_IN_BLOCK. */
+  readonly txns = new Int32Array(RUN_MAX)
+  /** Flags of storage accesses, see `access-key.ts`. */
+  readonly flags = new Uint16Array(RUN_MAX)
   readonly keys: Uint32Array
   readonly hashes = new Int32Array(RUN_MAX)
-  /** The transaction doubled (-2 for the block itself), plus one if the slot was modified; or NOT_IN_BLOCK. */
-  readonly marks = new Int32Array(RUN_MAX)
-  readonly #hasher: KeyHasher
+  /** Storage accesses only: hashes of the contracts' addresses. */
+  readonly contractHashes = new Int32Array(RUN_MAX)
+  readonly entries = new Int32Array(RUN_MAX)
 
-  constructor(words: typeof ACCOUNT_KEY_WORDS | typeof STORAGE_KEY_WORDS, seed: number) {
-    this.keys = new Uint32Array(RUN_MAX * words)
-    this.#hasher = new KeyHasher(words, seed)
+  constructor(keyWords: number) {
+    this.keys = new Uint32Array(RUN_MAX * keyWords)
   }
 
   get isFull(): boolean {
     return this.count === RUN_MAX
   }
 
-  addAccount(words: Uint32Array, payloadAt: number): void {
+  add(payloadAt: number, txn: number): void {
     const at = this.count++
-    this.hashes[at] = this.#hasher.takeAccount(words, payloadAt, this.keys, at * ACCOUNT_KEY_WORDS)
-  }
-
-  addStorage(words: Uint32Array, payloadAt: number, mark: number): void {
-    const at = this.count++
-    this.hashes[at] = this.#hasher.takeStorage(words, payloadAt, this.keys, at * STORAGE_KEY_WORDS)
-    this.marks[at] = mark
+    this.payloadAt[at] = payloadAt
+    this.txns[at] = txn
   }
 }

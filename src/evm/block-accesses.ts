@@ -1,4 +1,5 @@
-import { ACCOUNT_KEY_WORDS, KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
+import { ACCOUNT_KEY_WORDS, isModified, STORAGE_KEY_WORDS } from './access-key.ts'
+import { type AccessRun, NOT_IN_BLOCK } from './access-run.ts'
 import { ENTRIES_MAX } from './key-order.ts'
 import { KeyTable, NOT_FOUND, resize } from './key-table.ts'
 import type { SpaceSaving } from './space-saving.ts'
@@ -27,19 +28,17 @@ export class BlockAccesses {
   txns = 0
   isTooLarge = false
   readonly #slotsSource: SpaceSaving
-  readonly #contractHasher: KeyHasher
   /** State of the slots' numbers at the last look. */
   #trims = 0
   /** What is known of slots ends here. */
   #knownSlots = 0
 
-  constructor(slots: SpaceSaving, seed: number) {
+  constructor(slots: SpaceSaving) {
     this.slots = slots.table
     this.#slotsSource = slots
     this.contracts = new KeyTable({ words: ACCOUNT_KEY_WORDS, entriesMax: ENTRIES_MAX, entries: 512 })
     this.contractOf = new Int32Array(this.slots.room).fill(NOT_FOUND)
     this.accessCount = new Uint32Array(this.slots.room)
-    this.#contractHasher = new KeyHasher(ACCOUNT_KEY_WORDS, seed)
   }
 
   begin(txns: number): void {
@@ -51,34 +50,50 @@ export class BlockAccesses {
     this.isTooLarge = txns > BLOCK_LIMITS.txns
   }
 
-  /** `txn` is -1 for accesses of the block itself. */
-  add(slot: number, txn: number, isModified: boolean): void {
-    if (slot >= this.#knownSlots) this.#knowSlots(slot + 1)
-    const count = this.accessCount[slot] as number
-    if (count === 0) this.#touch(slot)
+  /** Takes the accesses of a run that are part of the block. Their slots have been entered into the table. */
+  add(run: AccessRun): void {
     // Slots that got new numbers in the middle of a block cannot be told apart any more.
-    if (this.accesses === BLOCK_LIMITS.accesses || this.#trims !== this.#slotsSource.trims) this.isTooLarge = true
+    if (this.#trims !== this.#slotsSource.trims) this.isTooLarge = true
     if (this.isTooLarge) return
-    this.accessCount[slot] = count + 1
-    if (txn < 0) return
-    if (this.accesses === this.accessTxn.length) this.#growLog()
-    this.accessTxn[this.accesses] = txn
-    this.accessSlot[this.accesses] = slot * 2 + (isModified ? 1 : 0)
-    this.accesses += 1
+    this.#makeRoom(run.count)
+    const { count, entries, txns, flags } = run
+    const { accessCount, accessTxn, accessSlot } = this
+    let accesses = this.accesses
+    for (let at = 0; at < count; at++) {
+      const txn = txns[at] as number
+      if (txn === NOT_IN_BLOCK) continue
+      const slot = entries[at] as number
+      const before = accessCount[slot] as number
+      accessCount[slot] = before + 1
+      if (before === 0) this.#touch(slot, run.contractHashes[at] as number)
+      if (txn < 0) continue
+      accessTxn[accesses] = txn
+      accessSlot[accesses] = slot * 2 + (isModified(flags[at] as number) ? 1 : 0)
+      accesses += 1
+    }
+    this.accesses = accesses
+    this.isTooLarge = accesses > BLOCK_LIMITS.accesses || this.slotsTouched > BLOCK_LIMITS.slots
   }
 
-  #touch(slot: number): void {
-    if (this.slotsTouched === BLOCK_LIMITS.slots) this.isTooLarge = true
-    if (this.isTooLarge) return
-    if (this.slotsTouched === this.touchedSlots.length)
-      this.touchedSlots = resize(this.touchedSlots, new Uint32Array(this.slotsTouched * 2))
+  #touch(slot: number, contractHash: number): void {
     this.touchedSlots[this.slotsTouched++] = slot
     if (this.contractOf[slot] !== NOT_FOUND) return
     const { keys } = this.slots
     const at = slot * STORAGE_KEY_WORDS
-    const hash = this.#contractHasher.hash(keys, at)
-    const known = this.contracts.find(keys, at, hash)
-    this.contractOf[slot] = known === NOT_FOUND ? this.contracts.add(keys, at, hash) : known
+    const known = this.contracts.find(keys, at, contractHash)
+    this.contractOf[slot] = known === NOT_FOUND ? this.contracts.add(keys, at, contractHash) : known
+  }
+
+  /** For everything that a run of so many accesses may add. */
+  #makeRoom(count: number): void {
+    this.#knowSlots(this.slots.size)
+    if (this.accesses + count > this.accessTxn.length) {
+      const room = this.accessTxn.length * 2
+      this.accessTxn = resize(this.accessTxn, new Uint32Array(room))
+      this.accessSlot = resize(this.accessSlot, new Uint32Array(room))
+    }
+    if (this.slotsTouched + count > this.touchedSlots.length)
+      this.touchedSlots = resize(this.touchedSlots, new Uint32Array(this.touchedSlots.length * 2))
   }
 
   #knowSlots(count: number): void {
@@ -95,12 +110,6 @@ export class BlockAccesses {
     this.contractOf.fill(NOT_FOUND, 0, this.#knownSlots)
     this.contracts.clear()
     this.#knownSlots = 0
-  }
-
-  #growLog(): void {
-    const room = this.accessTxn.length * 2
-    this.accessTxn = resize(this.accessTxn, new Uint32Array(room))
-    this.accessSlot = resize(this.accessSlot, new Uint32Array(room))
   }
 }
 

@@ -1,15 +1,14 @@
-import { ACCOUNT_KEY_WORDS, isStorageModified, isStorageTransient, STORAGE_KEY_WORDS } from './access-key.ts'
-import { AccessRun, NOT_IN_BLOCK } from './access-run.ts'
-import { BLOCK_LIMITS, BlockAccesses } from './block-accesses.ts'
+import { AccessFold } from './access-fold.ts'
+import { NOT_IN_BLOCK } from './access-run.ts'
 import { type ConflictExtras, type ContentionData, foldContention } from './contention-fold.ts'
 import { type EventBatch, nanosBetween, PAYLOAD_LOST, u64At } from './event-batch.ts'
-import { EVENT, EVENT_CODES } from './event-type.ts'
+import { EVENT, EVENT_CODES, eventSet } from './event-type.ts'
 import { FIXED_BYTES } from './exec-event.ts'
 import { toHex } from './hex.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
 import { LifecycleFold, type LifecycleOptions } from './lifecycle-fold.ts'
-import { COUNTED, OpenBlock, type Shortcoming } from './open-block.ts'
-import { TopAccessesFold, type TopAccessesOptions } from './top-accesses.ts'
+import { OpenBlock, type Shortcoming } from './open-block.ts'
+import type { TopAccessesFold, TopAccessesOptions } from './top-accesses.ts'
 import { TpsFold } from './tps-fold.ts'
 import { MOMENT, type Moment, TxnTimes } from './txn-times.ts'
 
@@ -44,6 +43,26 @@ export type BlockFoldStats = {
   blocksFolded: number
 }
 
+/** Events that mean nothing without the block they are part of. */
+const PARTS_OF_BLOCK = eventSet([
+  EVENT.BLOCK_PERF_EVM_ENTER,
+  EVENT.BLOCK_PERF_EVM_EXIT,
+  EVENT.TXN_HEADER_START,
+  EVENT.TXN_ACCESS_LIST_ENTRY,
+  EVENT.TXN_AUTH_LIST_ENTRY,
+  EVENT.TXN_HEADER_END,
+  EVENT.TXN_REJECT,
+  EVENT.TXN_PERF_EVM_ENTER,
+  EVENT.TXN_PERF_EVM_EXIT,
+  EVENT.TXN_EVM_OUTPUT,
+  EVENT.TXN_LOG,
+  EVENT.TXN_CALL_FRAME,
+  EVENT.TXN_END,
+  EVENT.ACCOUNT_ACCESS_LIST_HEADER,
+  EVENT.ACCOUNT_ACCESS,
+  EVENT.STORAGE_ACCESS,
+])
+
 /**
  * Folds the events of a ring into TPS, contention, top accesses and lifecycle, in one pass. A block is folded only if it was seen from
  * its BLOCK_START on without a gap; consensus events stand on their own.
@@ -63,18 +82,14 @@ export class BlockFold {
   }
   readonly #sink: BlockSink
   readonly #open = new OpenBlock()
-  readonly #accesses: BlockAccesses
+  readonly #accesses: AccessFold
   readonly #times = new TxnTimes()
-  readonly #accountRun: AccessRun
-  readonly #storageRun: AccessRun
 
   constructor(options: BlockFoldOptions, sink: BlockSink) {
     this.#sink = sink
-    this.topAccesses = new TopAccessesFold(BLOCK_LIMITS.slots, options.topAccesses)
     this.lifecycle = new LifecycleFold(options.lifecycle)
-    this.#accesses = new BlockAccesses(this.topAccesses.storage, options.seed)
-    this.#accountRun = new AccessRun(ACCOUNT_KEY_WORDS, options.seed)
-    this.#storageRun = new AccessRun(STORAGE_KEY_WORDS, options.seed)
+    this.#accesses = new AccessFold(options.seed, options.topAccesses)
+    this.topAccesses = this.#accesses.top
   }
 
   /** Events were lost. Returns how many blocks that cost. */
@@ -90,26 +105,68 @@ export class BlockFold {
     return this.#drop('restart')
   }
 
-  /** All events of a batch, or those from `from` up to but not including `to`. */
+  /**
+   * All events of a batch, or those from `from` up to but not including `to`. The loop is as short as it can be: most events are
+   * counted and no more, or put aside to be looked up together.
+   */
   fold(batch: EventBatch, from = 0, to = batch.count): void {
-    for (let at = from; at < to; at++) this.#foldEvent(batch, at)
-    this.#countRuns()
+    const { slots, accounts } = this.#accesses
+    for (let at = from; at < to; at++) {
+      const type = batch.type(at)
+      const payloadAt = batch.payloadAt[at] as number
+      if (type === 0 || type >= EVENT_CODES) this.stats.unknownTypes += 1
+      else if (payloadAt === PAYLOAD_LOST) this.#loseEvent(batch, at, 'payload-lost')
+      else if (batch.payloadSize(at) < (FIXED_BYTES[type] as number)) this.#loseEvent(batch, at, 'malformed')
+      else if (PARTS_OF_BLOCK[type] === 0) this.#standsAlone(type, batch, at)
+      else if (this.#isInOpenBlock(batch, at)) {
+        this.#open.came(type)
+        if (type === EVENT.STORAGE_ACCESS) slots.add(payloadAt, batch.txnIndexLow(at))
+        else if (type === EVENT.ACCOUNT_ACCESS) accounts.add(payloadAt, batch.txnIndexLow(at))
+        else this.#insideBlock(type, batch, at)
+      } else if (type === EVENT.STORAGE_ACCESS) slots.add(payloadAt, NOT_IN_BLOCK)
+      else if (type === EVENT.ACCOUNT_ACCESS) accounts.add(payloadAt, NOT_IN_BLOCK)
+      if (slots.isFull || accounts.isFull) this.#countAccesses(batch)
+    }
+    this.#countAccesses(batch)
     this.stats.events += to - from
   }
 
-  #foldEvent(batch: EventBatch, at: number): void {
-    const type = batch.type(at)
-    if (type === 0 || type >= EVENT_CODES) {
-      this.stats.unknownTypes += 1
-      return
-    }
-    if (batch.payloadAt[at] === PAYLOAD_LOST) return this.#loseEvent(batch, at, 'payload-lost')
-    if (batch.payloadSize(at) < (FIXED_BYTES[type] as number)) return this.#loseEvent(batch, at, 'malformed')
+  #insideBlock(type: number, batch: EventBatch, at: number): void {
+    const open = this.#open
     switch (type) {
-      case EVENT.STORAGE_ACCESS:
-        return this.#storageAccess(batch, at)
-      case EVENT.ACCOUNT_ACCESS:
-        return this.#accountAccess(batch, at)
+      case EVENT.TXN_LOG:
+      case EVENT.TXN_CALL_FRAME:
+        return
+      case EVENT.TXN_PERF_EVM_ENTER:
+        return this.#mark(batch, at, MOMENT.perfEnter)
+      case EVENT.TXN_PERF_EVM_EXIT:
+        return this.#mark(batch, at, MOMENT.perfExit)
+      case EVENT.TXN_END:
+        return this.#mark(batch, at, MOMENT.end)
+      case EVENT.TXN_HEADER_START:
+        open.announce(EVENT.TXN_ACCESS_LIST_ENTRY, payloadU32(batch, at, 344))
+        open.announce(EVENT.TXN_AUTH_LIST_ENTRY, payloadU32(batch, at, 348))
+        return this.#mark(batch, at, MOMENT.headerStart)
+      case EVENT.TXN_EVM_OUTPUT:
+        open.announce(EVENT.TXN_LOG, payloadU32(batch, at, 4))
+        return open.announce(EVENT.TXN_CALL_FRAME, payloadU32(batch, at, 16))
+      case EVENT.ACCOUNT_ACCESS_LIST_HEADER:
+        return open.announce(EVENT.ACCOUNT_ACCESS, payloadU32(batch, at, 0))
+      case EVENT.TXN_REJECT:
+        this.stats.txnsRejected += 1
+        return
+      case EVENT.BLOCK_PERF_EVM_ENTER:
+        open.evmEnter = [batch.timeLow(at), batch.timeHigh(at)]
+        return
+      case EVENT.BLOCK_PERF_EVM_EXIT:
+        open.evmExit = [batch.timeLow(at), batch.timeHigh(at)]
+        return
+      default:
+    }
+  }
+
+  #standsAlone(type: number, batch: EventBatch, at: number): void {
+    switch (type) {
       case EVENT.BLOCK_START:
         return this.#blockStart(batch, at)
       case EVENT.BLOCK_QC:
@@ -130,111 +187,29 @@ export class BlockFold {
         if (batch.txnIndex(at) < 0) this.#blockRejected(batch, at)
         return
       default:
-        if (this.#isInOpenBlock(batch, at)) this.#insideBlock(type, batch, at)
-    }
-  }
-
-  #insideBlock(type: number, batch: EventBatch, at: number): void {
-    const open = this.#open
-    switch (type) {
-      case EVENT.TXN_PERF_EVM_ENTER:
-        return this.#mark(batch, at, MOMENT.perfEnter)
-      case EVENT.TXN_PERF_EVM_EXIT:
-        return this.#mark(batch, at, MOMENT.perfExit)
-      case EVENT.TXN_END:
-        return this.#mark(batch, at, MOMENT.end)
-      case EVENT.TXN_HEADER_START:
-        open.came(COUNTED.txns)
-        open.announce(COUNTED.accessListEntries, payloadU32(batch, at, 344))
-        open.announce(COUNTED.authListEntries, payloadU32(batch, at, 348))
-        return this.#mark(batch, at, MOMENT.headerStart)
-      case EVENT.TXN_ACCESS_LIST_ENTRY:
-        return open.came(COUNTED.accessListEntries)
-      case EVENT.TXN_AUTH_LIST_ENTRY:
-        return open.came(COUNTED.authListEntries)
-      case EVENT.TXN_EVM_OUTPUT:
-        open.announce(COUNTED.logs, payloadU32(batch, at, 4))
-        return open.announce(COUNTED.callFrames, payloadU32(batch, at, 16))
-      case EVENT.TXN_LOG:
-        return open.came(COUNTED.logs)
-      case EVENT.TXN_CALL_FRAME:
-        return open.came(COUNTED.callFrames)
-      case EVENT.TXN_REJECT:
-        this.stats.txnsRejected += 1
-        return
-      case EVENT.ACCOUNT_ACCESS_LIST_HEADER:
-        return open.announce(COUNTED.accounts, payloadU32(batch, at, 0))
-      case EVENT.BLOCK_PERF_EVM_ENTER:
-        open.evmEnter = [batch.timeLow(at), batch.timeHigh(at)]
-        return
-      case EVENT.BLOCK_PERF_EVM_EXIT:
-        open.evmExit = [batch.timeLow(at), batch.timeHigh(at)]
-        return
-      default:
     }
   }
 
   #blockStart(batch: EventBatch, at: number): void {
     this.#drop('unterminated')
-    this.#countRuns()
+    this.#countAccesses(batch)
     this.topAccesses.trim()
     const number = payloadU64(batch, at, 32)
     const txnCount = payloadU64(batch, at, 448)
     const seqno = batch.seqno(at)
     this.#open.begin({ seqno, number, txnCount, startLow: batch.timeLow(at), startHigh: batch.timeHigh(at) })
-    this.#accesses.begin(txnCount)
-    if (!this.#accesses.isTooLarge) this.#times.begin(txnCount)
+    this.#accesses.block.begin(txnCount)
+    if (!this.#accesses.block.isTooLarge) this.#times.begin(txnCount)
     const block = { id: idAt(batch, at), number, blockSeqno: seqno, txnCount, timeNs: batch.timeNs(at) }
     this.#tell(this.lifecycle.proposed(block))
   }
 
-  #accountAccess(batch: EventBatch, at: number): void {
-    if (this.#accountRun.isFull) this.#countRuns()
-    this.#accountRun.addAccount(batch.payloadWords, batch.payloadAt[at] as number)
-    if (!this.#isInOpenBlock(batch, at)) return
-    this.#open.came(COUNTED.accounts)
-    this.#open.announce(COUNTED.storage, payloadU32(batch, at, 144))
-    this.#open.announce(COUNTED.transient, payloadU32(batch, at, 148))
-  }
-
-  #storageAccess(batch: EventBatch, at: number): void {
-    if (this.#storageRun.isFull) this.#countRuns()
-    this.#storageRun.addStorage(batch.payloadWords, batch.payloadAt[at] as number, this.#markOf(batch, at))
-  }
-
-  /** What the open block has to know of a storage access. */
-  #markOf(batch: EventBatch, at: number): number {
-    if (!this.#isInOpenBlock(batch, at)) return NOT_IN_BLOCK
-    const { payloadWords } = batch
-    const payloadAt = batch.payloadAt[at] as number
-    // Transient storage lives within one transaction and cannot conflict.
-    const isTransient = isStorageTransient(payloadWords, payloadAt)
-    this.#open.came(isTransient ? COUNTED.transient : COUNTED.storage)
-    if (isTransient || this.#accesses.isTooLarge) return NOT_IN_BLOCK
-    return batch.txnIndex(at) * 2 + (isStorageModified(payloadWords, payloadAt) ? 1 : 0)
-  }
-
-  /** Looks up the accesses gathered so far. Must be done before a block begins or ends, and before anybody asks for counts. */
-  #countRuns(): void {
-    const { account, storage } = this.topAccesses
-    const accounts = this.#accountRun
-    account.table.fetchAhead(accounts.hashes, accounts.count)
-    for (let at = 0; at < accounts.count; at++) {
-      account.add(accounts.keys, at * ACCOUNT_KEY_WORDS, accounts.hashes[at] as number)
-    }
-    accounts.count = 0
-    const slots = this.#storageRun
-    storage.table.fetchAhead(slots.hashes, slots.count)
-    for (let at = 0; at < slots.count; at++) {
-      const slot = storage.add(slots.keys, at * STORAGE_KEY_WORDS, slots.hashes[at] as number)
-      const mark = slots.marks[at] as number
-      if (mark !== NOT_IN_BLOCK) this.#accesses.add(slot, mark >> 1, (mark & 1) === 1)
-    }
-    slots.count = 0
+  #countAccesses(batch: EventBatch): void {
+    this.#accesses.count(batch, this.#open)
   }
 
   #blockEnd(batch: EventBatch, at: number): void {
-    this.#countRuns()
+    this.#countAccesses(batch)
     const blockSeqno = batch.blockSeqno(at)
     const begin = batch.payloadAt[at] as number
     this.lifecycle.executed({
@@ -246,9 +221,9 @@ export class BlockFold {
     const open = this.#open
     if (!this.#isInOpenBlock(batch, at)) return
     open.isOpen = false
-    this.#sink.tps(this.tps.add(open.countOf(COUNTED.txns)), open.number)
+    this.#sink.tps(this.tps.add(open.countOf(EVENT.TXN_HEADER_START)), open.number)
     if (open.hasShortfall) open.shortcoming ??= 'shortfall'
-    if (this.#accesses.isTooLarge) open.shortcoming ??= 'too-large'
+    if (this.#accesses.block.isTooLarge) open.shortcoming ??= 'too-large'
     if (open.shortcoming !== undefined) {
       this.stats.blocksIncomplete += 1
       return this.#sink.incomplete({ number: open.number, reason: open.shortcoming })
@@ -257,7 +232,7 @@ export class BlockFold {
     const endLow = batch.timeLow(at)
     const endHigh = batch.timeHigh(at)
     const { evmEnter, evmExit } = open
-    const { data, extras } = foldContention(this.#accesses, {
+    const { data, extras } = foldContention(this.#accesses.block, {
       block_number: open.number,
       block_wall_time_ns: nanosBetween(open.startLow, open.startHigh, endLow, endHigh),
       total_tx_time_ns: this.#times.totalNs(),
@@ -280,7 +255,7 @@ export class BlockFold {
     const isConsensusEvent = batch.blockSeqno(at) === 0
     if (isConsensusEvent || !this.#isInOpenBlock(batch, at)) return
     this.#open.shortcoming = 'record-error'
-    if (payloadU32(batch, at, 0) >>> 16 === EVENT.TXN_HEADER_START) this.#open.came(COUNTED.txns)
+    if (payloadU32(batch, at, 0) >>> 16 === EVENT.TXN_HEADER_START) this.#open.came(EVENT.TXN_HEADER_START)
   }
 
   #loseEvent(batch: EventBatch, at: number, reason: 'payload-lost' | 'malformed'): void {
@@ -290,14 +265,15 @@ export class BlockFold {
   }
 
   #mark(batch: EventBatch, at: number, moment: Moment): void {
-    if (!this.#accesses.isTooLarge) this.#times.mark(batch.txnIndex(at), moment, batch.timeLow(at), batch.timeHigh(at))
+    if (!this.#accesses.block.isTooLarge)
+      this.#times.mark(batch.txnIndexLow(at), moment, batch.timeLow(at), batch.timeHigh(at))
   }
 
   /** Blocks are never interleaved: an event that names another block, or a transaction the block does not have, spoils it. */
   #isInOpenBlock(batch: EventBatch, at: number): boolean {
     const open = this.#open
     if (!open.isOpen) return false
-    if (batch.isOfBlock(at, open.seqnoLow, open.seqnoHigh) && batch.txnIndex(at) < open.txnCount) return true
+    if (batch.isInBlock(at, open.seqnoLow, open.seqnoHigh, open.txnCount)) return true
     this.#drop('misplaced-event')
     return false
   }

@@ -66,9 +66,20 @@ export class EventBatch {
     return u64At(this.descriptorWords, at * WORDS + 8)
   }
 
-  /** Whether the event belongs to the block that begins with this number, given as two halves. */
-  isOfBlock(at: number, low: number, high: number): boolean {
-    return isU64At(this.descriptorWords, at * WORDS + 8, low, high)
+  /**
+   * Whether the event is part of the block that begins with this number, given as two signed halves, and of none of its transactions
+   * beyond the last. Words are compared as they are: this is asked of nearly every event.
+   */
+  isInBlock(at: number, low: number, high: number, txnCount: number): boolean {
+    const words = this.descriptorWords
+    const word = at * WORDS
+    if (((words[word + 8] as number) | 0) !== low || ((words[word + 9] as number) | 0) !== high) return false
+    return words[word + 11] === 0 ? (words[word + 10] as number) <= txnCount : this.txnIndex(at) < txnCount
+  }
+
+  /** `txnIndex`, for an event of a block with fewer than 2^31 transactions. */
+  txnIndexLow(at: number): number {
+    return ((this.descriptorWords[at * WORDS + 10] as number) | 0) - 1
   }
 
   /** Index of the transaction, or -1 when the event is not part of one. */
@@ -92,11 +103,6 @@ export class EventBatch {
   timeNs(at: number): bigint {
     return (BigInt(this.timeHigh(at)) << 32n) | BigInt(this.timeLow(at))
   }
-}
-
-/** Whether a u64 of two words has this value: cheaper than making a Number of it. */
-export function isU64At(words: Uint32Array, at: number, low: number, high: number): boolean {
-  return words[at] === low && words[at + 1] === high
 }
 
 /** Payloads are allocated in steps of 16 bytes; one elsewhere could not be read through `payloadWords`. */

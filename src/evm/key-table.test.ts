@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../core/test-seed.ts'
-import { ACCOUNT_KEY_WORDS, KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
+import { ACCOUNT_KEY_WORDS, isModified, isTransient, KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
+import { AccessRun } from './access-run.ts'
 import { compareKeys, sortByKey } from './key-order.ts'
 import { KeyTable, NOT_FOUND } from './key-table.ts'
+
+type Two<T> = [T, T]
 
 const words = (length: number) =>
   fc.uint8Array({ minLength: length * 4, maxLength: length * 4 }).map((bytes) => new Uint32Array(bytes.buffer))
@@ -84,21 +87,61 @@ describe('key table', () => {
     assert(places.size > 2900, `only ${places.size} places`)
   })
 
-  test('a key taken from a payload has the hash of the same key in a table', () => {
+  test('a run is entered as its keys would be one by one', () => {
+    const id = fc.nat({ max: 12 })
     fc.assert(
-      fc.property(words(40), fc.nat({ max: 3 }), (payload, at) => {
-        const hasher = new KeyHasher(STORAGE_KEY_WORDS, 5)
-        const keys = new Uint32Array(STORAGE_KEY_WORDS + 2)
-        const hash = hasher.takeStorage(payload, at * 4, keys, 2)
-        assert.equal(hash, hasher.hash(keys, 2))
-        const bytes = new Uint8Array(payload.buffer)
-        const expected = [...bytes.subarray(at * 4, at * 4 + 20), ...bytes.subarray(at * 4 + 27, at * 4 + 59)]
-        assert.deepEqual([...new Uint8Array(keys.buffer, 8)], expected)
-        const accounts = new KeyHasher(ACCOUNT_KEY_WORDS, 5)
-        assert.equal(accounts.takeAccount(payload, at * 4, keys, 0), accounts.hash(keys, 0))
-        assert.deepEqual([...keys.subarray(0, 5)], [...payload.subarray(at + 1, at + 6)])
+      fc.property(fc.array(fc.array(id, { maxLength: 5 }), { maxLength: 12 }), (runs) => {
+        const [whole, single] = [0, 0].map(
+          () => new KeyTable({ words: 1, entriesMax: 16, entries: 2 }),
+        ) as Two<KeyTable>
+        for (const ids of runs) {
+          if (!whole.hasRoomFor(ids.length)) return
+          // Hashes of few values, so that keys get in each other's way.
+          const run = { count: ids.length, keys: Uint32Array.from(ids), hashes: Int32Array.from(ids, (its) => its % 3) }
+          const entries = new Int32Array(ids.length)
+          whole.enter({ ...run, entries })
+          const expected = ids.map((its, at) => {
+            const known = single.find(run.keys, at, its % 3)
+            return known === NOT_FOUND ? single.add(run.keys, at, its % 3) : known
+          })
+          assert.deepEqual([...entries], expected)
+          assert.equal(whole.size, single.size)
+        }
       }),
-      seedFor('taken keys', 100),
+      seedFor('key runs', 300),
+    )
+    const full = new KeyTable({ words: 1, entriesMax: 1 })
+    const two = { count: 2, keys: Uint32Array.of(1, 2), hashes: Int32Array.of(1, 2), entries: new Int32Array(2) }
+    assert.throws(() => full.enter(two), /has room for a run/)
+  })
+
+  test('keys taken from payloads have the hashes of the same keys in a table', () => {
+    const place = fc.nat({ max: 25 }).map((word) => word * 4)
+    fc.assert(
+      fc.property(words(40), fc.array(place, { minLength: 1, maxLength: 4 }), (payload, places) => {
+        const bytes = new Uint8Array(payload.buffer)
+        const slots = new AccessRun(STORAGE_KEY_WORDS)
+        const accounts = new AccessRun(ACCOUNT_KEY_WORDS)
+        for (const [at, payloadAt] of places.entries()) for (const run of [slots, accounts]) run.add(payloadAt, at)
+        const hasher = new KeyHasher(STORAGE_KEY_WORDS, 5)
+        const addressHasher = new KeyHasher(ACCOUNT_KEY_WORDS, 5)
+        hasher.takeSlots(payload, slots)
+        hasher.takeAccounts(payload, accounts)
+        const keyBytes = (run: AccessRun, at: number, length: number) => [
+          ...new Uint8Array(run.keys.buffer, at * length, length),
+        ]
+        for (const [at, from] of places.entries()) {
+          const slot = [...bytes.subarray(from, from + 20), ...bytes.subarray(from + 27, from + 59)]
+          assert.deepEqual(keyBytes(slots, at, 52), slot)
+          assert.equal(slots.hashes[at], hasher.hash(slots.keys, at * STORAGE_KEY_WORDS))
+          assert.equal(slots.contractHashes[at], addressHasher.hash(slots.keys, at * STORAGE_KEY_WORDS))
+          assert.equal(isModified(slots.flags[at] as number), bytes[from + 25] !== 0)
+          assert.equal(isTransient(slots.flags[at] as number), bytes[from + 26] !== 0)
+          assert.deepEqual(keyBytes(accounts, at, 20), [...bytes.subarray(from + 4, from + 24)])
+          assert.equal(accounts.hashes[at], addressHasher.hash(accounts.keys, at * ACCOUNT_KEY_WORDS))
+        }
+      }),
+      seedFor('taken keys', 200),
     )
   })
 

@@ -10,6 +10,14 @@ export type KeyTableOptions = {
 
 export const NOT_FOUND = -1
 
+/** Keys one after the other with their hashes, and room for the entries they get. */
+export type KeyRun = {
+  readonly count: number
+  readonly keys: Uint32Array
+  readonly hashes: Int32Array
+  readonly entries: Int32Array
+}
+
 /** A place holds the number of an entry + 1 (0 is free) in its low bits, and above them bits of the key's hash. */
 const ENTRY_BITS = 24
 const ENTRY_MASK = 2 ** ENTRY_BITS - 1
@@ -27,7 +35,7 @@ export class KeyTable {
   #hashes: Int32Array
   /** Small, since memory decides: a probe that meets another key seldom looks further. At most half full, so that probes end soon. */
   #places: Int32Array
-  /** Read by nobody; without it the looks of `fetchAhead` would have no effect, and the compiler would leave them out. */
+  /** Read by nobody; without it the looks of `#fetchAhead` would have no effect, and the compiler would leave them out. */
   fetched = 0
 
   constructor({ words, entriesMax, entries = 64 }: KeyTableOptions) {
@@ -80,22 +88,21 @@ export class KeyTable {
     return entry
   }
 
-  /**
-   * Looks at the memory that finding these keys will need. The looks do not depend on each other, so the processor waits for many of
-   * them at once, where one search after the other would wait for each.
-   */
-  fetchAhead(hashes: Int32Array, count: number): void {
-    const places = this.#places
-    const last = places.length - 1
-    const keys = this.#keys
+  /** Whether so many keys more can be added. */
+  hasRoomFor(count: number): boolean {
+    return this.size + count <= this.#entriesMax
+  }
+
+  /** Finds all keys of a run and adds those that are not there yet, for which there must be room. */
+  enter({ count, keys, hashes, entries }: KeyRun): void {
+    assert(this.hasRoomFor(count), 'the table has room for a run')
+    this.#fetchAhead(hashes, count)
     const { words } = this
-    let seen = 0
-    for (let at = 0; at < count; at++) seen |= places[(hashes[at] as number) & last] as number
     for (let at = 0; at < count; at++) {
-      const entry = ((places[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
-      if (entry >= 0) seen |= keys[entry * words] as number
+      const hash = hashes[at] as number
+      const known = this.find(keys, at * words, hash)
+      entries[at] = known === NOT_FOUND ? this.add(keys, at * words, hash) : known
     }
-    this.fetched = seen
   }
 
   /** Forgets all keys but those of `entries`, given in ascending order; they become entries 0, 1, 2, … */
@@ -114,6 +121,24 @@ export class KeyTable {
   clear(): void {
     this.#clearPlaces()
     this.size = 0
+  }
+
+  /**
+   * Looks at the memory that finding these keys will need. The looks do not depend on each other, so the processor waits for many of
+   * them at once, where one search after the other would wait for each.
+   */
+  #fetchAhead(hashes: Int32Array, count: number): void {
+    const places = this.#places
+    const last = places.length - 1
+    const keys = this.#keys
+    const { words } = this
+    let seen = 0
+    for (let at = 0; at < count; at++) seen |= places[(hashes[at] as number) & last] as number
+    for (let at = 0; at < count; at++) {
+      const entry = ((places[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
+      if (entry >= 0) seen |= keys[entry * words] as number
+    }
+    this.fetched = seen
   }
 
   #isKey(entry: number, from: Uint32Array, at: number): boolean {

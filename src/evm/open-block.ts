@@ -1,21 +1,8 @@
 import { highHalf, lowHalf } from './event-batch.ts'
+import { EVENT, EVENT_CODES } from './event-type.ts'
 
-/**
- * What an event announces and how often it then came; a shortfall at the end of a block means loss. Numbers, because these are counted
- * for nearly every event.
- */
-export const COUNTED = {
-  txns: 0,
-  accessListEntries: 1,
-  authListEntries: 2,
-  logs: 3,
-  callFrames: 4,
-  accounts: 5,
-  storage: 6,
-  transient: 7,
-} as const
-
-export type Counted = (typeof COUNTED)[keyof typeof COUNTED]
+/** Accesses of transient storage are counted apart from the others, under the code that no event has. */
+const TRANSIENT_ACCESS = 0
 
 /** Why the figures of a block cannot be trusted, though it is known how many transactions it had. */
 export type Shortcoming = 'record-error' | 'shortfall' | 'too-large'
@@ -34,14 +21,16 @@ export class OpenBlock {
   shortcoming: Shortcoming | undefined
   evmEnter: [low: number, high: number] | undefined
   evmExit: [low: number, high: number] | undefined
-  readonly #announced = new Float64Array(Object.keys(COUNTED).length)
-  readonly #came = new Float64Array(Object.keys(COUNTED).length)
+  /** Events of the block so far, by type. */
+  readonly #came = new Float64Array(EVENT_CODES)
+  /** How many events of a type others said there would be. Fewer at the end of the block mean loss. */
+  readonly #announced = new Float64Array(EVENT_CODES)
 
   begin(block: { seqno: number; number: number; txnCount: number; startLow: number; startHigh: number }): void {
     this.isOpen = true
     this.seqno = block.seqno
-    this.seqnoLow = lowHalf(block.seqno)
-    this.seqnoHigh = highHalf(block.seqno)
+    this.seqnoLow = lowHalf(block.seqno) | 0
+    this.seqnoHigh = highHalf(block.seqno) | 0
     this.number = block.number
     this.txnCount = block.txnCount
     this.startLow = block.startLow
@@ -51,22 +40,32 @@ export class OpenBlock {
     this.evmExit = undefined
     this.#announced.fill(0)
     this.#came.fill(0)
-    this.announce(COUNTED.txns, block.txnCount)
+    this.announce(EVENT.TXN_HEADER_START, block.txnCount)
   }
 
-  announce(what: Counted, count: number): void {
-    this.#announced[what] = (this.#announced[what] as number) + count
+  announce(type: number, count: number): void {
+    this.#announced[type] = (this.#announced[type] as number) + count
   }
 
-  came(what: Counted): void {
-    this.#came[what] = (this.#came[what] as number) + 1
+  announceTransient(count: number): void {
+    this.announce(TRANSIENT_ACCESS, count)
   }
 
-  countOf(what: Counted): number {
-    return this.#came[what] as number
+  came(type: number): void {
+    this.#came[type] = (this.#came[type] as number) + 1
+  }
+
+  /** So many of the storage accesses that came were of transient storage. */
+  wereTransient(count: number): void {
+    this.#came[EVENT.STORAGE_ACCESS] = (this.#came[EVENT.STORAGE_ACCESS] as number) - count
+    this.#came[TRANSIENT_ACCESS] = (this.#came[TRANSIENT_ACCESS] as number) + count
+  }
+
+  countOf(type: number): number {
+    return this.#came[type] as number
   }
 
   get hasShortfall(): boolean {
-    return this.#came.some((count, what) => count < (this.#announced[what] as number))
+    return this.#came.some((count, type) => count < (this.#announced[type] as number))
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { EventBatch, highHalf, isAligned, isU64At, lowHalf, PAYLOAD_LOST, u64At } from './event-batch.ts'
+import { EventBatch, highHalf, isAligned, lowHalf, PAYLOAD_LOST, u64At } from './event-batch.ts'
 import {
   checkRingHeader,
   DESCRIPTOR_BYTES,
@@ -201,29 +201,39 @@ export class RingReader {
     const { payloadAt, descriptorWords: words } = this.batch
     const { payloadBytes } = this.#options
     const sizeMax = Math.min(this.#options.eventBytesMax, this.geometry.payloadBytes)
-    // Places are first taken from the first payload there is; a later one may lie below it.
-    let first = -1
+    // Places are first taken from the first payload there is; a later one may lie below it. Until there is one, from the very start.
+    let first = 0
+    let firstLow = 0
+    let firstHigh = 0
+    let windowAt = windowStart
     let low = 0
     let high = 0
     let lost = 0
     let events = 0
-    for (; events < count; events++) {
-      const at = events * DESCRIPTOR_WORDS
+    for (let at = 0; events < count; events++, at += DESCRIPTOR_WORDS) {
       const size = words[at + 3] as number
       if (size === 0) {
         payloadAt[events] = 0
         continue
       }
-      const offset = u64At(words, at + 6)
-      if (size > sizeMax || offset < windowStart || !isAligned(words[at + 6] as number)) {
+      const offsetLow = words[at + 6] as number
+      const offsetHigh = words[at + 7] as number
+      // Mostly the upper halves are equal, and numbers of 32 bits are enough.
+      let place = offsetHigh === firstHigh ? offsetLow - firstLow : u64At(words, at + 6) - first
+      if (size > sizeMax || place < windowAt || !isAligned(offsetLow)) {
         payloadAt[events] = PAYLOAD_LOST
         lost += 1
         continue
       }
-      if (first < 0) first = offset
-      const place = offset - first
-      const newLow = Math.min(low, place)
-      const newHigh = Math.max(high, place + size)
+      if (high === 0) {
+        first = place
+        firstLow = offsetLow
+        firstHigh = offsetHigh
+        windowAt = windowStart - first
+        place = 0
+      }
+      const newLow = place < low ? place : low
+      const newHigh = place + size > high ? place + size : high
       if (high > 0 && newHigh - newLow > payloadBytes) break
       low = newLow
       high = newHigh
@@ -292,14 +302,15 @@ export class RingReader {
   }
 }
 
-/** How many of the first descriptors hold `seqno` and the numbers after it. */
+/** How many of the first descriptors hold `seqno` and the numbers after it. Halves are compared as signed ones, which is the cheapest. */
 function countInOrder(words: Uint32Array, seqno: number, length: number): number {
+  let low = lowHalf(seqno) | 0
+  let high = highHalf(seqno) | 0
   let count = 0
-  let low = lowHalf(seqno)
-  let high = highHalf(seqno)
-  while (count < length && isU64At(words, count * DESCRIPTOR_WORDS, low, high)) {
+  for (let at = 0; count < length; at += DESCRIPTOR_WORDS) {
+    if (((words[at] as number) | 0) !== low || ((words[at + 1] as number) | 0) !== high) break
     count += 1
-    low = (low + 1) >>> 0
+    low = (low + 1) | 0
     if (low === 0) high += 1
   }
   return count

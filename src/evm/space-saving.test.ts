@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { createSeededRandom, randomInt } from '../core/random.ts'
 import { seedFor } from '../core/test-seed.ts'
 import { KeyHasher } from './access-key.ts'
-import { NOT_FOUND } from './key-table.ts'
+import { type KeyRun, NOT_FOUND } from './key-table.ts'
 import { SpaceSaving } from './space-saving.ts'
 
 const WORDS = 5
@@ -16,15 +16,24 @@ function keyOf(id: number): Uint32Array {
 }
 
 /** Few more keys than counters, so that keys are forgotten all the time. */
-function count(stream: Iterable<number>, counters: number, keysMax = counters + 3): SpaceSaving {
+const SPARE = 3
+
+/** Comes in runs of one to `SPARE` keys. */
+function count(stream: readonly number[], counters: number, keysMax = counters + SPARE): SpaceSaving {
   const summary = new SpaceSaving({ counters, words: WORDS, keysMax })
-  for (const id of stream) add(summary, id)
+  addAll(summary, stream)
   return summary
 }
 
-function add(summary: SpaceSaving, id: number): void {
-  const key = keyOf(id)
-  summary.add(key, 0, hasher.hash(key, 0))
+function addAll(summary: SpaceSaving, stream: readonly number[]): void {
+  for (let at = 0, length = 1; at < stream.length; at += length, length = (length % SPARE) + 1)
+    summary.add(runOf(stream.slice(at, at + length)))
+}
+
+function runOf(ids: readonly number[]): KeyRun {
+  const keys = Uint32Array.from(ids.flatMap((id) => [...keyOf(id)]))
+  const hashes = Int32Array.from(ids, (_, at) => hasher.hash(keys, at * WORDS))
+  return { count: ids.length, keys, hashes, entries: new Int32Array(ids.length) }
 }
 
 /** What the summary says of a key. */
@@ -139,12 +148,23 @@ describe('Space-Saving', () => {
   for (const [name, stream] of Object.entries(adversarial))
     test(`keeps its bounds: ${name}`, () => assertBounds(stream, counters))
 
+  test('tells each key of a run where it stands, though keys were forgotten before', () => {
+    const summary = count([1, 2, 3, 4, 5, 6, 7], 2)
+    const run = runOf([8, 7, 8])
+    summary.add(run)
+    const names = [...run.entries].map((entry) => summary.table.keys[entry * WORDS + 4])
+    assert.deepEqual(
+      names,
+      [8, 7, 8].map((id) => keyOf(id)[4]),
+    )
+  })
+
   test('can be cleared and used again', () => {
     const stream = Array.from({ length: 500 }, () => randomInt(random, 90))
     const summary = count(stream, 30)
     summary.clear()
     assert.deepEqual([summary.seen, summary.errorMax, summary.top(3)], [0, 0, []])
-    for (const id of stream) add(summary, id)
+    addAll(summary, stream)
     assert.deepEqual(summary.top(30).map(withoutEntry), count(stream, 30).top(30).map(withoutEntry))
   })
 })

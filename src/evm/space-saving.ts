@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { compareKeys } from './key-order.ts'
-import { KeyTable, NOT_FOUND, resize } from './key-table.ts'
+import { type KeyRun, KeyTable, resize } from './key-table.ts'
 
 const NONE = -1
+
+/**
+ * Counters and buckets are records of four numbers in two arrays, named by where they begin. What is asked of one together lies
+ * together.
+ */
+const RECORD_SHIFT = 2
+const RECORD = 1 << RECORD_SHIFT
+const COUNTER = { bucket: 0, next: 1, previous: 2, entry: 3 } as const
+const BUCKET = { head: 0, tail: 1, higher: 2, lower: 3 } as const
 
 export type Counted = { entry: number; count: number; error: number }
 
@@ -25,20 +34,15 @@ export class SpaceSaving {
   readonly #counters: number
   /** For each entry of the table its counter, or NONE. */
   #counterOf: Int32Array
-  /** For each counter in use its entry. */
-  readonly #entryOf: Int32Array
+  /** The counters, those in use first. */
+  readonly #counter: Int32Array
   #used = 0
+  /** For each counter in use how much of its count may not be its key's. */
   readonly #errors: Float64Array
-  readonly #bucketOf: Int32Array
-  readonly #nextInBucket: Int32Array
-  readonly #previousInBucket: Int32Array
+  readonly #bucket: Int32Array
   readonly #bucketCount: Float64Array
-  readonly #bucketHead: Int32Array
-  readonly #bucketTail: Int32Array
-  readonly #higherBucket: Int32Array
-  readonly #lowerBucket: Int32Array
   readonly #freeBuckets: Int32Array
-  #freeBucketsLeft: number
+  #freeBucketsLeft = 0
   #isExact = true
   #lowest = NONE
   #highest = NONE
@@ -48,50 +52,40 @@ export class SpaceSaving {
     this.table = new KeyTable({ words, entriesMax: keysMax, entries: counters * 2 })
     this.#counters = counters
     this.#counterOf = new Int32Array(this.table.room)
-    this.#entryOf = new Int32Array(counters)
+    this.#counter = new Int32Array(counters * RECORD)
     this.#errors = new Float64Array(counters)
-    this.#bucketOf = new Int32Array(counters)
-    this.#nextInBucket = new Int32Array(counters)
-    this.#previousInBucket = new Int32Array(counters)
     // One more than there are counters: a counter gets its new bucket before it leaves the old one.
     const buckets = counters + 1
+    this.#bucket = new Int32Array(buckets * RECORD)
     this.#bucketCount = new Float64Array(buckets)
-    this.#bucketHead = new Int32Array(buckets)
-    this.#bucketTail = new Int32Array(buckets)
-    this.#higherBucket = new Int32Array(buckets)
-    this.#lowerBucket = new Int32Array(buckets)
-    this.#freeBuckets = Int32Array.from({ length: buckets }, (_, bucket) => bucket)
-    this.#freeBucketsLeft = buckets
+    this.#freeBuckets = new Int32Array(buckets)
+    this.clear()
   }
 
   /** No count is further from the truth than this: 0 as long as every key seen has its own counter. */
   get errorMax(): number {
-    return this.#isExact ? 0 : (this.#bucketCount[this.#lowest] as number)
+    return this.#isExact ? 0 : this.#countOf(this.#lowest)
   }
 
-  /** Counts a key and returns its entry. */
-  add(from: Uint32Array, at: number, hash: number): number {
-    this.seen += 1
-    const known = this.table.find(from, at, hash)
-    const entry = known === NOT_FOUND ? this.#addKey(from, at, hash) : known
-    const counter = this.#counterOf[entry] as number
-    if (counter !== NONE) this.#increment(counter)
-    else if (this.#used < this.#counters) this.#begin(entry)
-    else this.#takeOver(entry)
-    return entry
+  /** Counts the keys of a run, in order; the run gets their entries. */
+  add(run: KeyRun): void {
+    const { table } = this
+    if (!table.hasRoomFor(run.count)) this.trim()
+    const known = table.size
+    table.enter(run)
+    if (table.room > this.#counterOf.length) this.#counterOf = resize(this.#counterOf, new Int32Array(table.room))
+    this.#counterOf.fill(NONE, known, table.size)
+    this.seen += run.count
+    for (let at = 0; at < run.count; at++) this.#count(run.entries[at] as number)
   }
 
   /** Forgets the keys that have no counter. */
   trim(): void {
     this.trims += 1
-    const kept = this.#entryOf.slice(0, this.#used).sort()
+    const kept = Int32Array.from({ length: this.#used }, (_, counter) => this.#entryOf(counter * RECORD)).sort()
     const counters = kept.map((entry) => this.#counterOf[entry] as number)
     this.table.keepOnly(kept)
-    for (let entry = 0; entry < kept.length; entry++) {
-      const counter = counters[entry] as number
-      this.#counterOf[entry] = counter
-      this.#entryOf[counter] = entry
-    }
+    for (let entry = 0; entry < kept.length; entry++) this.#give(counters[entry] as number, entry)
   }
 
   /** Begins to count anew; keys keep their entries. */
@@ -100,8 +94,9 @@ export class SpaceSaving {
     this.#isExact = true
     this.#used = 0
     this.#counterOf.fill(NONE, 0, this.table.size)
-    for (let bucket = 0; bucket < this.#freeBuckets.length; bucket++) this.#freeBuckets[bucket] = bucket
-    this.#freeBucketsLeft = this.#freeBuckets.length
+    const free = this.#freeBuckets
+    for (let bucket = 0; bucket < free.length; bucket++) free[bucket] = bucket * RECORD
+    this.#freeBucketsLeft = free.length
     this.#lowest = NONE
     this.#highest = NONE
   }
@@ -109,21 +104,15 @@ export class SpaceSaving {
   /** The highest counts, equal ones by key. */
   top(length: number): Counted[] {
     const top: Counted[] = []
-    for (
-      let bucket = this.#highest;
-      bucket !== NONE && top.length < length;
-      bucket = this.#lowerBucket[bucket] as number
-    ) {
+    for (let bucket = this.#highest; bucket !== NONE && top.length < length; ) {
       const equals: Counted[] = []
-      for (
-        let counter = this.#bucketHead[bucket] as number;
-        counter !== NONE;
-        counter = this.#nextInBucket[counter] as number
-      ) {
+      for (let counter = this.#bucket[bucket + BUCKET.head] as number; counter !== NONE; ) {
         equals.push(this.#counted(counter))
+        counter = this.#counter[counter + COUNTER.next] as number
       }
       equals.sort((a, b) => compareKeys(this.table, a.entry, b.entry))
       top.push(...equals.slice(0, length - top.length))
+      bucket = this.#bucket[bucket + BUCKET.lower] as number
     }
     return top
   }
@@ -135,48 +124,56 @@ export class SpaceSaving {
   }
 
   #counted(counter: number): Counted {
-    const count = this.#bucketCount[this.#bucketOf[counter] as number] as number
-    return { entry: this.#entryOf[counter] as number, count, error: this.#errors[counter] as number }
+    const count = this.#countOf(this.#counter[counter + COUNTER.bucket] as number)
+    return { entry: this.#entryOf(counter), count, error: this.#errors[counter >> RECORD_SHIFT] as number }
   }
 
-  #addKey(from: Uint32Array, at: number, hash: number): number {
-    const { table } = this
-    if (table.isFull) this.trim()
-    const entry = table.add(from, at, hash)
-    if (entry >= this.#counterOf.length) this.#counterOf = resize(this.#counterOf, new Int32Array(table.room))
-    this.#counterOf[entry] = NONE
-    return entry
+  #countOf(bucket: number): number {
+    return this.#bucketCount[bucket >> RECORD_SHIFT] as number
+  }
+
+  #entryOf(counter: number): number {
+    return this.#counter[counter + COUNTER.entry] as number
   }
 
   #give(counter: number, entry: number): void {
-    this.#entryOf[counter] = entry
+    this.#counter[counter + COUNTER.entry] = entry
     this.#counterOf[entry] = counter
+  }
+
+  #count(entry: number): void {
+    const counter = this.#counterOf[entry] as number
+    if (counter !== NONE) this.#increment(counter)
+    else if (this.#used < this.#counters) this.#begin(entry)
+    else this.#takeOver(entry)
+  }
+
+  #begin(entry: number): void {
+    const counter = this.#used * RECORD
+    this.#errors[this.#used++] = 0
+    this.#give(counter, entry)
+    const isThere = this.#lowest !== NONE && this.#countOf(this.#lowest) === 1
+    this.#append(counter, isThere ? this.#lowest : this.#insertBucket(1, NONE))
   }
 
   #takeOver(entry: number): void {
     this.#isExact = false
-    const victim = this.#bucketHead[this.#lowest] as number
-    this.#errors[victim] = this.#bucketCount[this.#lowest] as number
-    this.#counterOf[this.#entryOf[victim] as number] = NONE
+    const victim = this.#bucket[this.#lowest + BUCKET.head] as number
+    this.#errors[victim >> RECORD_SHIFT] = this.#countOf(this.#lowest)
+    this.#counterOf[this.#entryOf(victim)] = NONE
     this.#give(victim, entry)
     this.#increment(victim)
   }
 
-  #begin(entry: number): void {
-    const counter = this.#used++
-    this.#give(counter, entry)
-    this.#errors[counter] = 0
-    const isThere = this.#lowest !== NONE && this.#bucketCount[this.#lowest] === 1
-    this.#append(counter, isThere ? this.#lowest : this.#insertBucket(1, NONE))
-  }
-
   #increment(counter: number): void {
-    const bucket = this.#bucketOf[counter] as number
-    const count = (this.#bucketCount[bucket] as number) + 1
-    const higher = this.#higherBucket[bucket] as number
-    const hasNext = higher !== NONE && this.#bucketCount[higher] === count
-    if (!hasNext && this.#bucketHead[bucket] === this.#bucketTail[bucket]) {
-      this.#bucketCount[bucket] = count
+    const buckets = this.#bucket
+    const counts = this.#bucketCount
+    const bucket = this.#counter[counter + COUNTER.bucket] as number
+    const count = (counts[bucket >> RECORD_SHIFT] as number) + 1
+    const higher = buckets[bucket + BUCKET.higher] as number
+    const hasNext = higher !== NONE && counts[higher >> RECORD_SHIFT] === count
+    if (!hasNext && buckets[bucket + BUCKET.head] === buckets[bucket + BUCKET.tail]) {
+      counts[bucket >> RECORD_SHIFT] = count
       return
     }
     const target = hasNext ? higher : this.#insertBucket(count, bucket)
@@ -185,48 +182,52 @@ export class SpaceSaving {
   }
 
   #append(counter: number, bucket: number): void {
-    const tail = this.#bucketTail[bucket] as number
-    this.#bucketOf[counter] = bucket
-    this.#nextInBucket[counter] = NONE
-    this.#previousInBucket[counter] = tail
-    if (tail === NONE) this.#bucketHead[bucket] = counter
-    else this.#nextInBucket[tail] = counter
-    this.#bucketTail[bucket] = counter
+    const counters = this.#counter
+    const tail = this.#bucket[bucket + BUCKET.tail] as number
+    counters[counter + COUNTER.bucket] = bucket
+    counters[counter + COUNTER.next] = NONE
+    counters[counter + COUNTER.previous] = tail
+    if (tail === NONE) this.#bucket[bucket + BUCKET.head] = counter
+    else counters[tail + COUNTER.next] = counter
+    this.#bucket[bucket + BUCKET.tail] = counter
   }
 
   #unlink(counter: number, bucket: number): void {
-    const next = this.#nextInBucket[counter] as number
-    const previous = this.#previousInBucket[counter] as number
-    if (previous === NONE) this.#bucketHead[bucket] = next
-    else this.#nextInBucket[previous] = next
-    if (next === NONE) this.#bucketTail[bucket] = previous
-    else this.#previousInBucket[next] = previous
-    if (this.#bucketHead[bucket] === NONE) this.#removeBucket(bucket)
+    const counters = this.#counter
+    const next = counters[counter + COUNTER.next] as number
+    const previous = counters[counter + COUNTER.previous] as number
+    if (previous === NONE) this.#bucket[bucket + BUCKET.head] = next
+    else counters[previous + COUNTER.next] = next
+    if (next === NONE) this.#bucket[bucket + BUCKET.tail] = previous
+    else counters[next + COUNTER.previous] = previous
+    if (previous === NONE && next === NONE) this.#removeBucket(bucket)
   }
 
   /** A new bucket directly above `lower`, or below all when that is NONE. */
   #insertBucket(count: number, lower: number): number {
+    const buckets = this.#bucket
     const bucket = this.#freeBuckets[--this.#freeBucketsLeft] as number
-    const higher = lower === NONE ? this.#lowest : (this.#higherBucket[lower] as number)
-    this.#bucketCount[bucket] = count
-    this.#bucketHead[bucket] = NONE
-    this.#bucketTail[bucket] = NONE
-    this.#lowerBucket[bucket] = lower
-    this.#higherBucket[bucket] = higher
+    const higher = lower === NONE ? this.#lowest : (buckets[lower + BUCKET.higher] as number)
+    this.#bucketCount[bucket >> RECORD_SHIFT] = count
+    buckets[bucket + BUCKET.head] = NONE
+    buckets[bucket + BUCKET.tail] = NONE
+    buckets[bucket + BUCKET.higher] = higher
+    buckets[bucket + BUCKET.lower] = lower
     if (lower === NONE) this.#lowest = bucket
-    else this.#higherBucket[lower] = bucket
+    else buckets[lower + BUCKET.higher] = bucket
     if (higher === NONE) this.#highest = bucket
-    else this.#lowerBucket[higher] = bucket
+    else buckets[higher + BUCKET.lower] = bucket
     return bucket
   }
 
   #removeBucket(bucket: number): void {
-    const lower = this.#lowerBucket[bucket] as number
-    const higher = this.#higherBucket[bucket] as number
+    const buckets = this.#bucket
+    const higher = buckets[bucket + BUCKET.higher] as number
+    const lower = buckets[bucket + BUCKET.lower] as number
     if (lower === NONE) this.#lowest = higher
-    else this.#higherBucket[lower] = higher
+    else buckets[lower + BUCKET.higher] = higher
     if (higher === NONE) this.#highest = lower
-    else this.#lowerBucket[higher] = lower
+    else buckets[higher + BUCKET.lower] = lower
     this.#freeBuckets[this.#freeBucketsLeft++] = bucket
   }
 }

@@ -1,4 +1,5 @@
 import { ACCOUNT_KEY_WORDS, STORAGE_KEY_WORDS } from './access-key.ts'
+import { RUN_MAX } from './access-run.ts'
 import { type Hex, toHex } from './hex.ts'
 import { type Counted, SpaceSaving } from './space-saving.ts'
 
@@ -24,10 +25,11 @@ export class TopAccessesFold {
 
   /** `slotsMax` is how many slots may come between two calls of `trim` without losing their entries. */
   constructor(slotsMax: number, { counters, top }: TopAccessesOptions = TOP_ACCESSES_DEFAULTS) {
-    const keysMax = counters * KEYS_PER_COUNTER
+    const kept = counters * KEYS_PER_COUNTER
+    const keysMax = kept + RUN_MAX
     this.account = new SpaceSaving({ counters, words: ACCOUNT_KEY_WORDS, keysMax })
     this.storage = new SpaceSaving({ counters, words: STORAGE_KEY_WORDS, keysMax: keysMax + slotsMax })
-    this.#slotsKept = keysMax
+    this.#slotsKept = kept
     this.#top = top
   }
 
