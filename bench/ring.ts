@@ -23,7 +23,7 @@ import { createBlockSource } from './ring-blocks.ts'
  */
 const BLOCKS = Number(process.argv[2] ?? 8)
 const ROUNDS = Number(process.argv[3] ?? 9)
-const PUBLISH_SECONDS = Number(process.argv[4] ?? 10)
+const PUBLISH_SECONDS = Number(process.argv[4] ?? 40)
 const TXNS_PER_BLOCK = 4000
 const GOALS = { eventsPerSecond: 1_500_000, ofCpp: 0.9, publishP99Ms: 2 }
 
