@@ -36,12 +36,14 @@ export class AccessFold {
   }
 }
 
-/** An ACCOUNT_ACCESS says at bytes 144 and 148 how many slots of it will follow, and how many of them are transient. */
-function announceSlots({ count, payloadAt, txns }: AccessRun, payloadWords: Uint32Array, open: OpenBlock): void {
+/**
+ * An ACCOUNT_ACCESS says at bytes 144 and 148 how many slots of it will follow, and how many transient ones. What is announced to a
+ * block that is no longer open does no harm.
+ */
+function announceSlots({ count, payloadAt }: AccessRun, payloadWords: Uint32Array, open: OpenBlock): void {
   let persistent = 0
   let transient = 0
   for (let at = 0; at < count; at++) {
-    if (txns[at] === NOT_IN_BLOCK) continue
     const payload = (payloadAt[at] as number) >>> 2
     persistent += payloadWords[payload + 36] as number
     transient += payloadWords[payload + 37] as number
@@ -53,7 +55,7 @@ function announceSlots({ count, payloadAt, txns }: AccessRun, payloadWords: Uint
 function leaveOutTransient({ count, txns, flags }: AccessRun, open: OpenBlock): void {
   let transient = 0
   for (let at = 0; at < count; at++) {
-    if (txns[at] === NOT_IN_BLOCK || !isTransient(flags[at] as number)) continue
+    if (!isTransient(flags[at] as number)) continue
     txns[at] = NOT_IN_BLOCK
     transient += 1
   }

@@ -147,6 +147,24 @@ describe('damage', () => {
       ['TPS 5', 'incomplete 5 shortfall'],
     ],
     [
+      'a transient slot in place of an announced one that is not',
+      ({ recorder }) => {
+        recorder.add('ACCOUNT_ACCESS', { storage_key_count: 1 }, { ...at, txnIndex: 0 })
+        recorder.add('STORAGE_ACCESS', { transient: true }, { ...at, txnIndex: 0 })
+      },
+      ['TPS 5', 'incomplete 5 shortfall'],
+    ],
+    [
+      'an event of a block with the same lower half of its number',
+      ({ writer, recorder }) => {
+        const payload = new Uint8Array(0)
+        const blockSeqno = 2 ** 32 + 1
+        recorder.flush()
+        writer.record({ type: EVENT.TXN_END, payload, ...at, blockSeqno, txnIndex: 0, accountIndex: 0 })
+      },
+      ['dropped 5 misplaced-event'],
+    ],
+    [
       'a payload shorter than its type',
       ({ recorder }) => recorder.addEncoded(EVENT.STORAGE_ACCESS, new Uint8Array(123), { ...at, txnIndex: 0 }),
       ['dropped 5 malformed'],
@@ -260,6 +278,19 @@ test('top accesses count every access, of the block itself too, and are exact wh
     ],
   })
   assert.deepEqual([fold.topAccesses.seen, fold.topAccesses.account.errorMax], [12, 0])
+})
+
+test('accesses outside of any block count too, many more than are looked up at once', () => {
+  const { recorder, run, fold } = createFoldRing()
+  for (let round = 0; round < 700; round++) {
+    for (const contract of [1, 2]) recorder.add('ACCOUNT_ACCESS', { address: addressOf(contract) }, at)
+    recorder.add('STORAGE_ACCESS', { address: addressOf(1), key: slotOf(round % 2) }, at)
+  }
+  run()
+  assert.deepEqual(fold.topAccesses.publish(), {
+    account: [1, 2].map((contract) => ({ key: addressOf(contract), count: 700 })),
+    storage: [0, 1].map((slot) => ({ key: [addressOf(1), slotOf(slot)], count: 350 })),
+  })
 })
 
 test('under a slow reader every block is folded right or not at all, and the next whole one is right', () => {

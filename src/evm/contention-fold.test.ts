@@ -137,6 +137,19 @@ describe('contention', () => {
     )
   })
 
+  for (const turn of [2 ** 31, 2 ** 32, 3 * 2 ** 31, 2 ** 40]) {
+    test(`is the same where numbers and offsets pass ${turn} within a block`, () => {
+      fc.assert(
+        fc.property(block, fc.nat({ max: 30 }), fc.nat({ max: 100 }), (given, events, steps) => {
+          const nextPayloadByte = turn - 16 * steps
+          const control = { lastSeqno: turn - events, nextPayloadByte, windowStart: nextPayloadByte }
+          assert.deepEqual(foldOne(given, { control }), foldOne(given))
+        }),
+        seedFor(`contention past ${turn}`, 30),
+      )
+    })
+  }
+
   test('what earlier blocks touched does not show, whether it was forgotten since or not', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 2, maxLength: 5 }), fc.constantFrom(1, 5, 1000), (blocks, counters) => {

@@ -2,6 +2,7 @@ import { BlockFold, type BlockSink } from './block-fold.ts'
 import type { ConflictExtras, ContentionData } from './contention-fold.ts'
 import { ExecRecorder } from './exec-recorder.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
+import type { RingControl } from './ring-layout.ts'
 import type { RingReader } from './ring-reader.ts'
 import { recordBlock, type TestBlock } from './test-block.ts'
 import { createSmallRing, openReader } from './test-ring.ts'
@@ -53,19 +54,20 @@ export function feed(fold: BlockFold, reader: RingReader): void {
   }
 }
 
-export type FoldRingOptions = { seed?: number; isLarge?: boolean; counters?: number }
+export type FoldRingOptions = { seed?: number; isLarge?: boolean; counters?: number; control?: RingControl }
 
 /** A ring with room for a whole test block, what records into it, and a fold of it. */
-export function createFoldRing({ seed = 1, isLarge = false, counters = 1000 }: FoldRingOptions = {}) {
+export function createFoldRing({ seed = 1, isLarge = false, counters = 1000, control }: FoldRingOptions = {}) {
   const ring = createSmallRing({
     capacity: isLarge ? 2 ** 18 : 2 ** 12,
     payloadBytes: isLarge ? 2 ** 26 : 2 ** 20,
     windowStepBytes: 2 ** 14,
+    ...(control === undefined ? {} : { control }),
   })
   const recorder = new ExecRecorder(ring.writer)
   const log = createFoldLog()
   const fold = new BlockFold({ seed, topAccesses: { counters, top: 10 } }, log.sink)
-  const reader = openReader(ring.source)
+  const reader = openReader(ring.source, { seqno: (control?.lastSeqno ?? 0) + 1 })
   const run = (): FoldLog => {
     recorder.flush()
     feed(fold, reader)

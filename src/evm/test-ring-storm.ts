@@ -1,5 +1,12 @@
 import { type Random, randomInt } from '../core/random.ts'
-import { alignPayload, HEADER, HEADER_BYTES, type RingGeometry, SECTION_BYTES } from './ring-layout.ts'
+import {
+  alignPayload,
+  HEADER,
+  HEADER_BYTES,
+  type RingControl,
+  type RingGeometry,
+  SECTION_BYTES,
+} from './ring-layout.ts'
 import { createMemoryRing, type MemoryRing, type RingSource, type RingTarget } from './ring-source.ts'
 import { type RingEvent, RingWriter } from './ring-writer.ts'
 
@@ -35,6 +42,8 @@ export class RingStorm {
       windowStepBytes: number
       threads: number
       random: Random
+      /** Where the counters begin. */
+      control: RingControl
       /** The writer stores into memory, number by number, instead of writing by position. */
       isMapped?: boolean
     },
@@ -50,7 +59,8 @@ export class RingStorm {
     const storeU64 = (place: number, value: number): void =>
       write(place, new Uint8Array(BigUint64Array.of(BigInt(value)).buffer))
     const target: RingTarget = options.isMapped === true ? { write, storeU64 } : { write }
-    this.writer = new RingWriter({ geometry: options.geometry, windowStepBytes: options.windowStepBytes }, target)
+    const { geometry, windowStepBytes, control } = options
+    this.writer = new RingWriter({ geometry, windowStepBytes, control }, target)
     this.source = {
       sizeBytes: this.#ring.image.length,
       isStatic: false,
