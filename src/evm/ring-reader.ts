@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { EventBatch, highHalf, isAligned, lowHalf, PAYLOAD_LOST, u64At } from './event-batch.ts'
+import { EventBatch, highHalf, lowHalf, u64At } from './event-batch.ts'
+import { expirePayloads, type PayloadPlan, type PayloadRoom, planPayloads } from './payload-plan.ts'
 import {
   checkRingHeader,
   DESCRIPTOR_BYTES,
@@ -57,9 +58,6 @@ export type ReaderStats = {
   payloadsLost: number
 }
 
-/** Leading events of a batch, the range that holds their payloads, and how many of these are gone. */
-type PayloadPlan = { events: number; offset: number; length: number; lost: number }
-
 const EVENTS: ReadResult = { kind: 'events' }
 const IDLE: ReadResult = { kind: 'idle' }
 const REWOUND: ReadResult = { kind: 'rewound' }
@@ -100,6 +98,7 @@ export class RingReader {
   readonly stats: ReaderStats = { eventsRead: 0, eventsLost: 0, gaps: 0, payloadsLost: 0 }
   readonly #source: RingSource
   readonly #options: ReaderOptions
+  readonly #room: PayloadRoom
   readonly #header = new Uint8Array(HEADER_BYTES)
   readonly #seenBytes: Uint8Array
   readonly #seenWords: Uint32Array
@@ -113,6 +112,8 @@ export class RingReader {
     this.geometry = geometry
     this.#source = source
     this.#options = options
+    const eventBytesMax = Math.min(options.eventBytesMax, geometry.payloadBytes)
+    this.#room = { eventBytesMax, readBytesMax: options.payloadBytes }
     this.#cursor = seqno - 1
     this.#isFinal = source.isStatic
     const eventsMax = Math.min(options.eventsMax, geometry.capacity)
@@ -150,7 +151,7 @@ export class RingReader {
     const count = this.#readFields(want, seen.count)
     if (count === 0) return this.#skipLapped()
 
-    const planned = this.#planPayloads(count, before)
+    const planned = planPayloads(this.batch, count, before.windowStart, this.#room)
     if (planned.length > 0) {
       this.batch.reservePayload(planned.length)
       readPayload(this.#source, this.geometry, planned, this.batch.payloadBytes)
@@ -158,7 +159,7 @@ export class RingReader {
     if (!this.#source.isStatic) {
       const after = this.#readControl()
       if (after.lastSeqno >= want + this.geometry.capacity) return this.#skipLapped()
-      if (after.windowStart > before.windowStart) this.#expirePayloads(planned, after)
+      if (after.windowStart > before.windowStart) expirePayloads(this.batch, planned, after.windowStart)
     }
     this.#handOut(planned)
     return EVENTS
@@ -191,74 +192,6 @@ export class RingReader {
     const range = { slotPlace: slotPlace(this.geometry, want), count: seen }
     readSlots(this.#source, this.geometry, range, batch.descriptorBytes)
     return countInOrder(batch.descriptorWords, want, seen)
-  }
-
-  /**
-   * Chooses the leading events whose payloads fit one read, and where each payload will lie. Offsets come from a counter of their own
-   * and need not grow with the sequence number, so the range is that of the smallest and the largest.
-   */
-  #planPayloads(count: number, { windowStart }: RingControl): PayloadPlan {
-    const { payloadAt, descriptorWords: words } = this.batch
-    const { payloadBytes } = this.#options
-    const sizeMax = Math.min(this.#options.eventBytesMax, this.geometry.payloadBytes)
-    // Places are first taken from the first payload there is; a later one may lie below it. Until there is one, from the very start.
-    let first = 0
-    let firstLow = 0
-    let firstHigh = 0
-    let windowAt = windowStart
-    let low = 0
-    let high = 0
-    let lost = 0
-    let events = 0
-    for (let at = 0; events < count; events++, at += DESCRIPTOR_WORDS) {
-      const size = words[at + 3] as number
-      if (size === 0) {
-        payloadAt[events] = 0
-        continue
-      }
-      const offsetLow = words[at + 6] as number
-      const offsetHigh = words[at + 7] as number
-      // Mostly the upper halves are equal, and numbers of 32 bits are enough.
-      let place = offsetHigh === firstHigh ? offsetLow - firstLow : u64At(words, at + 6) - first
-      if (size > sizeMax || place < windowAt || !isAligned(offsetLow)) {
-        payloadAt[events] = PAYLOAD_LOST
-        lost += 1
-        continue
-      }
-      if (high === 0) {
-        first = place
-        firstLow = offsetLow
-        firstHigh = offsetHigh
-        windowAt = windowStart - first
-        place = 0
-      }
-      const newLow = place < low ? place : low
-      const newHigh = place + size > high ? place + size : high
-      if (high > 0 && newHigh - newLow > payloadBytes) break
-      low = newLow
-      high = newHigh
-      payloadAt[events] = place
-    }
-    if (low < 0) this.#movePayloads(events, -low)
-    return { events, offset: first + low, length: high - low, lost }
-  }
-
-  #movePayloads(events: number, by: number): void {
-    const { batch } = this
-    for (let at = 0; at < events; at++) {
-      const place = batch.payloadAt[at] as number
-      if (batch.payloadSize(at) > 0 && place !== PAYLOAD_LOST) batch.payloadAt[at] = place + by
-    }
-  }
-
-  /** Loaded after the copy, the start of the window tells which payloads the writer may have run over. */
-  #expirePayloads(planned: PayloadPlan, { windowStart }: RingControl): void {
-    const { batch } = this
-    for (let at = 0; at < planned.events; at++) {
-      if (batch.payloadOffset(at) >= windowStart || batch.payloadSize(at) === 0) continue
-      if (batch.payloadAt[at] !== PAYLOAD_LOST) planned.lost += 1
-      batch.payloadAt[at] = PAYLOAD_LOST
-    }
   }
 
   #handOut({ events, lost }: PayloadPlan): void {
