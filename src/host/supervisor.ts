@@ -23,6 +23,8 @@ const AF_UNIX = 1
 const PATH_BYTES_MAX = 107
 /** The kernel keeps some ten messages for a supervisor that does not read. The next waits this long and is then lost: it never holds up the loop. */
 const WAIT_MS = 100
+/** That the process is ready must not be lost: the supervisor would end it as one that never started. */
+const READY_AGAIN_MS = 1000
 const SILENT: Supervisor = { ready() {}, stopping() {}, [Symbol.dispose]() {} }
 
 /**
@@ -39,25 +41,29 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
   if (line === undefined) return SILENT
   const { calls, socket } = line
 
-  function tell(text: string): void {
+  /** False when the supervisor has not read for so long that there is no room. */
+  function tell(text: string): boolean {
     try {
       writeSync(socket, text)
+      return true
     } catch (err) {
       log.warn({ err }, 'the supervisor does not listen')
+      return (err as NodeJS.ErrnoException).code !== 'EAGAIN'
     }
   }
   const periodMs = watchdogMs(env, pid)
-  let beat: Timer | undefined
+  let next: Timer | undefined
+
+  function ready(): void {
+    if (!tell('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
+    else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => tell('WATCHDOG=1'))
+    next?.unref?.()
+  }
   return {
-    ready() {
-      tell('READY=1')
-      if (periodMs === undefined) return
-      beat = clock.setRepeating(periodMs / 2, () => tell('WATCHDOG=1'))
-      beat.unref?.()
-    },
-    stopping: () => tell('STOPPING=1'),
+    ready,
+    stopping: () => void tell('STOPPING=1'),
     [Symbol.dispose]() {
-      beat?.cancel()
+      next?.cancel()
       calls.close(socket)
     },
   }
