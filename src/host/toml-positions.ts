@@ -183,17 +183,17 @@ class Walker {
   }
 }
 
-/** A basic string as written, quotes included. TOML's `\U0001F600` and `\e` are the only escapes JSON lacks. */
+/** A basic string as written, quotes included. TOML's `\U0001F600`, `\x41` and `\e` are the only escapes JSON lacks. */
 function unescape(written: string): string {
-  const json = written
-    .replaceAll(/\\U([0-9A-Fa-f]{8})/g, (_all, hex: string) =>
-      JSON.stringify(String.fromCodePoint(Number.parseInt(hex, 16))).slice(1, -1),
-    )
-    .replaceAll(/\\e/g, '\\u001b')
-    .replaceAll(/\\x([0-9A-Fa-f]{2})/g, '\\u00$1')
   try {
-    return JSON.parse(json) as string
+    return JSON.parse(written.replaceAll(/\\(?:U([0-9A-Fa-f]{8})|x([0-9A-Fa-f]{2})|[^])/g, toJsonEscape)) as string
   } catch {
     return written.slice(1, -1)
   }
+}
+
+function toJsonEscape(escape: string, long: string | undefined, short: string | undefined): string {
+  if (long !== undefined) return JSON.stringify(String.fromCodePoint(Number.parseInt(long, 16))).slice(1, -1)
+  if (short !== undefined) return `\\u00${short}`
+  return escape === '\\e' ? '\\u001b' : escape
 }

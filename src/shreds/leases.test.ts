@@ -91,6 +91,22 @@ test('one place serves one subscription, the first that had it; there are no mor
   assert.equal(refusals.get(others[2]?.subscription.id ?? ''), 'too-many')
 })
 
+test('an address is challenged for one who names it, however many do', () => {
+  const waiting = { proof: 'unproven', setAt: NOW - 1000 } as const
+  const first = candidate(waiting, { id: 'first' })
+  const pending: Destination = { ...first.destination, id: 'first/pending' }
+  const second = candidate(waiting, { id: 'second' })
+  const elsewhere = candidate({ ...waiting, port: 20_009 }, { id: 'elsewhere' })
+  const { challenges } = book({ ...first, pending }, second, elsewhere)
+  assert.deepEqual(
+    challenges.map(({ subscriptionId, destination }) => [subscriptionId, destination.id]),
+    [
+      ['first', first.destination.id],
+      ['elsewhere', elsewhere.destination.id],
+    ],
+  )
+})
+
 test('a destination that waits for its proof is challenged, and the old one goes on', () => {
   const waiting = { ip: '5.6.7.8', proof: 'unproven', setAt: NOW - 1000, id: 'x/pending' } as const
   const given = candidate({}, { id: 'x' })

@@ -68,15 +68,20 @@ export function leasesOf(
   const refusals = new Map<string, LeaseRefusal>()
   const challenges: { subscriptionId: string; destination: Destination }[] = []
   const taken = new Set<string>()
+  const challenged = new Set<string>()
   for (const candidate of candidates) {
     const { subscription, destination, pending } = candidate
     const state = stateOf(candidate, nowMs)
     if (state === undefined) {
-      for (const waiting of [destination, pending])
-        if (isOpenChallenge(waiting, nowMs) && refusalOf(waiting, options.rules) === undefined)
-          challenges.push({ subscriptionId: subscription.id, destination: waiting })
+      for (const waiting of [destination, pending]) {
+        if (!isOpenChallenge(waiting, nowMs) || refusalOf(waiting, options.rules) !== undefined) continue
+        // What an address that never answered may be sent is counted for the address, not for those who name it.
+        if (challenged.has(placeOf(waiting))) continue
+        challenged.add(placeOf(waiting))
+        challenges.push({ subscriptionId: subscription.id, destination: waiting })
+      }
     }
-    const place = `${destination.ip} ${destination.port}`
+    const place = placeOf(destination)
     const refusal =
       state ??
       faultOf(destination) ??
@@ -90,6 +95,10 @@ export function leasesOf(
     leases.push({ subscriptionId: subscription.id, ip: destination.ip, port: destination.port })
   }
   return { leases, refusals, challenges }
+}
+
+function placeOf({ ip, port }: Destination): string {
+  return `${ip} ${port}`
 }
 
 function stateOf({ subscription, customerState }: Candidate, nowMs: number): LeaseRefusal | undefined {
