@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Lifecycle, StreamFrame, Warning } from '../../src/contract/stream-events.ts'
@@ -17,6 +18,7 @@ import { onBusyMachine, percentile } from './gateway-rig.ts'
 
 /** The execution service in a real process, over a ring that is written by this one. */
 
+const LAUNCHER = join(import.meta.dirname, '../../sluice')
 const MIB = 1024 * 1024
 /** Figures of the row. */
 const TIMES_NORMAL = 10
@@ -38,7 +40,8 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
   const storm = { path, tps: tps * TIMES_NORMAL, blockMs: blockMs / TIMES_NORMAL, seed: 14 }
   await using _writer = await startRingWriter(storm, { log: silentLogger, clock: systemClock })
   const env = { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_EXECUTION__RING: path, ...LIMITS }
-  await using running = serve({ cwd: home.path, args: ['--no-demo'], env })
+  // Started as an operator does: the launcher's settings are part of what memory is taken.
+  await using running = serve({ program: LAUNCHER, cwd: home.path, args: ['--no-demo'], env })
   const door = await running.address('execution')
   const operator = `http://${await running.address('metrics')}/metrics`
   const open = () => openStream(`ws://${door}/v1/ws?subscribe=${SUBSCRIBE}`)
