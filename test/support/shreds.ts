@@ -199,7 +199,8 @@ export function untilTaken(port: number): Promise<void> {
 function waitingBytes(port: number): number {
   const name = port.toString(16).toUpperCase().padStart(4, '0')
   // The number of the line, the local and the remote address, the state, then bytes to send and bytes received.
-  const line = new RegExp(`^ *\\d+: [0-9A-F]{8}:${name} \\S+ \\S+ [0-9A-F]{8}:([0-9A-F]{8}) `, 'm')
+  // Of this address only (127.0.0.1, or all of them): another one may have the same port open for somebody else.
+  const line = new RegExp(`^ *\\d+: (?:0100007F|00000000):${name} \\S+ \\S+ [0-9A-F]{8}:([0-9A-F]{8}) `, 'm')
   return Number.parseInt(line.exec(readFileSync('/proc/net/udp', 'latin1'))?.[1] ?? '0', 16)
 }
 
