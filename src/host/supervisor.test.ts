@@ -68,24 +68,28 @@ test('before it is ready nothing is said, and a supervisor that does not read ho
   assert.equal(heard.all().length, came.length + 1, 'who reads again hears again')
 })
 
-test('a supervisor that had no room for it is told again that the process is ready, and then of the watchdog', {
-  timeout: 60_000,
-}, async () => {
-  using place = makeTestFolder()
-  using heard = await listenAsSupervisor(place.file('notify'))
-  const env = { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '2000000' }
-  const [other, given] = [parts(), parts()]
-  using noisy = await openSupervisor({ ...other, env })
-  noisy.ready()
-  const waitingMax = Number(readFileSync('/proc/sys/net/unix/max_dgram_qlen', 'utf8')) + 1
-  for (let beats = 0; beats < waitingMax; beats++) other.clock.advance(1000)
-  using supervisor = await openSupervisor({ ...given, env })
-  supervisor.ready()
-  const before = heard.all().length
-  given.clock.advance(1000)
-  given.clock.advance(1000)
-  assert.deepEqual(heard.all().slice(before), ['READY=1', 'WATCHDOG=1'])
-})
+for (const isLeaving of [false, true]) {
+  const then = isLeaving ? 'unless the process is on its way out by then' : 'and then of the watchdog'
+  test(`a supervisor that had no room for it is told again that the process is ready, ${then}`, {
+    timeout: 60_000,
+  }, async () => {
+    using place = makeTestFolder()
+    using heard = await listenAsSupervisor(place.file('notify'))
+    const env = { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '2000000' }
+    const [other, given] = [parts(), parts()]
+    using noisy = await openSupervisor({ ...other, env })
+    noisy.ready()
+    const waitingMax = Number(readFileSync('/proc/sys/net/unix/max_dgram_qlen', 'utf8')) + 1
+    for (let beats = 0; beats < waitingMax; beats++) other.clock.advance(1000)
+    using supervisor = await openSupervisor({ ...given, env })
+    supervisor.ready()
+    const before = heard.all().length
+    if (isLeaving) supervisor.stopping()
+    given.clock.advance(1000)
+    given.clock.advance(1000)
+    assert.deepEqual(heard.all().slice(before), isLeaving ? ['STOPPING=1'] : ['READY=1', 'WATCHDOG=1'])
+  })
+}
 
 test('without a supervisor, with one that is gone, and with a path that is too long the process runs all the same', async () => {
   using place = makeTestFolder()

@@ -53,15 +53,20 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
   }
   const periodMs = watchdogMs(env, pid)
   let next: Timer | undefined
+  let isStopping = false
 
   function ready(): void {
+    if (isStopping) return
     if (!tell('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
     else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => tell('WATCHDOG=1'))
     next?.unref?.()
   }
   return {
     ready,
-    stopping: () => void tell('STOPPING=1'),
+    stopping() {
+      isStopping = true
+      tell('STOPPING=1')
+    },
     [Symbol.dispose]() {
       next?.cancel()
       calls.close(socket)
