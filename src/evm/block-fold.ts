@@ -134,6 +134,7 @@ export class BlockFold {
   #insideBlock(type: number, batch: EventBatch, at: number): void {
     const open = this.#open
     switch (type) {
+      // Nothing but their number matters, and they are the most frequent.
       case EVENT.TXN_LOG:
       case EVENT.TXN_CALL_FRAME:
         return

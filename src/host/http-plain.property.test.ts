@@ -174,7 +174,9 @@ test('the quick reader and node:http read the same requests, or refuse alike', a
     const says = JSON.stringify(chunks.map((chunk) => chunk.toString('latin1')))
     assert.deepEqual(plain.requests.map(essence), node.requests.map(essence), says)
     // To an expectation it does not know node:http answers 417 when the answers before are out; the refusal of what follows may come first.
-    const isOvertaken = plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
+    const hasExpectation = /expect *:/i.test(bytes.toString('latin1'))
+    const isOvertaken =
+      hasExpectation && plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
     if (!isOvertaken) assert.equal(plain.refusal, node.refusal, says)
     // A refusal of what follows may cut off a body that node:http had read; the quick reader never goes back on one.
     plain.requests.forEach(({ body }, at) => {
