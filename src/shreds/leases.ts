@@ -75,7 +75,7 @@ export function leasesOf(
     if (state === undefined) {
       for (const waiting of [destination, pending]) {
         if (!isOpenChallenge(waiting, nowMs) || refusalOf(waiting, options.rules) !== undefined) continue
-        // What an address that never answered may be sent is counted for the address, not for those who name it.
+        // Provisioning refuses a place that another one names; whatever the store holds, an address that never answered gets no more.
         if (challenged.has(placeOf(waiting))) continue
         challenged.add(placeOf(waiting))
         challenges.push({ subscriptionId: subscription.id, destination: waiting })
