@@ -22,3 +22,16 @@ test('keys that are quiet or too many are forgotten', () => {
   for (let n = 0; n < 100; n++) buckets.take('one')
   assert.equal(buckets.size, 1)
 })
+
+test('a cost above one is taken whole or not at all, and work already done is charged into debt', () => {
+  let now = 0
+  const buckets = createKeyedBuckets({ perSecond: 10, burst: 20 }, () => now)
+  assert.ok(buckets.take('a', 15).ok)
+  assert.deepEqual(buckets.take('a', 6), { ok: false, retryAfterMs: 100 })
+  assert.ok(buckets.take('a', 5).ok)
+  assert.deepEqual(buckets.take('b', 21), { ok: false, retryAfterMs: Number.POSITIVE_INFINITY })
+  buckets.charge('a', 10)
+  assert.deepEqual(buckets.take('a'), { ok: false, retryAfterMs: 1100 })
+  now = 1100
+  assert.ok(buckets.take('a').ok)
+})

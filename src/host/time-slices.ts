@@ -1,0 +1,29 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+export type TimeSlices = {
+  /** Whether the current slice is used up, so that the work should `await yield()` before it goes on. */
+  isSpent(): boolean
+  /** Lets the event loop serve its other connections, then begins a new slice. */
+  yield(): Promise<void>
+}
+
+/** Well below the 50 ms that one request may hold an event loop, since a step between two checks takes time too. */
+const SLICE_MS = 10
+
+/**
+ * Splits the work of one request into slices, between which the event loop serves other connections. The work checks
+ * `isSpent` at steps that are short by themselves.
+ */
+export function createTimeSlices(
+  nowMs: () => number = () => performance.now(),
+  { sliceMs = SLICE_MS }: { readonly sliceMs?: number } = {},
+): TimeSlices {
+  let startedMs = nowMs()
+  return {
+    isSpent: () => nowMs() - startedMs >= sliceMs,
+    async yield() {
+      await nextTurn()
+      startedMs = nowMs()
+    },
+  }
+}
