@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../../src/host/test-wait.ts'
+import { temporaryFolder } from '../support/cli.ts'
+import { sluiceHere } from '../support/cli-in-process.ts'
+import { type Served, serve } from '../support/serve.ts'
+import { executionCases } from './execution-cases.ts'
+import { grpcCases } from './grpc-cases.ts'
+import type { Stretch } from './loop-monitor.ts'
+import { operatorCases } from './operator-cases.ts'
+import { rpcCases } from './rpc-cases.ts'
+import { senderCases } from './sender-cases.ts'
+import { sqlCases } from './sql-cases.ts'
+import type { WorkCase, WorkTarget } from './work-case.ts'
+import { wsCases } from './ws-cases.ts'
+
+/** The worst stretch of an event loop while a case ran, by process and thread. */
+export type CaseFigure = {
+  readonly name: string
+  readonly worst: Stretch | undefined
+  readonly tookMs: number
+  readonly outcome: unknown
+}
+
+export type MeasuredSluice = AsyncDisposable & {
+  readonly target: WorkTarget
+  readonly running: Served
+  /** Runs a case `rounds` times; the figure is that of the round with the shortest worst stretch. */
+  measure(work: WorkCase, rounds: number): Promise<CaseFigure>
+}
+
+export function allCases(): WorkCase[] {
+  return [
+    ...rpcCases(),
+    ...wsCases(),
+    ...grpcCases(),
+    ...executionCases(),
+    ...senderCases(),
+    ...sqlCases(),
+    ...operatorCases(),
+  ]
+}
+
+/** No limit of a plan refuses what is to be measured; the limits of every request hold all the same. */
+const CONFIG = `
+[plans.work]
+unitsPerSecond = "unlimited"
+sendsPerSecond = "unlimited"
+wsConnections = "unlimited"
+wsSubscriptions = "unlimited"
+grpcStreams = "unlimited"
+grpcAccountsPerStream = "unlimited"
+`
+
+/** Enough blocks for a request about many of them. */
+const BLOCKS_MIN = 30
+
+/** After a case its last stretch is written by the next firing of the monitor's timer. */
+const SETTLE_MS = 15
+
+/** `sluice serve` with every service over the embedded chain, its event loops monitored. */
+export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: number } = {}): Promise<MeasuredSluice> {
+  await using opening = new AsyncDisposableStack()
+  const home = opening.use(await temporaryFolder())
+  const monitorFile = home.file('stretches.jsonl')
+  const configFile = home.file('sluice.toml')
+  writeFileSync(configFile, CONFIG)
+  const sluice = (...words: string[]) =>
+    sluiceHere([...words, '--state', home.file('.sluice'), '--config', configFile], {})
+  assert.equal((await sluice('customer', 'add', 'acme')).code, 0)
+  const words = ['--customer', 'acme', '--plan', 'work', '--products', 'bundle,indexer', '--print-token', '--json']
+  const made = await sluice('sub', 'create', 'acme-work', ...words)
+  assert.equal(made.code, 0, made.stderr)
+  const running = opening.use(
+    serve({
+      cwd: home.path,
+      args: ['--no-demo'],
+      env: {
+        NODE_OPTIONS: `--max-semi-space-size=4 --import=${join(import.meta.dirname, 'loop-monitor.ts')}`,
+        SLUICE_LOOP_MONITOR: monitorFile,
+        SLUICE_LOCALNET__ENABLED: 'true',
+        SLUICE_LOCALNET__RING__TPS: String(tps),
+        SLUICE_EXECUTION__ENABLED: 'true',
+        SLUICE_INDEXER__ENABLED: 'true',
+      },
+    }),
+  )
+  await running.line(/"msg":"started"/)
+  const http = async (service: string) => `http://${await running.address(service)}`
+  const token = /slc_[0-9A-Za-z]{38}/.exec(made.stdout)?.[0] ?? ''
+  const { indexer } = JSON.parse(made.stdout) as { indexer: { username: string; password: string } }
+  const basic = Buffer.from(`${indexer.username}:${indexer.password}`).toString('base64')
+  const target: WorkTarget = {
+    http: {
+      rpc: await http('rpc'),
+      sender: await http('sender'),
+      execution: await http('execution'),
+      indexer: await http('indexer'),
+      operator: await http('metrics'),
+    },
+    ws: await running.address('ws'),
+    grpc: await running.address('grpc'),
+    token,
+    indexerHeaders: { 'x-token': token, authorization: `Basic ${basic}` },
+  }
+  await until(`${BLOCKS_MIN} blocks are held`, async () => {
+    const blocks = await fetch(`${target.http.execution}/v1/blocks?count=${BLOCKS_MIN}`)
+    return ((await blocks.json()) as { blocks: unknown[] }).blocks.length >= BLOCKS_MIN
+  })
+
+  let readChars = 0
+  function stretchesSince(): Stretch[] {
+    const text = existsSync(monitorFile) ? readFileSync(monitorFile, 'utf8') : ''
+    const lines = text.slice(readChars).split('\n').slice(0, -1)
+    readChars += lines.reduce((sum, line) => sum + line.length + 1, 0)
+    return lines.map((line) => JSON.parse(line) as Stretch)
+  }
+
+  const opened = opening.move()
+  return {
+    target,
+    running,
+    async measure({ name, run }, rounds) {
+      let best: CaseFigure | undefined
+      for (let round = 0; round < rounds; round++) {
+        stretchesSince()
+        const startedMs = performance.now()
+        const outcome = await run(target)
+        const tookMs = Math.round(performance.now() - startedMs)
+        await pause(SETTLE_MS)
+        const worst = stretchesSince()
+          .filter(isEventLoop)
+          .toSorted((one, other) => other.cpuMs - one.cpuMs)[0]
+        if (best === undefined || (worst?.cpuMs ?? 0) < (best.worst?.cpuMs ?? 0))
+          best = { name, worst, tookMs, outcome }
+        if (worst === undefined) break
+      }
+      return best ?? { name, worst: undefined, tookMs: 0, outcome: undefined }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** The threads of the ring's writer and reader and of the relay work in loops of their own, which no request enters. */
+function isEventLoop({ threadId }: Stretch): boolean {
+  return threadId === 0
+}

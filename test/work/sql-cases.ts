@@ -1,0 +1,63 @@
+import { FORMAT_NAMES } from '../../src/indexer/formats.ts'
+import { post, send, type WorkCase } from './work-case.ts'
+
+/** Close to the longest statement, which is 64 KiB. */
+const STATEMENT_BYTES = 60_000
+
+/** A million rows from the few blocks of a young chain. */
+const LARGE_RESULT =
+  'select a.slot, a.blockhash, b.blockhash from blocks a cross join blocks b cross join blocks c cross join blocks d limit 1000000'
+
+/** Statements that are hard to scan, to parse or to plan; none of them needs data. */
+const STATEMENTS: Readonly<Record<string, string>> = {
+  'a parameter of blanks': `select {a:${' '.repeat(STATEMENT_BYTES)}`,
+  'open parentheses': `select 1 in ${'('.repeat(STATEMENT_BYTES)}`,
+  'nested parentheses': `select ${'('.repeat(20_000)}1${')'.repeat(20_000)}`,
+  'an open string': `select '${'a'.repeat(STATEMENT_BYTES)}`,
+  'an open comment': `select /*${'/*'.repeat(STATEMENT_BYTES / 2)}`,
+  'many comments': `select ${'/**/'.repeat(STATEMENT_BYTES / 4)}1`,
+  'many dashes': `select ${'-'.repeat(STATEMENT_BYTES)}1`,
+  'many columns': `select ${'1,'.repeat(STATEMENT_BYTES / 2)}1`,
+  'a long sum': `select ${'1+'.repeat(STATEMENT_BYTES / 2)}1`,
+  'many unions': `${'select 1 union all '.repeat(3_000)}select 1`,
+  'many joins': `select 1 from blocks ${'cross join blocks '.repeat(3_000)}`,
+  'many common tables': `with ${Array.from({ length: 3_000 }, (_, at) => `t${at} as (select 1)`).join(',')} select 1`,
+  'nested subqueries': `${'select * from ('.repeat(3_000)}select 1${')'.repeat(3_000)}`,
+  'nested cases': `select ${'case when 1 then '.repeat(2_000)}1${' end'.repeat(2_000)}`,
+  'many semicolons': `select 1${';'.repeat(STATEMENT_BYTES)}`,
+  'many dots': `select a${'.a'.repeat(STATEMENT_BYTES / 2)}`,
+  'many quotes': `select ${'""'.repeat(STATEMENT_BYTES / 2)}`,
+  'many dollars': `select ${'$a$'.repeat(STATEMENT_BYTES / 3)}`,
+  'many brackets': `select ${'['.repeat(STATEMENT_BYTES)}`,
+  'many not': `select ${'not '.repeat(STATEMENT_BYTES / 4)}1`,
+  'a long list': `select 1 in (${'1,'.repeat(STATEMENT_BYTES / 2)}1)`,
+  'a long like': `select '${'a'.repeat(20_000)}' like '${'%a'.repeat(15_000)}'`,
+  'a greedy expression': `select match('${'a'.repeat(30_000)}', '${'(a*)*'.repeat(2_000)}b')`,
+  'a wide character': `select '${'\u{1F600}'.repeat(15_000)}'`,
+}
+
+/** The SQL endpoint: every format with a large result, and the statements above. */
+export function sqlCases(): WorkCase[] {
+  const ask = (name: string, statement: string, query = ''): WorkCase => ({
+    name: `sql ${name}`,
+    run: ({ http, indexerHeaders }) =>
+      post(`${http.indexer}/${query}`, statement, { ...indexerHeaders, 'content-type': 'text/plain' }),
+  })
+  return [
+    ...FORMAT_NAMES.map((format) => ask(`a large result as ${format}`, `${LARGE_RESULT} format ${format}`)),
+    ask('a large result of a table', 'select * from transactions limit 1000000 format JSON'),
+    ask('a large result compressed', `${LARGE_RESULT} format JSONEachRow`, '?enable_http_compression=1'),
+    ...Object.entries(STATEMENTS).map(([name, statement]) => ask(name, statement)),
+    ask('many parameters', 'select 1', `?${Array.from({ length: 1_500 }, (_, at) => `param_a${at}=1`).join('&')}`),
+    ask('many settings', 'select 1', `?${Array.from({ length: 1_500 }, (_, at) => `max_threads${at}=1`).join('&')}`),
+    ask('a long statement in the address', '', `?query=${'select%20'.repeat(1_600)}`),
+    {
+      name: 'sql wrong credentials',
+      run: ({ http }) =>
+        send(`${http.indexer}/?query=select%201`, {
+          headers: { authorization: `Basic ${Buffer.from(`a:${'b'.repeat(8_000)}`).toString('base64')}` },
+        }),
+    },
+    { name: 'sql ping', run: ({ http }) => send(`${http.indexer}/ping`) },
+  ]
+}
