@@ -41,7 +41,7 @@ describe('accept, on a clock of its own', () => {
         start: (receipt) => sent.push(receipt),
         [Symbol.dispose]() {},
       },
-      freshness: { check: () => 'fresh', [Symbol.dispose]() {} },
+      landing: { check: () => undefined },
       verifiers: {
         get delayMs() {
           return world.delayMs

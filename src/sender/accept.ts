@@ -2,19 +2,19 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { encodeBase58 } from '../solana/base58.ts'
-import { checkTip, type TipRule, usesDurableNonce } from '../solana/tip.ts'
+import { nonceAccountIndex } from '../solana/durable-nonce.ts'
+import { checkTip, type TipRule } from '../solana/tip.ts'
 import type { ParsedTransaction } from '../solana/transaction-types.ts'
 import { createAddressTexts } from './address-texts.ts'
 import type { Decoded } from './decode.ts'
 import { type Dispatch, sendBody } from './dispatch.ts'
-import type { Freshness } from './freshness.ts'
 import type { Journal } from './journal.ts'
+import type { Landing, Tip } from './landing.ts'
 import type { SenderLimits } from './options.ts'
 import { isSettled, type Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 import {
   type Refusal,
-  refuseBlockhash,
   refuseLimit,
   refuseNotRecorded,
   refusePlain,
@@ -33,7 +33,7 @@ export type AcceptDeps = {
   readonly terms: TipTerms
   readonly receipts: Receipts
   readonly dispatch: Dispatch
-  readonly freshness: Freshness
+  readonly landing: Landing
   readonly verifiers: Pick<Verifiers, 'check' | 'delayMs'>
   readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
   onDispatched(tookMs: number): void
@@ -117,13 +117,14 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (verdict === 'full') return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
     if (verdict === 'late') return refuse(refuseLimit('checkDelayMsMax', limits.checkDelayMsMax, RETRY_MS))
     if (verdict === 'bad') return refuse(refusePlain('signature-invalid'))
-    const blockhash = usesDurableNonce(transaction) ? undefined : textOf(transaction.recentBlockhash)
-    const age = blockhash === undefined ? 'fresh' : deps.freshness.check(blockhash)
-    if ((typeof age === 'string' ? age : await age) === 'expired') return refuse(refuseBlockhash(tip.lamports, terms))
+    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
+    const blockhash = textOf(transaction.recentBlockhash)
+    const cannotLand = deps.landing.check(transaction, tip, { feePayer, blockhash })
+    const refusal = cannotLand instanceof Promise ? await cannotLand : cannotLand
+    if (refusal !== undefined) return refuse(refusal)
     const known = receipts.get(signature)
     if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
     // Only now is it certain that the payer signed: nobody can use up the budget of another.
-    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
     const place = payers.take(feePayer)
     if (!place.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, place.retryAfterMs))
     const receipt: Receipt = {
@@ -134,7 +135,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       finishedAtMs: undefined,
       feePayer,
       tip: { account: textOf(tip.account), lamports: tip.lamports },
-      blockhash,
+      blockhash: nonceAccountIndex(transaction) === undefined ? blockhash : undefined,
       wireHash,
       job: { signature, wire, body: sendBody(job.base64 ?? base64Of(wire)) },
       attempts: [],
@@ -166,7 +167,7 @@ type CheckJob = {
   readonly wireHash: string
   readonly transaction: ParsedTransaction
   readonly base64: string | undefined
-  readonly tip: { readonly account: Uint8Array; readonly lamports: bigint }
+  readonly tip: Tip
   readonly startedMs: number
 }
 

@@ -11,6 +11,8 @@ const RESULTS = [
   'tip-too-small',
   'tip-through-lookup-table',
   'blockhash-expired',
+  'payer-cannot-pay',
+  'nonce-invalid',
   'no-path',
   'not-recorded',
   'rate-limited',

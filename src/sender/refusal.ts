@@ -12,6 +12,8 @@ export type RefusalCode =
   | 'tip-too-small'
   | 'tip-through-lookup-table'
   | 'blockhash-expired'
+  | 'payer-cannot-pay'
+  | 'nonce-invalid'
   | 'no-path'
   | 'not-recorded'
   | 'rate-limited'
@@ -75,6 +77,29 @@ export function refuseBlockhash(foundLamports: bigint, terms: TipTerms): Refusal
     message: ERRORS['blockhash-expired'].sentence,
     data: tipData(terms, foundLamports),
   }
+}
+
+export type PayerFault = {
+  readonly payer: string
+  readonly lamports: bigint
+  readonly required: bigint
+  /** `owner`: the account belongs to a program, and fees are paid by accounts of the System Program alone. */
+  readonly reason: 'not-found' | 'owner' | 'lamports'
+}
+
+export function refusePayer({ payer, lamports, required, reason }: PayerFault): Refusal {
+  return {
+    code: 'payer-cannot-pay',
+    message: ERRORS['payer-cannot-pay'].sentence,
+    data: { payer, lamports: Number(lamports), requiredLamports: Number(required), reason },
+  }
+}
+
+/** `value`: the account holds another nonce than the transaction. `authority`: its authority does not sign. */
+export type NonceFault = 'not-found' | 'not-a-nonce' | 'value' | 'authority'
+
+export function refuseNonce(nonceAccount: string, reason: NonceFault): Refusal {
+  return { code: 'nonce-invalid', message: ERRORS['nonce-invalid'].sentence, data: { nonceAccount, reason } }
 }
 
 /** `required` and `found` are the names other senders use. */

@@ -3,6 +3,7 @@ import { idKind, type RequestItem, readRequestBody, writeError, writeResult } fr
 import type { Accept, Acceptance } from './accept.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
+import { after, type Soon } from './soon.ts'
 
 export type RpcAnswer = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
 
@@ -24,8 +25,6 @@ type Caller = { readonly address: string; readonly requestId: string }
 type Answered = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
 
 type Outcome = { readonly result: string } | { readonly refusal: Refusal }
-/** At once where nothing is waited for: refusals are most of what an overload consists of. */
-type Soon<Value> = Value | Promise<Value>
 
 /** JSON-RPC as a node answers it, for the few methods that make sense here. */
 export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcAnswer> {
@@ -89,10 +88,6 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
     deps.onDenied(outcome.refusal)
     return { refusal: outcome.refusal }
   }
-}
-
-function after<From, To>(value: Soon<From>, make: (value: From) => To): Soon<To> {
-  return value instanceof Promise ? value.then(make) : make(value)
 }
 
 function join(answers: readonly Answered[], isBatch: boolean): RpcAnswer {

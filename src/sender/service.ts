@@ -11,6 +11,8 @@ import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { resolveSecret } from '../host/secret-ref.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { createAccept } from './accept.ts'
+import { createAccountChecks } from './account-checks.ts'
+import { createAccountLookups } from './account-lookups.ts'
 import { createAskNode } from './ask-node.ts'
 import { createDispatch, type Path } from './dispatch.ts'
 import { startFollow } from './follow.ts'
@@ -19,6 +21,7 @@ import { startSenderDoor } from './http.ts'
 import { createHttpPath, createUpstreamPath } from './http-paths.ts'
 import { openJournal } from './journal.ts'
 import { readJournal } from './journal-lines.ts'
+import { createLanding } from './landing.ts'
 import { senderMetrics } from './metrics.ts'
 import type { SenderOptions } from './options.ts'
 import { startQuicPath } from './quic-path.ts'
@@ -155,7 +158,11 @@ export async function startSender(
     terms,
     receipts,
     dispatch,
-    freshness: opening.use(createFreshness({ ask, clock })),
+    landing: createLanding({
+      freshness: opening.use(createFreshness({ ask, clock })),
+      accounts: createAccountChecks(createAccountLookups({ ask, clock }), clock),
+      terms,
+    }),
     verifiers: opening.use(
       startVerifiers(
         {
