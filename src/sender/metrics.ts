@@ -19,12 +19,16 @@ const RESULTS = [
 ] as const
 const LIMITS = [
   'perAddressPerSecond',
+  'signaturesPerAddressPerSecond',
   'perPayerPerSecond',
   'checkingMax',
   'checkDelayMsMax',
   'pendingMax',
+  'pendingPerAddressMax',
+  'pendingPerPayerMax',
   'readsPerAddressPerSecond',
   'waitersMax',
+  'waitersPerAddressMax',
 ] as const satisfies SenderLimitName[]
 const STATES = ['landed', 'expired', 'ended', 'unknown'] as const
 const ANSWERS = ['taken', 'refused', 'failed', 'busy'] as const

@@ -31,21 +31,29 @@ export type Refusal = {
 /** The limits of the open door by the name that a refusal and the metrics use. */
 export type SenderLimitName =
   | 'perAddressPerSecond'
+  | 'signaturesPerAddressPerSecond'
   | 'perPayerPerSecond'
   | 'checkingMax'
   | 'checkDelayMsMax'
   | 'pendingMax'
+  | 'pendingPerAddressMax'
+  | 'pendingPerPayerMax'
   | 'readsPerAddressPerSecond'
   | 'waitersMax'
+  | 'waitersPerAddressMax'
 
 const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
   perAddressPerSecond: 'transactions per second from one address',
+  signaturesPerAddressPerSecond: 'signatures per second from one address',
   perPayerPerSecond: 'transactions per second of one fee payer',
   checkingMax: 'transactions being checked or recorded at once',
   checkDelayMsMax: 'milliseconds of waiting for a check',
   pendingMax: 'transactions on their way at once',
-  readsPerAddressPerSecond: 'receipts per second to one address',
+  pendingPerAddressMax: 'transactions of one address on their way at once',
+  pendingPerPayerMax: 'transactions of one fee payer on their way at once',
+  readsPerAddressPerSecond: 'requests per second from one address, beside transactions',
   waitersMax: 'receipts waited for at once',
+  waitersPerAddressMax: 'receipts waited for by one address at once',
 }
 
 /** What every refusal over the tip or the blockhash tells, so that one look is enough to build the next transaction. */

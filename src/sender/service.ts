@@ -140,17 +140,20 @@ export async function startSender(
     )
 
   const dispatch = opening.use(
-    createDispatch(options, {
-      paths,
-      receipts,
-      clock,
-      onAttempt({ path, answer }, receipt) {
-        metrics.attempt(path, answer)
-        if (answer !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
-          metrics.firstAnswer(path, clock.monotonicMs() - receipt.acceptedAtMs)
-        }
+    createDispatch(
+      { ...options, ...limits },
+      {
+        paths,
+        receipts,
+        clock,
+        onAttempt({ path, answer }, receipt) {
+          metrics.attempt(path, answer)
+          if (answer !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
+            metrics.firstAnswer(path, clock.monotonicMs() - receipt.acceptedAtMs)
+          }
+        },
       },
-    }),
+    ),
   )
   opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, onUnlanded: stats.unlanded }))
   const accept = createAccept(limits, {

@@ -54,6 +54,16 @@ export function sign(payer: SigningKey, blockhash: string, instructions: readonl
   return signMessage(message, [payer])
 }
 
+/** With so many signers, at most ten, all wallets of the tests. */
+export function manySigned(signatures: number, blockhash: string, memo: string): Uint8Array {
+  const signers = Array.from({ length: signatures }, (_, n) => walletOf(n))
+  const [payer] = signers as [SigningKey]
+  const keys = signers.map(({ publicKey }) => publicKey)
+  const instructions = [tipInstruction(payer), memoInstruction(MEMO_PROGRAM, memo, keys)]
+  const recentBlockhash = decodeBase58(blockhash)
+  return signMessage(buildLegacyMessage({ feePayer: payer.publicKey, recentBlockhash, instructions }), signers)
+}
+
 export const signatureOf = (wire: Uint8Array) => encodeBase58(wire.subarray(1, 65))
 
 export type Answer = {
