@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { advanceNonce } from '../../test/support/nonce.ts'
 import { sign, TIP_ACCOUNTS, tipInstruction, walletOf } from '../../test/support/sender.ts'
-import { encodeBase58 } from '../solana/base58.ts'
+import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
 import { checkTip } from '../solana/tip.ts'
 import { parseTransaction } from '../solana/transaction.ts'
 import { type Instruction, transferInstruction } from '../solana/transaction-build.ts'
@@ -15,13 +16,13 @@ const [PAYER, OTHER] = [walletOf(0), walletOf(1)]
 const { rule, terms } = tipTerms({ tipAccounts: TIP_ACCOUNTS, minTipLamports: 1_000_000 })
 const [FEE, TIP] = [5000n, 1_000_000n]
 
-async function refusalOf(account: Account, instructions: readonly Instruction[]) {
+async function refusalOf(account: Account, instructions: readonly Instruction[], age: 'fresh' | 'expired' = 'fresh') {
   const parsed = parseTransaction(sign(PAYER, BLOCKHASH, instructions))
   assert.ok(parsed.ok)
   const tip = checkTip(parsed.transaction, rule)
   assert.ok(tip.ok)
   const landing = createLanding({
-    freshness: { check: () => 'fresh' },
+    freshness: { check: () => age },
     accounts: { check: (_address, faultOf) => faultOf(account) },
     terms,
   })
@@ -50,6 +51,27 @@ test('a payer needs the fee and the tip, to the lamport', async () => {
 test('an account of a program pays no fees, whatever it holds', async () => {
   const refusal = await refusalOf(holding(10n ** 12n, BLOCKHASH), [tipInstruction(PAYER)])
   assert.deepEqual([refusal?.code, refusal?.data['reason']], ['payer-cannot-pay', 'owner'])
+})
+
+test('data of a nonce account in an account of a program is no nonce', async () => {
+  const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
+  const data = Uint8Array.of(
+    1,
+    0,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    ...PAYER.publicKey,
+    ...decodeBase58(BLOCKHASH),
+    ...new Uint8Array(8),
+  )
+  const instructions = [advanceNonce(keys), tipInstruction(PAYER)]
+  const refusal = async (owner: string) =>
+    (await refusalOf({ lamports: 10n ** 12n, owner, data }, instructions, 'expired'))?.data['reason']
+  assert.deepEqual([await refusal(SYSTEM), await refusal(BLOCKHASH)], [undefined, 'not-a-nonce'])
 })
 
 test('a tip that an earlier instruction may bring in is not asked for; the fee always is', async () => {
