@@ -182,6 +182,11 @@ describe('accept, on a clock of its own', () => {
     assert.equal(checks.length, 1)
   })
 
+  test('the largest transaction fits into the budget of an address, however small its rate is', async () => {
+    open({ perAddressPerSecond: 1, perAddressBurst: 1 })
+    assert.ok((await giveChecked(manySigned(10, BLOCKHASH, 'large'))).ok)
+  })
+
   test('over the limit of its address nobody is decoded', async () => {
     open({ perAddressPerSecond: 1, perAddressBurst: 1 })
     assert.ok((await giveChecked()).ok)
