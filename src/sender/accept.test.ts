@@ -4,7 +4,7 @@ import { manySigned, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../t
 import { createManualClock, type ManualClock } from '../core/clock.ts'
 import { encodeBase58 } from '../solana/base58.ts'
 import { type Accept, type Acceptance, createAccept } from './accept.ts'
-import { decodeWire } from './decode.ts'
+import { decodeText, decodeWire } from './decode.ts'
 import { parseSenderOptions, type SenderOptionsInput } from './options.ts'
 import type { Receipt } from './receipt.ts'
 import { createReceipts, type Receipts } from './receipts.ts'
@@ -185,6 +185,13 @@ describe('accept, on a clock of its own', () => {
   test('the largest transaction fits into the budget of an address, however small its rate is', async () => {
     open({ perAddressPerSecond: 1, perAddressBurst: 1 })
     assert.ok((await giveChecked(manySigned(10, BLOCKHASH, 'large'))).ok)
+  })
+
+  test('a transaction on its way keeps its own bytes, not the memory that many requests share', async () => {
+    const outcome = accept(() => decodeText(Buffer.from(wire).toString('base64'), 'base64'), 'somebody')
+    checks.shift()?.('good')
+    assert.ok((await outcome).ok)
+    assert.equal(sent[0]?.job?.wire.buffer.byteLength, wire.length)
   })
 
   test('over the limit of its address nobody is decoded', async () => {

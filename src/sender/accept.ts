@@ -57,7 +57,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   const payers = createKeyedBuckets({ perSecond: limits.perPayerPerSecond, burst: limits.perPayerBurst }, nowMs)
   /** Under check, by signature, so that two who send the same at once share one check. */
   const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
-
+  /** And by address. */
   const checkingOf = createCounts()
 
   return (decode, address) => {
@@ -154,7 +154,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       tip: { account: textOf(tip.account), lamports: tip.lamports },
       blockhash: nonceAccountIndex(transaction) === undefined ? blockhash : undefined,
       wireHash,
-      job: { signature, wire, body: sendBody(job.base64 ?? base64Of(wire)) },
+      // A copy: the bytes are part of 64 KiB that many requests share, and would keep all of it.
+      job: { signature, wire: new Uint8Array(wire), body: sendBody(job.base64 ?? base64Of(wire)) },
       attempts: [],
       attemptsLeftOut: 0,
       landed: undefined,

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
-import type { Account, AccountLookups } from './account-lookups.ts'
+import type { Account, ReadAccount } from './account-lookups.ts'
+import { createAccountMemory } from './account-memory.ts'
 import { after, type Soon } from './soon.ts'
 
 /** Whether an account is as a transaction needs it. An account that no node reports in time passes: availability comes first. */
@@ -15,22 +16,30 @@ const RENEW_MS = 2000
 /** A bad or failed reading counts for so long: a payer that is funded now passes soon, and costs one reading in this time until then. */
 const BAD_MS = 1000
 
-export function createAccountChecks(lookups: AccountLookups, clock: Clock): AccountChecks {
+export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChecks {
+  const memory = createAccountMemory()
+
+  async function readAndKeep(address: string): Promise<Account | undefined> {
+    const account = await read(address)
+    memory.keep(address, account, clock.monotonicMs())
+    return account
+  }
+
   return {
     check(address, faultOf) {
-      const reading = lookups.known(address)
+      const reading = memory.known(address)
       if (reading !== undefined) {
         const { account, readMs, triedMs } = reading
         const nowMs = clock.monotonicMs()
         const fault = account === undefined ? undefined : faultOf(account)
         if (account !== undefined && fault === undefined && nowMs - readMs < GOOD_MS) {
-          if (nowMs - triedMs >= RENEW_MS) void lookups.read(address)
+          if (nowMs - triedMs >= RENEW_MS) void readAndKeep(address)
           return undefined
         }
         // A reading that failed says nothing about the account of now.
         if (nowMs - triedMs < BAD_MS) return readMs === triedMs ? fault : undefined
       }
-      return after(lookups.read(address), (account) => (account === undefined ? undefined : faultOf(account)))
+      return after(readAndKeep(address), (account) => (account === undefined ? undefined : faultOf(account)))
     },
   }
 }

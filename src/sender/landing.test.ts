@@ -6,6 +6,7 @@ import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
 import { checkTip } from '../solana/tip.ts'
 import { parseTransaction } from '../solana/transaction.ts'
 import { type Instruction, transferInstruction } from '../solana/transaction-build.ts'
+import type { AccountChecks } from './account-checks.ts'
 import type { Account } from './account-lookups.ts'
 import { createLanding } from './landing.ts'
 import { tipTerms } from './tip-terms.ts'
@@ -21,9 +22,11 @@ async function refusalOf(account: Account, instructions: readonly Instruction[],
   assert.ok(parsed.ok)
   const tip = checkTip(parsed.transaction, rule)
   assert.ok(tip.ok)
+  const checks: AccountChecks = { check: (_address, faultOf) => faultOf(account) }
   const landing = createLanding({
     freshness: { check: () => age },
-    accounts: { check: (_address, faultOf) => faultOf(account) },
+    payers: checks,
+    nonces: checks,
     terms,
   })
   return landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })

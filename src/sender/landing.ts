@@ -22,10 +22,12 @@ const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
 
 export function createLanding(deps: {
   readonly freshness: Pick<Freshness, 'check'>
-  readonly accounts: AccountChecks
+  /** Each with a memory of its own: a nonce account is any account that somebody names, and must not displace payers. */
+  readonly payers: AccountChecks
+  readonly nonces: AccountChecks
   readonly terms: TipTerms
 }): Landing {
-  const { freshness, accounts, terms } = deps
+  const { freshness, payers, nonces, terms } = deps
 
   function checkLifetime(transaction: ParsedTransaction, tip: Tip, { blockhash }: Texts): Soon<Refusal | undefined> {
     const unlessFresh = (refusal: () => Refusal) =>
@@ -35,14 +37,14 @@ export function createLanding(deps: {
     const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
     // The runtime looks at recent blockhashes first: with one of them any nonce will do.
     return after(
-      accounts.check(address, (account) => nonceFault(transaction, account)),
+      nonces.check(address, (account) => nonceFault(transaction, account)),
       (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
     )
   }
 
   function checkPayer(transaction: ParsedTransaction, tip: Tip, { feePayer }: Texts): Soon<Refusal | undefined> {
     const required = feeFloor(transaction) + (paysTipFromBalance(transaction, tip) ? tip.lamports : 0n)
-    return accounts.check(feePayer, (account) => {
+    return payers.check(feePayer, (account) => {
       const lamports = account?.lamports ?? 0n
       const reason = account === null ? 'not-found' : account.owner === SYSTEM_PROGRAM ? 'lamports' : 'owner'
       if (reason === 'lamports' && lamports >= required) return undefined

@@ -156,6 +156,7 @@ export async function startSender(
     ),
   )
   opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, onUnlanded: stats.unlanded }))
+  const readAccount = createAccountLookups({ ask, clock })
   const accept = createAccept(limits, {
     rule,
     terms,
@@ -163,7 +164,8 @@ export async function startSender(
     dispatch,
     landing: createLanding({
       freshness: opening.use(createFreshness({ ask, clock })),
-      accounts: createAccountChecks(createAccountLookups({ ask, clock }), clock),
+      payers: createAccountChecks(readAccount, clock),
+      nonces: createAccountChecks(readAccount, clock),
       terms,
     }),
     verifiers: opening.use(
