@@ -181,6 +181,8 @@ async function runSender(nodeUrl: string): Promise<void> {
       perPayerPerSecond: many,
       perPayerBurst: many,
       pendingMax: many,
+      pendingPerAddressMax: many,
+      pendingPerPayerMax: many,
       checkingMax: 4096,
       checkDelayMsMax: 10_000,
       receiptsMax: many,

@@ -20,6 +20,7 @@ const PROOFS: Record<string, () => Promise<unknown>> = {
     const instance = await (await import('@duckdb/node-api')).DuckDBInstance.create(':memory:')
     return (await (await instance.connect()).runAndReadAll('select 1')).currentRowCount === 1
   },
+  '@nomicfoundation/edr': async () => (await import('@nomicfoundation/edr')).l1HardforkLatest() > 0,
   deno: () => runBinary('@deno', 'deno'),
   bun: () => runBinary('@oven', 'bin/bun'),
   esbuild: () => runTool('esbuild'),

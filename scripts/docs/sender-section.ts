@@ -11,6 +11,8 @@ const REFUSALS = [
   'tip-too-small',
   'tip-through-lookup-table',
   'blockhash-expired',
+  'payer-cannot-pay',
+  'nonce-invalid',
   'rate-limited',
 ] as const satisfies (keyof typeof ERRORS)[]
 

@@ -120,6 +120,20 @@ const DOOR_ERRORS = {
     fix: 'Sign again with a fresh blockhash.',
     retryable: false,
   },
+  'payer-cannot-pay': {
+    http: 200,
+    jsonRpc: -32044,
+    sentence: 'The fee payer of the transaction cannot pay its fee and tip.',
+    fix: 'Fund data.payer with at least data.requiredLamports and send again after a second; data.reason is what was found.',
+    retryable: false,
+  },
+  'nonce-invalid': {
+    http: 200,
+    jsonRpc: -32045,
+    sentence: 'The nonce of the transaction is not the one that its nonce account holds.',
+    fix: 'Read the nonce of data.nonceAccount again and sign with it, with its authority; data.reason is what was found.',
+    retryable: false,
+  },
   // The codes and meanings of the next three are Solana's own (rpc-client-api, custom_error).
   'signature-invalid': {
     http: 200,

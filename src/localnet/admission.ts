@@ -1,9 +1,9 @@
 import { encodeBase58 } from '../solana/base58.ts'
+import { nonceAccountIndex } from '../solana/durable-nonce.ts'
 import { parseTransaction } from '../solana/transaction.ts'
 import type { ParsedTransaction } from '../solana/transaction-types.ts'
 import { type BlockhashQueue, isRecent } from './blockhash-queue.ts'
 import type { TransactionError } from './model.ts'
-import { nonceAccountIndex } from './nonce.ts'
 
 export type Admission =
   | {

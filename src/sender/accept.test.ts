@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../test/support/sender.ts'
+import { manySigned, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../test/support/sender.ts'
 import { createManualClock, type ManualClock } from '../core/clock.ts'
 import { encodeBase58 } from '../solana/base58.ts'
 import { type Accept, type Acceptance, createAccept } from './accept.ts'
-import { decodeWire } from './decode.ts'
+import { decodeText, decodeWire } from './decode.ts'
 import { parseSenderOptions, type SenderOptionsInput } from './options.ts'
 import type { Receipt } from './receipt.ts'
 import { createReceipts, type Receipts } from './receipts.ts'
@@ -41,7 +41,7 @@ describe('accept, on a clock of its own', () => {
         start: (receipt) => sent.push(receipt),
         [Symbol.dispose]() {},
       },
-      freshness: { check: () => 'fresh', [Symbol.dispose]() {} },
+      landing: { check: () => undefined },
       verifiers: {
         get delayMs() {
           return world.delayMs
@@ -63,7 +63,7 @@ describe('accept, on a clock of its own', () => {
 
   beforeEach(() => open())
 
-  const give = async (bytes = wire) => accept(() => decodeWire(bytes), 'somebody')
+  const give = async (bytes = wire, address = 'somebody') => accept(() => decodeWire(bytes), address)
   /** For what is told at once: nothing is checked, nothing waited for. */
   function giveNow(bytes = wire): Acceptance {
     const outcome = accept(() => decodeWire(bytes), 'somebody')
@@ -73,8 +73,8 @@ describe('accept, on a clock of its own', () => {
 
   const limitOf = (outcome: Acceptance) => (outcome.ok ? undefined : outcome.refusal.data['limit'])
 
-  async function giveChecked(bytes = wire, verdict: Verdict = 'good') {
-    const outcome = give(bytes)
+  async function giveChecked(bytes = wire, verdict: Verdict = 'good', address = 'somebody') {
+    const outcome = give(bytes, address)
     checks.at(-1)?.(verdict)
     checks = []
     return outcome
@@ -134,6 +134,64 @@ describe('accept, on a clock of its own', () => {
     }
     assert.deepEqual([receipts.size, sent.length], [0, 0])
     assert.ok((await giveChecked()).ok)
+  })
+
+  const of = (payer: number, memo: string) => tipped(walletOf(payer), BLOCKHASH, memo)
+
+  test('what one address has on its way is bounded, those under check included, and others go on', async () => {
+    open({ pendingPerAddressMax: 2 })
+    assert.ok((await giveChecked(of(1, 'a'))).ok)
+    const checked = give(of(2, 'b'))
+    assert.deepEqual([limitOf(giveNow(of(3, 'c'))), checks.length], ['pendingPerAddressMax', 1], 'before it is checked')
+    checks.shift()?.('good')
+    assert.ok((await checked).ok)
+    const refused = giveNow(of(3, 'c'))
+    assert.deepEqual([limitOf(refused), refused.ok || refused.refusal.data['size']], ['pendingPerAddressMax', 2])
+    assert.ok((await giveChecked(of(3, 'c'), 'good', 'another')).ok)
+    receipts.finish(sent[0] as Receipt, 'expired', 7)
+    assert.ok((await giveChecked(of(4, 'd'))).ok, 'there is room again')
+    assert.equal(limitOf(giveNow(of(5, 'e'))), 'pendingPerAddressMax')
+  })
+
+  test('what one payer has on its way is bounded, from however many addresses', async () => {
+    open({ pendingPerPayerMax: 2 })
+    for (const memo of ['a', 'b']) assert.ok((await giveChecked(of(1, memo), 'good', memo)).ok)
+    const refused = await giveChecked(of(1, 'c'), 'good', 'c')
+    assert.deepEqual(
+      [limitOf(refused), refused.ok || refused.refusal.data['size'], sent.length],
+      ['pendingPerPayerMax', 2, 2],
+    )
+    assert.ok((await giveChecked(of(2, 'c'), 'good', 'c')).ok)
+    receipts.land(sent[0] as Receipt, { slot: 1, confirmation: 'confirmed', error: null })
+    assert.ok((await giveChecked(of(1, 'd'), 'good', 'd')).ok, 'there is room again')
+  })
+
+  test('signatures to check are a budget of the address, taken before any is checked', async () => {
+    open({ signaturesPerAddressPerSecond: 12, perAddressBurst: 1, perAddressPerSecond: 1000 })
+    const forged = (n: number) => manySigned(10, BLOCKHASH, String(n))
+    assert.equal((await giveChecked(forged(1), 'bad')).ok, false)
+    clock.advance(10)
+    const outcome = giveNow(forged(2))
+    assert.deepEqual([limitOf(outcome), checks.length], ['signaturesPerAddressPerSecond', 0])
+    const another = give(forged(2), 'another')
+    assert.equal(checks.length, 1, 'others are checked meanwhile')
+    checks.shift()?.('bad')
+    assert.equal((await another).ok, false)
+    clock.advance(1000)
+    void give(forged(3))
+    assert.equal(checks.length, 1)
+  })
+
+  test('the largest transaction fits into the budget of an address, however small its rate is', async () => {
+    open({ perAddressPerSecond: 1, perAddressBurst: 1 })
+    assert.ok((await giveChecked(manySigned(10, BLOCKHASH, 'large'))).ok)
+  })
+
+  test('a transaction on its way keeps its own bytes, not the memory that many requests share', async () => {
+    const outcome = accept(() => decodeText(Buffer.from(wire).toString('base64'), 'base64'), 'somebody')
+    checks.shift()?.('good')
+    assert.ok((await outcome).ok)
+    assert.equal(sent[0]?.job?.wire.buffer.byteLength, wire.length)
   })
 
   test('over the limit of its address nobody is decoded', async () => {

@@ -2,19 +2,20 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { encodeBase58 } from '../solana/base58.ts'
-import { checkTip, type TipRule, usesDurableNonce } from '../solana/tip.ts'
-import type { ParsedTransaction } from '../solana/transaction-types.ts'
+import { nonceAccountIndex } from '../solana/durable-nonce.ts'
+import { checkTip, type TipRule } from '../solana/tip.ts'
+import { type ParsedTransaction, SIGNATURES_MAX } from '../solana/transaction-types.ts'
 import { createAddressTexts } from './address-texts.ts'
+import { createCounts } from './counts.ts'
 import type { Decoded } from './decode.ts'
 import { type Dispatch, sendBody } from './dispatch.ts'
-import type { Freshness } from './freshness.ts'
 import type { Journal } from './journal.ts'
+import type { Landing, Tip } from './landing.ts'
 import type { SenderLimits } from './options.ts'
 import { isSettled, type Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 import {
   type Refusal,
-  refuseBlockhash,
   refuseLimit,
   refuseNotRecorded,
   refusePlain,
@@ -33,7 +34,7 @@ export type AcceptDeps = {
   readonly terms: TipTerms
   readonly receipts: Receipts
   readonly dispatch: Dispatch
-  readonly freshness: Freshness
+  readonly landing: Landing
   readonly verifiers: Pick<Verifiers, 'check' | 'delayMs'>
   readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
   onDispatched(tookMs: number): void
@@ -51,10 +52,13 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   const { rule, terms, receipts, dispatch, clock } = deps
   const nowMs = () => clock.monotonicMs()
   const addresses = createKeyedBuckets({ perSecond: limits.perAddressPerSecond, burst: limits.perAddressBurst }, nowMs)
+  const signatures = createKeyedBuckets(signatureBudget(limits), nowMs)
   const textOf = createAddressTexts()
   const payers = createKeyedBuckets({ perSecond: limits.perPayerPerSecond, burst: limits.perPayerBurst }, nowMs)
   /** Under check, by signature, so that two who send the same at once share one check. */
   const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
+  /** And by address. */
+  const checkingOf = createCounts()
 
   return (decode, address) => {
     const startedMs = nowMs()
@@ -76,9 +80,14 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
     }
 
-    const shut = whyShut()
+    const shut = whyShut(address)
     if (shut !== undefined) return refuse(shut)
-    const job = { signature, wire, wireHash, transaction, base64, tip, startedMs }
+    const budget = signatures.take(address, transaction.signatures.length)
+    if (!budget.ok) {
+      const { perSecond } = signatureBudget(limits)
+      return refuse(refuseLimit('signaturesPerAddressPerSecond', perSecond, budget.retryAfterMs))
+    }
+    const job = { address, signature, wire, wireHash, transaction, base64, tip, startedMs }
     // Somebody else's bytes under the same signature are checked beside it; they cannot both be good.
     const key = same === undefined ? signature : `${signature} ${wireHash}`
     const outcome = checkAndSend(job, key)
@@ -87,13 +96,15 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   /** Known before anything dear is done: the wait for a check is bounded, so that what is accepted goes out at once. */
-  function whyShut(): Refusal | undefined {
-    const { checkingMax, checkDelayMsMax, pendingMax } = limits
+  function whyShut(address: string): Refusal | undefined {
+    const { checkingMax, checkDelayMsMax, pendingMax, pendingPerAddressMax } = limits
     if (!dispatch.isOpen) return refusePlain('no-path')
     if (!deps.journal.isOpen) return refuseNotRecorded(false)
     if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
     if (deps.verifiers.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
     if (receipts.pending + checking.size >= pendingMax) return refuseLimit('pendingMax', pendingMax, RETRY_MS)
+    if (receipts.pendingOfAddress(address) + checkingOf.of(address) >= pendingPerAddressMax)
+      return refuseLimit('pendingPerAddressMax', pendingPerAddressMax, RETRY_MS)
     return undefined
   }
 
@@ -104,11 +115,13 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   async function checkAndSend(job: CheckJob, key: string): Promise<Acceptance> {
+    checkingOf.add(job.address, 1)
     try {
       const verdict = await verify(job.wire, job.transaction)
       return await sendChecked(job, verdict)
     } finally {
       checking.delete(key)
+      checkingOf.add(job.address, -1)
     }
   }
 
@@ -117,13 +130,17 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (verdict === 'full') return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
     if (verdict === 'late') return refuse(refuseLimit('checkDelayMsMax', limits.checkDelayMsMax, RETRY_MS))
     if (verdict === 'bad') return refuse(refusePlain('signature-invalid'))
-    const blockhash = usesDurableNonce(transaction) ? undefined : textOf(transaction.recentBlockhash)
-    const age = blockhash === undefined ? 'fresh' : deps.freshness.check(blockhash)
-    if ((typeof age === 'string' ? age : await age) === 'expired') return refuse(refuseBlockhash(tip.lamports, terms))
+    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
+    const blockhash = textOf(transaction.recentBlockhash)
+    const cannotLand = deps.landing.check(transaction, tip, { feePayer, blockhash })
+    const refusal = cannotLand instanceof Promise ? await cannotLand : cannotLand
+    if (refusal !== undefined) return refuse(refusal)
     const known = receipts.get(signature)
     if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
+    const { pendingPerPayerMax } = limits
+    if (receipts.pendingOfPayer(feePayer) >= pendingPerPayerMax)
+      return refuse(refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS))
     // Only now is it certain that the payer signed: nobody can use up the budget of another.
-    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
     const place = payers.take(feePayer)
     if (!place.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, place.retryAfterMs))
     const receipt: Receipt = {
@@ -132,11 +149,13 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       acceptedMs: clock.nowMs(),
       acceptedAtMs: nowMs(),
       finishedAtMs: undefined,
+      address: job.address,
       feePayer,
       tip: { account: textOf(tip.account), lamports: tip.lamports },
-      blockhash,
+      blockhash: nonceAccountIndex(transaction) === undefined ? blockhash : undefined,
       wireHash,
-      job: { signature, wire, body: sendBody(job.base64 ?? base64Of(wire)) },
+      // A copy: the bytes are part of 64 KiB that many requests share, and would keep all of it.
+      job: { signature, wire: new Uint8Array(wire), body: sendBody(job.base64 ?? base64Of(wire)) },
       attempts: [],
       attemptsLeftOut: 0,
       landed: undefined,
@@ -160,13 +179,21 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 }
 
+/** A signature costs 0.2 ms to check, so that the largest transaction costs as much as twelve others. */
+function signatureBudget(limits: SenderLimits): { readonly perSecond: number; readonly burst: number } {
+  const { perAddressPerSecond, perAddressBurst } = limits
+  const perSecond = limits.signaturesPerAddressPerSecond ?? Math.max(SIGNATURES_MAX, 2 * perAddressPerSecond)
+  return { perSecond, burst: Math.max(perSecond, perAddressBurst) }
+}
+
 type CheckJob = {
+  readonly address: string
   readonly signature: string
   readonly wire: Uint8Array
   readonly wireHash: string
   readonly transaction: ParsedTransaction
   readonly base64: string | undefined
-  readonly tip: { readonly account: Uint8Array; readonly lamports: bigint }
+  readonly tip: Tip
   readonly startedMs: number
 }
 

@@ -6,13 +6,16 @@ import type { AttemptAnswer, Receipt } from './receipt.ts'
 import { createReceipts } from './receipts.ts'
 import { receiptOf } from './test-receipt.ts'
 
-const OPTIONS = { resendMs: 2000, endMs: 9000 }
+const OPTIONS = { resendMs: 2000, endMs: 9000, resendsPerSecond: 1000 }
 
 /** A way out that notes what it is given, and answers as it is told to. */
-function testPath(name: string): Path & { isOpen: boolean; answer: AttemptAnswer; readonly sent: string[] } {
+function testPath(
+  name: string,
+): Path & { isOpen: boolean; hasSpare: boolean; answer: AttemptAnswer; readonly sent: string[] } {
   return {
     name,
     isOpen: true,
+    hasSpare: true,
     answer: 'taken',
     sent: [],
     send(job, report) {
@@ -22,11 +25,14 @@ function testPath(name: string): Path & { isOpen: boolean; answer: AttemptAnswer
   }
 }
 
-function openTest() {
+function openTest(options = OPTIONS) {
   const clock = createManualClock()
-  const receipts = createReceipts({ receiptsMax: 100, keepMs: 600_000, waitersMax: 1 }, { clock, onFinished() {} })
+  const receipts = createReceipts(
+    { receiptsMax: 10_000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
+    { clock, onFinished() {} },
+  )
   const paths = [testPath('first'), testPath('second'), testPath('third')] as const
-  const dispatch = createDispatch(OPTIONS, { paths, receipts, clock, onAttempt() {} })
+  const dispatch = createDispatch(options, { paths, receipts, clock, onAttempt() {} })
   const start = (signature: string, given: Partial<Receipt> = {}) => {
     const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), ...given })
     receipts.add(receipt)
@@ -100,4 +106,38 @@ test('refused and busy everywhere is not sent; one that took it makes it sent', 
   assert.equal(start('one').state, 'accepted')
   paths[2].answer = 'taken'
   assert.equal(start('two').state, 'sent')
+})
+
+test('re-sends have a rate: a new transaction goes out at once, whatever waits to be sent again', () => {
+  const { clock, paths, start } = openTest({ ...OPTIONS, resendsPerSecond: 100 })
+  for (let n = 0; n < 1000; n++) start(`old ${n}`)
+  const [{ sent }] = paths
+  sent.length = 0
+  clock.advance(OPTIONS.resendMs + 1000)
+  assert.ok(sent.length > 80 && sent.length <= 120, `${sent.length} sent again in a second`)
+  assert.deepEqual(sent.slice(0, 3), ['old 0', 'old 1', 'old 2'], 'those that wait longest come first')
+  sent.length = 0
+  start('new')
+  assert.deepEqual(sent, ['new'])
+})
+
+test('over its rate nothing is forgotten: what is settled goes, what has come to its end is ended in time', () => {
+  const { clock, receipts, start } = openTest({ ...OPTIONS, resendsPerSecond: 1 })
+  const waiting = Array.from({ length: 100 }, (_, n) => start(`${n}`))
+  const last = waiting.at(-1) as Receipt
+  receipts.finish(last, 'expired', 7)
+  clock.advance(OPTIONS.resendMs + 100)
+  assert.equal(last.job, undefined)
+  clock.advance(OPTIONS.endMs)
+  assert.deepEqual(new Set(waiting.map(({ state }) => state)), new Set(['ended', 'expired']))
+})
+
+test('a path without capacity to spare gets new transactions and no re-sends', () => {
+  const { clock, paths, start, counts } = openTest()
+  paths[0].hasSpare = false
+  start('old')
+  clock.advance(OPTIONS.resendMs + 50)
+  assert.deepEqual(counts(), [1, 2, 2])
+  start('new')
+  assert.deepEqual(counts(), [2, 3, 3])
 })

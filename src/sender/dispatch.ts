@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { TokenBucket } from '../core/token-bucket.ts'
 import type { AttemptReport, Job, Receipt } from './receipt.ts'
 import { isSettled } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
@@ -8,11 +9,17 @@ export type Path = {
   readonly name: string
   /** Whether a transaction given to it now has a chance. */
   readonly isOpen: boolean
+  /** Whether half of its capacity is free. The other half is kept for new transactions: without this it gets no re-sends. */
+  readonly hasSpare: boolean
   /** Sends once; `report` is called once for each target tried. */
   send(job: Job, report: (attempt: Omit<AttemptReport, 'path'>) => void): void
 }
 
-export type DispatchOptions = { readonly resendMs: number; readonly endMs: number }
+export type DispatchOptions = {
+  readonly resendMs: number
+  readonly endMs: number
+  readonly resendsPerSecond: number
+}
 
 export type DispatchDeps = {
   readonly paths: readonly Path[]
@@ -28,8 +35,8 @@ export type Dispatch = Disposable & {
 }
 
 const TICK_MS = 50
-/** Sent again in one tick at most, so that new transactions are not held up by old ones. */
-const RESENDS_PER_TICK = 500
+/** Re-sends that the rate allows in this time may come at once: few enough that a new transaction hardly waits for them. */
+const RESEND_BURST_MS = 2 * TICK_MS
 
 export function createDispatch(
   options: DispatchOptions,
@@ -37,12 +44,17 @@ export function createDispatch(
 ): Dispatch {
   /** Every receipt waits equally long, so that the order of entry is the order of time. */
   const waiting = new Set<{ readonly receipt: Receipt; readonly dueMs: number }>()
+  const perSecond = options.resendsPerSecond
+  const resends = new TokenBucket(
+    { capacity: Math.max(1, (perSecond * RESEND_BURST_MS) / 1000), perSecond },
+    clock.monotonicMs(),
+  )
 
-  function send(receipt: Receipt): void {
+  function send(receipt: Receipt, isAgain: boolean): void {
     const { job } = receipt
     if (job === undefined) return
     for (const path of paths) {
-      if (!path.isOpen) continue
+      if (!path.isOpen || (isAgain && !path.hasSpare)) continue
       path.send(job, (attempt) => {
         const report = { ...attempt, path: path.name }
         receipts.noteAttempt(receipt, report)
@@ -54,20 +66,24 @@ export function createDispatch(
 
   const timer = clock.setRepeating(TICK_MS, () => {
     const nowMs = clock.monotonicMs()
-    let left = RESENDS_PER_TICK
     for (const entry of waiting) {
-      if (entry.dueMs > nowMs || left-- === 0) return
-      waiting.delete(entry)
+      if (entry.dueMs > nowMs) return
       const { receipt } = entry
-      // A landed one is kept at hand until its block is safe: it may have to be sent again.
-      if (isSettled(receipt) && !(receipt.state === 'landed' && receipts.watched.has(receipt))) receipt.job = undefined
-      else if (nowMs - receipt.acceptedAtMs < options.endMs) {
-        if (isSettled(receipt)) waiting.add({ receipt, dueMs: nowMs + options.resendMs })
-        else send(receipt)
-      } else {
-        if (!isSettled(receipt)) receipts.finish(receipt, 'ended')
-        receipt.job = undefined
+      const isOver = nowMs - receipt.acceptedAtMs >= options.endMs
+      // Those over the rate stay where they are, at the head; the rest are looked through, so that what is settled or over goes in time.
+      if (!isSettled(receipt) && !isOver && !resends.take(1, nowMs)) continue
+      waiting.delete(entry)
+      if (!isSettled(receipt)) {
+        if (!isOver) {
+          send(receipt, true)
+          continue
+        }
+        receipts.finish(receipt, 'ended')
       }
+      // A landed one is kept at hand until its block is safe: it may have to be sent again.
+      const mayReturn = !isOver && receipt.state === 'landed' && receipts.watched.has(receipt)
+      if (mayReturn) waiting.add({ receipt, dueMs: nowMs + options.resendMs })
+      else receipt.job = undefined
     }
   })
   timer.unref?.()
@@ -76,7 +92,7 @@ export function createDispatch(
     get isOpen() {
       return paths.some(({ isOpen }) => isOpen)
     },
-    start: send,
+    start: (receipt) => send(receipt, false),
     [Symbol.dispose]() {
       timer.cancel()
       waiting.clear()

@@ -26,25 +26,29 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
   }
   const finished: string[] = []
   const receipts = createReceipts(
-    { receiptsMax: 10, keepMs: 600_000, waitersMax: 2 },
+    { receiptsMax: 10, keepMs: 600_000, waitersMax: 2, waitersPerAddressMax: 2 },
     { clock, onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`) },
   )
   const sent: string[] = []
   const path: Path = {
     name: 'path',
     isOpen: true,
+    hasSpare: true,
     send(job, report) {
       sent.push(job.signature)
       report({ to: 'node', answer: 'taken', says: '' })
     },
   }
   const attempts: AttemptReport[] = []
-  const dispatch = createDispatch(options, {
-    paths: [path],
-    receipts,
-    clock,
-    onAttempt: (report) => attempts.push(report),
-  })
+  const dispatch = createDispatch(
+    { ...options, resendsPerSecond: 1000 },
+    {
+      paths: [path],
+      receipts,
+      clock,
+      onAttempt: (report) => attempts.push(report),
+    },
+  )
   const unlanded: Receipt[] = []
   const ws = { subscribe: () => undefined } as unknown as Upstream['ws']
   const follow = startFollow({ receipts, ask, ws, clock, onUnlanded: (receipt) => unlanded.push(receipt) })
@@ -126,9 +130,10 @@ test('with no node to ask it ends at the configured end, and says that it does n
   using house = rig({ resendMs: 1000, endMs: 10_000 })
   house.node.isUp = false
   const receipt = house.accept('a')
-  const wait = house.receipts.wait(receipt, 60_000)
+  const wait = house.receipts.wait(receipt, 60_000, 'reader')
+  assert.ok('over' in wait)
   let isOver = false
-  void wait?.over.then(() => {
+  void wait.over.then(() => {
     isOver = true
   })
   await house.clock.advanceAsync(9000)
@@ -156,10 +161,12 @@ test('receipts and those who wait for them have an end', () => {
   assert.equal(house.receipts.size, 10)
   assert.equal(house.receipts.get('s0'), undefined)
   const last = house.accept('last')
-  const waits = [house.receipts.wait(last, 1000), house.receipts.wait(last, 1000)]
-  assert.equal(house.receipts.wait(last, 1000), undefined)
-  waits[0]?.giveUp()
-  assert.ok(house.receipts.wait(last, 1000) !== undefined)
+  const wait = (reader: string) => house.receipts.wait(last, 1000, reader)
+  const [first] = [wait('a'), wait('b')]
+  assert.deepEqual(wait('c'), { limit: 'waitersMax' })
+  assert.ok('giveUp' in first)
+  first.giveUp()
+  assert.ok('over' in wait('c'))
   house.clock.advance(700_000)
   assert.equal(house.receipts.size, 0)
 })

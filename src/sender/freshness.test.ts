@@ -59,3 +59,18 @@ test('a fresh one is asked for again in good time, and nobody waits for that', a
   await clock.advanceAsync(1)
   assert.equal(freshness.check(blockhash), 'expired')
 })
+
+test('invented blockhashes cost a bounded number of calls at once; beyond it they are unknown', async () => {
+  const clock = createManualClock()
+  const { promise, resolve } = Promise.withResolvers<unknown>()
+  let asked = 0
+  const ask = () => {
+    asked += 1
+    return promise
+  }
+  using freshness = createFreshness({ ask, clock })
+  const checks = Array.from({ length: 300 }, (_, n) => freshness.check(`invented ${n}`))
+  assert.deepEqual([asked, checks.at(-1)], [256, 'unknown'])
+  resolve({ value: false })
+  assert.equal(await checks[0], 'expired')
+})

@@ -17,6 +17,8 @@ const EXPIRED_MS = 400
 const UNKNOWN_MS = 1000
 const ASK_MS_MAX = 400
 const KNOWN_MAX = 4096
+/** Calls for blockhashes under way at once; beyond them a blockhash is unknown. */
+const ASKING_MAX = 256
 /** The newest blockhash is looked at this often, as long as transactions come. */
 const LOOK_MS = 200
 const LOOK_FOR_MS = 60_000
@@ -77,7 +79,7 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
   /** Undefined when too many are asked for already. */
   function askFor(key: string): Promise<Verdict['says']> | undefined {
     const running = asking.get(key)
-    if (running !== undefined || asking.size >= KNOWN_MAX) return running
+    if (running !== undefined || asking.size >= ASKING_MAX) return running
     const asked = learn(key).finally(() => asking.delete(key))
     asking.set(key, asked)
     return asked

@@ -25,6 +25,9 @@ export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path
     get isOpen() {
       return upstream.isAvailable
     },
+    get hasSpare() {
+      return inFlight < inFlightMax / 2
+    },
     send(job, report) {
       if (inFlight >= inFlightMax)
         return report({ to: 'upstreams', answer: 'busy', says: `${inFlightMax} answers are awaited` })
@@ -81,6 +84,9 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
     name,
     get isOpen() {
       return !gate.isShut
+    },
+    get hasSpare() {
+      return pool.inFlight < inFlightMax / 2 && bucket.level(clock.monotonicMs()) >= perSecond / 2
     },
     send(job, report) {
       if (pool.inFlight >= inFlightMax)

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { docsUrl, ERRORS } from '../contract/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -32,7 +33,8 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         bodyBytesMax: BODY_BYTES_MAX,
         tooLarge,
         onBody(body, responder) {
-          const answered = rpc(body.toString('utf8'), { address, requestId })
+          // Bytes that are not UTF-8 are no JSON; read as text they would come back changed.
+          const answered = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, requestId })
           if (!(answered instanceof Promise)) return responder.respond(httpAnswerOf(answered))
           answered
             .then((answer) => responder.respond(httpAnswerOf(answer)))

@@ -26,6 +26,7 @@ export type DoorOptions = {
   readonly trustedProxies: readonly string[]
   readonly readsPerAddressPerSecond: number
   readonly waitersMax: number
+  readonly waitersPerAddressMax: number
 }
 
 export type DoorDeps = DoorMetrics & {
@@ -42,6 +43,7 @@ export type DoorDeps = DoorMetrics & {
 }
 
 const WAIT_SECONDS_MAX = 60
+const WAITERS_RETRY_MS = 1000
 /** A process that dies between sending a transaction and writing it down takes both its answer and its receipt along. */
 const NO_RECEIPT_SAYS =
   'no transaction with this signature was accepted here in the last 10 minutes; one that was never answered may have been sent all the same, so look for it on the chain'
@@ -70,10 +72,18 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
   const addressOf = createClientAddress(options.trustedProxies)
   const perSecond = options.readsPerAddressPerSecond
   const reads = createKeyedBuckets({ perSecond, burst: perSecond * 2 }, () => clock.monotonicMs())
+  const takeRead = (address: string) => {
+    const taken = reads.take(address)
+    return taken.ok ? undefined : refuseLimit('readsPerAddressPerSecond', perSecond, taken.retryAfterMs)
+  }
   const headAddressOf = (head: PostHead) => peerKey(addressOf(requestOf(head)))
   const posts = createRpcPosts(
     { 'x-content-type-options': 'nosniff', ...CORS },
-    { ...deps, addressOf: options.trustedProxies.length > 0 ? headAddressOf : createConnectionAddress(headAddressOf) },
+    {
+      ...deps,
+      takeRead,
+      addressOf: options.trustedProxies.length > 0 ? headAddressOf : createConnectionAddress(headAddressOf),
+    },
   )
   const answerRpc = ({ request, response }: Visit) => answerPost(request, response, posts)
 
@@ -101,12 +111,16 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
       async onRequest(request, response) {
         const requestId = requestIdOf(request, deps)
         response.setHeader('x-request-id', requestId)
-        if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
         const { pathname, searchParams } = targetOf(request.url ?? '/')
         const visit = { request, response, query: searchParams, requestId, address: peerKey(addressOf(request)) }
         const receipt = RECEIPT.exec(pathname)
         const route =
           receipt === null ? routes[pathname] : { allow: 'GET', run: () => tellReceipt(visit, receipt[1] as string) }
+        // A transaction has limits of its own, and calls are counted one by one.
+        const isPost = request.method === 'POST' && route?.allow === 'POST'
+        const refusal = isPost ? undefined : takeRead(visit.address)
+        if (refusal !== undefined) return denyRead(response, refusal, requestId)
+        if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
         if (route === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
         const method = request.method === 'HEAD' ? 'GET' : request.method
         if (method !== route.allow) {
@@ -143,9 +157,6 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
   }
 
   async function tellReceipt({ response, query, requestId, address }: Visit, signature: string): Promise<void> {
-    const place = reads.take(address)
-    if (!place.ok)
-      return denyRead(response, refuseLimit('readsPerAddressPerSecond', perSecond, place.retryAfterMs), requestId)
     const waitSeconds = query.get('wait') ?? '0'
     if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
       const says = `wait is a whole number of seconds up to ${WAIT_SECONDS_MAX}`
@@ -156,8 +167,9 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
       return sendJson(response, 404, { error: 'not-found', message: NO_RECEIPT_SAYS, request_id: requestId }, CORS)
     }
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
-      const wait = receipts.wait(receipt, Number(waitSeconds) * 1000)
-      if (wait === undefined) return denyRead(response, refuseLimit('waitersMax', options.waitersMax, 1000), requestId)
+      const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)
+      if ('limit' in wait)
+        return denyRead(response, refuseLimit(wait.limit, options[wait.limit], WAITERS_RETRY_MS), requestId)
       response.once('close', wait.giveUp)
       await wait.over
     }

@@ -25,6 +25,8 @@ export type LeaderConnections = Disposable & {
     answer: (outcome: StreamOutcome | 'busy' | 'unreachable', says: string) => void,
   ): void
   isUsable(leader: Leader): boolean
+  /** Whether half of the streams that it may be sent at once are free. */
+  hasSpare(leader: Leader): boolean
   readonly open: number
 }
 
@@ -51,6 +53,7 @@ export function createLeaderConnections(
 ): LeaderConnections {
   /** In the order in which they were wanted last. */
   const entries = new Map<string, Entry>()
+  const streamsBurst = Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000)
   let isClosed = false
 
   function entryOf(leader: Leader): Entry | undefined {
@@ -68,10 +71,7 @@ export function createLeaderConnections(
     entry ??= {
       leader,
       connects: new TokenBucket({ capacity: CONNECTS_BURST, perSecond: CONNECTS_PER_MINUTE / 60 }, nowMs),
-      streams: new TokenBucket(
-        { capacity: Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000), perSecond: perLeaderPerSecond },
-        nowMs,
-      ),
+      streams: new TokenBucket({ capacity: streamsBurst, perSecond: perLeaderPerSecond }, nowMs),
       connection: undefined,
       wantedAtMs: nowMs,
       lastEnd: '',
@@ -127,6 +127,10 @@ export function createLeaderConnections(
     },
     isUsable(leader) {
       return entries.get(leader.identity)?.connection !== undefined
+    },
+    hasSpare(leader) {
+      const streams = entries.get(leader.identity)?.streams
+      return streams === undefined || streams.level(clock.monotonicMs()) >= streamsBurst / 2
     },
     get open() {
       return [...entries.values()].filter(({ connection }) => connection?.state === 'open').length

@@ -128,3 +128,16 @@ test('connections are made ahead, bounded, and not made too often', () => {
   clock.advance(40_000)
   assert.equal(connections.open, 0, 'leaders that nobody wants are let go')
 })
+
+test('half of the streams to a leader are kept for new transactions', () => {
+  const clock = createManualClock()
+  const open: OpenLeader = () => ({ state: 'open', send: () => true, close() {} })
+  using connections = createLeaderConnections({ connectionsMax: 3, perLeaderPerSecond: 100 }, { clock, open })
+  assert.equal(connections.hasSpare(leader(1)), true, 'one without a connection')
+  // Ten may go at once.
+  for (let sent = 0; sent < 6; sent++) {
+    assert.equal(connections.hasSpare(leader(1)), true)
+    connections.send(leader(1), new Uint8Array(1), () => {})
+  }
+  assert.equal(connections.hasSpare(leader(1)), false)
+})

@@ -11,18 +11,24 @@ const RESULTS = [
   'tip-too-small',
   'tip-through-lookup-table',
   'blockhash-expired',
+  'payer-cannot-pay',
+  'nonce-invalid',
   'no-path',
   'not-recorded',
   'rate-limited',
 ] as const
 const LIMITS = [
   'perAddressPerSecond',
+  'signaturesPerAddressPerSecond',
   'perPayerPerSecond',
   'checkingMax',
   'checkDelayMsMax',
   'pendingMax',
+  'pendingPerAddressMax',
+  'pendingPerPayerMax',
   'readsPerAddressPerSecond',
   'waitersMax',
+  'waitersPerAddressMax',
 ] as const satisfies SenderLimitName[]
 const STATES = ['landed', 'expired', 'ended', 'unknown'] as const
 const ANSWERS = ['taken', 'refused', 'failed', 'busy'] as const

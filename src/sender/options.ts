@@ -3,6 +3,7 @@ import { listenerOption } from '../contract/listener-option.ts'
 import { parseRemoteAddress } from '../host/pinned-address.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
 import { decodeBase58 } from '../solana/base58.ts'
+import { SIGNATURES_MAX } from '../solana/transaction-types.ts'
 
 /** The specification's minimum; a configured one may be higher, never lower. */
 const TIP_LAMPORTS_FLOOR = 1_000_000
@@ -45,9 +46,22 @@ const path = z.strictObject({
 const limits = z.strictObject({
   perAddressPerSecond: z.int().min(1).max(1_000_000).default(20).describe('sendTransaction calls of one address.'),
   perAddressBurst: z.int().min(1).max(1_000_000).default(40).describe('What an address may save up.'),
+  signaturesPerAddressPerSecond: z
+    .int()
+    .min(SIGNATURES_MAX)
+    .max(1_000_000)
+    .optional()
+    .describe(
+      `Signatures checked for one address; those of a second may come at once. By default twice perAddressPerSecond, and at least ${SIGNATURES_MAX}.`,
+    ),
   perPayerPerSecond: z.int().min(1).max(1_000_000).default(20).describe('Transactions of one fee payer.'),
   perPayerBurst: z.int().min(1).max(1_000_000).default(40).describe('What a fee payer may save up.'),
-  readsPerAddressPerSecond: z.int().min(1).max(1_000_000).default(50).describe('Receipts asked for by one address.'),
+  readsPerAddressPerSecond: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(50)
+    .describe('Requests of one address that send nothing: receipts, tips, health and the like.'),
   checkingMax: z
     .int()
     .min(1)
@@ -63,8 +77,27 @@ const limits = z.strictObject({
       'Milliseconds that a transaction may have to wait for its check; one that would wait longer is turned away.',
     ),
   pendingMax: z.int().min(1).max(1_000_000).default(10_000).describe('Transactions on their way to the chain.'),
+  pendingPerAddressMax: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(1000)
+    .describe('Of these, transactions that came from one address.'),
+  pendingPerPayerMax: z.int().min(1).max(1_000_000).default(500).describe('Of these, transactions of one fee payer.'),
+  resendsPerSecond: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(1000)
+    .describe('Transactions sent again per second; new ones are sent at once, beside this.'),
   receiptsMax: z.int().min(1).max(1_000_000).default(50_000).describe('Receipts kept; the oldest go first.'),
   waitersMax: z.int().min(1).max(100_000).default(1000).describe('Receipts waited for with ?wait= at once.'),
+  waitersPerAddressMax: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(100)
+    .describe('Of these, receipts waited for by one address.'),
 })
 
 const quic = z.strictObject({

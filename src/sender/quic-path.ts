@@ -63,6 +63,9 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
     get isOpen() {
       return leaders.next(options.leaders).some(connections.isUsable)
     },
+    get hasSpare() {
+      return leaders.next(options.leaders).every(connections.hasSpare)
+    },
     send(job, report) {
       for (const leader of leaders.next(options.leaders)) {
         connections.send(leader, job.wire, (outcome, says) =>

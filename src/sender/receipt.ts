@@ -43,6 +43,8 @@ export type Receipt = {
   /** Monotonic. */
   readonly acceptedAtMs: number
   finishedAtMs: number | undefined
+  /** Of the client; undefined for one of before a restart. */
+  readonly address: string | undefined
   readonly feePayer: string | undefined
   readonly tip: { readonly account: string; readonly lamports: bigint } | undefined
   /** Undefined for a durable nonce, which does not expire by itself. */

@@ -1,7 +1,18 @@
 import type { Clock } from '../core/clock.ts'
+import { createCounts } from './counts.ts'
 import type { Attempt, AttemptReport, Landed, Receipt } from './receipt.ts'
 
-export type ReceiptsOptions = { readonly receiptsMax: number; readonly keepMs: number; readonly waitersMax: number }
+export type ReceiptsOptions = {
+  readonly receiptsMax: number
+  readonly keepMs: number
+  readonly waitersMax: number
+  readonly waitersPerAddressMax: number
+}
+
+/** Over when the receipt is settled, the time has passed or it is given up; or the limit that is reached. */
+export type Wait =
+  | { readonly over: Promise<void>; giveUp(): void }
+  | { readonly limit: 'waitersMax' | 'waitersPerAddressMax' }
 
 export type ReceiptsDeps = {
   readonly clock: Clock
@@ -17,14 +28,15 @@ export type Receipts = Disposable & {
   readonly watched: ReadonlySet<Receipt>
   /** Those on their way: accepted or sent. */
   readonly pending: number
+  pendingOfAddress(address: string): number
+  pendingOfPayer(feePayer: string): number
   readonly size: number
   noteAttempt(receipt: Receipt, report: AttemptReport): void
   land(receipt: Receipt, landed: Omit<Landed, 'atMs'>): void
   /** The block it was seen in is not part of the chain any more. */
   unland(receipt: Receipt): void
   finish(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
-  /** Over when the receipt is settled, the time has passed or it is given up; undefined when too many wait already. */
-  wait(receipt: Receipt, waitMs: number): { readonly over: Promise<void>; giveUp(): void } | undefined
+  wait(receipt: Receipt, waitMs: number, address: string): Wait
   /** Ends all waiting at once, for a service that is going down. */
   wakeAll(): void
 }
@@ -38,8 +50,17 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
   const all = new Map<string, Receipt>()
   const watched = new Set<Receipt>()
   const waiters = new Map<Receipt, Set<() => void>>()
+  const waitingOf = createCounts()
   let waiting = 0
   let pending = 0
+  const pendingOfAddress = createCounts()
+  const pendingOfPayer = createCounts()
+
+  function countPending({ address, feePayer }: Receipt, by: 1 | -1): void {
+    pending += by
+    if (address !== undefined) pendingOfAddress.add(address, by)
+    if (feePayer !== undefined) pendingOfPayer.add(feePayer, by)
+  }
 
   function isPending({ state }: Receipt): boolean {
     return state === 'accepted' || state === 'sent'
@@ -48,7 +69,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
   function setState(receipt: Receipt, state: Receipt['state']): void {
     const wasPending = isPending(receipt)
     receipt.state = state
-    pending += Number(isPending(receipt)) - Number(wasPending)
+    if (wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
     if (isPending(receipt)) return
     receipt.finishedAtMs = clock.monotonicMs()
     onFinished(receipt)
@@ -58,7 +79,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
   function forget(receipt: Receipt): void {
     all.delete(receipt.signature)
     watched.delete(receipt)
-    if (isPending(receipt)) pending -= 1
+    if (isPending(receipt)) countPending(receipt, -1)
     for (const wake of waiters.get(receipt) ?? []) wake()
   }
 
@@ -87,7 +108,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
       const before = all.get(receipt.signature)
       if (before !== undefined) forget(before)
       all.set(receipt.signature, receipt)
-      if (isPending(receipt)) pending += 1
+      if (isPending(receipt)) countPending(receipt, 1)
       if (isPending(receipt) || receipt.state === 'unknown') watched.add(receipt)
       if (all.size > options.receiptsMax) sweep()
     },
@@ -95,6 +116,8 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
     get pending() {
       return pending
     },
+    pendingOfAddress: (address) => pendingOfAddress.of(address),
+    pendingOfPayer: (feePayer) => pendingOfPayer.of(feePayer),
     get size() {
       return all.size
     },
@@ -130,9 +153,11 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
       watched.delete(receipt)
       setState(receipt, state)
     },
-    wait(receipt, waitMs) {
-      if (waiting >= options.waitersMax) return undefined
+    wait(receipt, waitMs, address) {
+      if (waitingOf.of(address) >= options.waitersPerAddressMax) return { limit: 'waitersPerAddressMax' }
+      if (waiting >= options.waitersMax) return { limit: 'waitersMax' }
       waiting += 1
+      waitingOf.add(address, 1)
       const { promise, resolve } = Promise.withResolvers<void>()
       const ofReceipt = waiters.get(receipt) ?? new Set()
       waiters.set(receipt, ofReceipt)
@@ -140,6 +165,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
         if (!ofReceipt.delete(wake)) return
         if (ofReceipt.size === 0) waiters.delete(receipt)
         waiting -= 1
+        waitingOf.add(address, -1)
         timeout.cancel()
         resolve()
       }

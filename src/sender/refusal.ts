@@ -12,6 +12,8 @@ export type RefusalCode =
   | 'tip-too-small'
   | 'tip-through-lookup-table'
   | 'blockhash-expired'
+  | 'payer-cannot-pay'
+  | 'nonce-invalid'
   | 'no-path'
   | 'not-recorded'
   | 'rate-limited'
@@ -29,21 +31,29 @@ export type Refusal = {
 /** The limits of the open door by the name that a refusal and the metrics use. */
 export type SenderLimitName =
   | 'perAddressPerSecond'
+  | 'signaturesPerAddressPerSecond'
   | 'perPayerPerSecond'
   | 'checkingMax'
   | 'checkDelayMsMax'
   | 'pendingMax'
+  | 'pendingPerAddressMax'
+  | 'pendingPerPayerMax'
   | 'readsPerAddressPerSecond'
   | 'waitersMax'
+  | 'waitersPerAddressMax'
 
 const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
   perAddressPerSecond: 'transactions per second from one address',
+  signaturesPerAddressPerSecond: 'signatures per second from one address',
   perPayerPerSecond: 'transactions per second of one fee payer',
   checkingMax: 'transactions being checked or recorded at once',
   checkDelayMsMax: 'milliseconds of waiting for a check',
   pendingMax: 'transactions on their way at once',
-  readsPerAddressPerSecond: 'receipts per second to one address',
+  pendingPerAddressMax: 'transactions of one address on their way at once',
+  pendingPerPayerMax: 'transactions of one fee payer on their way at once',
+  readsPerAddressPerSecond: 'requests per second from one address, beside transactions',
   waitersMax: 'receipts waited for at once',
+  waitersPerAddressMax: 'receipts waited for by one address at once',
 }
 
 /** What every refusal over the tip or the blockhash tells, so that one look is enough to build the next transaction. */
@@ -75,6 +85,29 @@ export function refuseBlockhash(foundLamports: bigint, terms: TipTerms): Refusal
     message: ERRORS['blockhash-expired'].sentence,
     data: tipData(terms, foundLamports),
   }
+}
+
+export type PayerFault = {
+  readonly payer: string
+  readonly lamports: bigint
+  readonly required: bigint
+  /** `owner`: the account belongs to a program, and fees are paid by accounts of the System Program alone. */
+  readonly reason: 'not-found' | 'owner' | 'lamports'
+}
+
+export function refusePayer({ payer, lamports, required, reason }: PayerFault): Refusal {
+  return {
+    code: 'payer-cannot-pay',
+    message: ERRORS['payer-cannot-pay'].sentence,
+    data: { payer, lamports: Number(lamports), requiredLamports: Number(required), reason },
+  }
+}
+
+/** `value`: the account holds another nonce than the transaction. `authority`: its authority does not sign. */
+export type NonceFault = 'not-found' | 'not-a-nonce' | 'value' | 'authority'
+
+export function refuseNonce(nonceAccount: string, reason: NonceFault): Refusal {
+  return { code: 'nonce-invalid', message: ERRORS['nonce-invalid'].sentence, data: { nonceAccount, reason } }
 }
 
 /** `required` and `found` are the names other senders use. */

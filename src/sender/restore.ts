@@ -22,6 +22,7 @@ export function restoreReceipts(
       acceptedMs: atMs,
       acceptedAtMs: atMonotonicMs,
       finishedAtMs: atMonotonicMs,
+      address: undefined,
       feePayer: undefined,
       tip: undefined,
       blockhash: undefined,

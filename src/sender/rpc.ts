@@ -3,6 +3,7 @@ import { idKind, type RequestItem, readRequestBody, writeError, writeResult } fr
 import type { Accept, Acceptance } from './accept.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
+import { after, type Soon } from './soon.ts'
 
 export type RpcAnswer = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
 
@@ -12,6 +13,8 @@ export type RpcDeps = {
   readonly version: string
   /** Whether a transaction could be sent now. */
   readonly isHealthy: () => boolean
+  /** The refusal of a call that is no transaction, where its address has made too many. */
+  takeRead(address: string): Refusal | undefined
   onDenied(refusal: Refusal): void
   onDuplicate(): void
 }
@@ -24,13 +27,15 @@ type Caller = { readonly address: string; readonly requestId: string }
 type Answered = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
 
 type Outcome = { readonly result: string } | { readonly refusal: Refusal }
-/** At once where nothing is waited for: refusals are most of what an overload consists of. */
-type Soon<Value> = Value | Promise<Value>
 
 /** JSON-RPC as a node answers it, for the few methods that make sense here. */
 export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcAnswer> {
   return (text, caller) => {
     const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX })
+    if (!body.ok || body.items.length === 0) {
+      const refusal = deps.takeRead(caller.address)
+      if (refusal !== undefined) return join([refused('null', refusal, caller)], false)
+    }
     if (!body.ok) {
       const code = body.reason === 'batch-too-long' ? 'invalid-request' : 'parse-error'
       const message = code === 'parse-error' ? ERRORS[code].sentence : `a batch has at most ${BATCH_MAX} calls`
@@ -52,24 +57,30 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
       duplicate !== undefined ||
       (rawId !== undefined && id === 'null' && rawId !== 'null')
     ) {
-      return { text: plainError(id, 'invalid-request') }
+      const refusal = deps.takeRead(caller.address)
+      return refusal === undefined ? { text: plainError(id, 'invalid-request') } : refused(id, refusal, caller)
     }
     return after(call(methodName, item.params, caller), (outcome) => {
-      const limited = 'refusal' in outcome && outcome.refusal.code === 'rate-limited' ? outcome.refusal : undefined
+      const answered: Answered =
+        'result' in outcome ? { text: writeResult(id, outcome.result) } : refused(id, outcome.refusal, caller)
       // A call without an id is a notification: carried out, not answered.
-      if (rawId === undefined) return { text: undefined, limited }
-      if ('result' in outcome) return { text: writeResult(id, outcome.result) }
-      return { text: writeError(id, errorOf(outcome.refusal, caller.requestId)), limited }
+      return rawId === undefined ? { ...answered, text: undefined } : answered
     })
   }
 
   function call(method: string, params: string | undefined, caller: Caller): Soon<Outcome> {
+    if (method === 'sendTransaction') {
+      return after(
+        deps.accept(() => readSend(params), caller.address),
+        tell,
+      )
+    }
+    const refusal = deps.takeRead(caller.address)
+    if (refusal !== undefined) {
+      deps.onDenied(refusal)
+      return { refusal }
+    }
     switch (method) {
-      case 'sendTransaction':
-        return after(
-          deps.accept(() => readSend(params), caller.address),
-          tell,
-        )
       case 'getTipAccounts':
         return { result: JSON.stringify(deps.terms.tipAccounts) }
       case 'getHealth':
@@ -91,8 +102,9 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
   }
 }
 
-function after<From, To>(value: Soon<From>, make: (value: From) => To): Soon<To> {
-  return value instanceof Promise ? value.then(make) : make(value)
+function refused(id: string, refusal: Refusal, { requestId }: Caller): Answered {
+  const limited = refusal.code === 'rate-limited' ? refusal : undefined
+  return { text: writeError(id, errorOf(refusal, requestId)), limited }
 }
 
 function join(answers: readonly Answered[], isBatch: boolean): RpcAnswer {

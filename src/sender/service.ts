@@ -11,6 +11,8 @@ import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { resolveSecret } from '../host/secret-ref.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { createAccept } from './accept.ts'
+import { createAccountChecks } from './account-checks.ts'
+import { createAccountLookups } from './account-lookups.ts'
 import { createAskNode } from './ask-node.ts'
 import { createDispatch, type Path } from './dispatch.ts'
 import { startFollow } from './follow.ts'
@@ -19,6 +21,7 @@ import { startSenderDoor } from './http.ts'
 import { createHttpPath, createUpstreamPath } from './http-paths.ts'
 import { openJournal } from './journal.ts'
 import { readJournal } from './journal-lines.ts'
+import { createLanding } from './landing.ts'
 import { senderMetrics } from './metrics.ts'
 import type { SenderOptions } from './options.ts'
 import { startQuicPath } from './quic-path.ts'
@@ -137,25 +140,34 @@ export async function startSender(
     )
 
   const dispatch = opening.use(
-    createDispatch(options, {
-      paths,
-      receipts,
-      clock,
-      onAttempt({ path, answer }, receipt) {
-        metrics.attempt(path, answer)
-        if (answer !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
-          metrics.firstAnswer(path, clock.monotonicMs() - receipt.acceptedAtMs)
-        }
+    createDispatch(
+      { ...options, ...limits },
+      {
+        paths,
+        receipts,
+        clock,
+        onAttempt({ path, answer }, receipt) {
+          metrics.attempt(path, answer)
+          if (answer !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
+            metrics.firstAnswer(path, clock.monotonicMs() - receipt.acceptedAtMs)
+          }
+        },
       },
-    }),
+    ),
   )
   opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, onUnlanded: stats.unlanded }))
+  const readAccount = createAccountLookups({ ask, clock })
   const accept = createAccept(limits, {
     rule,
     terms,
     receipts,
     dispatch,
-    freshness: opening.use(createFreshness({ ask, clock })),
+    landing: createLanding({
+      freshness: opening.use(createFreshness({ ask, clock })),
+      payers: createAccountChecks(readAccount, clock),
+      nonces: createAccountChecks(readAccount, clock),
+      terms,
+    }),
     verifiers: opening.use(
       startVerifiers(
         {

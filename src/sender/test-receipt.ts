@@ -8,6 +8,7 @@ export function receiptOf(signature: string, given: Partial<Receipt> = {}): Rece
     acceptedMs: 1000,
     acceptedAtMs: 0,
     finishedAtMs: undefined,
+    address: 'address',
     feePayer: 'payer',
     tip: { account: 'tip', lamports: 1_000_000n },
     blockhash: 'blockhash',

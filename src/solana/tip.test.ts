@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodeApart } from '../../test/support/transaction-apart.ts'
-import { checkTip, usesDurableNonce } from './tip.ts'
+import { checkTip } from './tip.ts'
 import { type ParsedTransaction, parseTransaction } from './transaction.ts'
 
 const MIN = 1_000_000n
@@ -245,11 +245,14 @@ test('a higher minimum holds', () => {
   assert.equal(checkTip(parsed(wire), { ...RULE, minLamports: MIN + 1n }).ok, false)
 })
 
-test('a durable nonce is known by its first instruction', () => {
-  const advance: Part = { program: SYSTEM, accounts: [1, 0, 0], data: Uint8Array.of(4, 0, 0, 0) }
-  assert.equal(usesDurableNonce(parsed(build(0, { parts: [advance, transfer(MIN)] }))), true)
-  assert.equal(usesDurableNonce(parsed(build(0, { parts: [transfer(MIN), advance] }))), false)
-  assert.equal(usesDurableNonce(parsed(build(0, { parts: [] }))), false)
+test('who pays the tip, and in which instruction', () => {
+  const check = checkTip(
+    parsed(
+      build(0, { signers: [PAYER, STRANGER], parts: [call([0]), transfer(MIN, 1, 2)], readonly: [SYSTEM, PROGRAM] }),
+    ),
+    RULE,
+  )
+  assert.deepEqual(check.ok ? [check.from, check.instruction] : check.fault, [1, 1])
 })
 
 function parsed(wire: Uint8Array): ParsedTransaction {

@@ -20,7 +20,15 @@ export type TipFault =
   | 'no-transfer'
 
 export type TipCheck =
-  | { readonly ok: true; readonly account: Uint8Array; readonly lamports: bigint }
+  | {
+      readonly ok: true
+      readonly account: Uint8Array
+      readonly lamports: bigint
+      /** The index of the account that pays it. */
+      readonly from: number
+      /** The index of the instruction that carries it. */
+      readonly instruction: number
+    }
   /** `foundLamports` is the largest transfer to a tip account that could be carried out. */
   | { readonly ok: false; readonly fault: TipFault; readonly foundLamports: bigint }
 
@@ -29,7 +37,6 @@ const FAULTS: readonly TipFault[] = ['below-minimum', 'lookup-table', 'read-only
 /** Instructions of the System Program (solana-system-interface, bincode: u32 discriminant, then the fields). */
 const TRANSFER = 2
 const TRANSFER_WITH_SEED = 11
-const ADVANCE_NONCE = 4
 /** Discriminant and lamports. The runtime lets bytes follow. */
 const TRANSFER_BYTES = 12
 /** Discriminant, lamports and the length of the seed; the seed and a key of 32 bytes follow. */
@@ -56,8 +63,9 @@ export function checkTip(transaction: ParsedTransaction, rule: TipRule): TipChec
     if (!rule.accounts.some((account) => Buffer.compare(account, receiver) === 0)) continue
     if (!isWritableStatic(transaction, to)) missed('read-only')
     else if (!transfer.canPay) missed('source')
-    else if (lamports >= rule.minLamports) return { ok: true, account: receiver, lamports }
-    else {
+    else if (lamports >= rule.minLamports) {
+      return { ok: true, account: receiver, lamports, from: transfer.from, instruction: transfer.instruction }
+    } else {
       missed('below-minimum')
       if (lamports > foundLamports) foundLamports = lamports
     }
@@ -65,26 +73,27 @@ export function checkTip(transaction: ParsedTransaction, rule: TipRule): TipChec
   return { ok: false, fault: FAULTS[nearest] as TipFault, foundLamports }
 }
 
-/** A transaction on a durable nonce has the nonce where others have a recent blockhash, and begins by advancing it. */
-export function usesDurableNonce(transaction: ParsedTransaction): boolean {
-  const [first] = transaction.instructions
-  return first !== undefined && isSystem(transaction, first.programIdIndex) && kindOf(first.data) === ADVANCE_NONCE
+type Transfer = {
+  readonly from: number
+  readonly to: number
+  readonly lamports: bigint
+  readonly canPay: boolean
+  readonly instruction: number
 }
 
-type Transfer = { readonly to: number; readonly lamports: bigint; readonly canPay: boolean }
-
 function* transfersOf(transaction: ParsedTransaction): Generator<Transfer> {
-  for (const { programIdIndex, accounts, data } of transaction.instructions) {
+  for (const [instruction, { programIdIndex, accounts, data }] of transaction.instructions.entries()) {
     if (data.length < TRANSFER_BYTES || !isSystem(transaction, programIdIndex)) continue
     const kind = kindOf(data)
     const [first = 0, second = 0, third = 0] = accounts
+    const common = { from: first, lamports: lamportsOf(data), instruction }
     const isPayerWritable = isWritable(transaction, first)
     if (kind === TRANSFER && accounts.length >= 2) {
-      yield { to: second, lamports: lamportsOf(data), canPay: isPayerWritable && isSigner(transaction, first) }
+      yield { ...common, to: second, canPay: isPayerWritable && isSigner(transaction, first) }
     } else if (kind === TRANSFER_WITH_SEED && accounts.length >= 3) {
       // The payer is derived from a base key, and it is the base that signs.
       const canPay = isPayerWritable && isSigner(transaction, second) && isWholeWithSeed(data)
-      yield { to: third, lamports: lamportsOf(data), canPay }
+      yield { ...common, to: third, canPay }
     }
   }
 }

@@ -13,7 +13,7 @@ import { createLogger } from '../../src/host/logger.ts'
 import { openRingFile } from '../../src/host/ring-file.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
-import { deploymentOf, type GanacheNode, HOT_COUNTER, OWN_SLOT, startGanache } from '../support/ganache.ts'
+import { deploymentOf, type EvmNode, HOT_COUNTER, OWN_SLOT, startEvmNode } from '../support/evm-node.ts'
 
 const log = createLogger({ level: 'silent' })
 const GAS = '0x100000'
@@ -21,7 +21,7 @@ const GAS = '0x100000'
 type Receipt = Record<string, unknown> & { contractAddress: string; logs: unknown[] }
 
 /** The contracts of the tests, deployed in one block, and somebody to call them. */
-async function prepare(node: GanacheNode): Promise<{ accounts: string[]; hot: string; own: string }> {
+async function prepare(node: EvmNode): Promise<{ accounts: string[]; hot: string; own: string }> {
   const accounts = await node.call<string[]>('eth_accounts')
   const hashes: string[] = []
   for (const [at, code] of [HOT_COUNTER, OWN_SLOT].entries()) {
@@ -35,7 +35,7 @@ async function prepare(node: GanacheNode): Promise<{ accounts: string[]; hot: st
 }
 
 /** Everybody calls the contract; then a block is mined. */
-async function callByAll(node: GanacheNode, accounts: readonly string[], to: string, value = '0x0'): Promise<string[]> {
+async function callByAll(node: EvmNode, accounts: readonly string[], to: string, value = '0x0'): Promise<string[]> {
   const hashes: string[] = []
   for (const from of accounts) hashes.push(await node.call('eth_sendTransaction', { from, to, value, gas: GAS }))
   await node.call('evm_mine')
@@ -82,74 +82,76 @@ function createReader(
 }
 
 describe('an EVM node as a source', () => {
-  test('a hot contract shows, callers with nothing in common do not, and JSON comes back as the node gave it', async () => {
-    using folder = makeTestFolder()
-    await using node = await startGanache()
-    const { accounts, hot, own } = await prepare(node)
-    await using source = await startEvmNodeSource(
-      { url: node.url, path: folder.file('ring'), pollMs: 20 },
-      { log, clock: systemClock, random: createSeededRandom(1) },
-    )
-    using reader = createReader(source.path)
-    const saw = (count: number) =>
-      until(
-        `${count} blocks are folded (${source.status().trouble ?? 'no trouble'})`,
-        () => {
-          reader.poll()
-          return reader.log.contention.length >= count
-        },
-        20_000,
+  for (const trace of ['prestate', 'struct-logs'] as const) {
+    test(`${trace}: a hot contract shows, callers with nothing in common do not, and JSON comes back as the node gave it`, async () => {
+      using folder = makeTestFolder()
+      await using node = await startEvmNode({ hasTracers: trace === 'prestate' })
+      const { accounts, hot, own } = await prepare(node)
+      await using source = await startEvmNodeSource(
+        { url: node.url, path: folder.file('ring'), pollMs: 20 },
+        { log, clock: systemClock, random: createSeededRandom(1) },
       )
-    await saw(1)
-    await callByAll(node, accounts, hot)
-    await saw(2)
-    await callByAll(node, accounts, own)
-    await saw(3)
-    const [, hotBlock, ownBlock] = reader.log.contention.map(({ data, extras }) => ({ ...data, ...extras }))
-    assert.deepEqual(hotBlock?.top_contended_slots, [
-      { address: hot, slot: `0x${'0'.repeat(64)}`, txn_count: 12, access_count: 12 },
-    ])
-    assert.deepEqual(
-      [hotBlock?.contended_slot_count, hotBlock?.contended_with_writer, hotBlock?.depth, hotBlock?.total_txn_count],
-      [1, 1, 12, 12],
-    )
-    assert.deepEqual([ownBlock?.total_unique_slots, ownBlock?.contended_slot_count, ownBlock?.depth], [12, 0, 1])
-    assert.deepEqual(reader.log.tps, [1, 2 + 6, 2 + 12 + 6])
-    assert.equal(source.status().trace, 'struct-logs')
-    // The node tells no times, and none are made up.
-    assert.deepEqual(
-      [hotBlock?.block_wall_time_ns, hotBlock?.total_tx_time_ns, hotBlock?.parallel_efficiency_pct],
-      [0, 0, 0],
-    )
+      using reader = createReader(source.path)
+      const saw = (count: number) =>
+        until(
+          `${count} blocks are folded (${source.status().trouble ?? 'no trouble'})`,
+          () => {
+            reader.poll()
+            return reader.log.contention.length >= count
+          },
+          20_000,
+        )
+      await saw(1)
+      await callByAll(node, accounts, hot)
+      await saw(2)
+      await callByAll(node, accounts, own)
+      await saw(3)
+      const [, hotBlock, ownBlock] = reader.log.contention.map(({ data, extras }) => ({ ...data, ...extras }))
+      assert.deepEqual(hotBlock?.top_contended_slots, [
+        { address: hot, slot: `0x${'0'.repeat(64)}`, txn_count: 12, access_count: 12 },
+      ])
+      assert.deepEqual(
+        [hotBlock?.contended_slot_count, hotBlock?.contended_with_writer, hotBlock?.depth, hotBlock?.total_txn_count],
+        [1, 1, 12, 12],
+      )
+      assert.deepEqual([ownBlock?.total_unique_slots, ownBlock?.contended_slot_count, ownBlock?.depth], [12, 0, 1])
+      assert.deepEqual(reader.log.tps, [1, 2 + 6, 2 + 12 + 6])
+      assert.equal(source.status().trace, trace)
+      // The node tells no times, and none are made up.
+      assert.deepEqual(
+        [hotBlock?.block_wall_time_ns, hotBlock?.total_tx_time_ns, hotBlock?.parallel_efficiency_pct],
+        [0, 0, 0],
+      )
 
-    const block = reader.blocks[1] ?? assert.fail()
-    assert.equal(block.txns.length, 12)
-    const given = await node.call<Record<string, unknown>>('eth_getBlockByHash', block.end.eth_block_hash, true)
-    for (const [name, value] of Object.entries(headerJson(block))) {
-      if (name in given && name !== 'totalDifficulty') assert.deepEqual(value, given[name], name)
-    }
-    const txn = (given['transactions'] as Record<string, unknown>[])[3] ?? assert.fail()
-    const made = transactionJson(block, 3)
-    for (const name of Object.keys(txn)) assert.deepEqual(made[name], txn[name], name)
-    const receipt = await node.call<Receipt>('eth_getTransactionReceipt', txn['hash'])
-    const madeReceipt = receiptJson(block, 3)
-    for (const name of [
-      'status',
-      'gasUsed',
-      'cumulativeGasUsed',
-      'logsBloom',
-      'effectiveGasPrice',
-      'contractAddress',
-    ]) {
-      assert.deepEqual(madeReceipt[name], receipt[name], name)
-    }
-    assert.equal((madeReceipt['logs'] as unknown[]).length, 1)
-    assert.equal(receipt.logs.length, 1)
-  })
+      const block = reader.blocks[1] ?? assert.fail()
+      assert.equal(block.txns.length, 12)
+      const given = await node.call<Record<string, unknown>>('eth_getBlockByHash', block.end.eth_block_hash, true)
+      for (const [name, value] of Object.entries(headerJson(block))) {
+        if (name in given && name !== 'totalDifficulty') assert.deepEqual(value, given[name], name)
+      }
+      const txn = (given['transactions'] as Record<string, unknown>[])[3] ?? assert.fail()
+      const made = transactionJson(block, 3)
+      for (const name of Object.keys(txn)) assert.deepEqual(made[name], txn[name], name)
+      const receipt = await node.call<Receipt>('eth_getTransactionReceipt', txn['hash'])
+      const madeReceipt = receiptJson(block, 3)
+      for (const name of [
+        'status',
+        'gasUsed',
+        'cumulativeGasUsed',
+        'logsBloom',
+        'effectiveGasPrice',
+        'contractAddress',
+      ]) {
+        assert.deepEqual(madeReceipt[name], receipt[name], name)
+      }
+      assert.equal((madeReceipt['logs'] as unknown[]).length, 1)
+      assert.equal(receipt.logs.length, 1)
+    })
+  }
 
   test('a reorganisation is followed: the new branch is recorded, and the old proposal is rejected once the other is final', async () => {
     using folder = makeTestFolder()
-    await using node = await startGanache()
+    await using node = await startEvmNode()
     const { accounts, hot } = await prepare(node)
     const before = await node.call<string>('evm_snapshot')
     await callByAll(node, accounts.slice(0, 2), hot)
@@ -197,7 +199,7 @@ describe('an EVM node as a source', () => {
     await until('the trouble is told', () => gone.status().trouble !== undefined)
     assert.match(gone.status().trouble ?? '', /^eth_chainId: no connection/)
 
-    await using node = await startGanache()
+    await using node = await startEvmNode()
     const { accounts, own } = await prepare(node)
     await using source = await startEvmNodeSource({ url: node.url, path, pollMs: 50, behindMax: 4 }, deps)
     using reader = createReader(path)

@@ -7,14 +7,14 @@ import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
 import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
+import { deploymentOf, HOT_COUNTER, startEvmNode } from '../support/evm-node.ts'
 import { startTestExecution } from '../support/execution.ts'
-import { deploymentOf, HOT_COUNTER, startGanache } from '../support/ganache.ts'
 
 type Contention = { total_txn_count: number; top_contended_contracts: { address: string; contended_slots: number }[] }
 
 test('the service fed by an EVM node shows contention for a hot contract, and the block over JSON-RPC', async () => {
   using folder = makeTestFolder()
-  await using node = await startGanache()
+  await using node = await startEvmNode()
   const deps = { log: silentLogger, clock: systemClock, random: createSeededRandom(1) }
   await using source = await startEvmNodeSource({ url: node.url, path: folder.file('ring'), pollMs: 20 }, deps)
   await using house = await startTestExecution({

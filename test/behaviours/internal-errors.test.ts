@@ -53,7 +53,7 @@ const DOORS: readonly {
     name: 'sender',
     open: (common) =>
       startSenderDoor(
-        { listen: LISTEN, trustedProxies: [], readsPerAddressPerSecond: 100, waitersMax: 1 },
+        { listen: LISTEN, trustedProxies: [], readsPerAddressPerSecond: 100, waitersMax: 1, waitersPerAddressMax: 1 },
         {
           ...common,
           accept: broken,

@@ -1,13 +1,33 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import * as token from '@solana/spl-token'
+import { type Address, address, createNoopSigner, type Instruction, isSignerRole, isWritableRole } from '@solana/kit'
 import * as web3 from '@solana/web3.js'
+import * as token from '@solana-program/token'
 import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
+const TOKEN_PROGRAM = new web3.PublicKey(token.TOKEN_PROGRAM_ADDRESS)
+const addressOf = (key: web3.PublicKey) => address(key.toBase58())
+
+/** An instruction of the newer libraries in the form that web3.js takes. */
+function legacyOf({
+  programAddress,
+  accounts = [],
+  data = new Uint8Array(),
+}: Instruction): web3.TransactionInstruction {
+  return new web3.TransactionInstruction({
+    programId: new web3.PublicKey(programAddress),
+    keys: accounts.map(({ address: account, role }) => ({
+      pubkey: new web3.PublicKey(account),
+      isSigner: isSignerRole(role),
+      isWritable: isWritableRole(role),
+    })),
+    data: Buffer.from(data),
+  })
+}
 
 /** web3.js checks the shape of every answer: a missing or wrongly typed member throws. */
-describe('@solana/web3.js 1.98 and @solana/spl-token over the JSON-RPC door', () => {
+describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
   let door: TestDoor
   let connection: web3.Connection
   const payer = web3.Keypair.generate()
@@ -91,32 +111,56 @@ describe('@solana/web3.js 1.98 and @solana/spl-token over the JSON-RPC door', ()
   it('makes a mint, mints, transfers, burns and closes', async () => {
     const mint = web3.Keypair.generate()
     const other = web3.Keypair.generate()
-    const lamports = await token.getMinimumBalanceForRentExemptMint(connection)
+    const space = token.getMintSize()
+    const lamports = await connection.getMinimumBalanceForRentExemption(space)
+    const [mintAddress, owner, otherOwner] = [mint, payer, other].map(({ publicKey }) => addressOf(publicKey)) as [
+      Address,
+      Address,
+      Address,
+    ]
     await run(
       [
         web3.SystemProgram.createAccount({
           fromPubkey: payer.publicKey,
           newAccountPubkey: mint.publicKey,
-          space: token.MINT_SIZE,
+          space,
           lamports,
-          programId: token.TOKEN_PROGRAM_ID,
+          programId: TOKEN_PROGRAM,
         }),
-        token.createInitializeMint2Instruction(mint.publicKey, 6, payer.publicKey, null),
+        legacyOf(token.getInitializeMint2Instruction({ mint: mintAddress, decimals: 6, mintAuthority: owner })),
       ],
       [mint],
     )
-    const [mine, theirs] = [payer.publicKey, other.publicKey].map((owner) =>
-      token.getAssociatedTokenAddressSync(mint.publicKey, owner),
-    ) as [web3.PublicKey, web3.PublicKey]
-    const signature = await run([
-      token.createAssociatedTokenAccountInstruction(payer.publicKey, mine, payer.publicKey, mint.publicKey),
-      token.createAssociatedTokenAccountIdempotentInstruction(payer.publicKey, theirs, other.publicKey, mint.publicKey),
-      token.createMintToInstruction(mint.publicKey, mine, payer.publicKey, 1_000_000n),
-      token.createTransferCheckedInstruction(mine, mint.publicKey, theirs, payer.publicKey, 250_000n, 6),
-      token.createApproveInstruction(mine, other.publicKey, payer.publicKey, 5n),
-    ])
-    assert.equal((await token.getMint(connection, mint.publicKey)).supply, 1_000_000n)
-    assert.equal((await token.getAccount(connection, theirs)).amount, 250_000n)
+    const accountOf = async (wallet: Address) => {
+      const seeds = { owner: wallet, mint: mintAddress, tokenProgram: token.TOKEN_PROGRAM_ADDRESS }
+      return (await token.findAssociatedTokenPda(seeds))[0]
+    }
+    const [ata, otherAta] = [await accountOf(owner), await accountOf(otherOwner)]
+    const [mine, theirs] = [new web3.PublicKey(ata), new web3.PublicKey(otherAta)]
+    const signer = createNoopSigner(owner)
+    const instructions = [
+      token.getCreateAssociatedTokenInstruction({ payer: signer, ata, owner, mint: mintAddress }),
+      token.getCreateAssociatedTokenIdempotentInstruction({
+        payer: signer,
+        ata: otherAta,
+        owner: otherOwner,
+        mint: mintAddress,
+      }),
+      token.getMintToInstruction({ mint: mintAddress, token: ata, mintAuthority: owner, amount: 1_000_000n }),
+      token.getTransferCheckedInstruction({
+        source: ata,
+        mint: mintAddress,
+        destination: otherAta,
+        authority: owner,
+        amount: 250_000n,
+        decimals: 6,
+      }),
+      token.getApproveInstruction({ source: ata, delegate: otherOwner, owner, amount: 5n }),
+    ]
+    const signature = await run(instructions.map(legacyOf))
+    const dataOf = async (key: web3.PublicKey) => (await connection.getAccountInfo(key))?.data ?? new Uint8Array()
+    assert.equal(token.getMintDecoder().decode(await dataOf(mint.publicKey)).supply, 1_000_000n)
+    assert.equal(token.getTokenDecoder().decode(await dataOf(theirs)).amount, 250_000n)
     assert.equal((await connection.getTokenSupply(mint.publicKey)).value.uiAmount, 1)
     assert.equal((await connection.getTokenAccountBalance(mine)).value.uiAmountString, '0.75')
     assert.equal(
@@ -126,7 +170,7 @@ describe('@solana/web3.js 1.98 and @solana/spl-token over the JSON-RPC door', ()
     const owned = await connection.getParsedTokenAccountsByOwner(payer.publicKey, { mint: mint.publicKey })
     assert.equal(owned.value[0]?.account.data.parsed.info.tokenAmount.amount, '750000')
     assert.equal(
-      (await connection.getTokenAccountsByOwner(other.publicKey, { programId: token.TOKEN_PROGRAM_ID })).value.length,
+      (await connection.getTokenAccountsByOwner(other.publicKey, { programId: TOKEN_PROGRAM })).value.length,
       1,
     )
     const transaction = await connection.getParsedTransaction(signature, { maxSupportedTransactionVersion: 0 })
@@ -149,8 +193,8 @@ describe('@solana/web3.js 1.98 and @solana/spl-token over the JSON-RPC door', ()
       '750000',
     ])
     await run([
-      token.createBurnInstruction(mine, mint.publicKey, payer.publicKey, 750_000n),
-      token.createCloseAccountInstruction(mine, payer.publicKey, payer.publicKey),
+      legacyOf(token.getBurnInstruction({ account: ata, mint: mintAddress, authority: owner, amount: 750_000n })),
+      legacyOf(token.getCloseAccountInstruction({ account: ata, destination: owner, owner })),
     ])
     assert.equal(await connection.getAccountInfo(mine), null)
   })

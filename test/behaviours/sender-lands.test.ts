@@ -18,10 +18,11 @@ import { getTransferSolInstruction } from '@solana-program/system'
 import { until } from '../../src/host/test-wait.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
 import { signEd25519 } from '../../src/solana/ed25519.ts'
-import { SYSTEM_PROGRAM } from '../../src/solana/transaction-build.ts'
+import { SYSTEM_PROGRAM, transferInstruction } from '../../src/solana/transaction-build.ts'
 import {
   MEMO_PROGRAM,
   MIN_TIP,
+  sign,
   signatureOf,
   startChainAndSender,
   TIP_ACCOUNTS,
@@ -114,7 +115,9 @@ test('web3.js sends a legacy and a v0 transaction through the sender unmodified'
 test('a transaction that fails on the chain has landed, and no tip has moved', async () => {
   await using house = await startChainAndSender()
   const { sender } = house
-  const wire = tipped(walletOf(0), house.blockhash(), 'more than it has', 100_000_000_000n)
+  const [payer, other] = [walletOf(0), walletOf(1)]
+  const moreThanItHas = { from: payer.publicKey, to: other.publicKey, lamports: 100_000_000_000n }
+  const wire = sign(payer, house.blockhash(), [tipInstruction(payer), transferInstruction(moreThanItHas)])
   assert.equal((await sender.send(wire)).result, signatureOf(wire))
   const { body } = await sender.receipt(signatureOf(wire), '?wait=20')
   assert.equal(body.state, 'landed')

@@ -7,7 +7,8 @@ import { type SenderProcess, startSenderNode, startSenderProcess } from '../supp
 const ADDRESSES = isFull ? 50 : 12
 const SECONDS = isFull ? 30 : 2
 const PER_SECOND = 4
-const MANY = 'perPayerPerSecond = 100000\nperPayerBurst = 100000'
+const MANY =
+  'perPayerPerSecond = 100000\nperPayerBurst = 100000\npendingPerPayerMax = 100000\npendingPerAddressMax = 100000'
 const MEMORY_MS = 500
 
 /** How many were handed to the paths within 20 ms of the end of their request, of how many, as the process itself counts them. */

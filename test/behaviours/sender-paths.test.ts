@@ -7,13 +7,13 @@ import { until } from '../../src/host/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/base58.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { hasPeer, startQuicPeer } from '../support/quic-peer.ts'
-import { nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender.ts'
+import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender.ts'
 
 const NOWHERE = 'http://127.0.0.1:9'
 
 async function startChain() {
   const localnet = await startQuickLocalnet()
-  await localnet.chain.airdrop(encodeBase58(walletOf(0).publicKey), 10_000_000_000n)
+  await fund(localnet, encodeBase58(walletOf(0).publicKey), 10_000_000_000n)
   return localnet
 }
 

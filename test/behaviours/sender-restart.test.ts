@@ -9,13 +9,13 @@ import { makeTestFolder } from '../../src/host/test-folder.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/base58.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
-import { nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender.ts'
+import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender.ts'
 
 test('a restart loses no accepted transaction silently', async () => {
   using folder = makeTestFolder()
   // Slots long enough for the blockhash to outlive two restarts on a busy machine.
   await using localnet = await startQuickLocalnet({ slotMs: 200 })
-  await localnet.chain.airdrop(encodeBase58(walletOf(0).publicKey), 10_000_000_000n)
+  await fund(localnet, encodeBase58(walletOf(0).publicKey), 10_000_000_000n)
   // Takes transactions and never answers: they stay on their way.
   const silent = createServer(() => {})
   silent.listen(0, '127.0.0.1')

@@ -9,11 +9,13 @@ export type NodeTask = { readonly identity: string; readonly port: number } | un
 /** Always the newest, so that what was signed beforehand stays good. */
 export const NODE_BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 
+const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
+
 /** Transactions are in a block so long after they came. */
 const LAND_MS = 400
 
 /**
- * A node that takes every transaction, notes when it came, and tells it landed a moment later. A process of its own, so that it does not hold up
+ * A node that takes every transaction, notes when it came, and tells it landed a moment later; every payer is rich. A process of its own, so that it does not hold up
  * the client. Each message it gets is answered with what came since the last: the first 86 characters of the text and the time.
  */
 if (import.meta.main) {
@@ -34,6 +36,10 @@ if (import.meta.main) {
     isBlockhashValid: () => ({ context: context(), value: true }),
     getClusterNodes: () => (leader === null ? [] : [{ pubkey: leader.identity, tpuQuic: `127.0.0.1:${leader.port}` }]),
     getSlotLeaders: () => Array.from({ length: 1000 }, () => leader?.identity ?? ''),
+    getMultipleAccounts: ([addresses]) => ({
+      context: context(),
+      value: (addresses as string[]).map(() => ({ lamports: 10 ** 12, owner: SYSTEM_PROGRAM, data: ['', 'base64'] })),
+    }),
     getSignatureStatuses: ([signatures]) => ({
       context: context(),
       value: (signatures as string[]).map((signature) => {

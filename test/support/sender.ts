@@ -21,7 +21,7 @@ import {
 } from '../../src/solana/transaction-build.ts'
 import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
-import { startQuickLocalnet } from './localnet.ts'
+import { startQuickLocalnet, untilBlock } from './localnet.ts'
 
 export const MEMO_PROGRAM = decodeBase58('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
 export const TIP_KEYS = [201, 202].map((n) => createSigningKey(new Uint8Array(32).fill(n)))
@@ -52,6 +52,16 @@ export function sign(payer: SigningKey, blockhash: string, instructions: readonl
     instructions,
   })
   return signMessage(message, [payer])
+}
+
+/** With so many signers, at most ten, all wallets of the tests. */
+export function manySigned(signatures: number, blockhash: string, memo: string): Uint8Array {
+  const signers = Array.from({ length: signatures }, (_, n) => walletOf(n))
+  const [payer] = signers as [SigningKey]
+  const keys = signers.map(({ publicKey }) => publicKey)
+  const instructions = [tipInstruction(payer), memoInstruction(MEMO_PROGRAM, memo, keys)]
+  const recentBlockhash = decodeBase58(blockhash)
+  return signMessage(buildLegacyMessage({ feePayer: payer.publicKey, recentBlockhash, instructions }), signers)
 }
 
 export const signatureOf = (wire: Uint8Array) => encodeBase58(wire.subarray(1, 65))
@@ -166,14 +176,21 @@ export const nodeOf = (localnet: Localnet): NodeOptionsInput => ({
   ws: `ws://127.0.0.1:${localnet.ws.port}`,
 })
 
+/** Over once the chain has it. */
+export async function fund({ chain }: Localnet, address: string, lamports: bigint): Promise<void> {
+  await chain.airdrop(address, lamports)
+  await untilBlock(chain, () => chain.account(address, 'processed') != null)
+}
+
 /** A chain with short slots, wallets that have money, and a sender in front of it. */
 export async function startChainAndSender(options: SenderGiven = {}, wallets = 1) {
   await using opening = new AsyncDisposableStack()
   const localnet = opening.use(await startQuickLocalnet())
-  for (let n = 0; n < wallets; n++) {
-    await localnet.chain.airdrop(encodeBase58(walletOf(n).publicKey), 10_000_000_000n)
-  }
-  for (const account of TIP_ACCOUNTS) await localnet.chain.airdrop(account, 1_000_000_000n)
+  const wallet = (_: unknown, n: number) => encodeBase58(walletOf(n).publicKey)
+  await Promise.all([
+    ...Array.from({ length: wallets }, wallet).map((address) => fund(localnet, address, 10_000_000_000n)),
+    ...TIP_ACCOUNTS.map((account) => fund(localnet, account, 1_000_000_000n)),
+  ])
   const sender = opening.use(await startTestSender({ nodes: [nodeOf(localnet)], ...options }))
   const opened = opening.move()
   return {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
-import * as token from '@solana/spl-token'
 import * as web3 from '@solana/web3.js'
 import {
   A,
@@ -20,8 +19,9 @@ import {
   RENT,
   show,
 } from '../../../test/support/parsed-instruction.ts'
+import { tokenInstruction } from '../../../test/support/token-instructions.ts'
 import { encodeBase58 } from '../../solana/base58.ts'
-import { MEMO_PROGRAM, MEMO_PROGRAM_V4 } from '../addresses.ts'
+import { MEMO_PROGRAM, MEMO_PROGRAM_V4, TOKEN_PROGRAM } from '../addresses.ts'
 import { writeJson } from './json.ts'
 import { encodeParsedInstruction } from './parsed-instructions.ts'
 import { MEMO_PROGRAM_V1 } from './program-ids.ts'
@@ -159,16 +159,11 @@ describe('other programs', () => {
       wallet: C,
       mint: D,
       systemProgram: SYSTEM.programId.toBase58(),
-      tokenProgram: token.TOKEN_PROGRAM_ID.toBase58(),
+      tokenProgram: TOKEN_PROGRAM,
     }
+    expectParsed(tokenInstruction('associatedTokenAccount'), 'spl-associated-token-account', 'create', info)
     expectParsed(
-      token.createAssociatedTokenAccountInstruction(a, b, c, d),
-      'spl-associated-token-account',
-      'create',
-      info,
-    )
-    expectParsed(
-      token.createAssociatedTokenAccountIdempotentInstruction(a, b, c, d),
+      tokenInstruction('associatedTokenAccountIdempotent'),
       'spl-associated-token-account',
       'createIdempotent',
       info,

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { encodeBase58 } from '../../src/solana/base58.ts'
+import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { manySigned, signatureOf, startTestSender, type TestSender, tipped, walletOf } from '../support/sender.ts'
+import { sendTransactionBody } from '../support/sender-load.ts'
+
+const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
+const [MANY, OTHER] = ['203.0.113.1', '203.0.113.2']
+const LIMITS = {
+  waitersMax: 4,
+  waitersPerAddressMax: 2,
+  pendingPerAddressMax: 5,
+  pendingPerPayerMax: 3,
+  perAddressPerSecond: 100,
+  perAddressBurst: 100,
+  signaturesPerAddressPerSecond: 40,
+  readsPerAddressPerSecond: 20,
+  // On a busy machine a check takes its time.
+  checkDelayMsMax: 1000,
+}
+
+/** The node takes every transaction, and none lands: all stay on their way. */
+describe('what one address can take away from the others', () => {
+  let node: FakeNode
+  let sender: TestSender
+  before(async () => {
+    node = await startFakeNode()
+    sender = await startTestSender({
+      nodes: [{ name: 'a', rpc: node.rpc }],
+      limits: LIMITS,
+      trustedProxies: ['127.0.0.1'],
+    })
+  })
+  after(async () => {
+    await sender[Symbol.asyncDispose]()
+    await node[Symbol.asyncDispose]()
+  })
+
+  async function from(address: string, path: string, init: RequestInit = {}) {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': address }
+    const response = await fetch(`${sender.url}${path}`, { ...init, headers })
+    const text = await response.text()
+    const body = (text.startsWith('{') ? JSON.parse(text) : {}) as {
+      result?: string
+      error?: { data: Record<string, unknown> }
+      data?: Record<string, unknown>
+    }
+    const { limit, size } = body.error?.data ?? body.data ?? {}
+    return { status: response.status, result: body.result, limit, size, text }
+  }
+  const post = (address: string, body: string) => from(address, '/', { method: 'POST', body })
+  const send = (address: string, wire: Uint8Array) => post(address, sendTransactionBody(wire))
+
+  test('the transactions on their way: a share of one payer, a share of one address', async () => {
+    const ofPayer = (payer: number, n: number) =>
+      send(MANY, tipped(walletOf(payer), BLOCKHASH, `pending ${payer} ${n}`))
+    for (let n = 0; n < LIMITS.pendingPerPayerMax; n++) assert.equal((await ofPayer(1, n)).status, 200)
+    const { status, limit, size } = await ofPayer(1, 99)
+    assert.deepEqual([status, limit, size], [429, 'pendingPerPayerMax', LIMITS.pendingPerPayerMax])
+    for (let n = 0; n < 2; n++) assert.equal((await ofPayer(2, n)).status, 200)
+    const full = await ofPayer(3, 0)
+    assert.deepEqual([full.status, full.limit, full.size], [429, 'pendingPerAddressMax', LIMITS.pendingPerAddressMax])
+    assert.equal((await send(OTHER, tipped(walletOf(3), BLOCKHASH, 'beside'))).status, 200)
+  })
+
+  test('the waiters: a share of one address', async () => {
+    const wire = tipped(walletOf(4), BLOCKHASH, 'waited for')
+    assert.equal((await send(OTHER, wire)).status, 200)
+    const path = (seconds: number) => `/v1/transactions/${signatureOf(wire)}?wait=${seconds}`
+    const leaving = new AbortController()
+    const held = Array.from({ length: LIMITS.waitersPerAddressMax }, () =>
+      from(MANY, path(60), { signal: leaving.signal }).catch(() => undefined),
+    )
+    const outcomes: Awaited<ReturnType<typeof from>>[] = []
+    await until('one too many waits', async () => {
+      outcomes.push(await from(MANY, path(1)))
+      return outcomes.at(-1)?.status === 429
+    })
+    assert.deepEqual(
+      [outcomes.at(-1)?.limit, outcomes.at(-1)?.size],
+      ['waitersPerAddressMax', LIMITS.waitersPerAddressMax],
+    )
+    assert.equal((await from(OTHER, path(1))).status, 200)
+    leaving.abort()
+    await Promise.all(held)
+  })
+
+  test('the checks of signatures: a flood of forged ones with many signatures leaves the others alone', async () => {
+    const flood = Array.from({ length: 60 }, (_, n) => manySigned(10, BLOCKHASH, `forged ${n}`).fill(7, 1, 65))
+    const outcomes = Promise.all(flood.map((wire) => send('203.0.113.3', wire)))
+    const other = await send('203.0.113.4', tipped(walletOf(5), BLOCKHASH, 'in between'))
+    assert.equal(other.status, 200, other.text)
+    const limits = new Set((await outcomes).filter(({ status }) => status === 429).map(({ limit }) => limit))
+    assert.ok(limits.has('signaturesPerAddressPerSecond'), [...limits].join())
+  })
+
+  test('the cheap calls: counted too, whatever they are', async () => {
+    const health = '{"jsonrpc":"2.0","id":1,"method":"getHealth"}'
+    const requests: [string, string, RequestInit][] = [
+      ['getHealth', '/', { method: 'POST', body: health }],
+      ['a batch', '/', { method: 'POST', body: `[${Array.from({ length: 10 }, () => health).join()}]` }],
+      ['an unknown method', '/', { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"x"}' }],
+      ['no JSON', '/', { method: 'POST', body: '{' }],
+      ['no request', '/', { method: 'POST', body: '1' }],
+      ['tips', '/tips', {}],
+      ['ping', '/ping', {}],
+      ['nowhere', '/nowhere', {}],
+    ]
+    for (const [at, [what, path, init]] of requests.entries()) {
+      const address = `198.51.100.${at}`
+      const outcomes = await Promise.all(Array.from({ length: 100 }, () => from(address, path, init)))
+      const refused = outcomes.find(({ status }) => status === 429)
+      assert.ok(refused !== undefined, what)
+      if (what !== 'a batch') assert.deepEqual([refused.limit, refused.size], ['readsPerAddressPerSecond', 20], what)
+    }
+    assert.equal((await post(OTHER, health)).status, 200)
+  })
+})
