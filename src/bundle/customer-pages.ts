@@ -2,7 +2,7 @@ import type { Caller } from '../access/admit.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Connections } from './connections.ts'
-import { checkGeyser } from './geyser-check.ts'
+import { CHECK_BYTES_MAX, checkGeyser } from './geyser-check.ts'
 import type { DoorMeter } from './metrics.ts'
 import { createPageBudget, PAGES_PER_SECOND } from './page-budget.ts'
 import { whoami } from './whoami.ts'
@@ -21,6 +21,8 @@ export type CustomerPage = {
   readonly method: 'GET' | 'POST'
   /** Whether the page reads a body; that of the others is left unread. */
   readonly takesBody: boolean
+  /** Bytes of the body, where they are fewer than the plan allows. */
+  readonly bodyBytesMax?: number
   answer(caller: Caller, request: PageRequest): PageAnswer | Promise<PageAnswer>
 }
 
@@ -83,7 +85,8 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
       {
         method: 'POST',
         takesBody: true,
-        answer: (caller, { body, requestId }) => checkGeyser(access, caller, body.toString('utf8'), requestId),
+        bodyBytesMax: CHECK_BYTES_MAX,
+        answer: (caller, { body, requestId }) => checkGeyser(access, caller, body, requestId),
       },
     ],
   ])

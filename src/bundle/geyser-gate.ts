@@ -26,6 +26,7 @@ export type GateRule =
   | 'knownFields'
   | 'singleFields'
   | 'grpcRequestFields'
+  | 'grpcRequestFilters'
 
 export type GateRefusal = {
   readonly ok: false
@@ -111,7 +112,7 @@ const NAME_SHOWN_MAX = 64
 function check(shape: RequestShape, request: Uint8Array, limits: GateLimits): GateVerdict {
   const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
   const fieldsMax = requestFieldsMax(limits)
-  const { problem } = scanMessage(shape.schema, request, { fieldsMax })
+  const { problem } = scanMessage(shape.schema, request, { fieldsMax, entriesMax: FILTERS_MAX })
   if (problem !== undefined) return refuseRequest(shape, problem, fieldsMax)
   const reader = new WireReader(request)
   const filters: Partial<Record<GrpcKind, number>> = {}
@@ -136,12 +137,16 @@ function check(shape: RequestShape, request: Uint8Array, limits: GateLimits): Ga
   return { ok: true, accounts, filters, isPing: hasPing && !isMore, fromSlot }
 }
 
-/** Besides the accounts there is room for filters, their names and settings: more than any node takes. */
-const OTHER_FIELDS_MAX = 4096
+/** Besides the accounts there is room for filters, their names and settings: four fields for each filter. */
+const OTHER_FIELDS_MAX = 16_384
 /** As many fields as a message of 4 MiB needs to name nothing but accounts. */
 const FIELDS_MAX = 100_000
 
-function requestFieldsMax({ grpcAccountsPerStream }: GateLimits): number {
+/** Filters of all kinds in one request: as many names as a node keeps by default (bundle.md section 9). */
+const FILTERS_MAX = 4096
+
+/** Fields of one request, over all its filters. */
+export function requestFieldsMax({ grpcAccountsPerStream }: GateLimits): number {
   return Math.min((grpcAccountsPerStream ?? FIELDS_MAX) + OTHER_FIELDS_MAX, FIELDS_MAX)
 }
 
@@ -163,6 +168,8 @@ function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax
       return refuse('singleFields', `${where} comes twice; rule singleFields, send it once`)
     case 'fields-max':
       return refuse('grpcRequestFields', `it has more than the ${fieldsMax} fields grpcRequestFields allows`)
+    case 'entries-max':
+      return refuse('grpcRequestFilters', `it has more than the ${FILTERS_MAX} filters grpcRequestFilters allows`)
     case 'readable':
       return refuse('readable', `it is not a ${schema.name}, at ${where}`)
   }

@@ -18,8 +18,8 @@ export const GEYSER_METHODS = [...GEYSER_UNARY, 'Subscribe', 'SubscribeDeshred',
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 /** A block hash and a commitment fit many times. */
 const UNARY_BYTES_MAX = 4096
-/** Filters with their names and settings; more than any node takes. */
-const FILTERS_BYTES = 64 * 1024
+/** Filters with their names and settings: 64 bytes for each of as many as are allowed. */
+const FILTERS_BYTES = 256 * 1024
 /** An address in base58 has 44 bytes at most, and two before it. */
 const ACCOUNT_BYTES = 64
 

@@ -27,6 +27,7 @@ const LIMITS: readonly string[] = [
   'grpcBlockedOwners',
   'grpcRequestBytes',
   'grpcRequestFields',
+  'grpcRequestFilters',
   'readable',
   'knownFields',
   'singleFields',

@@ -5,7 +5,7 @@ import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT, WireReader } from 
 
 /** Why a message is not one that every decoder reads in the same way. */
 export type ScanProblem = {
-  readonly rule: 'readable' | 'known-fields' | 'single-fields' | 'fields-max'
+  readonly rule: 'readable' | 'known-fields' | 'single-fields' | 'fields-max' | 'entries-max'
   /** Name of the message that holds the field, without its package. */
   readonly message: string
   readonly field: number
@@ -17,18 +17,25 @@ export type Scan = {
   readonly problem: ScanProblem | undefined
 }
 
+export type ScanLimits = {
+  /** Fields on all levels. */
+  readonly fieldsMax: number
+  /** Entries of all maps. */
+  readonly entriesMax: number
+}
+
 /**
  * Walks a message on the wire without decoding it, once and in linear time. What passes means the same to every decoder:
  * each field is known and has its own wire type, nothing that may come once comes twice, no key of a map is repeated,
  * texts are UTF-8, varints are of the shortest form, and there are no groups. Nesting ends where the schema does.
  */
-export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: { readonly fieldsMax: number }): Scan {
-  const on: Walk = { bytes, fieldsMax: limits.fieldsMax, fields: 0 }
+export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: ScanLimits): Scan {
+  const on: Walk = { ...limits, bytes, fields: 0, entries: 0 }
   const problem = scan(new WireReader(bytes), shapeOf(schema), on)
   return { fields: on.fields, problem }
 }
 
-type Walk = { readonly bytes: Uint8Array; readonly fieldsMax: number; fields: number }
+type Walk = ScanLimits & { readonly bytes: Uint8Array; fields: number; entries: number }
 
 function scan(reader: WireReader, { name, fields }: Shape, on: Walk): ScanProblem | undefined {
   const found = (rule: ScanProblem['rule']) => ({ rule, message: name, field: reader.field })
@@ -42,6 +49,7 @@ function scan(reader: WireReader, { name, fields }: Shape, on: Walk): ScanProble
     if (field.wireType !== reader.wireType) return found('readable')
     if ((seen & field.once) !== 0) return found('single-fields')
     seen |= field.once
+    if (field.isMap && ++on.entries > on.entriesMax) return found('entries-max')
     if (field.isText && !isText(on.bytes, reader)) return found('readable')
     if (field.message === undefined) continue
     const problem = scan(reader.inside(), field.message, on)
