@@ -107,7 +107,8 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
     return {
       ...page,
       answer(caller, request) {
-        if (budget.take(caller.subscription.id)) return page.answer(caller, request)
+        const pages = 1 + request.body.length / PAGE_BODY_BYTES
+        if (budget.take(caller.subscription.id, pages)) return page.answer(caller, request)
         meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
       },
@@ -129,6 +130,8 @@ function tooMany(requestId: string): PageAnswer {
   return { status: 429, headers: { 'retry-after': '1' }, body: { error: 'rate-limited', message, ...data } }
 }
 
+/** A body counts as one page more for each of these bytes. */
+const PAGE_BODY_BYTES = 16 * 1024
 const CLOSE_PATH = /^\/v1\/connections\/(\w{1,64})\/close$/
 /** With the whole of `whoami`, and on a page of their own. */
 const CONNECTIONS_SHOWN_MAX = 100

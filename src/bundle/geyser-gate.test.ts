@@ -224,3 +224,26 @@ test('the request of SubscribeDeshred has a gate of its own; other methods have 
   assert.ok(ping.ok && ping.isPing)
   for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(gateOf(method), undefined)
 })
+
+test('the largest requests take less than 50 ms of processor time, also where many owners are blocked', (t) => {
+  const address = (at: number) => `${'1'.repeat(32)}${String(at).padStart(12, '2')}`
+  const blocked = Array.from({ length: 256 }, (_, at) => address(at + 1_000_000))
+  const named = Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`f${at}`, { account: [address(at)] }]))
+  const rows: [string, Request][] = [
+    ['50,000 accounts', { accounts: { all: { account: Array.from({ length: 50_000 }, (_, at) => address(at)) } } }],
+    ['4,096 filters', { accounts: named }],
+    ['30,000 slices', { accountsDataSlice: Array(30_000).fill({ offset: 1n, length: 1n }) }],
+  ]
+  for (const [name, request] of rows) {
+    const bytes = encodeMessage(SubscribeRequestSchema, request)
+    const limits = { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: blocked }
+    const runsMs = Array.from({ length: 5 }, () => {
+      const before = process.threadCpuUsage()
+      assert.equal(subscribe(bytes, limits).ok, true, name)
+      const { user, system } = process.threadCpuUsage(before)
+      return (user + system) / 1000
+    })
+    t.diagnostic(`${name}: ${runsMs.map((ms) => ms.toFixed(1)).join(', ')} ms`)
+    assert.ok(Math.min(...runsMs) < 50, name)
+  }
+})

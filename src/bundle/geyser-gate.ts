@@ -2,6 +2,7 @@ import { type GrpcKind, LIMIT_WORDS, type Limits } from '../contract/limits.ts'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../solana/gen/geyser_pb.ts'
 import { type ScanProblem, scanMessage } from '../solana/protobuf-scan.ts'
 import { WireReader } from '../solana/wire-reader.ts'
+import { isUnary } from './geyser-methods.ts'
 
 export type GateVerdict = GatePass | GateRefusal
 
@@ -102,6 +103,13 @@ export function gateOf(method: string): Gate | undefined {
   return Object.hasOwn(GATES, method) ? GATES[method] : undefined
 }
 
+/** The limit by which the plan decides what may be selected, for a method whose requests it cannot look into. */
+export function undecidedBy(method: string, limits: GateLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
+  if (isUnary(method) || gateOf(method) !== undefined) return undefined
+  if (limits.grpcKinds !== null) return 'grpcKinds'
+  return limits.grpcBlockedOwners.length > 0 ? 'grpcBlockedOwners' : undefined
+}
+
 /** Shown of a filter's name, which the customer chose. */
 const NAME_SHOWN_MAX = 64
 
@@ -115,6 +123,10 @@ function check(shape: RequestShape, request: Uint8Array, limits: GateLimits): Ga
   const { problem } = scanMessage(shape.schema, request, { fieldsMax, entriesMax: FILTERS_MAX })
   if (problem !== undefined) return refuseRequest(shape, problem, fieldsMax)
   const reader = new WireReader(request)
+  const on: Judged = {
+    bytes: Buffer.from(request.buffer, request.byteOffset, request.length),
+    blocked: new Set(grpcBlockedOwners),
+  }
   const filters: Partial<Record<GrpcKind, number>> = {}
   let accounts = 0
   let hasPing = false
@@ -126,7 +138,7 @@ function check(shape: RequestShape, request: Uint8Array, limits: GateLimits): Ga
     if (reader.field === shape.fromSlot) fromSlot = reader.value
     const filter = shape.filters[reader.field]
     if (filter === undefined) continue
-    const entry = readEntry(filter, reader.inside(), { bytes: request, blocked: grpcBlockedOwners })
+    const entry = readEntry(filter, reader.inside(), on)
     const { kind } = filter
     if (grpcKinds !== null && !grpcKinds.includes(kind)) return refuseKind(kind, entry.name, grpcKinds)
     if (entry.blocked !== undefined) return refuseBlocked(kind, entry.name, entry.blocked)
@@ -206,7 +218,7 @@ type Blocked =
   | 'holds a set of accounts that cannot be looked into'
 
 type Counted = { readonly accounts: number; readonly blocked: Blocked | undefined }
-type Judged = { readonly bytes: Uint8Array; readonly blocked: readonly string[] }
+type Judged = { readonly bytes: Buffer; readonly blocked: ReadonlySet<string> }
 
 /** One entry of a map of filters: its name is field 1, the filter field 2. */
 function readEntry(filter: FilterKind, entry: WireReader, on: Judged): Counted & { readonly name: string } {
@@ -238,8 +250,8 @@ function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: bloc
     else if (kind.wanted.includes(filter.field)) {
       accounts += 1
       isNarrow = true
-      const wanted = blockedOwners.length === 0 ? undefined : textAt(bytes, filter)
-      if (wanted !== undefined && blockedOwners.includes(wanted)) blocked ??= `asks for ${wanted}`
+      const wanted = blockedOwners.size === 0 ? undefined : textAt(bytes, filter)
+      if (wanted !== undefined && blockedOwners.has(wanted)) blocked ??= `asks for ${wanted}`
     } else if (filter.field === kind.narrows) isNarrow ||= filter.to > filter.from
     else if (filter.field === kind.cuckoo) {
       accounts += cuckooCapacity(filter.inside())
@@ -247,11 +259,11 @@ function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: bloc
     }
   }
   if (!isNarrow) blocked ??= 'names nothing, so it asks for everything'
-  return { accounts, blocked: blockedOwners.length === 0 ? undefined : blocked }
+  return { accounts, blocked: blockedOwners.size === 0 ? undefined : blocked }
 }
 
-function textAt(bytes: Uint8Array, { from, to }: WireReader): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('utf8')
+function textAt(bytes: Buffer, { from, to }: WireReader): string {
+  return bytes.toString('utf8', from, to)
 }
 
 /** A cuckoo filter does not say how many accounts are in it, so it counts as many as it can hold. */

@@ -9,7 +9,7 @@ import type { Upstreams } from '../upstreams/service.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { Connections } from './connections.ts'
 import { createEarlyLeave, TOO_OFTEN } from './early-leave.ts'
-import { type GatePass, gateOf } from './geyser-gate.ts'
+import { type GatePass, gateOf, undecidedBy } from './geyser-gate.ts'
 import { isUnary, requestBytesMax } from './geyser-methods.ts'
 import { endLater, grpcStatusOf } from './grpc-refusal.ts'
 import { lostStatus, type Relay, startRelay } from './grpc-relay.ts'
@@ -84,6 +84,12 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     if (early.isTooOften(caller.subscription.id)) {
       meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
       return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: TOO_OFTEN }))
+    }
+    const undecided = undecidedBy(method, caller.limits)
+    if (undecided !== undefined) {
+      meter.refused(undecided, { subscription: caller.subscription.id, code: 'invalid-params' })
+      const message = `method refused: ${undecided} of the plan decides what may be selected, and cannot for this method`
+      return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
     }
     const seat = isStream ? access.slots.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
     if (seat?.ok === false) {

@@ -30,12 +30,13 @@ export type ScanLimits = {
  * texts are UTF-8, varints are of the shortest form, and there are no groups. Nesting ends where the schema does.
  */
 export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: ScanLimits): Scan {
-  const on: Walk = { ...limits, bytes, fields: 0, entries: 0 }
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const on: Walk = { ...limits, bytes: buffer, fields: 0, entries: 0 }
   const problem = scan(new WireReader(bytes), shapeOf(schema), on)
   return { fields: on.fields, problem }
 }
 
-type Walk = ScanLimits & { readonly bytes: Uint8Array; fields: number; entries: number }
+type Walk = ScanLimits & { readonly bytes: Buffer; fields: number; entries: number }
 
 function scan(reader: WireReader, { name, fields }: Shape, on: Walk): ScanProblem | undefined {
   const found = (rule: ScanProblem['rule']) => ({ rule, message: name, field: reader.field })
@@ -72,11 +73,8 @@ const KEY = 1
 const VALUE = 2
 
 /** The key of an entry of a map; one that is left out is the empty text. */
-function keyOf(entry: WireReader, bytes: Uint8Array): string {
-  while (entry.next()) {
-    if (entry.field === KEY)
-      return Buffer.from(bytes.buffer, bytes.byteOffset + entry.from, entry.to - entry.from).toString()
-  }
+function keyOf(entry: WireReader, bytes: Buffer): string {
+  while (entry.next()) if (entry.field === KEY) return bytes.toString('utf8', entry.from, entry.to)
   return ''
 }
 

@@ -129,6 +129,15 @@ describe('the dry run of a SubscribeRequest', () => {
     assert.equal((await check(large, ' '.repeat(2 ** 20 + 1))).status, 413)
   })
 
+  it('a long text takes as much of the pages per second as many short ones', async () => {
+    const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20 } })
+    const long = JSON.stringify({ slots: { s: {} } }) + ' '.repeat(2 ** 20 - 100)
+    const statuses = []
+    for (let at = 0; at < 6; at++) statuses.push((await check(token, long)).status)
+    assert.deepEqual(statuses.slice(0, 3), [200, 200, 200])
+    assert.ok(statuses.includes(429), statuses.join())
+  })
+
   it('refuses by rule what a stream refuses before it counts', async () => {
     const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20, grpcAccountsPerStream: 25 } })
     const slots = Object.fromEntries(Array.from({ length: 4097 }, (_, at) => [`s${at}`, {}]))

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { frameMessage } from '../../src/host/grpc-framing.ts'
 import { GrpcCode } from '../../src/host/grpc-status.ts'
@@ -90,10 +91,16 @@ describe('gRPC request messages that cost more than they weigh', () => {
   test('a bomb on a stream or a unary method is refused by the size the plan needs, not forwarded and not charged', async () => {
     const { header, used } = await subscription({ grpcAccountsPerStream: 25 })
     for (const path of [SUBSCRIBE, PING, '/geyser.Geyser/SubscribeOther']) {
-      const { code, message } = await rawCall(on.port, path, [header, GZIP], frameMessage(UNKNOWN_FIELDS, 'gzip'))
-      assert.equal(code, GrpcCode.resourceExhausted, path)
-      assert.match(message, /grpcRequestBytes/, path)
+      for (const body of [frameMessage(UNKNOWN_FIELDS, 'gzip'), frameMessage(UNKNOWN_FIELDS.subarray(0, 300_000))]) {
+        const { code, message } = await rawCall(on.port, path, [header, GZIP], body)
+        assert.equal(code, GrpcCode.resourceExhausted, path)
+        assert.match(message, /grpcRequestBytes|inflateRatio/, path)
+      }
     }
+    // A unary method needs a few bytes.
+    const { code, message } = await rawCall(on.port, PING, [header], frameMessage(Buffer.alloc(4097)))
+    assert.equal(code, GrpcCode.resourceExhausted)
+    assert.match(message, /4097 bytes, grpcRequestBytes allows 4096/)
     assert.deepEqual([atNode.length, used()], [0, 0])
   })
 
@@ -137,7 +144,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     const called = rawCall(on.port, SUBSCRIBE, [header, GZIP, ['grpc-timeout', '20S']], Buffer.concat(frames))
     await until('all are at the node', () => atNode.length === sent.length)
     assert.deepEqual(atNode, sent)
-    for (const { id } of on.connections.all(100).connections) on.connections.closeAny(id)
+    endAll()
     await called
   })
 
@@ -161,4 +168,89 @@ describe('gRPC request messages that cost more than they weigh', () => {
     // Of several runs the quickest: a busy machine adds to any of them.
     assert.ok(Math.min(...turns) < 50)
   })
+
+  test('every further request of a stream is charged, thousands in one write share the event loop, and none passes the budget', async (t) => {
+    const flood = Buffer.concat(Array(3000).fill(frameMessage(request({ slots: { s: {} } }))))
+    const { header, used } = await subscription({ unitsPerSecond: null })
+    const longestMs = await longestTurnMs(async () => {
+      const called = rawCall(on.port, SUBSCRIBE, [header], flood)
+      await until('all are at the node', () => atNode.length === 3000)
+      endAll()
+      await called
+    })
+    t.diagnostic(`3000 requests: longest turn ${longestMs.toFixed(1)} ms`)
+    assert.equal(used(), 3000)
+
+    const limited = await subscription({ unitsPerSecond: 10 })
+    const { code } = await rawCall(on.port, SUBSCRIBE, [limited.header], flood)
+    assert.equal(code, GrpcCode.resourceExhausted)
+    assert.ok(atNode.length >= 90 && atNode.length <= 150, `${atNode.length} were forwarded`)
+    assert.equal(limited.used(), atNode.length)
+  })
+
+  test('a method without filters of its own is charged for each message too, and a unary one takes one', async () => {
+    const { header, used } = await subscription({ unitsPerSecond: null })
+    const three = Buffer.concat(Array(3).fill(frameMessage(Buffer.alloc(0))))
+    const { code } = await rawCall(on.port, '/geyser.Geyser/SubscribeOther', [header], three)
+    assert.deepEqual([code, atNode.length, used()], [GrpcCode.ok, 3, 3])
+    const unary = await rawCall(on.port, PING, [header], three)
+    assert.deepEqual([unary.code, used()], [GrpcCode.internal, 4])
+    assert.ok(atNode.length <= 4)
+  })
+
+  test('where the plan decides what may be selected, a method it cannot decide about is refused and not charged', async () => {
+    for (const overrides of [{ grpcKinds: ['slots'] }, { grpcBlockedOwners: [KEY] }]) {
+      const { header, used } = await subscription(overrides)
+      const empty = frameMessage(Buffer.alloc(0))
+      const { code, message } = await rawCall(on.port, '/geyser.Geyser/SubscribeOther', [header], empty)
+      assert.equal(code, GrpcCode.permissionDenied)
+      assert.match(message, new RegExp(`${Object.keys(overrides)[0]} `))
+      assert.equal((await rawCall(on.port, PING, [header], empty)).code, GrpcCode.ok)
+      assert.deepEqual([atNode.length, used()], [1, 1])
+    }
+  })
+
+  test('headers that expand from a few bytes each to megabytes end the stream, and others are served', async () => {
+    const socket = connect(on.port, '127.0.0.1')
+    const received: Buffer[] = []
+    socket.on('error', () => {})
+    socket.on('data', (chunk: Buffer) => received.push(chunk))
+    const before = process.memoryUsage().rss
+    // POST, http, then a field of 4000 bytes that is indexed, and 12,000 references to it.
+    const value = Buffer.concat([Buffer.of(0x7f, 0xa1, 0x1e), Buffer.alloc(4000, 0x62)])
+    const block = Buffer.concat([Buffer.of(0x83, 0x86, 0x84, 0x40, 1, 0x61), value, Buffer.alloc(12_000, 0xbe)])
+    socket.write(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'))
+    socket.write(Buffer.concat([http2Frame(4, 0, 0, Buffer.alloc(0)), http2Frame(1, 4 | 1, 1, block)]))
+    await until('the stream is refused', () => {
+      const ended = framesOf(Buffer.concat(received)).find(({ type }) => type === RST_STREAM || type === GOAWAY)
+      return ended !== undefined
+    })
+    socket.destroy()
+    assert.ok(process.memoryUsage().rss - before < 64 * MIB)
+    assert.equal((await rawCall(on.port, CHECK, [], frameMessage(Buffer.alloc(0)))).code, GrpcCode.ok)
+  })
+
+  function endAll(): void {
+    for (const { id } of on.connections.all(100).connections) on.connections.closeAny(id)
+  }
 })
+
+const RST_STREAM = 3
+const GOAWAY = 7
+
+/** One HTTP/2 frame (RFC 9113 section 4.1). */
+function http2Frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head[3] = type
+  head[4] = flags
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
+function framesOf(bytes: Buffer): { type: number }[] {
+  const frames: { type: number }[] = []
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
+    frames.push({ type: bytes[at + 3] as number })
+  return frames
+}
