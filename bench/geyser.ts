@@ -90,7 +90,7 @@ function readRaw(port: number, request: Uint8Array, count: (message: Uint8Array)
     'content-type': 'application/grpc',
     te: 'trailers',
   })
-  const reader = createMessageReader({ encoding: 'identity', messageBytesMax: 64 * 1024 * 1024 }, count)
+  const reader = createMessageReader({ messageBytesMax: 64 * 1024 * 1024 }, count)
   stream.on('data', (chunk: Buffer) => void reader.push(chunk))
   stream.on('trailers', (trailers) => console.error(trailers))
   stream.write(frameMessage(request))

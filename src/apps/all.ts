@@ -105,7 +105,10 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           ...listenerOf(config.bundle.ws, loaded.folder, memory.mayOpenStream),
           queryToken: config.bundle.ws.queryToken,
         },
-        grpc: listenerOf(config.bundle.grpc, loaded.folder, memory.mayOpenStream),
+        grpc: {
+          ...listenerOf(config.bundle.grpc, loaded.folder, memory.mayOpenStream),
+          healthPerSecond: config.bundle.grpc.healthPerSecond,
+        },
         wsUrl: (ws) => endpointsOf(config, { ws }).ws ?? '',
         trustedProxies: config.bundle.trustedProxies,
         cache: config.bundle.cache.enabled ? config.bundle.cache : undefined,

@@ -2,7 +2,7 @@ import type { Caller } from '../access/admit.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Connections } from './connections.ts'
-import { checkGeyser } from './geyser-check.ts'
+import { CHECK_BYTES_MAX, checkGeyser } from './geyser-check.ts'
 import type { DoorMeter } from './metrics.ts'
 import { createPageBudget, PAGES_PER_SECOND } from './page-budget.ts'
 import { whoami } from './whoami.ts'
@@ -21,6 +21,8 @@ export type CustomerPage = {
   readonly method: 'GET' | 'POST'
   /** Whether the page reads a body; that of the others is left unread. */
   readonly takesBody: boolean
+  /** Bytes of the body, where they are fewer than the plan allows. */
+  readonly bodyBytesMax?: number
   answer(caller: Caller, request: PageRequest): PageAnswer | Promise<PageAnswer>
 }
 
@@ -83,7 +85,8 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
       {
         method: 'POST',
         takesBody: true,
-        answer: (caller, { body, requestId }) => checkGeyser(access, caller, body.toString('utf8'), requestId),
+        bodyBytesMax: CHECK_BYTES_MAX,
+        answer: (caller, { body, requestId }) => checkGeyser(access, caller, body, requestId),
       },
     ],
   ])
@@ -104,7 +107,8 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
     return {
       ...page,
       answer(caller, request) {
-        if (budget.take(caller.subscription.id)) return page.answer(caller, request)
+        const pages = 1 + request.body.length / PAGE_BODY_BYTES
+        if (budget.take(caller.subscription.id, pages)) return page.answer(caller, request)
         meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
       },
@@ -126,6 +130,8 @@ function tooMany(requestId: string): PageAnswer {
   return { status: 429, headers: { 'retry-after': '1' }, body: { error: 'rate-limited', message, ...data } }
 }
 
+/** A body counts as one page more for each of these bytes. */
+const PAGE_BODY_BYTES = 16 * 1024
 const CLOSE_PATH = /^\/v1\/connections\/(\w{1,64})\/close$/
 /** With the whole of `whoami`, and on a page of their own. */
 const CONNECTIONS_SHOWN_MAX = 100

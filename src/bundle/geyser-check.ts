@@ -1,31 +1,45 @@
 import type { Caller } from '../access/admit.ts'
 import { methodCost } from '../access/plan.ts'
 import type { Access } from '../access/service.ts'
+import type { Limits } from '../contract/limits.ts'
+import { tooLarge } from '../host/grpc-frame-reader.ts'
+import { createTimeSlices } from '../host/time-slices.ts'
 import { SubscribeRequestSchema } from '../solana/gen/geyser_pb.ts'
 import { encodeMessage, readMessageJson } from '../solana/protobuf.ts'
 import type { PageAnswer } from './customer-pages.ts'
-import { type Gate, gateOf } from './geyser-gate.ts'
+import { type Gate, type GateVerdict, gateOf, requestFieldsMax } from './geyser-gate.ts'
+import { requestBytesMax } from './geyser-methods.ts'
 
-/** Shown of what a decoder says about a text that somebody else wrote. */
-const SAYS_SHOWN_MAX = 300
+/** Bytes of the JSON text, whatever larger body the plan allows elsewhere. */
+export const CHECK_BYTES_MAX = 1024 * 1024
+/** Objects in the text: a few for each filter that a request may have. */
+const OBJECTS_MAX = 8192
+/** Shown of a decoder's message about a text that somebody else wrote. */
+const REASON_SHOWN_MAX = 300
+
+type Refused = {
+  readonly ok: false
+  readonly rule: string
+  readonly filter: { readonly kind: string; readonly name: string } | undefined
+  readonly message: string
+}
+type Verdict = Extract<GateVerdict, { ok: true }> | Refused
 
 /**
- * What the gRPC door would say to this SubscribeRequest, given in protobuf's JSON form, without opening a stream: the protocol itself can refuse
- * a request only by ending the stream. Nothing is forwarded and nothing is charged.
+ * The verdict of the gRPC listener on this SubscribeRequest, given in protobuf's JSON form, without opening a stream: the protocol itself can
+ * refuse a request only by ending the stream. Nothing is forwarded and nothing is charged.
  */
-export function checkGeyser(
+export async function checkGeyser(
   access: Pick<Access, 'slots'>,
   { limits, subscription }: Caller,
-  text: string,
+  body: Buffer,
   requestId: string,
-): PageAnswer {
-  const read = readMessageJson(SubscribeRequestSchema, text)
-  if (!read.ok) {
-    const message = `not a SubscribeRequest in JSON: ${read.says.slice(0, SAYS_SHOWN_MAX)}`
+): Promise<PageAnswer> {
+  const verdict = isTooComplex(body, limits) ? refuse('grpcRequestFields', TOO_COMPLEX) : await check(body, limits)
+  if ('malformed' in verdict) {
+    const message = `not a SubscribeRequest in JSON: ${verdict.malformed}`
     return { status: 400, body: { error: 'invalid-request', message, request_id: requestId } }
   }
-  const gate = gateOf('Subscribe') as Gate
-  const verdict = gate(encodeMessage(SubscribeRequestSchema, read.message), limits)
   const { grpcAccountsPerStream, grpcKinds, grpcBlockedOwners, grpcResume, grpcStreams } = limits
   return {
     status: 200,
@@ -40,4 +54,44 @@ export function checkGeyser(
       open: { grpcStreams: access.slots.taken(subscription.id).grpcStreams },
     },
   }
+}
+
+/** In three steps, between which the event loop serves others. */
+async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly malformed: string }> {
+  const slices = createTimeSlices()
+  const read = readMessageJson(SubscribeRequestSchema, body.toString('utf8'))
+  if (!read.ok) {
+    const reason = read.says.slice(0, REASON_SHOWN_MAX)
+    if (!read.isUnknownField) return { malformed: reason }
+    return refuse('knownFields', `request refused: ${reason}; rule knownFields, leave it out`)
+  }
+  await slices.yield()
+  const request = encodeMessage(SubscribeRequestSchema, read.message)
+  const bytesMax = requestBytesMax('Subscribe', limits)
+  if (request.length > bytesMax) {
+    return refuse('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
+  }
+  await slices.yield()
+  const gate = gateOf('Subscribe') as Gate
+  return gate(request, limits)
+}
+
+function refuse(rule: string, message: string): Refused {
+  return { ok: false, rule, filter: undefined, message }
+}
+
+const TOO_COMPLEX = 'request refused: the text has more values than grpcRequestFields allows fields'
+const COMMA = 0x2c
+const OBJECT = 0x7b
+
+/** Whether the text has more values than a request has fields, seen without parsing it; a comma within a text counts too. */
+function isTooComplex(body: Buffer, limits: Limits): boolean {
+  const fieldsMax = requestFieldsMax(limits)
+  let commas = 0
+  let objects = 0
+  for (const byte of body) {
+    if (byte === COMMA) commas += 1
+    else if (byte === OBJECT) objects += 1
+  }
+  return commas > fieldsMax || objects > OBJECTS_MAX
 }

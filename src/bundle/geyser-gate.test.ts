@@ -90,13 +90,47 @@ test('what stays within the limit passes, and so does what names no account', ()
   assert.ok(replay.ok && replay.fromSlot === 77)
 })
 
-test('a filter sent twice, or in two halves, counts in full', () => {
+test('a filter sent twice, or in two halves, is refused: nodes differ in what they make of it', () => {
   const name = field(1, Buffer.from('x'))
-  const halves = field(1, Buffer.concat([name, field(2, accountsOf(5)), field(2, accountsOf(0))]))
-  assert.equal(subscribe(halves, LIMIT).ok, false)
-  const entry = field(1, Buffer.concat([name, field(2, accountsOf(3))]))
-  assert.equal(subscribe(Buffer.concat([entry, entry]), LIMIT).ok, false)
+  const halves = field(1, Buffer.concat([name, field(2, accountsOf(1)), field(2, accountsOf(0))]))
+  const entry = field(1, Buffer.concat([name, field(2, accountsOf(1))]))
+  for (const request of [halves, Buffer.concat([entry, entry])]) {
+    const verdict = subscribe(request, LIMIT)
+    assert.ok(!verdict.ok && verdict.rule === 'singleFields')
+    assert.match(verdict.message, /^request refused: field \d of SubscribeRequest.* comes twice; rule singleFields/)
+  }
   assert.equal(subscribe(entry, LIMIT).ok, true)
+})
+
+test('a field nobody here knows is refused by its number, whatever the plan', () => {
+  const footer = Buffer.concat([
+    encodeMessage(SubscribeRequestSchema, { slots: { s: {} } }),
+    field(12, Buffer.alloc(0)),
+  ])
+  for (const limits of [LIMIT, { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: [] }]) {
+    const verdict = subscribe(footer, limits)
+    assert.ok(!verdict.ok && verdict.rule === 'knownFields')
+    assert.match(verdict.message, /field 12 of SubscribeRequest is not known here.*rule knownFields/)
+  }
+})
+
+test('a request has so many filters and so many fields, which grow with the accounts of the plan', () => {
+  const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, {}]))
+  assert.equal(check({ slots: named(4096) }).ok, true)
+  const filters = check({ slots: named(4000), entry: named(97) })
+  assert.ok(!filters.ok && filters.rule === 'grpcRequestFilters')
+  assert.match(filters.message, /more than the 4096 filters grpcRequestFilters allows/)
+
+  const slices = (count: number): Request => ({ accountsDataSlice: Array(count).fill({}) })
+  assert.equal(check(slices(16_384 + 4)).ok, true)
+  const fields = check(slices(16_384 + 5))
+  assert.ok(!fields.ok && fields.rule === 'grpcRequestFields')
+  assert.match(fields.message, /more than the 16388 fields grpcRequestFields allows/)
+  assert.equal(check(slices(100_001), { grpcAccountsPerStream: null }).ok, false)
+
+  // One filter for each account, as some clients make them.
+  const own = Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`f${at}`, { account: ['a'] }]))
+  assert.equal(check({ accounts: own }, { grpcAccountsPerStream: 2000 }).ok, true)
 })
 
 test('a ping is one only when nothing stands beside it that changes filters', () => {
@@ -189,4 +223,27 @@ test('the request of SubscribeDeshred has a gate of its own; other methods have 
   const ping = gate(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 } }), LIMIT)
   assert.ok(ping.ok && ping.isPing)
   for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(gateOf(method), undefined)
+})
+
+test('the largest requests take less than 50 ms of processor time, also where many owners are blocked', (t) => {
+  const address = (at: number) => `${'1'.repeat(32)}${String(at).padStart(12, '2')}`
+  const blocked = Array.from({ length: 256 }, (_, at) => address(at + 1_000_000))
+  const named = Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`f${at}`, { account: [address(at)] }]))
+  const rows: [string, Request][] = [
+    ['50,000 accounts', { accounts: { all: { account: Array.from({ length: 50_000 }, (_, at) => address(at)) } } }],
+    ['4,096 filters', { accounts: named }],
+    ['30,000 slices', { accountsDataSlice: Array(30_000).fill({ offset: 1n, length: 1n }) }],
+  ]
+  for (const [name, request] of rows) {
+    const bytes = encodeMessage(SubscribeRequestSchema, request)
+    const limits = { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: blocked }
+    const runsMs = Array.from({ length: 5 }, () => {
+      const before = process.threadCpuUsage()
+      assert.equal(subscribe(bytes, limits).ok, true, name)
+      const { user, system } = process.threadCpuUsage(before)
+      return (user + system) / 1000
+    })
+    t.diagnostic(`${name}: ${runsMs.map((ms) => ms.toFixed(1)).join(', ')} ms`)
+    assert.ok(Math.min(...runsMs) < 50, name)
+  }
 })

@@ -1,7 +1,7 @@
 import type { Call, Caller } from '../access/admit.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
-import type { GrpcCall } from '../host/grpc-call.ts'
+import type { GrpcCall, MessageLimits } from '../host/grpc-call.ts'
 import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
 import type { GrpcEnd } from '../host/grpc-stream.ts'
 import type { Logger } from '../host/logger.ts'
@@ -9,9 +9,9 @@ import type { Upstreams } from '../upstreams/service.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { Connections } from './connections.ts'
 import { createEarlyLeave, TOO_OFTEN } from './early-leave.ts'
-import { type GatePass, gateOf } from './geyser-gate.ts'
-import { GEYSER_UNARY } from './geyser-methods.ts'
-import { grpcStatusOf } from './grpc-refusal.ts'
+import { type GatePass, gateOf, undecidedBy } from './geyser-gate.ts'
+import { isUnary, requestBytesMax } from './geyser-methods.ts'
+import { endLater, grpcStatusOf } from './grpc-refusal.ts'
 import { lostStatus, type Relay, startRelay } from './grpc-relay.ts'
 import { createResume, type Resume } from './grpc-resume.ts'
 import type { BundleMetrics } from './metrics.ts'
@@ -45,8 +45,6 @@ export type Geyser = {
   endStreams(withinMs: number): void
 }
 
-const UNARY: ReadonlySet<string> = new Set(GEYSER_UNARY)
-
 /** Pings are free up to this many in this time; beyond it each is charged like a request. */
 const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
@@ -62,9 +60,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   let isEnding = false
 
   function refuseLater(call: GrpcCall, end: () => void): void {
-    const timer = clock.setTimer(options.refusalDelayMs, end)
-    call.onClose(() => timer.cancel())
-    call.onShutdown(end)
+    endLater(call, clock, { delayMs: options.refusalDelayMs }, end)
   }
 
   /** Charges a call; undefined when it may not pass, with the status to end it by given to `refuse`. */
@@ -83,11 +79,17 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
 
   async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
     const beganMs = clock.monotonicMs()
-    const isStream = !UNARY.has(method)
+    const isStream = !isUnary(method)
     const what: Call = { interface: 'grpc', method }
     if (early.isTooOften(caller.subscription.id)) {
       meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
       return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: TOO_OFTEN }))
+    }
+    const undecided = undecidedBy(method, caller.limits)
+    if (undecided !== undefined) {
+      meter.refused(undecided, { subscription: caller.subscription.id, code: 'invalid-params' })
+      const message = `method refused: ${undecided} of the plan decides what may be selected, and cannot for this method`
+      return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
     }
     const seat = isStream ? access.slots.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
     if (seat?.ok === false) {
@@ -134,14 +136,26 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       return ++pings <= FREE_PINGS
     }
 
+    /** Refused means not charged: what the opening cost was for the first request. */
+    function refused(limit: string, code: 'invalid-params' | 'too-large'): void {
+      if (isFirst) access.refund(caller, what)
+      meter.refused(limit, { subscription: caller.subscription.id, code })
+    }
+
+    const messageLimits: MessageLimits = {
+      bytesMax: () => requestBytesMax(method, entry.caller.limits),
+      onRefused: ({ limit }) => refused(limit ?? 'readable', limit === undefined ? 'invalid-params' : 'too-large'),
+    }
+
     function accepts(message: Uint8Array): boolean {
-      if (gate === undefined) return true
-      const verdict = gate(message, entry.caller.limits)
+      const verdict = gate === undefined ? NOT_LIMITED : gate(message, entry.caller.limits)
       if (!verdict.ok) {
-        // Refused means not charged: what the opening cost was for this request.
-        if (isFirst) access.refund(caller, what)
-        meter.refused(verdict.rule, { subscription: caller.subscription.id, code: 'invalid-params' })
+        refused(verdict.rule, 'invalid-params')
         relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
+        return false
+      }
+      if (!isStream && !isFirst) {
+        relay.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
         return false
       }
       if (verdict.isPing && isFreePing()) return true
@@ -181,6 +195,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       metadata: budgetHeaders(admission, admission.cost),
       monotonicMs: () => clock.monotonicMs(),
       meter,
+      messageLimits,
       accepts,
       onUpstreamEnd: (end) => relay.end(statusFor(end, node.name)),
       resume: resume && { ...resume, next: (lastSlot) => goOn(resume, lastSlot) },
@@ -260,6 +275,8 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   }
 }
 
+/** A request of a method whose messages the plan does not limit. */
+const NOT_LIMITED: GatePass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 /** How a node begins its word to a client that did not read (bundle.md section 8). */
 const LAGGED = 'lagged'

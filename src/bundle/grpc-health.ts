@@ -1,4 +1,7 @@
-import type { GrpcCall } from '../host/grpc-call.ts'
+import type { Clock } from '../core/clock.ts'
+import { createKeyedBuckets } from '../core/keyed-buckets.ts'
+import { peerKey } from '../host/connection-caps.ts'
+import type { GrpcCall, MessageLimits } from '../host/grpc-call.ts'
 import { GrpcCode } from '../host/grpc-status.ts'
 import { serveUnary } from '../host/grpc-unary.ts'
 import {
@@ -7,72 +10,125 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../solana/gen/health_pb.ts'
 import { decodeMessage, encodeMessage } from '../solana/protobuf.ts'
+import { endLater } from './grpc-refusal.ts'
+import type { DoorMeter } from './metrics.ts'
 
-/** grpc.health.v1, free of token. */
+/** grpc.health.v1, without a token, so every address has a budget. */
 export type GrpcHealth = {
-  /** False where the call is for another service. */
-  serve(call: GrpcCall): boolean
-  /** Tells who watches, and who asks from now on, that it is time to go elsewhere. */
+  /** False where the call is for another service. `remoteAddress` is the client's, past the proxies in between. */
+  serve(call: GrpcCall, remoteAddress: () => string): boolean
+  /** Reports NOT_SERVING to watchers and to later checks. */
   stopServing(): void
 }
+
+export type GrpcHealthOptions = {
+  /** Calls of one address in a second, on average; ten seconds can be saved up. */
+  readonly healthPerSecond: number
+  /** A refusal is sent after this time, so that a client that retries at once does not spin. */
+  readonly refusalDelayMs: number
+}
+
+export type GrpcHealthDeps = { readonly clock: Clock; readonly meter: Pick<DoorMeter, 'refused'> }
 
 const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'
 /** The server as a whole has the empty name. */
 const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
-/** Nobody needs a token to watch, so there is room for few. */
-const WATCHERS_MAX = 256
+const BURST_SECONDS = 10
+/** Open watches, in all and of one address. */
+const WATCHES_MAX = 256
+const WATCHES_PER_ADDRESS_MAX = 32
+/** The name of a service, as it arrives and inflated. */
+const REQUEST_BYTES_MAX = 512
+/** A call whose request is not complete by then is ended. */
+const REQUEST_WITHIN_MS = 10_000
 
-export function createGrpcHealth(): GrpcHealth {
+export function createGrpcHealth(options: GrpcHealthOptions, { clock, meter }: GrpcHealthDeps): GrpcHealth {
+  const { healthPerSecond, refusalDelayMs } = options
+  const budget = createKeyedBuckets({ perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }, () =>
+    clock.monotonicMs(),
+  )
   const watchers = new Set<GrpcCall>()
-  /** With those who ask for a service that is not here. */
-  let open = 0
+  /** Open watches by address, also of services that are not here. */
+  const watches = new Map<string, number>()
+  let openWatches = 0
   let isServing = true
 
   const statusNow = () => (isServing ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
   const message = (status: ServingStatus) => encodeMessage(HealthCheckResponseSchema, { status })
-  const undecodable = { code: GrpcCode.internal, message: 'cannot decode the request' }
-
-  function check(call: GrpcCall): void {
-    serveUnary(call, (bytes) => {
-      const request = decodeMessage(HealthCheckRequestSchema, bytes)
-      if (request === undefined) return { ok: false, status: undecodable }
-      if (SERVICES.has(request.service)) return { ok: true, message: message(statusNow()) }
-      return { ok: false, status: { code: GrpcCode.notFound, message: 'unknown service' } }
-    })
+  const limits: MessageLimits = {
+    bytesMax: () => REQUEST_BYTES_MAX,
+    onRefused: ({ limit }) => meter.refused(limit ?? 'readable'),
   }
 
-  /** The status now, and each change of it; a service that is not known is told as such, since it might come (health.proto). */
-  function watch(call: GrpcCall): void {
-    if (open >= WATCHERS_MAX) {
-      const says = `limit reached: ${WATCHERS_MAX} watchers of the health`
-      return call.end({ code: GrpcCode.resourceExhausted, message: says })
+  function refuse(call: GrpcCall, limit: 'healthPerSecond' | 'healthWatches', reason: string): void {
+    meter.refused(limit)
+    const status = { code: GrpcCode.resourceExhausted, message: `limit reached: ${reason}; limit: ${limit}` }
+    endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
+  }
+
+  /** Ends the call unless its request arrives in time. Returns what to call when it has. */
+  function expectRequest(call: GrpcCall): () => void {
+    const timer = clock.setTimer(REQUEST_WITHIN_MS, () =>
+      call.end({ code: GrpcCode.deadlineExceeded, message: `no request within ${REQUEST_WITHIN_MS} ms` }),
+    )
+    timer.unref?.()
+    call.onClose(() => timer.cancel())
+    return () => timer.cancel()
+  }
+
+  function check(call: GrpcCall): void {
+    expectRequest(call)
+    const respond = (bytes: Uint8Array) => {
+      const request = decodeMessage(HealthCheckRequestSchema, bytes)
+      if (request === undefined) return { ok: false, status: UNDECODABLE } as const
+      if (SERVICES.has(request.service)) return { ok: true, message: message(statusNow()) } as const
+      return { ok: false, status: { code: GrpcCode.notFound, message: 'unknown service' } } as const
     }
-    open += 1
+    serveUnary(call, respond, limits)
+  }
+
+  /** The status now, and each change of it; a service that is not known is reported as such, since it might come (health.proto). */
+  function watch(call: GrpcCall, address: string): void {
+    const own = watches.get(address) ?? 0
+    if (own >= WATCHES_PER_ADDRESS_MAX) {
+      return refuse(call, 'healthWatches', `${WATCHES_PER_ADDRESS_MAX} health watches of one address`)
+    }
+    if (openWatches >= WATCHES_MAX) return refuse(call, 'healthWatches', `${WATCHES_MAX} health watches`)
+    openWatches += 1
+    watches.set(address, own + 1)
     call.onClose(() => {
-      open -= 1
+      openWatches -= 1
+      const left = (watches.get(address) ?? 1) - 1
+      if (left === 0) watches.delete(address)
+      else watches.set(address, left)
       watchers.delete(call)
     })
-    let isAsked = false
+    const arrived = expectRequest(call)
+    let hasRequest = false
     call.onMessage((bytes) => {
-      const request = isAsked ? undefined : decodeMessage(HealthCheckRequestSchema, bytes)
-      isAsked = true
-      if (request === undefined) return call.end(undecodable)
+      const request = hasRequest ? undefined : decodeMessage(HealthCheckRequestSchema, bytes)
+      hasRequest = true
+      if (request === undefined) return call.end(UNDECODABLE)
+      arrived()
       if (!SERVICES.has(request.service)) return void call.send(message(ServingStatus.SERVICE_UNKNOWN))
       watchers.add(call)
       call.send(message(statusNow()))
-    })
+    }, limits)
     call.onHalfClose(() => {
-      if (!isAsked) call.end({ code: GrpcCode.internal, message: 'no request' })
+      if (!hasRequest) call.end({ code: GrpcCode.internal, message: 'no request' })
     })
     call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
   }
 
   return {
-    serve(call) {
-      if (call.path === CHECK) check(call)
-      else if (call.path === WATCH) watch(call)
-      else return false
+    serve(call, remoteAddress) {
+      if (call.path !== CHECK && call.path !== WATCH) return false
+      const address = peerKey(remoteAddress())
+      if (!budget.take(address).ok) {
+        refuse(call, 'healthPerSecond', `${healthPerSecond} health calls per second of one address`)
+      } else if (call.path === CHECK) check(call)
+      else watch(call, address)
       return true
     },
     stopServing() {
@@ -82,3 +138,5 @@ export function createGrpcHealth(): GrpcHealth {
     },
   }
 }
+
+const UNDECODABLE = { code: GrpcCode.internal, message: 'cannot decode the request' }

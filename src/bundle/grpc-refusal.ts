@@ -1,5 +1,7 @@
 import type { Budget } from '../access/charge.ts'
 import { ERRORS } from '../contract/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import type { GrpcCall } from '../host/grpc-call.ts'
 import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { Refusal } from './refusal.ts'
@@ -11,6 +13,18 @@ export function grpcStatusOf(refusal: Refusal, budget?: Budget): GrpcStatus {
     message: [refusal.message, ...detailsOf(refusal)].join('; '),
     ...(budget === undefined ? {} : { metadata: budgetHeaders(budget, 0) }),
   }
+}
+
+/** Ends a call that met a limit after a delay: the common client opens a refused stream again at once. */
+export function endLater(
+  call: GrpcCall,
+  clock: Clock,
+  { delayMs }: { readonly delayMs: number },
+  end: () => void,
+): void {
+  const timer = clock.setTimer(delayMs, end)
+  call.onClose(() => timer.cancel())
+  call.onShutdown(end)
 }
 
 function detailsOf({ data }: Refusal): string[] {

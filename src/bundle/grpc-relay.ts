@@ -1,4 +1,4 @@
-import type { GrpcCall } from '../host/grpc-call.ts'
+import type { GrpcCall, MessageLimits } from '../host/grpc-call.ts'
 import { frameMessage } from '../host/grpc-framing.ts'
 import { GrpcCode, type GrpcStatus } from '../host/grpc-status.ts'
 import type { GrpcEnd, GrpcStream } from '../host/grpc-stream.ts'
@@ -26,6 +26,7 @@ export type RelayDeps = {
   readonly metadata: Readonly<Record<string, string>>
   readonly monotonicMs: () => number
   readonly meter: Pick<StreamMeter, 'messagesOut' | 'bytesOut'>
+  readonly messageLimits: MessageLimits
   /** Whether this message of the customer is forwarded. */
   readonly accepts: (message: Uint8Array) => boolean
   /** The node ended the call by a status of its own. */
@@ -170,7 +171,7 @@ export function startRelay(deps: RelayDeps): Relay {
   call.onMessage((message) => {
     if (isOver || isHushed || !deps.accepts(message) || isOver) return
     if (!upstream.write(frameMessage(message))) call.pauseMessages()
-  })
+  }, deps.messageLimits)
   call.onHalfClose(() => {
     hasHalfClosed = true
     upstream.halfClose()

@@ -5,12 +5,12 @@ import { GrpcCode } from '../host/grpc-status.ts'
 import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import { createGeyser, type GeyserDeps, type GeyserOptions } from './grpc-geyser.ts'
-import { createGrpcHealth } from './grpc-health.ts'
+import { createGrpcHealth, type GrpcHealthOptions } from './grpc-health.ts'
 import { grpcStatusOf } from './grpc-refusal.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import { refuseToken } from './refusal.ts'
 
-export type GrpcDoorOptions = Partial<GeyserOptions> & {
+export type GrpcDoorOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
   /** How often open streams are looked at again, besides at every change of the store. */
   readonly sweepMs?: number
@@ -27,7 +27,7 @@ export type GrpcDoor = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-const DEFAULTS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000 }
+const DEFAULTS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000, healthPerSecond: 50 }
 /** As much as RPC takes in headers: a value of 8 KB is refused for what it is, no token, as on the other doors. */
 const METADATA_BYTES_MAX = 16 * 1024
 /** Over how long streams are ended at a shutdown (robustness.md, fault F11). */
@@ -41,16 +41,16 @@ export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps):
   const log = deps.log.child({ door: 'grpc' })
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
-  const health = createGrpcHealth()
+  const health = createGrpcHealth(options, { clock, meter: metrics.grpc })
 
   function onCall(call: GrpcCall): void {
-    if (health.serve(call)) return
+    const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
+    if (health.serve(call, () => late.addressOf(peer))) return
     const method = GEYSER_PATH.exec(call.path)?.[1]
     // The path is not repeated: whoever writes a token into it must not find it in a log.
     if (method === undefined)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
     const caller = access.authenticate(collectToken(CARRIERS.grpc, call.rawMetadata), 'bundle', clock.nowMs())
-    const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
     if (caller.ok) return geyser.serve(call, caller, { method, remoteAddress: late.addressOf(peer) })
     const { reason } = caller
     late.refuse(peer, metrics.grpc.late, (closes) => {

@@ -3,12 +3,12 @@ import { CARRIERS, collectToken, type PresentedToken } from '../access/credentia
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createUlidSource } from '../core/ulid.ts'
-import { gunzipBytes } from '../host/gzip.ts'
+import { gunzipBytes, INFLATE_RATIO_MAX } from '../host/gzip.ts'
 import type { HttpAnswer, PostHandler, PostHead, Responder } from '../host/http-post.ts'
 import { givenRequestId } from '../host/request-id.ts'
 import { encodeAnswer } from './answer-encoding.ts'
 import type { DoorMeter } from './metrics.ts'
-import { refuseSize } from './refusal.ts'
+import { refuseRatio, refuseSize } from './refusal.ts'
 import { type Rpc, refuse } from './rpc.ts'
 
 export type RpcPostsDeps = {
@@ -74,6 +74,11 @@ class RpcPost implements Responder {
     return refuse(refuseSize('requestBytes', this.bodyBytesMax), this)
   }
 
+  #beyondRatio(): HttpAnswer {
+    this.#deps.meter.refused('inflateRatio', { subscription: this.#caller.subscription.id, code: 'too-large' })
+    return refuse(refuseRatio(INFLATE_RATIO_MAX), this)
+  }
+
   onBody(body: Buffer, reader: Responder): void {
     this.#reader = reader
     if (this.#head.isPacked) this.#unpack(body).catch((error: unknown) => this.fail(error))
@@ -85,6 +90,7 @@ class RpcPost implements Responder {
     const outcome = await gunzipBytes(Buffer.from(packed), this)
     if (outcome.ok) this.#answer(outcome.body)
     else if (outcome.reason === 'too-large') this.respond(this.tooLarge())
+    else if (outcome.reason === 'ratio') this.respond(this.#beyondRatio())
     // What cannot be unpacked holds no JSON, and is answered so.
     else this.#answer(NOTHING)
   }

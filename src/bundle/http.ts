@@ -92,12 +92,12 @@ async function answerPage(
   caller: Caller,
   { request, response, requestId, meter }: PageVisit,
 ): Promise<void> {
-  const { requestBytes } = caller.limits
-  const read = page.takesBody ? await readBody(request, { bodyBytesMax: requestBytes }) : NO_BODY
+  const bodyBytesMax = Math.min(caller.limits.requestBytes, page.bodyBytesMax ?? Number.POSITIVE_INFINITY)
+  const read = page.takesBody ? await readBody(request, { bodyBytesMax }) : NO_BODY
   if (!read.ok) {
     if (read.reason !== 'too-large') return
     meter.refused('requestBytes', { subscription: caller.subscription.id, code: 'too-large' })
-    return send(response, refuse(refuseSize('requestBytes', requestBytes), { requestId }))
+    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), { requestId }))
   }
   const { status, body, headers } = await page.answer(caller, { body: read.body, requestId })
   sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })

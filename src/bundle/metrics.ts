@@ -25,6 +25,15 @@ const LIMITS: readonly string[] = [
   'pagesPerSecond',
   'grpcKinds',
   'grpcBlockedOwners',
+  'grpcRequestBytes',
+  'grpcRequestFields',
+  'grpcRequestFilters',
+  'readable',
+  'knownFields',
+  'singleFields',
+  'inflateRatio',
+  'healthPerSecond',
+  'healthWatches',
 ]
 const CACHE_RESULTS = ['hit', 'miss'] as const
 const RESUME_RESULTS = ['resumed', 'ended'] as const

@@ -17,7 +17,17 @@ export const bundleOptions = z.strictObject({
     .prefault({})
     .describe('PubSub over WebSocket: token in x-token or Authorization, or a ticket in the query.'),
   grpc: z
-    .strictObject(listenerOption('127.0.0.1:10010'))
+    .strictObject({
+      ...listenerOption('127.0.0.1:10010'),
+      healthPerSecond: z
+        .int()
+        .min(1)
+        .max(100_000)
+        .default(50)
+        .describe(
+          'Calls of grpc.health.v1 that one address may make a second without a token; ten seconds can be saved up.',
+        ),
+    })
     .prefault({})
     .describe('geyser.Geyser over gRPC: token in the metadata x-token or authorization.'),
   cache: z

@@ -25,3 +25,11 @@ test('what is remembered is bounded, and who is over stays over while there is r
   for (let at = 0; at < 2; at++) budget.take('greedy')
   assert.equal(budget.take('greedy'), false)
 })
+
+test('a page that takes more work takes more of the budget, and what is more than all of it is never served', () => {
+  const clock = createManualClock()
+  const budget = createPageBudget(clock)
+  assert.equal(budget.take('a', 9 * PAGES_PER_SECOND), true)
+  assert.equal(budget.take('a', 2 * PAGES_PER_SECOND), false)
+  assert.equal(budget.take('a', PAGES_PER_SECOND), true)
+})

@@ -8,8 +8,8 @@ const SAVED = 10 * PAGES_PER_SECOND
 const REMEMBERED_MAX = 10_000
 
 export type PageBudget = {
-  /** Whether the subscription may ask for one more page now. */
-  take(subscriptionId: string): boolean
+  /** Whether the subscription may have one more page now; a page that takes more work counts as several. */
+  take(subscriptionId: string, pages?: number): boolean
 }
 
 export function createPageBudget(clock: Clock): PageBudget {
@@ -21,7 +21,7 @@ export function createPageBudget(clock: Clock): PageBudget {
   }
 
   return {
-    take(subscriptionId) {
+    take(subscriptionId, pages = 1) {
       const nowMs = clock.monotonicMs()
       let bucket = buckets.get(subscriptionId)
       if (bucket === undefined) {
@@ -29,7 +29,7 @@ export function createPageBudget(clock: Clock): PageBudget {
         bucket = new TokenBucket({ capacity: SAVED, perSecond: PAGES_PER_SECOND }, nowMs)
         buckets.set(subscriptionId, bucket)
       }
-      return bucket.take(1, nowMs)
+      return bucket.take(pages, nowMs)
     },
   }
 }

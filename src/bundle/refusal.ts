@@ -54,6 +54,12 @@ export function refuseSize(limit: 'requestBytes' | 'batchItems', size: number): 
   return { code: 'too-large', message: `limit reached: ${size} ${LIMIT_WORDS[limit]}`, data: { limit, size } }
 }
 
+/** A compressed body that inflates to more times its size than any real request does. */
+export function refuseRatio(size: number): Refusal {
+  const message = `limit reached: a compressed body may inflate to ${size} times its size; send it uncompressed`
+  return { code: 'too-large', message, data: { limit: 'inflateRatio', size } }
+}
+
 export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'draining'): Refusal {
   return {
     code,

@@ -23,7 +23,7 @@ import { startWsDoor } from './ws.ts'
 export type BundleListeners = {
   readonly rpc: ListenerOptions
   readonly ws: ListenerOptions & { readonly queryToken: boolean }
-  readonly grpc: ListenerOptions
+  readonly grpc: ListenerOptions & { readonly healthPerSecond: number }
   /** Where customers reach the WebSocket door; told with each ticket. */
   readonly wsUrl?: ((port: number) => string) | undefined
   /** Addresses and networks whose `x-forwarded-for` is believed. */
@@ -84,7 +84,10 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
       { ...common, callUpstream: asked(measured(forward, clock, metrics.ws)), ...doorMetrics('ws') },
     ),
   )
-  const grpc = opening.use(await startGrpcDoor({ listen: listeners.grpc }, { ...common, ...doorMetrics('grpc') }))
+  const { healthPerSecond, ...grpcListen } = listeners.grpc
+  const grpc = opening.use(
+    await startGrpcDoor({ listen: grpcListen, healthPerSecond }, { ...common, ...doorMetrics('grpc') }),
+  )
   const rpc = createRpc({
     access,
     clock,

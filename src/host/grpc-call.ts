@@ -1,7 +1,10 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Clock, Timer } from '../core/clock.ts'
-import { ACCEPTED_ENCODINGS, createMessageReader, frameMessage, type GrpcEncoding } from './grpc-framing.ts'
+import type { RequestProblem } from './grpc-frame-reader.ts'
+import { ACCEPTED_ENCODINGS, frameMessage, type GrpcEncoding } from './grpc-framing.ts'
+import { RequestReader } from './grpc-requests.ts'
 import { encodeGrpcMessage, GrpcCode, type GrpcStatus, parseGrpcTimeout } from './grpc-status.ts'
+import type { Inflate } from './inflater.ts'
 
 /** One call of one client, unary or streaming: messages in, messages out, one status at the end. */
 export type GrpcCall = {
@@ -13,8 +16,8 @@ export type GrpcCall = {
   readonly remoteAddress: string
   /** How messages sent by this side are encoded: gzip when the client itself sends gzip. */
   readonly sendEncoding: GrpcEncoding
-  /** Messages flow from the moment a listener is set. */
-  onMessage(listener: (message: Uint8Array) => void): void
+  /** Messages flow from the moment the listener is set. Before that nothing is read, inflated or decoded. */
+  onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void
   /** The client will send no more; it still listens. */
   onHalfClose(listener: () => void): void
   /** The call is over, however it ended; with the status, where this side ended it. Called exactly once. */
@@ -41,6 +44,13 @@ export type GrpcCall = {
   readonly isOver: boolean
 }
 
+export type MessageLimits = {
+  /** Bytes of one message, as it arrives and inflated. Evaluated for each message. */
+  readonly bytesMax: () => number
+  /** A message is refused by its size or its form; the call ends with the status right after. */
+  readonly onRefused?: (problem: RequestProblem) => void
+}
+
 export type GrpcCallOptions = {
   readonly messageBytesMax: number
   /** How long a client that does not read may delay the end of its call. */
@@ -52,28 +62,24 @@ type GrpcCallParts = {
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: readonly string[]
   readonly clock: Clock
+  readonly inflate: Inflate
 }
 
 export function createGrpcCall(
   options: GrpcCallOptions,
-  { stream, headers, rawHeaders, clock }: GrpcCallParts,
+  { stream, headers, rawHeaders, clock, inflate }: GrpcCallParts,
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
   const sendEncoding: GrpcEncoding = headers['grpc-encoding'] === 'gzip' && acceptsGzip(headers) ? 'gzip' : 'identity'
   const closeListeners: ((status?: GrpcStatus) => void)[] = []
   const shutdownListeners: (() => void)[] = []
-  let messageListener: ((message: Uint8Array) => void) | undefined
+  const endListeners: (() => void)[] = []
+  let reader: RequestReader | undefined
+  let isHeld = false
   let endedBy: GrpcStatus | undefined
   let trailers: Record<string, string> | undefined
   let isClosed = false
   let timer: Timer | undefined
-
-  const reader = createMessageReader(
-    { messageBytesMax, encoding: headers['grpc-encoding'] === 'gzip' ? 'gzip' : 'identity' },
-    (message) => {
-      if (!trailers) messageListener?.(message)
-    },
-  )
 
   const timeoutMs = parseGrpcTimeout(headers['grpc-timeout'] as string | undefined)
   if (timeoutMs !== undefined) {
@@ -85,17 +91,30 @@ export function createGrpcCall(
   stream.on('error', () => {})
   stream.on('close', () => {
     isClosed = true
+    reader?.close()
     timer?.cancel()
     for (const listener of closeListeners) listener(endedBy)
   })
 
-  function onMessage(listener: (message: Uint8Array) => void): void {
-    messageListener = listener
-    stream.on('data', (chunk: Buffer) => {
-      if (trailers) return
-      const problem = reader.push(chunk)
-      if (problem) end(problem)
+  function onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void {
+    const messages = new RequestReader({
+      encoding: headers['grpc-encoding'] === 'gzip' ? 'gzip' : 'identity',
+      source: stream,
+      inflate,
+      bytesMax: () => Math.min(messageBytesMax, limits?.bytesMax() ?? messageBytesMax),
+      onMessage: listener,
+      onEnd() {
+        for (const ended of endListeners) ended()
+      },
+      onProblem(problem) {
+        limits?.onRefused?.(problem)
+        end(problem)
+      },
     })
+    reader = messages
+    if (isHeld) messages.hold()
+    stream.on('data', (chunk: Buffer) => messages.push(chunk))
+    stream.on('end', () => messages.end())
   }
 
   function sendHeaders(metadata: Readonly<Record<string, string>> = {}): void {
@@ -136,6 +155,7 @@ export function createGrpcCall(
     if (isOver()) return
     endedBy = status
     trailers = statusTrailers(status)
+    reader?.close()
     timer?.cancel()
     if (stream.headersSent) stream.end()
     else stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
@@ -161,21 +181,21 @@ export function createGrpcCall(
     remoteAddress: stream.session?.socket?.remoteAddress ?? '',
     sendEncoding,
     onMessage,
-    onHalfClose(listener) {
-      stream.on('end', () => {
-        if (trailers) return
-        if (reader.isAtBoundary()) listener()
-        else end({ code: GrpcCode.internal, message: 'the request ended within a message' })
-      })
-    },
+    onHalfClose: (listener) => void endListeners.push(listener),
     onClose(listener) {
       if (isClosed) listener(endedBy)
       else closeListeners.push(listener)
     },
     onWritable: (listener) => void stream.on('drain', listener),
     onShutdown: (listener) => void shutdownListeners.push(listener),
-    pauseMessages: () => void stream.pause(),
-    resumeMessages: () => void stream.resume(),
+    pauseMessages() {
+      isHeld = true
+      reader?.hold()
+    },
+    resumeMessages() {
+      isHeld = false
+      reader?.release()
+    },
     sendHeaders,
     send: (message) => writeFramed(frameMessage(message, sendEncoding)),
     writeFramed,

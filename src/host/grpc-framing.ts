@@ -1,8 +1,6 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
+import { FRAME_PREFIX_BYTES, FrameReader } from './grpc-frame-reader.ts'
 import { GrpcCode, type GrpcStatus } from './grpc-status.ts'
-
-/** Every gRPC message is preceded by one byte (1 = compressed) and its length as u32, big endian. */
-const FRAME_PREFIX_BYTES = 5
 
 export type GrpcEncoding = 'identity' | 'gzip'
 
@@ -90,85 +88,27 @@ export class FrameBatch {
 const BATCH_SLACK_BYTES = 4 * 1024
 
 export type MessageReader = {
-  /** Takes bytes as they come; answers the status to end the call with when they cannot be a message. */
+  /** Takes bytes as they come; returns the status to end the call with when they cannot be a message. */
   push(chunk: Uint8Array): GrpcStatus | undefined
-  /** False while part of a message is missing. */
-  isAtBoundary(): boolean
 }
 
-type MessageReaderOptions = { readonly encoding: GrpcEncoding; readonly messageBytesMax: number }
-
-/** Cuts a byte stream into messages. Each message is a buffer of its own or a view that nothing writes to again. */
+/** Cuts the answer of a server into messages, which this side asked to be sent uncompressed. */
 export function createMessageReader(
-  options: MessageReaderOptions,
+  { messageBytesMax }: { readonly messageBytesMax: number },
   onMessage: (message: Uint8Array) => void,
 ): MessageReader {
-  const { encoding, messageBytesMax } = options
-  let pending: Uint8Array[] = []
-  let pendingBytes = 0
-  /** Bytes needed before it is worth looking again: a prefix, then prefix and message. */
-  let neededBytes = FRAME_PREFIX_BYTES
-
-  function push(chunk: Uint8Array): GrpcStatus | undefined {
-    pending.push(chunk)
-    pendingBytes += chunk.length
-    if (pendingBytes < neededBytes) return undefined
-
-    const bytes = pending.length === 1 ? chunk : Buffer.concat(pending, pendingBytes)
-    let at = 0
-    neededBytes = FRAME_PREFIX_BYTES
-    while (bytes.length - at >= FRAME_PREFIX_BYTES) {
-      const length = readU32(bytes, at + 1)
-      if (length > messageBytesMax) return tooLarge(length)
-      if (bytes.length - at < FRAME_PREFIX_BYTES + length) {
-        neededBytes = FRAME_PREFIX_BYTES + length
-        break
+  const frames = new FrameReader()
+  return {
+    push(chunk) {
+      frames.push(chunk)
+      for (;;) {
+        const frame = frames.next(messageBytesMax)
+        if (frame === undefined) return undefined
+        if ('code' in frame) return frame
+        if (frame.isCompressed)
+          return { code: GrpcCode.internal, message: 'a compressed message without grpc-encoding' }
+        onMessage(frame.body)
       }
-      const from = at + FRAME_PREFIX_BYTES
-      at = from + length
-      const problem = deliver(bytes[from - FRAME_PREFIX_BYTES] as number, bytes.subarray(from, at))
-      if (problem) return problem
-    }
-    pending = at === bytes.length ? [] : [bytes.subarray(at)]
-    pendingBytes = bytes.length - at
-    return undefined
+    },
   }
-
-  function deliver(flag: number, body: Uint8Array): GrpcStatus | undefined {
-    if (flag === 0) {
-      onMessage(body)
-      return undefined
-    }
-    if (flag !== 1) return { code: GrpcCode.internal, message: 'unknown flag in the prefix of a message' }
-    if (encoding === 'identity') {
-      return { code: GrpcCode.internal, message: 'a compressed message without grpc-encoding' }
-    }
-    const unzipped = gunzip(body)
-    if (!(unzipped instanceof Uint8Array)) return unzipped
-    onMessage(unzipped)
-    return undefined
-  }
-
-  function gunzip(body: Uint8Array): Uint8Array | GrpcStatus {
-    try {
-      return gunzipSync(body, { maxOutputLength: messageBytesMax })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(undefined)
-      return { code: GrpcCode.internal, message: 'a compressed message that cannot be decompressed' }
-    }
-  }
-
-  function tooLarge(length: number | undefined): GrpcStatus {
-    const found = length === undefined ? 'decompressed message' : `message of ${length} bytes`
-    return { code: GrpcCode.resourceExhausted, message: `${found} is larger than the allowed ${messageBytesMax}` }
-  }
-
-  return { push, isAtBoundary: () => pendingBytes === 0 }
-}
-
-function readU32(bytes: Uint8Array, at: number): number {
-  return (
-    (bytes[at] as number) * 0x1000000 +
-    (((bytes[at + 1] as number) << 16) | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number))
-  )
 }

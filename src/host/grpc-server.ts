@@ -12,6 +12,7 @@ import { createGrpcCall, type GrpcCall } from './grpc-call.ts'
 import { ACCEPTED_ENCODINGS } from './grpc-framing.ts'
 import { watchSession } from './grpc-session.ts'
 import { GrpcCode, type GrpcStatus } from './grpc-status.ts'
+import { createInflater, type Inflate } from './inflater.ts'
 import { type ListenerOptions, openListener } from './listener.ts'
 import type { DoorMetrics } from './listener-metrics.ts'
 import type { Logger } from './logger.ts'
@@ -67,6 +68,8 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
   const { log, clock } = deps
   const sessions = new Set<ServerHttp2Session>()
   const calls = new Set<ReturnType<typeof createGrpcCall>>()
+  const inflater = createInflater()
+  const inflateOf = new WeakMap<object, Inflate>()
 
   const http2: Http2Server = createServer({
     maxSessionMemory: options.sessionMemoryMiBMax,
@@ -79,6 +82,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
   })
   http2.on('session', (session) => {
     sessions.add(session)
+    inflateOf.set(session, inflater.forConnection())
     session.setLocalWindowSize(WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
     watchSession(session, { clock, options })
@@ -91,7 +95,8 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
   function accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const refusal = refuse(stream, headers)
     if (refusal === 'answered') return
-    const call = createGrpcCall(options, { stream, headers, rawHeaders, clock })
+    const inflate = inflateOf.get(stream.session as object) ?? inflater.forConnection()
+    const call = createGrpcCall(options, { stream, headers, rawHeaders, clock, inflate })
     calls.add(call)
     call.onClose(() => calls.delete(call))
     if (refusal) call.end(refusal)

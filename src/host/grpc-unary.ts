@@ -1,4 +1,4 @@
-import type { GrpcCall } from './grpc-call.ts'
+import type { GrpcCall, MessageLimits } from './grpc-call.ts'
 import { GrpcCode, type GrpcStatus } from './grpc-status.ts'
 
 export type UnaryAnswer =
@@ -6,12 +6,12 @@ export type UnaryAnswer =
   | { readonly ok: false; readonly status: GrpcStatus }
 
 /** Serves a call of one request and one answer. The answer is worked out when the request is complete. */
-export function serveUnary(call: GrpcCall, answer: (request: Uint8Array) => UnaryAnswer): void {
+export function serveUnary(call: GrpcCall, answer: (request: Uint8Array) => UnaryAnswer, limits?: MessageLimits): void {
   let request: Uint8Array | undefined
   call.onMessage((message) => {
     if (request) call.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
     request = message
-  })
+  }, limits)
   call.onHalfClose(() => {
     if (!request) {
       call.end({ code: GrpcCode.internal, message: 'no request for a unary call' })

@@ -13,14 +13,21 @@ export function gzipBytes(bytes: Buffer | string): Promise<Buffer> {
 
 export type Unpacked =
   | { readonly ok: true; readonly body: Buffer }
-  | { readonly ok: false; readonly reason: 'too-large' | 'malformed' }
+  | { readonly ok: false; readonly reason: 'too-large' | 'ratio' | 'malformed' }
 
-/** Unpacks up to a size; a bomb is noticed when its first byte too many comes out, not when it has gone off. */
-export function gunzipBytes(packed: Buffer, limits: { readonly bodyBytesMax: number }): Promise<Unpacked> {
+/** Bytes that one compressed byte may become. Requests are addresses for the most part, which compress to a half. */
+export const INFLATE_RATIO_MAX = 32
+/** Up to this size the ratio is not looked at. */
+const RATIO_FREE_BYTES = 64 * 1024
+
+/** Inflates on the thread pool, up to a size and up to a ratio. It stops at the first byte beyond. */
+export function gunzipBytes(packed: Uint8Array, limits: { readonly bodyBytesMax: number }): Promise<Unpacked> {
+  const byRatio = Math.max(RATIO_FREE_BYTES, packed.length * INFLATE_RATIO_MAX)
+  const beyond = byRatio < limits.bodyBytesMax ? 'ratio' : 'too-large'
   return new Promise((resolve) => {
-    gunzip(packed, { maxOutputLength: limits.bodyBytesMax }, (error, body) => {
+    gunzip(packed, { maxOutputLength: Math.min(byRatio, limits.bodyBytesMax) }, (error, body) => {
       if (error === null) resolve({ ok: true, body })
-      else resolve({ ok: false, reason: isTooLarge(error) ? 'too-large' : 'malformed' })
+      else resolve({ ok: false, reason: isTooLarge(error) ? beyond : 'malformed' })
     })
   })
 }

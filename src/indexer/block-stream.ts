@@ -66,7 +66,7 @@ export function followBlocks(
     const opening = opened.stream
     stream = opening
     lastMs = clock.monotonicMs()
-    const reader = createMessageReader({ encoding: 'identity', messageBytesMax: MESSAGE_BYTES_MAX }, take)
+    const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, take)
     opening.onData((bytes) => {
       lastMs = clock.monotonicMs()
       const problem = reader.push(bytes)

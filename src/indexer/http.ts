@@ -214,7 +214,7 @@ async function readQuery(request: IncomingMessage, fromAddress: string): Promise
   if (encoding === 'gzip') {
     const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
     if (!unpacked.ok)
-      throw unpacked.reason === 'too-large' ? tooLarge() : new QueryError('BAD_ARGUMENTS', 'The body is not gzip.')
+      throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
     body = unpacked.body
   }
   const query = [fromAddress, body.toString('utf8')].filter((part) => part !== '').join('\n')

@@ -23,15 +23,32 @@ export function decodeMessage<Schema extends DescMessage>(
   }
 }
 
-/** The message a text in protobuf's JSON form stands for, or what is wrong with it in a sentence. */
-export function readMessageJson<Schema extends DescMessage>(
-  schema: Schema,
-  text: string,
-): { readonly ok: true; readonly message: MessageShape<Schema> } | { readonly ok: false; readonly says: string } {
+export type ReadJson<Schema extends DescMessage> =
+  | { readonly ok: true; readonly message: MessageShape<Schema> }
+  | {
+      readonly ok: false
+      /** What is wrong with the text, in a sentence. */
+      readonly says: string
+      /** Nothing is wrong but that it has fields the schema does not know. */
+      readonly isUnknownField: boolean
+    }
+
+/** The message a text in protobuf's JSON form stands for. */
+export function readMessageJson<Schema extends DescMessage>(schema: Schema, text: string): ReadJson<Schema> {
   try {
     return { ok: true, message: fromJsonString(schema, text) }
   } catch (error) {
-    return { ok: false, says: error instanceof Error ? error.message : String(error) }
+    const says = error instanceof Error ? error.message : String(error)
+    return { ok: false, says, isUnknownField: isReadable(schema, text, { ignoreUnknownFields: true }) }
+  }
+}
+
+function isReadable(schema: DescMessage, text: string, options: { readonly ignoreUnknownFields: boolean }): boolean {
+  try {
+    fromJsonString(schema, text, options)
+    return true
+  } catch {
+    return false
   }
 }
 

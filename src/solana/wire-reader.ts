@@ -1,15 +1,17 @@
 /** Wire types of protobuf; groups are not among them, since no message here has any. */
 export const WIRE_VARINT = 0
 export const WIRE_BYTES = 2
-const WIRE_FIXED64 = 1
-const WIRE_FIXED32 = 5
+export const WIRE_FIXED64 = 1
+export const WIRE_FIXED32 = 5
 
-/** A varint has ten bytes at most. */
+/** A varint has ten bytes at most, the last of which holds one bit. */
 const VARINT_BYTES_MAX = 10
+const TAG_MAX = 0xffff_ffff
 
 /**
  * Walks the fields of one protobuf message as they stand on the wire, nested ones by a reader of their own. Decoders differ in what they make of
- * a field that comes twice; who counts on the wire counts at least what any of them sees.
+ * a field that comes twice; who counts on the wire counts at least what any of them sees. They differ too in what they make of a varint that is
+ * longer than needed or too large, so a message with one is broken.
  */
 export class WireReader {
   readonly #bytes: Uint8Array
@@ -37,6 +39,7 @@ export class WireReader {
     const tag = this.#varint()
     this.field = Math.floor(tag / 8)
     this.wireType = tag % 8
+    if (this.field === 0 || tag > TAG_MAX) this.isBroken = true
     switch (this.wireType) {
       case WIRE_VARINT:
         this.value = this.#varint()
@@ -74,7 +77,12 @@ export class WireReader {
     for (let count = 0; count < VARINT_BYTES_MAX && this.#at < this.#end; count++) {
       const byte = this.#bytes[this.#at++] as number
       value += (byte & 0x7f) * scale
-      if (byte < 0x80) return value
+      if (byte < 0x80) {
+        const isLonger = byte === 0 && count > 0
+        const isTooLarge = byte > 1 && count === VARINT_BYTES_MAX - 1
+        if (isLonger || isTooLarge) this.isBroken = true
+        return value
+      }
       scale *= 128
     }
     this.isBroken = true

@@ -150,7 +150,7 @@ async function tryGrpc({ address, headers }: Door, { clock, ca }: NodeDeps): Pro
   return await within(clock, 'no answer in time', (done, fail) => {
     const stream = session.open('/geyser.Geyser/GetVersion', {})
     let version: string | undefined
-    const reader = createMessageReader({ messageBytesMax: 64 * 1024, encoding: 'identity' }, (message) => {
+    const reader = createMessageReader({ messageBytesMax: 64 * 1024 }, (message) => {
       version = decodeMessage(GetVersionResponseSchema, message)?.version
     })
     stream.onData((bytes) => void reader.push(bytes))

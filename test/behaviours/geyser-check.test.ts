@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { create, toJsonString } from '@bufbuild/protobuf'
 import { Client, credentials } from '@grpc/grpc-js'
+import fc from 'fast-check'
 import { GrpcCode } from '../../src/host/grpc-status.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
@@ -8,9 +10,15 @@ import { encodeMessage, readMessageJson } from '../../src/solana/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { isFull, seedOf } from '../support/property.ts'
+import { subscribeRequests } from '../support/subscribe-requests.ts'
 
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const KEY = '11111111111111111111111111111111'
+
+/** Field 12 as newer clients send it. */
+const FOOTER = Buffer.from('62030a0166', 'hex')
+const NOTHING = Buffer.alloc(0)
 
 type Verdict = {
   allowed: boolean
@@ -109,7 +117,7 @@ describe('the dry run of a SubscribeRequest', () => {
 
   it('says what is wrong with a body, and takes none beyond the limit', async () => {
     const { token } = await gateway.subscribe({})
-    for (const body of ['', 'x', '[]', '{"nothing":1}', '{"slots":[]}', '{"fromSlot":"x"}', '['.repeat(50_000)]) {
+    for (const body of ['', 'x', '[]', '{"slots":[]}', '{"fromSlot":"x"}', '['.repeat(50_000)]) {
       const { status, body: told } = await check(token, body)
       assert.equal(status, 400, body.slice(0, 40))
       assert.match((told as unknown as { message: string }).message, /^not a SubscribeRequest in JSON: /)
@@ -117,5 +125,76 @@ describe('the dry run of a SubscribeRequest', () => {
     }
     assert.equal((await check(token, JSON.stringify({ slots: { ['n'.repeat(70_000)]: {} } }))).status, 413)
     assert.equal((await check('no token', '{}')).status, 401)
+    const { token: large } = await gateway.subscribe({ overrides: { requestBytes: 8 * 2 ** 20 } })
+    assert.equal((await check(large, ' '.repeat(2 ** 20 + 1))).status, 413)
+  })
+
+  it('a long text takes as much of the pages per second as many short ones', async () => {
+    const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20 } })
+    const long = JSON.stringify({ slots: { s: {} } }) + ' '.repeat(2 ** 20 - 100)
+    const statuses = []
+    for (let at = 0; at < 6; at++) statuses.push((await check(token, long)).status)
+    assert.deepEqual(statuses.slice(0, 3), [200, 200, 200])
+    assert.ok(statuses.includes(429), statuses.join())
+  })
+
+  it('refuses by rule what a stream refuses before it counts', async () => {
+    const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20, grpcAccountsPerStream: 25 } })
+    const slots = Object.fromEntries(Array.from({ length: 4097 }, (_, at) => [`s${at}`, {}]))
+    const rows: [object | string, string][] = [
+      [{ nothing: 1 }, 'knownFields'],
+      [{ slots: { s: { blockFooter: {} } } }, 'knownFields'],
+      [{ slots }, 'grpcRequestFilters'],
+      [{ slots: { ['n'.repeat(300_000)]: {} } }, 'grpcRequestBytes'],
+      [{ accounts: { a: { account: Array(20_000).fill('') } } }, 'grpcRequestFields'],
+      [`{"accountsDataSlice":[${Array(8193).fill('{}').join(' ')}]}`, 'grpcRequestFields'],
+    ]
+    for (const [request, rule] of rows) {
+      const text = typeof request === 'string' ? request : JSON.stringify(request)
+      const { status, body } = await check(token, text)
+      assert.deepEqual([status, body.allowed, body.rule], [200, false, rule], text.slice(0, 40))
+      assert.ok(body.message?.includes(rule), String(body.message))
+    }
+  })
+
+  it('has the verdict of a stream for any request, with fields nobody knows too', async (t) => {
+    const { token: loose } = await gateway.subscribe({
+      overrides: { unitsPerSecond: null, grpcStreams: null, grpcAccountsPerStream: null },
+    })
+    const { token: strict } = await gateway.subscribe({
+      overrides: {
+        unitsPerSecond: null,
+        grpcStreams: null,
+        grpcAccountsPerStream: 6,
+        grpcKinds: ['accounts', 'slots', 'transactions', 'entry'],
+        grpcBlockedOwners: [TOKEN_PROGRAM],
+      },
+    })
+    const own = new Client(gateway.grpc, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 })
+    const seen = new Set<string | null>()
+    const requests = fc.sample(subscribeRequests, { numRuns: isFull ? 2000 : 60, seed: seedOf(t) })
+    for (const [at, init] of requests.entries()) {
+      const token = at % 2 === 0 ? loose : strict
+      const isUnknown = at % 7 === 0
+      const json = toJsonString(SubscribeRequestSchema, create(SubscribeRequestSchema, init))
+      const text = isUnknown ? JSON.stringify({ ...JSON.parse(json), blockFooter: { f: {} } }) : json
+      const wire = Buffer.concat([encodeMessage(SubscribeRequestSchema, init), isUnknown ? FOOTER : NOTHING])
+      const { body } = await check(token, text)
+      seen.add(body.rule)
+      const before = atNode
+      const stream = openStream(own, SUBSCRIBE, tokenMetadata(token))
+      stream.send(wire)
+      if (body.allowed) await until('it is at the node', () => atNode === before + 1)
+      else {
+        const { code, details } = await stream.ended
+        assert.deepEqual([code, atNode], [GrpcCode.invalidArgument, before], text)
+        if (isUnknown) assert.match(details, /field 12 of SubscribeRequest.*knownFields/)
+        else assert.equal(details, body.message)
+      }
+      stream.call.cancel()
+    }
+    own.close()
+    t.diagnostic([...seen].map(String).join(', '))
+    assert.ok(seen.has(null) && seen.has('grpcKinds') && seen.has('knownFields'))
   })
 })

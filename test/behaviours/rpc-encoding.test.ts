@@ -128,6 +128,20 @@ describe('compression on the RPC door, both ways', () => {
     })
   }
 
+  it('refuses a packed request by its ratio where its size is allowed, names the limit, and does not forward it', async () => {
+    const { token: large } = await gateway.subscribe({ overrides: { requestBytes: 4 * 2 ** 20 } })
+    const calls = node.calls.length
+    const response = await fetch(gateway.url, {
+      method: 'POST',
+      body: gzipSync(CALL + ' '.repeat(2 * 2 ** 20)),
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-token': large },
+    })
+    const { error } = (await response.json()) as { error: { message: string; data: { limit: string; size: number } } }
+    assert.deepEqual([response.status, error.data.limit, error.data.size], [413, 'inflateRatio', 32])
+    assert.match(error.message, /send it uncompressed/)
+    assert.equal(node.calls.length, calls)
+  })
+
   it('a client that unpacks by itself notices nothing', async () => {
     node.answer = () => ({ result: JSON.stringify('z'.repeat(20_000)) })
     const answer = await fetch(gateway.url, {

@@ -39,7 +39,7 @@ describe('TLS on the three doors', () => {
     files = makeTestCert('first')
     const listen = { host: '127.0.0.1', port: 0, tls: { cert: files.cert, key: files.key } }
     gateway = await startGateway([{ name: 'fake', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], BUILT_IN_PLANS, {
-      bundle: { rpc: listen, ws: { ...listen, queryToken: false }, grpc: listen },
+      bundle: { rpc: listen, ws: { ...listen, queryToken: false }, grpc: { ...listen, healthPerSecond: 50 } },
     })
     token = (await gateway.subscribe({})).token
     await until('a node has a WebSocket', () => gateway.upstreams.status().some((one) => one.wsConnections > 0))

@@ -49,7 +49,7 @@ test('the three doors of a real node: calls, slots over WebSocket, updates over 
   const opened = await shared.grpc.open('/geyser.Geyser/Subscribe', {})
   assert.ok(opened.ok)
   const updates: string[] = []
-  const reader = createMessageReader({ encoding: 'identity', messageBytesMax: 4 * 1024 * 1024 }, (message) => {
+  const reader = createMessageReader({ messageBytesMax: 4 * 1024 * 1024 }, (message) => {
     updates.push(decodeMessage(SubscribeUpdateSchema, message)?.updateOneof.case ?? 'unreadable')
   })
   opened.stream.onData((bytes) => assert.equal(reader.push(bytes), undefined))

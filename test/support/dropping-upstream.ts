@@ -23,7 +23,7 @@ export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): D
     const { stream } = opened
     const onData: typeof stream.onData = (listener) => {
       let since: Parameters<typeof listener>[1]
-      const reader = createMessageReader({ encoding: 'identity', messageBytesMax: MESSAGE_BYTES_MAX }, (message) => {
+      const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, (message) => {
         if (isBlock(message) && randomInt(random, oneIn) === 0) dropped++
         else listener(frameMessage(message), since)
       })

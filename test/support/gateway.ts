@@ -85,7 +85,7 @@ export async function startGateway(
       {
         rpc: ANY_PORT,
         ws: { ...ANY_PORT, queryToken: false },
-        grpc: ANY_PORT,
+        grpc: { ...ANY_PORT, healthPerSecond: 50 },
         wsUrl: given.wsUrl ?? ((port) => `ws://127.0.0.1:${port}`),
         failuresMax: Number.POSITIVE_INFINITY,
         ...given.bundle,
