@@ -8,7 +8,7 @@ import { writeResult } from '../solana/json-rpc.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from './refusal.ts'
 import type { UpstreamCall } from './rpc.ts'
-import { splitAnswer } from './rpc-answer.ts'
+import { answerUnderId } from './rpc-answer.ts'
 import { type RpcCall, type RpcItem, readRpcBody } from './rpc-request.ts'
 import { whoami } from './whoami.ts'
 import { createWsCalls } from './ws-calls.ts'
@@ -152,7 +152,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
       case 'ready':
         return { text: writeResult(call.id, String(id)), onSent: start }
       case 'refused':
-        return { text: splitAnswer(answer.text)?.withId(call.id) ?? noUpstream(call) }
+        return { text: answerUnderId(Buffer.from(answer.text), call.id) ?? noUpstream(call) }
       case 'no-upstream':
         if (!answer.wasAsked) access.refund(charged, { interface: 'ws', method: call.method })
         return { text: noUpstream(call) }

@@ -110,7 +110,7 @@ describe('the WebSocket door', () => {
     const other = await ws.gateway.subscribe({})
     const [a, b] = [await ws.open(token), await ws.open(other.token)]
     await a.call('slotSubscribe')
-    const one = (await a.call('accountSubscribe', [KEY])) as Answer
+    const one = (await a.call('accountSubscribe', [KEY, { commitment: 'finalized', encoding: 'binary' }])) as Answer
     const two = (await b.call('accountSubscribe', [KEY, { encoding: 'binary', commitment: 'finalized' }])) as Answer
     assert.deepEqual([one.result, two.result], [2, 1])
     assert.equal(atNode('accountSubscribe').length, 1)
