@@ -80,7 +80,7 @@ for (const code of [1000, 4000]) {
     const work = Promise.withResolvers<void>()
     await using server = await start((connection) =>
       connection.onMessage((text) => {
-        if (text === 'now') return void connection.send('now')
+        if (text === 'now') return connection.send('now')
         return work.promise.then(() => connection.send(text))
       }),
     )
