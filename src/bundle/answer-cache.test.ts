@@ -69,15 +69,18 @@ test('only what is said to be final is for ever', () => {
     ['getSlot', '[{"commitment":"finalized"}]'],
     ['getBlock', `["${'x'.repeat(5000)}",{"commitment":"finalized"}]`],
     ['constructor', BLOCK],
+    ['getBlock', '[5,{"commitment":"confirmed","commitment":"finalized"}]'],
+    ['getBlock', '[5,{"commitment":"finalized","encoding":"json","\\u0065ncoding":"base64"}]'],
+    ['getBlock', '[5,{"__proto__":{"commitment":"finalized"}}]'],
   ]
   for (const [method, params] of moving) assert.equal(immutableCall(method, params), undefined, `${method} ${params}`)
 })
 
-test('equal calls have one key, whatever the order of members; base58 keeps its case', () => {
+test('equal calls have one form, whatever the order of members; base58 keeps its case', () => {
   const key = immutableCall('getTransaction', '["Ab",{"commitment":"finalized","encoding":"json"}]')
-  assert.equal(immutableCall('getTransaction', '[ "Ab", {"encoding":"json", "commitment":"finalized"} ]'), key)
-  assert.notEqual(immutableCall('getTransaction', '["aB",{"commitment":"finalized","encoding":"json"}]'), key)
-  assert.notEqual(
+  assert.deepEqual(immutableCall('getTransaction', '[ "Ab", {"encoding":"json", "commitment":"finalized"} ]'), key)
+  assert.notDeepEqual(immutableCall('getTransaction', '["aB",{"commitment":"finalized","encoding":"json"}]'), key)
+  assert.notDeepEqual(
     immutableCall('getBlock', '[18446744073709551615,{"commitment":"finalized"}]'),
     immutableCall('getBlock', '[18446744073709551614,{"commitment":"finalized"}]'),
   )
@@ -94,6 +97,27 @@ test('a known answer comes back byte for byte under the id of the asker', async 
     first.replace('"id":1', '"id":18446744073709551615'),
   )
   assert.deepEqual([asked(), counts], [1, { hit: 2, miss: 1 }])
+})
+
+test('the node gets the text that the response is kept under, whatever the caller wrote', async () => {
+  const { ask, asked, answerWith } = setUp()
+  const bodies: string[] = []
+  answerWith((request) => {
+    bodies.push(String(request.body))
+    assert.equal(request.bodyBytes, undefined)
+    return answered(text('1'))
+  })
+  await ask('getBlock', '[ 5, {"transactionDetails":"none", "commitment":"\\u0066inalized"}]', '"x"')
+  assert.deepEqual(bodies, [
+    '{"jsonrpc":"2.0","id":"x","method":"getBlock","params":[5,{"commitment":"finalized","transactionDetails":"none"}]}',
+  ])
+  await ask('getBlock', '[5,{"commitment":"finalized","transactionDetails":"none"}]')
+  assert.equal(asked(), 1)
+  // Equal to JSON.parse, but not to every node: each is a call of its own.
+  for (const slot of ['5.0', '5e0', '50e-1'])
+    await ask('getBlock', `[${slot},{"commitment":"finalized","transactionDetails":"none"}]`)
+  for (const params of [undefined, '[]']) await ask('getGenesisHash', params)
+  assert.equal(new Set(bodies).size, 6)
 })
 
 test('an error, a null and what is no answer are not kept', async () => {

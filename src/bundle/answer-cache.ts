@@ -3,6 +3,7 @@ import type { Upstream, Upstreams } from '../upstreams/service.ts'
 import { immutableCall } from './immutable-call.ts'
 import type { Forward, UpstreamAnswer } from './rpc.ts'
 import { splitAnswer } from './rpc-answer.ts'
+import { writeCall } from './rpc-request.ts'
 
 export type AnswerCacheOptions = {
   readonly bytesMax: number
@@ -98,10 +99,12 @@ export function withAnswerCache(forward: Forward, upstreams: Pick<Upstreams, 'of
     if (single?.id === undefined || method === undefined) return forward(request, done)
     const wanted = immutableCall(method, single.params)
     if (wanted === undefined) return forward(request, done)
-    const key = `${poolOf(subscriptionId)} ${wanted}`
+    // What is kept under a key is the response to exactly this text, whatever form the first caller wrote it in.
+    const key = `${poolOf(subscriptionId)} ${writeCall(wanted, undefined)}`
     const known = cache.find(key, single.id)
     if (known !== undefined) return done({ kind: 'answered', body: known })
-    forward(request, (answer) => done(answer.kind === 'answered' ? remembered(answer, cache, key) : answer))
+    const canonical = { ...request, body: writeCall(wanted, single.id), bodyBytes: undefined }
+    forward(canonical, (answer) => done(answer.kind === 'answered' ? remembered(answer, cache, key) : answer))
   }
 }
 

@@ -9,6 +9,7 @@ const ANSWER_DEPTH_MAX = 256
  */
 export type SplitAnswer = {
   readonly id: string
+  /** The response under another id, which is given as ordinary text. */
   readonly withId: (id: string) => string
   /** Where the id stands in the text. */
   readonly idFrom: number
@@ -24,6 +25,12 @@ export function splitAnswer(text: string): SplitAnswer | undefined {
   const answer = readObject(scan, text)
   scan.expectEnd()
   return scan.fault === undefined ? answer : undefined
+}
+
+/** The bytes of one response under the id of the client; undefined when they are no response with an id. */
+export function answerUnderId(body: Buffer, id: string): Buffer | undefined {
+  const answer = splitAnswer(body.toString('latin1'))
+  return answer && Buffer.from(answer.withId(id), 'latin1')
 }
 
 /** Takes a batch answer apart, in the order the upstream gave; undefined when it is not an array of answers. */
@@ -63,5 +70,11 @@ function readObject(scan: JsonScanner, text: string): SplitAnswer | undefined {
   if (scan.fault !== undefined || idFrom === -1) return undefined
   const to = scan.at
   const [head, id, tail] = [text.slice(from, idFrom), text.slice(idFrom, idTo), text.slice(idTo, to)]
-  return { id, withId: (own) => head + own + tail, idFrom, idTo, hasResult: hasResult && !hasError }
+  return {
+    id,
+    withId: (own) => head + Buffer.from(own).toString('latin1') + tail,
+    idFrom,
+    idTo,
+    hasResult: hasResult && !hasError,
+  }
 }

@@ -70,6 +70,20 @@ test('bodies that are no request at all, and batches', () => {
 })
 
 test('ids every node takes', () => {
-  for (const id of ['"x"', '0', '18446744073709551615']) assert.ok(isPlainId(id), id)
-  for (const id of ['-1', '1.5', '1e3', 'null', '18446744073709551616']) assert.ok(!isPlainId(id), id)
+  for (const id of ['"x"', '""', '"a b/~"', '0', '123456789012345']) assert.ok(isPlainId(id), id)
+  for (const id of [
+    '-1',
+    '-0',
+    '1.5',
+    '1.0',
+    '1e3',
+    'null',
+    '1234567890123456',
+    '18446744073709551616',
+    '"\\u0041"',
+    '"\\/"',
+    '"ä"',
+    '"\u007f"',
+  ])
+    assert.ok(!isPlainId(id), id)
 })

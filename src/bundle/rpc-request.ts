@@ -2,13 +2,14 @@ import { ERRORS } from '../contract/errors.ts'
 import { idKind, type RequestItem, readRequestBody, writeError } from '../solana/json-rpc.ts'
 
 /** JSON nested deeper than this is refused before anything is parsed. */
-const JSON_DEPTH_MAX = 32
+export const JSON_DEPTH_MAX = 32
 
 /** One call of a body, as the client wrote it. */
 export type RpcCall = {
   readonly method: string
-  /** Raw text of the method and the params members. */
+  /** The method as a JSON string without needless escapes: the node gets the name that was charged. */
   readonly methodText: string
+  /** Raw text of the params member. */
   readonly paramsText: string | undefined
   /** Raw text of the id; undefined makes it a notification, which gets no answer. */
   readonly id: string | undefined
@@ -33,16 +34,20 @@ export function readRpcBody(text: string, limits: { readonly batchItems: number 
 }
 
 /** The call as an upstream gets it: the members it knows and no other. */
-export function writeCall(call: RpcCall, id: string | undefined): string {
+export function writeCall(call: Pick<RpcCall, 'methodText' | 'paramsText'>, id: string | undefined): string {
   const params = call.paramsText === undefined ? '' : `,"params":${call.paramsText}`
   return `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":${call.methodText}${params}}`
 }
 
-/** Whether every node takes this id as it is. Others are sent under a number of ours and put back into the answer. */
+/**
+ * Whether every node takes this id and returns the same bytes. Others are sent under a number of ours and put back into the response: a node
+ * that parses ids writes `"\u0041"` as `"A"`, and one with floating-point numbers rounds what has more than 15 digits.
+ */
 export function isPlainId(id: string): boolean {
-  const kind = idKind(id)
-  return kind === 'string' || kind === 'u64'
+  return PLAIN_ID.test(id)
 }
+
+const PLAIN_ID = /^(?:\d{1,15}|"[ !#-[\]-~]*")$/
 
 function judge(item: RequestItem): RpcItem {
   const { isObject, jsonrpc, id, params, method, methodName, duplicate } = item
@@ -56,7 +61,7 @@ function judge(item: RequestItem): RpcItem {
     (id === undefined || idKind(id) !== 'other') &&
     (params === undefined || params.startsWith('[') || params.startsWith('{'))
   if (!isWell) return { refusal: refusal('invalid-request', echoed) }
-  return { call: { method: methodName, methodText: method, paramsText: params, id } }
+  return { call: { method: methodName, methodText: JSON.stringify(methodName), paramsText: params, id } }
 }
 
 function refusal(code: 'parse-error' | 'invalid-request', id: string): string {

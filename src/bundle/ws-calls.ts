@@ -4,7 +4,7 @@ import { readWholeAnswer } from '../upstreams/whole-answer.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseUpstream } from './refusal.ts'
 import type { UpstreamCall } from './rpc.ts'
-import { splitAnswer } from './rpc-answer.ts'
+import { answerUnderId } from './rpc-answer.ts'
 import { isPlainId, type RpcCall, writeCall } from './rpc-request.ts'
 import { refusalAnswer, refuseLargeAnswer, refuseOnConnection } from './ws-refusal.ts'
 
@@ -52,10 +52,7 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
     }
     if (whole === 'lost') return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return whole
-    const answer = splitAnswer(whole.toString('latin1'))
-    return answer === undefined
-      ? refuse(refuseUpstream('no-upstream'))
-      : Buffer.from(answer.withId(Buffer.from(call.id).toString('latin1')), 'latin1')
+    return answerUnderId(whole, call.id) ?? refuse(refuseUpstream('no-upstream'))
   }
 
   return {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { JsonScanner } from '../solana/json-scan.ts'
 import { callOf } from '../upstreams/http-call.ts'
 import type { Upstream } from '../upstreams/service.ts'
-import { type PubSubKind, readParams } from './ws-request.ts'
+import { canonicalParams, type PubSubKind } from './ws-request.ts'
 
 /** What a subscription may have missed while it had no node: the `result` of a notification to send now, as text. */
 export type Missed = { readonly result: string; readonly slot: number; readonly isLast: boolean }
@@ -57,7 +57,8 @@ async function findMissed(
   kind: 'account' | 'signature',
   paramsText: string,
 ): Promise<Missed | undefined> {
-  const [target, given] = readParams(paramsText) ?? []
+  const [target, given] = readParams(paramsText)
+  if (target === undefined) return undefined
   const config = (given ?? {}) as Readonly<Record<string, unknown>>
   if (kind === 'account') {
     const { encoding, commitment, dataSlice } = config
@@ -73,6 +74,13 @@ async function findMissed(
   const status = value[0]
   if (!status || levelOf(status.confirmationStatus) < levelOf(config['commitment'] ?? 'finalized')) return undefined
   return { result: JSON.stringify({ context, value: { err: status.err } }), slot: answer.slot, isLast: true }
+}
+
+/** Only params that parsing and writing leave as they are can be put into another call; others are not asked about. */
+function readParams(paramsText: string): readonly unknown[] {
+  const params: unknown = JSON.parse(paramsText)
+  const isExact = Array.isArray(params) && JSON.stringify(params) === canonicalParams(paramsText)
+  return isExact ? params : []
 }
 
 function levelOf(commitment: unknown): number {

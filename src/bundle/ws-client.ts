@@ -8,7 +8,7 @@ import { writeResult } from '../solana/json-rpc.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from './refusal.ts'
 import type { UpstreamCall } from './rpc.ts'
-import { splitAnswer } from './rpc-answer.ts'
+import { answerUnderId } from './rpc-answer.ts'
 import { type RpcCall, type RpcItem, readRpcBody } from './rpc-request.ts'
 import { whoami } from './whoami.ts'
 import { createWsCalls } from './ws-calls.ts'
@@ -45,8 +45,6 @@ export type WsClient = {
 /** Messages that cost nothing (pings, what is no request, questions about the budget): so many a second, saved up for so long. */
 const FREE_PER_SECOND = 20
 const FREE_SAVED = 200
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 type Reply = { readonly text: string | Buffer; readonly onSent?: () => void }
 type Answered = RpcCall & { readonly id: string }
@@ -85,13 +83,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     return false
   }
 
-  async function onMessage(message: Buffer): Promise<void> {
-    let text: string
-    try {
-      text = UTF8.decode(message)
-    } catch {
-      return connection.close(ERRORS['parse-error'].close, 'not UTF-8')
-    }
+  async function onMessage(text: string): Promise<void> {
     const body = readRpcBody(text, { batchItems: caller.limits.batchItems })
     if (body.kind === 'refused') {
       if (takeFree()) connection.send(body.answer)
@@ -152,7 +144,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
       case 'ready':
         return { text: writeResult(call.id, String(id)), onSent: start }
       case 'refused':
-        return { text: splitAnswer(answer.text)?.withId(call.id) ?? noUpstream(call) }
+        return { text: answerUnderId(Buffer.from(answer.text), call.id) ?? noUpstream(call) }
       case 'no-upstream':
         if (!answer.wasAsked) access.refund(charged, { interface: 'ws', method: call.method })
         return { text: noUpstream(call) }
@@ -181,10 +173,10 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     connection.close(ERRORS.unauthorized.close, `token ${reason}`)
   }
 
-  connection.onMessage((message) => {
-    // A peer may go on speaking until it has heard that it is closed.
-    if (!connection.isOpen) return
-    onMessage(message).catch((err: unknown) => {
+  connection.onMessage((text) => {
+    // A peer may go on sending until it has received the close frame.
+    if (!connection.isOpen) return undefined
+    return onMessage(text).catch((err: unknown) => {
       log.error({ err, request_id: requestId }, 'message of a client could not be handled')
       connection.close(WsCloseCode.internalError, 'internal error')
     })

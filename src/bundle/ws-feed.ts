@@ -58,7 +58,12 @@ const LATE_SLOTS_MAX = 150
 const UNTOLD_SLOTS_MAX = 64
 const RECEIVED = Buffer.from('"value":"receivedSignature"')
 
-type Ask = { subscription?: WsUpstreamSubscription | undefined; isLive: boolean }
+type Ask = {
+  subscription?: WsUpstreamSubscription | undefined
+  isLive: boolean
+  /** The holder whose call this is; undefined where it only restores the subscription of earlier ones. */
+  readonly askedFor: FeedHolder | undefined
+}
 
 /** One subscription at a node, held by any number of clients and kept alive over losses. */
 export class Feed {
@@ -74,6 +79,7 @@ export class Feed {
   /** The subscription asked for or live; events of an earlier one are not listened to. */
   #current: Ask | undefined
   #timer: Timer | undefined
+  #hasBegun = false
   #tries = 0
   /** A node may have seen the request. */
   #wasAsked = false
@@ -90,9 +96,9 @@ export class Feed {
   ) {
     this.#wanted = wanted
     this.#deps = deps
-    this.#ask()
   }
 
+  /** The first to join makes the call; those who join while it is on its way wait for it. */
   join(holder: FeedHolder): void {
     if (this.#current?.isLive === true) {
       this.#enter(holder)
@@ -104,6 +110,9 @@ export class Feed {
       this.#endIfUnused()
     })
     this.#waiting.set(holder, timer)
+    if (this.#hasBegun) return
+    this.#hasBegun = true
+    this.#ask()
   }
 
   /** Who waits in vain, or no longer, is told whether a node may have seen the request: only then has it cost anything. */
@@ -163,7 +172,8 @@ export class Feed {
 
   #ask(): void {
     const { owner, kind, params } = this.#wanted
-    const ask: Ask = { isLive: false }
+    const [askedFor] = this.#waiting.keys()
+    const ask: Ask = { isLive: false, askedFor }
     this.#current = ask
     const ifCurrent =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
@@ -174,7 +184,7 @@ export class Feed {
       { method: `${kind}Subscribe`, unsubscribe: `${kind}Unsubscribe`, params },
       {
         onReady: ifCurrent(() => this.#onReady(ask)),
-        onRefused: ifCurrent((text: string) => this.#onRefused(text)),
+        onRefused: ifCurrent((text: string) => this.#onRefused(ask, text)),
         onNotification: ifCurrent((frame: Buffer, at: Notification) => this.#onNotification(frame, at)),
         onLost: ifCurrent((reason: LossReason) => this.#onLost(reason)),
       },
@@ -211,16 +221,17 @@ export class Feed {
     }
   }
 
-  #onRefused(text: string): void {
-    const refused = [...this.#waiting]
-    this.#waiting.clear()
-    for (const [holder, timer] of refused) {
-      timer.cancel()
-      holder.onAnswer({ kind: 'refused', text })
-    }
-    // Another node took it before, so this one's word is not the last.
+  /** A refusal is only for the holder whose call it was. The others' call is made in turn. */
+  #onRefused({ askedFor }: Ask, text: string): void {
+    const timer = askedFor && this.#waiting.get(askedFor)
+    timer?.cancel()
+    if (askedFor) this.#waiting.delete(askedFor)
+    this.#timer?.cancel()
+    // Another node took it before, so this refusal is not final.
     if (this.#holders.size > 0) this.#retry()
+    else if (this.#waiting.size > 0) this.#ask()
     else this.#end(true)
+    if (timer !== undefined) askedFor?.onAnswer({ kind: 'refused', text })
   }
 
   #onLost(reason: LossReason): void {

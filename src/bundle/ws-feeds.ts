@@ -4,7 +4,7 @@ import type { FrameTaker } from '../host/shared-frames.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { createCatchUp } from './ws-catch-up.ts'
 import { Feed, type FeedHolder } from './ws-feed.ts'
-import { type PubSubKind, subscriptionKey } from './ws-request.ts'
+import { canonicalParams, type PubSubKind } from './ws-request.ts'
 
 /** A share in a feed. */
 export type FeedShare = {
@@ -26,32 +26,37 @@ export type FeedsDeps = { readonly upstreams: Pick<Upstreams, 'of'>; readonly cl
 
 export function createFeeds(deps: FeedsDeps): Feeds {
   const { upstreams } = deps
-  const feeds = new Map<string, Feed>()
+  const feeds = new Set<Feed>()
+  const shared = new Map<string, Feed>()
   const catchUp = createCatchUp()
 
   return {
     join({ subscriptionId, kind, params }, holder) {
       // Who has nodes of its own shares nothing with others.
       const owner = upstreams.of(subscriptionId) === upstreams.of(undefined) ? undefined : subscriptionId
-      const key = `${owner ?? ''} ${subscriptionKey(kind, params)}`
-      let feed = feeds.get(key)
-      if (feed === undefined) {
+      const canonical = canonicalParams(params)
+      // Params that nodes may read differently are forwarded as they are, and for this client alone.
+      const key = canonical === undefined ? undefined : `${owner ?? ''} ${kind} ${canonical}`
+      const feed = (key === undefined ? undefined : shared.get(key)) ?? create(key)
+      feed.join(holder)
+      return { deliverTo: (taker) => feed.share(holder, taker), leave: () => feed.leave(holder) }
+
+      function create(key: string | undefined): Feed {
         const created: Feed = new Feed(
-          { owner, kind, params: params ?? '[]' },
+          { owner, kind, params: canonical ?? params ?? '[]' },
           {
             ...deps,
             catchUp,
             onOver() {
-              if (feeds.get(key) === created) feeds.delete(key)
+              feeds.delete(created)
+              if (key !== undefined && shared.get(key) === created) shared.delete(key)
             },
           },
         )
-        feeds.set(key, created)
-        feed = created
+        feeds.add(created)
+        if (key !== undefined) shared.set(key, created)
+        return created
       }
-      const joined = feed
-      joined.join(holder)
-      return { deliverTo: (taker) => joined.share(holder, taker), leave: () => joined.leave(holder) }
     },
     get size() {
       return feeds.size

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { PUBSUB_KINDS, type PubSubKind, pubSubMethod, subscriptionKey, unsubscribedId } from './ws-request.ts'
+import { canonicalParams, PUBSUB_KINDS, pubSubMethod, unsubscribedId } from './ws-request.ts'
 
 describe('requests of subscriptions', () => {
   it('knows the nine pairs and nothing else', () => {
@@ -13,58 +13,60 @@ describe('requests of subscriptions', () => {
     }
   })
 
-  const EQUAL: [PubSubKind, (string | undefined)[]][] = [
-    [
-      'account',
+  it('has one text for params that nodes read alike, and none for duplicate members', () => {
+    const equal: (string | undefined)[][] = [
       [
-        '["k"]',
-        '["k",null]',
-        '["k",{}]',
-        '[ "k" , {"encoding":"binary", "commitment":"finalized"}]',
-        '["k",{"commitment":"finalized","encoding":null,"dataSlice":null}]',
+        '["k",{"commitment":"confirmed","encoding":"base64"}]',
+        '[ "k" , {"encoding":"base64", "commitment":"\\u0063onfirmed"}]',
       ],
-    ],
-    ['program', ['["p"]', '["p",{"filters":[],"withContext":false}]', '["p",{"filters":null}]']],
-    [
-      'program',
       [
         '["p",{"filters":[{"memcmp":{"offset":0,"bytes":"a"}}]}]',
         '["p",{"filters":[{"memcmp":{"bytes":"a","offset":0}}]}]',
       ],
-    ],
-    ['logs', ['["all"]', '["all",{"commitment":"finalized"}]', '["\\u0061ll"]']],
-    ['signature', ['["s"]', '["s",{"enableReceivedNotification":false}]']],
-    ['block', ['["all"]', '["all",{"encoding":"base64","transactionDetails":"full","showRewards":false}]']],
-    ['slot', [undefined, '[]', '[ ]']],
-  ]
-  it('gives equal requests one key', () => {
-    for (const [kind, texts] of EQUAL) {
-      assert.equal(new Set(texts.map((text) => subscriptionKey(kind, text))).size, 1, `${kind} ${texts.join(' ')}`)
-    }
+      [undefined, '[]', '[ ]'],
+    ]
+    for (const texts of equal) assert.equal(new Set(texts.map(canonicalParams)).size, 1, texts.join(' '))
+    assert.equal(canonicalParams('["k",{"commitment":"processed","commitment":"finalized"}]'), undefined)
   })
 
-  it('gives different requests different keys', () => {
+  it('has different texts for different params, defaults included', () => {
     const texts = [
       '["k"]',
       '["l"]',
+      '["k",null]',
+      '["k",{}]',
+      '["k",{"commitment":"finalized"}]',
       '["k",{"commitment":"confirmed"}]',
-      '["k",{"encoding":"base64"}]',
+      '["k",{"__proto__":{"commitment":"confirmed"}}]',
       '["k",{"dataSlice":{"offset":0,"length":1}}]',
+      '["k",{"dataSlice":{"offset":-0,"length":1}}]',
       '["k",{"dataSlice":{"offset":18446744073709551615,"length":1}}]',
       '["k",{"dataSlice":{"offset":18446744073709551614,"length":1}}]',
       '["k",{"filters":[{"dataSize":1},{"dataSize":2}]}]',
       '["k",{"filters":[{"dataSize":2},{"dataSize":1}]}]',
+      '["k",{"filters":[{"dataSize":2},{"dataSize":1.0}]}]',
       '["k",7]',
       '["k",{},1]',
       '{"k":1}',
     ]
-    assert.equal(new Set(texts.map((text) => subscriptionKey('account', text))).size, texts.length)
-    assert.notEqual(subscriptionKey('account', '["k"]'), subscriptionKey('program', '["k"]'))
+    assert.equal(new Set(texts.map(canonicalParams)).size, texts.length)
   })
 
   it('reads the id of an unsubscribe', () => {
     assert.equal(unsubscribedId('[7]'), 7)
-    for (const text of [undefined, 'null', '[]', '[7,8]', '["7"]', '[7.5]', '{"a":7}', '[18446744073709551615]']) {
+    for (const text of [
+      undefined,
+      'null',
+      '[]',
+      '[7,8]',
+      '["7"]',
+      '[7.5]',
+      '[7.0]',
+      '[-0]',
+      '[07]',
+      '{"a":7}',
+      '[18446744073709551615]',
+    ]) {
       assert.equal(unsubscribedId(text), undefined, String(text))
     }
   })

@@ -103,7 +103,7 @@ export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
     const joined = hub.join(socket, joinOptions(requestTarget(request).query, deps.rules))
     clients.set(connection, { joined, tokenSha256, endedBy: 'client' })
     connection.onDrain(() => joined.drained())
-    connection.onMessage((message) => joined.message(message.toString('utf8')))
+    connection.onMessage((text) => joined.message(text))
     connection.onClose(() => {
       metrics.closed.inc({ reason: clients.get(connection)?.endedBy ?? 'client' })
       clients.delete(connection)

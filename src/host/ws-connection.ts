@@ -1,14 +1,15 @@
 import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { FrameTaker, SharedPart } from './shared-frames.ts'
 import { encodeTextFrame, type JoinedFrames } from './ws-frame.ts'
+import type { WsSocket } from './ws-socket.ts'
 
 /** Close codes (RFC 6455 section 7.4 and its registry). Clients of Solana take 1000 for wanted and do not come back. */
 export const WsCloseCode = {
   normal: 1000,
   goingAway: 1001,
   protocolError: 1002,
+  unsupportedData: 1003,
   notUtf8: 1007,
   policyViolation: 1008,
   messageTooBig: 1009,
@@ -38,7 +39,11 @@ export type WsConnection = {
   /** Sends what is due, then the close frame; cuts the socket when the peer does not answer in time. */
   close(code: number, reason?: string): void
   terminate(): void
-  onMessage(listener: (message: Buffer) => void): void
+  /**
+   * Text messages, and binary ones that are UTF-8; other binary ones close with 1003. The close frame of a peer is answered when all promises
+   * that the listener returned are settled, so that what was asked before it is still answered.
+   */
+  onMessage(listener: (text: string) => void | Promise<void>): void
   /** Called exactly once: with code and reason of this side where it closed first, else with the peer's code. 1006 means that no close frame came. */
   onClose(listener: (code: number, reason: string) => void): void
 }
@@ -50,6 +55,8 @@ export type WsConnectionOptions = {
   readonly stallMs: number
   /** How long a peer may take to answer a close frame. */
   readonly closeGraceMs: number
+  /** How long a peer that has closed waits for what it asked before; then it gets its close frame without. */
+  readonly answerGraceMs: number
   /** Pings and pongs of a client within a second; one more closes with 1008. */
   readonly controlPerSecondMax: number
 }
@@ -65,7 +72,7 @@ export type WsMeter = {
 }
 
 type Parts = {
-  readonly ws: WebSocket
+  readonly ws: WsSocket
   readonly socket: Duplex
   readonly remoteAddress: string
   readonly clock: Clock
@@ -75,6 +82,7 @@ type Parts = {
 }
 
 const CONTROL_WINDOW_MS = 1000
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The codes the library closes with (ws: lib/receiver.js); all others are 1002. */
 const VIOLATIONS: Readonly<Record<string, number>> = {
@@ -89,7 +97,7 @@ export function createWsConnection(
   options: WsConnectionOptions,
   { ws, socket, remoteAddress, clock, meter, onDirty }: Parts,
 ): WsConnection & { flush(joined?: JoinedFrames): void; beat(missesMax: number): boolean } {
-  const { pendingBytesMax, stallMs, closeGraceMs, controlPerSecondMax } = options
+  const { pendingBytesMax, stallMs, closeGraceMs, answerGraceMs, controlPerSecondMax } = options
   let queue: Buffer[] = []
   let queuedBytes = 0
   /** What comes after all in the queue. It is shared with others and may still grow. */
@@ -101,6 +109,10 @@ export function createWsConnection(
   let controlsSinceMs = clock.monotonicMs()
   let stall: Timer | undefined
   let grace: Timer | undefined
+  let answerGrace: Timer | undefined
+  /** Messages whose listener is still at work. */
+  let unanswered = 0
+  let isPeerClosing = false
   let isLeaving = false
   let isAlive = true
   let misses = 0
@@ -130,9 +142,15 @@ export function createWsConnection(
     isLeaving = true
     stall?.cancel()
     grace?.cancel()
+    answerGrace?.cancel()
     dropQueue()
     for (const listener of closeListeners.splice(0)) listener(closing?.code ?? code, closing?.reason ?? '')
     closeListeners = []
+  })
+  ws.onPeerClose(() => {
+    isPeerClosing = true
+    if (unanswered === 0) completeClose()
+    else answerGrace = clock.setTimer(answerGraceMs, completeClose)
   })
   socket.on('drain', () => {
     stall?.cancel()
@@ -248,8 +266,36 @@ export function createWsConnection(
     flush()
     // What could not be flushed is dropped: a peer that does not read must not keep its backlog alive.
     dropQueue()
-    ws.close(code, reason)
+    ws.closeNow(code, reason)
     cutSoon()
+  }
+
+  /** Sends what is due, then the answer to the close frame of the peer. */
+  function completeClose(): void {
+    if (!isOpen()) return
+    answerGrace?.cancel()
+    isLeaving = true
+    flush()
+    dropQueue()
+    ws.completeClose()
+    cutSoon()
+  }
+
+  function receive(data: Buffer, isBinary: boolean, listener: (text: string) => void | Promise<void>): void {
+    let text: string
+    try {
+      text = UTF8.decode(data)
+    } catch {
+      return close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
+    }
+    const work = listener(text)
+    if (work === undefined) return
+    unanswered += 1
+    const onSettled = () => {
+      unanswered -= 1
+      if (isPeerClosing && unanswered === 0) completeClose()
+    }
+    work.then(onSettled, onSettled)
   }
 
   function cutSoon(): void {
@@ -279,7 +325,7 @@ export function createWsConnection(
     onDrain: (listener) => void drainListeners.push(listener),
     close,
     terminate: () => ws.terminate(),
-    onMessage: (listener) => void ws.on('message', (data) => listener(data as Buffer)),
+    onMessage: (listener) => void ws.on('message', (data, isBinary) => receive(data as Buffer, isBinary, listener)),
     onClose(listener) {
       if (ws.readyState === ws.CLOSED) listener(closing?.code ?? 1006, closing?.reason ?? '')
       else closeListeners.push(listener)

@@ -20,7 +20,7 @@ async function start(options: Partial<WsServerOptions> = {}, deps: Partial<WsSer
       clock,
       onConnection(connection) {
         connections.push(connection)
-        connection.onMessage((message) => connection.send(`echo ${message.toString()}`))
+        connection.onMessage((text) => connection.send(`echo ${text}`))
       },
       ...deps,
     },

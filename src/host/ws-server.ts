@@ -12,6 +12,7 @@ import {
   type WsConnectionOptions,
   type WsMeter,
 } from './ws-connection.ts'
+import { WsSocket } from './ws-socket.ts'
 
 export type WsServerOptions = Partial<WsConnectionOptions> & {
   /** Of one frame and of one message; more closes with 1009. */
@@ -53,6 +54,7 @@ const DEFAULTS = {
   pendingBytesMax: 4 * 1024 * 1024,
   stallMs: 5000,
   closeGraceMs: 1000,
+  answerGraceMs: 10_000,
   connectionsMax: 10_000,
   pingMs: 30_000,
   missesMax: 1,
@@ -69,8 +71,11 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   let onAllClosed: (() => void) | undefined
   let isDraining = false
 
-  const library = new WebSocketServer({
+  const library = new WebSocketServer<typeof WsSocket>({
+    WebSocket: WsSocket,
     noServer: true,
+    // No sub-protocol is spoken; the library would agree to the first one offered.
+    handleProtocols: () => false,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: options.messageBytesMax,
@@ -111,6 +116,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   }
 
   function refuse(request: IncomingMessage): WsRefusal | undefined {
+    if (!isHandshake(request)) return NOT_A_HANDSHAKE
     if (isDraining) return { status: 503, body: 'server is shutting down' }
     if (connections.size >= options.connectionsMax) return { status: 503, body: 'too many connections' }
     return admit?.(request)
@@ -150,4 +156,15 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
       library.close()
     },
   }
+}
+
+/** RFC 6455 section 4.2.1: version 13, over HTTP/1.1. The library takes version 8 and HTTP/1.0 too. */
+function isHandshake({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers['sec-websocket-version'] === '13'
+}
+
+const NOT_A_HANDSHAKE: WsRefusal = {
+  status: 426,
+  body: JSON.stringify({ error: 'WebSocket version 13 over HTTP/1.1 is required' }),
+  headers: { connection: 'close, upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
 }

@@ -3,6 +3,7 @@ import { openWsClient, type WsClient, type WsLoss } from '../host/ws-client.ts'
 import type { LossReason, NodeMeter } from './metrics.ts'
 import type { Door } from './node.ts'
 import { type Notification, readNotification } from './ws-frame-id.ts'
+import { createWsUnsubscribes } from './ws-unsubscribes.ts'
 
 /** One subscription wanted of a node. `params` is JSON text and goes out as it is. */
 export type WsSubscribe = {
@@ -76,11 +77,17 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
   let client: WsClient | undefined
   let lostBy: LossReason | undefined
   let nextId = 1
-  /** Asked for and not answered, by the id of the request. */
+  /** Asked for and not answered, by the id of the request, in the order of the ids. */
   const asked = new Map<number, Entry>()
+  /** The same, but closed meanwhile. */
+  const abandoned = new Map<number, Entry>()
   /** Live ones by the node's id; equal subscriptions get the same id of a node. */
   const live = new Map<string, Set<Entry>>()
   const entries = new Set<Entry>()
+  const unsubscribes = createWsUnsubscribes({
+    isUsed: (id) => live.has(id) || id === slotId,
+    send: (id, method) => client?.send(`{"jsonrpc":"2.0","id":${nextId++},"method":"${method}","params":[${id}]}`),
+  })
   let slotId: string | undefined
   let slot = 0
   let slotAtMs = 0
@@ -121,6 +128,8 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     const told = [...entries]
     entries.clear()
     asked.clear()
+    abandoned.clear()
+    unsubscribes.clear()
     live.clear()
     for (const entry of told) {
       entry.state = 'closed'
@@ -163,23 +172,29 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
       return
     }
     const entry = asked.get(answer.id)
-    if (entry === undefined) return
-    asked.delete(answer.id)
-    if (answer.result === undefined) {
-      if (entry.state === 'closed') return
+    if (entry !== undefined) {
+      asked.delete(answer.id)
+      onSubscribed(entry, answer.result, text)
+    } else {
+      const left = abandoned.get(answer.id)
+      if (left === undefined) return
+      abandoned.delete(answer.id)
+      // Closed before the node answered: end it there too.
+      if (answer.result !== undefined) end(answer.result, left)
+    }
+    flushUnsubscribes()
+  }
+
+  function onSubscribed(entry: Entry, id: string | undefined, answer: string): void {
+    if (id === undefined) {
       drop(entry)
-      entry.events.onRefused(text)
+      entry.events.onRefused(answer)
       return
     }
-    entry.id = answer.result
-    if (entry.state === 'closed') {
-      // Closed before the node answered: end it there too, unless an equal one is in use.
-      if (!live.has(answer.result) && answer.result !== slotId) end(entry)
-      return
-    }
+    entry.id = id
     entry.state = 'live'
-    const equal = live.get(answer.result)
-    if (equal === undefined) live.set(answer.result, new Set([entry]))
+    const equal = live.get(id)
+    if (equal === undefined) live.set(id, new Set([entry]))
     else equal.add(entry)
     entry.events.onReady()
   }
@@ -190,8 +205,14 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     meter.wsSubscriptions.dec()
   }
 
-  function end({ wanted, id }: Entry): void {
-    client?.send(`{"jsonrpc":"2.0","id":${nextId++},"method":"${wanted.unsubscribe}","params":[${id}]}`)
+  function end(id: string, { wanted }: Entry): void {
+    unsubscribes.add(id, wanted.unsubscribe, nextId - 1)
+    flushUnsubscribes()
+  }
+
+  function flushUnsubscribes(): void {
+    const [oldest = Number.POSITIVE_INFINITY] = asked.keys()
+    unsubscribes.flush(oldest)
   }
 
   return {
@@ -216,13 +237,17 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
         close(isOver = false) {
           if (entry.state === 'closed') return
           drop(entry)
-          if (!entry.isSent) asked.delete(id)
-          if (entry.id === undefined) return
+          if (entry.id === undefined) {
+            asked.delete(id)
+            if (entry.isSent) abandoned.set(id, entry)
+            flushUnsubscribes()
+            return
+          }
           const equal = live.get(entry.id)
           equal?.delete(entry)
           if (equal?.size !== 0) return
           live.delete(entry.id)
-          if (!isOver && entry.id !== slotId) end(entry)
+          if (!isOver) end(entry.id, entry)
         },
       }
     },

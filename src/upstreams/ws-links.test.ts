@@ -86,6 +86,31 @@ test('equal subscriptions have one id at the node, which ends with the last of t
   assert.equal(node.texts.filter((text) => text.includes('Unsubscribe')).length, 1)
 })
 
+test('an end never follows a subscribe that may have the same id at the node', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node)
+  const first = subscribe(on.shared, account('x'))
+  await until('the first is live', () => first.ready === 1)
+  const hold = Promise.withResolvers<void>()
+  node.wsHold = hold.promise
+  // Equal to the node, whatever the text; asked for while the first is about to end.
+  const second = subscribe(on.shared, { ...account('x'), params: '[ "x" ]' })
+  const abandoned = subscribe(on.shared, { ...account('x'), params: '["x" ]' })
+  await until('the node has all', () => node.texts.length === 3)
+  first.handle?.close()
+  abandoned.handle?.close()
+  hold.resolve()
+  await until('the second is live', () => second.ready === 1)
+  const third = subscribe(on.shared, account('y'))
+  await until('the node has answered what came before', () => third.ready === 1)
+  node.notify('accountSubscribe', '{"context":{"slot":1},"value":1}')
+  await until('the notification is here', () => third.frames.length === 1)
+  assert.equal(second.frames.length, 1)
+  assert.ok(!node.texts.some((text) => text.includes('Unsubscribe')))
+  second.handle?.close()
+  await until('it ends with the last of them', () => node.subscriptions.size === 2)
+})
+
 test('the slot subscription of the gateway is not ended by a customer’s own', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)

@@ -52,8 +52,12 @@ export type FakeNode = AsyncDisposable & {
   tick(by?: number): void
   /** Sends a notification for every subscription of this method. */
   notify(method: string, result: string): void
-  /** Refuses subscriptions with this error when set. */
-  wsError: string | undefined
+  /** Refuses subscriptions with this error when set; a function decides for each. */
+  wsError: string | (() => string | undefined) | undefined
+  /** Subscribes are answered once this is over. */
+  wsHold: Promise<void> | undefined
+  /** How it reads JSON: JSON.parse takes the last of duplicate members. */
+  parse: (text: string) => unknown
 }
 
 type Question = { method?: string; params?: unknown; id?: unknown }
@@ -98,7 +102,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     response.on('error', () => {})
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
-    const parsed = JSON.parse(body) as Question | Question[]
+    const parsed = node.parse(body) as Question | Question[]
     const seen = { url: request.url ?? '', headers: request.headers, body }
     const answers = await Promise.all([parsed].flat().map((question) => answerTo(question, seen)))
     if (answers.includes('hang')) return
@@ -150,21 +154,28 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     })
     client.on('message', (data) => {
       const text = (data as Buffer).toString()
-      const { method, params, id } = JSON.parse(text) as { method: string; params?: unknown[]; id: number }
+      const { method, params, id } = node.parse(text) as { method: string; params?: unknown[]; id: number }
       if (method !== 'slotSubscribe') node.texts.push(text)
       if (method.endsWith('Unsubscribe')) {
         node.subscriptions.delete(Number(params?.[0]))
         client.send(`{"jsonrpc":"2.0","result":true,"id":${id}}`)
         return
       }
-      if (node.wsError !== undefined && method !== 'slotSubscribe') {
-        client.send(`{"jsonrpc":"2.0","error":${node.wsError},"id":${id}}`)
-        return
-      }
-      const subscription = sameOn(client, method, JSON.stringify(params)) ?? nextSubscription++
-      node.subscriptions.set(subscription, { method, params: JSON.stringify(params), client })
-      client.send(`{"jsonrpc":"2.0","result":${subscription},"id":${id}}`)
+      if (node.wsHold === undefined) subscribe(client, method, params, id)
+      else void node.wsHold.then(() => subscribe(client, method, params, id))
     })
+  }
+
+  function subscribe(client: WebSocket, method: string, params: unknown, id: number): void {
+    const error =
+      method === 'slotSubscribe' ? undefined : typeof node.wsError === 'function' ? node.wsError() : node.wsError
+    if (error !== undefined) {
+      client.send(`{"jsonrpc":"2.0","error":${error},"id":${id}}`)
+      return
+    }
+    const subscription = sameOn(client, method, JSON.stringify(params)) ?? nextSubscription++
+    node.subscriptions.set(subscription, { method, params: JSON.stringify(params), client })
+    client.send(`{"jsonrpc":"2.0","result":${subscription},"id":${id}}`)
   }
 
   /** Equal subscriptions have one id, as at a real node. */
@@ -195,6 +206,8 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     wsClients,
     subscriptions: new Map(),
     wsError: undefined,
+    wsHold: undefined,
+    parse: (text) => JSON.parse(text) as unknown,
     tick(by = 1) {
       node.slot += by
       node.notify('slotSubscribe', `{"parent":${node.slot - 1},"root":${node.slot - 32},"slot":${node.slot}}`)

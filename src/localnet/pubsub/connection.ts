@@ -17,7 +17,6 @@ export type PubSubConnectionDeps = {
 }
 
 const METHOD = /^(account|program|logs|signature|slot|slotsUpdates|root|block|vote)(Subscribe|Unsubscribe)$/
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Serves one connection: its requests, and what it is subscribed to until it leaves. */
 export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps): void {
@@ -51,14 +50,7 @@ export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps
     return verb === 'Subscribe' ? (params) => subscribe(kind as SubscriptionKind, params) : unsubscribe
   }
 
-  connection.onMessage((message) => {
-    let text: string
-    try {
-      text = UTF8.decode(message)
-    } catch {
-      connection.close(1007, 'not UTF-8')
-      return
-    }
+  connection.onMessage((text) => {
     const answer = answerMessage(text, {
       method,
       onFault: (err) => log.error({ err }, 'pubsub method failed'),

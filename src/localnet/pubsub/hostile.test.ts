@@ -40,13 +40,13 @@ test('whatever a client sends is answered with JSON-RPC or not at all, and nothi
       const registry = new Registry()
       const faults: unknown[] = []
       const sent: string[] = []
-      let receive: (message: Buffer) => void = () => {}
+      let receive: (text: string) => void = () => {}
       let close = () => {}
       const connection = {
         send: (text: string) => sent.push(text),
         sendFrame: () => {},
         close: () => {},
-        onMessage(listener: (message: Buffer) => void) {
+        onMessage(listener: (text: string) => void) {
           receive = listener
         },
         onClose(listener: () => void) {
@@ -60,7 +60,7 @@ test('whatever a client sends is answered with JSON-RPC or not at all, and nothi
         getVersion: () => null,
         log: { ...silentLogger, error: (fault) => void faults.push(fault) },
       })
-      for (const message of messages) receive(Buffer.from(message))
+      for (const message of messages) receive(Buffer.from(message).toString())
       for (const text of sent) {
         const answers = [JSON.parse(text)].flat() as { jsonrpc: string; id: unknown; error?: { code: number } }[]
         for (const answer of answers) {

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { startFakeNode } from '../faults/fake-node.ts'
+import { startWsGateway } from '../support/ws-gateway.ts'
+
+type Answer = { id: number; error?: { code: number; data: Record<string, unknown> } }
+
+const IN_FLIGHT_MAX = 64
+
+it('refuses a call beyond those in flight on one connection, and takes its charge back', async () => {
+  await using node = await startFakeNode()
+  await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
+  const { token } = await ws.gateway.subscribe({})
+  const client = await ws.open(token)
+  const used = () => {
+    const caller = ws.gateway.access.authenticate({ token }, 'bundle', Date.now())
+    assert.ok(caller.ok)
+    return ws.gateway.access.quota(caller).month.used
+  }
+  const hold = Promise.withResolvers<void>()
+  node.hold = hold.promise
+  const call = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getHealth"}`
+  for (let id = 1; id <= IN_FLIGHT_MAX; id++) client.socket.send(call(id))
+  await until('all are at the node', () => node.calls.length === IN_FLIGHT_MAX)
+  const charged = used()
+  assert.ok(charged >= IN_FLIGHT_MAX)
+  for (let id = 101; id <= 110; id++) client.socket.send(call(id))
+  for (let id = 101; id <= 110; id++) {
+    const answer = (await client.next()) as Answer
+    assert.equal(answer.id, id)
+    assert.deepEqual(
+      [answer.error?.code, answer.error?.data['limit'], answer.error?.data['size']],
+      [-32429, 'callsInFlight', IN_FLIGHT_MAX],
+    )
+  }
+  assert.equal(used(), charged)
+  // A batch is charged item by item, and each refused item is taken back.
+  client.socket.send(`[${[call(111), call(112)].join(',')}]`)
+  assert.equal(((await client.next()) as Answer[]).length, 2)
+  assert.equal(used(), charged)
+  hold.resolve()
+  for (let read = 0; read < IN_FLIGHT_MAX; read++) assert.equal(((await client.next()) as Answer).error, undefined)
+  assert.equal(used(), charged)
+  assert.equal(node.calls.length, IN_FLIGHT_MAX)
+  client.socket.send(call(120))
+  assert.equal(((await client.next()) as Answer).error, undefined)
+  assert.ok(used() > charged)
+})
