@@ -25,6 +25,8 @@ const LIMITS: readonly string[] = [
   'pagesPerSecond',
   'grpcKinds',
   'grpcBlockedOwners',
+  'heldBytes',
+  'heldBytesPerSubscription',
 ]
 const CACHE_RESULTS = ['hit', 'miss'] as const
 const RESUME_RESULTS = ['resumed', 'ended'] as const

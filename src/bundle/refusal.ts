@@ -2,6 +2,7 @@ import type { OverLimit } from '../access/charge.ts'
 import type { NoSeat } from '../access/slots.ts'
 import { docsUrl, ERRORS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_WORDS } from '../contract/limits.ts'
+import type { HeldBytesLimit } from '../host/response-budget.ts'
 
 /** A refusal before it takes the form of a protocol: refused means not forwarded and not charged. */
 export type Refusal = {
@@ -52,6 +53,17 @@ export function refuseSeat({ limitName, limitSize }: NoSeat): Refusal {
 
 export function refuseSize(limit: 'requestBytes' | 'batchItems', size: number): Refusal {
   return { code: 'too-large', message: `limit reached: ${size} ${LIMIT_WORDS[limit]}`, data: { limit, size } }
+}
+
+/** A request that would take memory the process does not have to give; `size` in bytes. */
+export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
+  const whose = limit === 'heldBytes' ? 'this process' : 'one subscription'
+  return {
+    code: 'overloaded',
+    message: `limit reached: ${size} bytes of requests and responses held for ${whose}`,
+    data: { limit, size, fix: ERRORS.overloaded.fix },
+    retryAfterSeconds: 2,
+  }
 }
 
 export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'draining'): Refusal {
