@@ -37,6 +37,13 @@ export const configSchema = z.strictObject({
         .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
         .optional()
         .describe('Reference to a secret that scrapers of /metrics must show as Authorization: Bearer.'),
+      hosts: z
+        .array(z.string().regex(/^[^\s/:]+$/, 'give a host name without scheme and port'))
+        .max(64)
+        .default([])
+        .describe(
+          'Names by which scrapers and balancers reach this listener, beside localhost, addresses and the name in listen. A request for another Host is refused with 421.',
+        ),
     })
     .prefault({})
     .describe('Operator metrics: /metrics, /healthz, /readyz.'),

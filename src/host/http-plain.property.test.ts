@@ -208,3 +208,37 @@ test('a request may be cut at every byte, alone and behind another', async () =>
     }
   }
 })
+
+/** Fields that frame a message or change what the connection is, and forms of the usual ones that not every parser reads alike. */
+const NEVER_ON_THE_FAST_PATH = [
+  'TE: trailers',
+  'te: x',
+  'Trailer: x-token',
+  'Transfer-Encoding: chunked',
+  'Transfer-Encoding: identity',
+  'Expect: 100-continue',
+  'Upgrade: h2c',
+  'Keep-Alive: 5',
+  'Proxy-Connection: keep-alive',
+  'HTTP2-Settings: AAMAAABkAAQAAP__',
+  'Connection: close',
+  'Connection: keep-alive, te',
+  'Content-Length: 2',
+  'Content-Length: 02',
+  'Content-Length: +2',
+  'Host: other',
+  'x-empty:',
+  'x-tab:\ta',
+]
+
+test('what frames a message otherwise never stays on the fast path, first on its connection or behind another', async () => {
+  await using readers = await startHttpReaders(systemClock)
+  const request = (field: string) => Buffer.from(`POST / HTTP/1.1\r\nHost: h\r\n${field}Content-Length: 2\r\n\r\n{}`)
+  const plain = request('')
+  assert.equal((await readers.plain([plain, plain, plain])).handedOver, false)
+  for (const field of NEVER_ON_THE_FAST_PATH) {
+    const odd = request(`${field}\r\n`)
+    assert.equal((await readers.plain([odd])).handedOver, true, field)
+    assert.equal((await readers.plain([plain, plain, odd])).handedOver, true, field)
+  }
+})
