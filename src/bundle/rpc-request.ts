@@ -38,10 +38,12 @@ export function writeCall(call: RpcCall, id: string | undefined): string {
   return `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":${call.methodText}${params}}`
 }
 
-/** Whether every node takes this id as it is. Others are sent under a number of ours and put back into the answer. */
+/** A whole number that no program rounds, or a short string of characters that no program escapes. */
+const PLAIN_ID = /^(?:0|[1-9]\d{0,14}|"[\w .:=@+-]{0,64}")$/
+
+/** Whether every node takes this id and gives it back byte for byte. Others are sent under a number of ours and put back into the response. */
 export function isPlainId(id: string): boolean {
-  const kind = idKind(id)
-  return kind === 'string' || kind === 'u64'
+  return PLAIN_ID.test(id)
 }
 
 function judge(item: RequestItem): RpcItem {

@@ -173,9 +173,11 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
   function underOwnId(upstream: Answered, request: RpcRequest, id: string, headers: RpcAnswer['headers']): RpcAnswer {
     const { body, rest } = upstream
     if (rest !== undefined) return { status: 200, headers, body: '', rest: spliceId({ body, rest }, id) }
-    const answer = splitAnswer(body.toString('latin1'))
-    if (answer === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
-    return { status: 200, headers, body: Buffer.from(answer.withId(id), 'latin1') }
+    const text = body.toString('latin1')
+    const found = splitAnswer(text)
+    if (found === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
+    const spliced = text.slice(0, found.idFrom) + Buffer.from(id).toString('latin1') + text.slice(found.idTo)
+    return { status: 200, headers, body: Buffer.from(spliced, 'latin1') }
   }
 
   function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {

@@ -12,7 +12,10 @@ export type HostAllowListOptions = {
  * it (DNS rebinding), and then sends that name: so names are listed, and addresses, which nobody can point elsewhere, are not. A request without the
  * header comes from no browser.
  */
-export function createHostAllowList({ listenHost, hosts }: HostAllowListOptions): (host: string | undefined) => boolean {
+export function createHostAllowList({
+  listenHost,
+  hosts,
+}: HostAllowListOptions): (host: string | undefined) => boolean {
   const names = new Set(['localhost', listenHost, ...hosts].map((name) => name.toLowerCase()))
   return (host) => {
     if (host === undefined) return true

@@ -100,7 +100,7 @@ const UPGRADE = 'GET /up HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: 
 test('a pipelined upgrade takes over the connection behind the responses before it', async () => {
   const held = Promise.withResolvers<void>()
   await using server = await start({
-    onUpgrade: (_request, socket, head) => void socket.write(`HTTP/1.1 101 Switching\r\n\r\n[${head}]`),
+    onUpgrade: (_request, socket, head) => void socket.write(`HTTP/1.1 101 Switching\r\n\r\n[${head.toString()}]`),
     async onRequest(request, response) {
       if (request.url === '/1') await held.promise
       response.end(`answer ${request.url}`)

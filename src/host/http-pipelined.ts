@@ -5,10 +5,7 @@ import type { Duplex } from 'node:stream'
  * Writes `100 Continue` when the response it belongs to has its turn. The runtime writes it at once, for a pipelined request in the midst of what
  * else is on its way. A response that has begun by then needs no interim one.
  */
-export function continueInTurn(
-  http: Server,
-  isRefused: (request: IncomingMessage) => boolean,
-): void {
+export function continueInTurn(http: Server, isRefused: (request: IncomingMessage) => boolean): void {
   http.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (!isRefused(request)) {
       if (response.socket !== null) response.writeContinue()

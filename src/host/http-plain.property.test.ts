@@ -177,7 +177,9 @@ test('the quick reader and node:http read the same requests, or refuse alike', a
     const hasExpectation = /expect *:/i.test(bytes.toString('latin1'))
     const isOvertaken =
       hasExpectation && plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
-    if (!isOvertaken) assert.equal(plain.refusal, node.refusal, says)
+    // Where the response to a request that expects begins before its turn, node:http writes no 100 Continue and ends the connection behind it.
+    const isEnded = hasExpectation && node.refusal === undefined && plain.refusal === '400 malformed-request'
+    if (!isOvertaken && !isEnded) assert.equal(plain.refusal, node.refusal, says)
     // A refusal of what follows may cut off a body that node:http had read; the quick reader never goes back on one.
     plain.requests.forEach(({ body }, at) => {
       const other = node.requests[at]?.body
