@@ -3,7 +3,6 @@ import { openControlSocket } from '../host/control-socket.ts'
 import { printAddressPort } from '../host/ip-range.ts'
 import { createLifecycle, type HealthReason, type HealthState, type Lifecycle } from '../host/lifecycle.ts'
 import type { LogTap } from '../host/log-tap.ts'
-import { createMemoryGuard } from '../host/memory-guard.ts'
 import { startUpstreams } from '../upstreams/service.ts'
 import type { Settings } from './commands/settings.ts'
 import { servedParts } from './config.ts'
@@ -19,6 +18,7 @@ import { keepExecution } from './keep-execution.ts'
 import { createLeaderFeed } from './leader-feed.ts'
 import { listenerOf } from './listener-of.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
+import { openMemoryGuard, openResponseBudget } from './memory.ts'
 import { openAccess } from './open-access.ts'
 import { openProcess } from './open-process.ts'
 import { drainMethod, openOperatorDoor } from './operator-door.ts'
@@ -69,7 +69,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const { state, registry, doorMetrics } = opening.use(
     await openProcess(settings, { env, parts: servedParts(config), doors: DOORS }),
   )
-  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
+  const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
+  const budget = openResponseBudget(config, { clock, log, registry })
   const { store, usage, access } = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
 
   const leaders = createLeaderFeed()
@@ -113,7 +114,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         trustedProxies: config.bundle.trustedProxies,
         cache: config.bundle.cache.enabled ? config.bundle.cache : undefined,
       },
-      { access, upstreams, log, clock, random, registry, doorMetrics },
+      { access, upstreams, log, clock, random, registry, doorMetrics, budget },
     ),
   )
   for (const name of ['rpc', 'ws', 'grpc'] as const) {

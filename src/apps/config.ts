@@ -37,6 +37,13 @@ export const configSchema = z.strictObject({
         .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
         .optional()
         .describe('Reference to a secret that scrapers of /metrics must show as Authorization: Bearer.'),
+      hosts: z
+        .array(z.string().regex(/^[^\s/:]+$/, 'give a host name without scheme and port'))
+        .max(64)
+        .default([])
+        .describe(
+          'Names by which scrapers and balancers reach this listener, beside localhost, addresses and the name in listen. A request for another Host is refused with 421.',
+        ),
     })
     .prefault({})
     .describe('Operator metrics: /metrics, /healthz, /readyz.'),
@@ -60,8 +67,28 @@ export const configSchema = z.strictObject({
         .max(1024 * 1024 * MIB)
         .default(1536 * MIB)
         .describe(
-          'What this process may take, its children not counted. From 80 % of it on no WebSocket, gRPC or execution connection is taken in, from 90 % on no connection at all, but for the operator metrics.',
+          'What this process may take, its children not counted. From 80 % of it in use on no WebSocket, gRPC or execution connection is taken in, from 90 % on no connection at all, but for the operator metrics.',
         ),
+      heldBytesMax: z
+        .int()
+        .min(MIB)
+        .max(1024 * 1024 * MIB)
+        .optional()
+        .describe(
+          'Bytes of requests and responses held at once because they are not complete or their client does not read (default: an eighth of residentBytesMax). Beyond it batches are refused, and clients that do not read are cut.',
+        ),
+      heldBytesPerSubscriptionMax: z
+        .int()
+        .min(256 * 1024)
+        .max(1024 * 1024 * MIB)
+        .optional()
+        .describe('The same for one subscription (default: a quarter of heldBytesMax).'),
+      heldWaitMs: z
+        .int()
+        .min(0)
+        .max(60_000)
+        .default(2000)
+        .describe('How long a response waits for room before the call is answered with an error that names the limit.'),
     })
     .prefault({})
     .describe('Memory: who is new is turned away before who is connected suffers.'),

@@ -1,11 +1,11 @@
 import type { Execution } from '../execution/service.ts'
 import { delay } from '../host/clock.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
-import { createMemoryGuard } from '../host/memory-guard.ts'
 import { openAloneOperator } from './alone-operator.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Deps } from './deps.ts'
 import { openExecution } from './execution.ts'
+import { openMemoryGuard } from './memory.ts'
 import { openAccess } from './open-access.ts'
 import { openProcess } from './open-process.ts'
 import { VERSION } from './version.ts'
@@ -35,7 +35,7 @@ export async function startExecutionAlone(settings: Settings, deps: Deps): Promi
       doors: ['metrics', 'execution'],
     }),
   )
-  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
+  const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
   const customers = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
   const { access } = customers
   const part = opening.use(

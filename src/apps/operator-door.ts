@@ -22,7 +22,7 @@ export async function openOperatorDoor(
 ): Promise<HttpServer> {
   const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder }))
   return startOperatorListener(
-    { listen: listenerOf(config.metrics, folder), ...(bearer ? { bearer } : {}) },
+    { listen: listenerOf(config.metrics, folder), hosts: config.metrics.hosts, ...(bearer ? { bearer } : {}) },
     { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics },
   )
 }

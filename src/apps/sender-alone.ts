@@ -1,11 +1,11 @@
 import { ServiceError } from '../core/service-error.ts'
 import { createLifecycle, type Lifecycle } from '../host/lifecycle.ts'
-import { createMemoryGuard } from '../host/memory-guard.ts'
 import type { Sender } from '../sender/service.ts'
 import { startUpstreams } from '../upstreams/service.ts'
 import { openAloneOperator } from './alone-operator.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Deps } from './deps.ts'
+import { openMemoryGuard } from './memory.ts'
 import { openProcess } from './open-process.ts'
 import { openSender } from './sender.ts'
 import { VERSION } from './version.ts'
@@ -30,7 +30,7 @@ export async function startSenderAlone(settings: Settings, deps: Deps): Promise<
       doors: ['metrics', 'sender'],
     }),
   )
-  const memory = opening.use(createMemoryGuard(config.memory, { clock, log }))
+  const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
   const upstreams = opening.use(
     await startUpstreams(config.upstreams, { log, clock, random, registry, env, folder: loaded.folder, lifecycle }),
   )

@@ -9,7 +9,8 @@ import { givenRequestId } from '../host/request-id.ts'
 import { encodeAnswer } from './answer-encoding.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseRatio, refuseSize } from './refusal.ts'
-import { type Rpc, refuse } from './rpc.ts'
+import type { Rpc } from './rpc.ts'
+import { refuse } from './rpc-refusal.ts'
 
 export type RpcPostsDeps = {
   readonly rpc: Rpc

@@ -15,7 +15,8 @@ import type { CustomerPage, CustomerPages } from './customer-pages.ts'
 import { createRpcPosts } from './http-rpc.ts'
 import type { DoorMeter } from './metrics.ts'
 import { refuseSize } from './refusal.ts'
-import { type Rpc, type RpcAnswer, refuse } from './rpc.ts'
+import type { Rpc, RpcAnswer } from './rpc.ts'
+import { refuse } from './rpc-refusal.ts'
 
 export type RpcDoorDeps = DoorMetrics & {
   readonly meter: Pick<DoorMeter, 'refused'>

@@ -34,6 +34,8 @@ const LIMITS: readonly string[] = [
   'inflateRatio',
   'healthPerSecond',
   'healthWatches',
+  'heldBytes',
+  'heldBytesPerSubscription',
 ]
 const CACHE_RESULTS = ['hit', 'miss'] as const
 const RESUME_RESULTS = ['resumed', 'ended'] as const

@@ -5,7 +5,7 @@ import type { DoorMeter } from './metrics.ts'
 /** Whose request a door refused by itself, and with which error. */
 export type RefusedOf = {
   readonly subscription: string
-  readonly code: 'too-large' | 'rate-limited' | 'invalid-params'
+  readonly code: 'too-large' | 'rate-limited' | 'invalid-params' | 'overloaded'
 }
 
 /** The same counters, which also tell the log what a door refused a customer. What `access` refuses is told there. */

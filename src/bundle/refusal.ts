@@ -2,6 +2,7 @@ import type { OverLimit } from '../access/charge.ts'
 import type { NoSeat } from '../access/slots.ts'
 import { docsUrl, ERRORS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_WORDS } from '../contract/limits.ts'
+import type { HeldBytesLimit } from '../host/response-budget.ts'
 
 /** A refusal before it takes the form of a protocol: refused means not forwarded and not charged. */
 export type Refusal = {
@@ -58,6 +59,17 @@ export function refuseSize(limit: 'requestBytes' | 'batchItems', size: number): 
 export function refuseRatio(size: number): Refusal {
   const message = `limit reached: a compressed body may inflate to ${size} times its size; send it uncompressed`
   return { code: 'too-large', message, data: { limit: 'inflateRatio', size } }
+}
+
+/** A request that would take memory the process does not have to give; `size` in bytes. */
+export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
+  const whose = limit === 'heldBytes' ? 'this process' : 'one subscription'
+  return {
+    code: 'overloaded',
+    message: `limit reached: ${size} bytes of requests and responses held for ${whose}`,
+    data: { limit, size, fix: ERRORS.overloaded.fix },
+    retryAfterSeconds: 2,
+  }
 }
 
 export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'draining'): Refusal {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
-import { splitAnswer, splitBatch } from './rpc-answer.ts'
+import { splitAnswer } from './rpc-answer.ts'
 
 test('only the id of an answer is replaced, whatever stands around it', () => {
   const cases = [
@@ -22,26 +21,4 @@ test('only the id of an answer is replaced, whatever stands around it', () => {
 test('an answer without an id, or no object, is not taken apart', () => {
   for (const text of ['', '[]', '1', '{"result":1}', '{"id":1', '{"id":1}x', '"id"'])
     assert.equal(splitAnswer(text), undefined, text)
-})
-
-test('a batch comes apart into its answers, byte for byte', () => {
-  fc.assert(
-    fc.property(fc.array(fc.tuple(fc.json(), fc.nat()), { maxLength: 20 }), (answers) => {
-      const texts = answers.map(([result, id]) => `{"jsonrpc":"2.0","result":${result},"id":${id}}`)
-      const bytes = Buffer.from(`[${texts.join(',')}]`).toString('latin1')
-      const split = splitBatch(bytes)
-      assert.deepEqual(
-        split?.map(({ id }) => Number(id)),
-        answers.map(([, id]) => id),
-      )
-      assert.deepEqual(
-        split?.map((answer) => Buffer.from(answer.withId(answer.id), 'latin1').toString()),
-        texts,
-      )
-    }),
-    { seed: Number(process.env['SLUICE_SEED'] ?? 1) },
-  )
-  assert.equal(splitBatch('{"id":1}'), undefined)
-  assert.equal(splitBatch('[1]'), undefined)
-  assert.equal(splitBatch('[{"id":1},'), undefined)
 })

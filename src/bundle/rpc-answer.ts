@@ -33,23 +33,6 @@ export function answerUnderId(body: Buffer, id: string): Buffer | undefined {
   return answer && Buffer.from(answer.withId(id), 'latin1')
 }
 
-/** Takes a batch answer apart, in the order the upstream gave; undefined when it is not an array of answers. */
-export function splitBatch(text: string): SplitAnswer[] | undefined {
-  const scan = new JsonScanner(text, ANSWER_DEPTH_MAX)
-  scan.skipSpace()
-  if (scan.peek() !== '[') return undefined
-  const answers: SplitAnswer[] = []
-  const end = scan.eachElement(() => {
-    scan.skipSpace()
-    const answer = readObject(scan, text)
-    if (answer === undefined) return 'stop'
-    answers.push(answer)
-    return 'go on'
-  })
-  scan.expectEnd()
-  return scan.fault === undefined && end === 'ended' ? answers : undefined
-}
-
 function readObject(scan: JsonScanner, text: string): SplitAnswer | undefined {
   if (scan.peek() !== '{') return undefined
   const from = scan.at

@@ -8,7 +8,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from '../core/json-bytes.ts'
-import type { RpcCall } from './rpc-request.ts'
+import { isPlainId, type RpcCall } from './rpc-request.ts'
 
 /** A call that is passed on as it was written; its text is ASCII, one byte a character. */
 export type PlainCall = { readonly call: RpcCall & { readonly id: string }; readonly text: string }
@@ -81,6 +81,7 @@ export function readPlainCall(bytes: Buffer): PlainCall | undefined {
   const isWhole = bytes[at] === CLOSE_BRACE && spaceEnd(bytes, at + 1) === bytes.length
   if (!isWhole || version === 0 || idFrom === 0 || methodFrom === 0) return undefined
   const text = bytes.toString('latin1', from, at + 1)
+  if (bytes[idFrom] === QUOTE && !isPlainId(text.slice(idFrom - from, idTo - from))) return undefined
   const part = (partFrom: number, partTo: number) => text.slice(partFrom - from, partTo - from)
   return {
     call: {

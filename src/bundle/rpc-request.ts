@@ -39,15 +39,13 @@ export function writeCall(call: Pick<RpcCall, 'methodText' | 'paramsText'>, id: 
   return `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":${call.methodText}${params}}`
 }
 
-/**
- * Whether every node takes this id and returns the same bytes. Others are sent under a number of ours and put back into the response: a node
- * that parses ids writes `"\u0041"` as `"A"`, and one with floating-point numbers rounds what has more than 15 digits.
- */
+/** A whole number that no program rounds, or a short string of characters that no program escapes. */
+const PLAIN_ID = /^(?:0|[1-9]\d{0,14}|"[\w .:=@+-]{0,64}")$/
+
+/** Whether every node takes this id and gives it back byte for byte. Others are sent under a number of ours and put back into the response. */
 export function isPlainId(id: string): boolean {
   return PLAIN_ID.test(id)
 }
-
-const PLAIN_ID = /^(?:\d{1,15}|"[ !#-[\]-~]*")$/
 
 function judge(item: RequestItem): RpcItem {
   const { isObject, jsonrpc, id, params, method, methodName, duplicate } = item

@@ -1,25 +1,20 @@
 import type { Caller } from '../access/admit.ts'
-import type { Budget, Charged } from '../access/charge.ts'
+import type { Charged } from '../access/charge.ts'
 import type { PresentedToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { AnswerRest, HttpAnswer, Responder } from '../host/http-post.ts'
-import { readWholeAnswer } from '../upstreams/whole-answer.ts'
+import type { ResponseBudget } from '../host/response-budget.ts'
 import { budgetHeaders, jsonHeaders, NodeAnswer } from './budget-headers.ts'
+import { spliceId } from './id-splice.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import type { DoorMeter } from './metrics.ts'
-import {
-  errorText,
-  httpStatusOf,
-  type Refusal,
-  refuseOverLimit,
-  refuseSize,
-  refuseToken,
-  refuseUpstream,
-} from './refusal.ts'
-import { splitAnswer, splitBatch } from './rpc-answer.ts'
+import { type Refusal, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from './refusal.ts'
+import { splitAnswer } from './rpc-answer.ts'
+import { createRpcBatch } from './rpc-batch.ts'
 import { type PlainCall, readPlainCall } from './rpc-plain-call.ts'
-import { isPlainId, type RpcBody, type RpcCall, type RpcItem, readRpcBody, writeCall } from './rpc-request.ts'
+import { refuse } from './rpc-refusal.ts'
+import { isPlainId, type RpcCall, type RpcItem, readRpcBody, writeCall } from './rpc-request.ts'
 
 /** A request as both readers of the door hand it over. */
 export type RpcRequest = {
@@ -59,6 +54,7 @@ export type RpcDeps = {
   readonly clock: Clock
   readonly meter: Pick<DoorMeter, 'request' | 'refused' | 'late'>
   readonly late: LateRefusals
+  readonly budget: ResponseBudget
 }
 
 export type Rpc = {
@@ -79,11 +75,9 @@ export type RpcHead = {
   readonly connection: { readonly remoteAddress?: string | undefined }
 }
 
-const JSON_TYPE = { 'content-type': 'application/json' }
-
 /** Token, then body, then each call against the budget; what is admitted is forwarded, what is refused is answered here. */
-export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc {
-  const ask = asked(forward)
+export function createRpc({ access, forward, clock, meter, late, budget }: RpcDeps): Rpc {
+  const forwardBatch = createRpcBatch({ access, forward, meter, budget, refusalOf })
   return {
     authenticate(head, presented, nowMs) {
       const caller = access.authenticate(presented, 'bundle', nowMs)
@@ -103,10 +97,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
         return responder.respond(refuse(refuseSize('batchItems', body.limit), request))
       }
       if (!body.batch) return answerOne(request, caller, body.items[0] as RpcItem, responder)
-      answerBatch(request, caller, body).then(
-        (answer) => responder.respond(answer),
-        (error: unknown) => responder.fail(error),
-      )
+      forwardBatch(request, caller, body.items, responder)
     },
   }
 
@@ -137,10 +128,7 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
       } else if (sentId === id) {
         responder.respond(new NodeAnswer(upstream, admission, cost))
       } else {
-        underOwnId(upstream, request, id, jsonHeaders(admission, cost)).then(
-          (answer) => responder.respond(answer),
-          (error: unknown) => responder.fail(error),
-        )
+        responder.respond(underOwnId(upstream, request, id, jsonHeaders(admission, cost)))
       }
     })
   }
@@ -181,85 +169,15 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
     })
   }
 
-  /** The answer with the client's id in it, where that was not sent as it is. */
-  async function underOwnId(
-    upstream: Answered,
-    request: RpcRequest,
-    id: string,
-    headers: RpcAnswer['headers'],
-  ): Promise<RpcAnswer> {
-    const whole = await readWholeAnswer(upstream, WHOLE_BYTES_MAX)
-    const answer = typeof whole === 'string' ? undefined : splitAnswer(whole.toString('latin1'))
-    if (answer === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
-    return { status: 200, headers, body: Buffer.from(answer.withId(id), 'latin1') }
-  }
-
-  async function answerBatch(
-    request: RpcRequest,
-    caller: Caller,
-    body: Extract<RpcBody, { kind: 'calls' }>,
-  ): Promise<RpcAnswer> {
-    const slots: (string | Buffer | undefined)[] = []
-    const forwarded: { call: RpcCall; slot: number }[] = []
-    let cost = 0
-    let lastLimit: Refusal | undefined
-    for (const item of body.items) {
-      if ('refusal' in item) {
-        slots.push(item.refusal)
-        continue
-      }
-      const { call } = item
-      const admission = access.admit(caller, { interface: 'rpc', method: call.method })
-      if (admission.ok) {
-        meter.request(call.method)
-        cost += admission.cost
-        forwarded.push({ call, slot: slots.length })
-        slots.push(undefined)
-      } else {
-        lastLimit = refusalOf(admission, call.method)
-        slots.push(call.id === undefined ? '' : errorAnswer(lastLimit, request.requestId, call.id))
-      }
-    }
-    if (forwarded.length > 0) await forwardBatch(request, caller, forwarded, slots)
-    const headers = jsonHeaders(access.quota(caller), cost)
-    const answers = slots.filter((slot) => slot !== undefined && slot.length > 0)
-    if (answers.length === 0) return { status: 204, headers: budgetHeaders(access.quota(caller), cost), body: '' }
-    const status = forwarded.length === 0 && lastLimit !== undefined ? httpStatusOf(lastLimit) : 200
-    const retry = status === 429 ? { 'retry-after': String(lastLimit?.retryAfterSeconds ?? 1) } : {}
-    return { status, headers: { ...headers, ...retry }, body: joinAnswers(answers as (string | Buffer)[]) }
-  }
-
-  /** Calls go upstream under numbers of ours, so that answers in any order, and equal ids, find their way back. */
-  async function forwardBatch(
-    request: RpcRequest,
-    caller: Caller,
-    forwarded: readonly { call: RpcCall; slot: number }[],
-    slots: (string | Buffer | undefined)[],
-  ): Promise<void> {
-    const texts = forwarded.map(({ call }, at) => writeCall(call, call.id === undefined ? undefined : String(at)))
-    const upstream = await ask({
-      body: Buffer.from(`[${texts.join(',')}]`),
-      methods: forwarded.map(({ call }) => call.method),
-      subscriptionId: caller.subscription.id,
-      connection: request.connection,
-    })
-    if (upstream.kind !== 'answered' && !upstream.isForwarded) {
-      for (const { call } of forwarded) access.refund(caller, { interface: 'rpc', method: call.method })
-    }
-    const whole = upstream.kind === 'answered' ? await readWholeAnswer(upstream, WHOLE_BYTES_MAX) : 'lost'
-    const answers = typeof whole === 'string' || whole.length === 0 ? [] : (splitBatch(whole.toString('latin1')) ?? [])
-    const byId = new Map(answers.map((answer) => [answer.id, answer]))
-    forwarded.forEach(({ call, slot }, at) => {
-      if (call.id === undefined) return
-      const answer = byId.get(String(at))
-      if (answer !== undefined) slots[slot] = Buffer.from(answer.withId(call.id), 'latin1')
-      else
-        slots[slot] = errorAnswer(
-          refuseUpstream(upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'),
-          request.requestId,
-          call.id,
-        )
-    })
+  /** The response with the client's id in it, where that was not sent as it is. */
+  function underOwnId(upstream: Answered, request: RpcRequest, id: string, headers: RpcAnswer['headers']): RpcAnswer {
+    const { body, rest } = upstream
+    if (rest !== undefined) return { status: 200, headers, body: '', rest: spliceId({ body, rest }, id) }
+    const text = body.toString('latin1')
+    const found = splitAnswer(text)
+    if (found === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
+    const spliced = text.slice(0, found.idFrom) + Buffer.from(id).toString('latin1') + text.slice(found.idTo)
+    return { status: 200, headers, body: Buffer.from(spliced, 'latin1') }
   }
 
   function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
@@ -269,38 +187,9 @@ export function createRpc({ access, forward, clock, meter, late }: RpcDeps): Rpc
   }
 }
 
-/** A whole request refused: the status says it too. */
-export function refuse(
-  refusal: Refusal,
-  request: Pick<RpcRequest, 'requestId'>,
-  id = 'null',
-  budget?: Budget,
-): RpcAnswer {
-  const headers: Record<string, string> = { ...JSON_TYPE }
-  if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
-  if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
-  if (budget !== undefined) Object.assign(headers, budgetHeaders(budget, 0))
-  return { status: httpStatusOf(refusal), headers, body: errorAnswer(refusal, request.requestId, id) }
-}
-
-function errorAnswer(refusal: Refusal, requestId: string, id: string): string {
-  return `{"jsonrpc":"2.0","error":${errorText(refusal, requestId)},"id":${id}}`
-}
+export { refuse }
 
 /** For callers that wait. */
 export function asked(forward: Forward): UpstreamCall {
   return (request) => new Promise((resolve) => forward(request, resolve))
 }
-
-function joinAnswers(answers: readonly (string | Buffer)[]): Buffer {
-  const parts: Buffer[] = [Buffer.from('[')]
-  answers.forEach((answer, at) => {
-    if (at > 0) parts.push(Buffer.from(','))
-    parts.push(typeof answer === 'string' ? Buffer.from(answer) : answer)
-  })
-  parts.push(Buffer.from(']'))
-  return Buffer.concat(parts)
-}
-
-/** An answer that must be looked into is read whole, up to a bound; beyond it the upstream has failed us. */
-const WHOLE_BYTES_MAX = 64 * 1024 * 1024

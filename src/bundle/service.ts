@@ -6,6 +6,7 @@ import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { createResponseBudget, type ResponseBudget } from '../host/response-budget.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { type AnswerCacheOptions, createAnswerCache, withAnswerCache } from './answer-cache.ts'
 import { tellConnections } from './connection-notes.ts'
@@ -42,7 +43,12 @@ export type BundleDeps = {
   readonly random: Random
   readonly registry: MetricsRegistry
   readonly doorMetrics: (door: 'rpc' | 'ws' | 'grpc') => DoorMetrics
+  /** Bytes of requests and responses that the process holds; by default one of the usual size. */
+  readonly budget?: ResponseBudget | undefined
 }
+
+const MIB = 2 ** 20
+const USUAL_BUDGET = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
 
 type Address = { readonly host: string; readonly port: number }
 
@@ -58,6 +64,7 @@ export type Bundle = AsyncDisposable & {
 /** One token opens three doors; the budget is one; the nodes behind answer. */
 export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
   const { access, upstreams, clock, random, doorMetrics } = deps
+  const budget = deps.budget ?? createResponseBudget(USUAL_BUDGET, clock)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
   const notes = opening.use(createCustomerNotes({ log, clock }))
@@ -94,6 +101,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     forward: measured(forward, clock, metrics.rpc),
     meter: metrics.rpc,
     late,
+    budget,
   })
   const http = opening.use(
     await startRpcDoor(

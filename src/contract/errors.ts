@@ -181,6 +181,15 @@ const DOOR_ERRORS = {
     fix: 'Try again; a write may have been carried out, so look for its effect first.',
     retryable: true,
   },
+  overloaded: {
+    http: 503,
+    jsonRpc: -32503,
+    grpc: 14,
+    close: 1013,
+    sentence: 'Sluice holds as many bytes of requests and responses as it may.',
+    fix: 'Read responses as they arrive, ask for less at once, and try again after the time given; data.limit names the limit.',
+    retryable: true,
+  },
   draining: {
     http: 503,
     jsonRpc: -32503,

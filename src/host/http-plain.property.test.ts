@@ -177,7 +177,9 @@ test('the quick reader and node:http read the same requests, or refuse alike', a
     const hasExpectation = /expect *:/i.test(bytes.toString('latin1'))
     const isOvertaken =
       hasExpectation && plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
-    if (!isOvertaken) assert.equal(plain.refusal, node.refusal, says)
+    // Where the response to a request that expects begins before its turn, node:http writes no 100 Continue and ends the connection behind it.
+    const isEnded = hasExpectation && node.refusal === undefined && plain.refusal === '400 malformed-request'
+    if (!isOvertaken && !isEnded) assert.equal(plain.refusal, node.refusal, says)
     // A refusal of what follows may cut off a body that node:http had read; the quick reader never goes back on one.
     plain.requests.forEach(({ body }, at) => {
       const other = node.requests[at]?.body
@@ -206,5 +208,39 @@ test('a request may be cut at every byte, alone and behind another', async () =>
       assert.equal(refusal, undefined)
       assert.deepEqual(requests, expected, `cut at ${at}`)
     }
+  }
+})
+
+/** Fields that frame a message or change what the connection is, and forms of the usual ones that not every parser reads alike. */
+const NEVER_ON_THE_FAST_PATH = [
+  'TE: trailers',
+  'te: x',
+  'Trailer: x-token',
+  'Transfer-Encoding: chunked',
+  'Transfer-Encoding: identity',
+  'Expect: 100-continue',
+  'Upgrade: h2c',
+  'Keep-Alive: 5',
+  'Proxy-Connection: keep-alive',
+  'HTTP2-Settings: AAMAAABkAAQAAP__',
+  'Connection: close',
+  'Connection: keep-alive, te',
+  'Content-Length: 2',
+  'Content-Length: 02',
+  'Content-Length: +2',
+  'Host: other',
+  'x-empty:',
+  'x-tab:\ta',
+]
+
+test('what frames a message otherwise never stays on the fast path, first on its connection or behind another', async () => {
+  await using readers = await startHttpReaders(systemClock)
+  const request = (field: string) => Buffer.from(`POST / HTTP/1.1\r\nHost: h\r\n${field}Content-Length: 2\r\n\r\n{}`)
+  const plain = request('')
+  assert.equal((await readers.plain([plain, plain, plain])).handedOver, false)
+  for (const field of NEVER_ON_THE_FAST_PATH) {
+    const odd = request(`${field}\r\n`)
+    assert.equal((await readers.plain([odd])).handedOver, true, field)
+    assert.equal((await readers.plain([plain, plain, odd])).handedOver, true, field)
   }
 })

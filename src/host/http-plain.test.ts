@@ -124,6 +124,29 @@ test('a plain connection serves many posts, and what is not plain goes on at nod
   assert.match(text, /one[^]*two[^]*odd[^]*node:http[^]*three$/)
 })
 
+test('heads and bodies in pieces stay with their connection, whatever others send between', async () => {
+  await using server = await start(echo)
+  const clients = Array.from({ length: 4 }, () => client(server))
+  // Of equal length and different content, so that bytes of another connection would fit in unnoticed.
+  const requests = clients.map((_, at) => post(`"body of ${at}"`, `x-name: client-${at}\r\n`))
+  const length = requests[0]?.length ?? 0
+  const step = 9
+  for (let from = 0; from < length; from += step) {
+    for (const [at, socket] of clients.entries()) {
+      const { bytesWritten } = socket
+      socket.write((requests[at] as string).slice(from, from + step))
+      await until('it has left', () => socket.writableLength === 0 && socket.bytesWritten > bytesWritten)
+    }
+    // A whole request on a connection of its own: when it is answered, all pieces before it have been read.
+    await ask(server, post('"between"', 'x-name: another1\r\n'))
+  }
+  for (const [at, socket] of clients.entries()) {
+    await until('it is answered', () => socket.text !== '')
+    assert.match(socket.text, new RegExp(`^HTTP/1\\.1 200 [^]*"body of ${at}"$`))
+    socket.destroy()
+  }
+})
+
 test('a request answered by its head alone leaves no trace of its body', async () => {
   const refusing: PostHandler = {
     headers: {},

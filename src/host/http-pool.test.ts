@@ -66,7 +66,7 @@ test('a redirect is an answer and is not followed', async () => {
   assert.equal(elsewhere.connections(), 0)
 })
 
-test('bytes nobody asked for end the connection: after an answer, and while idle', async () => {
+test('bytes nobody asked for end the connection: behind a response', async () => {
   await using server = await startAnswerServer((socket, { number }) => {
     if (number === 1) socket.write(`${ok('first')}${ok('poison')}`)
     else socket.write(ok(`number ${number}`))
@@ -75,9 +75,26 @@ test('bytes nobody asked for end the connection: after an answer, and while idle
   assert.equal(textOf(await on.call()), 'first')
   assert.equal(textOf(await on.call()), 'number 2')
   assert.equal(server.connections(), 2)
+})
+
+test('bytes on an idle connection end it, and are nobody’s response', async () => {
+  await using server = await startAnswerServer((socket, { number }) => socket.write(ok(`number ${number}`)))
+  // Time stands still, so that nothing else ends an idle connection.
+  using on = openTestPool(server.port, {}, createManualClock())
+  assert.equal(textOf(await on.call()), 'number 1')
   for (const socket of server.sockets) socket.write(ok('poison'))
-  await until('the poisoned connection is dropped', () => on.pool.connections === 0)
-  assert.equal(textOf(await on.call()), 'number 3')
+  await until('the poisoned connection is dropped', () => on.pool.connections === 0, 5000)
+  assert.equal(textOf(await on.call()), 'number 2')
+  assert.equal(server.connections(), 2)
+})
+
+test('half of a response on an idle connection does not become the beginning of the next', async () => {
+  await using server = await startAnswerServer((socket, { number }) => socket.write(ok(`number ${number}`)))
+  using on = openTestPool(server.port, {}, createManualClock())
+  await on.call()
+  for (const socket of server.sockets) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n')
+  await until('the poisoned connection is dropped', () => on.pool.connections === 0, 5000)
+  assert.equal(textOf(await on.call()), 'number 2')
 })
 
 test('a broken answer fails the call, the connection is not used again', async () => {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { delay, systemClock } from './clock.ts'
 import type { ConnectionCapsOptions } from './connection-caps.ts'
+import { continueInTurn, upgradeInTurn } from './http-pipelined.ts'
 import { createPlainServer, type PlainServer } from './http-plain-server.ts'
 import type { PostHandler } from './http-post.ts'
 import { sendJson, sendRaw } from './http-reply.ts'
@@ -92,6 +93,10 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   const http = createHttp(options, deps)
   // What comes of an upgrade has rules of its own for readers that are slow. A listener alone would already mean that upgrades are taken.
   if (deps.onUpgrade) http.on('upgrade', (_request, socket: Duplex) => stalls.forget(socket))
+  continueInTurn(
+    http,
+    (request) => refused.has(request.socket) || refuseHead(request, options.headerFieldsMax) !== undefined,
+  )
   const plain = plainServerFor(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (refused.has(request.socket)) return
@@ -222,8 +227,7 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
   Object.assign(http, { httpAllowHalfOpen: true })
   const { onUpgrade } = deps
   if (onUpgrade) {
-    http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      socket.on('error', ignore)
+    upgradeInTurn(http, (request, socket, head) => {
       const refusal = refuseHead(request, options.headerFieldsMax)
       if (refusal) sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
       else onUpgrade(request, socket, head)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { get } from 'node:http'
 import { test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
 import { createLifecycle } from './lifecycle.ts'
@@ -8,13 +9,13 @@ import { createMetricsRegistry } from './metrics-registry.ts'
 import { startOperatorListener } from './operator-listener.ts'
 import { Secret } from './secret-ref.ts'
 
-async function start(bearer?: Secret) {
+async function start(bearer?: Secret, hosts: readonly string[] = []) {
   const clock = createManualClock()
   const registry = createMetricsRegistry({ processMetrics: true, build: { version: '0.0.1' } })
   const life = createLifecycle({}, { clock, log: silentLogger })
   const listen = { host: '127.0.0.1', port: 0 }
   const server = await startOperatorListener(
-    { listen, bearer },
+    { listen, bearer, hosts },
     { log: silentLogger, registry, health: () => life.health(), clock },
   )
   const url = `http://127.0.0.1:${server.address.port}`
@@ -25,6 +26,7 @@ async function start(bearer?: Secret) {
   return {
     clock,
     life,
+    port: server.address.port,
     ask,
     async [Symbol.asyncDispose]() {
       registry[Symbol.dispose]()
@@ -98,4 +100,21 @@ test('with a token set the metrics need it, health does not', async () => {
   assert.equal((await house.ask('/metrics', { headers: { authorization: 'Bearer open-sesamo' } })).status, 401)
   assert.equal((await house.ask('/metrics', { headers: { authorization: 'Bearer open-sesame' } })).status, 200)
   assert.equal((await house.ask('/healthz')).status, 200)
+})
+
+test('a page of another name gets nothing, whatever name it gave this address (DNS rebinding)', async () => {
+  await using house = await start(undefined, ['metrics.example'])
+  const statusFor = (host: string, path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const request = get({ port: house.port, host: '127.0.0.1', path, headers: { host } }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      request.on('error', reject)
+    })
+  for (const path of ['/metrics', '/healthz', '/readyz', '/other']) {
+    assert.equal(await statusFor('evil.example:9464', path), 421, path)
+    assert.notEqual(await statusFor('metrics.example:9464', path), 421, path)
+    assert.notEqual(await statusFor(`localhost:${house.port}`, path), 421, path)
+  }
 })

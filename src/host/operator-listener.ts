@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { systemClock } from './clock.ts'
+import { createHostAllowList } from './host-allow-list.ts'
 import { sendJson, sendText } from './http-reply.ts'
 import { type HttpServer, startHttpServer } from './http-server.ts'
 import type { Health } from './lifecycle.ts'
@@ -11,7 +12,12 @@ import type { Logger } from './logger.ts'
 import { type MetricsRegistry, negotiateFormat } from './metrics-registry.ts'
 import type { Secret } from './secret-ref.ts'
 
-export type OperatorListenerOptions = { listen: ListenerOptions; bearer?: Secret | undefined }
+export type OperatorListenerOptions = {
+  listen: ListenerOptions
+  bearer?: Secret | undefined
+  /** Names by which it is reached, beside loopback, addresses and where it listens. */
+  hosts?: readonly string[] | undefined
+}
 export type OperatorListenerDeps = Partial<DoorMetrics> & {
   log: Logger
   registry: MetricsRegistry
@@ -29,6 +35,7 @@ export function startOperatorListener(
   deps: OperatorListenerDeps,
 ): Promise<HttpServer> {
   const { log, clock = systemClock } = deps
+  const isAllowedHost = createHostAllowList({ listenHost: options.listen.host, hosts: options.hosts ?? [] })
   return startHttpServer(
     { listen: options.listen },
     {
@@ -38,6 +45,7 @@ export function startOperatorListener(
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
       async onRequest(request, response) {
+        if (!isAllowedHost(request.headers.host)) return sendJson(response, 421, UNKNOWN_HOST)
         const path = request.url?.split('?', 1)[0]
         const known = path === '/metrics' || path === '/healthz' || path === '/readyz'
         if (!known) return sendJson(response, 404, { error: 'not-found', paths: ['/metrics', '/healthz', '/readyz'] })
@@ -67,6 +75,11 @@ export function startOperatorListener(
     }
     sendJson(response, path === '/healthz' || ready ? 200 : 503, body, { 'cache-control': 'no-store' })
   }
+}
+
+const UNKNOWN_HOST = {
+  error: 'host-not-allowed',
+  fix: 'Ask by address, or add the name that this request gives as Host to metrics.hosts.',
 }
 
 function age(sinceMs: number, nowMs: number): number {
