@@ -268,11 +268,11 @@ export type Lifecycle = {
   readonly gas_used: number | null
 }
 
-/** One event of the ring. Integers beyond 2^53 are decimal text; 256-bit ones are hex quantities. */
+/** One event of the ring. Integers above 2^53 - 1 are decimal text; 256-bit ones are hex quantities. */
 export type RawEvent = {
   readonly event_name: RawEventName
   /** Of the block it belongs to, or that it is about. */
-  readonly block_number: number | null
+  readonly block_number: number | string | null
   readonly txn_idx: number | null
   readonly txn_hash: Hex | null
   /** Stage of its block when the event happened; null where it is about no block. */

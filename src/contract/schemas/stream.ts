@@ -166,7 +166,7 @@ same<Same<z.output<typeof lifecycle>, Lifecycle>>()
 
 const rawEvent = z.strictObject({
   event_name: rawEventName,
-  block_number: count.nullable(),
+  block_number: z.union([count, z.string().regex(/^\d+$/)]).nullable(),
   txn_idx: count.nullable(),
   txn_hash: hex.nullable(),
   commit_stage: stage.nullable(),
