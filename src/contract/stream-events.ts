@@ -182,7 +182,7 @@ export type Warning =
   /** The node was restarted: windows and counters begin again. */
   | { readonly type: 'ring_restart'; readonly previous_ring_seqno: number }
 
-export type StreamErrorCode = 'empty_subscribe' | 'subscribe_limit' | 'invalid_subscribe'
+export type StreamErrorCode = 'empty_subscribe' | 'subscribe_limit' | 'invalid_subscribe' | 'rate_limited'
 
 /** A message was refused; the subscription is what it was. */
 export type StreamError = { readonly code: StreamErrorCode; readonly message: string }

@@ -6,11 +6,12 @@ import { NO_STATS, type SourceStats } from './source-message.ts'
 
 const KINDS = [...METRIC_KINDS, 'Events', 'Warning'] as const
 const JOINS = ['resume', 'snapshot', 'out_of_window'] as const
-const REFUSALS = ['address_limit', 'connections', 'token', 'path'] as const
+const REFUSALS = ['address_limit', 'connections', 'token', 'path', 'work'] as const
 const SUBSCRIBE_ERRORS = [
   'empty_subscribe',
   'subscribe_limit',
   'invalid_subscribe',
+  'rate_limited',
 ] as const satisfies StreamErrorCode[]
 const CLOSES = ['client', 'slow', 'heartbeat', 'policy', 'restart', 'token'] as const
 const METHODS = [...EXECUTION_RPC_METHODS, 'other'] as const

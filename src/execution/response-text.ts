@@ -1,10 +1,8 @@
 import { responseTooLarge } from './rpc-failure.ts'
+import { UNIT } from './work-budget.ts'
 
 /** Text is kept as bytes in pieces of about this size. */
 const CHUNK_CHARS = 64 * 1024
-
-/** Bytes that were made before are only copied to the socket, and count less. */
-const READY_SHARE = 1 / 8
 
 export type ResponseMark = { readonly chunks: number; readonly bytes: number }
 
@@ -46,7 +44,8 @@ export class ResponseText {
     this.#flush()
     for (const chunk of chunks) this.#chunks.push(chunk)
     this.#bytes += bytes
-    this.#onBytes(bytes * READY_SHARE)
+    // Made before, and only copied to the socket.
+    this.#onBytes(bytes * (UNIT.bytes / UNIT.readyBytes))
   }
 
   /** Throws when a part whose text has at least so many bytes does not fit, before it is made. */

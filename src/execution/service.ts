@@ -122,7 +122,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         pingsMissedMax: client.pingsMissedMax,
         ...options.ws,
       },
-      { ...gate, hub, rules, clientAddress, metrics },
+      { ...gate, hub, rules, clientAddress, metrics, budget },
     ),
   )
   const rpc = createRpc(options.rpc, {

@@ -12,8 +12,8 @@ export const PRICE = {
   scrape: 25,
 } as const
 
-/** Work that costs one unit, in bytes of response made and in logs or raw events examined. */
-export const UNIT = { bytes: 4 * 1024, items: 256, filterValues: 16 } as const
+/** Work that costs one unit: bytes made, bytes that were ready, logs or raw events examined, values of a filter. */
+export const UNIT = { bytes: 4 * 1024, readyBytes: 32 * 1024, items: 256, filterValues: 16 } as const
 
 /** Whose budget pays: that of a subscription, where the request carries a token, else that of a client address. */
 export type WorkOwner = string
@@ -35,6 +35,18 @@ export function createWorkBudget({ unitsPerSecond, burstUnits }: WorkBudgetOptio
 
 export function ownerOf(address: string, subscriptionId: string | undefined): WorkOwner {
   return subscriptionId === undefined ? `address ${peerKey(address)}` : `subscription ${subscriptionId}`
+}
+
+/** The budget of one owner. */
+export type WorkMeter = {
+  readonly unitsPerSecond: number
+  take(units: number): Taken
+  charge(units: number): void
+}
+
+export function meterOf(budget: WorkBudget, owner: WorkOwner): WorkMeter {
+  const { unitsPerSecond } = budget
+  return { unitsPerSecond, take: (units) => budget.take(owner, units), charge: (units) => budget.charge(owner, units) }
 }
 
 /** Units of so many bytes of a response. */

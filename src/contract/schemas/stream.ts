@@ -104,7 +104,7 @@ const warning = z.discriminatedUnion('type', [
 same<Same<z.output<typeof warning>, Warning>>()
 
 const streamError = z.strictObject({
-  code: z.enum(['empty_subscribe', 'subscribe_limit', 'invalid_subscribe']),
+  code: z.enum(['empty_subscribe', 'subscribe_limit', 'invalid_subscribe', 'rate_limited']),
   message: z.string(),
 })
 same<Same<z.output<typeof streamError>, StreamError>>()
