@@ -1,4 +1,5 @@
 import type { Access } from '../access/service.ts'
+import { isExecutionMetric } from '../contract/execution-routes.ts'
 import { AVAILABLE_FILTERS } from '../contract/stream-events.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -158,7 +159,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         crossOrigin: createCrossOrigin(options.corsOrigins),
         onLimit: (limit) => metrics.limits.inc({ limit }),
         metricsText: async (format) => ({
-          text: await deps.registry.text(format, 'sluice_execution_'),
+          text: await deps.registry.text(format, isExecutionMetric),
           type: deps.registry.contentType(format),
         }),
       },
