@@ -3,14 +3,22 @@ import type { EventBatch } from './event-batch.ts'
 import { EVENT } from './event-type.ts'
 import { type EventPayload, hasExactBytes, PAYLOADS } from './exec-event.ts'
 import { type Hex, toHex } from './hex.ts'
-import { decodePayload, type Layout, type PayloadOf } from './payload-layout.ts'
+import { decodePayload, type Layout, layout, type PayloadOf } from './payload-layout.ts'
 
-/** What the JSON of a transaction is made of, besides its logs. */
+type TxnHeader = EventPayload<'TXN_HEADER_START'>
+
+/** What the JSON of a transaction is made of. */
 export type EthTransaction = {
   readonly index: number
-  readonly header: EventPayload<'TXN_HEADER_START'>
+  readonly header: TxnHeader
   readonly accessList: readonly EventPayload<'TXN_ACCESS_LIST_ENTRY'>[]
   readonly authList: readonly EventPayload<'TXN_AUTH_LIST_ENTRY'>[]
+}
+
+/** What the JSON of a receipt is made of, besides its logs. */
+export type EthReceipt = {
+  readonly index: number
+  readonly header: Omit<TxnHeader, 'data' | 'blob_versioned_hashes'>
   readonly output: EventPayload<'TXN_EVM_OUTPUT'>
   /** The ring has the gas of each transaction alone; receipts show the running sum in index order. */
   readonly cumulativeGas: bigint
@@ -33,6 +41,7 @@ type BlockTables = {
   readonly firstLog: Uint32Array
 }
 
+const HEADER_ALONE = layout(PAYLOADS.TXN_HEADER_START.bytes, PAYLOADS.TXN_HEADER_START.fields)
 /** Events between two points at which reading can be interrupted. */
 const STEP_EVENTS = 1024
 const LOG_ADDRESS_AT = 4
@@ -88,24 +97,32 @@ export class EthBlock implements EthBlockHead {
   }
 
   transaction(index: number): EthTransaction {
-    let header: EthTransaction['header'] | undefined
-    let output: EthTransaction['output'] | undefined
+    let header: TxnHeader | undefined
     const accessList: EventPayload<'TXN_ACCESS_LIST_ENTRY'>[] = []
     const authList: EventPayload<'TXN_AUTH_LIST_ENTRY'>[] = []
     for (const at of this.eventsOf(index)) {
       const type = this.#batch.type(at)
       if (type === EVENT.TXN_HEADER_START) header = this.#decode(PAYLOADS.TXN_HEADER_START, at)
-      else if (type === EVENT.TXN_EVM_OUTPUT) output = this.#decode(PAYLOADS.TXN_EVM_OUTPUT, at)
       else if (type === EVENT.TXN_ACCESS_LIST_ENTRY) accessList.push(this.#decode(PAYLOADS.TXN_ACCESS_LIST_ENTRY, at))
       else if (type === EVENT.TXN_AUTH_LIST_ENTRY) authList.push(this.#decode(PAYLOADS.TXN_AUTH_LIST_ENTRY, at))
     }
+    // There is one, or the block was not read.
+    return { index, header: header as TxnHeader, accessList, authList }
+  }
+
+  /** Without the data of the transaction, which may be large. */
+  receipt(index: number): EthReceipt {
+    let header: EthReceipt['header'] | undefined
+    let output: EthReceipt['output'] | undefined
+    for (const at of this.eventsOf(index)) {
+      const type = this.#batch.type(at)
+      if (type === EVENT.TXN_HEADER_START) header = this.#decode(HEADER_ALONE, at)
+      else if (type === EVENT.TXN_EVM_OUTPUT) output = this.#decode(PAYLOADS.TXN_EVM_OUTPUT, at)
+    }
     return {
       index,
-      // Both are there, or the block was not read.
-      header: header as EthTransaction['header'],
-      output: output as EthTransaction['output'],
-      accessList,
-      authList,
+      header: header as EthReceipt['header'],
+      output: output as EthReceipt['output'],
       cumulativeGas: this.#tables.cumulativeGas[index] as bigint,
       firstLogIndex: this.#tables.firstLog[index] as number,
     }
@@ -153,7 +170,9 @@ export class EthBlock implements EthBlockHead {
   }
 
   #decode<L extends Layout>(shape: L, at: number): PayloadOf<L> {
-    return decodePayload(shape, this.#batch.payload(at) as Uint8Array) as PayloadOf<L>
+    const bytes = this.#batch.payload(at) as Uint8Array
+    const hasTail = Object.keys(shape.tail).length > 0
+    return decodePayload(shape, hasTail ? bytes : bytes.subarray(0, shape.bytes)) as PayloadOf<L>
   }
 }
 

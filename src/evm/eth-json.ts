@@ -1,5 +1,5 @@
 import { createdAddress } from './contract-address.ts'
-import type { EthBlockHead, EthTransaction } from './eth-block.ts'
+import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
 import type { EventPayload } from './exec-event.ts'
 import { type Hex, toQuantity } from './hex.ts'
 
@@ -73,7 +73,7 @@ export function transactionJson(block: EthBlockHead, { index, header, accessList
 }
 
 /** A receipt as eth_getTransactionReceipt shows it, without its logs: there may be many. */
-export function receiptJson(block: EthBlockHead, txn: EthTransaction, bloom: Hex): Json {
+export function receiptJson(block: EthBlockHead, txn: EthReceipt, bloom: Hex): Json {
   const { index, header, output, cumulativeGas } = txn
   return {
     type: toQuantity(header.txn_type),
@@ -91,7 +91,7 @@ export function receiptJson(block: EthBlockHead, txn: EthTransaction, bloom: Hex
 }
 
 /** Log number `at` of a transaction. */
-export function logJson(block: EthBlockHead, txn: EthTransaction, log: EventPayload<'TXN_LOG'>, at: number): Json {
+export function logJson(block: EthBlockHead, txn: EthReceipt, log: EventPayload<'TXN_LOG'>, at: number): Json {
   return {
     address: log.address,
     topics: log.topics,
@@ -120,7 +120,7 @@ function authorizationJson(entry: EventPayload<'TXN_AUTH_LIST_ENTRY'>): Json {
 }
 
 /** What one unit of gas really cost. */
-function effectiveGasPrice(header: EventPayload<'TXN_HEADER_START'>, baseFee: bigint): bigint {
+function effectiveGasPrice(header: EthReceipt['header'], baseFee: bigint): bigint {
   if (header.txn_type < 2) return header.max_fee_per_gas
   const wanted = baseFee + header.max_priority_fee_per_gas
   return wanted < header.max_fee_per_gas ? wanted : header.max_fee_per_gas

@@ -28,7 +28,7 @@ export function transactionText(block: EthBlock, index: number, admit: Admit): s
 
 /** A receipt. Its logs come first and one at a time: one transaction may have a hundred thousand. */
 export function* receiptPieces(block: EthBlock, index: number, admit: Admit, bloom = new BloomBuilder()): JsonPieces {
-  const txn = block.transaction(index)
+  const txn = block.receipt(index)
   yield '{"logs":['
   let at = 0
   for (const place of block.logsOf(index)) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { EthBlockHead, EthTransaction } from './eth-block.ts'
+import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
 import { logJson, receiptJson, transactionJson } from './eth-json.ts'
 import type { EventPayload, ExecEvent } from './exec-event.ts'
 import type { Hex } from './hex.ts'
@@ -9,12 +9,12 @@ type Log = EventPayload<'TXN_LOG'>
 
 /** For tests: a block decoded whole, from its decoded events. */
 export type WholeBlock = EthBlockHead & {
-  readonly txns: readonly (EthTransaction & { readonly logs: readonly Log[] })[]
+  readonly txns: readonly (EthTransaction & EthReceipt & { readonly logs: readonly Log[] })[]
 }
 
 type Draft = {
   header?: EthTransaction['header']
-  output?: EthTransaction['output']
+  output?: EthReceipt['output']
   accessList: EventPayload<'TXN_ACCESS_LIST_ENTRY'>[]
   authList: EventPayload<'TXN_AUTH_LIST_ENTRY'>[]
   logs: Log[]

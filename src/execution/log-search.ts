@@ -1,5 +1,5 @@
 import type { Work } from '../core/work.ts'
-import type { EthBlock, EthTransaction } from '../evm/eth-block.ts'
+import type { EthBlock, EthReceipt } from '../evm/eth-block.ts'
 import { logJson } from '../evm/eth-json.ts'
 import { fromHex } from '../evm/hex.ts'
 import { bloomBits, mayHold } from '../evm/logs-bloom.ts'
@@ -23,8 +23,12 @@ export function* findLogs(filter: LogFilter, blocks: readonly HeldBlock[], conte
   meter.take(blocks.length * PRICE.logBlock + Math.ceil(valueCount / UNIT.filterValues))
   const tests: BloomTest[] = []
   for (const choice of values) {
-    tests.push(Array.from(choice, (value) => bloomBits(fromHex(value))))
-    yield
+    const test: (readonly number[])[] = []
+    for (const value of choice) {
+      test.push(bloomBits(fromHex(value)))
+      yield
+    }
+    tests.push(test)
   }
   let found = 0
   out.add('[')
@@ -47,7 +51,7 @@ function* searchBlock(block: EthBlock, filter: LogFilter, { meter, out }: CallCo
   let examined = 0
   for (let index = 0; index < block.txnCount; index++) {
     yield
-    let txn: EthTransaction | undefined
+    let txn: EthReceipt | undefined
     let at = -1
     for (const place of block.logsOf(index)) {
       at += 1
@@ -59,7 +63,7 @@ function* searchBlock(block: EthBlock, filter: LogFilter, { meter, out }: CallCo
       if (found === LOGS_MAX)
         throw new LimitFailure(`more than ${LOGS_MAX} logs match`, { limit: 'logs', size: LOGS_MAX })
       out.admit(block.batch.payloadSize(place) * 2)
-      txn ??= block.transaction(index)
+      txn ??= block.receipt(index)
       out.add(`${found === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, block.log(place), at))}`)
       found += 1
       yield

@@ -135,7 +135,7 @@ export const executionOptions = z.strictObject({
     })
     .prefault({})
     .describe(
-      'The budget of work for each client. A unit is about a tenth of a millisecond: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',
+      'The budget of work for each client. A unit is one to three tenths of a millisecond: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',
     ),
   rpc: z
     .strictObject({

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { createKeyedBuckets, type Taken } from '../core/keyed-buckets.ts'
 import { peerKey } from '../host/connection-caps.ts'
 
-/** What the work of one request costs. One unit is about a tenth of a millisecond of the event loop. */
+/** What the work of one request costs. One unit is one to three tenths of a millisecond of the event loop. */
 export const PRICE = {
   /** Every request, handshake, message and JSON-RPC call. */
   call: 1,
@@ -13,7 +13,7 @@ export const PRICE = {
 } as const
 
 /** Work that costs one unit: bytes made, bytes that were ready, logs or raw events examined, values of a filter. */
-export const UNIT = { bytes: 4 * 1024, readyBytes: 32 * 1024, items: 256, filterValues: 16 } as const
+export const UNIT = { bytes: 4 * 1024, readyBytes: 32 * 1024, items: 256, filterValues: 4 } as const
 
 /** Whose budget pays: that of a subscription, where the request carries a token, else that of a client address. */
 export type WorkOwner = string

@@ -66,6 +66,29 @@ describe('no request holds the event loop', () => {
     assert(turns.longestMs < 50, `${turns.longestMs} ms`)
   })
 
+  test('bodies of many small values, of deep lists and of large filters take no turn of 50 ms', async () => {
+    await using service = await startTestExecution({ clock: systemClock })
+    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 1 }))
+    await post(service, rpcCall('eth_blockNumber'))
+    const word = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, '0')}`
+    const words = (digits: number) => Array.from({ length: 256 }, (_, n) => word(n, digits))
+    const bodies = [
+      `[${'1,'.repeat(65_000)}1]`,
+      `[${'{"id":1},'.repeat(14_000)}1]`,
+      `{"id":1,"params":[${'1,'.repeat(64_000)}1]}`,
+      `${'['.repeat(65_000)}${']'.repeat(65_000)}`,
+      JSON.stringify(
+        rpcCall('eth_getLogs', [{ address: words(40), topics: [words(64), words(64), words(64), words(64)] }]),
+      ),
+    ]
+    using turns = watchTurns()
+    for (const body of bodies) assert([200, 413].includes((await post(service, body)).status))
+    assert(turns.longestMs < 50, `${turns.longestMs} ms`)
+    const large = await post(service, `"${'x'.repeat(RPC.requestBytesMax)}"`)
+    assert.equal(large.status, 413)
+    assert.deepEqual(large.json.error.data, { limit: 'requestBytes', size: RPC.requestBytesMax })
+  })
+
   test('what cannot fit in a response is refused before it is decoded', async () => {
     const settings = { rpc: { ...RPC, responseBytesMax: 64 * 1024 } }
     await using service = await startTestExecution({ settings })
