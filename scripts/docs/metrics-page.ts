@@ -13,7 +13,7 @@ export function metricsPage(): string {
   return `${[
     '# Metrics',
     GENERATED,
-    'What Sluice tells Prometheus about itself on the operator metrics listener (`metrics.listen`, default 127.0.0.1:9464). Labels come from closed lists; what is not on a list is counted as `other`.',
+    'What Sluice reports to Prometheus on the operator metrics listener (`metrics.listen`, default 127.0.0.1:9464); series that begin with `sluice_execution_` are on /metrics of the execution service (8443) instead, and only there. Labels come from closed lists; what is not on a list is counted as `other`.',
     table(['metric', 'type', 'labels', 'meaning'], rows),
   ].join('\n\n')}\n`
 }

@@ -150,6 +150,22 @@ export const EXECUTION_BOARD: Board = {
           unit: 'reqps',
           queries: [rate('sluice_execution_rpc_calls_total', 'method, outcome')],
         },
+        {
+          title: 'Limits reached',
+          how: 'Requests, calls and messages refused because of a limit, in the time shown.',
+          unit: 'short',
+          queries: [counted('sluice_execution_limits_reached_total', 'limit')],
+        },
+        {
+          title: 'JSON-RPC memory',
+          how: 'Requests at the moment, bytes of responses that clients have not read, and blocks kept as text.',
+          unit: 'short',
+          queries: [
+            gauge('sluice_execution_rpc_requests'),
+            gauge('sluice_execution_rpc_unread_bytes'),
+            gauge('sluice_execution_rpc_rendered_bytes'),
+          ],
+        },
       ],
     },
   ],

@@ -1,3 +1,4 @@
+import { isExecutionMetric } from '../contract/execution-routes.ts'
 import type { Clock } from '../core/clock.ts'
 import type { HttpServer } from '../host/http-server.ts'
 import type { Lifecycle } from '../host/lifecycle.ts'
@@ -23,7 +24,14 @@ export async function openOperatorDoor(
   const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder }))
   return startOperatorListener(
     { listen: listenerOf(config.metrics, folder), hosts: config.metrics.hosts, ...(bearer ? { bearer } : {}) },
-    { log: log.child({ part: 'operator' }), registry, health: lifecycle.health, clock, ...doorMetrics },
+    {
+      log: log.child({ part: 'operator' }),
+      registry,
+      isShown: (name) => !isExecutionMetric(name),
+      health: lifecycle.health,
+      clock,
+      ...doorMetrics,
+    },
   )
 }
 

@@ -28,6 +28,13 @@ export const EXECUTION_ROUTES = [
  */
 export const EXECUTION_TICKET_PATH = '/v1/ws-ticket'
 
+/**
+ * Series that /metrics of the execution service shows, and no other listener: who scrapes both gets each series once.
+ */
+export function isExecutionMetric(name: string): boolean {
+  return name.startsWith('sluice_execution_')
+}
+
 /** Methods of `POST /`. */
 export const EXECUTION_RPC_METHODS = [
   'eth_chainId',

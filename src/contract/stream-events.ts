@@ -182,7 +182,7 @@ export type Warning =
   /** The node was restarted: windows and counters begin again. */
   | { readonly type: 'ring_restart'; readonly previous_ring_seqno: number }
 
-export type StreamErrorCode = 'empty_subscribe' | 'subscribe_limit' | 'invalid_subscribe'
+export type StreamErrorCode = 'empty_subscribe' | 'subscribe_limit' | 'invalid_subscribe' | 'rate_limited'
 
 /** A message was refused; the subscription is what it was. */
 export type StreamError = { readonly code: StreamErrorCode; readonly message: string }
@@ -268,11 +268,11 @@ export type Lifecycle = {
   readonly gas_used: number | null
 }
 
-/** One event of the ring. Integers beyond 2^53 are decimal text; 256-bit ones are hex quantities. */
+/** One event of the ring. Integers above 2^53 - 1 are decimal text; 256-bit ones are hex quantities. */
 export type RawEvent = {
   readonly event_name: RawEventName
   /** Of the block it belongs to, or that it is about. */
-  readonly block_number: number | null
+  readonly block_number: number | string | null
   readonly txn_idx: number | null
   readonly txn_hash: Hex | null
   /** Stage of its block when the event happened; null where it is about no block. */

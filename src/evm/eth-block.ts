@@ -1,79 +1,220 @@
-import type { EventPayload, ExecEvent } from './exec-event.ts'
+import type { Work } from '../core/work.ts'
+import type { EventBatch } from './event-batch.ts'
+import { EVENT } from './event-type.ts'
+import { type EventPayload, hasExactBytes, PAYLOADS } from './exec-event.ts'
+import { type Hex, toHex } from './hex.ts'
+import { decodePayload, type Layout, layout, type PayloadOf } from './payload-layout.ts'
 
-/** Everything of a block that JSON-RPC answers are made of. */
-export type EthBlock = {
-  start: EventPayload<'BLOCK_START'>
-  end: EventPayload<'BLOCK_END'>
-  /** In index order. */
-  txns: EthTransaction[]
-}
+type TxnHeader = EventPayload<'TXN_HEADER_START'>
 
+/** What the JSON of a transaction is made of. */
 export type EthTransaction = {
-  header: EventPayload<'TXN_HEADER_START'>
-  accessList: EventPayload<'TXN_ACCESS_LIST_ENTRY'>[]
-  authList: EventPayload<'TXN_AUTH_LIST_ENTRY'>[]
-  output: EventPayload<'TXN_EVM_OUTPUT'>
-  logs: EventPayload<'TXN_LOG'>[]
-  /** The ring gives the gas of each transaction alone; receipts want the running sum in index order. */
-  cumulativeGas: bigint
+  readonly index: number
+  readonly header: TxnHeader
+  readonly accessList: readonly EventPayload<'TXN_ACCESS_LIST_ENTRY'>[]
+  readonly authList: readonly EventPayload<'TXN_AUTH_LIST_ENTRY'>[]
+}
+
+/** What the JSON of a receipt is made of, besides its logs. */
+export type EthReceipt = {
+  readonly index: number
+  readonly header: Omit<TxnHeader, 'data' | 'blob_versioned_hashes'>
+  readonly output: EventPayload<'TXN_EVM_OUTPUT'>
+  /** The ring has the gas of each transaction alone; receipts show the running sum in index order. */
+  readonly cumulativeGas: bigint
   /** The ring numbers logs within their transaction; JSON-RPC numbers them through the block. */
-  firstLogIndex: number
+  readonly firstLogIndex: number
 }
 
-/** Puts a block together from its events, which arrive interleaved. Undefined when something of it is missing. */
-export function assembleEthBlock(events: Iterable<ExecEvent>): EthBlock | undefined {
-  const drafts = new Map<number, Draft>()
-  let start: EthBlock['start'] | undefined
-  let end: EthBlock['end'] | undefined
-  for (const event of events) {
-    if (event.name === 'BLOCK_START') start = event.payload
-    else if (event.name === 'BLOCK_END') end = event.payload
-    else if (event.txnIndex !== null) addToDraft(draftOf(drafts, event.txnIndex), event)
-  }
-  if (start === undefined || end === undefined || drafts.size !== Number(start.txn_count)) return undefined
-  const txns: EthTransaction[] = []
-  let cumulativeGas = 0n
-  let firstLogIndex = 0
-  for (let index = 0; index < drafts.size; index++) {
-    const draft = drafts.get(index)
-    if (draft?.header === undefined || draft.output === undefined || draft.logs.length !== draft.output.log_count)
-      return undefined
-    const { header, output, accessList, authList, logs } = draft
-    cumulativeGas += output.gas_used
-    txns.push({ header, accessList, authList, output, logs, cumulativeGas, firstLogIndex })
-    firstLogIndex += logs.length
-  }
-  return { start, end, txns }
+/** First and last event of a block, which hold its header. */
+export type EthBlockHead = {
+  readonly start: EventPayload<'BLOCK_START'>
+  readonly end: EventPayload<'BLOCK_END'>
 }
 
-type Draft = Pick<EthTransaction, 'accessList' | 'authList' | 'logs'> &
-  Partial<Pick<EthTransaction, 'header' | 'output'>>
-
-function draftOf(drafts: Map<number, Draft>, txnIndex: number): Draft {
-  const known = drafts.get(txnIndex)
-  if (known !== undefined) return known
-  const draft: Draft = { accessList: [], authList: [], logs: [] }
-  drafts.set(txnIndex, draft)
-  return draft
+type BlockTables = {
+  /** Events in the order of their transactions; those of one keep the order in which they were recorded. */
+  readonly order: Uint32Array
+  /** Where the events of a transaction begin in `order`, and one more. */
+  readonly first: Uint32Array
+  readonly cumulativeGas: BigUint64Array
+  readonly firstLog: Uint32Array
 }
 
-function addToDraft(draft: Draft, event: ExecEvent): void {
-  switch (event.name) {
-    case 'TXN_HEADER_START':
-      draft.header = event.payload
-      return
-    case 'TXN_ACCESS_LIST_ENTRY':
-      draft.accessList.push(event.payload)
-      return
-    case 'TXN_AUTH_LIST_ENTRY':
-      draft.authList.push(event.payload)
-      return
-    case 'TXN_EVM_OUTPUT':
-      draft.output = event.payload
-      return
-    case 'TXN_LOG':
-      draft.logs.push(event.payload)
-      return
-    default:
+const HEADER_ALONE = layout(PAYLOADS.TXN_HEADER_START.bytes, PAYLOADS.TXN_HEADER_START.fields)
+/** Events between two points at which reading can be interrupted. */
+const STEP_EVENTS = 1024
+const LOG_ADDRESS_AT = 4
+const LOG_TOPIC_COUNT_AT = 24
+const LOG_TOPICS_AT = 32
+
+/**
+ * A block of the ring by transaction. The events stay as they were recorded and are decoded one by one, so that
+ * no call decodes more than it returns.
+ */
+export class EthBlock implements EthBlockHead {
+  readonly start: EthBlockHead['start']
+  readonly end: EthBlockHead['end']
+  readonly txnCount: number
+  readonly #batch: EventBatch
+  readonly #tables: BlockTables
+
+  private constructor(head: EthBlockHead, batch: EventBatch, tables: BlockTables) {
+    this.start = head.start
+    this.end = head.end
+    this.txnCount = tables.first.length - 1
+    this.#batch = batch
+    this.#tables = tables
   }
+
+  /** Finds the events of each transaction, which are recorded interleaved. Undefined when the block is not whole. */
+  static *read(batch: EventBatch): Work<EthBlock | undefined> {
+    const head = readHead(batch)
+    const txnCount = Number(head?.start.txn_count ?? 0)
+    if (head === undefined || txnCount > batch.count) return undefined
+    const first = new Uint32Array(txnCount + 1)
+    for (let at = 0; at < batch.count; at++) {
+      if (at % STEP_EVENTS === 0) yield
+      if (!hasExactBytes(batch, at)) return undefined
+      const index = batch.txnIndex(at)
+      if (index >= txnCount) return undefined
+      if (index >= 0) first[index + 1] = (first[index + 1] as number) + 1
+    }
+    for (let index = 0; index < txnCount; index++)
+      first[index + 1] = (first[index + 1] as number) + (first[index] as number)
+    const next = first.slice()
+    const order = new Uint32Array(first[txnCount] as number)
+    for (let at = 0; at < batch.count; at++) {
+      if (at % STEP_EVENTS === 0) yield
+      const index = batch.txnIndex(at)
+      if (index < 0) continue
+      const place = next[index] as number
+      order[place] = at
+      next[index] = place + 1
+    }
+    const sums = yield* sumUp(batch, { order, first })
+    return sums === undefined ? undefined : new EthBlock(head, batch, { order, first, ...sums })
+  }
+
+  transaction(index: number): EthTransaction {
+    let header: TxnHeader | undefined
+    const accessList: EventPayload<'TXN_ACCESS_LIST_ENTRY'>[] = []
+    const authList: EventPayload<'TXN_AUTH_LIST_ENTRY'>[] = []
+    for (const at of this.eventsOf(index)) {
+      const type = this.#batch.type(at)
+      if (type === EVENT.TXN_HEADER_START) header = this.#decode(PAYLOADS.TXN_HEADER_START, at)
+      else if (type === EVENT.TXN_ACCESS_LIST_ENTRY) accessList.push(this.#decode(PAYLOADS.TXN_ACCESS_LIST_ENTRY, at))
+      else if (type === EVENT.TXN_AUTH_LIST_ENTRY) authList.push(this.#decode(PAYLOADS.TXN_AUTH_LIST_ENTRY, at))
+    }
+    // There is one, or the block was not read.
+    return { index, header: header as TxnHeader, accessList, authList }
+  }
+
+  /** Without the data of the transaction, which may be large. */
+  receipt(index: number): EthReceipt {
+    let header: EthReceipt['header'] | undefined
+    let output: EthReceipt['output'] | undefined
+    for (const at of this.eventsOf(index)) {
+      const type = this.#batch.type(at)
+      if (type === EVENT.TXN_HEADER_START) header = this.#decode(HEADER_ALONE, at)
+      else if (type === EVENT.TXN_EVM_OUTPUT) output = this.#decode(PAYLOADS.TXN_EVM_OUTPUT, at)
+    }
+    return {
+      index,
+      header: header as EthReceipt['header'],
+      output: output as EthReceipt['output'],
+      cumulativeGas: this.#tables.cumulativeGas[index] as bigint,
+      firstLogIndex: this.#tables.firstLog[index] as number,
+    }
+  }
+
+  /** The recorded events, for what reads them without decoding. */
+  get batch(): EventBatch {
+    return this.#batch
+  }
+
+  /** Places of the events of a transaction. */
+  eventsOf(index: number): Uint32Array {
+    const { order, first } = this.#tables
+    return order.subarray(first[index], first[index + 1])
+  }
+
+  /** Recorded bytes of a transaction without its logs, known before it is decoded. */
+  transactionBytes(index: number): number {
+    let bytes = 0
+    for (const at of this.eventsOf(index))
+      if (this.#batch.type(at) !== EVENT.TXN_LOG) bytes += this.#batch.payloadSize(at)
+    return bytes
+  }
+
+  /** Places of the logs of a transaction, in their order. */
+  *logsOf(index: number): Generator<number> {
+    for (const at of this.eventsOf(index)) if (this.#batch.type(at) === EVENT.TXN_LOG) yield at
+  }
+
+  log(at: number): EventPayload<'TXN_LOG'> {
+    return this.#decode(PAYLOADS.TXN_LOG, at)
+  }
+
+  /** What filters and blooms look at, without the data. */
+  logKeys(at: number): { address: Hex; topics: Hex[] } {
+    const { payloadBytes } = this.#batch
+    const from = this.#batch.payloadAt[at] as number
+    const topics: Hex[] = []
+    const count = payloadBytes[from + LOG_TOPIC_COUNT_AT] as number
+    for (let topic = 0; topic < count; topic++) {
+      const topicAt = from + LOG_TOPICS_AT + topic * 32
+      topics.push(toHex(payloadBytes, topicAt, topicAt + 32))
+    }
+    return { address: toHex(payloadBytes, from + LOG_ADDRESS_AT, from + LOG_ADDRESS_AT + 20), topics }
+  }
+
+  #decode<L extends Layout>(shape: L, at: number): PayloadOf<L> {
+    const bytes = this.#batch.payload(at) as Uint8Array
+    const hasTail = Object.keys(shape.tail).length > 0
+    return decodePayload(shape, hasTail ? bytes : bytes.subarray(0, shape.bytes)) as PayloadOf<L>
+  }
+}
+
+/** A block is recorded from its first event to its last. */
+function readHead(batch: EventBatch): EthBlockHead | undefined {
+  const last = batch.count - 1
+  if (last < 1 || batch.type(0) !== EVENT.BLOCK_START || batch.type(last) !== EVENT.BLOCK_END) return undefined
+  const start = decodePayload(PAYLOADS.BLOCK_START, batch.payload(0) ?? NO_BYTES)
+  const end = decodePayload(PAYLOADS.BLOCK_END, batch.payload(last) ?? NO_BYTES)
+  return start === undefined || end === undefined ? undefined : { start, end }
+}
+
+const NO_BYTES = new Uint8Array()
+
+/** Gas and logs counted through the block; undefined where a transaction misses a part. */
+function* sumUp(
+  batch: EventBatch,
+  { order, first }: Pick<BlockTables, 'order' | 'first'>,
+): Work<Pick<BlockTables, 'cumulativeGas' | 'firstLog'> | undefined> {
+  const txnCount = first.length - 1
+  const cumulativeGas = new BigUint64Array(txnCount)
+  const firstLog = new Uint32Array(txnCount)
+  let gas = 0n
+  let logs = 0
+  for (let index = 0; index < txnCount; index++) {
+    yield
+    let headers = 0
+    let outputAt = -1
+    let found = 0
+    for (const at of order.subarray(first[index], first[index + 1])) {
+      const type = batch.type(at)
+      if (type === EVENT.TXN_HEADER_START) headers += 1
+      else if (type === EVENT.TXN_EVM_OUTPUT) outputAt = at
+      else if (type === EVENT.TXN_LOG) found += 1
+    }
+    if (headers === 0 || outputAt === -1) return undefined
+    const output = decodePayload(PAYLOADS.TXN_EVM_OUTPUT, batch.payload(outputAt) as Uint8Array)
+    if (output === undefined || output.log_count !== found) return undefined
+    gas += output.gas_used
+    cumulativeGas[index] = gas
+    firstLog[index] = logs
+    logs += found
+  }
+  return { cumulativeGas, firstLog }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createdAddress } from './contract-address.ts'
-import { assembleEthBlock, type EthBlock } from './eth-block.ts'
-import { headerJson, receiptJson, transactionJson } from './eth-json.ts'
+import { headerJson } from './eth-json.ts'
 import type { EventPayload, ExecEvent } from './exec-event.ts'
 import type { ExecRecorder } from './exec-recorder.ts'
 import { addressOf, idOf, slotOf } from './test-block.ts'
+import { assembleBlock, receiptOf, transactionOf, type WholeBlock } from './test-eth-block.ts'
 import { createFoldRing } from './test-fold.ts'
 import { decodeAll } from './test-ring.ts'
 
@@ -21,7 +21,7 @@ function readEvents(record: (recorder: ExecRecorder) => void): ExecEvent[] {
 }
 
 /** A block of one transaction, with a base fee of 100. */
-function blockWith(header: Header, more: (recorder: ExecRecorder) => void = () => {}): EthBlock {
+function blockWith(header: Header, more: (recorder: ExecRecorder) => void = () => {}): WholeBlock {
   const events = readEvents((recorder) => {
     recorder.add('BLOCK_START', { id: idOf(1), number: 1n, txn_count: 1n, base_fee_per_gas: 100n }, at)
     recorder.add('TXN_HEADER_START', header, { ...at, txnIndex: 0 })
@@ -29,7 +29,7 @@ function blockWith(header: Header, more: (recorder: ExecRecorder) => void = () =
     recorder.add('TXN_EVM_OUTPUT', { status: true, gas_used: 21_000n }, { ...at, txnIndex: 0 })
     recorder.add('BLOCK_END', { gas_used: 21_000n }, at)
   })
-  return assembleEthBlock(events) ?? assert.fail('the block is not whole')
+  return assembleBlock(events) ?? assert.fail('the block is not whole')
 }
 
 describe('transactions by type', () => {
@@ -76,7 +76,7 @@ describe('transactions by type', () => {
   ]
   for (const [name, header, has, lacks] of table) {
     test(name, () => {
-      const json = transactionJson(blockWith(header), 0)
+      const json = transactionOf(blockWith(header), 0)
       for (const [key, value] of Object.entries(has)) assert.deepEqual(json[key], value, key)
       for (const key of lacks) assert(!(key in json), key)
     })
@@ -92,7 +92,7 @@ describe('transactions by type', () => {
         place,
       )
     })
-    const json = transactionJson(block, 0)
+    const json = transactionOf(block, 0)
     assert.deepEqual(json['accessList'], [{ address: addressOf(3), storageKeys: [slotOf(8)] }])
     assert.deepEqual(json['authorizationList'], [
       { chainId: '0x1', address: addressOf(4), nonce: '0x6', yParity: '0x1', r: '0xff', s: '0x0' },
@@ -102,7 +102,7 @@ describe('transactions by type', () => {
 
 test('the receipt of a creation names the new contract', () => {
   const block = blockWith({ txn_type: 2, is_contract_creation: true, sender: addressOf(9), nonce: 3n })
-  const json = receiptJson(block, 0)
+  const json = receiptOf(block, 0)
   assert.deepEqual([json['to'], json['contractAddress']], [null, createdAddress(addressOf(9), 3n)])
 })
 
@@ -123,8 +123,8 @@ test('gas and logs are counted through the block in index order, however they ar
     }
     recorder.add('BLOCK_END', {}, at)
   })
-  const block = assembleEthBlock(events) ?? assert.fail()
-  const receipts = [0, 1].map((index) => receiptJson(block, index))
+  const block = assembleBlock(events) ?? assert.fail()
+  const receipts = [0, 1].map((index) => receiptOf(block, index))
   assert.deepEqual(
     receipts.map((receipt) => receipt['cumulativeGasUsed']),
     ['0xa', '0x15'],
@@ -137,6 +137,6 @@ test('gas and logs are counted through the block in index order, however they ar
   const missing = ['BLOCK_START', 'BLOCK_END', 'TXN_HEADER_START', 'TXN_EVM_OUTPUT', 'TXN_LOG']
   for (const name of missing) {
     const at0 = events.findIndex((event) => event.name === name)
-    assert.equal(assembleEthBlock(events.toSpliced(at0, 1)), undefined, `without one ${name}`)
+    assert.equal(assembleBlock(events.toSpliced(at0, 1)), undefined, `without one ${name}`)
   }
 })

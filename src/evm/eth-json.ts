@@ -1,15 +1,14 @@
 import { createdAddress } from './contract-address.ts'
-import type { EthBlock, EthTransaction } from './eth-block.ts'
+import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
 import type { EventPayload } from './exec-event.ts'
 import { type Hex, toQuantity } from './hex.ts'
-import { logsBloom } from './logs-bloom.ts'
 
 type Json = Record<string, unknown>
 
 const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
 
 /** A header as eth_getBlockByNumber shows it, without size, uncles and transactions. */
-export function headerJson({ start, end }: EthBlock): Json {
+export function headerJson({ start, end }: EthBlockHead): Json {
   return {
     hash: end.eth_block_hash,
     parentHash: start.parent_eth_hash,
@@ -38,8 +37,7 @@ export function headerJson({ start, end }: EthBlock): Json {
 }
 
 /** A transaction as eth_getTransactionByHash shows it. */
-export function transactionJson(block: EthBlock, index: number): Json {
-  const { header, accessList, authList } = block.txns[index] as EthTransaction
+export function transactionJson(block: EthBlockHead, { index, header, accessList, authList }: EthTransaction): Json {
   const isLegacy = header.txn_type === 0
   const hasFeeMarket = header.txn_type >= 2
   return {
@@ -74,15 +72,14 @@ export function transactionJson(block: EthBlock, index: number): Json {
   }
 }
 
-/** A receipt as eth_getTransactionReceipt shows it. */
-export function receiptJson(block: EthBlock, index: number): Json {
-  const { header, output, logs, cumulativeGas } = block.txns[index] as EthTransaction
+/** A receipt as eth_getTransactionReceipt shows it, without its logs: there may be many. */
+export function receiptJson(block: EthBlockHead, txn: EthReceipt, bloom: Hex): Json {
+  const { index, header, output, cumulativeGas } = txn
   return {
     type: toQuantity(header.txn_type),
     status: output.status ? '0x1' : '0x0',
     cumulativeGasUsed: toQuantity(cumulativeGas),
-    logs: logs.map((_, log) => logJson(block, index, log)),
-    logsBloom: logsBloom(logs),
+    logsBloom: bloom,
     transactionHash: header.txn_hash,
     ...placeJson(block, index),
     gasUsed: toQuantity(output.gas_used),
@@ -93,23 +90,21 @@ export function receiptJson(block: EthBlock, index: number): Json {
   }
 }
 
-/** One log of a transaction. */
-export function logJson(block: EthBlock, txnIndex: number, index: number): Json {
-  const txn = block.txns[txnIndex] as EthTransaction
-  const log = txn.logs[index] as EventPayload<'TXN_LOG'>
+/** Log number `at` of a transaction. */
+export function logJson(block: EthBlockHead, txn: EthReceipt, log: EventPayload<'TXN_LOG'>, at: number): Json {
   return {
     address: log.address,
     topics: log.topics,
     data: log.data,
-    ...placeJson(block, txnIndex),
+    ...placeJson(block, txn.index),
     blockTimestamp: toQuantity(block.start.timestamp),
     transactionHash: txn.header.txn_hash,
-    logIndex: toQuantity(txn.firstLogIndex + index),
+    logIndex: toQuantity(txn.firstLogIndex + at),
     removed: false,
   }
 }
 
-function placeJson({ start, end }: EthBlock, index: number): Json {
+function placeJson({ start, end }: EthBlockHead, index: number): Json {
   return { blockHash: end.eth_block_hash, blockNumber: toQuantity(start.number), transactionIndex: toQuantity(index) }
 }
 
@@ -125,7 +120,7 @@ function authorizationJson(entry: EventPayload<'TXN_AUTH_LIST_ENTRY'>): Json {
 }
 
 /** What one unit of gas really cost. */
-function effectiveGasPrice(header: EventPayload<'TXN_HEADER_START'>, baseFee: bigint): bigint {
+function effectiveGasPrice(header: EthReceipt['header'], baseFee: bigint): bigint {
   if (header.txn_type < 2) return header.max_fee_per_gas
   const wanted = baseFee + header.max_priority_fee_per_gas
   return wanted < header.max_fee_per_gas ? wanted : header.max_fee_per_gas

@@ -6,6 +6,13 @@ const TWO_32 = 2 ** 32
 /** `payloadAt` of an event whose payload was overwritten before it could be copied. */
 export const PAYLOAD_LOST = -1
 
+/** Where the events of a batch lie. */
+export type BatchMemory = {
+  readonly descriptors: Uint8Array
+  readonly payloads: Uint8Array
+  readonly payloadAt: Int32Array
+}
+
 /**
  * A run of consecutive events, copied out of the ring and proven whole. The batch is reused: whoever wants to keep something copies
  * it. Fields are read through 32-bit views, because a DataView or a BigInt per field would cost more than the folding.
@@ -21,12 +28,20 @@ export class EventBatch {
   /** For each event, where its payload begins in `payloadBytes`, or PAYLOAD_LOST. */
   readonly payloadAt: Int32Array
 
-  constructor(options: { eventsMax: number; payloadBytes: number }) {
-    this.descriptorBytes = new Uint8Array(options.eventsMax * DESCRIPTOR_BYTES)
-    this.descriptorWords = new Uint32Array(this.descriptorBytes.buffer)
-    this.payloadAt = new Int32Array(options.eventsMax)
-    this.payloadBytes = new Uint8Array(options.payloadBytes)
-    this.payloadWords = new Uint32Array(this.payloadBytes.buffer)
+  constructor(options: { eventsMax: number; payloadBytes: number }, memory: BatchMemory = allocate(options)) {
+    this.descriptorBytes = memory.descriptors
+    this.descriptorWords = wordsOf(memory.descriptors)
+    this.payloadAt = memory.payloadAt
+    this.payloadBytes = memory.payloads
+    this.payloadWords = wordsOf(memory.payloads)
+  }
+
+  /** Events that already lie in memory, read where they are. */
+  static over(memory: BatchMemory): EventBatch {
+    const count = memory.payloadAt.length
+    const batch = new EventBatch({ eventsMax: count, payloadBytes: memory.payloads.length }, memory)
+    batch.count = count
+    return batch
   }
 
   /** Makes room for payloads; what was there is gone. */
@@ -103,6 +118,18 @@ export class EventBatch {
   timeNs(at: number): bigint {
     return (BigInt(this.timeHigh(at)) << 32n) | BigInt(this.timeLow(at))
   }
+}
+
+function allocate(options: { eventsMax: number; payloadBytes: number }): BatchMemory {
+  return {
+    descriptors: new Uint8Array(options.eventsMax * DESCRIPTOR_BYTES),
+    payloads: new Uint8Array(options.payloadBytes),
+    payloadAt: new Int32Array(options.eventsMax),
+  }
+}
+
+function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array {
+  return new Uint32Array(buffer, byteOffset, byteLength >>> 2)
 }
 
 /** Payloads are allocated in steps of 16 bytes; one elsewhere could not be read through `payloadWords`. */

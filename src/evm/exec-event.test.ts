@@ -137,6 +137,28 @@ describe('payloads', () => {
   })
 })
 
+test('integers above 2^53 - 1 are always text, whether or not a double holds them', () => {
+  const table: [value: bigint, json: number | string][] = [
+    [2n ** 53n - 1n, 9_007_199_254_740_991],
+    [2n ** 53n, '9007199254740992'],
+    [2n ** 53n + 1n, '9007199254740993'],
+    [2n ** 53n + 2n, '9007199254740994'],
+    [2n ** 63n, '9223372036854775808'],
+    [2n ** 64n - 1n, '18446744073709551615'],
+  ]
+  for (const [value, json] of table) {
+    const { source, writer } = createSmallRing()
+    const payload = encodePayload(PAYLOADS.BLOCK_QC, { block_number: value, round: value })
+    writer.record(makeEvent(1, 0, { type: EVENT.BLOCK_QC, payload }))
+    const reader = openReader(source)
+    reader.poll(0)
+    const decoded = decodeEvent(reader.batch, 0)
+    assert(decoded.ok)
+    const shown = eventPayloadJson(decoded.event)
+    assert.deepEqual([shown['block_number'], shown['round']], [json, json])
+  }
+})
+
 describe('events that cannot be decoded', () => {
   test('are named: unknown code, payload too short', () => {
     const { source, writer } = createSmallRing()

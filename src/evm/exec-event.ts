@@ -12,7 +12,7 @@ import {
 } from './block-payloads.ts'
 import type { EventBatch } from './event-batch.ts'
 import { EVENT_CODES, type EventName, eventName } from './event-type.ts'
-import { type AnyPayload, decodePayload, type Layout, type PayloadOf, payloadJson } from './payload-layout.ts'
+import { type AnyPayload, decodePayload, isExact, type Layout, type PayloadOf, payloadJson } from './payload-layout.ts'
 import {
   TXN_ACCESS_LIST_ENTRY,
   TXN_AUTH_LIST_ENTRY,
@@ -102,3 +102,10 @@ export const FIXED_BYTES: Readonly<Uint16Array> = Uint16Array.from({ length: EVE
   const name = eventName(code)
   return name === undefined ? 0 : PAYLOADS[name].bytes
 })
+
+/** Whether a payload is exactly as long as its type and its counts claim: such an event can be decoded. */
+export function hasExactBytes(batch: EventBatch, at: number): boolean {
+  const name = eventName(batch.type(at))
+  const bytes = batch.payload(at)
+  return name !== undefined && bytes !== undefined && isExact(PAYLOADS[name], bytes)
+}

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createdAddress } from './contract-address.ts'
 import { fromHex, toHex } from './hex.ts'
 import { keccak256 } from './keccak256.ts'
-import { logsBloom } from './logs-bloom.ts'
+import { bloomOf } from './test-eth-block.ts'
 
 const text = (message: string): string => toHex(keccak256(Buffer.from(message)))
 
@@ -40,8 +40,8 @@ test('addresses of created contracts', () => {
 })
 
 test('a bloom has at most three bits for each address and topic', () => {
-  assert.equal(logsBloom([]), `0x${'0'.repeat(512)}`)
-  const bloom = fromHex(logsBloom([{ address: `0x${'11'.repeat(20)}`, topics: [`0x${'22'.repeat(32)}`] }]))
+  assert.equal(bloomOf([]), `0x${'0'.repeat(512)}`)
+  const bloom = fromHex(bloomOf([{ address: `0x${'11'.repeat(20)}`, topics: [`0x${'22'.repeat(32)}`] }]))
   const bits = bloom.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0)
   assert(bits >= 2 && bits <= 6)
 })

@@ -21,52 +21,73 @@ export function keccak256(message: Uint8Array): Uint8Array {
   return bytes.slice(0, 32)
 }
 
+/** Written out by words: blooms take several hashes for each log. */
 function permute(state: Uint32Array): void {
-  const columns = new Uint32Array(10)
+  const mix = new Uint32Array(10)
   const moved = new Uint32Array(LANES * 2)
   for (let round = 0; round < ROUNDS; round++) {
-    mixColumns(state, columns)
-    for (let lane = 0; lane < LANES; lane++) rotateInto(moved, TARGETS[lane] as number, state, lane)
-    for (let row = 0; row < LANES * 2; row += 10) {
-      for (let at = 0; at < 10; at++) {
-        const next = moved[row + ((at + 2) % 10)] as number
-        const afterNext = moved[row + ((at + 4) % 10)] as number
-        state[row + at] = (moved[row + at] as number) ^ (~next & afterNext)
-      }
-    }
+    mixColumns(state, mix)
+    moveLanes(state, moved)
+    for (let row = 0; row < LANES * 2; row += 10) mixRow(state, moved, row)
     state[0] = (state[0] as number) ^ (ROUND_CONSTANTS[round * 2] as number)
     state[1] = (state[1] as number) ^ (ROUND_CONSTANTS[round * 2 + 1] as number)
   }
 }
 
 /** Step theta: each lane takes in the parity of two neighbouring columns. */
-function mixColumns(state: Uint32Array, columns: Uint32Array): void {
-  columns.fill(0)
-  for (let at = 0; at < LANES * 2; at++) columns[at % 10] = (columns[at % 10] as number) ^ (state[at] as number)
-  for (let column = 0; column < 5; column++) {
-    const left = ((column + 4) % 5) * 2
-    const right = ((column + 1) % 5) * 2
-    const low = columns[right] as number
-    const high = columns[right + 1] as number
-    const mixLow = (columns[left] as number) ^ ((low << 1) | (high >>> 31))
-    const mixHigh = (columns[left + 1] as number) ^ ((high << 1) | (low >>> 31))
-    for (let at = column * 2; at < LANES * 2; at += 10) {
-      state[at] = (state[at] as number) ^ mixLow
-      state[at + 1] = (state[at + 1] as number) ^ mixHigh
+function mixColumns(s: Uint32Array, parity: Uint32Array): void {
+  for (let at = 0; at < 10; at++)
+    parity[at] =
+      (s[at] as number) ^
+      (s[at + 10] as number) ^
+      (s[at + 20] as number) ^
+      (s[at + 30] as number) ^
+      (s[at + 40] as number)
+  for (let column = 0; column < 10; column += 2) {
+    const left = column === 0 ? 8 : column - 2
+    const right = column === 8 ? 0 : column + 2
+    const low = parity[right] as number
+    const high = parity[right + 1] as number
+    const mixLow = (parity[left] as number) ^ ((low << 1) | (high >>> 31))
+    const mixHigh = (parity[left + 1] as number) ^ ((high << 1) | (low >>> 31))
+    for (let at = column; at < LANES * 2; at += 10) {
+      s[at] = (s[at] as number) ^ mixLow
+      s[at + 1] = (s[at + 1] as number) ^ mixHigh
     }
   }
 }
 
-/** Steps rho and pi: a lane is rotated by its own distance and moves to another place. */
-function rotateInto(target: Uint32Array, place: number, state: Uint32Array, lane: number): void {
-  const distance = ROTATIONS[lane] as number
-  const isSwapped = distance >= 32
-  const low = state[lane * 2 + (isSwapped ? 1 : 0)] as number
-  const high = state[lane * 2 + (isSwapped ? 0 : 1)] as number
-  const by = distance % 32
-  // A shift by 32 does nothing in JavaScript, so that a distance of 0 must not take bits from the other half.
-  target[place * 2] = by === 0 ? low : (low << by) | (high >>> (32 - by))
-  target[place * 2 + 1] = by === 0 ? high : (high << by) | (low >>> (32 - by))
+/** Steps rho and pi: a lane is rotated by its own distance and moves to another place. The first does neither. */
+function moveLanes(state: Uint32Array, moved: Uint32Array): void {
+  moved[0] = state[0] as number
+  moved[1] = state[1] as number
+  for (let lane = 1; lane < LANES; lane++) {
+    const distance = ROTATIONS[lane] as number
+    const place = (TARGETS[lane] as number) * 2
+    const by = distance & 31
+    // From 32 on the halves change places.
+    const half = distance >>> 5
+    const low = state[lane * 2 + half] as number
+    const high = state[lane * 2 + 1 - half] as number
+    moved[place] = (low << by) | (high >>> (32 - by))
+    moved[place + 1] = (high << by) | (low >>> (32 - by))
+  }
+}
+
+/** Step chi: each word takes in the two that follow it in its row. */
+function mixRow(state: Uint32Array, moved: Uint32Array, row: number): void {
+  for (let half = row; half < row + 2; half++) {
+    const a = moved[half] as number
+    const b = moved[half + 2] as number
+    const c = moved[half + 4] as number
+    const d = moved[half + 6] as number
+    const e = moved[half + 8] as number
+    state[half] = a ^ (~b & c)
+    state[half + 2] = b ^ (~c & d)
+    state[half + 4] = c ^ (~d & e)
+    state[half + 6] = d ^ (~e & a)
+    state[half + 8] = e ^ (~a & b)
+  }
 }
 
 /** Rotation of lane x + 5y, from the reference. */

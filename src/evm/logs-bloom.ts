@@ -3,12 +3,42 @@ import { keccak256 } from './keccak256.ts'
 
 export const BLOOM_BYTES = 256
 
-/** The 2048-bit filter of a receipt: three bits for each address and each topic of its logs. Source: Ethereum yellow paper, 4.4.3. */
-export function logsBloom(logs: readonly { address: Hex; topics: readonly Hex[] }[]): Hex {
-  const bloom = new Uint8Array(BLOOM_BYTES)
-  for (const { address, topics } of logs)
-    for (const value of [address, ...topics]) setBloomBits(bloom, bloomBits(fromHex(value)))
-  return toHex(bloom)
+/** Addresses and topics whose bits are remembered: most logs of a block repeat those of a few contracts. */
+const REMEMBERED_MAX = 4096
+
+/**
+ * Builds the 2048-bit filter of receipts: three bits for each address and each topic of the logs. Source: Ethereum
+ * yellow paper, 4.4.3.
+ */
+export class BloomBuilder {
+  readonly #bits = new Map<Hex, readonly number[]>()
+  #bloom = new Uint8Array(BLOOM_BYTES)
+
+  add({ address, topics }: { readonly address: Hex; readonly topics: readonly Hex[] }): void {
+    setBloomBits(this.#bloom, this.#bitsOf(address))
+    for (const topic of topics) setBloomBits(this.#bloom, this.#bitsOf(topic))
+  }
+
+  /** The filter of the logs added since the last call. */
+  take(): Hex {
+    const bloom = toHex(this.#bloom)
+    this.#bloom = new Uint8Array(BLOOM_BYTES)
+    return bloom
+  }
+
+  #bitsOf(value: Hex): readonly number[] {
+    const known = this.#bits.get(value)
+    if (known !== undefined) return known
+    if (this.#bits.size >= REMEMBERED_MAX) this.#bits.clear()
+    const bits = bloomBits(fromHex(value))
+    this.#bits.set(value, bits)
+    return bits
+  }
+}
+
+/** Whether logs with this value may be among those of a filter. */
+export function mayHold(bloom: Uint8Array, bits: readonly number[]): boolean {
+  return bits.every((bit) => ((bloom[BLOOM_BYTES - 1 - (bit >>> 3)] as number) & (1 << (bit & 7))) !== 0)
 }
 
 /** The three bits of one address or topic. */

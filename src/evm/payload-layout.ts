@@ -59,6 +59,19 @@ export function decodePayload<L extends Layout>(shape: L, bytes: Uint8Array): Pa
   return at === bytes.length ? (payload as PayloadOf<L>) : undefined
 }
 
+/** Whether the size is exactly struct plus tail, found without decoding the rest. */
+export function isExact({ bytes: fixed, fields, tail }: Layout, bytes: Uint8Array): boolean {
+  if (bytes.length < fixed) return false
+  let size = fixed
+  for (const name in tail) {
+    const [kind, countField] = tail[name] as TailTable[string]
+    const [fieldKind, offset] = fields[countField] as FieldTable[string]
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    size += Number(readField(fieldKind, view, offset)) * (kind === 'bytes' ? 1 : 32)
+  }
+  return size === bytes.length
+}
+
 /** The inverse. Fields left out are zero, counts of the tail are filled in, padding is zero. */
 export function encodePayload<L extends Layout>(shape: L, payload: Partial<PayloadOf<L>>): Uint8Array {
   const given = payload as AnyPayload
@@ -87,9 +100,15 @@ export function payloadJson(shape: Layout, payload: AnyPayload): Record<string, 
   for (const [name, value] of Object.entries(payload)) {
     if (typeof value !== 'bigint') json[name] = value
     else if (shape.fields[name]?.[0] === 'u256') json[name] = toQuantity(value)
-    else json[name] = BigInt(Number(value)) === value ? Number(value) : value.toString()
+    else json[name] = wholeNumberJson(value)
   }
   return json
+}
+
+/** A whole number as JSON: text beyond 2^53 - 1, where a reader with doubles would change it. */
+export function wholeNumberJson(value: bigint): number | string {
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value.toString()
 }
 
 function readField(kind: FieldKind, view: DataView, at: number): FieldValues[FieldKind] {

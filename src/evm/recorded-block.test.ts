@@ -5,12 +5,11 @@ import { describe, test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { recordedDataFolder, skipWithoutRecordedData } from '../../test/recorded-data.ts'
 import { BlockFold } from './block-fold.ts'
-import { assembleEthBlock, type EthBlock } from './eth-block.ts'
-import { headerJson, logJson, receiptJson, transactionJson } from './eth-json.ts'
+import { headerJson } from './eth-json.ts'
 import type { ExecEvent } from './exec-event.ts'
-import { logsBloom } from './logs-bloom.ts'
 import { createRingReader, type RingReader } from './ring-reader.ts'
 import { createMemorySource } from './ring-source.ts'
+import { assembleBlock, bloomOf, logOf, receiptOf, transactionOf, type WholeBlock } from './test-eth-block.ts'
 import { createFoldLog, type FoldLog, feed } from './test-fold.ts'
 import { decodeAll } from './test-ring.ts'
 
@@ -36,8 +35,8 @@ function readEvents(): ExecEvent[] {
   )
 }
 
-function readBlock(): EthBlock {
-  return assembleEthBlock(readEvents()) ?? assert.fail('the block is not whole')
+function readBlock(): WholeBlock {
+  return assembleBlock(readEvents()) ?? assert.fail('the block is not whole')
 }
 
 function foldRecording(seed: number): FoldLog & { fold: BlockFold } {
@@ -114,7 +113,7 @@ describe('the recorded block', { skip }, () => {
       [2, 227],
     )
     // Hashes of 483 addresses and their topics, combined by the node itself.
-    assert.equal(logsBloom(txns.flatMap(({ logs }) => logs)), end.logs_bloom)
+    assert.equal(bloomOf(txns.flatMap(({ logs }) => logs)), end.logs_bloom)
   })
 
   test('gives the JSON-RPC samples, field by field', () => {
@@ -123,9 +122,9 @@ describe('the recorded block', { skip }, () => {
     const { size, ...header } = readJson('json-rpc-samples/0.header.json')
     assert(size !== undefined)
     assert.deepEqual(headerJson(block), header)
-    assert.deepEqual(transactionJson(block, 0), readJson('json-rpc-samples/0.tx.0.json'))
-    assert.deepEqual(receiptJson(block, 0), readJson('json-rpc-samples/0.tx-receipt.0.json'))
-    assert.deepEqual(logJson(block, 1, 0), readJson('json-rpc-samples/0.log.0.json'))
+    assert.deepEqual(transactionOf(block, 0), readJson('json-rpc-samples/0.tx.0.json'))
+    assert.deepEqual(receiptOf(block, 0), readJson('json-rpc-samples/0.tx-receipt.0.json'))
+    assert.deepEqual(logOf(block, 1, 0), readJson('json-rpc-samples/0.log.0.json'))
     const { blockId } = readJson('json-rpc-samples/0.monad-header.json')
     assert.equal(block.start.id, blockId)
   })

@@ -1,28 +1,36 @@
 import type { ExecutionRpcMethod } from '../contract/execution-routes.ts'
 import type { Hex } from '../contract/stream-events.ts'
+import type { Work } from '../core/work.ts'
+import type { EthBlock } from '../evm/eth-block.ts'
 import { toQuantity } from '../evm/hex.ts'
-import type { BlockAnswer, BlockStore, HeldBlock } from './block-store.ts'
-import { RpcFailure } from './rpc-failure.ts'
+import type { BlockStore } from './block-store.ts'
+import type { CallMeter } from './call-meter.ts'
+import type { HeldBlock } from './held-block.ts'
+import { findLogs } from './log-search.ts'
+import { type RenderedBlocks, writeReceipt, writeTransaction } from './rendered-blocks.ts'
+import type { ResponseText } from './response-text.ts'
+import { LimitFailure, RpcFailure } from './rpc-failure.ts'
 import { type BlockRef, blockRef, flag, hash32, type LogFilter, logFilter, quantity } from './rpc-params.ts'
-import type { JsonObject } from './source-message.ts'
 
-export type EthMethod = (params: readonly unknown[]) => unknown
+/** Where a method writes its result, and what its work is counted on. */
+export type CallContext = { readonly out: ResponseText; readonly meter: CallMeter }
+
+/** Writes the result as JSON; throws RpcFailure where there is none. */
+export type EthMethod = (params: readonly unknown[], context: CallContext) => Work<void>
 
 export type EthMethodDeps = {
   readonly blocks: BlockStore
+  readonly rendered: RenderedBlocks
   readonly chainId: () => number | null
   readonly clientVersion: string
+  /** Blocks that one eth_getLogs examines at most. */
+  readonly logBlocksMax: number
 }
 
-/** Logs of one answer. */
-const LOGS_MAX = 10_000
+/** Every method of `POST /`. Results come from the blocks in memory alone. */
+export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod, EthMethod> {
+  const { blocks, rendered, chainId, clientVersion } = deps
 
-/** Every method of `POST /`. Answers come from the blocks in memory alone. */
-export function createEthMethods({
-  blocks,
-  chainId,
-  clientVersion,
-}: EthMethodDeps): Record<ExecutionRpcMethod, EthMethod> {
   function find(ref: BlockRef): HeldBlock | undefined {
     if ('number' in ref) return blocks.byNumber(ref.number)
     switch (ref.tag) {
@@ -37,25 +45,14 @@ export function createEthMethods({
     }
   }
 
-  const byRef = (given: unknown): BlockAnswer | undefined => find(blockRef(given, 'the block'))?.answer()
-  const byHash = (given: unknown): BlockAnswer | undefined => blocks.byHash(hash32(given, 'the block hash'))?.answer()
+  const byRef = (given: unknown): HeldBlock | undefined => find(blockRef(given, 'the block'))
+  const byHash = (given: unknown): HeldBlock | undefined => blocks.byHash(hash32(given, 'the block hash'))
+  const byTxn = (given: unknown) => blocks.byTxn(hash32(given, 'the transaction hash'))
 
   function knownChainId(): number {
     const known = chainId()
     if (known === null) throw new RpcFailure('blocks-not-held', 'no block was seen yet')
     return known
-  }
-
-  function getLogs(filter: LogFilter): JsonObject[] {
-    const found: JsonObject[] = []
-    for (const { answer } of chosenBlocks(filter)) {
-      for (const receipt of answer()?.receipts ?? []) {
-        for (const log of receipt['logs'] as JsonObject[]) if (isWanted(log, filter)) found.push(log)
-        if (found.length > LOGS_MAX)
-          throw new RpcFailure('too-large', `more than ${LOGS_MAX} logs match`, { limit: 'logs', size: LOGS_MAX })
-      }
-    }
-    return found
   }
 
   function chosenBlocks({ blockHash, from, to }: LogFilter): HeldBlock[] {
@@ -65,12 +62,15 @@ export function createEthMethods({
     if (first > last) throw new RpcFailure('invalid-params', 'fromBlock is above toBlock')
     const { range } = blocks
     if (range === undefined || first < range.from || last > range.to) return notHeld()
+    const { logBlocksMax: size } = deps
+    if (last - first >= size)
+      throw new LimitFailure(`eth_getLogs covers at most ${size} blocks`, { limit: 'logBlocks', size })
     const chosen: HeldBlock[] = []
     for (let number = first; number <= last; number++) chosen.push(blocks.byNumber(number) ?? notHeld())
     return chosen
   }
 
-  /** Never an empty list instead: that would say that there are no logs. */
+  /** Never an empty list instead: that would mean that there are no logs. */
   function notHeld(): never {
     const { range } = blocks
     if (range === undefined) throw new RpcFailure('blocks-not-held', 'no block was seen yet')
@@ -78,57 +78,60 @@ export function createEthMethods({
     throw new RpcFailure('blocks-not-held', `held are blocks ${range.from} to ${range.to}`, held)
   }
 
-  function byTxn(given: unknown): { answer: BlockAnswer; index: number } | undefined {
-    const found = blocks.byTxn(hash32(given, 'the transaction hash'))
-    const answer = found?.held.answer()
-    return found === undefined || answer === undefined ? undefined : { answer, index: found.index }
+  function* writeTxnAt(held: HeldBlock | undefined, index: number | undefined, context: CallContext): Work<void> {
+    const block = yield* readHeld(held)
+    if (block === undefined || index === undefined || index >= block.txnCount) return context.out.add('null')
+    writeTransaction(block, index, context.out)
   }
 
   return {
-    eth_chainId: () => toQuantity(knownChainId()),
-    net_version: () => String(knownChainId()),
-    web3_clientVersion: () => clientVersion,
-    eth_blockNumber: () => toQuantity(blocks.latest?.number ?? 0),
-    eth_syncing: () => false,
-    eth_getBlockByNumber: ([block, full]) => blockJson(byRef(block), flag(full, 'the second parameter')),
-    eth_getBlockByHash: ([hash, full]) => blockJson(byHash(hash), flag(full, 'the second parameter')),
-    eth_getBlockTransactionCountByNumber: ([block]) => txnCount(byRef(block)),
-    eth_getBlockTransactionCountByHash: ([hash]) => txnCount(byHash(hash)),
-    eth_getTransactionByHash([hash]) {
+    eth_chainId: result(() => toQuantity(knownChainId())),
+    net_version: result(() => String(knownChainId())),
+    web3_clientVersion: result(() => clientVersion),
+    eth_blockNumber: result(() => toQuantity(blocks.latest?.number ?? 0)),
+    eth_syncing: result(() => false),
+    eth_getBlockByNumber: ([block, full], { out }) =>
+      rendered.writeBlock(byRef(block), flag(full, 'the second parameter'), out),
+    eth_getBlockByHash: ([hash, full], { out }) =>
+      rendered.writeBlock(byHash(hash), flag(full, 'the second parameter'), out),
+    eth_getBlockTransactionCountByNumber: result(([block]) => txnCount(byRef(block))),
+    eth_getBlockTransactionCountByHash: result(([hash]) => txnCount(byHash(hash))),
+    eth_getTransactionByHash([hash], context) {
       const found = byTxn(hash)
-      return found?.answer.block.transactions[found.index] ?? null
+      return writeTxnAt(found?.held, found?.index, context)
     },
-    eth_getTransactionByBlockNumberAndIndex: ([block, index]) => txnAt(byRef(block), index),
-    eth_getTransactionByBlockHashAndIndex: ([hash, index]) => txnAt(byHash(hash), index),
-    eth_getTransactionReceipt([hash]) {
+    eth_getTransactionByBlockNumberAndIndex: ([block, index], context) =>
+      writeTxnAt(byRef(block), quantity(index, 'the index'), context),
+    eth_getTransactionByBlockHashAndIndex: ([hash, index], context) =>
+      writeTxnAt(byHash(hash), quantity(index, 'the index'), context),
+    *eth_getTransactionReceipt([hash], { out }) {
       const found = byTxn(hash)
-      return found?.answer.receipts[found.index] ?? null
+      const block = yield* readHeld(found?.held)
+      if (found === undefined || block === undefined) return out.add('null')
+      yield* writeReceipt(block, found.index, out)
     },
-    eth_getBlockReceipts([block]) {
+    eth_getBlockReceipts([block], { out }) {
       const isHash = typeof block === 'string' && block.length === 66
-      return (isHash ? byHash(block) : byRef(block))?.receipts ?? null
+      return rendered.writeReceipts(isHash ? byHash(block) : byRef(block), out)
     },
-    eth_getLogs: ([filter]) => getLogs(logFilter(filter)),
+    eth_getLogs([given], context) {
+      const filter = logFilter(given)
+      return findLogs(filter, chosenBlocks(filter), context)
+    },
   }
 }
 
-function blockJson(answer: BlockAnswer | undefined, isFull: boolean): JsonObject | null {
-  if (answer === undefined) return null
-  if (isFull) return answer.block
-  return { ...answer.block, transactions: answer.block.transactions.map(({ hash }) => hash as Hex) }
+function result(read: (params: readonly unknown[]) => unknown): EthMethod {
+  return function* (params, { out }) {
+    yield
+    out.add(JSON.stringify(read(params)))
+  }
 }
 
-function txnCount(answer: BlockAnswer | undefined): Hex | null {
-  return answer === undefined ? null : toQuantity(answer.block.transactions.length)
+function* readHeld(held: HeldBlock | undefined): Work<EthBlock | undefined> {
+  return held === undefined ? undefined : yield* held.read()
 }
 
-function txnAt(answer: BlockAnswer | undefined, index: unknown): JsonObject | null {
-  return answer?.block.transactions[quantity(index, 'the index')] ?? null
-}
-
-function isWanted(log: JsonObject, { addresses, topics }: LogFilter): boolean {
-  if (addresses !== undefined && !addresses.has(String(log['address']).toLowerCase())) return false
-  const found = log['topics'] as readonly string[]
-  if (found.length < topics.length) return false
-  return topics.every((wanted, at) => wanted === undefined || wanted.has((found[at] as string).toLowerCase()))
+function txnCount(held: HeldBlock | undefined): Hex | null {
+  return held === undefined ? null : toQuantity(held.txnHashes.length)
 }

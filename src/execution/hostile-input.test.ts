@@ -5,10 +5,9 @@ import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
 import { DEFAULT_KINDS, RAW_EVENTS, type RawEventName } from '../contract/stream-events.ts'
 import { seedFor } from '../core/test-seed.ts'
 import { BlockStore } from './block-store.ts'
-import { createEthMethods } from './eth-methods.ts'
-import { answerJsonRpc } from './json-rpc.ts'
 import { checkCursor } from './resume-cursor.ts'
 import { parseSubscribeMessage, parseSubscribeQuery } from './subscription.ts'
+import { answerBody, testMethods } from './test-rpc.ts'
 
 /** What callers may send: whatever it is, it is answered in the forms of the contract, and nothing breaks. */
 
@@ -82,7 +81,7 @@ test('any cursor is in the window or outside it for a reason', () => {
 
 test('any JSON-RPC body is answered, and never with an internal error', () => {
   const blocks = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 20 }, { stageOf: () => undefined })
-  const methods = createEthMethods({ blocks, chainId: () => 1, clientVersion: 'x' })
+  const methods = testMethods(blocks)
   const onFault = (error: unknown): void => assert.fail(String(error))
   const param = fc.oneof(
     fc.constantFrom('latest', 'safe', '0x0', '0x1', `0x${'f'.repeat(64)}`, true),
@@ -104,9 +103,9 @@ test('any JSON-RPC body is answered, and never with an internal error', () => {
   )
   fc.assert(
     fc.property(body, (text) => {
-      const answer = answerJsonRpc(Buffer.from(text), { methods, onFault })
-      if (answer === undefined) return
-      const parsed = JSON.parse(answer) as Record<string, unknown> | Record<string, unknown>[]
+      const answer = answerBody(Buffer.from(text), { methods, onFault })
+      if (answer.status === 204) return assert.equal(answer.text, '')
+      const parsed = JSON.parse(answer.text) as Record<string, unknown> | Record<string, unknown>[]
       for (const one of Array.isArray(parsed) ? parsed : [parsed]) {
         assert.equal(one['jsonrpc'], '2.0')
         assert.notEqual('result' in one, 'error' in one)

@@ -1,8 +1,9 @@
 import type { Hex, RawEvent, RawEventName, Stage } from '../contract/stream-events.ts'
-import { type EventBatch, u64At } from '../evm/event-batch.ts'
+import type { EventBatch } from '../evm/event-batch.ts'
 import { EVENT } from '../evm/event-type.ts'
 import { decodeEvent, type ExecEvent, eventPayloadJson } from '../evm/exec-event.ts'
 import { toHex } from '../evm/hex.ts'
+import { wholeNumberJson } from '../evm/payload-layout.ts'
 import { rawEventName } from './event-names.ts'
 import type { FilterFields, RawEventPart } from './source-message.ts'
 import type { Wanted } from './wanted-events.ts'
@@ -17,7 +18,7 @@ export class RawEventMaker {
   readonly #wanted = new Set<RawEventName>()
   #next: Wanted | undefined
   #blockSeqno = 0
-  #blockNumber = 0
+  #blockNumber: number | string = 0
   readonly #txns = new Map<number, TxnHead>()
 
   /** Takes effect with `turn`. */
@@ -77,8 +78,7 @@ export class RawEventMaker {
     this.#txns.clear()
     this.#blockSeqno = batch.seqno(at)
     const payload = batch.payload(at)
-    this.#blockNumber =
-      payload === undefined ? 0 : u64At(batch.payloadWords, ((batch.payloadAt[at] as number) + 32) >>> 2)
+    this.#blockNumber = payload === undefined ? 0 : wholeNumberJson(viewOf(payload).getBigUint64(32, true))
   }
 }
 
@@ -90,8 +90,8 @@ const STAGE_OF: Partial<Record<ExecEvent['name'], Stage>> = {
   BLOCK_REJECT: 'Rejected',
 }
 
-function ownBlockNumber({ payload }: ExecEvent): number | null {
-  return 'block_number' in payload ? Number(payload.block_number) : null
+function ownBlockNumber({ payload }: ExecEvent): number | string | null {
+  return 'block_number' in payload ? wholeNumberJson(payload.block_number) : null
 }
 
 function filterFields(event: ExecEvent): FilterFields {
@@ -123,10 +123,14 @@ function filterFields(event: ExecEvent): FilterFields {
 
 /** Chain id and consensus id of a BLOCK_START. */
 export function blockStartFacts(payload: Uint8Array): { id: Hex; number: number; chainId: number } {
-  const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength)
+  const view = viewOf(payload)
   return {
     id: toHex(payload, 0, 32),
     number: Number(view.getBigUint64(32, true)),
     chainId: Number(view.getBigUint64(80, true)),
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength)
 }

@@ -1,15 +1,17 @@
 import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
 import { METRIC_KINDS, type StreamErrorCode } from '../contract/stream-events.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import { LIMIT_NAMES } from './rpc-failure.ts'
 import { NO_STATS, type SourceStats } from './source-message.ts'
 
 const KINDS = [...METRIC_KINDS, 'Events', 'Warning'] as const
 const JOINS = ['resume', 'snapshot', 'out_of_window'] as const
-const REFUSALS = ['address_limit', 'connections', 'token', 'path'] as const
+const REFUSALS = ['address_limit', 'connections', 'token', 'path', 'work'] as const
 const SUBSCRIBE_ERRORS = [
   'empty_subscribe',
   'subscribe_limit',
   'invalid_subscribe',
+  'rate_limited',
 ] as const satisfies StreamErrorCode[]
 const CLOSES = ['client', 'slow', 'heartbeat', 'policy', 'restart', 'token'] as const
 const METHODS = [...EXECUTION_RPC_METHODS, 'other'] as const
@@ -26,7 +28,10 @@ export type ExecutionReadings = {
   blockNumber(): number
   tps(): number
   blocksHeld(): number
+  readonly rpc: RpcReadings
 }
+
+export type RpcReadings = { requests(): number; unreadBytes(): number; renderedBytes(): number }
 
 export type ExecutionMetrics = ReturnType<typeof executionMetrics>
 export type WsCloseReason = (typeof CLOSES)[number]
@@ -56,6 +61,11 @@ export function executionMetrics(registry: MetricsRegistry) {
   gauge('block_number', 'Newest block seen.', () => read.blockNumber())
   gauge('transactions_per_second', 'TPS as published.', () => read.tps())
   gauge('blocks_held', 'Blocks held for JSON-RPC.', () => read.blocksHeld())
+  gauge('rpc_requests', 'Requests of POST / that wait, are worked on or are being read.', () => read.rpc.requests())
+  gauge('rpc_unread_bytes', 'Bytes of responses of POST / that clients have not read yet.', () =>
+    read.rpc.unreadBytes(),
+  )
+  gauge('rpc_rendered_bytes', 'Bytes of blocks and receipts kept as text.', () => read.rpc.renderedBytes())
   total('ring_events', 'Events folded.', ({ events }) => events)
   total('ring_gaps', 'Times that events were overwritten before they could be read.', ({ gaps }) => gaps)
   total('ring_events_lost', 'Events lost in gaps.', ({ eventsLost }) => eventsLost)
@@ -103,6 +113,11 @@ export function executionMetrics(registry: MetricsRegistry) {
       help: 'JSON-RPC calls, by method and outcome.',
       labels: { method: METHODS, outcome: OUTCOMES },
     }),
+    limits: registry.counter({
+      name: 'sluice_execution_limits_reached_total',
+      help: 'Requests, calls and messages refused because of a limit, by the name that data.limit has.',
+      labels: { limit: LIMIT_NAMES },
+    }),
     finalize: registry.histogram({
       name: 'sluice_execution_finalize_seconds',
       help: 'From the start of a block to its finalization, by the times of the ring.',
@@ -132,4 +147,5 @@ const NOTHING_TO_READ: ExecutionReadings = {
   blockNumber: () => 0,
   tps: () => 0,
   blocksHeld: () => 0,
+  rpc: { requests: () => 0, unreadBytes: () => 0, renderedBytes: () => 0 },
 }

@@ -113,6 +113,56 @@ export const executionOptions = z.strictObject({
     })
     .prefault({})
     .describe('Blocks that POST / answers about.'),
+  corsOrigins: z
+    .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'give an origin such as https://app.example.com'))
+    .max(64)
+    .default([])
+    .describe('Origins of web pages that may call POST /. Reads are open to any origin.'),
+  work: z
+    .strictObject({
+      unitsPerSecond: z
+        .int()
+        .min(10)
+        .max(1_000_000)
+        .default(2000)
+        .describe('Work of one client address, or of one subscription where tokens are asked for.'),
+      burstUnits: z
+        .int()
+        .min(1000)
+        .max(10_000_000)
+        .default(10_000)
+        .describe('Units that a client may save up and use at once.'),
+    })
+    .prefault({})
+    .describe(
+      'The budget of work for each client. A unit is one to three tenths of a millisecond: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',
+    ),
+  rpc: z
+    .strictObject({
+      requestBytesMax: z
+        .int()
+        .min(1024)
+        .max(4 * MIB)
+        .default(MIB / 8)
+        .describe('Bytes of one request body.'),
+      batchItemsMax: z.int().min(1).max(1000).default(100).describe('Calls in one batch.'),
+      logBlocksMax: z.int().min(1).max(10_000).default(1000).describe('Blocks of one eth_getLogs.'),
+      responseBytesMax: z
+        .int()
+        .min(64 * 1024)
+        .max(256 * MIB)
+        .default(16 * MIB)
+        .describe('Bytes of one response. A client may have twice as many unread, all clients together eight times.'),
+      requestsPerClientMax: z.int().min(1).max(1000).default(32).describe('Requests of one client at the same time.'),
+      renderedBytesMax: z
+        .int()
+        .min(0)
+        .max(4096 * MIB)
+        .default(32 * MIB)
+        .describe('Blocks and receipts kept as text for the next caller, in bytes.'),
+    })
+    .prefault({})
+    .describe('Limits of POST /.'),
 })
 
 export type ExecutionOptions = z.output<typeof executionOptions>

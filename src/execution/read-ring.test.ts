@@ -11,9 +11,9 @@ import { idOf, recordBlock, recordOpenBlock, type TestBlock } from '../evm/test-
 import { createSmallRing, SMALL_LIMITS, type SmallRing } from '../evm/test-ring.ts'
 import { openRingFile } from '../host/ring-file.ts'
 import { BlockStore } from './block-store.ts'
-import { createEthMethods } from './eth-methods.ts'
 import { ReadRing, type ReadRingOptions } from './read-ring.ts'
 import type { SourceMessage } from './source-message.ts'
+import { callMethod, testMethods } from './test-rpc.ts'
 
 const OPTIONS: ReadRingOptions = {
   path: 'ring',
@@ -245,7 +245,8 @@ describe('reading a ring', () => {
     const { block: content } = of(told, 'block')[0] ?? assert.fail()
     const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => undefined })
     store.add(content)
-    assert.equal(store.byNumber(5)?.answer()?.block.transactions.length, 25_000)
+    const shown = callMethod(testMethods(store).eth_getBlockByNumber, ['0x5', true]) as { transactions: unknown[] }
+    assert.equal(shown.transactions.length, 25_000)
   })
 
   test('R16: the rejection of an older proposal is booked on that one', () => {
@@ -279,19 +280,19 @@ describe('the recorded block', { skip: skipWithoutRecordedData() }, () => {
     const messages: SourceMessage[] = []
     for (let steps = 0; steps < 100; steps++) messages.push(...read.step(0).messages)
     assert.equal(of(messages, 'tps')[0]?.tps, 114)
-    const methods = createEthMethods({ blocks: store, chainId: () => 1, clientVersion: 'x' })
+    const methods = testMethods(store)
     const sample = (name: string) =>
       JSON.parse(readFileSync(join(folder, 'json-rpc-samples', `${name}.json`), 'utf8')) as Record<string, unknown>
     const header = sample('0.header')
-    const shown = methods.eth_getBlockByNumber([header['number'], false]) as Record<string, unknown>
+    const shown = callMethod(methods.eth_getBlockByNumber, [header['number'], false]) as Record<string, unknown>
     for (const [name, value] of Object.entries(header)) {
       // An estimate on both sides.
       if (name !== 'size') assert.deepEqual(shown[name], value, name)
     }
     const { hash } = sample('0.tx.0')
-    assert.deepEqual(methods.eth_getTransactionByHash([hash]), sample('0.tx.0'))
-    assert.deepEqual(methods.eth_getTransactionReceipt([hash]), sample('0.tx-receipt.0'))
-    const logs = methods.eth_getLogs([{ fromBlock: header['number'], toBlock: 'latest' }]) as unknown[]
+    assert.deepEqual(callMethod(methods.eth_getTransactionByHash, [hash]), sample('0.tx.0'))
+    assert.deepEqual(callMethod(methods.eth_getTransactionReceipt, [hash]), sample('0.tx-receipt.0'))
+    const logs = callMethod(methods.eth_getLogs, [{ fromBlock: header['number'], toBlock: 'latest' }]) as unknown[]
     assert.deepEqual(logs[0], sample('0.log.0'))
   })
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EventBatch } from '../evm/event-batch.ts'
+import { EventBatch } from '../evm/event-batch.ts'
 import { EVENT } from '../evm/event-type.ts'
 import { ExecRecorder } from '../evm/exec-recorder.ts'
 import { recordBlock } from '../evm/test-block.ts'
 import { createSmallRing, openReader } from '../evm/test-ring.ts'
-import { BlockRecorder, batchOf } from './record-block.ts'
+import { BlockRecorder } from './record-block.ts'
 import type { BlockContent } from './source-message.ts'
 
 const KEPT: readonly number[] = [
@@ -16,7 +16,7 @@ const KEPT: readonly number[] = [
   EVENT.BLOCK_END,
 ]
 
-type Held = BlockContent & { form: 'events' }
+type Held = BlockContent
 type Event = { seqno: number; payload: string }
 
 /** Blocks with so many logs each, written and recorded one after the other. */
@@ -48,7 +48,7 @@ function recordAll(
 }
 
 function eventsOf(block: Held): Event[] {
-  const batch = batchOf(block)
+  const batch = EventBatch.over(block)
   return Array.from({ length: batch.count }, (_, at) => eventAt(batch, at))
 }
 

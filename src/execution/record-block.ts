@@ -1,4 +1,4 @@
-import { EventBatch, PAYLOAD_LOST } from '../evm/event-batch.ts'
+import { type EventBatch, PAYLOAD_LOST } from '../evm/event-batch.ts'
 import { EVENT, eventSet } from '../evm/event-type.ts'
 import { toHex } from '../evm/hex.ts'
 import { resize } from '../evm/key-table.ts'
@@ -82,12 +82,11 @@ export class BlockRecorder {
     const payloads = new Uint8Array(this.#payloads.buffer, 0, this.#bytes)
     const last = this.#payloadAt[this.#events - 1] as number
     const { id, number, chainId } = blockStartFacts(payloads.subarray(0, 528))
-    const block: BlockContent & { form: 'events' } = {
+    const block: BlockContent = {
       number,
       id,
       hash: toHex(payloads, last, last + 32),
       chainId,
-      form: 'events',
       descriptors: withoutWaste(new Uint8Array(this.#descriptors.buffer, 0, this.#events * DESCRIPTOR_BYTES)),
       payloads: withoutWaste(payloads),
       payloadAt: withoutWaste(this.#payloadAt.subarray(0, this.#events)),
@@ -98,7 +97,7 @@ export class BlockRecorder {
   }
 
   /** For a block like the one before; where that one was copied out, its room serves again. */
-  #makeRoom(gone: BlockContent & { form: 'events' }): void {
+  #makeRoom(gone: BlockContent): void {
     const events = Math.max(FIRST_EVENTS, Math.ceil(this.#events * SPARE))
     const payloadWords = Math.ceil(Math.max(FIRST_BYTES, this.#bytes * SPARE) / 4)
     if (!mayStay(this.#descriptors, gone.descriptors, events * DESCRIPTOR_WORDS))
@@ -130,15 +129,4 @@ function withoutWaste<Part extends Uint8Array<ArrayBuffer> | Int32Array<ArrayBuf
 function copyWords(from: Uint32Array, fromAt: number, to: Uint32Array, toAt: number, words: number): void {
   if (words > FEW_WORDS) return to.set(from.subarray(fromAt, fromAt + words), toAt)
   for (let word = 0; word < words; word++) to[toAt + word] = from[fromAt + word] as number
-}
-
-/** The recorded events again as a batch, to be decoded. */
-export function batchOf(block: BlockContent & { form: 'events' }): EventBatch {
-  const count = block.payloadAt.length
-  const batch = new EventBatch({ eventsMax: count, payloadBytes: block.payloads.length })
-  batch.descriptorBytes.set(block.descriptors)
-  batch.payloadBytes.set(block.payloads)
-  batch.payloadAt.set(block.payloadAt)
-  batch.count = count
-  return batch
 }

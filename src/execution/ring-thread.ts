@@ -72,6 +72,5 @@ if (port !== undefined) {
 
 /** They change hands instead of being copied. */
 function bytesOf(block: BlockContent): ArrayBuffer[] {
-  if (block.form !== 'events') return []
   return [block.descriptors, block.payloads, block.payloadAt].map(({ buffer }) => buffer as ArrayBuffer)
 }

@@ -1,4 +1,5 @@
 import type { Access } from '../access/service.ts'
+import { isExecutionMetric } from '../contract/execution-routes.ts'
 import { AVAILABLE_FILTERS } from '../contract/stream-events.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -9,10 +10,11 @@ import type { Logger } from '../host/logger.ts'
 import type { MetricsRegistry } from '../host/metrics-registry.ts'
 import { processTimeMs } from '../host/worker.ts'
 import { BlockStore } from './block-store.ts'
-import { createEthMethods } from './eth-methods.ts'
+import { createCrossOrigin } from './cross-origin.ts'
 import { type Page, startHttpDoor } from './http.ts'
 import type { ExecutionMetrics } from './metrics.ts'
 import type { ExecutionOptions } from './options.ts'
+import { createRpc } from './rpc.ts'
 import { createSeqCounter, type SeqStore } from './seq-counter.ts'
 import { NO_STATS, type Source, type SourcePosition, type SourceTrouble, type StartSource } from './source-message.ts'
 import { type HelloFacts, StreamHub } from './stream-hub.ts'
@@ -20,6 +22,7 @@ import { takeMessages } from './take-messages.ts'
 import { Views } from './views.ts'
 import { watchVitalSigns } from './vital-signs.ts'
 import type { Wanted } from './wanted-events.ts'
+import { createWorkBudget } from './work-budget.ts'
 import { createWsDoor, type WsDoorOptions } from './ws.ts'
 
 export type ExecutionSettings = Omit<
@@ -109,6 +112,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   const gate = { access: options.auth === 'token' ? access : undefined, clock }
   const clientAddress = createClientAddress(options.trustedProxies)
+  const budget = createWorkBudget(options.work, clock)
   const { connectionsMax, connectionsPerAddress, client } = options
   const ws = opening.use(
     createWsDoor(
@@ -119,11 +123,15 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         pingsMissedMax: client.pingsMissedMax,
         ...options.ws,
       },
-      { ...gate, hub, rules, clientAddress, metrics },
+      { ...gate, hub, rules, clientAddress, metrics, budget },
     ),
   )
-  const methods = createEthMethods({
+  const rpc = createRpc(options.rpc, {
+    clock,
+    log,
+    metrics,
     blocks,
+    budget,
     chainId: () => views.chainId,
     clientVersion: `Sluice/v${deps.version}`,
   })
@@ -145,17 +153,13 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
           connections: () => ws.connections,
           ringSeqno: () => position.seqno,
         },
-        rpc: {
-          methods,
-          onFault: (err, method) => log.error({ err, method }, 'a JSON-RPC method failed'),
-          onCall: (method, outcome) =>
-            metrics.calls.inc({
-              method: Object.hasOwn(methods, method) ? (method as keyof typeof methods) : 'other',
-              outcome,
-            }),
-        },
+        rpcPost: rpc.post,
+        budget,
+        clientAddress,
+        crossOrigin: createCrossOrigin(options.corsOrigins),
+        onLimit: (limit) => metrics.limits.inc({ limit }),
         metricsText: async (format) => ({
-          text: await deps.registry.text(format, 'sluice_execution_'),
+          text: await deps.registry.text(format, isExecutionMetric),
           type: deps.registry.contentType(format),
         }),
       },
@@ -171,6 +175,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     blockNumber: () => views.blockNumber,
     tps: () => views.tps,
     blocksHeld: () => blocks.size,
+    rpc: rpc.readings,
   })
   const opened = opening.move()
 

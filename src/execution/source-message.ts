@@ -72,24 +72,17 @@ export const NO_STATS: Readonly<SourceStats> = {
 
 export type SourceTrouble = { code: 'missing' | 'refused' | 'unreadable'; message: string }
 
-/**
- * A block as JSON-RPC shows it. From a ring it comes as the events it consists of, which are decoded when somebody asks; from a node it
- * comes as that node's own answers.
- */
+/** A block as the events it consists of, which are decoded when a JSON-RPC call asks for them. */
 export type BlockContent = {
-  number: number
-  /** Consensus id; a node that tells none gives the hash. */
-  id: Hex
-  hash: Hex
-  chainId: number | null
-} & (
-  | { form: 'events'; descriptors: Uint8Array; payloads: Uint8Array; payloadAt: Int32Array }
-  | { form: 'json'; block: BlockJson; receipts: JsonObject[] }
-)
-
-export type JsonObject = Record<string, unknown>
-/** With full transactions. */
-export type BlockJson = JsonObject & { transactions: JsonObject[] }
+  readonly number: number
+  /** Consensus id; a node without one gives the hash. */
+  readonly id: Hex
+  readonly hash: Hex
+  readonly chainId: number | null
+  readonly descriptors: Uint8Array
+  readonly payloads: Uint8Array
+  readonly payloadAt: Int32Array
+}
 
 /** One raw event, encoded once, with what filters ask about. */
 export type RawEventPart = {

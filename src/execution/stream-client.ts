@@ -39,6 +39,8 @@ type Piece = { readonly bytes: Buffer; readonly frames: number }
 const WARN_EVERY = 1000
 /** Bytes written at once while a client catches up. */
 const WRITE_BYTES = 256 * 1024
+/** Entries and raw events looked at before others have their turn: filters may let none of them pass. */
+const LOOK_ITEMS = 1024
 
 /**
  * One client: first it catches up from the buffer, waiting for its socket, then it gets what is published. When it does not keep up,
@@ -50,6 +52,7 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
   readonly #stream: ClientStream
   readonly #limits: ClientLimits
   readonly #onLive: () => void
+  readonly #onReplayed: (items: number, bytes: number) => void
   /** Published and not looked at yet; what comes until then joins it. */
   #due: SharedPart<StreamFrameBytes> | undefined
   #isTurnDue = false
@@ -63,13 +66,21 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
 
   constructor(
     group: StreamGroup,
-    deps: { socket: StreamSocket; stream: ClientStream; limits: ClientLimits; onLive: () => void },
+    deps: {
+      socket: StreamSocket
+      stream: ClientStream
+      limits: ClientLimits
+      onLive: () => void
+      /** Entries and raw events looked at while it catches up, and bytes made of them. */
+      onReplayed: (items: number, bytes: number) => void
+    },
   ) {
     this.group = group
     this.#socket = deps.socket
     this.#stream = deps.stream
     this.#limits = deps.limits
     this.#onLive = deps.onLive
+    this.#onReplayed = deps.onReplayed
   }
 
   get isLive(): boolean {
@@ -102,6 +113,10 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
     if (this.#isClosed) return
     this.seal()
     this.#due = part
+    this.#askForTurn()
+  }
+
+  #askForTurn(): void {
     if (this.#isTurnDue) return
     this.#isTurnDue = true
     this.#stream.onDue(this)
@@ -111,6 +126,7 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
   flush(): void {
     this.#isTurnDue = false
     this.seal()
+    if (this.#replayNext !== undefined) this.drained()
   }
 
   /** What was published up to now goes out before anything that comes after it. */
@@ -210,6 +226,7 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
 
   /** Replay is not subject to dropping: it waits for the socket, and may only fall out of the buffer's other end. */
   #replay(): void {
+    let left = LOOK_ITEMS
     while (this.#replayNext !== undefined && this.#waiting.length === 0 && this.#socket.isClear && !this.#isClosed) {
       const { oldestSeq, newestSeq } = this.#stream
       let next: number = this.#replayNext
@@ -220,15 +237,20 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
         continue
       }
       if (next > newestSeq || newestSeq === 0) return this.#goLive()
+      if (left <= 0) return this.#askForTurn()
       const frames: StreamFrameBytes[] = []
+      const before = left
       let bytes = 0
-      for (; next <= newestSeq && bytes < WRITE_BYTES; next++) {
-        const frame = this.group.frameOf(this.#stream.at(next))
+      for (; next <= newestSeq && bytes < WRITE_BYTES && left > 0; next++) {
+        const entry = this.#stream.at(next)
+        left -= entry.kind === 'Events' ? entry.events.length + 1 : 1
+        const frame = this.group.frameOf(entry)
         if (frame === undefined) continue
         frames.push(frame)
         bytes += frame.bytes.length
       }
       this.#replayNext = next
+      this.#onReplayed(before - left, bytes)
       if (frames.length === 0) continue
       this.#socket.write(joinFrames(frames))
       this.#stream.onDelivered(frames.length)

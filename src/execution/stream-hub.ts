@@ -30,6 +30,7 @@ import {
   subscriptionKey,
 } from './subscription.ts'
 import { type Wanted, WantedEvents } from './wanted-events.ts'
+import { PRICE, UNIT, unitsOfBytes, type WorkMeter } from './work-budget.ts'
 
 export type HubOptions = {
   readonly buffer: ResumeBufferOptions
@@ -67,6 +68,8 @@ export type JoinOptions = {
   readonly subscribe?: ParsedSubscription | undefined
   /** As it stood in the address. */
   readonly resumeFrom?: string | undefined
+  /** What its work is counted on. */
+  readonly meter?: WorkMeter | undefined
 }
 
 /** One connected client, as its door sees it. */
@@ -152,7 +155,7 @@ export class StreamHub implements Disposable {
     this.#wanted.recording(wanted, this.#deps.seq.upcoming)
   }
 
-  join(socket: StreamSocket, { subscribe, resumeFrom }: JoinOptions = {}): JoinedClient {
+  join(socket: StreamSocket, { subscribe, resumeFrom, meter = FREE }: JoinOptions = {}): JoinedClient {
     const { clock } = this.#deps
     const deferred: string[] = []
     const bucket = new TokenBucket(MESSAGES, clock.monotonicMs())
@@ -163,12 +166,13 @@ export class StreamHub implements Disposable {
       stream: this.#stream,
       onLive: () => {
         client.group.goLive(client)
-        for (const text of deferred.splice(0)) this.#handle(client, text)
+        for (const text of deferred.splice(0)) this.#handle(client, meter, text)
       },
+      onReplayed: (items, bytes) => meter.charge(items / UNIT.items + bytes / UNIT.readyBytes),
     })
     // A cursor belongs to a subscription: with one that cannot be read it means nothing.
-    if (subscribe?.ok === false) this.#greet(client, { subscription, error: subscribe.error })
-    else this.#greet(client, { subscription, resumeFrom })
+    if (subscribe?.ok === false) this.#greet(client, meter, { subscription, error: subscribe.error })
+    else this.#greet(client, meter, { subscription, resumeFrom })
     return {
       get waitingFrames() {
         return client.waitingFrames
@@ -176,7 +180,9 @@ export class StreamHub implements Disposable {
       message: (text) => {
         if (!bucket.take(1, clock.monotonicMs()))
           return socket.close(STREAM_CLOSE.policy, `more than ${MESSAGES.perSecond} messages a second`)
-        if (client.isLive) return this.#handle(client, text)
+        const taken = meter.take(PRICE.call)
+        if (!taken.ok) return this.#refuse(client, outOfWork(meter, taken.retryAfterMs))
+        if (client.isLive) return this.#handle(client, meter, text)
         if (deferred.push(text) > DEFERRED_MAX) socket.close(STREAM_CLOSE.policy, 'too many messages before the stream')
       },
       drained: () => client.drained(),
@@ -198,12 +204,12 @@ export class StreamHub implements Disposable {
   }
 
   /** Hello, what became of the cursor, and either the frames after it or a snapshot. */
-  #greet(client: StreamClient, { subscription, resumeFrom, error }: Greeting): void {
+  #greet(client: StreamClient, meter: WorkMeter, { subscription, resumeFrom, error }: Greeting): void {
     const cursor = resumeFrom === undefined ? undefined : this.#check(resumeFrom, subscription)
     const { seq } = this.#deps
     const newestSeq = this.#buffer.newestSeq === 0 ? seq.upcoming - 1 : this.#buffer.newestSeq
     const isResumed = cursor?.ok === true
-    const snapshot = isResumed ? [] : this.#snapshot(subscription.events)
+    const snapshot = isResumed ? [] : this.#snapshot(subscription.events, meter)
     const hello: Hello = {
       ...this.#deps.hello(),
       blocked_events: [...this.#options.rules.blocked],
@@ -237,7 +243,7 @@ export class StreamHub implements Disposable {
   }
 
   /** A message of a client at the end of the stream. */
-  #handle(client: StreamClient, text: string): void {
+  #handle(client: StreamClient, meter: WorkMeter, text: string): void {
     const parsed = parseSubscribeMessage(text, this.#options.rules)
     if (!parsed.ok) return this.#refuse(client, parsed.error)
     const { subscription } = parsed
@@ -247,7 +253,8 @@ export class StreamHub implements Disposable {
     this.#leave(client)
     client.group = group
     group.goLive(client)
-    const snapshot = this.#snapshot(subscription.events.filter((item) => !before.has(item)))
+    const isNew = (item: string): boolean => !before.has(item)
+    const snapshot = this.#snapshot(subscription.events.filter(isNew), meter)
     client.send(controlFrame('Subscribed', { ...subscription, snapshot: snapshot.length }))
     for (const frame of snapshot) client.send(frame)
   }
@@ -258,11 +265,13 @@ export class StreamHub implements Disposable {
   }
 
   /** In the order of kinds; all with the newest number. */
-  #snapshot(items: readonly string[]): Buffer[] {
+  #snapshot(items: readonly string[], meter: WorkMeter): Buffer[] {
     const seq = this.#buffer.newestSeq
-    return METRIC_KINDS.filter((kind) => items.includes(kind)).flatMap((kind) =>
+    const frames = METRIC_KINDS.filter((kind) => items.includes(kind)).flatMap((kind) =>
       this.#deps.snapshot(kind).map((payload) => encodeTextFrame(`{"seq":${seq},"${kind}":${payload}}`)),
     )
+    meter.charge(unitsOfBytes(frames.reduce((sum, { length }) => sum + length, 0)))
+    return frames
   }
 
   #enter(subscription: AcceptedSubscription): StreamGroup {
@@ -284,6 +293,13 @@ export class StreamHub implements Disposable {
     if (group.members === 0) this.#groups.delete(group.key)
     this.#wanted.leave(rawNamesOf(group.subscription, this.#offered))
   }
+}
+
+const FREE: WorkMeter = { unitsPerSecond: Number.POSITIVE_INFINITY, take: () => ({ ok: true }), charge() {} }
+
+function outOfWork({ unitsPerSecond }: WorkMeter, retryAfterMs: number): StreamError {
+  const message = `limit reached: ${unitsPerSecond} units of work per second; try again in ${Math.ceil(retryAfterMs)} ms`
+  return { code: 'rate_limited', message }
 }
 
 type ControlPayloads = { Hello: Hello; Subscribed: Subscribed; Warning: Warning; Error: StreamError }

@@ -10,8 +10,11 @@ import { createWsServer, type WsRefusal } from '../host/ws-server.ts'
 import { authenticate, type Gate, UNAUTHORIZED_HEADERS, unauthorizedBody } from './admit.ts'
 import type { ExecutionMetrics, WsCloseReason } from './metrics.ts'
 import { requestTarget } from './request-target.ts'
+import { workLimitReached } from './rpc-failure.ts'
+import { retryAfter } from './rpc-post.ts'
 import type { JoinedClient, JoinOptions, StreamHub } from './stream-hub.ts'
 import { parseSubscribeQuery, type SubscriptionRules } from './subscription.ts'
+import { meterOf, ownerOf, PRICE, type WorkBudget, type WorkOwner } from './work-budget.ts'
 
 export type WsDoorOptions = {
   readonly connectionsMax: number
@@ -28,6 +31,7 @@ export type WsDoorDeps = Gate & {
   readonly clock: Clock
   readonly clientAddress: (request: IncomingMessage) => string
   readonly metrics: ExecutionMetrics
+  readonly budget: WorkBudget
 }
 
 export type WsDoor = AsyncDisposable & {
@@ -45,7 +49,7 @@ const RENEW_MS = 2000
 const NEVER_MS = 2 ** 31 - 1
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
-type Admitted = { address: string; tokenSha256: string | undefined; isTaken: boolean }
+type Admitted = { address: string; owner: WorkOwner; tokenSha256: string | undefined; isTaken: boolean }
 type Client = { joined: JoinedClient; tokenSha256: string | undefined; endedBy: WsCloseReason }
 
 /** The stream's door: from a handshake to a client of the hub. */
@@ -76,20 +80,27 @@ export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
       return { status: 401, body: JSON.stringify(unauthorizedBody(caller.reason)), headers: UNAUTHORIZED_HEADERS }
     }
     const address = deps.clientAddress(request)
+    const owner = ownerOf(address, caller?.subscription.id)
+    const taken = deps.budget.take(owner, PRICE.call)
+    if (!taken.ok) {
+      metrics.refused.inc({ reason: 'work' })
+      metrics.limits.inc({ limit: 'unitsPerSecond' })
+      return overBudget(deps.budget, taken.retryAfterMs)
+    }
     if (caps.enter(address) !== undefined) {
       metrics.refused.inc({ reason: 'address_limit' })
       const limit = options.connectionsPerAddress
       const body = JSON.stringify({ error: `limit reached: ${limit} connections of one address`, limit })
       return { status: 429, body, headers: { 'retry-after': '5' } }
     }
-    admitted.set(request, { address, tokenSha256: caller?.tokenSha256, isTaken: false })
+    admitted.set(request, { address, owner, tokenSha256: caller?.tokenSha256, isTaken: false })
     return undefined
   }
 
   function serve(connection: WsConnection, request: IncomingMessage): void {
     const entry = admitted.get(request) as Admitted
     entry.isTaken = true
-    const { address, tokenSha256 } = entry
+    const { address, owner, tokenSha256 } = entry
     const socket = {
       get isClear() {
         return connection.isClear
@@ -100,7 +111,8 @@ export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
         connection.close(code, reason)
       },
     }
-    const joined = hub.join(socket, joinOptions(requestTarget(request).query, deps.rules))
+    const meter = meterOf(deps.budget, owner)
+    const joined = hub.join(socket, { ...joinOptions(requestTarget(request).query, deps.rules), meter })
     clients.set(connection, { joined, tokenSha256, endedBy: 'client' })
     connection.onDrain(() => joined.drained())
     connection.onMessage((text) => joined.message(text))
@@ -186,6 +198,11 @@ export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
       await server[Symbol.asyncDispose]()
     },
   }
+}
+
+function overBudget({ unitsPerSecond }: WorkBudget, waitMs: number): WsRefusal {
+  const { message, data, retryAfterMs } = workLimitReached(unitsPerSecond, PRICE.call, waitMs)
+  return { status: 429, body: JSON.stringify({ error: message, ...data }), headers: retryAfter(retryAfterMs) }
 }
 
 /** What the address asks for. A parameter given twice is a mistake, and is answered as one. */

@@ -34,8 +34,8 @@ export type MetricsRegistry = Disposable & {
   counter<const Lists extends LabelLists = Record<never, never>>(spec: CounterSpec<Lists>): Counter<Lists>
   gauge<const Lists extends LabelLists = Record<never, never>>(spec: GaugeSpec<Lists>): Gauge<Lists>
   histogram<const Lists extends LabelLists = Record<never, never>>(spec: HistogramSpec<Lists>): Histogram<Lists>
-  /** Everything, or only the metrics whose names begin so. */
-  text(format?: MetricsFormat, prefix?: string): Promise<string>
+  /** Everything, or the metrics that are shown, by name. */
+  text(format?: MetricsFormat, isShown?: (name: string) => boolean): Promise<string>
   contentType(format?: MetricsFormat): string
   /** Every metric, for generated documents and for the test of the dashboards. */
   describe(): MetricDescription[]
@@ -136,9 +136,9 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
       }
     },
 
-    text: (format = 'prometheus', prefix = '') =>
+    text: (format = 'prometheus', isShown = () => true) =>
       print(
-        families.values().filter(({ name }) => name.startsWith(prefix)),
+        families.values().filter(({ name }) => isShown(name)),
         format,
       ),
     contentType: contentTypeOf,

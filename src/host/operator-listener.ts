@@ -21,6 +21,8 @@ export type OperatorListenerOptions = {
 export type OperatorListenerDeps = Partial<DoorMetrics> & {
   log: Logger
   registry: MetricsRegistry
+  /** Metrics that are shown here, by name; all where it is left out. */
+  isShown?: ((name: string) => boolean) | undefined
   /** Read at each request, changed by none. */
   health(): Health
   clock?: Clock | undefined
@@ -57,7 +59,7 @@ export function startOperatorListener(
           return sendJson(response, 401, { error: 'unauthorized' }, { 'www-authenticate': 'Bearer' })
         }
         const format = negotiateFormat(request.headers.accept)
-        const text = await deps.registry.text(format)
+        const text = await deps.registry.text(format, deps.isShown)
         sendText(response, 200, text, { 'content-type': deps.registry.contentType(format) })
       },
     },

@@ -3,11 +3,10 @@ import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
 import { BlockFold, type BlockSink } from '../evm/block-fold.ts'
-import { assembleEthBlock, type EthBlock } from '../evm/eth-block.ts'
 import { type DecodedEvent, decodeEvent, type ExecEvent } from '../evm/exec-event.ts'
 import type { LifecycleChange } from '../evm/lifecycle-entry.ts'
-import { logsBloom } from '../evm/logs-bloom.ts'
 import { createRingReader, type RingReader } from '../evm/ring-reader.ts'
+import { assembleBlock, bloomOf, type WholeBlock } from '../evm/test-eth-block.ts'
 import { createFoldLog, type FoldLog } from '../evm/test-fold.ts'
 import { createLogger } from '../host/logger.ts'
 import { openRingFile } from '../host/ring-file.ts'
@@ -53,10 +52,10 @@ function take(reader: RingReader, fold: BlockFold): DecodedEvent[] {
 }
 
 /** Blocks that came to their end, in the order in which they did. */
-function blocksOf(events: readonly ExecEvent[]): EthBlock[] {
+function blocksOf(events: readonly ExecEvent[]): WholeBlock[] {
   const byStart = Map.groupBy(events, ({ blockSeqno }) => blockSeqno)
   byStart.delete(null)
-  return [...byStart.values()].flatMap((parts) => assembleEthBlock(parts) ?? [])
+  return [...byStart.values()].flatMap((parts) => assembleBlock(parts) ?? [])
 }
 
 const RATES = { abandonedShare: 0.1, invalidShare: 0.1, skippedVoteShare: 0.1 }
@@ -100,7 +99,7 @@ describe('the simulated chain', () => {
     const nonces = new Map<string, bigint>()
     for (const [at, { start, end, txns }] of blocks.entries()) {
       assert.equal(txns.at(-1)?.cumulativeGas ?? 0n, end.gas_used)
-      assert.equal(logsBloom(txns.flatMap(({ logs }) => logs)), end.logs_bloom)
+      assert.equal(bloomOf(txns.flatMap(({ logs }) => logs)), end.logs_bloom)
       if (at > 0) assert.equal(start.parent_eth_hash, blocks[at - 1]?.end.eth_block_hash)
       for (const { header } of txns) {
         assert.equal(header.nonce, nonces.get(header.sender) ?? 0n, 'nonces have no holes')

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { BlockFold } from '../../src/evm/block-fold.ts'
-import { assembleEthBlock, type EthBlock } from '../../src/evm/eth-block.ts'
-import { headerJson, receiptJson, transactionJson } from '../../src/evm/eth-json.ts'
+import { headerJson } from '../../src/evm/eth-json.ts'
 import { decodeEvent, type ExecEvent } from '../../src/evm/exec-event.ts'
 import { RingFollower } from '../../src/evm/ring-follow.ts'
+import { assembleBlock, receiptOf, transactionOf, type WholeBlock } from '../../src/evm/test-eth-block.ts'
 import { createFoldLog, type FoldLog } from '../../src/evm/test-fold.ts'
 import { startEvmNodeSource } from '../../src/execution/evm-node-source.ts'
 import { systemClock } from '../../src/host/clock.ts'
@@ -45,11 +45,11 @@ async function callByAll(node: EvmNode, accounts: readonly string[], to: string,
 /** Reads and folds the ring of the source as the service does. */
 function createReader(
   path: string,
-): { log: FoldLog; blocks: EthBlock[]; poll(): void; restarts(): number } & Disposable {
+): { log: FoldLog; blocks: WholeBlock[]; poll(): void; restarts(): number } & Disposable {
   const follower = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 0 })
   const told = createFoldLog()
   const fold = new BlockFold({ seed: 1 }, told.sink)
-  const blocks: EthBlock[] = []
+  const blocks: WholeBlock[] = []
   let events: ExecEvent[] = []
   let restarts = 0
   return {
@@ -73,7 +73,7 @@ function createReader(
           assert(decoded.ok, decoded.ok ? '' : decoded.reason)
           if (decoded.event.name === 'BLOCK_START') events = []
           events.push(decoded.event)
-          if (decoded.event.name === 'BLOCK_END') blocks.push(assembleEthBlock(events) ?? assert.fail('not whole'))
+          if (decoded.event.name === 'BLOCK_END') blocks.push(assembleBlock(events) ?? assert.fail('not whole'))
         }
       }
     },
@@ -130,10 +130,10 @@ describe('an EVM node as a source', () => {
         if (name in given && name !== 'totalDifficulty') assert.deepEqual(value, given[name], name)
       }
       const txn = (given['transactions'] as Record<string, unknown>[])[3] ?? assert.fail()
-      const made = transactionJson(block, 3)
+      const made = transactionOf(block, 3)
       for (const name of Object.keys(txn)) assert.deepEqual(made[name], txn[name], name)
       const receipt = await node.call<Receipt>('eth_getTransactionReceipt', txn['hash'])
-      const madeReceipt = receiptJson(block, 3)
+      const madeReceipt = receiptOf(block, 3)
       for (const name of [
         'status',
         'gasUsed',

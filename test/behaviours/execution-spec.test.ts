@@ -263,7 +263,18 @@ describe('the metrics service of the specification', () => {
       service,
       Array.from({ length: 101 }, () => call('eth_syncing')),
     )
-    assert.deepEqual(batch.json, error(-32600, 'Invalid request: a batch has at most 100 calls', null))
+    assert.deepEqual(batch, {
+      status: 413,
+      json: {
+        jsonrpc: '2.0',
+        error: {
+          code: -32413,
+          message: 'The request is larger than the limit: a batch has at most 100 calls',
+          data: { limit: 'batchItems', size: 100 },
+        },
+        id: null,
+      },
+    })
     const large = await rpc(service, `"${'x'.repeat(1_100_000)}"`)
     assert.equal(large.status, 413)
     const logs = await rpc(service, call('eth_getLogs', [{}]))
@@ -281,9 +292,10 @@ describe('the metrics service of the specification', () => {
       assert.equal(headers.get('access-control-allow-origin'), path === '/' ? null : '*', path)
       assert.match(headers.get('x-request-id') ?? '', /^[0-9A-Z]{26}$/)
     }
-    const preflight = await get(service, '/', { method: 'OPTIONS' })
+    const preflight = await get(service, '/v1/tps', { method: 'OPTIONS' })
     assert.equal(preflight.status, 204)
     assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /content-type.*x-token/)
+    assert.equal(preflight.headers.get('access-control-allow-methods'), 'GET, HEAD, OPTIONS')
   })
 
   test('the page is served from the files given, with a policy of its own; without them a line of text', async () => {

@@ -63,3 +63,34 @@ test('with auth = "token" any token of the operator opens the service; the page 
   assert.equal((await byHeader.untilClosed()).code, 4401)
   assert.equal((await byTicket.untilClosed()).code, 4401)
 })
+
+test('with auth = "token" a subscription has one budget, from whatever address and over whatever interface', async () => {
+  await using gateway = await startGateway([])
+  const { access } = gateway
+  const { token } = await gateway.subscribe({ products: ['indexer'] })
+  const { token: other } = await gateway.subscribe({ products: ['indexer'] })
+  const isKnown = (one: string) => access.authenticate({ token: one }, 'execution', Date.now()).ok
+  await until('the store has reached the process', () => isKnown(token) && isKnown(other))
+  const settings = {
+    auth: 'token' as const,
+    trustedProxies: ['127.0.0.1'],
+    work: { unitsPerSecond: 10, burstUnits: 1000 },
+  }
+  await using service = await startTestExecution({ settings, deps: { access } })
+  const get = (path: string, given: string, from: string) =>
+    fetch(`${service.http}${path}`, { headers: { 'x-token': given, 'x-forwarded-for': from } })
+  for (let count = 1; count <= 40; count++) assert.equal((await get('/metrics', token, `192.0.2.${count}`)).status, 200)
+  assert.equal((await get('/v1/tps', token, '192.0.2.99')).status, 429)
+  assert.equal((await get('/v1/tps', other, '192.0.2.1')).status, 200)
+  const ticket = await fetch(`${service.http}/v1/ws-ticket`, { method: 'POST', headers: { 'x-token': token } })
+  assert.equal(ticket.status, 429)
+  const body = '{"jsonrpc":"2.0","id":1,"method":"eth_syncing","params":[]}'
+  const called = await fetch(service.http, { method: 'POST', headers: { 'x-token': token }, body })
+  assert.equal(called.status, 429)
+  assert.equal((await refusedHandshake(`${service.ws}/v1/ws`, { 'x-token': token })).status, 429)
+  assert.equal(
+    (await get('/v1/tps', '', '192.0.2.1')).status,
+    401,
+    'a request without a token is not charged to anybody',
+  )
+})

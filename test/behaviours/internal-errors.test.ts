@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startRpcDoor } from '../../src/bundle/http.ts'
+import { createCrossOrigin } from '../../src/execution/cross-origin.ts'
 import { startHttpDoor } from '../../src/execution/http.ts'
 import { systemClock } from '../../src/host/clock.ts'
 import type { HttpServer } from '../../src/host/http-server.ts'
@@ -93,7 +94,11 @@ const DOORS: readonly {
         ...common,
         access: undefined,
         routes: {} as never,
-        rpc: {} as never,
+        rpcPost: broken,
+        budget: { unitsPerSecond: 1, take: () => ({ ok: true }), charge() {} },
+        crossOrigin: createCrossOrigin([]),
+        clientAddress: () => '127.0.0.1',
+        onLimit() {},
         page: undefined,
         metricsText: broken,
         onUpgrade: undefined,

@@ -104,7 +104,7 @@ const warning = z.discriminatedUnion('type', [
 same<Same<z.output<typeof warning>, Warning>>()
 
 const streamError = z.strictObject({
-  code: z.enum(['empty_subscribe', 'subscribe_limit', 'invalid_subscribe']),
+  code: z.enum(['empty_subscribe', 'subscribe_limit', 'invalid_subscribe', 'rate_limited']),
   message: z.string(),
 })
 same<Same<z.output<typeof streamError>, StreamError>>()
@@ -166,7 +166,7 @@ same<Same<z.output<typeof lifecycle>, Lifecycle>>()
 
 const rawEvent = z.strictObject({
   event_name: rawEventName,
-  block_number: count.nullable(),
+  block_number: z.union([count, z.string().regex(/^\d+$/)]).nullable(),
   txn_idx: count.nullable(),
   txn_hash: hex.nullable(),
   commit_stage: stage.nullable(),

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { describe, test } from 'node:test'
+import { createManualClock } from '../../src/core/clock.ts'
+import { executionOptions } from '../../src/execution/options.ts'
+import { systemClock } from '../../src/host/clock.ts'
+import { until } from '../../src/host/test-wait.ts'
+import { ethBlock, rpcCall, txnHashOf } from '../support/eth-blocks.ts'
+import { startTestExecution, type TestExecution } from '../support/execution.ts'
+import { watchTurns } from '../support/turn-cost.ts'
+
+/** Work of 8443 is bounded: no request holds the event loop, and every client has a budget. */
+
+type Headers = Record<string, string>
+type RpcItem = { result?: unknown; error?: { code: number; message: string; data?: Record<string, unknown> } }
+
+async function post(service: TestExecution, body: unknown, headers: Headers = {}) {
+  const response = await fetch(service.http, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) }
+}
+
+const { rpc: RPC } = executionOptions.parse({})
+const ALL_BLOCKS = { fromBlock: 'earliest', toBlock: 'latest' }
+/** No other address can come over loopback: a proxy that is trusted names them. */
+const PROXIED = { trustedProxies: ['127.0.0.1'] }
+const from = (address: string): Headers => ({ 'x-forwarded-for': address })
+
+describe('no request holds the event loop', () => {
+  test('100 eth_getLogs over all blocks, and 100 eth_getBlockReceipts, take no turn of 50 ms', async () => {
+    await using service = await startTestExecution({ clock: systemClock })
+    for (let number = 1; number <= 12; number++)
+      service.source.tell(ethBlock({ number, txns: 150, logsPerTxn: 5, hasNoBloom: number % 2 === 0 }))
+    // Warm, so that compiling counts less.
+    await post(service, rpcCall('eth_getLogs', [ALL_BLOCKS]))
+    using turns = watchTurns()
+    const absent = { ...ALL_BLOCKS, address: `0x${'11'.repeat(20)}` }
+    const searched = await post(
+      service,
+      Array.from({ length: 100 }, () => rpcCall('eth_getLogs', [absent])),
+    )
+    assert.deepEqual([searched.status, (searched.json as RpcItem[]).length], [200, 100])
+    const receipts = await post(
+      service,
+      Array.from({ length: 100 }, (_, at) => rpcCall('eth_getBlockReceipts', [`0x${((at % 12) + 1).toString(16)}`])),
+    )
+    assert.equal(receipts.status, 200)
+    assert(receipts.text.length <= RPC.responseBytesMax + 100 * 300, `${receipts.text.length} bytes`)
+    assert.match(receipts.text, /"limit":"responseBytes"/)
+    assert(turns.longestMs < 50, `${turns.longestMs} ms`)
+  })
+
+  test('one block of 100,000 logs in one transaction is decoded in slices too', async () => {
+    await using service = await startTestExecution({ clock: systemClock })
+    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 100_000, dataBytes: 0, hasNoBloom: true }))
+    await post(service, rpcCall('eth_blockNumber'))
+    using turns = watchTurns()
+    const searched = await post(service, rpcCall('eth_getLogs', [{ ...ALL_BLOCKS, topics: [`0x${'11'.repeat(32)}`] }]))
+    assert.deepEqual(searched.json, { jsonrpc: '2.0', result: [], id: 1 })
+    const receipt = await post(service, rpcCall('eth_getTransactionReceipt', [txnHashOf(1, 0)]))
+    assert.match(receipt.text, /"limit":"responseBytes","size":16777216/)
+    assert(turns.longestMs < 50, `${turns.longestMs} ms`)
+  })
+
+  test('bodies of many small values, of deep lists and of large filters take no turn of 50 ms', async () => {
+    await using service = await startTestExecution({ clock: systemClock })
+    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 1 }))
+    await post(service, rpcCall('eth_blockNumber'))
+    const word = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, '0')}`
+    const words = (digits: number) => Array.from({ length: 256 }, (_, n) => word(n, digits))
+    const bodies = [
+      `[${'1,'.repeat(65_000)}1]`,
+      `[${'{"id":1},'.repeat(14_000)}1]`,
+      `{"id":1,"params":[${'1,'.repeat(64_000)}1]}`,
+      `${'['.repeat(65_000)}${']'.repeat(65_000)}`,
+      JSON.stringify(
+        rpcCall('eth_getLogs', [{ address: words(40), topics: [words(64), words(64), words(64), words(64)] }]),
+      ),
+    ]
+    using turns = watchTurns()
+    for (const body of bodies) assert([200, 413].includes((await post(service, body)).status))
+    assert(turns.longestMs < 50, `${turns.longestMs} ms`)
+    const large = await post(service, `"${'x'.repeat(RPC.requestBytesMax)}"`)
+    assert.equal(large.status, 413)
+    assert.deepEqual(large.json.error.data, { limit: 'requestBytes', size: RPC.requestBytesMax })
+  })
+
+  test('what cannot fit in a response is refused before it is decoded', async () => {
+    const settings = { rpc: { ...RPC, responseBytesMax: 64 * 1024 } }
+    await using service = await startTestExecution({ settings })
+    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 0, inputBytes: 40_000 }))
+    for (const call of [
+      rpcCall('eth_getTransactionByHash', [txnHashOf(1, 0)]),
+      rpcCall('eth_getBlockByNumber', ['0x1', true]),
+    ]) {
+      const { status, json } = await post(service, call)
+      assert.equal(status, 200)
+      assert.deepEqual((json as RpcItem).error?.data?.['limit'], 'responseBytes')
+    }
+    assert.equal((await post(service, rpcCall('eth_getBlockByNumber', ['0x1', false]))).json.result.number, '0x1')
+  })
+
+  test('a client that leaves stops its work', async () => {
+    await using service = await startTestExecution({ clock: systemClock })
+    for (let number = 1; number <= 4; number++) service.source.tell(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
+    const batch = JSON.stringify(Array.from({ length: 100 }, () => rpcCall('eth_getLogs', [ALL_BLOCKS])))
+    const { port } = new URL(service.http)
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${batch.length}\r\n\r\n${batch}`)
+    const open = () => service.registry.value('sluice_execution_rpc_requests')
+    const done = () =>
+      service.registry.value('sluice_execution_rpc_calls_total', { method: 'eth_getLogs', outcome: 'ok' }) ?? 0
+    await until('it is worked on', () => open() === 1 && done() > 0)
+    socket.destroy()
+    await until('its permit is back', () => open() === 0)
+    const atLeave = done()
+    // Another request has its turn behind what is left of the first.
+    await post(service, rpcCall('eth_blockNumber'))
+    assert(done() <= atLeave + 1 && done() < 100, `${atLeave}, then ${done()} of 100 calls`)
+  })
+})
+
+describe('every client has a budget', () => {
+  const settings = { ...PROXIED, work: { unitsPerSecond: 10, burstUnits: 1000 } }
+
+  test('JSON-RPC: 429 with whole seconds when it is used up; others are served; time brings it back', async () => {
+    const clock = createManualClock()
+    await using service = await startTestExecution({ clock, settings })
+    const batch = Array.from({ length: 100 }, () => rpcCall('eth_syncing'))
+    const first: number[] = []
+    for (let requests = 0; requests < 10; requests++) first.push((await post(service, batch, from('192.0.2.1'))).status)
+    assert.deepEqual(
+      first.filter((status) => status === 200),
+      first,
+    )
+    const refused = await post(service, rpcCall('eth_syncing'), from('192.0.2.1'))
+    assert.equal(refused.status, 429)
+    assert.equal(refused.headers.get('retry-after'), '1')
+    const { retryAfterMs, ...data } = refused.json.error.data
+    assert.deepEqual(data, { limit: 'unitsPerSecond', size: 10, cost: 1 })
+    assert(retryAfterMs >= 100 && retryAfterMs <= 1000, String(retryAfterMs))
+    assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.2'))).status, 200)
+    clock.advance(1000)
+    assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.1'))).status, 200)
+    const counted = service.registry.value('sluice_execution_limits_reached_total', { limit: 'unitsPerSecond' })
+    assert(counted !== undefined && counted > 10, String(counted))
+  })
+
+  test('an IPv6 network of 64 bits is one client', async () => {
+    await using service = await startTestExecution({ clock: createManualClock(), settings })
+    const batch = Array.from({ length: 100 }, () => rpcCall('eth_syncing'))
+    for (let host = 1; host <= 10; host++) await post(service, batch, from(`2001:db8::${host}`))
+    assert.equal((await post(service, rpcCall('eth_syncing'), from('2001:db8::ffff'))).status, 429)
+    assert.equal((await post(service, rpcCall('eth_syncing'), from('2001:db8:0:1::1'))).status, 200)
+  })
+
+  test('bytes and blocks are paid for: the debt of a large response delays the next call', async () => {
+    const clock = createManualClock()
+    await using service = await startTestExecution({
+      clock,
+      settings: { ...settings, rpc: { ...RPC, logBlocksMax: 4 } },
+    })
+    for (let number = 1; number <= 6; number++) service.source.tell(ethBlock({ number, txns: 20, logsPerTxn: 5 }))
+    const large = await post(service, rpcCall('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x4' }]))
+    const many = (await post(service, rpcCall('eth_getLogs', [ALL_BLOCKS]))).json as RpcItem
+    assert.deepEqual(many.error?.data, { limit: 'logBlocks', size: 4 })
+    const units = 1 + 1 + 4 + large.text.length / 4096 + 2
+    let calls = 0
+    while ((await post(service, rpcCall('eth_syncing'))).status === 200) calls += 1
+    // Each of these costs two: the request, and its call.
+    assert(Math.abs(calls * 2 + units - 1000) < 10, `${calls} calls and ${units} units`)
+  })
+
+  test('reads, page and metrics: 429 with the limit; /health is always answered', async () => {
+    const clock = createManualClock()
+    await using service = await startTestExecution({ clock, settings })
+    service.source.beat()
+    const get = (path: string, headers: Headers = {}) => fetch(`${service.http}${path}`, { headers })
+    const scrapes: number[] = []
+    for (let count = 0; count < 41; count++) scrapes.push((await get('/metrics')).status)
+    assert.deepEqual([scrapes.indexOf(429), scrapes.at(-1)], [40, 429])
+    clock.advance(100)
+    assert.equal((await get('/v1/tps')).status, 200)
+    for (const path of ['/v1/tps', '/v1/status', '/v1/blocks', '/v1/blocks/lifecycle', '/v1/blocks/1/lifecycle', '/']) {
+      const refused = await get(path)
+      assert.equal(refused.status, 429, path)
+      assert.equal(refused.headers.get('retry-after'), '1', path)
+      assert.deepEqual(await refused.json(), {
+        error: 'limit reached: 10 units of work per second',
+        limit: 'unitsPerSecond',
+        size: 10,
+        cost: 1,
+        retryAfterMs: 100,
+      })
+    }
+    assert.equal((await get('/health')).status, 200)
+    assert.equal((await get('/v1/tps', from('192.0.2.9'))).status, 200)
+  })
+
+  test('normal use is far inside the default budget: polling, whole blocks, a scrape every 5 s', async () => {
+    const clock = createManualClock()
+    await using service = await startTestExecution({ clock })
+    for (let second = 1; second <= 60; second++) {
+      service.source.tell(ethBlock({ number: second, txns: 20, logsPerTxn: 2 }))
+      const bodies = ['eth_blockNumber', 'eth_chainId'].map((method) => rpcCall(method))
+      const whole = [rpcCall('eth_getBlockByNumber', ['latest', true]), rpcCall('eth_getBlockReceipts', ['latest'])]
+      const logs = rpcCall('eth_getLogs', [ALL_BLOCKS])
+      for (const body of [...bodies, ...whole, logs]) assert.equal((await post(service, body)).status, 200)
+      if (second % 5 === 0) assert.equal((await fetch(`${service.http}/metrics`)).status, 200)
+      clock.advance(1000)
+      service.source.beat()
+    }
+  })
+})
+
+describe('requests at the same time', () => {
+  test('one client has so many; one more is refused, another client is served', async () => {
+    const settings = { ...PROXIED, rpc: { ...RPC, requestsPerClientMax: 3 } }
+    await using service = await startTestExecution({ settings })
+    const { port } = new URL(service.http)
+    const sockets = Array.from({ length: 3 }, () => {
+      const socket = connect(Number(port), '127.0.0.1')
+      socket.write('POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 192.0.2.1\r\ncontent-length: 100\r\n\r\n{')
+      return socket
+    })
+    await until('all are open', () => service.registry.value('sluice_execution_rpc_requests') === 3)
+    const refused = await post(service, rpcCall('eth_syncing'), from('192.0.2.1'))
+    assert.equal(refused.status, 429)
+    assert.deepEqual(refused.json.error.data, { limit: 'requestsPerClient', size: 3, retryAfterMs: 1000 })
+    assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.2'))).status, 200)
+    for (const socket of sockets) socket.destroy()
+    await until('their places are free', () => service.registry.value('sluice_execution_rpc_requests') === 0)
+    assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.1'))).status, 200)
+  })
+
+  test('a reader that takes nothing is cut, and what it left unread is freed', async () => {
+    const clock = createManualClock()
+    await using service = await startTestExecution({ clock })
+    for (let number = 1; number <= 4; number++) service.source.tell(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
+    const { port } = new URL(service.http)
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.pause()
+    const body = JSON.stringify(
+      Array.from({ length: 16 }, (_, at) => rpcCall('eth_getBlockReceipts', [`0x${(at % 4) + 1}`])),
+    )
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+    const unread = () => service.registry.value('sluice_execution_rpc_unread_bytes') ?? 0
+    await until('the response waits', () => unread() > 1_000_000)
+    clock.advance(60_000)
+    await until('it is freed', () => unread() === 0)
+    socket.destroy()
+  })
+})
