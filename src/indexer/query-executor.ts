@@ -138,7 +138,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     aloneMs: number,
     left: AbortSignal,
   ): Promise<{ answer: Extract<QueryAnswer, { ok: true }>; store: StoreProcess } | Lost> {
-    using turn = await turns.enter(aloneMs > 0 ? 'alone' : 'shared', left)
+    using turn = await turns.enter(aloneMs, left)
     const store = await openStore(left)
     suspicion.check(subscriptionId)
     const residentBytes = store.residentBytes() ?? 0

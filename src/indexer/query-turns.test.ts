@@ -11,8 +11,8 @@ function enterer(turns = createQueryTurns()) {
   return {
     order,
     held,
-    enter(name: string, mode: 'shared' | 'alone', left: AbortSignal = STAYS): Promise<void> {
-      return turns.enter(mode, left).then((turn) => {
+    enter(name: string, mode: 'shared' | 'alone' | number, left: AbortSignal = STAYS): Promise<void> {
+      return turns.enter(mode === 'shared' ? 0 : mode === 'alone' ? 1 : mode, left).then((turn) => {
         order.push(name)
         held.set(name, turn)
       })
@@ -59,4 +59,13 @@ test('who leaves while it waits does not hold back those behind it', async () =>
   leaving.abort()
   await Promise.all([left, next])
   assert.deepEqual(order, ['a', 'b'])
+})
+
+test('of those that wait to be alone the shortest is first, up to one that does not', async () => {
+  const { order, enter, leave } = enterer()
+  await enter('a', 'shared')
+  const rest = [enter('30', 30), enter('10', 10), enter('20', 20), enter('b', 'shared'), enter('5', 5)]
+  for (const name of ['a', '10', '20', '30', 'b', '5']) await leave(name)
+  await Promise.all(rest)
+  assert.deepEqual(order, ['a', '10', '20', '30', 'b', '5'])
 })

@@ -7,13 +7,16 @@ export type QueryTurn = Disposable & {
   share(): void
 }
 
-/** Who runs beside whom. In order of arrival: who waits to be alone holds back all that come later, so nobody waits for ever. */
+/**
+ * Who runs beside whom. In order of arrival: who waits to be alone holds back all that come later, so nobody waits for ever. Of those that wait to be
+ * alone one behind another, the shortest is first.
+ */
 export type QueryTurns = {
-  /** Rejects with QueryError when the client leaves before its turn. */
-  enter(mode: 'shared' | 'alone', left: AbortSignal): Promise<QueryTurn>
+  /** `aloneMs` is how long it is to be alone; 0 for beside others. Rejects with QueryError when the client leaves before its turn. */
+  enter(aloneMs: number, left: AbortSignal): Promise<QueryTurn>
 }
 
-type Waiting = { readonly mode: 'shared' | 'alone'; grant(): void }
+type Waiting = { readonly aloneMs: number; grant(): void }
 
 export function createQueryTurns(): QueryTurns {
   const queue: Waiting[] = []
@@ -22,14 +25,20 @@ export function createQueryTurns(): QueryTurns {
 
   function grantNext(): void {
     for (let next = queue[0]; next !== undefined; next = queue[0]) {
-      if (isSomebodyAlone || (next.mode === 'alone' && running > 0)) return
+      if (isSomebodyAlone || (next.aloneMs > 0 && running > 0)) return
       queue.shift()
       next.grant()
     }
   }
 
-  function open(mode: Waiting['mode']): QueryTurn {
-    let isAlone = mode === 'alone'
+  function enqueue(waiting: Waiting): void {
+    let at = queue.length
+    if (waiting.aloneMs > 0) while ((queue[at - 1]?.aloneMs ?? 0) > waiting.aloneMs) at--
+    queue.splice(at, 0, waiting)
+  }
+
+  function open(aloneMs: number): QueryTurn {
+    let isAlone = aloneMs > 0
     let isOver = false
     running++
     if (isAlone) isSomebodyAlone = true
@@ -55,7 +64,7 @@ export function createQueryTurns(): QueryTurns {
   }
 
   return {
-    enter(mode, left) {
+    enter(aloneMs, left) {
       return new Promise((resolve, reject) => {
         const onLeft = (): void => {
           queue.splice(queue.indexOf(waiting), 1)
@@ -63,13 +72,13 @@ export function createQueryTurns(): QueryTurns {
           grantNext()
         }
         const waiting: Waiting = {
-          mode,
+          aloneMs,
           grant() {
             left.removeEventListener('abort', onLeft)
-            resolve(open(mode))
+            resolve(open(aloneMs))
           },
         }
-        queue.push(waiting)
+        enqueue(waiting)
         if (left.aborted) return onLeft()
         left.addEventListener('abort', onLeft, { once: true })
         grantNext()
