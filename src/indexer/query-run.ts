@@ -167,6 +167,10 @@ export function answerOnTables(
 /** Words a question begins with; whatever begins otherwise is refused before the engine parses it. */
 const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 'SHOW', 'DESCRIBE', 'PIVOT', 'UNPIVOT'])
 
+/** The gate allows 5,000 nodes, of some hundreds of bytes each. Parsing what is larger would hold the thread that writes. */
+const TREE_BYTES_MAX = 4 * 1024 * 1024
+const SERIALIZE = `SELECT CASE WHEN length(tree) <= ${TREE_BYTES_MAX} THEN tree END FROM (SELECT json_serialize_sql($sql::VARCHAR) AS tree)`
+
 /** Rows to be formatted, with the names and types that their columns are to have. */
 type Rows = AsyncDisposable & {
   readonly columns: readonly { readonly type: string }[]
@@ -188,7 +192,10 @@ async function rowsOf(
   }
   if (firstWords[0] !== undefined && !READING_WORDS.has(firstWords[0]))
     throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
-  const serialized = String(await only(connection, 'SELECT json_serialize_sql($sql::VARCHAR)', { sql }))
+  const tree = await only(connection, SERIALIZE, { sql })
+  if (tree === null)
+    throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
+  const serialized = String(tree)
   passGate(serialized, { tables: PUBLISHED, database: DATABASE })
   // Names of the statement itself: the wrap below would rename the second of two equal ones.
   const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))

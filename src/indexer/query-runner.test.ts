@@ -111,3 +111,11 @@ test('a query that fails after many rows has its error, and none of its rows', a
   const answer = await runner.run(1, job(failing, 600), 'one')
   assert.deepEqual([answer.ok, answer.ok || answer.type], [false, 'TYPE_MISMATCH'])
 })
+
+test('a statement whose tree is too large is refused before the tree is read', async () => {
+  using opened = await openQueryDatabase()
+  const runner = createQueryRunner(opened.database, HELD)
+  const answer = await runner.run(1, job(`SELECT 1${',1'.repeat(60_000)}`, 600), 'one')
+  assert.ok(!answer.ok && answer.type === 'TOO_BIG_AST')
+  assert.match(answer.message, /4194304 bytes/)
+})

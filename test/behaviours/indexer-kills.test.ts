@@ -33,7 +33,10 @@ test('a customer whose query uses up the database process is refused; one who ra
   const [status, text] = await greedy
   assert.equal(status, 500)
   assert.match(text, /^Code: 241\..*MEMORY_LIMIT_EXCEEDED/)
-  assert.ok(asked > 0 && rig.indexer.status().restarts >= 2, `${asked} beside it, ${rig.indexer.status().restarts} restarts`)
+  assert.ok(
+    asked > 0 && rig.indexer.status().restarts >= 2,
+    `${asked} beside it, ${rig.indexer.status().restarts} restarts`,
+  )
 
   const [refused, why] = await ask(bad, 'SELECT 1')
   assert.equal(refused, 429)
