@@ -2,7 +2,8 @@
  * The indexer's figures, each as one line of JSON: rows a second into the embedded engine, from geyser blocks as bytes to committed transactions
  * with all tables on; the same while customers run the worst queries they may; the query pack beside ingest; and the query pack on the embedded engine, on Debian's
  * PostgreSQL and on Debian's ClickHouse over the same rows.
- * Usage: node bench/indexer.ts [ingest] [pack] [blocks=200] [transactions=500]
+ * And a short query beside four results of a million rows.
+ * Usage: node bench/indexer.ts [ingest] [fair] [pack] [blocks=200] [transactions=500]
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,6 +36,7 @@ const wants = (part: string): boolean => words.length === 0 || words.includes(pa
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 try {
   if (wants('ingest')) await measureIngest()
+  if (wants('fair')) await measureFairness()
   if (wants('pack'))
     await comparePack(makeTestChain({ seed: 2, blocks: PACK_BLOCKS, transactionsPerBlock: 500 }), folder, report)
 } finally {
@@ -50,6 +52,7 @@ async function measureIngest(): Promise<void> {
     memoryBytes: 2 ** 30,
     threads: 2,
     rows: ROWS,
+    results: { heldBytesMax: 2 ** 28, heldBytesPerSubscription: 2 ** 26 },
   })
   // The first part makes the code warm, the second is measured alone, the third beside the customers, the fourth is what the query pack runs beside.
   const cuts = [0.15, 0.45, 0.75, 1].map((share) => Math.floor((share * blocks) / BATCH) * BATCH)
@@ -94,6 +97,41 @@ async function measureIngest(): Promise<void> {
   })
 }
 
+/** How long a count takes while four results of a million rows are formatted in the same process. */
+async function measureFairness(): Promise<void> {
+  await using store = await startStoreProcess({
+    path: join(folder, 'fair.duckdb'),
+    memoryBytes: 2 ** 29,
+    threads: 2,
+    rows: ROWS,
+    results: { heldBytesMax: 2 ** 28, heldBytesPerSubscription: 2 ** 26 },
+  })
+  await ingest(store, makeTestChain({ seed: 1, blocks: 8, transactionsPerBlock: 200 }))
+  const limits = { secondsMax: 120, rowsMax: 1_000_000, bytesMax: 2 ** 26 }
+  let id = 0
+  const ask = async (query: string): Promise<number> => {
+    const startedMs = performance.now()
+    const job = { query, parameters: {}, defaultFormat: 'JSONCompactEachRow', settings: {}, limits }
+    const answer = await store.ask({ kind: 'query', id: ++id, job, owner: String(id) })
+    if (!answer.ok) throw new Error(answer.message)
+    return performance.now() - startedMs
+  }
+  const short = 'SELECT count(*) FROM transactions'
+  await ask(short)
+  const aloneMs = await ask(short)
+  const large = 'SELECT a.slot, b.fee, a.tx_index FROM transactions a, transactions b LIMIT 1000000'
+  let isOver = false
+  const larges = Promise.all([1, 2, 3, 4].map(() => ask(large))).finally(() => (isOver = true))
+  const times: number[] = []
+  while (!isOver) times.push(await ask(short))
+  report('count(*) beside four results of a million rows', {
+    slowest_ms: Math.max(...times),
+    mean_ms: mean(times),
+    alone_ms: aloneMs,
+    large_ms: Math.max(...(await larges)),
+  })
+}
+
 /** Milliseconds of each query of the pack, all of it at least once and as long as told. */
 async function timePack(
   store: StoreProcess,
@@ -106,7 +144,7 @@ async function timePack(
     for (const { sql: query } of QUERY_PACK) {
       const startedMs = performance.now()
       const job = { query, parameters, defaultFormat: 'JSONCompact', settings: {}, limits }
-      const answer = await store.ask({ kind: 'query', id: -times.length - 1, job })
+      const answer = await store.ask({ kind: 'query', id: -times.length - 1, job, owner: 'pack' })
       if (!answer.ok) throw new Error(answer.message)
       times.push(performance.now() - startedMs)
     }
@@ -149,7 +187,7 @@ function keepAsking(store: StoreProcess, count: number): { stop(): void; ended: 
   const limits = { secondsMax: 2, rowsMax: 1000, bytesMax: 1_000_000 }
   const job = { query: WORST, parameters: {}, defaultFormat: 'JSON', settings: {}, limits }
   const one = async (): Promise<void> => {
-    while (!isStopped) await store.ask({ kind: 'query', id: ++asked, job })
+    while (!isStopped) await store.ask({ kind: 'query', id: ++asked, job, owner: 'worst' })
   }
   return {
     stop: () => void (isStopped = true),

@@ -6,9 +6,10 @@ import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
 import { BASE_SCHEMA } from '../../src/indexer/duck-ddl.ts'
 import { openDuckStore } from '../../src/indexer/duck-store.ts'
 import { QUERY_PACK } from '../../src/indexer/query-pack.ts'
-import { prepareQueries, runQuery } from '../../src/indexer/query-run.ts'
+import { prepareQueries } from '../../src/indexer/query-run.ts'
 import { type ColumnType, TABLES, type Table } from '../../src/indexer/schema.ts'
 import type { WriteBatch } from '../../src/indexer/store.ts'
+import { runWhole } from '../../src/indexer/test-queries.ts'
 import { batchOf } from '../../src/indexer/test-rows.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
 import { CLICKHOUSE_ADMIN, startClickHouse } from '../../test/support/clickhouse.ts'
@@ -96,7 +97,7 @@ async function timesOfDuck(batches: readonly WriteBatch[], path: string, values:
     using connection = await database.connect()
     const { sql } = packQuery(name)
     const job = { query: sql, parameters: values, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
-    await runQuery(connection, job, () => performance.now())
+    await runWhole(connection, job)
   }, ALL)
 }
 

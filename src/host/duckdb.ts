@@ -10,6 +10,7 @@ import {
 } from '@duckdb/node-api'
 import engine, { type PendingResult } from '@duckdb/node-bindings'
 import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
+import { type DuckRows, wrapRows } from './duckdb-stream.ts'
 import { lowerThreads, threadsOfThisProcess } from './thread-priority.ts'
 
 /** A whole answer. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
@@ -24,8 +25,11 @@ export type DuckParams = Readonly<Record<string, string | number | bigint | null
 
 export type DuckConnection = Disposable & {
   run(sql: string, params?: DuckParams): Promise<DuckAnswer>
-  /** The same, done by the threads of the engine alone, which share what runs among each other. With `threads` = 1 there are none. */
-  runOnWorkers(sql: string, params?: DuckParams): Promise<DuckAnswer>
+  /**
+   * Rows as they are made, in a transaction that was begun before. What comes before the first row is done by the threads of the engine alone,
+   * which share what runs among each other. With `threads` = 1 there are none.
+   */
+  streamOnWorkers(sql: string, params?: DuckParams): Promise<DuckRows>
   /** A statement that is run often, and on the calling thread as far as it can be, without waiting for one of the pool. */
   prepareHere(sql: string): Promise<() => Promise<void>>
   /** Names of the columns without running the statement. */
@@ -63,18 +67,18 @@ export async function openDuckDatabase(
 function wrapConnection(connection: DuckDBConnection): DuckConnection {
   return {
     async run(sql, params) {
-      // Always whole, never as a stream: a stream that fails half-way ends like one that is finished.
       return wrapAnswer(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
     },
-    async runOnWorkers(sql, params) {
+    async streamOnWorkers(sql, params) {
       const prepared = await connection.prepare(sql)
       try {
         if (params !== undefined) prepared.bind({ ...params })
-        const pending = prepared.start()
+        const pending = prepared.startStream()
         await untilDone(pending)
-        return wrapAnswer((await pending.getResult()) as DuckDBMaterializedResult)
-      } finally {
+        return wrapRows(connection, prepared, await pending.getResult())
+      } catch (error) {
         prepared.destroySync()
+        throw error
       }
     },
     async prepareHere(sql) {

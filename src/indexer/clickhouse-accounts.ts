@@ -10,8 +10,8 @@ import {
 } from './clickhouse-link.ts'
 import { type ProvisionedPlan, planStatements, revokeStatements, userStatements } from './clickhouse-provision.ts'
 import { QueryError } from './query-error.ts'
+import { RETRY_SECONDS } from './query-permits.ts'
 import type { QueryLimits } from './query-run.ts'
-import { RETRY_SECONDS } from './query-seats.ts'
 import { TABLES } from './schema.ts'
 
 export type ClickHouseAccountsOptions = {

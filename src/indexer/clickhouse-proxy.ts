@@ -11,12 +11,12 @@ import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from 
 import { clickHouseTarget, judgeQuestion, passedHeaders, readSummary } from './clickhouse-request.ts'
 import type { IndexerMetrics } from './metrics.ts'
 import { QueryError } from './query-error.ts'
+import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from './query-permits.ts'
 import type { QueryRequest } from './query-request.ts'
 import type { QueryLimits } from './query-run.ts'
-import { createQuerySeats, type QuerySeatsOptions, RETRY_SECONDS } from './query-seats.ts'
 
 export type ClickHouseProxyOptions = ClickHouseAccount &
-  QuerySeatsOptions & {
+  QueryPermitsOptions & {
     /** What customers see. */
     readonly database: string
     readonly limits: QueryLimits
@@ -77,7 +77,7 @@ const AWAY = 'The database does not answer. Try again shortly.'
 export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: ClickHouseProxyDeps): ClickHouseProxy {
   const { clock, random, log, metrics } = deps
   const { database, limits } = options
-  const seats = createQuerySeats(options, deps)
+  const permits = createQueryPermits(options, deps)
   const client = createHttpClient({
     url: options.url,
     connectionsMax: options.concurrent + SPARE_CONNECTIONS,
@@ -121,7 +121,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   }
 
   async function forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ isOk: boolean }> {
-    using _seat = seats.take(query.subscriptionId)
+    using _permit = await permits.acquire(query.subscriptionId, left)
     const queryId = `${query.subscriptionId}-${uuidOf(random.bytes(16))}`
     const controller = new AbortController()
     const { signal } = controller
@@ -183,7 +183,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
 
   return {
     get running() {
-      return seats.running
+      return permits.held
     },
     judge: (asked, query) => judgeQuestion(asked, query, database),
     forward,

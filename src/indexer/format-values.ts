@@ -6,10 +6,15 @@ export type FormatColumn = {
   readonly nameJson: string
   /** ClickHouse's name of the type. */
   readonly type: string
-  /** Whether JSON quotes it unless told otherwise: numbers beyond 2^53 would be changed by a reader. */
-  readonly isWide: boolean
+}
+
+/** A column while its values pass: its type depends on all of them. */
+export type ColumnWatch = {
+  readonly nameJson: string
   /** Whether CSV writes it without quotes. */
   readonly isBare: boolean
+  see(value: unknown): void
+  column(): FormatColumn
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -35,24 +40,31 @@ const TYPES: Readonly<Record<string, string>> = {
   SQLNULL: 'Nothing',
   '"NULL"': 'Nothing',
 }
-const WIDE = new Set(['UInt64', 'Int64', 'UInt128', 'Int128'])
 const U64_MAX = 2n ** 64n - 1n
 const I64_MIN = -(2n ** 63n)
 
-/** `values` is looked through only where the type depends on it: a sum that fits is told as 64 bits, and a column with a NULL is Nullable. */
-export function clickhouseType(
-  { name, told }: AnswerColumn,
-  duckType: string,
-  values: () => Iterable<unknown>,
-): FormatColumn {
-  const plain = told ?? (duckType === 'HUGEINT' ? narrowed(values()) : baseType(duckType))
-  const hasNull = Iterator.from(values()).some((value) => value === null)
+/** A sum that fits is reported as 64 bits, and a column with a NULL is Nullable. */
+export function watchColumn({ name, told }: AnswerColumn, duckType: string): ColumnWatch {
+  const nameJson = JSON.stringify(name)
+  const isSum = told === undefined && duckType === 'HUGEINT'
+  const fixed = told ?? baseType(duckType)
+  let hasNull = false
+  let isNegative = false
+  let is128 = false
   return {
-    name,
-    nameJson: JSON.stringify(name),
-    type: hasNull ? nullable(plain) : plain,
-    isWide: WIDE.has(plain),
-    isBare: /^(U?Int|Float|Bool|Decimal)/.test(plain),
+    nameJson,
+    isBare: isSum || /^(U?Int|Float|Bool|Decimal)/.test(fixed),
+    see(value) {
+      if (value === null) hasNull = true
+      else if (isSum && typeof value === 'bigint') {
+        if (value < 0n) isNegative = true
+        if (value > U64_MAX || value < I64_MIN) is128 = true
+      }
+    },
+    column() {
+      const type = !isSum ? fixed : is128 ? 'Int128' : isNegative ? 'Int64' : 'UInt64'
+      return { name, nameJson, type: hasNull ? nullable(type) : type }
+    },
   }
 }
 
@@ -67,17 +79,7 @@ function baseType(duckType: string): string {
   return TYPES[duckType] ?? 'String'
 }
 
-function narrowed(values: Iterable<unknown>): string {
-  let isUnsigned = true
-  for (const value of values) {
-    if (typeof value !== 'bigint') continue
-    if (value > U64_MAX || value < I64_MIN) return 'Int128'
-    if (value < 0n) isUnsigned = false
-  }
-  return isUnsigned ? 'UInt64' : 'Int64'
-}
-
-export function toJson(value: unknown, column: FormatColumn, quote64: boolean): string {
+export function toJson(value: unknown, quote64: boolean): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value)
@@ -92,26 +94,26 @@ export function toJson(value: unknown, column: FormatColumn, quote64: boolean): 
   }
   if (value === null || value === undefined) return 'null'
   const items = itemsOf(value)
-  if (items !== undefined) return `[${items.map((item) => toJson(item, column, quote64)).join(',')}]`
-  return JSON.stringify(textOf(value, column))
+  if (items !== undefined) return `[${items.map((item) => toJson(item, quote64)).join(',')}]`
+  return JSON.stringify(textOf(value))
 }
 
 /** Times, dates and decimals of the engine's library print themselves. */
 type Printed = { toString(): string }
 
 /** As the text formats write it: times as `YYYY-MM-DD hh:mm:ss`, lists as `['a','b']`. */
-export function textOf(value: unknown, column: FormatColumn): string {
+export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return String(value)
   const items = itemsOf(value)
-  if (items !== undefined) return `[${items.map((item) => itemText(item, column)).join(',')}]`
+  if (items !== undefined) return `[${items.map((item) => itemText(item)).join(',')}]`
   // The library writes a time zone after times that have one; here every time is UTC.
   return (value as Printed).toString().replace(/\+00$/, '')
 }
 
-function itemText(item: unknown, column: FormatColumn): string {
+function itemText(item: unknown): string {
   if (item === null) return 'NULL'
-  const text = textOf(item, column)
+  const text = textOf(item)
   return typeof item === 'string' ? `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'` : text
 }
 

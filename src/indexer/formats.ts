@@ -1,50 +1,59 @@
-import type { DuckAnswer } from '../host/duckdb.ts'
-import { clickhouseType, type FormatColumn, textOf, toJson } from './format-values.ts'
+import { type ColumnWatch, type FormatColumn, textOf, toJson, watchColumn } from './format-values.ts'
 import { QueryError } from './query-error.ts'
 import type { AnswerColumn } from './told-types.ts'
 
 /** How long the engine took, and what it read: told in the answer of the JSON formats and in the summary of every answer. */
 export type QueryStatistics = { readonly elapsedSeconds: number; readonly rowsRead: number; readonly bytesRead: number }
 
-export type Formatted = { readonly body: Buffer; readonly rows: number }
-
-type Writer = {
-  readonly contentType: string
-  write(table: FormatTable, out: Output): void
+/** Writes a result row by row. */
+export type ResultFormatter = {
+  readonly rows: number
+  /** The text of the next row. */
+  row(values: readonly unknown[]): string
+  /** What stands before the rows. Known after the last one, since types depend on all values. */
+  head(): string
+  /** What stands after the rows. */
+  tail(statistics: QueryStatistics): string
 }
 
-type FormatTable = {
-  readonly columns: readonly FormatColumn[]
-  /** Each row as values in column order. */
-  rows(): Iterable<readonly unknown[]>
-  readonly rowCount: number
-  readonly quote64: boolean
-  readonly statistics: QueryStatistics
+type Format = {
+  readonly contentType: string
+  head?(columns: readonly FormatColumn[]): string
+  row(values: readonly unknown[], columns: readonly ColumnWatch[], quote64: boolean): string
+  /** Between two rows; each row ends itself otherwise. */
+  readonly separator?: string
+  tail?(rows: number, statistics: QueryStatistics): string
 }
 
 const JSON_TYPE = 'application/json; charset=UTF-8'
 const LINES_TYPE = 'application/x-ndjson; charset=UTF-8'
 const TABS_TYPE = 'text/tab-separated-values; charset=UTF-8'
 
-const FORMATS: Readonly<Record<string, Writer>> = {
-  JSON: { contentType: JSON_TYPE, write: (table, out) => writeJson(table, out, asObject) },
-  JSONCompact: { contentType: JSON_TYPE, write: (table, out) => writeJson(table, out, asArray) },
-  JSONEachRow: { contentType: LINES_TYPE, write: (table, out) => writeLines(table, out, asObject) },
-  JSONCompactEachRow: { contentType: LINES_TYPE, write: (table, out) => writeLines(table, out, asArray) },
-  JSONCompactEachRowWithNames: { contentType: LINES_TYPE, write: (table, out) => writeLines(table, out, asArray, 1) },
+const FORMATS: Readonly<Record<string, Format>> = {
+  JSON: { contentType: JSON_TYPE, head: jsonHead, row: asObject, separator: ',', tail: jsonTail },
+  JSONCompact: { contentType: JSON_TYPE, head: jsonHead, row: asArray, separator: ',', tail: jsonTail },
+  JSONEachRow: { contentType: LINES_TYPE, row: line(asObject) },
+  JSONCompactEachRow: { contentType: LINES_TYPE, row: line(asArray) },
+  JSONCompactEachRowWithNames: { contentType: LINES_TYPE, head: namesLine, row: line(asArray) },
   JSONCompactEachRowWithNamesAndTypes: {
     contentType: LINES_TYPE,
-    write: (table, out) => writeLines(table, out, asArray, 2),
+    head: (columns) => namesLine(columns) + typesLine(columns),
+    row: line(asArray),
   },
-  TabSeparated: { contentType: TABS_TYPE, write: (table, out) => writeTabs(table, out, 0) },
-  TabSeparatedWithNames: { contentType: TABS_TYPE, write: (table, out) => writeTabs(table, out, 1) },
-  TabSeparatedWithNamesAndTypes: { contentType: TABS_TYPE, write: (table, out) => writeTabs(table, out, 2) },
-  CSV: { contentType: 'text/csv; charset=UTF-8; header=absent', write: (table, out) => writeCsv(table, out, 0) },
+  TabSeparated: { contentType: TABS_TYPE, row: asTabs },
+  TabSeparatedWithNames: { contentType: TABS_TYPE, head: (columns) => tabs(columns, 'name'), row: asTabs },
+  TabSeparatedWithNamesAndTypes: {
+    contentType: TABS_TYPE,
+    head: (columns) => tabs(columns, 'name') + tabs(columns, 'type'),
+    row: asTabs,
+  },
+  CSV: { contentType: 'text/csv; charset=UTF-8; header=absent', row: asCsv },
   CSVWithNames: {
     contentType: 'text/csv; charset=UTF-8; header=present',
-    write: (table, out) => writeCsv(table, out, 1),
+    head: (columns) => `${columns.map(({ name }) => csvQuoted(name)).join(',')}\n`,
+    row: asCsv,
   },
-  Null: { contentType: 'text/plain; charset=UTF-8', write: () => {} },
+  Null: { contentType: 'text/plain; charset=UTF-8', row: () => '' },
 }
 const ALIASES: Readonly<Record<string, string>> = {
   TSV: 'TabSeparated',
@@ -69,59 +78,59 @@ export function formatNamed(name: string): { readonly name: string; readonly con
   return { name: full, contentType: format.contentType }
 }
 
-/** Writes a whole answer. Throws QueryError when it grows beyond `bytesMax`: a shorter answer would look like a whole one. */
-export function formatAnswer(
-  answer: DuckAnswer,
+/** `format` is a full name; `types` are the engine's. */
+export function createFormatter(
   given: readonly AnswerColumn[],
-  options: { format: string; quote64: boolean; bytesMax: number; statistics: QueryStatistics },
-): Formatted {
-  const out = new Output(options.bytesMax)
-  const pieces = [...answer.pieces()]
-  const columns = answer.columns.map(({ type }, at) =>
-    clickhouseType(given[at] ?? { name: '' }, type, () => pieces.values().flatMap((piece) => piece[at] ?? [])),
-  )
-  const table: FormatTable = {
-    columns,
-    *rows() {
-      for (const piece of pieces) {
-        const count = piece[0]?.length ?? 0
-        for (let at = 0; at < count; at++) yield piece.map((column) => column[at])
-      }
+  types: readonly string[],
+  options: { readonly format: string; readonly quote64: boolean },
+): ResultFormatter {
+  const format = FORMATS[options.format] as Format
+  const columns = types.map((type, at) => watchColumn(given[at] ?? { name: '' }, type))
+  let rows = 0
+  return {
+    get rows() {
+      return rows
     },
-    rowCount: answer.rowCount,
-    quote64: options.quote64,
-    statistics: options.statistics,
+    row(values) {
+      for (let at = 0; at < columns.length; at++) columns[at]?.see(values[at])
+      const text = format.row(values, columns, options.quote64)
+      return rows++ > 0 && format.separator !== undefined ? format.separator + text : text
+    },
+    head: () => format.head?.(columns.map((column) => column.column())) ?? '',
+    tail: (statistics) => format.tail?.(rows, statistics) ?? '',
   }
-  FORMATS[options.format]?.write(table, out)
-  return { body: out.finish(), rows: answer.rowCount }
 }
 
-type RowText = (row: readonly unknown[], table: FormatTable) => string
+type RowText = Format['row']
 
-const asArray: RowText = (row, { columns, quote64 }) =>
-  `[${row.map((value, at) => toJson(value, columns[at] as FormatColumn, quote64)).join(',')}]`
-const asObject: RowText = (row, { columns, quote64 }) =>
-  `{${row.map((value, at) => `${(columns[at] as FormatColumn).nameJson}:${toJson(value, columns[at] as FormatColumn, quote64)}`).join(',')}}`
+function asArray(values: readonly unknown[], _columns: readonly ColumnWatch[], quote64: boolean): string {
+  return `[${values.map((value) => toJson(value, quote64)).join(',')}]`
+}
 
-function writeJson(table: FormatTable, out: Output, rowText: RowText): void {
-  const { columns, rowCount, statistics } = table
-  out.add('{"meta":[')
-  out.add(columns.map(({ nameJson, type }) => `{"name":${nameJson},"type":${JSON.stringify(type)}}`).join(','))
-  out.add('],"data":[')
-  let isFirst = true
-  for (const row of table.rows()) {
-    out.add(isFirst ? rowText(row, table) : `,${rowText(row, table)}`)
-    isFirst = false
-  }
-  const { elapsedSeconds, rowsRead, bytesRead } = statistics
+function asObject(values: readonly unknown[], columns: readonly ColumnWatch[], quote64: boolean): string {
+  return `{${values.map((value, at) => `${columns[at]?.nameJson}:${toJson(value, quote64)}`).join(',')}}`
+}
+
+function line(text: RowText): RowText {
+  return (values, columns, quote64) => `${text(values, columns, quote64)}\n`
+}
+
+function jsonHead(columns: readonly FormatColumn[]): string {
+  const meta = columns.map(({ nameJson, type }) => `{"name":${nameJson},"type":${JSON.stringify(type)}}`)
+  return `{"meta":[${meta.join(',')}],"data":[`
+}
+
+function jsonTail(rows: number, { elapsedSeconds, rowsRead, bytesRead }: QueryStatistics): string {
   const told = { elapsed: elapsedSeconds, rows_read: rowsRead, bytes_read: bytesRead }
-  out.add(`],"rows":${rowCount},"statistics":${JSON.stringify(told)}}\n`)
+  return `],"rows":${rows},"statistics":${JSON.stringify(told)}}\n`
 }
 
-function writeLines(table: FormatTable, out: Output, rowText: RowText, headLines = 0): void {
-  if (headLines > 0) out.add(`[${table.columns.map(({ nameJson }) => nameJson).join(',')}]\n`)
-  if (headLines > 1) out.add(`[${table.columns.map(({ type }) => JSON.stringify(type)).join(',')}]\n`)
-  for (const row of table.rows()) out.add(`${rowText(row, table)}\n`)
+function namesLine(columns: readonly FormatColumn[]): string {
+  return `[${columns.map(({ nameJson }) => nameJson).join(',')}]\n`
+}
+
+function typesLine(columns: readonly FormatColumn[]): string {
+  return `[${columns.map(({ type }) => JSON.stringify(type)).join(',')}]\n`
 }
 
 const TAB_ESCAPES: Readonly<Record<string, string>> = {
@@ -132,62 +141,26 @@ const TAB_ESCAPES: Readonly<Record<string, string>> = {
   '\0': '\\0',
 }
 
-function writeTabs(table: FormatTable, out: Output, headLines: number): void {
-  const escape = (text: string): string => text.replaceAll(/[\\\t\n\r\0]/g, (char) => TAB_ESCAPES[char] as string)
-  const { columns } = table
-  if (headLines > 0) out.add(`${columns.map(({ name }) => escape(name)).join('\t')}\n`)
-  if (headLines > 1) out.add(`${columns.map(({ type }) => escape(type)).join('\t')}\n`)
-  for (const row of table.rows()) {
-    out.add(
-      `${row.map((value, at) => (value === null ? '\\N' : escape(textOf(value, columns[at] as FormatColumn)))).join('\t')}\n`,
-    )
-  }
+function tabEscaped(text: string): string {
+  return text.replaceAll(/[\\\t\n\r\0]/g, (char) => TAB_ESCAPES[char] as string)
 }
 
-function writeCsv(table: FormatTable, out: Output, headLines: number): void {
-  const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
-  const { columns } = table
-  if (headLines > 0) out.add(`${columns.map(({ name }) => quote(name)).join(',')}\n`)
-  for (const row of table.rows()) {
-    const cells = row.map((value, at) => {
-      if (value === null) return '\\N'
-      const text = textOf(value, columns[at] as FormatColumn)
-      return (columns[at] as FormatColumn).isBare ? text : quote(text)
-    })
-    out.add(`${cells.join(',')}\n`)
-  }
+function tabs(columns: readonly FormatColumn[], field: 'name' | 'type'): string {
+  return `${columns.map((column) => tabEscaped(column[field])).join('\t')}\n`
 }
 
-/** Text that grows piece by piece up to a bound. */
-class Output {
-  readonly #bytesMax: number
-  readonly #parts: Buffer[] = []
-  #text = ''
-  #bytes = 0
+function asTabs(values: readonly unknown[]): string {
+  return `${values.map((value) => (value === null ? '\\N' : tabEscaped(textOf(value)))).join('\t')}\n`
+}
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax
-  }
+function csvQuoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`
+}
 
-  add(text: string): void {
-    this.#text += text
-    if (this.#text.length > 256 * 1024) this.#flush()
-  }
-
-  finish(): Buffer {
-    this.#flush()
-    return Buffer.concat(this.#parts)
-  }
-
-  #flush(): void {
-    const part = Buffer.from(this.#text)
-    this.#text = ''
-    this.#bytes += part.length
-    if (this.#bytes > this.#bytesMax)
-      throw new QueryError(
-        'TOO_MANY_BYTES',
-        `Limit for result exceeded: more than ${this.#bytesMax} bytes. Add LIMIT, or ask for fewer columns.`,
-      )
-    this.#parts.push(part)
-  }
+function asCsv(values: readonly unknown[], columns: readonly ColumnWatch[]): string {
+  const cells = values.map((value, at) => {
+    if (value === null) return '\\N'
+    return columns[at]?.isBare ? textOf(value) : csvQuoted(textOf(value))
+  })
+  return `${cells.join(',')}\n`
 }

@@ -5,7 +5,7 @@ import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createUlid } from '../core/ulid.ts'
-import { gunzipBytes, gzipBytes } from '../host/gzip.ts'
+import { gunzipBytes } from '../host/gzip.ts'
 import { sendText } from '../host/http-reply.ts'
 import { type HttpServer, readBody, startHttpServer } from '../host/http-server.ts'
 import type { ListenerOptions } from '../host/listener.ts'
@@ -14,21 +14,25 @@ import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
 import type { ClickHouseProxy } from './clickhouse-proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
-import type { QueryDesk } from './query-desk.ts'
 import { QueryError } from './query-error.ts'
+import type { QueryExecutor } from './query-executor.ts'
 import { type QueryRequest, readQueryRequest } from './query-request.ts'
+import { sendResult } from './query-response.ts'
+import type { QueryResult } from './query-result.ts'
 import { answerOnTables, DATABASE, type QueryDone, type QueryLimits } from './query-run.ts'
 
 export type IndexerDoorOptions = {
   readonly listen: ListenerOptions
   readonly limits: QueryLimits
+  /** How long a client may take to read a result. */
+  readonly readSecondsMax: number
   readonly displayName: string
 }
 
 export type IndexerDoorDeps = DoorMetrics & {
   readonly access: Access
   /** Who runs the queries: the embedded database, or the operator's ClickHouse. */
-  readonly engine: { readonly desk: QueryDesk } | { readonly proxy: ClickHouseProxy }
+  readonly engine: { readonly executor: QueryExecutor } | { readonly proxy: ClickHouseProxy }
   /** Newest slot up to which everything is there, for the receipt of an answer that only passes through. */
   coverageSlot(): number
   readonly metrics: IndexerMetrics
@@ -41,8 +45,6 @@ export type IndexerDoorDeps = DoorMetrics & {
 export const QUERY_BYTES_MAX = 256 * 1024
 /** The official client lets go of idle sockets after 2.5 s, and believes the server's word. */
 const KEEP_ALIVE_MS = 10_000
-/** Below this compression costs more than it saves. */
-const GZIP_BYTES_MIN = 1024
 
 /** The query door: ClickHouse's HTTP interface, for those who hold both the database login and the token. */
 export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorDeps): Promise<HttpServer> {
@@ -75,9 +77,13 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
         // Judged before it is counted: what is refused is not charged.
         const judged = known === undefined ? engine.proxy.judge(asked, query) : asked
         admit(caller)
-        if (known !== undefined) return await answer(response, known, request, asked, queryId, seconds())
+        if (known !== undefined) {
+          using result = wholeResult(known)
+          return await answer(response, result, request, asked, queryId, seconds())
+        }
         using left = leaving(request, response)
-        const { isOk } = await engine.proxy.forward(
+        const { proxy } = engine
+        const forwarded = proxy.forward(
           {
             subscriptionId: caller.subscription.id,
             plan: caller.subscription.plan,
@@ -89,14 +95,16 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
           response,
           left.signal,
         )
+        const { isOk } = await runCharged(caller, () => forwarded)
         return metrics.query(isOk ? 'ok' : 'failed', seconds())
       }
       admit(caller)
+      const { executor } = engine
       using left = leaving(request, response)
       const { query: _head, queryId: _id, holding: _held, ...given } = asked
       const job = { ...given, query, limits: options.limits }
-      const done = await engine.desk.ask(caller.subscription.id, job, left.signal)
-      await answer(response, done, request, asked, queryId, seconds())
+      using result = await runCharged(caller, () => executor.run(caller.subscription.id, job, left.signal))
+      await answer(response, result, request, asked, queryId, seconds())
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())
@@ -115,7 +123,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
   }
 
   function admit(caller: Caller): void {
-    const admission = access.admit(caller, { interface: 'indexer', method: 'query' })
+    const admission = access.admit(caller, CALL)
     if (admission.ok) return
     if (!('limitName' in admission)) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
     const { limitName, limitSize, retryAfterMs } = admission
@@ -127,43 +135,31 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
     )
   }
 
+  /** What was refused for lack of room, or lost with the database, is not charged. */
+  async function runCharged<Outcome>(caller: Caller, run: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      return await run()
+    } catch (error) {
+      if (error instanceof QueryError && UNCHARGED.has(error.type)) access.refund(caller, CALL)
+      throw error
+    }
+  }
+
   async function answer(
     response: ServerResponse,
-    done: QueryDone,
+    result: QueryResult,
     request: IncomingMessage,
     asked: QueryRequest,
     queryId: string,
     seconds: number,
   ): Promise<void> {
     metrics.query('ok', seconds)
-    metrics.queryRows.inc(done.rows)
-    metrics.queryBytes.inc(done.body.byteLength)
+    metrics.queryRows.inc(result.rows)
+    metrics.queryBytes.inc(result.bytes)
     const mayZip = asked.settings['enable_http_compression'] === '1' && acceptsGzip(request)
-    await sendDone(response, done, queryId, mayZip)
-  }
-
-  async function sendDone(response: ServerResponse, done: QueryDone, queryId: string, mayZip: boolean): Promise<void> {
-    const { body, rows, elapsedSeconds } = done
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    const isZipped = mayZip && bytes.length >= GZIP_BYTES_MIN
-    const summary = {
-      read_rows: String(rows),
-      read_bytes: '0',
-      written_rows: '0',
-      written_bytes: '0',
-      total_rows_to_read: '0',
-      result_rows: String(rows),
-      result_bytes: String(bytes.length),
-      elapsed_ns: String(Math.round(elapsedSeconds * 1e9)),
-    }
-    sendText(response, 200, isZipped ? await gzipBytes(bytes) : bytes, {
-      ...common(queryId),
-      'content-type': done.contentType,
-      'x-clickhouse-format': done.format,
-      'x-clickhouse-summary': JSON.stringify(summary),
-      'x-sluice-coverage-slot': String(done.coverageSlot),
-      ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
-    })
+    // Too slow a reader would hold its permit and its result for ever.
+    using _deadline = clock.setTimer(options.readSecondsMax * 1000, () => response.destroy())
+    await sendResult(response, result, { headers: common(queryId), mayZip })
   }
 
   function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
@@ -185,15 +181,30 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
   }
 
   return startHttpServer(
-    { listen: options.listen, keepAliveMs: KEEP_ALIVE_MS, stallMs: 60_000 },
+    { listen: options.listen, keepAliveMs: KEEP_ALIVE_MS },
     { log, clock, onRequest, onRefused: deps.onRefused, onNotAfter: deps.onNotAfter },
   )
 }
 
 type Login = Exclude<ReturnType<typeof collectLogin>, { readonly refused: unknown }>
 
+const CALL = { interface: 'indexer', method: 'query' } as const
+const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
+
 const AUTHENTICATION_FAILED =
   'Authentication failed: give the database user and password, and the token of the same subscription in x-token.'
+
+/** A result that this process made itself. */
+function wholeResult({ result, ...summary }: QueryDone): QueryResult {
+  return {
+    ...summary,
+    bytes: result.bytes,
+    async *parts() {
+      while (result.bytes > 0) yield result.read()
+    },
+    [Symbol.dispose]: () => result.discard(),
+  }
+}
 
 /** The query of the address and the body, joined by a line break as ClickHouse does. */
 async function readQuery(request: IncomingMessage, fromAddress: string): Promise<string> {
@@ -250,6 +261,7 @@ function outcomeOf({ type }: QueryError): QueryOutcome {
     case 'MEMORY_LIMIT_EXCEEDED':
       return 'too-large'
     case 'TOO_MANY_SIMULTANEOUS_QUERIES':
+    case 'CANNOT_SCHEDULE_TASK':
     case 'QUOTA_EXPIRED':
       return 'busy'
     case 'QUERY_WAS_CANCELLED':

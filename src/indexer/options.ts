@@ -131,12 +131,56 @@ export const indexerOptions = z
           .max(1024 * MIB)
           .default(64 * MIB)
           .describe('Bytes in one answer.'),
-        concurrentPerSubscription: z.int().min(1).max(64).default(4).describe('Queries of one subscription at a time.'),
-        concurrent: z.int().min(1).max(16).default(8).describe('Queries of all subscriptions at a time.'),
+        concurrentPerSubscription: z
+          .int()
+          .min(1)
+          .max(64)
+          .default(4)
+          .describe('Queries of one subscription at a time; each counts until its result is read. More are refused.'),
+        concurrent: z
+          .int()
+          .min(1)
+          .max(16)
+          .default(8)
+          .describe(
+            'Queries of all subscriptions at a time, counted likewise. More wait, subscriptions in turn; one alone gets no more than half.',
+          ),
+        waitingMax: z
+          .int()
+          .min(0)
+          .max(1024)
+          .default(64)
+          .describe('Queries that wait for their turn; more are refused.'),
+        waitSecondsMax: z
+          .number()
+          .min(0)
+          .max(600)
+          .default(30)
+          .describe('How long a query waits for its turn before it is refused.'),
+        readSecondsMax: z
+          .number()
+          .min(1)
+          .max(3600)
+          .default(300)
+          .describe('How long a client may take to read a result; its connection is closed then.'),
+        heldBytesMax: z
+          .int()
+          .min(MIB)
+          .default(128 * MIB)
+          .describe('Bytes of results that are not read yet, in the process of the embedded database.'),
+        heldBytesPerSubscription: z
+          .int()
+          .min(MIB)
+          .default(64 * MIB)
+          .describe('The same for one subscription; not below bytesMax.'),
       })
       .prefault({})
       .describe('What a query may cost.'),
   })
+  .refine(
+    ({ query }) => query.heldBytesPerSubscription >= query.bytesMax && query.heldBytesMax >= query.bytesMax,
+    'query.heldBytesPerSubscription and query.heldBytesMax hold at least one result of query.bytesMax',
+  )
   .refine(
     ({ engine, clickhouse }) => engine === 'duckdb' || clickhouse !== undefined,
     'engine = "clickhouse" needs the section indexer.clickhouse',

@@ -1,11 +1,16 @@
-import type { DuckAnswer, DuckConnection, DuckDatabase } from '../host/duckdb.ts'
+import type { DuckAnswer, DuckConnection, DuckDatabase, DuckParams } from '../host/duckdb.ts'
+import { type DuckChunk, StreamFailed } from '../host/duckdb-stream.ts'
+import type { TimeSlices } from '../host/time-slices.ts'
 import { answerFromCatalogue } from './catalogue.ts'
 import { COVERAGE_COLUMNS } from './duck-ddl.ts'
-import { formatAnswer, formatNamed } from './formats.ts'
+import { translateEngineError } from './engine-errors.ts'
+import { createFormatter, formatNamed, type ResultFormatter } from './formats.ts'
 import { passGate } from './gate.ts'
+import { HeldResult } from './held-result.ts'
 import { macroDdl } from './macros.ts'
 import { QueryError } from './query-error.ts'
 import { readSettings } from './query-settings.ts'
+import { createResultBudget, type ResultBudget } from './result-budget.ts'
 import { type Rewritten, rewriteQuery } from './rewrite.ts'
 import { TABLES } from './schema.ts'
 import { type AnswerColumn, toldTypes } from './told-types.ts'
@@ -25,14 +30,27 @@ export type QueryJob = {
 
 export type QueryLimits = { readonly secondsMax: number; readonly rowsMax: number; readonly bytesMax: number }
 
-export type QueryDone = {
-  readonly body: Uint8Array
+/** What is said of a result beside its bytes. */
+export type QuerySummary = {
   readonly format: string
   readonly contentType: string
   readonly rows: number
   readonly elapsedSeconds: number
   /** Newest slot up to which everything was there when the query ran. */
   readonly coverageSlot: number
+}
+
+export type QueryDone = QuerySummary & { readonly result: HeldResult }
+
+export type QueryRunDeps = {
+  readonly nowMs: () => number
+  /** Those of this query, on the thread that formats. */
+  readonly slices: TimeSlices
+  readonly budget: ResultBudget
+  /** Whom the bytes of the result count for. */
+  readonly owner: string
+  /** Called with the time that the query may take. */
+  onStart?(secondsMax: number): void
 }
 
 /** The database name customers see. */
@@ -46,6 +64,11 @@ export const PUBLISHED: ReadonlySet<string> = new Set([...TABLES.map(({ name }) 
  * hold for all rows there are; run on a later state, it would let rows pass that do not fulfil them.
  */
 const START = `SET search_path = '${CUSTOMERS}.${DATABASE},${CUSTOMERS}.fn'; BEGIN TRANSACTION READ ONLY; SELECT slot FROM ${CUSTOMERS}.fn.covered`
+
+/** Begins the transaction of a statement, which can only read. Resolves with the newest slot up to which everything is there. */
+export async function beginReading(connection: DuckConnection): Promise<number> {
+  return Number((await only(connection, START)) ?? 0)
+}
 
 /** Closes the engine against everything that is not a table: files, network, extensions, settings. In this order, after the file is open. */
 const LOCKS = [
@@ -75,37 +98,46 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
 }
 
 /**
- * Runs one statement on a connection of its own. `onStart` is told how long it may run. Rejects with QueryError; what the engine says itself never
- * passes.
+ * Runs one statement on a connection of its own and holds its formatted result. Rejects with QueryError; what the engine says itself never passes.
  */
-export async function runQuery(
-  connection: DuckConnection,
-  job: QueryJob,
-  nowMs: () => number,
-  onStart: (secondsMax: number) => void = () => {},
-): Promise<QueryDone> {
+export async function runQuery(connection: DuckConnection, job: QueryJob, deps: QueryRunDeps): Promise<QueryDone> {
+  const { nowMs, owner, slices, budget } = deps
   const startedMs = nowMs()
+  const { bytesMax } = job.limits
+  const result = new HeldResult({ owner, bytesMax }, budget)
   try {
     const statement = rewriteQuery(job.query, job.parameters)
     const settings = readSettings([...Object.entries(job.settings), ...statement.settings])
     const { name: format, contentType } = formatNamed(statement.format ?? job.defaultFormat)
     const rowsMax = Math.min(job.limits.rowsMax, settings.rowsMax ?? job.limits.rowsMax)
-    onStart(Math.min(job.limits.secondsMax, settings.secondsMax ?? job.limits.secondsMax))
-    const coverageSlot = Number((await only(connection, START)) ?? 0)
-    const { answer, columns } = await answerTo(connection, job, statement, rowsMax)
-    if (answer.rowCount > rowsMax)
-      throw new QueryError(
-        'TOO_MANY_ROWS_OR_BYTES',
-        `Limit for result exceeded: more than ${rowsMax} rows. Add LIMIT, or aggregate.`,
-      )
+    deps.onStart?.(Math.min(job.limits.secondsMax, settings.secondsMax ?? job.limits.secondsMax))
+    const coverageSlot = await beginReading(connection)
+    await using rows = await rowsOf(connection, job, statement, rowsMax)
+    const types = rows.columns.map(({ type }) => type)
+    const formatter = createFormatter(rows.named, types, { format, quote64: settings.quote64 })
+    for (let chunk = await rows.next(); chunk !== undefined; chunk = await rows.next()) {
+      if (formatter.rows + chunk.rowCount > rowsMax)
+        throw new QueryError(
+          'TOO_MANY_ROWS_OR_BYTES',
+          `Limit for result exceeded: more than ${rowsMax} rows. Add LIMIT, or aggregate.`,
+        )
+      for (let at = 0; at < chunk.rowCount; at++) {
+        if (slices.isSpent()) await slices.yield()
+        result.add(formatter.row(chunk.row(at)))
+      }
+    }
     const elapsedSeconds = (nowMs() - startedMs) / 1000
-    const statistics = { elapsedSeconds, rowsRead: answer.rowCount, bytesRead: 0 }
-    const { bytesMax } = job.limits
-    const { body, rows } = formatAnswer(answer, columns, { format, quote64: settings.quote64, bytesMax, statistics })
-    return { body, format, contentType, rows, elapsedSeconds, coverageSlot }
+    finish(result, formatter, elapsedSeconds)
+    return { result, format, contentType, rows: formatter.rows, elapsedSeconds, coverageSlot }
   } catch (cause) {
-    throw cause instanceof QueryError ? cause : translate(cause)
+    result.discard()
+    throw cause instanceof QueryError ? cause : translateEngineError(cause)
   }
+}
+
+function finish(result: HeldResult, formatter: ResultFormatter, elapsedSeconds: number): void {
+  result.add(formatter.tail({ elapsedSeconds, rowsRead: formatter.rows, bytesRead: 0 }))
+  result.finish(formatter.head())
 }
 
 /** What is asked about the tables themselves, answered without any engine; undefined for every other question. */
@@ -120,102 +152,85 @@ export function answerOnTables(
   const statement = rewriteQuery(query)
   const { quote64 } = readSettings([...Object.entries(asked.settings), ...statement.settings])
   const { name: format, contentType } = formatNamed(statement.format ?? asked.defaultFormat)
-  const columns = answer.columns.map(({ name }) => ({ name }))
-  const statistics = { elapsedSeconds: 0, rowsRead: answer.rowCount, bytesRead: 0 }
-  const { body, rows } = formatAnswer(answer, columns, { format, quote64, bytesMax, statistics })
-  return { body, format, contentType, rows, elapsedSeconds: 0, coverageSlot }
+  const types = answer.columns.map(({ type }) => type)
+  const formatter = createFormatter(answer.columns, types, { format, quote64 })
+  // Our own list is small: it needs no share of anything.
+  const budget = createResultBudget({ heldBytesMax: bytesMax, heldBytesPerSubscription: bytesMax })
+  const result = new HeldResult({ owner: '', bytesMax }, budget)
+  for (const chunk of chunksOf(answer)) {
+    for (let at = 0; at < chunk.rowCount; at++) result.add(formatter.row(chunk.row(at)))
+  }
+  finish(result, formatter, 0)
+  return { result, format, contentType, rows: formatter.rows, elapsedSeconds: 0, coverageSlot }
 }
 
 /** Words a question begins with; whatever begins otherwise is refused before the engine parses it. */
 const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 'SHOW', 'DESCRIBE', 'PIVOT', 'UNPIVOT'])
 
-async function answerTo(
+/** The gate allows 5,000 nodes, of some hundreds of bytes each. Parsing what is larger would hold the thread that writes. */
+const TREE_BYTES_MAX = 4 * 1024 * 1024
+const SERIALIZE = `SELECT CASE WHEN length(tree) <= ${TREE_BYTES_MAX} THEN tree END FROM (SELECT json_serialize_sql($sql::VARCHAR) AS tree)`
+
+/** Rows to be formatted, with the names and types that their columns are to have. */
+type Rows = AsyncDisposable & {
+  readonly columns: readonly { readonly type: string }[]
+  readonly named: readonly AnswerColumn[]
+  next(): Promise<DuckChunk | undefined>
+}
+
+async function rowsOf(
   connection: DuckConnection,
   job: QueryJob,
   { sql, parameters, firstWords }: Rewritten,
   rowsMax: number,
-): Promise<{ answer: DuckAnswer; columns: readonly AnswerColumn[] }> {
+): Promise<Rows> {
   const known = answerFromCatalogue(job.query, DATABASE)
-  if (known !== undefined) return { answer: known, columns: known.columns.map(({ name }) => ({ name })) }
+  if (known !== undefined) {
+    const chunks = chunksOf(known)
+    const next = async (): Promise<DuckChunk | undefined> => chunks.next().value ?? undefined
+    return { columns: known.columns, named: known.columns, next, [Symbol.asyncDispose]: async () => {} }
+  }
   if (firstWords[0] !== undefined && !READING_WORDS.has(firstWords[0]))
     throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
-  const serialized = String(await only(connection, 'SELECT json_serialize_sql($sql::VARCHAR)', { sql }))
+  const tree = await only(connection, SERIALIZE, { sql })
+  if (tree === null)
+    throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
+  const serialized = String(tree)
   passGate(serialized, { tables: PUBLISHED, database: DATABASE })
   // Names of the statement itself: the wrap below would rename the second of two equal ones.
   const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))
-  const answer = await connection.runOnWorkers(
-    `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`,
-    Object.keys(parameters).length === 0 ? undefined : parameters,
-  )
   const told = toldTypes(serialized, names.length)
-  return { answer, columns: names.map((name, at) => ({ name, told: told[at] })) }
+  const limited = `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`
+  const bound = Object.keys(parameters).length === 0 ? undefined : parameters
+  const rows = await connection.streamOnWorkers(limited, bound)
+  return {
+    columns: rows.columns,
+    named: names.map((name, at) => ({ name, told: told[at] })),
+    async next() {
+      try {
+        return await rows.next()
+      } catch (error) {
+        if (error instanceof StreamFailed) await runForItsError(connection, limited, bound)
+        throw error
+      }
+    },
+    [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
+  }
+}
+
+/** Computes every value again without keeping any: rejects with the error that ended the stream, unless it was an interrupt. */
+async function runForItsError(connection: DuckConnection, sql: string, params: DuckParams | undefined): Promise<void> {
+  await connection.run('ROLLBACK')
+  await beginReading(connection)
+  await connection.run(`SELECT count(COLUMNS(*)) FROM (${sql})`, params)
+}
+
+function* chunksOf(answer: DuckAnswer): Generator<DuckChunk, undefined> {
+  for (const piece of answer.pieces())
+    yield { rowCount: piece[0]?.length ?? 0, row: (at) => piece.map((column) => column[at]) }
 }
 
 async function only(connection: DuckConnection, sql: string, params?: Record<string, string>): Promise<unknown> {
   const [piece] = (await connection.run(sql, params)).pieces()
   return piece?.[0]?.[0]
-}
-
-/** The engine's errors by their first words. Its text goes on with names from the whole catalogue, so none of it is repeated but what the customer wrote. */
-const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
-  [/^INTERRUPT/, () => new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')],
-  [
-    /^Out of Memory/,
-    () => new QueryError('MEMORY_LIMIT_EXCEEDED', 'Memory limit exceeded. Read less at a time, or aggregate first.'),
-  ],
-  [
-    /Referenced column "([\w$]{1,64})" not found/,
-    ([, name]) => new QueryError('UNKNOWN_IDENTIFIER', `Unknown expression identifier ${name}.`),
-  ],
-  [
-    /Referenced table "([\w$]{1,64})" not found/,
-    ([, name]) => new QueryError('UNKNOWN_IDENTIFIER', `Unknown table or alias ${name}.`),
-  ],
-  [
-    /Table with name ([\w$]{1,64}) does not exist/,
-    ([, name]) => new QueryError('UNKNOWN_TABLE', `Table ${name} does not exist.`),
-  ],
-  [
-    /(?:Scalar |Aggregate |Table )?Function with name ([\w$]{1,64}) does not exist/i,
-    ([, name]) => new QueryError('UNKNOWN_FUNCTION', `Unknown function ${name}.`),
-  ],
-  [
-    /No function matches the given name and argument types '([\w$]{1,64})/,
-    ([, name]) => new QueryError('BAD_ARGUMENTS', `Function ${name} does not take these arguments.`),
-  ],
-  [
-    /^Values were not provided for the following prepared statement parameters: ([\w, $]{1,200})/m,
-    ([, names]) =>
-      new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${names} is not set: give it as param_${names}.`),
-  ],
-  [
-    /^Conversion Error/,
-    () => new QueryError('TYPE_MISMATCH', 'A value cannot be converted to the type it is used as.'),
-  ],
-  [
-    /^Out of Range/,
-    () => new QueryError('VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE', 'A value is out of the range of its type.'),
-  ],
-  [
-    /regular expression|regexp/i,
-    () => new QueryError('CANNOT_COMPILE_REGEXP', 'The regular expression cannot be read.'),
-  ],
-  [
-    /must appear in the GROUP BY/,
-    () => new QueryError('BAD_ARGUMENTS', 'A column is neither under an aggregate function nor in GROUP BY.'),
-  ],
-  [/^Parser Error/, () => new QueryError('SYNTAX_ERROR', 'Syntax error.')],
-  [
-    /^Binder Error/,
-    () => new QueryError('BAD_ARGUMENTS', 'The statement does not fit the tables: check names, types and GROUP BY.'),
-  ],
-]
-
-function translate(cause: unknown): QueryError {
-  const text = cause instanceof Error ? cause.message : String(cause)
-  for (const [pattern, make] of ENGINE_ERRORS) {
-    const found = pattern.exec(text)
-    if (found !== null) return make(found)
-  }
-  return new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.')
 }

@@ -1,25 +1,46 @@
 import type { DuckConnection, DuckDatabase } from '../host/duckdb.ts'
+import { createFormatSlices, type FormatSlices } from './format-slices.ts'
+import type { HeldResult } from './held-result.ts'
 import { QueryError } from './query-error.ts'
 import { type QueryJob, runQuery } from './query-run.ts'
+import { createResultBudget, type ResultBudgetOptions } from './result-budget.ts'
 import type { QueryAnswer } from './store-protocol.ts'
 
-/** Statements of customers that run beside each other in the database process. */
+/** Statements of customers that run beside each other in the database process, and their results until they are read. */
 export type QueryRunner = {
-  run(id: number, job: QueryJob): Promise<QueryAnswer>
-  /** Its client has gone. */
-  interrupt(id: number): void
+  /** `owner` is whose result it is. */
+  run(id: number, job: QueryJob, owner: string): Promise<QueryAnswer>
+  /** The next part of a result whose first part was given by `run`. Empty when there is no more. */
+  read(id: number): Uint8Array
+  /** The rest of the result is not wanted. */
+  discard(id: number): void
+  interrupt(id: number, why: StopReason): void
   isRunning(): boolean
 }
 
-type Running = { connection: DuckConnection | undefined; why: 'timeout' | 'cancelled' | undefined }
+/** Its time is over, or its client has gone. */
+export type StopReason = 'timeout' | 'cancelled'
+
+type Running = { connection: DuckConnection | undefined; why: StopReason | undefined }
 
 /** An interrupt is lost on a statement that still waits for a thread, so it is repeated until the statement ends. */
 const REPEAT_MS = 100
 
-export function createQueryRunner(database: DuckDatabase): QueryRunner {
-  const running = new Map<number, Running>()
+const STOPPED = {
+  timeout: { ok: false, type: 'TIMEOUT_EXCEEDED', message: 'Timeout exceeded: the query ran longer than it may.' },
+  cancelled: { ok: false, type: 'QUERY_WAS_CANCELLED', message: 'Query was cancelled.' },
+} as const
 
-  function stop(id: number, why: 'timeout' | 'cancelled'): void {
+export function createQueryRunner(
+  database: DuckDatabase,
+  held: ResultBudgetOptions,
+  { slices = createFormatSlices() }: { readonly slices?: FormatSlices } = {},
+): QueryRunner {
+  const budget = createResultBudget(held)
+  const running = new Map<number, Running>()
+  const unread = new Map<number, HeldResult>()
+
+  function stop(id: number, why: StopReason): void {
     const query = running.get(id)
     if (query === undefined) return
     query.why ??= why
@@ -28,7 +49,7 @@ export function createQueryRunner(database: DuckDatabase): QueryRunner {
   }
 
   return {
-    async run(id, job) {
+    async run(id, job, owner) {
       // Known before it has a connection: who leaves in between must not be forgotten.
       const query: Running = { connection: undefined, why: undefined }
       running.set(id, query)
@@ -36,27 +57,51 @@ export function createQueryRunner(database: DuckDatabase): QueryRunner {
       try {
         using connection = await database.connect()
         query.connection = connection
-        const done = await runQuery(
-          connection,
-          job,
-          () => performance.now(),
-          (secondsMax) => {
+        const { result, ...summary } = await runQuery(connection, job, {
+          nowMs: () => performance.now(),
+          slices: whileWanted(slices, query),
+          budget,
+          owner,
+          onStart(secondsMax) {
             timer = setTimeout(() => stop(id, 'timeout'), secondsMax * 1000)
           },
-        )
-        return { ok: true, done }
+        })
+        const { bytes } = result
+        const first = result.read()
+        if (result.bytes > 0) unread.set(id, result)
+        return { ok: true, done: { ...summary, bytes, first } }
       } catch (error) {
         if (!(error instanceof QueryError)) throw error
-        const isTimeout = query.why === 'timeout' && error.type === 'QUERY_WAS_CANCELLED'
-        return isTimeout
-          ? { ok: false, type: 'TIMEOUT_EXCEEDED', message: 'Timeout exceeded: the query ran longer than it may.' }
-          : { ok: false, type: error.type, message: error.message }
+        if (query.why !== undefined) return STOPPED[query.why]
+        return { ok: false, type: error.type, message: error.message, retryAfterSeconds: error.retryAfterSeconds }
       } finally {
         clearTimeout(timer)
         running.delete(id)
       }
     },
-    interrupt: (id) => stop(id, 'cancelled'),
+    read(id) {
+      const result = unread.get(id)
+      const part = result?.read() ?? new Uint8Array()
+      if (result?.bytes === 0) unread.delete(id)
+      return part
+    },
+    discard(id) {
+      unread.get(id)?.discard()
+      unread.delete(id)
+    },
+    interrupt: stop,
     isRunning: () => running.size > 0,
+  }
+}
+
+/** Formatting stops at the next slice when the query is stopped: by then the engine may have made all of its rows. */
+function whileWanted(slices: FormatSlices, query: Running): ReturnType<FormatSlices['open']> {
+  const own = slices.open()
+  return {
+    isSpent: () => own.isSpent(),
+    async yield() {
+      await own.yield()
+      if (query.why !== undefined) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+    },
   }
 }

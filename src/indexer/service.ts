@@ -16,7 +16,8 @@ import { startIndexerDoor } from './http.ts'
 import { type Keeper, type KeeperStatus, keepIngesting } from './keep-ingest.ts'
 import { indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
-import { createQueryDesk } from './query-desk.ts'
+import { createQueryExecutor } from './query-executor.ts'
+import { collectResult } from './query-result.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
 export type IndexerDeps = {
@@ -63,10 +64,15 @@ export async function startIndexer(
 
   const keeper = opening.use(await openKeeper())
   const engine = openEngine()
-  const runner = opening.use('desk' in engine ? engine.desk : engine.proxy)
+  const runner = opening.use('executor' in engine ? engine.executor : engine.proxy)
   const door = opening.use(
     await startIndexerDoor(
-      { listen: place.listener, limits: query, displayName: place.displayName },
+      {
+        listen: place.listener,
+        limits: query,
+        readSecondsMax: query.readSecondsMax,
+        displayName: place.displayName,
+      },
       {
         access,
         engine,
@@ -91,6 +97,7 @@ export async function startIndexer(
           memoryBytes: store.memoryBytes,
           threads: store.threads,
           rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
+          results: query,
         },
         ingest: {
           includeAccounts: options.includeAccounts,
@@ -106,16 +113,14 @@ export async function startIndexer(
 
   /** Who runs the queries. */
   function openEngine() {
-    const { concurrentPerSubscription, concurrent } = query
-    const seats = { concurrentPerSubscription, concurrent }
     if (place.clickhouse === undefined) {
-      const limits = { ...seats, residentBytesMax: store.residentBytesMax }
-      return { desk: createQueryDesk(limits, { store: keeper.store, clock, log, metrics }) }
+      const limits = { ...query, residentBytesMax: store.residentBytesMax }
+      return { executor: createQueryExecutor(limits, { store: keeper.store, clock, log, metrics }) }
     }
     const { database } = place.clickhouse
-    const given = { database, limits: query, concurrent: concurrentPerSubscription }
+    const given = { database, limits: query, concurrent: query.concurrentPerSubscription }
     const accounts = place.accounts && opening.use(openClickHouseAccounts(place.accounts, given, { access, log }))
-    const target = { ...place.clickhouse, ...seats, limits: query }
+    const target = { ...query, ...place.clickhouse, limits: query }
     return { proxy: createClickHouseProxy(target, { clock, random, log, metrics, accounts }) }
   }
 
@@ -140,10 +145,11 @@ export async function startIndexer(
       return 'started'
     },
     stopBackfill: () => backfill?.stop(),
-    query(text, format) {
+    async query(text, format) {
       if ('proxy' in engine) return engine.proxy.ask(text, format)
       const job = { query: text, parameters: {}, defaultFormat: format, settings: {}, limits: query }
-      return engine.desk.ask('operator', job, new AbortController().signal)
+      using result = await engine.executor.run('operator', job, new AbortController().signal)
+      return { body: await collectResult(result) }
     },
     beginLameDuck: () => door.beginLameDuck(),
     drain: (deadlineMs) => door.drain(deadlineMs),

@@ -70,13 +70,18 @@ async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest[
       })
       store = await openDuckStore(database, Date.now, release)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
-      queries = createQueryRunner(database)
+      queries = createQueryRunner(database, options.results)
       return store.progress()
     }
     case 'query':
-      return queries?.run(request.id, request.job) ?? UNAVAILABLE
+      return queries?.run(request.id, request.job, request.owner) ?? UNAVAILABLE
     case 'interrupt':
-      queries?.interrupt(request.id)
+      queries?.interrupt(request.id, request.why)
+      return null
+    case 'read':
+      return queries?.read(request.id) ?? new Uint8Array()
+    case 'discard':
+      queries?.discard(request.id)
       return null
     case 'close':
       await opened()[Symbol.asyncDispose]()

@@ -5,6 +5,13 @@ import type { FromStoreProcess, StoreAnswers, StoreOptions, StoreRequest, ToStor
 /** The process is gone and what was asked of it may or may not have happened. */
 export class StoreGone extends Error {
   override readonly name = 'StoreGone'
+  /** Whether it ended by itself or was killed while it was at the request; not when it was closed, or gone before. */
+  readonly wasAtWork: boolean
+
+  constructor(message: string, { wasAtWork = false }: { readonly wasAtWork?: boolean } = {}) {
+    super(message)
+    this.wasAtWork = wasAtWork
+  }
 }
 
 /** The database in its process, from start to end; who wants it after that starts another. */
@@ -43,6 +50,7 @@ export async function startStoreProcess(options: StoreOptions): Promise<StorePro
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   const ended = Promise.withResolvers<ChildExit>()
   let isGone = false
+  let isClosing = false
   let seq = 0
 
   child.onMessage((message) => {
@@ -54,7 +62,9 @@ export async function startStoreProcess(options: StoreOptions): Promise<StorePro
   })
   child.onExit((exit) => {
     isGone = true
-    for (const asked of waiting.values()) asked.reject(new StoreGone(`the database process ended: ${describe(exit)}`))
+    const wasAtWork = !isClosing
+    for (const asked of waiting.values())
+      asked.reject(new StoreGone(`the database process ended: ${describe(exit)}`, { wasAtWork }))
     waiting.clear()
     ended.resolve(exit)
   })
@@ -68,6 +78,7 @@ export async function startStoreProcess(options: StoreOptions): Promise<StorePro
   }
 
   async function end(): Promise<void> {
+    isClosing = true
     child.kill()
     await ended.promise
   }

@@ -2,8 +2,10 @@ import type { RowOptions } from './block-rows.ts'
 import type { ClickHouseStoreOptions } from './clickhouse-store.ts'
 import type { BlockLink } from './frontier.ts'
 import type { QueryErrorName } from './query-error.ts'
-import type { QueryDone, QueryJob } from './query-run.ts'
+import type { QueryJob, QuerySummary } from './query-run.ts'
+import type { StopReason } from './query-runner.ts'
 import type { RawBlock } from './raw-block.ts'
+import type { ResultBudgetOptions } from './result-budget.ts'
 import type { SlotRange } from './slot-ranges.ts'
 import type { StoreProgress } from './store.ts'
 
@@ -23,9 +25,12 @@ export type StoreRequest =
   | { readonly kind: 'forget'; readonly ids: readonly number[] }
   | { readonly kind: 'rewind'; readonly fromSlot: number }
   | { readonly kind: 'progress' }
-  /** A customer's statement; `id` names it for `interrupt`. */
-  | { readonly kind: 'query'; readonly id: number; readonly job: QueryJob }
-  | { readonly kind: 'interrupt'; readonly id: number }
+  /** A customer's statement; `id` names it from then on, and `owner` is whose it is. */
+  | { readonly kind: 'query'; readonly id: number; readonly job: QueryJob; readonly owner: string }
+  | { readonly kind: 'interrupt'; readonly id: number; readonly why: StopReason }
+  /** The next part of its result; a message is never larger than one. */
+  | { readonly kind: 'read'; readonly id: number }
+  | { readonly kind: 'discard'; readonly id: number }
   /** Leaves the file in order and ends. */
   | { readonly kind: 'close' }
 
@@ -36,6 +41,7 @@ export type StoreOptions = {
   readonly memoryBytes: number
   readonly threads: number
   readonly rows: RowOptions
+  readonly results: ResultBudgetOptions
 }
 
 /** What it answers, by the kind of the request. */
@@ -48,12 +54,20 @@ export type StoreAnswers = {
   readonly progress: StoreProgress
   readonly query: QueryAnswer
   readonly interrupt: null
+  readonly read: Uint8Array
+  readonly discard: null
   readonly close: null
 }
 
 export type QueryAnswer =
-  | { readonly ok: true; readonly done: QueryDone }
-  | { readonly ok: false; readonly type: QueryErrorName; readonly message: string }
+  /** The result has `bytes`; what does not fit into `first` is read part by part. */
+  | { readonly ok: true; readonly done: QuerySummary & { readonly bytes: number; readonly first: Uint8Array } }
+  | {
+      readonly ok: false
+      readonly type: QueryErrorName
+      readonly message: string
+      readonly retryAfterSeconds?: number | undefined
+    }
 
 export type DecodeAnswer =
   | { readonly ok: true; readonly link: BlockLink; readonly transactions: number }

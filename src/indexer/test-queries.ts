@@ -1,14 +1,31 @@
-import { type DuckDatabase, openDuckDatabase } from '../host/duckdb.ts'
+import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../host/duckdb.ts'
 import { openDuckStore } from './duck-store.ts'
+import { createFormatSlices } from './format-slices.ts'
 import { prepareQueries, type QueryDone, type QueryJob, type QueryLimits, runQuery } from './query-run.ts'
+import { createResultBudget } from './result-budget.ts'
 import { makeTestChain } from './test-blocks.ts'
 import { batchOf } from './test-rows.ts'
+
+export type AskedResult = QueryDone & { readonly body: Buffer }
+
+/** Runs one statement without limits on what is held, and reads all of its result. */
+export async function runWhole(connection: DuckConnection, job: QueryJob): Promise<AskedResult> {
+  const done = await runQuery(connection, job, {
+    nowMs: () => performance.now(),
+    slices: createFormatSlices().open(),
+    budget: createResultBudget({ heldBytesMax: Infinity, heldBytesPerSubscription: Infinity }),
+    owner: 'test',
+  })
+  const parts: Buffer[] = []
+  while (done.result.bytes > 0) parts.push(done.result.read())
+  return { ...done, body: Buffer.concat(parts) }
+}
 
 /** A locked database with a made-up chain in it, for tests of what customers may ask. */
 export async function openQueryDatabase(): Promise<
   Disposable & {
     readonly database: DuckDatabase
-    ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<QueryDone>
+    ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<AskedResult>
   }
 > {
   const database = await openDuckDatabase(':memory:', { threads: '3' })
@@ -22,7 +39,7 @@ export async function openQueryDatabase(): Promise<
       using connection = await database.connect()
       const job = { query, parameters: {}, defaultFormat: 'JSONCompactEachRow', settings: {}, ...given }
       const all = { secondsMax: 30, rowsMax: 10_000, bytesMax: 10_000_000, ...limits }
-      return await runQuery(connection, { ...job, limits: all }, () => performance.now())
+      return await runWhole(connection, { ...job, limits: all })
     },
     [Symbol.dispose]: () => database[Symbol.dispose](),
   }

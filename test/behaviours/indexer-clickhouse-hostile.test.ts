@@ -51,11 +51,18 @@ describe("hostile statements before the operator's ClickHouse", () => {
     const gateway = closing.use(await startGateway([{ name: 'none', rpc: 'http://127.0.0.1:9' }]))
     const metrics = indexerMetrics(createMetricsRegistry())
     const common = { clock: systemClock, random: secureRandom, log: silentLogger, metrics }
-    const target = { ...place, limits: LIMITS, concurrent: 8, concurrentPerSubscription: 8 }
+    const target = {
+      ...place,
+      limits: LIMITS,
+      concurrent: 8,
+      concurrentPerSubscription: 8,
+      waitingMax: 0,
+      waitSecondsMax: 0,
+    }
     const proxy = closing.use(createClickHouseProxy(target, common))
     const door = closing.use(
       await startIndexerDoor(
-        { listen: { host: '127.0.0.1', port: 0 }, limits: LIMITS, displayName: 'test' },
+        { listen: { host: '127.0.0.1', port: 0 }, limits: LIMITS, readSecondsMax: 60, displayName: 'test' },
         {
           ...common,
           access: gateway.access,

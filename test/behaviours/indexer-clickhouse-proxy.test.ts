@@ -58,13 +58,15 @@ describe('what passes between a customer and a current ClickHouse', () => {
           limits,
           concurrent: 4,
           concurrentPerSubscription: 4,
+          waitingMax: 0,
+          waitSecondsMax: 0,
         },
         common,
       ),
     )
     const door = closing.use(
       await startIndexerDoor(
-        { listen: { host: '127.0.0.1', port: 0 }, limits, displayName: 'test' },
+        { listen: { host: '127.0.0.1', port: 0 }, limits, readSecondsMax: 60, displayName: 'test' },
         {
           ...common,
           access: gateway.access,

@@ -115,7 +115,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     await until('both run', () => rig.indexer.status().runningQueries === 2)
     const third = await ask('SELECT 1')
     assert.equal(third.status, 429)
-    assert.match(await third.text(), /Code: 202.*Maximum: 2/)
+    assert.match(await third.text(), /Code: 202.*concurrentPerSubscription is 2/)
     for (const answer of await Promise.all(both)) assert.match(await answer.text(), /Code: 159/)
     await until('the server has stopped', async () => (await customerQueries()) === '0\n')
   })

@@ -5,9 +5,10 @@ import { type DuckDatabase, openDuckDatabase } from '../../src/host/duckdb.ts'
 import { openClickHouseStore } from '../../src/indexer/clickhouse-store.ts'
 import { openDuckStore } from '../../src/indexer/duck-store.ts'
 import { QUERY_PACK } from '../../src/indexer/query-pack.ts'
-import { prepareQueries, runQuery } from '../../src/indexer/query-run.ts'
+import { prepareQueries } from '../../src/indexer/query-run.ts'
 import type { Store } from '../../src/indexer/store.ts'
 import { makeTestChain } from '../../src/indexer/test-blocks.ts'
+import { runWhole } from '../../src/indexer/test-queries.ts'
 import { batchOf } from '../../src/indexer/test-rows.ts'
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
 import { packRows, packValues, withValues } from '../support/indexer-pack.ts'
@@ -42,7 +43,7 @@ describe('the query pack, on the embedded engine and on ClickHouse over the same
     test(`${query.name}: ${query.question}`, async () => {
       using connection = await database.connect()
       const job = { query: query.sql, parameters: values, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
-      const { body } = await runQuery(connection, job, () => performance.now())
+      const { body } = await runWhole(connection, job)
       const embedded = packRows(Buffer.from(body).toString())
       assert.ok(embedded.length > 0, 'it finds something')
       const theirs = await server.run(

@@ -23,21 +23,23 @@ for (const [name, open] of Object.entries(ENGINES)) {
   })
 }
 
+const RESULTS = { heldBytesMax: 2 ** 27, heldBytesPerSubscription: 2 ** 26 }
+
 async function openEmbedded(): Promise<TruthEngine> {
   const folder = makeTestFolder()
   const path = folder.file('chain.duckdb')
   let queries = 0
   return {
-    store: { path, memoryBytes: 512 * 1024 * 1024, threads: 2 },
+    store: { path, memoryBytes: 512 * 1024 * 1024, threads: 2, results: RESULTS },
     async breakMore() {},
     async askLive(keeper, query) {
       const job = { query, parameters: {}, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
       const answer = await keeper
         .store()
-        ?.ask({ kind: 'query', id: ++queries, job })
+        ?.ask({ kind: 'query', id: ++queries, job, owner: 'test' })
         .catch(() => undefined)
       if (answer === undefined || !answer.ok) return undefined
-      return (JSON.parse(Buffer.from(answer.done.body).toString()) as { data: unknown[][] }).data
+      return (JSON.parse(Buffer.from(answer.done.first).toString()) as { data: unknown[][] }).data
     },
     async find() {
       const database = await openDuckDatabase(path)
@@ -75,6 +77,7 @@ async function openClickHouse(): Promise<TruthEngine> {
       path: '',
       memoryBytes: 0,
       threads: 0,
+      results: RESULTS,
     },
     async breakMore() {
       await server.kill()

@@ -76,11 +76,11 @@ const DOORS: readonly {
     name: 'indexer',
     open: (common) =>
       startIndexerDoor(
-        { listen: LISTEN, limits: {} as never, displayName: 'test' },
+        { listen: LISTEN, limits: {} as never, readSecondsMax: 60, displayName: 'test' },
         {
           ...common,
           access: { authenticateIndexer: broken } as never,
-          engine: { desk: {} as never },
+          engine: { executor: {} as never },
           coverageSlot: broken,
           metrics: {} as never,
         },

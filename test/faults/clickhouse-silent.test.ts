@@ -31,8 +31,10 @@ test('F16: a ClickHouse whose packets are swallowed: who asks is told so within 
       ...CLICKHOUSE_ADMIN,
       database: 'default',
       limits: { secondsMax: SECONDS_MAX, rowsMax: 1000, bytesMax: 1_000_000 },
-      concurrent: 16,
+      concurrent: 32,
       concurrentPerSubscription: 16,
+      waitingMax: 0,
+      waitSecondsMax: 0,
     },
     {
       clock: systemClock,

@@ -17,6 +17,7 @@ export type SmallDiskIndexerReport = {
   wrong: string[]
 }
 
+const RESULTS = { heldBytesMax: 0, heldBytesPerSubscription: 0 }
 const ROWS = { includeVotes: true, includeLogs: true }
 const CHAIN = makeTestChain({ seed: 4, blocks: 40, transactionsPerBlock: 60 })
 const BATCH = 4
@@ -37,7 +38,8 @@ if (import.meta.main) {
     const fill = Math.floor((bavail * bsize) / BLOCK_BYTES) - blocks
     for (let at = 0; at < fill; at++) writeSync(filler, Buffer.alloc(BLOCK_BYTES, 1), 0, BLOCK_BYTES, at * BLOCK_BYTES)
   }
-  const open = () => startStoreProcess({ path, memoryBytes: 256 * 1024 * 1024, threads: 1, rows: ROWS })
+  const open = () =>
+    startStoreProcess({ path, memoryBytes: 256 * 1024 * 1024, threads: 1, rows: ROWS, results: RESULTS })
 
   let store = await open()
   for (const [at, free] of FREE.entries()) {

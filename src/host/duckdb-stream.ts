@@ -1,0 +1,66 @@
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api'
+
+/** Some rows of a result. A value is converted when its row is read, so reading can pause between any two rows. */
+export type DuckChunk = {
+  readonly rowCount: number
+  row(at: number): readonly unknown[]
+}
+
+/** Rows of a result as the engine makes them. It makes about a megabyte ahead of its reader and then waits. */
+export type DuckRows = AsyncDisposable & {
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  /** The next rows, or undefined after the last ones. Rejects when the statement failed. */
+  next(): Promise<DuckChunk | undefined>
+}
+
+/** The statement failed after its first rows. The library does not report why. */
+export class StreamFailed extends Error {
+  override readonly name = 'StreamFailed'
+}
+
+/**
+ * `result` streams inside of an explicit transaction of `connection`. A stream that fails ends like one that is complete; but it leaves the
+ * transaction aborted, so a statement after the end distinguishes the two.
+ */
+export function wrapRows(
+  connection: DuckDBConnection,
+  statement: DuckDBPreparedStatement,
+  result: DuckDBResult,
+): DuckRows {
+  const names = result.columnNames()
+  const types = result.columnTypes()
+  let isOver = false
+
+  async function fetch(): Promise<DuckDBDataChunk | undefined> {
+    if (isOver) return undefined
+    const chunk = await result.fetchChunk()
+    if (chunk !== null && chunk.rowCount > 0) return chunk
+    isOver = true
+    return undefined
+  }
+
+  return {
+    columns: names.map((name, at) => ({ name, type: String(types[at]) })),
+    async next() {
+      const chunk = await fetch()
+      if (chunk !== undefined) return wrapChunk(chunk, names.length)
+      try {
+        await connection.run('SELECT 1')
+      } catch (cause) {
+        throw new StreamFailed('the statement failed after its first rows', { cause })
+      }
+      return undefined
+    },
+    async [Symbol.asyncDispose]() {
+      // Waited for on a thread of the pool: closing the connection would wait for running tasks on the event loop.
+      if (!isOver) connection.interrupt()
+      while ((await fetch().catch(() => undefined)) !== undefined);
+      statement.destroySync()
+    },
+  }
+}
+
+function wrapChunk(chunk: DuckDBDataChunk, columnCount: number): DuckChunk {
+  const vectors = Array.from({ length: columnCount }, (_, at) => chunk.getColumnVector(at))
+  return { rowCount: chunk.rowCount, row: (at) => vectors.map((vector) => vector.getItem(at)) }
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createFormatSlices } from './format-slices.ts'
+
+test('slices go round, and the event loop turns between any two', async () => {
+  let nowMs = 0
+  const slices = createFormatSlices(() => nowMs, { sliceMs: 5 })
+  const order: string[] = []
+  let isOver = false
+  async function work(name: string, count: number): Promise<void> {
+    const own = slices.open()
+    for (let at = 0; at < count; at++) {
+      nowMs += 5
+      assert.equal(own.isSpent(), true)
+      await own.yield()
+      assert.equal(own.isSpent(), false)
+      order.push(name)
+    }
+  }
+  async function loop(): Promise<void> {
+    while (!isOver) {
+      order.push('loop')
+      await nextTurn()
+    }
+  }
+  const looping = loop()
+  await Promise.all([work('a', 3), work('b', 3), work('c', 1)])
+  isOver = true
+  await looping
+  assert.equal(order.filter((name) => name !== 'loop').join(''), 'abcabab')
+  for (const [at, name] of order.entries())
+    assert.ok(name === 'loop' || order[at - 1] === 'loop', `two slices in one turn: ${order.join(' ')}`)
+  assert.equal(slices.granted, 7)
+})

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
+
+/** Some 8 MB, more than the buffers of a loopback connection. */
+const LARGE = 'SELECT a.slot, a.signature, b.signature FROM transactions a, transactions b, blocks c LIMIT 40000'
+
+describe('results that are not read', () => {
+  let rig: IndexerRig
+  let slow: IndexerAccount
+  let other: IndexerAccount
+
+  before(async () => {
+    rig = await startIndexerRig({
+      query: {
+        concurrent: 8,
+        concurrentPerSubscription: 2,
+        heldBytesMax: 2 ** 27,
+        waitSecondsMax: 1,
+        readSecondsMax: 3,
+      },
+    })
+    slow = await rig.subscribe('slow')
+    other = await rig.subscribe('other')
+    await until('there are rows', async () => Number(await ask(other, 'SELECT count() FROM transactions')) > 200)
+  })
+  after(() => rig[Symbol.asyncDispose]())
+
+  async function ask(account: IndexerAccount, query: string): Promise<string> {
+    const response = await fetch(rig.url, { method: 'POST', headers: account.headers, body: query })
+    return (response.ok ? '' : `${response.status} `) + (await response.text())
+  }
+
+  /** Asks for a large result and reads its first bytes only. */
+  async function stall(account: IndexerAccount): Promise<Socket> {
+    const socket = connect(Number(new URL(rig.url).port), '127.0.0.1')
+    const headers = Object.entries(account.headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\n${headers.join('')}content-length: ${LARGE.length}\r\n\r\n${LARGE}`)
+    const [bytes] = (await once(socket, 'data')) as [Buffer]
+    assert.match(bytes.toString('latin1'), /^HTTP\/1\.1 200 /)
+    socket.pause()
+    return socket.on('error', () => {})
+  }
+
+  test('hold the permits of their subscription, named in the refusal, and leave others alone', async () => {
+    const sockets = await Promise.all([stall(slow), stall(slow)])
+    assert.equal(rig.indexer.status().runningQueries, 2)
+    const refused = await ask(slow, 'SELECT 1')
+    assert.match(
+      refused,
+      /^429 Code: 202\..*indexer\.query\.concurrentPerSubscription is 2.*TOO_MANY_SIMULTANEOUS_QUERIES/,
+    )
+    assert.equal(await ask(other, 'SELECT 1'), '1\n')
+    for (const socket of sockets) socket.destroy()
+    await until('the permits are free', () => rig.indexer.status().runningQueries === 0)
+    assert.equal(await ask(slow, 'SELECT 1'), '1\n')
+  })
+
+  test('do not come into this process before they are read', async () => {
+    const before = process.memoryUsage()
+    const sockets = await Promise.all([stall(slow), stall(slow), stall(other)])
+    const after = process.memoryUsage()
+    const grown = after.arrayBuffers + after.external - before.arrayBuffers - before.external
+    assert.ok(grown < 20e6, `${grown} bytes of three results`)
+    for (const socket of sockets) socket.destroy()
+    await until('the permits are free', () => rig.indexer.status().runningQueries === 0)
+  })
+
+  test('end with their connection when the client takes too long', async () => {
+    const socket = await stall(slow)
+    await until('the client is cut off', () => rig.indexer.status().runningQueries === 0, 20_000)
+    socket.destroy()
+  })
+
+  test('of a refused query nothing is charged', async () => {
+    const { access } = rig.gateway
+    const used = (): number => {
+      const caller = access.authenticate({ token: slow.token }, 'indexer', Date.now())
+      assert.ok(caller.ok)
+      return access.quota(caller).month.used
+    }
+    const sockets = await Promise.all([stall(slow), stall(slow)])
+    const before = used()
+    assert.match(await ask(slow, 'SELECT 1'), /^429 /)
+    assert.equal(used(), before)
+    assert.ok(before > 0)
+    for (const socket of sockets) socket.destroy()
+  })
+
+  test('are whole for one who reads slowly but in time, plain and compressed', async () => {
+    for (const address of [rig.url, `${rig.url}/?enable_http_compression=1`]) {
+      const response = await fetch(address, { method: 'POST', headers: other.headers, body: LARGE })
+      const lines = (await response.text()).split('\n')
+      assert.equal(lines.length, 40_001)
+      const { result_rows: rows } = JSON.parse(response.headers.get('x-clickhouse-summary') ?? '{}') as {
+        result_rows: string
+      }
+      assert.equal(rows, '40000')
+    }
+  })
+})
