@@ -30,7 +30,7 @@ const PUBLISHED: ReadonlyMap<string, { readonly help: string; readonly columns: 
 
 /** What is asked about the tables themselves is answered from our own list; nothing of it reaches the engine. Undefined for any other statement. */
 export function answerFromCatalogue(query: string, database: string): DuckAnswer | undefined {
-  const tokens = tokenize(query).filter(({ kind, text }) => kind !== 'space' && text !== ';')
+  const tokens = tokenize(query).filter(({ text }) => text !== ';')
   const words = tokens.map(({ text }) => text.toUpperCase())
   const end = words.lastIndexOf('FORMAT') === words.length - 2 ? words.length - 2 : words.length
   const part = tokens.slice(0, end)

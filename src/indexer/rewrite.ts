@@ -21,8 +21,7 @@ type Binding = { readonly given: Parameters; readonly used: Record<string, strin
 
 /** Rewrites ClickHouse's way of saying things into DuckDB's, token by token; what it does not know it leaves as it is, for the gate to judge. */
 export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
-  const all = tokenize(query)
-  const tokens = all.filter(({ kind }) => kind !== 'space')
+  const tokens = tokenize(query)
   const format = takeFormat(tokens)
   const settings = takeSettings(tokens)
   while (tokens.at(-1)?.text === ';') tokens.pop()
@@ -153,7 +152,7 @@ function unescapeTsv(value: string): string | null {
 }
 
 function listText(name: string, value: string): string {
-  const tokens = tokenize(value).filter(({ kind }) => kind !== 'space')
+  const tokens = tokenize(value)
   const items = tokens.slice(1, -1)
   const isList = tokens[0]?.text === '[' && tokens.at(-1)?.text === ']'
   const isPlain = items.every(({ kind, text }, at) =>
