@@ -1,5 +1,6 @@
+import { shownName } from './names.ts'
 import { QueryError } from './query-error.ts'
-import { isSymbol, type Token, tokenize } from './sql-tokens.ts'
+import { isSymbol, STATEMENT_NESTING_MAX, type Token, tokenize, tooDeep } from './sql-tokens.ts'
 import { takeFormat, takeSettings } from './statement-end.ts'
 
 /** A customer's statement, as the embedded engine is to see it. */
@@ -34,7 +35,7 @@ export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
     format,
     settings,
     parameters: binding.used,
-    firstWords: (words === -1 ? tokens : tokens.slice(0, words)).map(({ text }) => text.toUpperCase()),
+    firstWords: (words === -1 ? tokens : tokens.slice(0, words)).map(({ upper }) => upper),
   }
 }
 
@@ -61,9 +62,8 @@ function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding:
 }
 
 function rewriteWord(tokens: readonly Token[], at: number, out: string[], binding: Binding, depth: number): number {
-  const { text } = tokens[at] as Token
+  const { text, upper } = tokens[at] as Token
   const before = tokens[at - 1]
-  const upper = text.toUpperCase()
   if (upper === 'PREWHERE') out.push('WHERE')
   else if (
     upper === 'FINAL' &&
@@ -82,9 +82,6 @@ function rewriteWord(tokens: readonly Token[], at: number, out: string[], bindin
   else out.push(text)
   return 1
 }
-
-/** Calls of this kind inside each other; the gate has the same bound for everything else. */
-const DEPTH_MAX = 100
 
 /** `quantile(0.5)(x)` and its like: ClickHouse gives parameters in a first pair of parentheses. */
 const PARAMETRIC = new Map<string, (parameters: string, args: string) => string>([
@@ -115,8 +112,7 @@ function rewriteParametric(
 }
 
 function rewriteTokens(tokens: readonly Token[], binding: Binding, depth: number): string {
-  if (depth > DEPTH_MAX)
-    throw new QueryError('TOO_DEEP_AST', `The query is nested too deeply. Maximum: ${DEPTH_MAX} levels.`)
+  if (depth > STATEMENT_NESTING_MAX) throw tooDeep()
   const out: string[] = []
   for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding, depth) - 1
   return out.join(' ')
@@ -127,7 +123,10 @@ function parameterText(parameter: string, { given, used }: Binding): string {
   const [name, type] = splitOnce(parameter, ':')
   const value = Object.hasOwn(given, name) ? given[name] : undefined
   if (value === undefined)
-    throw new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${name} is not set: give it as param_${name}.`)
+    throw new QueryError(
+      'UNKNOWN_QUERY_PARAMETER',
+      `Substitution ${shownName(name)} is not set: give it as param_${shownName(name)}.`,
+    )
   const target = duckTypeOf(type)
   if (target.endsWith('[]')) return `CAST(${listText(name, value)} AS ${target})`
   used[name] = unescapeTsv(value)
@@ -191,7 +190,7 @@ const AFTER_TABLE = new Set([
 /** FINAL is a word of ClickHouse only after a table; elsewhere it may be a column's name. */
 function isTableEnd(tokens: readonly Token[], at: number): boolean {
   const after = tokens[at + 1]
-  return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.text.toUpperCase())
+  return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.upper)
 }
 
 function quoteString(value: string): string {
@@ -221,16 +220,18 @@ const DUCK_TYPES: Readonly<Record<string, string>> = {
   Identifier: '',
 }
 
+/** No type that is known is longer. */
+const TYPE_LENGTH_MAX = 100
+
 /** The engine's name of a parameter's type. */
 function duckTypeOf(type: string): string {
-  const nullable = /^Nullable\((.+)\)$/.exec(type)
-  const array = /^Array\((.+)\)$/.exec(type)
-  if (nullable) return duckTypeOf(nullable[1] as string)
-  if (array) return `${duckTypeOf(array[1] as string)}[]`
-  const plain = type.replace(/^(DateTime)(64)?(\(.*\))?$/, '$1')
-  const known = DUCK_TYPES[plain]
+  const inner = type.length > TYPE_LENGTH_MAX ? undefined : /^(Nullable|Array)\((.+)\)$/.exec(type)
+  if (inner?.[1] === 'Nullable') return duckTypeOf(inner[2] as string)
+  if (inner?.[1] === 'Array') return `${duckTypeOf(inner[2] as string)}[]`
+  const plain = /^DateTime(?:64)?\([\w ,'/]*\)$/.test(type) ? 'DateTime' : type.replace(/^DateTime64$/, 'DateTime')
+  const known = Object.hasOwn(DUCK_TYPES, plain) ? DUCK_TYPES[plain] : undefined
   if (known === undefined || known === '')
-    throw new QueryError('UNKNOWN_TYPE', `Unknown type ${type} of a query parameter.`)
+    throw new QueryError('UNKNOWN_TYPE', `Unknown type ${shownName(type)} of a query parameter.`)
   return known
 }
 
