@@ -6,41 +6,41 @@ export function growthOf(
   work: (size: number) => () => unknown,
   sizeMax: number,
 ): { ratio: number; milliseconds: number; size: number } {
-  let small = 0
-  let large = 0
   let size = Math.max(8, Math.floor(sizeMax / 256))
-  for (; ; size *= 2) {
-    small = large
-    large = leastTime(work(size))
-    if (large >= MEASURABLE_MS || size * 2 > sizeMax) break
-  }
+  while (size * 4 <= sizeMax && timeOf(work(size)) < MEASURABLE_MS) size *= 4
+  if (size * 2 <= sizeMax) size *= 2
+  let large = leastTime(work(size))
+  let small = large < SHORT_MS ? large : leastTime(work(size / 4))
   // Whatever a busy machine adds to one side only, it does not add every time; a square grows fourfold every time.
   for (let attempt = 0; ratioOf(small, large) > GROWTH_MAX && attempt < ATTEMPTS; attempt++) {
     large = Math.min(large, leastTime(work(size)))
-    small = leastTime(work(size / 2))
+    small = Math.min(small, leastTime(work(size / 4)))
   }
   return { ratio: ratioOf(small, large), milliseconds: large, size }
 }
 
+/** For one doubling, out of two: a collection of garbage falls into one of them. */
 function ratioOf(small: number, large: number): number {
-  return large < SHORT_MS ? 1 : large / Math.max(small, SHORT_MS / 4)
+  return large < SHORT_MS ? 1 : Math.sqrt(large / small)
 }
 
 /** Twice the input may cost this much more: above the two of a line, and well below the four of a square. */
 export const GROWTH_MAX = 2.5
-/** At the greatest size this is too short to hurt or to be measured. */
-const SHORT_MS = 4
-const MEASURABLE_MS = 25
+/** At the greatest size this is too short to hurt: an event loop may be held for 50 ms. */
+const SHORT_MS = 20
+const MEASURABLE_MS = 60
 const RUNS = 5
-const ATTEMPTS = 6
+const ATTEMPTS = 5
 
 function leastTime(work: () => unknown): number {
-  let least = Infinity
-  for (let run = 0; run < RUNS; run++) {
-    const started = performance.now()
-    work()
-    least = Math.min(least, performance.now() - started)
-    if (least > MEASURABLE_MS * 8) break
-  }
+  let least = timeOf(work)
+  for (let run = 1; run < RUNS && least >= SHORT_MS && least < MEASURABLE_MS * 4; run++)
+    least = Math.min(least, timeOf(work))
   return least
+}
+
+function timeOf(work: () => unknown): number {
+  const started = performance.now()
+  work()
+  return performance.now() - started
 }

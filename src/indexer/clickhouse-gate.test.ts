@@ -60,3 +60,24 @@ test('a refusal names what it is about, in words of ClickHouse', () => {
       sql,
     )
 })
+
+test('T29: the steps of judging a statement grow with its tokens, and no faster', () => {
+  const pumped: Readonly<Record<string, (count: number) => string>> = {
+    'a list': (count) => `SELECT 1 IN (${'1, '.repeat(count)}1)`,
+    'a sum': (count) => `SELECT ${'1 + '.repeat(count)}1`,
+    prefixes: (count) => `SELECT ${'NOT - '.repeat(count)}1`,
+    'sets of one': (count) => `SELECT ${'1 IN ((1)), '.repeat(count / 4)}1`,
+    'parentheses as deep as may be': (count) =>
+      `SELECT ${`${'('.repeat(90)}1${')'.repeat(90)}, `.repeat(count / 180)}1`,
+    unions: (count) => `${'SELECT 1 UNION ALL '.repeat(count / 4)}SELECT 1`,
+    'common tables': (count) =>
+      `WITH ${Array.from({ length: count / 8 }, (_, at) => `a${at} AS (SELECT 1)`).join(', ')} SELECT 1`,
+    joins: (count) => `SELECT 1 FROM blocks${' JOIN blocks ON 1'.repeat(count / 4)}`,
+    calls: (count) => `SELECT ${'quantile(0.5)(slot), '.repeat(count / 8)}1 FROM blocks`,
+  }
+  for (const [name, make] of Object.entries(pumped)) {
+    const [small, large] = [judge(make(2_000)).steps, judge(make(4_000)).steps]
+    assert.ok(large <= 2.5 * small, `${name}: ${small} steps, then ${large}`)
+    assert.ok(large <= 40 * 4_000, `${name}: ${large} steps`)
+  }
+})
