@@ -4,8 +4,8 @@ import { prepareQueries, type QueryDone, type QueryJob, type QueryLimits, runQue
 import { makeTestChain } from './test-blocks.ts'
 import { batchOf } from './test-rows.ts'
 
-/** A locked database with a made-up chain in it, for tests of what customers may ask. */
-export async function openQueryDatabase(): Promise<
+/** A locked database with a made-up chain in it, for tests of what customers may ask. `planted` are statements run before the lock. */
+export async function openQueryDatabase(planted: readonly string[] = []): Promise<
   Disposable & {
     readonly database: DuckDatabase
     ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<QueryDone>
@@ -15,6 +15,8 @@ export async function openQueryDatabase(): Promise<
   const store = await openDuckStore(database, () => 0)
   const blocks = makeTestChain({ seed: 3, blocks: 20, transactionsPerBlock: 30 })
   await store.write(batchOf(blocks, { includeLogs: false }))
+  using connection = await database.connect()
+  for (const statement of planted) await connection.run(statement)
   await prepareQueries(database, 'memory.base')
   return {
     database,
