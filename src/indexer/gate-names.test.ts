@@ -183,6 +183,12 @@ describe('names before the embedded engine', () => {
     }
   })
 
+  test('T14: a NUL character never reaches the engine', () => {
+    for (const sql of ["SELECT '\\0'", 'SELECT "\\0"', 'SELECT `\\x00`', "SELECT 'a\0b'"])
+      assert.throws(() => rewriteQuery(sql), /NUL character/, sql)
+    assert.throws(() => rewriteQuery('SELECT {a:Array(String)}', { a: "['\\0']" }), /NUL character/)
+  })
+
   test('what the gate says of tables and functions is what the statement names', async () => {
     const { sql } = rewriteQuery('WITH a AS (SELECT max(slot) m FROM Blocks) SELECT abs(m) FROM a, solana.rewards')
     const { tables, functions } = passGate(await treeOf(opened, sql), { tables: PUBLISHED, database: DATABASE })

@@ -193,12 +193,19 @@ function isTableEnd(tokens: readonly Token[], at: number): boolean {
   return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.upper)
 }
 
+/** The engine ends a statement at one, wherever it stands. */
+function withoutNul(value: string): string {
+  if (value.includes('\0'))
+    throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
+  return value
+}
+
 function quoteString(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`
+  return `'${withoutNul(value).replaceAll("'", "''")}'`
 }
 
 function quoteName(value: string): string {
-  return `"${value.replaceAll('"', '""')}"`
+  return `"${withoutNul(value).replaceAll('"', '""')}"`
 }
 
 const DUCK_TYPES: Readonly<Record<string, string>> = {

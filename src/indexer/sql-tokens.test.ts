@@ -41,6 +41,8 @@ test('what does not end is refused with its position, and so is a NUL character'
     ['SELECT /* a', /comment at position 7/],
     ["SELECT 'a\\", /position 7/],
     ['SELECT 1 \0 2', /NUL character at position 9/],
+    ["SELECT 'a\0'", /NUL character at position 9/],
+    ['SELECT 1 -- \0', /NUL character at position 12/],
   ] as const)
     assert.throws(() => tokenize(sql), refusal('SYNTAX_ERROR', message), sql)
 })

@@ -48,6 +48,9 @@ export function tokenize(sql: string): Token[] {
       'QUERY_IS_TOO_LARGE',
       `The statement is too long. Maximum: ${STATEMENT_LENGTH_MAX} characters (statement_length).`,
     )
+  // Engines that take texts as C does end a statement there.
+  const nul = sql.indexOf('\0')
+  if (nul !== -1) throw new QueryError('SYNTAX_ERROR', `Syntax error: a NUL character at position ${nul}.`)
   const tokens: Token[] = []
   let depth = 0
   for (let at = skipSpace(sql, 0); at < sql.length; ) {
@@ -105,7 +108,6 @@ function skipSpace(sql: string, from: number): number {
 function next(sql: string, at: number): Token {
   const char = sql[at] as string
   if (char === "'" || char === '`' || char === '"') return quoted(sql, at, char)
-  if (char === '\0') throw new QueryError('SYNTAX_ERROR', `Syntax error: a NUL character at position ${at}.`)
   const word = match(WORD, sql, at)?.[0]
   if (word !== undefined) return { kind: 'word', text: word, value: word, upper: word.toUpperCase() }
   const number = match(NUMBER, sql, at)?.[0]
