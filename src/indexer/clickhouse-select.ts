@@ -51,7 +51,6 @@ function readWith(reader: Reader, scope: Scope): Scope {
     const name = reader.expectName()
     reader.take()
     reader.take()
-    if (!reader.beginsQuery()) throw reader.unexpected()
     readNested(reader, ')', () => readQuery(reader, inSight))
     inSight.add(name)
   })

@@ -48,10 +48,8 @@ function readUsing(reader: Reader): void {
 }
 
 function readTable(reader: Reader, scope: Scope): void {
-  if (reader.takeSymbol('(') !== undefined) {
-    if (!reader.beginsQuery()) throw reader.unexpected()
-    readNested(reader, ')', () => reader.query(scope))
-  } else if (isName(reader.peek()) && isSymbol(reader.peek(1), '(')) readTableFunction(reader, scope)
+  if (reader.takeSymbol('(') !== undefined) readNested(reader, ')', () => reader.query(scope))
+  else if (isName(reader.peek()) && isSymbol(reader.peek(1), '(')) readTableFunction(reader, scope)
   else reader.tableName(scope)
   if (reader.takeWord('AS') !== undefined) reader.expectName()
   else reader.takeName()

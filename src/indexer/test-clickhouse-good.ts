@@ -31,4 +31,5 @@ export const CLICKHOUSE_GOOD: readonly string[] = [
   'SELECT a.slot FROM blocks AS a, transactions AS b, (SELECT 1 AS one) AS c WHERE a.slot = b.slot',
   'SELECT slot, leader FROM blocks ORDER BY slot WITH FILL TO 10 STEP 1 LIMIT 5',
   'SELECT DISTINCT leader FROM ((SELECT leader FROM blocks))',
+  "SELECT any(leader), left(max(leader), 2), array(1, 2), replace(any(leader), 'a', 'b') FROM blocks",
 ]
