@@ -169,6 +169,7 @@ describe('names before the embedded engine', () => {
       ['SELECT $$a$$, * FROM duckdb_tables', 'UNKNOWN_TABLE'],
       ['SELECT #1 FROM blocks', 'NOT_IMPLEMENTED'],
       ['SELECT * FROM abs(1)', 'UNKNOWN_FUNCTION'],
+      [`SELECT (SELECT 1 FROM blocks${', blocks'.repeat(7)}) FROM blocks${', blocks'.repeat(7)}`, 'TOO_BIG_AST'],
       [`SELECT 1 WHERE true${' AND true'.repeat(6000)}`, 'TOO_BIG_AST'],
       [`WITH "\u00e9" AS (SELECT 1) SELECT 1`, 'UNKNOWN_TABLE'],
       ['SELECT 1; SELECT 2', 'SYNTAX_ERROR'],

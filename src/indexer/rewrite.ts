@@ -1,6 +1,6 @@
 import { shownName } from './names.ts'
 import { QueryError } from './query-error.ts'
-import { isSymbol, STATEMENT_NESTING_MAX, type Token, tokenize, tooDeep } from './sql-tokens.ts'
+import { isSymbol, type Token, tokenize } from './sql-tokens.ts'
 import { takeFormat, takeSettings } from './statement-end.ts'
 
 /** A customer's statement, as the embedded engine is to see it. */
@@ -28,7 +28,7 @@ export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
   while (tokens.at(-1)?.text === ';') tokens.pop()
   const binding: Binding = { given, used: {} }
   const out: string[] = []
-  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding, 0) - 1
+  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
   const words = tokens.findIndex(({ kind }) => kind !== 'word')
   return {
     sql: out.join(' '),
@@ -40,7 +40,7 @@ export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
 }
 
 /** Writes what stands at `at` and says how many tokens that was. */
-function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding: Binding, depth: number): number {
+function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
   const token = tokens[at] as Token
   switch (token.kind) {
     case 'string':
@@ -54,14 +54,14 @@ function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding:
       return 1
     }
     case 'word':
-      return rewriteWord(tokens, at, out, binding, depth)
+      return rewriteWord(tokens, at, out, binding)
     default:
       out.push(token.text === '==' ? '=' : token.text)
       return 1
   }
 }
 
-function rewriteWord(tokens: readonly Token[], at: number, out: string[], binding: Binding, depth: number): number {
+function rewriteWord(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
   const { text, upper } = tokens[at] as Token
   const before = tokens[at - 1]
   if (upper === 'PREWHERE') out.push('WHERE')
@@ -72,8 +72,7 @@ function rewriteWord(tokens: readonly Token[], at: number, out: string[], bindin
     isTableEnd(tokens, at)
   )
     return 1
-  else if (PARAMETRIC.has(text) && isSymbol(tokens[at + 1], '('))
-    return rewriteParametric(tokens, at, out, binding, depth)
+  else if (PARAMETRIC.has(text) && isSymbol(tokens[at + 1], '(')) return rewriteParametric(tokens, at, out, binding)
   else if (upper === 'NOW' && isSymbol(tokens[at + 1], '(') && isSymbol(tokens[at + 2], ')')) {
     // Times of the tables have no zone, and the engine compares only what is alike.
     out.push('CAST(get_current_timestamp() AS TIMESTAMP_S)')
@@ -91,30 +90,18 @@ const PARAMETRIC = new Map<string, (parameters: string, args: string) => string>
   ['topK', (n, x) => `approx_top_k(${x}, ${n || '10'})`],
 ])
 
-function rewriteParametric(
-  tokens: readonly Token[],
-  at: number,
-  out: string[],
-  binding: Binding,
-  depth: number,
-): number {
+function rewriteParametric(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
   const write = PARAMETRIC.get((tokens[at] as Token).text) as (parameters: string, args: string) => string
   const first = insideParentheses(tokens, at + 1)
   const hasTwo = isSymbol(tokens[first.end + 1], '(')
   const second = hasTwo ? insideParentheses(tokens, first.end + 1) : first
-  out.push(
-    write(
-      hasTwo ? rewriteTokens(first.inside, binding, depth + 1) : '',
-      rewriteTokens(second.inside, binding, depth + 1),
-    ),
-  )
+  out.push(write(hasTwo ? rewriteTokens(first.inside, binding) : '', rewriteTokens(second.inside, binding)))
   return second.end - at + 1
 }
 
-function rewriteTokens(tokens: readonly Token[], binding: Binding, depth: number): string {
-  if (depth > STATEMENT_NESTING_MAX) throw tooDeep()
+function rewriteTokens(tokens: readonly Token[], binding: Binding): string {
   const out: string[] = []
-  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding, depth) - 1
+  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
   return out.join(' ')
 }
 
