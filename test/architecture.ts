@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import type { Import, SourceFacts } from './read-source.ts'
+import { findSlowShape } from './regex-shape.ts'
 
 /** One room: what it may import of the house, of Node and of npm. */
 export type Room = {
@@ -29,6 +30,7 @@ export type Plan = {
 export type Objection = { rule: string; at: string; says: string }
 
 const TEST_FILE = /\.test\.ts$/
+const TEST_HELPER = /\/test-[^/]*\.ts$/
 
 /** Everything in the files that is against the plan; an empty list means that the house stands as drawn. */
 export function findObjections(files: readonly SourceFacts[], plan: Plan): Objection[] {
@@ -57,6 +59,11 @@ function* objectToFile(file: SourceFacts, plan: Plan): Generator<Objection> {
     yield { rule: 'default-export', at: `${path}:${line}`, says: 'has a default export; exports have names' }
   }
   if (TEST_FILE.test(path)) return
+  for (const { text, line } of TEST_HELPER.test(path) ? [] : file.regularExpressions) {
+    const shape = text === undefined ? 'put together at run time, where its shape cannot be read' : findSlowShape(text)
+    if (shape !== undefined)
+      yield { rule: 'regex', at: `${path}:${line}`, says: `${text ?? 'RegExp'} is slow: ${shape}` }
+  }
   for (const line of plan.consolePlaces.test(path) ? [] : file.consoleLines) {
     yield { rule: 'console', at: `${path}:${line}`, says: 'uses console; only the command line talks to a terminal' }
   }

@@ -16,6 +16,8 @@ export type SourceFacts = {
   exitLines: number[]
   defaultExportLines: number[]
   starExportLines: number[]
+  /** As they are written; undefined where one is put together while the program runs. */
+  regularExpressions: { text: string | undefined; line: number }[]
   /** Nothing but imports and re-exports: another address for things that live elsewhere. */
   onlyPassesOn: boolean
 }
@@ -55,6 +57,7 @@ function readFacts(path: string, text: string, root: Node & { statements: Iterab
     exitLines: [],
     defaultExportLines: [],
     starExportLines: [],
+    regularExpressions: [],
     onlyPassesOn: passesOn([...root.statements]),
   }
   const lineOf = (node: Node): number => {
@@ -74,11 +77,17 @@ function readFacts(path: string, text: string, root: Node & { statements: Iterab
     if (isMember(node, 'console')) facts.consoleLines.push(lineOf(node))
     if (isMember(node, 'process', 'exit')) facts.exitLines.push(lineOf(node))
     if (isDefaultExport(node)) facts.defaultExportLines.push(lineOf(node))
+    readRegularExpression(node, (found) => facts.regularExpressions.push({ text: found, line: lineOf(node) }))
     if (is.isExportDeclaration(node) && node.exportClause === undefined) facts.starExportLines.push(lineOf(node))
     node.forEachChild(visit)
   }
   root.forEachChild(visit)
   return facts
+}
+
+function readRegularExpression(node: Node, add: (text: string | undefined) => void): void {
+  if (is.isRegularExpressionLiteral(node)) add(node.text)
+  else if ((is.isNewExpression(node) || is.isCallExpression(node)) && isNamed(node.expression, 'RegExp')) add(undefined)
 }
 
 function readImport(node: Node, add: (form: ImportForm, target: Node | undefined, node: Node) => void): void {

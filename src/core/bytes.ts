@@ -19,7 +19,7 @@ export function parseDuration(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?\s*(?:ms|[smhdw])\s*)+$/.test(trimmed)) return undefined
   let totalMs = 0
   let largestLeft = Number.POSITIVE_INFINITY
-  for (const [, amount, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*(ms|[smhdw])/g)) {
+  for (const [, amount, unit] of trimmed.matchAll(/(\d{1,40}(?:\.\d{1,40})?)\s*(ms|[smhdw])/g)) {
     const unitMs = DURATION_UNITS_MS[unit as string] as number
     // `1h30m` reads well; `30m1h` or `1h1h` is more likely a slip.
     if (unitMs >= largestLeft) return undefined
@@ -63,6 +63,6 @@ export function printDuration(durationMs: number): string {
 
 /** The two largest parts, for reading: `3d4h`, `12m5s`. */
 export function printDurationShort(durationMs: number): string {
-  const parts = printDuration(durationMs).match(/-?\d+[a-z]+/g)
+  const parts = printDuration(durationMs).match(/-?\d{1,20}[a-z]{1,2}/g)
   return parts ? parts.slice(0, 2).join('') : '0'
 }

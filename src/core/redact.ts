@@ -7,7 +7,9 @@
 const TOKEN = /slc(?:_|%5[fF])[0-9A-Za-z]{12,}/g
 const SCHEME_VALUE = /\b(Basic|Bearer)(\s+|%20)(?!\[redacted)([^\s"',;&]{6,})/gi
 /** A path up to the scheme's name, which is then the end of a file's name; with an ordinary word after it a sentence goes on. */
-const PATH_BEFORE = /(?:^|[\s"'(])[.~]{0,2}\/[^\s"']*[-./]$/
+const PATH_START = /(?:^|\()[.~]{0,2}\//
+/** A longer one is not looked through; what follows it is hidden. */
+const PATH_CHARS_MAX = 256
 const ORDINARY_WORD = /^[a-z]{1,12}[.:]?$/
 /** The part between `://` and `@`. */
 const USER_INFO = /(:\/\/)[^\s/?#@"']+@/g
@@ -55,6 +57,15 @@ function maskNamed(_all: string, name: string, sign: string, value: string): str
 }
 
 function maskScheme(all: string, scheme: string, gap: string, value: string, at: number, text: string): string {
-  const isFileName = ORDINARY_WORD.test(value) && PATH_BEFORE.test(text.slice(0, at))
+  const isFileName = ORDINARY_WORD.test(value) && isPathBefore(text, at)
   return isFileName ? all : `${scheme}${gap}${maskSecret(value)}`
+}
+
+function isPathBefore(text: string, at: number): boolean {
+  let from = at
+  while (from > 0 && at - from <= PATH_CHARS_MAX && !/[\s"']/.test(text[from - 1] as string)) from--
+  const path = text.slice(from, at)
+  const start = path.search(PATH_START)
+  if (path.length > PATH_CHARS_MAX || start === -1) return false
+  return path.indexOf('/', start) < path.length - 1 && /[-./]$/.test(path)
 }

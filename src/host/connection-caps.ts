@@ -91,7 +91,7 @@ export function peerKey(address: string): string {
   const plain = address
     .toLowerCase()
     .replace(/^::ffff:(?=\d+\.)/, '')
-    .replace(/%.*$/, '')
+    .replace(/%[^]*/, '')
   if (!isIPv6(plain)) return plain
   const [head = '', tail = ''] = plain.split('::')
   const left = head === '' ? [] : head.split(':')

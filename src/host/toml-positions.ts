@@ -17,6 +17,13 @@ export function pathKey(path: KeyPath): string {
   return path.map((part) => JSON.stringify(String(part))).join('.')
 }
 
+/** Deeper keys are found at the place of the key above them. No option lies as deep. */
+const DEPTH_MAX = 32
+
+function below(path: KeyPath, ...keys: KeyPath): KeyPath {
+  return path.length < DEPTH_MAX ? [...path, ...keys.slice(0, DEPTH_MAX - path.length)] : path
+}
+
 class Walker {
   readonly positions = new Map<string, Position>()
   readonly #text: string
@@ -47,15 +54,15 @@ class Walker {
     this.#at += isArray ? 2 : 1
     // A header below an array of tables speaks of its newest element.
     let path: KeyPath = []
-    for (const [index, key] of keys.entries()) {
-      path = [...path, key]
+    for (const [index, key] of keys.slice(0, DEPTH_MAX).entries()) {
+      path = below(path, key)
       this.#mark(path, start)
       const counted = pathKey(path)
       if (isArray && index === keys.length - 1) {
         const count = (this.#tableCounts.get(counted) ?? 0) + 1
         this.#tableCounts.set(counted, count)
-        path = [...path, count - 1]
-      } else if (this.#tableCounts.has(counted)) path = [...path, (this.#tableCounts.get(counted) as number) - 1]
+        path = below(path, count - 1)
+      } else if (this.#tableCounts.has(counted)) path = below(path, (this.#tableCounts.get(counted) as number) - 1)
     }
     this.#mark(path, start)
     return path
@@ -64,11 +71,12 @@ class Walker {
   #readPair(table: KeyPath): void {
     const start = this.#at
     const keys = this.#readKeys()
-    for (let count = 1; count <= keys.length; count++) this.#mark([...table, ...keys.slice(0, count)], start)
+    for (let count = 1; count <= Math.min(keys.length, DEPTH_MAX); count++)
+      this.#mark(below(table, ...keys.slice(0, count)), start)
     this.#skipSpaces()
     this.#at += 1 // the equals sign
     this.#skipSpaces()
-    this.#readValue([...table, ...keys])
+    this.#readValue(below(table, ...keys.slice(0, DEPTH_MAX)))
   }
 
   #readKeys(): string[] {
@@ -121,8 +129,8 @@ class Walker {
         this.#at += 1
         continue
       }
-      this.#mark([...path, index], this.#at)
-      this.#readValue([...path, index])
+      this.#mark(below(path, index), this.#at)
+      this.#readValue(below(path, index))
       index += 1
     }
     this.#at += 1

@@ -1,5 +1,6 @@
 import type { DuckAnswer } from '../host/duckdb.ts'
 import { COVERAGE_COLUMNS } from './duck-ddl.ts'
+import { foldName, shownName } from './names.ts'
 import { QueryError } from './query-error.ts'
 import { type Column, type ColumnType, TABLES } from './schema.ts'
 import { type Token, tokenize } from './sql-tokens.ts'
@@ -30,8 +31,8 @@ const PUBLISHED: ReadonlyMap<string, { readonly help: string; readonly columns: 
 
 /** What is asked about the tables themselves is answered from our own list; nothing of it reaches the engine. Undefined for any other statement. */
 export function answerFromCatalogue(query: string, database: string): DuckAnswer | undefined {
-  const tokens = tokenize(query).filter(({ kind, text }) => kind !== 'space' && text !== ';')
-  const words = tokens.map(({ text }) => text.toUpperCase())
+  const tokens = tokenize(query).filter(({ text }) => text !== ';')
+  const words = tokens.map(({ upper }) => upper)
   const end = words.lastIndexOf('FORMAT') === words.length - 2 ? words.length - 2 : words.length
   const part = tokens.slice(0, end)
   switch (words.slice(0, 2).join(' ')) {
@@ -49,7 +50,7 @@ export function answerFromCatalogue(query: string, database: string): DuckAnswer
   if (words[0] === 'DESCRIBE' || words[0] === 'DESC')
     return describe(part.slice(words[1] === 'TABLE' ? 2 : 1), database)
   if (words[0] === 'EXISTS') {
-    const name = part.at(-1)?.value.toLowerCase() ?? ''
+    const name = foldName(part.at(-1)?.value ?? '')
     return table([{ name: 'result', type: 'UTINYINT' }], [[PUBLISHED.has(name) ? 1 : 0]])
   }
   return undefined
@@ -67,11 +68,10 @@ function describe(named: readonly Token[], database: string): DuckAnswer {
 function tableIn(named: readonly Token[], database: string): { name: string; columns: readonly Column[] } {
   const [first, dot, second] = named
   const isQualified = dot?.text === '.'
-  const name = (isQualified ? second : first)?.value.toLowerCase() ?? ''
-  const isForeign = isQualified && first?.value.toLowerCase() !== database
+  const name = foldName((isQualified ? second : first)?.value ?? '')
+  const isForeign = isQualified && foldName(first?.value ?? '') !== database
   const found = isForeign || named.length !== (isQualified ? 3 : 1) ? undefined : PUBLISHED.get(name)
-  if (found === undefined)
-    throw new QueryError('UNKNOWN_TABLE', `Table ${name.replaceAll(/[^\w$]/g, '?').slice(0, 64)} does not exist.`)
+  if (found === undefined) throw new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
   return { name, columns: found.columns }
 }
 

@@ -1,3 +1,5 @@
+import { foldName } from './names.ts'
+
 /**
  * Functions a customer may call on the operator's ClickHouse, by their names in lower case. What is not here is refused before the server sees it:
  * among its two thousand are some that open connections, read files and dictionaries, wait, or tell of the server and of other users.
@@ -83,11 +85,6 @@ const OTHERS = words(`
   rownumberinblock bar transform finalizeaggregation rand rand32 rand64 randuniform generateuuidv4 bitmapbuild bitmaptoarray
   bitmapcardinality bitmapcontains bitmapand bitmapor grouping widthbucket width_bucket
 `)
-/** Types stand before a parenthesis as functions do. */
-const TYPES = words(`
-  nullable lowcardinality fixedstring decimal decimal32 decimal64 decimal128 decimal256 datetime datetime64 enum8 enum16 varchar
-`)
-
 const CLICKHOUSE_FUNCTIONS: ReadonlySet<string> = new Set([
   ...AGGREGATES,
   ...WINDOWS,
@@ -99,22 +96,25 @@ const CLICKHOUSE_FUNCTIONS: ReadonlySet<string> = new Set([
   ...TIMES,
   ...LISTS,
   ...OTHERS,
-  ...TYPES,
 ])
 
 /** What may stand behind the name of an aggregate function and changes how it is fed, such as `sumIf`. */
-const COMBINATORS = /(if|array|map|distinct|ornull|ordefault|foreach|state|merge|simplestate|argmin|argmax)$/
+const COMBINATORS = words('simplestate if array map distinct ornull ordefault foreach state merge argmin argmax')
+/** No function has a longer name, with all that may stand behind it. */
+const NAME_LENGTH_MAX = 100
 
 const AGGREGATE_NAMES: ReadonlySet<string> = new Set(AGGREGATES)
 
 export function isClickHouseFunction(name: string): boolean {
-  let rest = name.toLowerCase()
+  if (name.length > NAME_LENGTH_MAX) return false
+  let rest = foldName(name)
   if (CLICKHOUSE_FUNCTIONS.has(rest)) return true
-  while (COMBINATORS.test(rest)) {
-    rest = rest.replace(COMBINATORS, '')
+  for (;;) {
+    const combinator = COMBINATORS.find((ending) => rest.endsWith(ending))
+    if (combinator === undefined) return false
+    rest = rest.slice(0, -combinator.length)
     if (AGGREGATE_NAMES.has(rest)) return true
   }
-  return false
 }
 
 /** The only source of rows beside the tables: it makes them up. */

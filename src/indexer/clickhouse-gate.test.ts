@@ -4,25 +4,15 @@ import { passClickHouseGate } from './clickhouse-gate.ts'
 import { QueryError, type QueryErrorName } from './query-error.ts'
 import { QUERY_PACK } from './query-pack.ts'
 import { PUBLISHED } from './query-run.ts'
+import { CLICKHOUSE_GOOD } from './test-clickhouse-good.ts'
 import { CLICKHOUSE_ESCAPES } from './test-hostile.ts'
 
 const judge = (sql: string) => passClickHouseGate(sql, { tables: PUBLISHED, database: 'chain' })
 
+/** Parameters, which old servers do not know. */
 const GOOD = [
-  'SELECT 1',
-  "SELECT 'from system.tables; url(''x'')', `join`, \"in\" FROM blocks",
-  'SELECT count() FROM chain.blocks FINAL PREWHERE slot > 5 WHERE slot IN (1, 2, 3)',
-  'WITH t AS (SELECT slot FROM blocks), u AS (SELECT max(slot) AS m FROM t) SELECT t.slot FROM t, u WHERE t.slot = u.m',
-  'SELECT a.slot, b.leader FROM transactions AS a ANY LEFT JOIN blocks AS b USING (slot) WHERE b.slot IN (SELECT b.slot FROM blocks b)',
-  'SELECT signer, count() FROM transactions ARRAY JOIN signers AS signer, program_ids AS p GROUP BY signer, p ORDER BY 2 DESC, 1 LIMIT 5',
-  'SELECT arrayMap(x -> x + 1, [1, 2]), quantile(0.5)(fee), sumIf(fee, success), uniqExactIf(fee_payer, fee > 0) FROM transactions',
-  'SELECT CAST(fee AS Nullable(Decimal(18, 4))), toDecimal64(fee, 2), fee::Float64 FROM transactions LIMIT 1 BY fee_payer',
-  'SELECT number FROM numbers(10) WHERE number NOT IN (SELECT slot FROM blocks) UNION ALL SELECT slot FROM blocks',
-  'SELECT sum(fee) OVER (PARTITION BY leader ORDER BY slot) FROM blocks WINDOW w AS (ORDER BY slot), v AS (ORDER BY slot)',
-  '(SELECT 1) UNION ALL (SELECT 2)',
-  'SELECT {a:String}, {b:Array(UInt64)} FROM ((SELECT 1))',
-  'SELECT CASE WHEN slot IN (1) THEN 1 ELSE 2 END IN (1) FROM blocks -- FROM system.tables',
-  'SELECT slot FROM blocks WHERE slot IN (SELECT t.slot FROM transactions t WHERE t.fee IN (5000))',
+  ...CLICKHOUSE_GOOD,
+  "SELECT {a:String}, {b:Array(UInt64)}, { c : DateTime64(3, 'UTC') } FROM ((SELECT 1)) LIMIT {n:UInt64}",
 ]
 
 test('ordinary questions pass, and all of the query pack', () => {
@@ -69,4 +59,25 @@ test('a refusal names what it is about, in words of ClickHouse', () => {
       (error: QueryError) => error.type === type && says.test(error.message),
       sql,
     )
+})
+
+test('T29: the steps of judging a statement grow with its tokens, and no faster', () => {
+  const pumped: Readonly<Record<string, (count: number) => string>> = {
+    'a list': (count) => `SELECT 1 IN (${'1, '.repeat(count)}1)`,
+    'a sum': (count) => `SELECT ${'1 + '.repeat(count)}1`,
+    prefixes: (count) => `SELECT ${'NOT - '.repeat(count)}1`,
+    'sets of one': (count) => `SELECT ${'1 IN ((1)), '.repeat(count / 4)}1`,
+    'parentheses as deep as may be': (count) =>
+      `SELECT ${`${'('.repeat(90)}1${')'.repeat(90)}, `.repeat(count / 180)}1`,
+    unions: (count) => `${'SELECT 1 UNION ALL '.repeat(count / 4)}SELECT 1`,
+    'common tables': (count) =>
+      `WITH ${Array.from({ length: count / 8 }, (_, at) => `a${at} AS (SELECT 1)`).join(', ')} SELECT 1`,
+    joins: (count) => `SELECT 1 FROM blocks${' JOIN blocks ON 1'.repeat(count / 4)}`,
+    calls: (count) => `SELECT ${'quantile(0.5)(slot), '.repeat(count / 8)}1 FROM blocks`,
+  }
+  for (const [name, make] of Object.entries(pumped)) {
+    const [small, large] = [judge(make(2_000)).steps, judge(make(4_000)).steps]
+    assert.ok(large <= 2.5 * small, `${name}: ${small} steps, then ${large}`)
+    assert.ok(large <= 40 * 4_000, `${name}: ${large} steps`)
+  }
 })

@@ -1,4 +1,5 @@
 import { ALLOWED_FUNCTIONS } from './functions.ts'
+import { foldName, shownName } from './names.ts'
 import { QueryError } from './query-error.ts'
 
 export type GateOptions = {
@@ -17,7 +18,7 @@ const NODES_MAX = 5_000
 /** Counted after expanding common table expressions: one counts as often as it is used. */
 const TABLES_MAX = 20
 
-const QUERY_NODES = new Set(['SELECT_NODE', 'SET_OPERATION_NODE', 'CTE_NODE'])
+const QUERY_NODES = new Set(['SELECT_NODE', 'SET_OPERATION_NODE'])
 const TABLE_REFS = new Set([
   'BASE_TABLE',
   'SUBQUERY',
@@ -60,25 +61,29 @@ export function passGate(serialized: string, options: GateOptions): Passed {
 
   function query(node: Json, scope: Scope, depth: number): number {
     if (!QUERY_NODES.has(String(node['type']))) throw notAllowed(String(node['type']))
-    if (node['sample'] != null) throw new QueryError('NOT_IMPLEMENTED', 'SAMPLE is not offered here.')
-    let inSight = scope
-    for (const entry of list(object(node['cte_map'] ?? {})['map'])) {
-      const { key, value } = object(entry)
-      const { query: inner } = object(value)
-      // A name is known to what follows it in the same WITH, and not to itself.
-      const count = query(object(object(inner)['node']), inSight, depth + 1)
-      inSight = new Map(inSight).set(String(key).toLowerCase(), count)
+    if (node['sample'] != null) throw new QueryError('NOT_IMPLEMENTED', 'SAMPLE is not supported here.')
+    for (const modifier of list(node['modifiers'])) {
+      const type = String(object(modifier)['type'])
+      if (!MODIFIERS.has(type)) throw notAllowed(type)
     }
+    const inSight = withCommonTables(list(object(node['cte_map'])['map']), scope, depth)
     let count = 0
-    if (node['type'] === 'CTE_NODE') {
-      const size = query(object(object(node['query'])['node'] ?? node['query']), inSight, depth + 1)
-      inSight = new Map(inSight).set(String(node['cte_name']).toLowerCase(), size)
-    }
     for (const [name, value] of Object.entries(node)) {
-      if (name === 'cte_map' || (name === 'query' && node['type'] === 'CTE_NODE')) continue
-      count += walk(value, inSight, depth)
+      if (name !== 'cte_map') count += walk(value, inSight, depth)
     }
     return limited(count)
+  }
+
+  function withCommonTables(entries: readonly unknown[], scope: Scope, depth: number): Scope {
+    if (entries.length === 0) return scope
+    const inSight = new Map(scope)
+    for (const entry of entries) {
+      const { key, value } = object(entry)
+      // A name is known to what follows it in the same WITH, and not to itself.
+      const size = query(object(object(object(value)['query'])['node']), inSight, depth + 1)
+      inSight.set(foldName(ascii(String(key))), size)
+    }
+    return inSight
   }
 
   /** Whatever may stand in the tree. Returns how many tables it reads. */
@@ -110,8 +115,6 @@ export function passGate(serialized: string, options: GateOptions): Passed {
       case 'COLUMN_REF':
       case 'PARAMETER':
         return 0
-      case 'CAST':
-        return walk(node['child'], scope, depth)
       case 'FUNCTION':
       case 'WINDOW':
         callable(node)
@@ -123,36 +126,36 @@ export function passGate(serialized: string, options: GateOptions): Passed {
   }
 
   function callable(node: Json): void {
-    const name = String(node['function_name']).toLowerCase()
+    const name = foldName(String(node['function_name']))
     const schema = word(node['schema'])
     if (node['catalog'] || (schema !== '' && schema !== 'main') || !ALLOWED_FUNCTIONS.has(name))
-      throw new QueryError('UNKNOWN_FUNCTION', `Unknown function ${clean(name)}.`)
+      throw new QueryError('UNKNOWN_FUNCTION', `Unknown function ${shownName(name)}.`)
     functions.add(name)
   }
 
   function table(node: Json, scope: Scope, depth: number): number {
     const kind = String(node['type'])
     if (!TABLE_REFS.has(kind)) throw notAllowed(kind)
-    if (node['sample'] != null) throw new QueryError('NOT_IMPLEMENTED', 'SAMPLE is not offered here.')
+    if (node['sample'] != null) throw new QueryError('NOT_IMPLEMENTED', 'SAMPLE is not supported here.')
     if (node['at_clause'] != null) throw notAllowed('AT')
     if (kind === 'TABLE_FUNCTION') {
       const call = object(node['function'])
-      if (call['class'] !== 'FUNCTION' || String(call['function_name']).toLowerCase() !== 'unnest')
-        throw new QueryError('UNKNOWN_FUNCTION', `Unknown table function ${clean(String(call['function_name']))}.`)
+      if (call['class'] !== 'FUNCTION' || foldName(String(call['function_name'])) !== 'unnest')
+        throw new QueryError('UNKNOWN_FUNCTION', `Unknown table function ${shownName(String(call['function_name']))}.`)
     }
     if (kind !== 'BASE_TABLE') return limited(inside(node, scope, depth) + 1)
     return limited(baseTable(node, scope))
   }
 
   function baseTable(node: Json, scope: Scope): number {
-    const name = String(node['table_name']).toLowerCase()
-    const schema = word(node['schema_name']).toLowerCase()
+    const name = foldName(String(node['table_name']))
+    const schema = foldName(word(node['schema_name']))
     const isQualified = Boolean(node['catalog_name']) || schema !== ''
     // A qualified name is never a common table expression, whatever stands in the WITH.
     if (!isQualified && scope.has(name)) return Math.max(1, scope.get(name) ?? 1)
     if (node['catalog_name'] || (schema !== '' && schema !== options.database)) {
       if (!node['catalog_name'] && schema !== options.database)
-        throw new QueryError('UNKNOWN_DATABASE', `Database ${clean(schema)} does not exist.`)
+        throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(schema)} does not exist.`)
       throw unknownTable(name)
     }
     if (!options.tables.has(name)) throw unknownTable(name)
@@ -163,25 +166,8 @@ export function passGate(serialized: string, options: GateOptions): Passed {
   const statements = list(tree['statements'])
   if (statements.length !== 1)
     throw new QueryError('SYNTAX_ERROR', statements.length === 0 ? 'Empty query.' : 'Multi-statements are not allowed.')
-  walkModifiers(statements[0])
   query(object(object(statements[0])['node']), new Map(), 0)
   return { tables, functions }
-}
-
-/** Result modifiers have a `type` and no class; one that is not known may mean anything. */
-function walkModifiers(value: unknown): void {
-  const open: unknown[] = [value]
-  for (let seen = 0; open.length > 0 && seen < NODES_MAX * 10; seen++) {
-    const node = open.pop()
-    if (typeof node !== 'object' || node === null) continue
-    if (!Array.isArray(node) && 'modifiers' in node) {
-      for (const modifier of list((node as Json)['modifiers'])) {
-        const type = String(object(modifier)['type'])
-        if (!MODIFIERS.has(type)) throw notAllowed(type)
-      }
-    }
-    open.push(...Object.values(node))
-  }
 }
 
 function parseTree(serialized: string): Json {
@@ -206,16 +192,20 @@ function limited(count: number): number {
 }
 
 function notAllowed(what: string): QueryError {
-  return new QueryError('NOT_IMPLEMENTED', `${clean(what.replaceAll('_', ' ').toLowerCase())} is not offered here.`)
+  return new QueryError(
+    'NOT_IMPLEMENTED',
+    `${shownName(what.replaceAll('_', ' ').toLowerCase())} is not supported here.`,
+  )
 }
 
 function unknownTable(name: string): QueryError {
-  return new QueryError('UNKNOWN_TABLE', `Table ${clean(name)} does not exist.`)
+  return new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
 }
 
-/** A name of the customer's own, short and without control characters. */
-function clean(name: string): string {
-  return name.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 100)
+/** Names of tables are in ASCII: no other letters can be taken for theirs. */
+function ascii(name: string): string {
+  if (/[^\x20-\x7e]/.test(name)) throw unknownTable(name)
+  return name
 }
 
 function word(value: unknown): string {

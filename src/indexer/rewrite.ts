@@ -1,3 +1,4 @@
+import { shownName } from './names.ts'
 import { QueryError } from './query-error.ts'
 import { isSymbol, type Token, tokenize } from './sql-tokens.ts'
 import { takeFormat, takeSettings } from './statement-end.ts'
@@ -21,26 +22,25 @@ type Binding = { readonly given: Parameters; readonly used: Record<string, strin
 
 /** Rewrites ClickHouse's way of saying things into DuckDB's, token by token; what it does not know it leaves as it is, for the gate to judge. */
 export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
-  const all = tokenize(query)
-  const tokens = all.filter(({ kind }) => kind !== 'space')
+  const tokens = tokenize(query)
   const format = takeFormat(tokens)
   const settings = takeSettings(tokens)
   while (tokens.at(-1)?.text === ';') tokens.pop()
   const binding: Binding = { given, used: {} }
   const out: string[] = []
-  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding, 0) - 1
+  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
   const words = tokens.findIndex(({ kind }) => kind !== 'word')
   return {
     sql: out.join(' '),
     format,
     settings,
     parameters: binding.used,
-    firstWords: (words === -1 ? tokens : tokens.slice(0, words)).map(({ text }) => text.toUpperCase()),
+    firstWords: (words === -1 ? tokens : tokens.slice(0, words)).map(({ upper }) => upper),
   }
 }
 
 /** Writes what stands at `at` and says how many tokens that was. */
-function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding: Binding, depth: number): number {
+function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
   const token = tokens[at] as Token
   switch (token.kind) {
     case 'string':
@@ -54,17 +54,16 @@ function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding:
       return 1
     }
     case 'word':
-      return rewriteWord(tokens, at, out, binding, depth)
+      return rewriteWord(tokens, at, out, binding)
     default:
       out.push(token.text === '==' ? '=' : token.text)
       return 1
   }
 }
 
-function rewriteWord(tokens: readonly Token[], at: number, out: string[], binding: Binding, depth: number): number {
-  const { text } = tokens[at] as Token
+function rewriteWord(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
+  const { text, upper } = tokens[at] as Token
   const before = tokens[at - 1]
-  const upper = text.toUpperCase()
   if (upper === 'PREWHERE') out.push('WHERE')
   else if (
     upper === 'FINAL' &&
@@ -73,8 +72,7 @@ function rewriteWord(tokens: readonly Token[], at: number, out: string[], bindin
     isTableEnd(tokens, at)
   )
     return 1
-  else if (PARAMETRIC.has(text) && isSymbol(tokens[at + 1], '('))
-    return rewriteParametric(tokens, at, out, binding, depth)
+  else if (PARAMETRIC.has(text) && isSymbol(tokens[at + 1], '(')) return rewriteParametric(tokens, at, out, binding)
   else if (upper === 'NOW' && isSymbol(tokens[at + 1], '(') && isSymbol(tokens[at + 2], ')')) {
     // Times of the tables have no zone, and the engine compares only what is alike.
     out.push('CAST(get_current_timestamp() AS TIMESTAMP_S)')
@@ -84,9 +82,6 @@ function rewriteWord(tokens: readonly Token[], at: number, out: string[], bindin
   return 1
 }
 
-/** Calls of this kind inside each other; the gate has the same bound for everything else. */
-const DEPTH_MAX = 100
-
 /** `quantile(0.5)(x)` and its like: ClickHouse gives parameters in a first pair of parentheses. */
 const PARAMETRIC = new Map<string, (parameters: string, args: string) => string>([
   ['quantile', (p, x) => `quantile_cont(${x}, ${p || '0.5'})`],
@@ -95,31 +90,18 @@ const PARAMETRIC = new Map<string, (parameters: string, args: string) => string>
   ['topK', (n, x) => `approx_top_k(${x}, ${n || '10'})`],
 ])
 
-function rewriteParametric(
-  tokens: readonly Token[],
-  at: number,
-  out: string[],
-  binding: Binding,
-  depth: number,
-): number {
+function rewriteParametric(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
   const write = PARAMETRIC.get((tokens[at] as Token).text) as (parameters: string, args: string) => string
   const first = insideParentheses(tokens, at + 1)
   const hasTwo = isSymbol(tokens[first.end + 1], '(')
   const second = hasTwo ? insideParentheses(tokens, first.end + 1) : first
-  out.push(
-    write(
-      hasTwo ? rewriteTokens(first.inside, binding, depth + 1) : '',
-      rewriteTokens(second.inside, binding, depth + 1),
-    ),
-  )
+  out.push(write(hasTwo ? rewriteTokens(first.inside, binding) : '', rewriteTokens(second.inside, binding)))
   return second.end - at + 1
 }
 
-function rewriteTokens(tokens: readonly Token[], binding: Binding, depth: number): string {
-  if (depth > DEPTH_MAX)
-    throw new QueryError('TOO_DEEP_AST', `The query is nested too deeply. Maximum: ${DEPTH_MAX} levels.`)
+function rewriteTokens(tokens: readonly Token[], binding: Binding): string {
   const out: string[] = []
-  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding, depth) - 1
+  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
   return out.join(' ')
 }
 
@@ -128,7 +110,10 @@ function parameterText(parameter: string, { given, used }: Binding): string {
   const [name, type] = splitOnce(parameter, ':')
   const value = Object.hasOwn(given, name) ? given[name] : undefined
   if (value === undefined)
-    throw new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${name} is not set: give it as param_${name}.`)
+    throw new QueryError(
+      'UNKNOWN_QUERY_PARAMETER',
+      `Substitution ${shownName(name)} is not set: give it as param_${shownName(name)}.`,
+    )
   const target = duckTypeOf(type)
   if (target.endsWith('[]')) return `CAST(${listText(name, value)} AS ${target})`
   used[name] = unescapeTsv(value)
@@ -153,7 +138,7 @@ function unescapeTsv(value: string): string | null {
 }
 
 function listText(name: string, value: string): string {
-  const tokens = tokenize(value).filter(({ kind }) => kind !== 'space')
+  const tokens = tokenize(value)
   const items = tokens.slice(1, -1)
   const isList = tokens[0]?.text === '[' && tokens.at(-1)?.text === ']'
   const isPlain = items.every(({ kind, text }, at) =>
@@ -192,15 +177,22 @@ const AFTER_TABLE = new Set([
 /** FINAL is a word of ClickHouse only after a table; elsewhere it may be a column's name. */
 function isTableEnd(tokens: readonly Token[], at: number): boolean {
   const after = tokens[at + 1]
-  return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.text.toUpperCase())
+  return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.upper)
+}
+
+/** The engine ends a statement at one, wherever it stands. */
+function withoutNul(value: string): string {
+  if (value.includes('\0'))
+    throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
+  return value
 }
 
 function quoteString(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`
+  return `'${withoutNul(value).replaceAll("'", "''")}'`
 }
 
 function quoteName(value: string): string {
-  return `"${value.replaceAll('"', '""')}"`
+  return `"${withoutNul(value).replaceAll('"', '""')}"`
 }
 
 const DUCK_TYPES: Readonly<Record<string, string>> = {
@@ -222,16 +214,18 @@ const DUCK_TYPES: Readonly<Record<string, string>> = {
   Identifier: '',
 }
 
+/** No type that is known is longer. */
+const TYPE_LENGTH_MAX = 100
+
 /** The engine's name of a parameter's type. */
 function duckTypeOf(type: string): string {
-  const nullable = /^Nullable\((.+)\)$/.exec(type)
-  const array = /^Array\((.+)\)$/.exec(type)
-  if (nullable) return duckTypeOf(nullable[1] as string)
-  if (array) return `${duckTypeOf(array[1] as string)}[]`
-  const plain = type.replace(/^(DateTime)(64)?(\(.*\))?$/, '$1')
-  const known = DUCK_TYPES[plain]
+  const inner = type.length > TYPE_LENGTH_MAX ? undefined : /^(Nullable|Array)\((.+)\)$/.exec(type)
+  if (inner?.[1] === 'Nullable') return duckTypeOf(inner[2] as string)
+  if (inner?.[1] === 'Array') return `${duckTypeOf(inner[2] as string)}[]`
+  const plain = /^DateTime(?:64)?\([\w ,'/]*\)$/.test(type) ? 'DateTime' : type.replace(/^DateTime64$/, 'DateTime')
+  const known = Object.hasOwn(DUCK_TYPES, plain) ? DUCK_TYPES[plain] : undefined
   if (known === undefined || known === '')
-    throw new QueryError('UNKNOWN_TYPE', `Unknown type ${type} of a query parameter.`)
+    throw new QueryError('UNKNOWN_TYPE', `Unknown type ${shownName(type)} of a query parameter.`)
   return known
 }
 

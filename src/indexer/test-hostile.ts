@@ -1,3 +1,5 @@
+import { KEYWORD_ESCAPES } from './test-keyword-escapes.ts'
+
 /**
  * Statements that must not get to a ClickHouse: each reaches for another database, a file, a connection or a setting, or does more than read. `port`
  * is one that listens on the loopback and must never be touched.
@@ -120,6 +122,7 @@ export function clickHouseEscapes(port: number): readonly string[] {
         `INSERT INTO FUNCTION ${source} SELECT 1`,
       ]),
     ...functions.map((call) => `SELECT ${call}`),
+    ...KEYWORD_ESCAPES,
     'SELECT * FROM blocks AS system, system.tables',
     'SELECT * FROM blocks AS where, system.tables',
     'SELECT * FROM blocks where , system.tables',

@@ -21,8 +21,8 @@ export async function runWhole(connection: DuckConnection, job: QueryJob): Promi
   return { ...done, body: Buffer.concat(parts) }
 }
 
-/** A locked database with a made-up chain in it, for tests of what customers may ask. */
-export async function openQueryDatabase(): Promise<
+/** A locked database with a made-up chain in it, for tests of what customers may ask. `planted` are statements run before the lock. */
+export async function openQueryDatabase(planted: readonly string[] = []): Promise<
   Disposable & {
     readonly database: DuckDatabase
     ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<AskedResult>
@@ -32,6 +32,8 @@ export async function openQueryDatabase(): Promise<
   const store = await openDuckStore(database, () => 0)
   const blocks = makeTestChain({ seed: 3, blocks: 20, transactionsPerBlock: 30 })
   await store.write(batchOf(blocks, { includeLogs: false }))
+  using connection = await database.connect()
+  for (const statement of planted) await connection.run(statement)
   await prepareQueries(database, 'memory.base')
   return {
     database,

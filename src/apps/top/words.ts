@@ -17,7 +17,7 @@ export function printCount(count: number): string {
 
 /** A number that is looked up elsewhere, such as a slot, is never rounded. */
 export function withCommas(whole: number): string {
-  return String(whole).replaceAll(/\B(?=(\d{3})+$)/g, ',')
+  return whole.toLocaleString('en-US', { maximumFractionDigits: 20 })
 }
 
 export function printBytesRate(bytesPerSecond: number): string {

@@ -43,7 +43,7 @@ export function decimalText(amount: bigint, decimals: number): string {
   if (decimals === 0) return amount.toString()
   const digits = amount.toString().padStart(decimals + 1, '0')
   const whole = digits.slice(0, digits.length - decimals)
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  const fraction = digits.slice(digits.length - decimals).replace(/0{1,256}$/, '')
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
@@ -79,5 +79,5 @@ function fixedTrimmed(value: number, decimals: number): string {
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
   // toFixed turns to exponents from 1e21 on.
   const text = Math.abs(value) < 1e21 ? value.toFixed(Math.min(decimals, 100)) : BigInt(Math.trunc(value)).toString()
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text
+  return text.includes('.') ? text.replace(/\.?0{1,100}$/, '') : text
 }

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { AsyncChdb } from 'chdb-wasm'
+import { tableDdl, viewDdl } from '../../src/indexer/clickhouse-ddl.ts'
+import { passClickHouseGate } from '../../src/indexer/clickhouse-gate.ts'
+import { QueryError } from '../../src/indexer/query-error.ts'
+import { QUERY_PACK } from '../../src/indexer/query-pack.ts'
+import { PUBLISHED } from '../../src/indexer/query-run.ts'
+import { CLICKHOUSE_GOOD } from '../../src/indexer/test-clickhouse-good.ts'
+import { CANARY, CLICKHOUSE_FUZZ, makeStatement } from '../../src/indexer/test-fuzz.ts'
+import { KEYWORD_ESCAPES } from '../../src/indexer/test-keyword-escapes.ts'
+import { createRandom, isFull, seedOf } from '../support/property.ts'
+
+/** The engine takes some ten milliseconds for each; the server of Debian is asked the larger number. */
+const RUN = isFull ? 20_000 : 150
+const ESCAPES = isFull ? KEYWORD_ESCAPES : KEYWORD_ESCAPES.filter((_, at) => at % 12 === 0)
+
+const judge = (sql: string) => passClickHouseGate(sql, { tables: PUBLISHED, database: 'chain' })
+
+describe("the gate before ClickHouse's current engine, 26.5 from npm", () => {
+  let database: AsyncChdb
+  const run = async (statement: string): Promise<string> => (await database.query(statement, 'TabSeparated')).text()
+  before(async () => {
+    const moduleUrl = new URL('./chdb.mjs', import.meta.resolve('chdb-wasm')).href
+    database = await AsyncChdb.create({ moduleUrl: new URL(moduleUrl).pathname })
+    for (const statement of [
+      ...tableDdl('chain', 'current'),
+      ...viewDdl('chain', 'chain', 'current'),
+      "INSERT INTO chain_base.blocks (slot, leader) VALUES (1, 'a'), (2, 'b')",
+      `CREATE DATABASE ${CANARY}`,
+      `CREATE TABLE ${CANARY}.secret (slot UInt64, leader String, a String) ENGINE = Memory COMMENT '${CANARY}'`,
+      `INSERT INTO ${CANARY}.secret VALUES (1, 'a', '${CANARY}')`,
+      'USE chain',
+    ])
+      await run(statement)
+  })
+  after(() => database?.terminate())
+
+  test('what the gate lets through and writes anew is what the engine reads', async () => {
+    for (const sql of [...CLICKHOUSE_GOOD, ...QUERY_PACK.map((query) => query.sql)]) {
+      const quoted = judge(sql).sql.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
+      assert.notEqual(await run(`SELECT formatQuery('${quoted}')`), '', sql)
+    }
+  })
+
+  test('T14: what the engine itself would read is refused', async (t) => {
+    let shown = 0
+    for (const escape of ESCAPES) {
+      const statement = escape.replaceAll('system.tables', `${CANARY}.secret`)
+      const answer = await run(statement).catch(() => '')
+      if (answer.includes(CANARY)) shown++
+      assert.throws(() => judge(statement), QueryError, statement)
+    }
+    t.diagnostic(`${shown} of ${ESCAPES.length} would have shown the canary`)
+    assert.ok(shown > ESCAPES.length / 20)
+  })
+
+  test(`T14: ${RUN} made-up statements that pass show no canary`, async (t) => {
+    const random = createRandom(seedOf(t))
+    let [made, passed, ran] = [0, 0, 0]
+    while (passed < RUN) {
+      const statement = makeStatement(CLICKHOUSE_FUZZ, random)
+      made++
+      let sql: string
+      try {
+        ;({ sql } = judge(statement))
+      } catch (error) {
+        assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)
+        continue
+      }
+      passed++
+      const answer = await run(`${sql} SETTINGS max_execution_time = 5, max_result_rows = 10000`).catch(() => undefined)
+      if (answer !== undefined) ran++
+      assert.ok(answer?.includes(CANARY) !== true, sql)
+    }
+    t.diagnostic(`${passed} of ${made} passed: ${Math.round((100 * passed) / made)} %; ${ran} gave rows`)
+    assert.ok(passed >= made / 5 && ran > passed / 20)
+  })
+})
