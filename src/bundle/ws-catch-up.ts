@@ -15,39 +15,54 @@ const LEVELS = ['processed', 'confirmed', 'finalized']
 /** A lost node is missed by thousands of subscriptions at once; the others are asked about so many at a time. */
 const AT_ONCE_MAX = 32
 
+export type CatchUpFor = {
+  readonly upstream: Pick<Upstream, 'ask'>
+  readonly kind: PubSubKind
+  readonly params: string
+  /** Whether the result is still of use when its turn comes. */
+  isWanted(): boolean
+  /** Called later, only where something was missed. */
+  found(missed: Missed): void
+}
+
 export type CatchUp = {
-  /** Calls back, later, only where something was missed. */
-  find(upstream: Pick<Upstream, 'ask'>, kind: PubSubKind, paramsText: string, found: (missed: Missed) => void): void
+  /** At most one waits for each subscription: a later one takes the place of an earlier one. */
+  find(subscription: object, wanted: CatchUpFor): void
 }
 
 export function createCatchUp(): CatchUp {
-  const waiting: (() => Promise<void>)[] = []
+  const waiting = new Map<object, CatchUpFor>()
   let running = 0
 
   function next(): void {
-    const start = running < AT_ONCE_MAX ? waiting.shift() : undefined
-    if (start === undefined) return
-    running += 1
-    void start().finally(() => {
-      running -= 1
-      next()
-    })
+    for (const [subscription, wanted] of waiting) {
+      if (running >= AT_ONCE_MAX) return
+      waiting.delete(subscription)
+      if (!wanted.isWanted()) continue
+      running += 1
+      void run(wanted).finally(() => {
+        running -= 1
+        next()
+      })
+    }
   }
 
   return {
-    find(upstream, kind, paramsText, found) {
-      if (kind !== 'account' && kind !== 'signature') return
-      waiting.push(() =>
-        findMissed(upstream, kind, paramsText).then(
-          (missed) => {
-            if (missed !== undefined) found(missed)
-          },
-          // A node that answers nonsense; the gap was told.
-          () => {},
-        ),
-      )
+    find(subscription, wanted) {
+      if (wanted.kind !== 'account' && wanted.kind !== 'signature') return
+      waiting.delete(subscription)
+      waiting.set(subscription, wanted)
       next()
     },
+  }
+}
+
+async function run({ upstream, kind, params, isWanted, found }: CatchUpFor): Promise<void> {
+  try {
+    const missed = await findMissed(upstream, kind as 'account' | 'signature', params)
+    if (missed !== undefined && isWanted()) found(missed)
+  } catch {
+    // A response that is no JSON; the gap was reported.
   }
 }
 

@@ -1,13 +1,15 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
-import { type FrameTaker, SharedFrames } from '../host/shared-frames.ts'
+import type { FrameTaker } from '../host/shared-frames.ts'
 import type { LossReason } from '../upstreams/metrics.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import type { Notification } from '../upstreams/ws-frame-id.ts'
 import type { WsUpstreamSubscription } from '../upstreams/ws-link.ts'
 import { accountDigest, type CatchUp, type Missed, resultDigest } from './ws-catch-up.ts'
+import type { Deliveries } from './ws-deliveries.ts'
+import { FanOut, type FanOutSubscriber } from './ws-fan-out.ts'
 import type { PubSubKind } from './ws-request.ts'
-import { slotOf, spliceFrame } from './ws-splice.ts'
+import { slotOf } from './ws-splice.ts'
 
 /** What a node or the lack of one says to a subscribe. */
 export type FeedAnswer =
@@ -20,13 +22,9 @@ export type FeedAnswer =
 export type Gap = { readonly fromSlot: number; readonly toSlot: number; readonly reason: LossReason }
 
 /** One client's share in a feed. */
-export type FeedHolder = {
-  /** The id the client knows. */
-  readonly id: number
+export type FeedHolder = FanOutSubscriber & {
   /** Called once, never within `join`. */
   onAnswer(answer: FeedAnswer): void
-  /** Until it shares the frames of others who know the feed by the same id. */
-  onFrame(frame: Buffer): void
   onGap(gap: Gap): void
   /** The node has said its last word. */
   onEnd(): void
@@ -37,6 +35,7 @@ export type FeedDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly catchUp: CatchUp
+  readonly deliveries: Deliveries
   /** Called once, when nobody holds it any more or the node has ended it. */
   onOver(): void
 }
@@ -70,11 +69,7 @@ export class Feed {
   readonly #wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
   readonly #deps: FeedDeps
   readonly #holders = new Set<FeedHolder>()
-  /** Of the holders, those who get each frame by itself. */
-  readonly #unshared = new Set<FeedHolder>()
-  readonly #takers = new Map<FeedHolder, FrameTaker<Buffer>>()
-  /** Clients count alike, so many of them know the feed by the same id. */
-  readonly #shared = new Map<number, SharedFrames<Buffer>>()
+  readonly #fanOut: FanOut
   readonly #waiting = new Map<FeedHolder, Timer>()
   /** The subscription asked for or live; events of an earlier one are not listened to. */
   #current: Ask | undefined
@@ -96,6 +91,7 @@ export class Feed {
   ) {
     this.#wanted = wanted
     this.#deps = deps
+    this.#fanOut = new FanOut(deps.deliveries)
   }
 
   /** The first to join makes the call; those who join while it is on its way wait for it. */
@@ -124,14 +120,7 @@ export class Feed {
 
   /** From here on a holder that was answered gets its frames together with others. */
   share(holder: FeedHolder, taker: FrameTaker<Buffer>): void {
-    if (!this.#unshared.delete(holder)) return
-    this.#takers.set(holder, taker)
-    let frames = this.#shared.get(holder.id)
-    if (frames === undefined) {
-      frames = new SharedFrames((frame) => frame)
-      this.#shared.set(holder.id, frames)
-    }
-    frames.join(taker)
+    this.#fanOut.share(holder, taker)
   }
 
   leave(holder: FeedHolder): void {
@@ -143,18 +132,12 @@ export class Feed {
 
   #enter(holder: FeedHolder): void {
     this.#holders.add(holder)
-    this.#unshared.add(holder)
+    this.#fanOut.add(holder)
   }
 
   #exit(holder: FeedHolder): void {
     this.#holders.delete(holder)
-    this.#unshared.delete(holder)
-    const taker = this.#takers.get(holder)
-    const frames = this.#shared.get(holder.id)
-    if (taker === undefined || frames === undefined) return
-    this.#takers.delete(holder)
-    frames.leave(taker)
-    if (frames.size === 0) this.#shared.delete(holder.id)
+    this.#fanOut.remove(holder)
   }
 
   #endIfUnused(): void {
@@ -252,8 +235,12 @@ export class Feed {
     if (RISING.has(kind)) this.#floor = this.#lastSlot
     const gap = { ...lost, toSlot: Math.max(lost.fromSlot, upstream.bestSlot) }
     for (const holder of this.#holders) holder.onGap(gap)
-    this.#deps.catchUp.find(upstream, kind, params, (missed) => {
-      if (this.#current === ask) this.#deliverMissed(missed)
+    this.#deps.catchUp.find(this, {
+      upstream,
+      kind,
+      params,
+      isWanted: () => this.#current === ask,
+      found: (missed) => this.#deliverMissed(missed),
     })
   }
 
@@ -268,8 +255,7 @@ export class Feed {
     const head = `{"jsonrpc":"2.0","method":"${this.#wanted.kind}Notification","params":{"result":${result},"subscription":`
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3
-    this.#fanOut(payload, idFrom, idFrom + 1)
-    if (isLast) this.#finish(false)
+    this.#deliver({ bytes: payload, idFrom, idTo: idFrom + 1 }, isLast ? 'ended here' : undefined)
   }
 
   #onNotification(frame: Buffer, { idFrom, idTo }: Notification): void {
@@ -281,20 +267,24 @@ export class Feed {
       this.#lastSlot = slot
     }
     if (kind === 'account') this.#lastAccount = accountDigest(frame, idFrom)
-    this.#fanOut(frame, idFrom, idTo)
-    if (kind === 'signature' && !frame.includes(RECEIVED)) this.#finish(true)
+    const isLast = kind === 'signature' && !frame.includes(RECEIVED)
+    this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended by the node' : undefined)
   }
 
-  #fanOut(payload: Buffer, idFrom: number, idTo: number): void {
-    const frameOf = (id: number): Buffer => spliceFrame(payload, idFrom, idTo, String(id))
-    for (const [id, frames] of this.#shared) frames.append(frameOf(id))
-    for (const holder of this.#unshared) holder.onFrame(frameOf(holder.id))
+  /** The last notification ends the subscription at once, and each holder once it has got it. */
+  #deliver(payload: Parameters<FanOut['push']>[0], last?: 'ended here' | 'ended by the node'): void {
+    if (last !== undefined) this.#end(last === 'ended by the node')
+    const isTaken = this.#fanOut.push(payload, last && (() => this.#finish()))
+    if (isTaken) return
+    if (last !== undefined) return this.#finish()
+    // More comes than can be delivered: what is missed is reported as a gap, as after the loss of a node.
+    this.#current?.subscription?.close()
+    this.#onLost('too-slow')
   }
 
-  #finish(isOverAtNode: boolean): void {
+  #finish(): void {
     const holders = [...this.#holders]
     for (const holder of holders) this.#exit(holder)
-    this.#end(isOverAtNode)
     for (const holder of holders) holder.onEnd()
   }
 }

@@ -3,6 +3,7 @@ import type { Random } from '../core/random.ts'
 import type { FrameTaker } from '../host/shared-frames.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { createCatchUp } from './ws-catch-up.ts'
+import { createDeliveries } from './ws-deliveries.ts'
 import { Feed, type FeedHolder } from './ws-feed.ts'
 import { canonicalParams, type PubSubKind } from './ws-request.ts'
 
@@ -29,6 +30,7 @@ export function createFeeds(deps: FeedsDeps): Feeds {
   const feeds = new Set<Feed>()
   const shared = new Map<string, Feed>()
   const catchUp = createCatchUp()
+  const deliveries = createDeliveries(deps.clock)
 
   return {
     join({ subscriptionId, kind, params }, holder) {
@@ -47,6 +49,7 @@ export function createFeeds(deps: FeedsDeps): Feeds {
           {
             ...deps,
             catchUp,
+            deliveries,
             onOver() {
               feeds.delete(created)
               if (key !== undefined && shared.get(key) === created) shared.delete(key)

@@ -4,6 +4,8 @@ export type FrameTaker<Frame> = {
   offer(part: SharedPart<Frame>): void
   /** It will be offered nothing more: what waits for it grows no further. */
   seal(): void
+  /** False for one that no longer takes what it is offered. */
+  readonly isOpen?: boolean
 }
 
 /** So many frames are kept together; then all are told of a new run, so that nobody who does not take can keep old ones alive unseen. */
@@ -30,6 +32,12 @@ export class SharedFrames<Frame> {
 
   get size(): number {
     return this.#takers.size
+  }
+
+  /** Whether anybody takes what is appended; most often the first is asked and no other. */
+  get hasOpenTaker(): boolean {
+    for (const { isOpen } of this.#takers) if (isOpen !== false) return true
+    return false
   }
 
   /** Gets what is appended from now on. */

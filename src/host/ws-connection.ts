@@ -202,6 +202,9 @@ export function createWsConnection(
       queued()
     },
     seal: takeShared,
+    get isOpen() {
+      return !isLeaving
+    },
   }
 
   /** What waits up to now moves into the queue, where nothing can come before it any more. */
