@@ -127,7 +127,10 @@ describe('a block read by transaction', () => {
       moved.descriptorWords[at * 16 + 10] = 5
       assert.equal(finish(EthBlock.read(moved)), undefined, `event ${at} of transaction 5`)
     }
-    const many = batchOf((recorder) => recorder.add('BLOCK_START', { txn_count: 2n ** 60n }, { timeNs: 1n }))
+    const many = batchOf((recorder) => {
+      recorder.add('BLOCK_START', { txn_count: 2n ** 60n }, { timeNs: 1n })
+      recorder.add('BLOCK_END', {}, { timeNs: 1n })
+    })
     assert.equal(finish(EthBlock.read(many)), undefined)
   })
 

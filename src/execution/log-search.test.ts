@@ -5,6 +5,7 @@ import { ethBlock } from '../../test/support/eth-blocks.ts'
 import { checkProperty } from '../../test/support/property.ts'
 import { addressOf, slotOf } from '../evm/test-block.ts'
 import { BlockStore } from './block-store.ts'
+import { HeldBlock } from './held-block.ts'
 import { callMethod, countingMeter, testMethods } from './test-rpc.ts'
 
 type Log = { address: string; topics: string[] }
@@ -82,4 +83,14 @@ test('blocks and receipts are made once and kept as text, within their bound, an
   // The same id with other content: the text of the old one is not shown.
   store.add(ethBlock({ number: 1, txns: 5, logsPerTxn: 1, contract: 8 }).block)
   assert.equal(read()[0]?.logs[0]?.address, addressOf(8))
+})
+
+test('a transaction index that cannot be is left out of the hashes of a block', () => {
+  const { block } = ethBlock({ number: 1, txns: 2, logsPerTxn: 0 })
+  const words = new Uint32Array(block.descriptors.buffer, block.descriptors.byteOffset)
+  // The second event is the header of the first transaction; its index stands in words 10 and 11.
+  words[16 + 10] = 2 ** 32 - 1
+  const held = new HeldBlock(block, 1)
+  assert.equal(held.txnHashes.length, 2)
+  assert.equal(held.txnHashes[0], '0x')
 })

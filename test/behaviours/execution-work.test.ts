@@ -112,8 +112,9 @@ describe('no request holds the event loop', () => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${batch.length}\r\n\r\n${batch}`)
     const open = () => service.registry.value('sluice_execution_rpc_requests')
-    const done = () =>
-      service.registry.value('sluice_execution_rpc_calls_total', { method: 'eth_getLogs', outcome: 'ok' }) ?? 0
+    const calls = (outcome: 'ok' | 'error') =>
+      service.registry.value('sluice_execution_rpc_calls_total', { method: 'eth_getLogs', outcome }) ?? 0
+    const done = () => calls('ok') + calls('error')
     await until('it is worked on', () => open() === 1 && done() > 0)
     socket.destroy()
     await until('its permit is back', () => open() === 0)
