@@ -16,8 +16,6 @@ export class FrameReader {
   #bytes: Uint8Array = NOTHING
   #from = 0
   #to = 0
-  /** Whether the buffer was allocated here, so that its free end may be written. */
-  #isOwn = false
 
   push(chunk: Uint8Array): void {
     const unread = this.#to - this.#from
@@ -25,16 +23,15 @@ export class FrameReader {
       this.#bytes = chunk
       this.#from = 0
       this.#to = chunk.length
-      this.#isOwn = false
       return
     }
-    if (!this.#isOwn || this.#to + chunk.length > this.#bytes.length) {
+    // A chunk that was given ends where its bytes end, so only a buffer of this reader has room.
+    if (this.#to + chunk.length > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(unread + chunk.length, 2 * unread))
       larger.set(this.#bytes.subarray(this.#from, this.#to))
       this.#bytes = larger
       this.#from = 0
       this.#to = unread
-      this.#isOwn = true
     }
     this.#bytes.set(chunk, this.#to)
     this.#to += chunk.length

@@ -184,8 +184,9 @@ describe('gRPC request messages that cost more than they weigh', () => {
     const limited = await subscription({ unitsPerSecond: 10 })
     const { code } = await rawCall(on.port, SUBSCRIBE, [limited.header], flood)
     assert.equal(code, GrpcCode.resourceExhausted)
-    assert.ok(atNode.length >= 90 && atNode.length <= 150, `${atNode.length} were forwarded`)
-    assert.equal(limited.used(), atNode.length)
+    // What is on its way when the stream ends does not reach the node.
+    assert.ok(limited.used() >= 90 && limited.used() <= 150, `${limited.used()} were charged`)
+    assert.ok(atNode.length <= limited.used(), `${atNode.length} were forwarded`)
   })
 
   test('a method without filters of its own is charged for each message too, and a unary one takes one', async () => {
