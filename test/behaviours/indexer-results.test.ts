@@ -71,7 +71,7 @@ describe('results that are not read', () => {
 
   test('end with their connection when the client takes too long', async () => {
     const socket = await stall(slow)
-    await until('the client is cut off', () => rig.indexer.status().runningQueries === 0, 20_000)
+    await until('the client is cut off', () => rig.indexer.status().runningQueries === 0, 8_000)
     socket.destroy()
   })
 
