@@ -196,7 +196,7 @@ describe("hostile statements before the operator's ClickHouse", () => {
     await server.run(`INSERT INTO ${CANARY}.secret VALUES (1, 'a', '${CANARY}')`)
     assert.match(await server.run(`SELECT a FROM ${CANARY}.secret`), /canary/)
     const random = createRandom(seedOf(t))
-    let [made, passed, ran] = [0, 0, 0]
+    let [made, passed, ran, cut] = [0, 0, 0, 0]
     const work = async (): Promise<void> => {
       while (passed < RUN) {
         const statement = makeStatement(CLICKHOUSE_FUZZ, random)
@@ -207,14 +207,18 @@ describe("hostile statements before the operator's ClickHouse", () => {
           continue
         }
         passed++
-        const { status, text } = await ask(statement, 'max_execution_time=2')
+        // A result that fails after its head has left is cut off, and shows as a broken connection.
+        const { status, text } = await ask(statement, 'max_execution_time=2').catch(() => ({ status: 0, text: '' }))
         if (status === 200) ran++
+        if (status === 0) cut++
         // The server's own message may repeat the statement; it is no result.
         assert.ok(status !== 200 || !text.includes(CANARY), `${statement}: ${text.slice(0, 300)}`)
       }
     }
     await Promise.all(Array.from({ length: 4 }, work))
-    t.diagnostic(`${passed} of ${made} passed: ${Math.round((100 * passed) / made)} %; ${ran} gave rows`)
-    assert.ok(passed >= made / 5 && ran > 0)
+    t.diagnostic(
+      `${passed} of ${made} passed: ${Math.round((100 * passed) / made)} %; ${ran} gave rows, ${cut} were cut off`,
+    )
+    assert.ok(passed >= made / 5 && ran > 0 && cut <= passed / 100, `${passed}, ${ran}, ${cut}`)
   })
 })
