@@ -6,9 +6,10 @@ import { createUlidSource } from '../core/ulid.ts'
 import { gunzipBytes, INFLATE_RATIO_MAX } from '../host/gzip.ts'
 import type { HttpAnswer, PostHandler, PostHead, Responder } from '../host/http-post.ts'
 import { givenRequestId } from '../host/request-id.ts'
+import type { ResponseBudget } from '../host/response-budget.ts'
 import { encodeAnswer } from './answer-encoding.ts'
 import type { DoorMeter } from './metrics.ts'
-import { refuseRatio, refuseSize } from './refusal.ts'
+import { refuseHeldBytes, refuseRatio, refuseSize } from './refusal.ts'
 import type { Rpc } from './rpc.ts'
 import { refuse } from './rpc-refusal.ts'
 
@@ -17,15 +18,16 @@ export type RpcPostsDeps = {
   readonly meter: Pick<DoorMeter, 'refused'>
   readonly clock: Clock
   readonly random: Random
+  readonly budget: ResponseBudget
 }
 
 /** JSON-RPC by POST, for whichever reader took the request: token by the head alone, then the body, unpacked where it came packed. */
 export function createRpcPosts(
   commonHeaders: Readonly<Record<string, string>>,
-  { rpc, meter, clock, random }: RpcPostsDeps,
+  { rpc, meter, clock, random, budget }: RpcPostsDeps,
 ): PostHandler {
   const nextUlid = createUlidSource(random)
-  const deps = { rpc, meter }
+  const deps = { rpc, meter, budget }
   return {
     headers: commonHeaders,
     judge(head) {
@@ -50,13 +52,13 @@ class RpcPost implements Responder {
   /** Stands for the client, for the rule that the slot it sees never goes back. */
   readonly connection: object
   readonly bodyBytesMax: number
-  readonly #deps: Pick<RpcPostsDeps, 'rpc' | 'meter'>
+  readonly #deps: Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget'>
   readonly #caller: Caller
   readonly #head: HeadReading
   #reader: Responder | undefined
 
   constructor(
-    deps: Pick<RpcPostsDeps, 'rpc' | 'meter'>,
+    deps: Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget'>,
     caller: Caller,
     requestId: string,
     connection: object,
@@ -78,6 +80,19 @@ class RpcPost implements Responder {
   #beyondRatio(): HttpAnswer {
     this.#deps.meter.refused('inflateRatio', { subscription: this.#caller.subscription.id, code: 'too-large' })
     return refuse(refuseRatio(INFLATE_RATIO_MAX), this)
+  }
+
+  holdBody(bytes: number): HttpAnswer | undefined {
+    const { budget, meter } = this.#deps
+    const { id } = this.#caller.subscription
+    if (budget.acquire(id, bytes)) return undefined
+    const limit = budget.exceeded(id, bytes) ?? 'heldBytes'
+    meter.refused(limit, { subscription: id, code: 'overloaded' })
+    return refuse(refuseHeldBytes(limit, budget.limits[limit]), this)
+  }
+
+  releaseBody(bytes: number): void {
+    this.#deps.budget.release(this.#caller.subscription.id, bytes)
   }
 
   onBody(body: Buffer, reader: Responder): void {

@@ -11,6 +11,7 @@ import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
+import type { ResponseBudget } from '../host/response-budget.ts'
 import type { CustomerPage, CustomerPages } from './customer-pages.ts'
 import { createRpcPosts } from './http-rpc.ts'
 import type { DoorMeter } from './metrics.ts'
@@ -27,6 +28,7 @@ export type RpcDoorDeps = DoorMetrics & {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
+  readonly budget: ResponseBudget
 }
 
 /** Browsers of any origin may call, as with a node; nothing authenticates by cookie, so credentials are never allowed. */

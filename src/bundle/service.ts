@@ -109,6 +109,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
       {
         ...common,
         rpc,
+        budget,
         meter: metrics.rpc,
         pages: createCustomerPages({
           access,

@@ -1,5 +1,12 @@
 import type { Writable } from 'node:stream'
-import type { AnswerRest } from './http-post.ts'
+import { type AnswerRest, piecesOf } from './http-post.ts'
+
+/** Writes a response that is there whole; false when the peer has not taken all of it yet. */
+export function writePieces(stream: Writable, head: string, body: Buffer): boolean {
+  let isTaken = stream.write(head, 'latin1')
+  for (const piece of piecesOf(body)) isTaken = stream.write(piece)
+  return isTaken
+}
 
 const LAST_CHUNK = '0\r\n\r\n'
 

@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
-import { writeChunked } from './http-chunked.ts'
+import { type ByteTotal, CountedBytes } from './byte-total.ts'
+import { writeChunked, writePieces } from './http-chunked.ts'
 import { headEnd } from './http-field-bytes.ts'
 import type { PlainAnswers } from './http-plain-answer.ts'
+import { PlainBody } from './http-plain-body.ts'
 import { mayBePlain, PLAIN_LIMITS, type PlainHead, parsePlainHead } from './http-plain-head.ts'
 import { type KnownHead, KnownPlainHead } from './http-plain-known.ts'
 import {
@@ -11,7 +13,6 @@ import {
   PIECE_BYTES,
   type PostHandler,
   type PostVerdict,
-  piecesOf,
   type Responder,
 } from './http-post.ts'
 import { sendRaw } from './http-reply.ts'
@@ -26,6 +27,8 @@ export type PlainHub = {
   readonly requestTimeoutMs: number
   readonly keepAliveMs: number
   readonly requestsPerConnectionMax: number
+  /** Bytes that connections have read and not used yet. */
+  readonly pending: ByteTotal
   /** Monotonic, as of the last sweep: deadlines are kept to that, and no request reads the clock for them. */
   readonly nowMs: number
   isDraining(): boolean
@@ -70,10 +73,10 @@ export class PlainConnection implements Responder, TurnWriter {
   #state: State = 'idle'
   /** Read and not yet used. */
   #pending: Buffer = NOTHING
+  readonly #ahead: CountedBytes
   /** Bytes of a body that nobody wants any more. */
   #skip = 0
-  #body: Buffer = NOTHING
-  #bodyFilled = 0
+  readonly #body = new PlainBody()
   #reading: Reading | undefined
   #requestId = ''
   #rest: AnswerRest | undefined
@@ -91,6 +94,7 @@ export class PlainConnection implements Responder, TurnWriter {
   constructor(socket: Socket, hub: PlainHub) {
     this.#socket = socket
     this.#hub = hub
+    this.#ahead = new CountedBytes(hub.pending)
     this.deadlineAtMs = hub.nowMs + hub.headersTimeoutMs
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
@@ -127,6 +131,11 @@ export class PlainConnection implements Responder, TurnWriter {
     else this.#pause()
     // The bytes are a view of a buffer that is used again for the next read, on whichever connection.
     if (this.#pending.length > 0 && this.#pending.buffer === chunk.buffer) this.#pending = Buffer.from(this.#pending)
+    this.#countPending()
+  }
+
+  #countPending(): void {
+    if (!this.#ahead.set(this.#pending.length)) this.#socket.destroy()
   }
 
   readonly #onEnd = (): void => {
@@ -143,7 +152,8 @@ export class PlainConnection implements Responder, TurnWriter {
   readonly #onClose = (): void => {
     this.#state = 'gone'
     this.#pending = NOTHING
-    this.#body = NOTHING
+    this.#countPending()
+    this.#body.drop()
     this.#reading = undefined
     this.#rest?.abort()
     this.#rest = undefined
@@ -210,6 +220,7 @@ export class PlainConnection implements Responder, TurnWriter {
     const pending = this.#pending
     this.#state = 'gone'
     this.#pending = NOTHING
+    this.#countPending()
     const socket = this.#socket
     socket.off('data', this.#onData)
     socket.off('end', this.#onEnd)
@@ -233,17 +244,23 @@ export class PlainConnection implements Responder, TurnWriter {
       else answer.then((made) => this.#send(made)).catch((error: unknown) => this.fail(error))
       return
     }
-    this.#reading = verdict
     if (this.#pending.length >= bodyBytes) {
+      this.#reading = verdict
       const body = this.#pending.length === bodyBytes ? this.#pending : this.#pending.subarray(0, bodyBytes)
       this.#pending = after(this.#pending, bodyBytes)
       this.#answer(body)
       return
     }
+    const refusal = verdict.holdBody?.(bodyBytes)
+    if (refusal !== undefined) {
+      this.#skip = bodyBytes
+      this.#await()
+      return this.#send(refusal)
+    }
+    this.#reading = verdict
     this.#state = 'body'
     this.deadlineAtMs = this.#hub.nowMs + this.#hub.requestTimeoutMs
-    this.#body = Buffer.allocUnsafe(bodyBytes)
-    this.#bodyFilled = 0
+    this.#body.begin(bodyBytes, (bytes) => verdict.releaseBody?.(bytes))
     this.#pending = this.#fillBody(this.#pending)
   }
 
@@ -258,15 +275,8 @@ export class PlainConnection implements Responder, TurnWriter {
 
   /** Returns what lies behind the body. */
   #fillBody(chunk: Buffer): Buffer {
-    const taken = Math.min(chunk.length, this.#body.length - this.#bodyFilled)
-    chunk.copy(this.#body, this.#bodyFilled, 0, taken)
-    this.#bodyFilled += taken
-    const behind = taken === chunk.length ? NOTHING : chunk.subarray(taken)
-    if (this.#bodyFilled === this.#body.length) {
-      const body = this.#body
-      this.#body = NOTHING
-      this.#answer(body)
-    }
+    const behind = this.#body.fill(chunk)
+    if (this.#body.isWhole) this.#answer(this.#body.take())
     return behind
   }
 
@@ -348,6 +358,7 @@ export class PlainConnection implements Responder, TurnWriter {
     const waitMs = this.#skip > 0 ? this.#hub.requestTimeoutMs : this.#hub.keepAliveMs
     this.deadlineAtMs = this.#hub.nowMs + waitMs
     this.#advance()
+    this.#countPending()
     const state = this.#state as State
     if (state === 'idle' && this.#pending.length === 0 && this.#peerHasEnded) this.#end()
     else if (this.#isPaused && (state === 'idle' || state === 'head' || state === 'body')) this.#resume()
@@ -382,13 +393,6 @@ export class PlainConnection implements Responder, TurnWriter {
 
 function after(bytes: Buffer, count: number): Buffer {
   return bytes.length === count ? NOTHING : bytes.subarray(count)
-}
-
-/** False when the peer has not taken all of it yet. */
-function writePieces(socket: Socket, head: string, body: Buffer): boolean {
-  let isTaken = socket.write(head, 'latin1')
-  for (const piece of piecesOf(body)) isTaken = socket.write(piece)
-  return isTaken
 }
 
 function ignore(): void {}

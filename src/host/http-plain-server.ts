@@ -11,7 +11,11 @@ export type PlainServerOptions = {
   readonly requestTimeoutMs: number
   readonly keepAliveMs: number
   readonly requestsPerConnectionMax: number
+  /** What clients may send ahead of their turn, all connections together. */
+  readonly pendingBytesMax?: number | undefined
 }
+
+const PENDING_BYTES_MAX = 64 * 1024 * 1024
 
 export type PlainServerDeps = {
   readonly handler: PostHandler
@@ -36,6 +40,7 @@ export function createPlainServer(options: PlainServerOptions, deps: PlainServer
   const connections = new Set<PlainConnection>()
   const hub: PlainHub & { nowMs: number } = {
     ...options,
+    pending: { bytes: 0, bytesMax: options.pendingBytesMax ?? PENDING_BYTES_MAX },
     handler,
     answers: createPlainAnswers({ ...options, headers: handler.headers }, clock),
     writes: createTurnWrites(),

@@ -19,12 +19,21 @@ export async function answerPost(
   response.setHeader('x-request-id', verdict.requestId)
   const send = (answer: HttpAnswer) => sendAnswer(response, answer, handler.headers)
   if ('answer' in verdict) return send(await verdict.answer)
-  const read = await readBody(request, verdict)
-  if (read.ok) {
-    send(await new Promise<HttpAnswer>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
-    return
+  let heldBytes = 0
+  let refusal: HttpAnswer | undefined
+  const mayHold = (bytes: number): boolean => {
+    refusal = verdict.holdBody?.(bytes)
+    if (refusal === undefined) heldBytes += bytes
+    return refusal === undefined
   }
-  if (read.reason === 'too-large') send(verdict.tooLarge())
+  try {
+    const read = await readBody(request, { bodyBytesMax: verdict.bodyBytesMax, mayHold })
+    if (read.ok) send(await new Promise<HttpAnswer>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
+    else if (refusal !== undefined) send(refusal)
+    else if (read.reason === 'too-large') send(verdict.tooLarge())
+  } finally {
+    verdict.releaseBody?.(heldBytes)
+  }
 }
 
 function sendAnswer(

@@ -45,6 +45,10 @@ export type PostVerdict = { readonly requestId: string } & (
       readonly bodyBytesMax: number
       /** For a body of unknown length that turns out longer. */
       tooLarge(): HttpAnswer
+      /** Asked before bytes of a body that is not complete are kept; the response that refuses them where there is no room. */
+      holdBody?(bytes: number): HttpAnswer | undefined
+      /** The bytes are not kept any more. */
+      releaseBody?(bytes: number): void
       /** The bytes are good only until this returns; the answer is told then or later, once. */
       onBody(body: Buffer, responder: Responder): void
     }

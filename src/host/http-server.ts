@@ -25,6 +25,8 @@ export type HttpServerOptions = {
   requestsPerConnectionMax?: number
   /** A peer that takes nothing of an answer for so long is cut off. */
   stallMs?: number
+  /** Bytes that wait for all peers together to read them, and again those that all peers sent ahead of their turn. */
+  pendingBytesMax?: number
   caps?: ConnectionCapsOptions
   tlsFiles?: TlsFilesOptions
 }
@@ -76,6 +78,7 @@ const DEFAULTS = {
   headerFieldsMax: 64,
   requestsPerConnectionMax: 10_000,
   stallMs: 10_000,
+  pendingBytesMax: 64 * 1024 * 1024,
 }
 const CHECK_PERIOD_MS = 1000
 /** More than a plain request has, head and body. */
@@ -85,7 +88,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   const options = { ...DEFAULTS, ...given }
   const { log, clock = systemClock } = deps
   const open = new Set<ServerResponse>()
-  const stalls = createStallWatch(options.stallMs)
+  const stalls = createStallWatch(options)
   /** Connections on which a head was refused: what follows it may be the inside of something, whatever it looks like. */
   const refused = new WeakSet<Duplex>()
   let draining = false
@@ -284,10 +287,16 @@ function runHandler(handle: () => void | Promise<void>, response: ServerResponse
   }
 }
 
-export type Body = { ok: true; body: Buffer } | { ok: false; reason: 'too-large' | 'aborted' }
+export type Body = { ok: true; body: Buffer } | { ok: false; reason: 'too-large' | 'no-room' | 'aborted' }
+
+export type BodyLimits = {
+  readonly bodyBytesMax: number
+  /** Whether so many more bytes may be kept. */
+  readonly mayHold?: ((bytes: number) => boolean) | undefined
+}
 
 /** The whole body, or why not. A body over the limit is not read further; answering it ends the connection. */
-export function readBody(request: IncomingMessage, limits: { bodyBytesMax: number }): Promise<Body> {
+export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Body> {
   if (request.destroyed) return Promise.resolve({ ok: false, reason: 'aborted' })
   if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytesMax) {
     return Promise.resolve({ ok: false, reason: 'too-large' })
@@ -303,6 +312,7 @@ export function readBody(request: IncomingMessage, limits: { bodyBytesMax: numbe
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > limits.bodyBytesMax) finish({ ok: false, reason: 'too-large' })
+      else if (limits.mayHold?.(chunk.length) === false) finish({ ok: false, reason: 'no-room' })
       else chunks.push(chunk)
     }
     const onEnd = () => finish({ ok: true, body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks) })

@@ -123,6 +123,23 @@ test('an idle process that has grown collects, once', () => {
   assert.equal(on.collectedAtMs.length, 1)
 })
 
+test('a collection in the midst of a load is not the last one', () => {
+  using on = startGuard({ isIdle: () => true })
+  on.set(200, 100)
+  on.leaves(200, 100)
+  on.clock.advance(10_000)
+  on.set(500, 400)
+  on.leaves(500, 400)
+  on.clock.advance(120_000)
+  const during = on.collectedAtMs.length
+  assert(during >= 3 && during <= 8, String(on.collectedAtMs))
+  // The load is over; what it left is garbage.
+  on.set(500, 300)
+  on.leaves(200, 100)
+  on.clock.advance(31_000)
+  assert.equal(on.collectedAtMs.length, during + 1)
+})
+
 test('a door without memory turns connections away and counts them; the end of its certificate is told', async () => {
   using cert = makeTestCert('x', 30)
   const registry = createMetricsRegistry()

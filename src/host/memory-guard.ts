@@ -37,8 +37,10 @@ const PERIOD_MS = 500
 /** A collection stops the process for a while: under pressure at most so often, and in all at most for this share of the time. */
 const COLLECT_PERIOD_MS = 2000
 const COLLECT_SHARE_MAX = 0.05
-/** An idle process collects when it has grown by this much since the last time. */
-const IDLE_COLLECT_PERIOD_MS = 5000
+/** An idle process collects while it has so much more than it had at its smallest; the less that helps, the less often. */
+const IDLE_COLLECT_MIN_MS = 5000
+const IDLE_COLLECT_MAX_MS = 30_000
+const IDLE_GAIN_MIN = 0.1
 const IDLE_GROWTH = 1.1
 const IDLE_GROWTH_BYTES = 4 * 2 ** 20
 
@@ -55,8 +57,10 @@ export function createMemoryGuard(
   let use = measure()
   /** Resident and not live, after the last collection: code, threads, memory of libraries. */
   let otherBytes = 0
-  /** Live after the last collection. */
+  /** Live after the collection that left the least. */
   let floorBytes = 0
+  let liveBeforeBytes = 0
+  let idleCollectMs = IDLE_COLLECT_MIN_MS
   let collectedAtMs = clock.monotonicMs()
   let nextCollectMs = collectedAtMs
   /** A collection is over, and what it left is to be measured once free memory has been given back. */
@@ -73,6 +77,7 @@ export function createMemoryGuard(
   })
 
   function collect(nowMs: number): void {
+    liveBeforeBytes = use.liveBytes
     release.collect()
     release.trim?.()
     collections?.inc()
@@ -86,7 +91,9 @@ export function createMemoryGuard(
     use = measure()
     if (isRemeasureDue) {
       isRemeasureDue = false
-      floorBytes = use.liveBytes
+      floorBytes = floorBytes === 0 ? use.liveBytes : Math.min(floorBytes, use.liveBytes)
+      const hasHelped = use.liveBytes < (1 - IDLE_GAIN_MIN) * liveBeforeBytes
+      idleCollectMs = hasHelped ? IDLE_COLLECT_MIN_MS : Math.min(2 * idleCollectMs, IDLE_COLLECT_MAX_MS)
       // Where free memory cannot be given back, being resident says nothing about use.
       otherBytes = release.trim === undefined ? 0 : Math.max(0, use.residentBytes - use.liveBytes)
     }
@@ -95,7 +102,7 @@ export function createMemoryGuard(
     const hasGrown = use.liveBytes > IDLE_GROWTH * floorBytes + IDLE_GROWTH_BYTES
     if (isFull) {
       if (nowMs >= nextCollectMs) collect(nowMs)
-    } else if (hasGrown && nowMs - collectedAtMs >= IDLE_COLLECT_PERIOD_MS && isIdle()) collect(nowMs)
+    } else if (hasGrown && nowMs - collectedAtMs >= idleCollectMs && isIdle()) collect(nowMs)
     setPressure(usedBytes)
   }
 

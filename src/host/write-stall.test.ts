@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createStallWatch } from './write-stall.ts'
 
 test('only who takes nothing for the whole time is cut off', () => {
-  const watch = createStallWatch(1000)
+  const watch = createStallWatch({ stallMs: 1000, pendingBytesMax: 1e9 })
   const pairs = { idle: duplexPair(), slow: duplexPair(), stalled: duplexPair(), forgotten: duplexPair() }
   for (const [, near] of Object.values(pairs)) watch.watch(near)
   watch.forget(pairs.forgotten[1])
@@ -18,4 +18,19 @@ test('only who takes nothing for the whole time is cut off', () => {
   }
   const isCut = Object.fromEntries(Object.entries(pairs).map(([name, [, near]]) => [name, near.destroyed]))
   assert.deepEqual(isCut, { idle: false, slow: false, stalled: true, forgotten: false })
+})
+
+test('beyond the total those that have stood still longest are cut off, and no more than needed', () => {
+  const watch = createStallWatch({ stallMs: 100_000, pendingBytesMax: 250_000 })
+  const streams = Array.from({ length: 4 }, () => duplexPair()[1])
+  for (const [at, stream] of streams.entries()) {
+    watch.watch(stream)
+    for (let pieces = 0; pieces < 2; pieces++) stream.write(Buffer.alloc(50_000))
+    assert.equal(stream.writableLength, 100_000)
+    watch.sweep(at * 10)
+  }
+  assert.deepEqual(
+    streams.map(({ destroyed }) => destroyed),
+    [true, true, false, false],
+  )
 })

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/host/clock.ts'
 import type { HttpServer } from '../../src/host/http-server.ts'
 import { createLogger, type Logger } from '../../src/host/logger.ts'
 import { secureRandom } from '../../src/host/random.ts'
+import { createResponseBudget } from '../../src/host/response-budget.ts'
 import { startIndexerDoor } from '../../src/indexer/http.ts'
 import { startSenderDoor } from '../../src/sender/http.ts'
 
@@ -39,7 +40,11 @@ const DOORS: readonly {
         {
           ...common,
           meter: { refused: broken },
-          rpc: { authenticate: () => ({ ok: true, limits: { requestBytes: 1000 } }) as never, answer: broken },
+          rpc: {
+            authenticate: () => ({ ok: true, limits: { requestBytes: 1000 }, subscription: { id: 's' } }) as never,
+            answer: broken,
+          },
+          budget: createResponseBudget({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 0 }, common.clock),
           pages: { at: broken },
           health: broken,
         },
