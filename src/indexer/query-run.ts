@@ -192,10 +192,9 @@ async function rowsOf(
   }
   if (firstWords[0] !== undefined && !READING_WORDS.has(firstWords[0]))
     throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
-  const tree = await only(connection, SERIALIZE, { sql })
-  if (tree === null)
+  const serialized = await only(connection, SERIALIZE, { sql })
+  if (typeof serialized !== 'string')
     throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
-  const serialized = String(tree)
   passGate(serialized, { tables: PUBLISHED, database: DATABASE })
   // Names of the statement itself: the wrap below would rename the second of two equal ones.
   const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))
