@@ -77,6 +77,22 @@ test('data of a nonce account in an account of a program is no nonce', async () 
   assert.deepEqual([await refusal(SYSTEM), await refusal(BLOCKHASH)], [undefined, 'not-a-nonce'])
 })
 
+test('payers and nonce accounts are checked apart', async () => {
+  const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
+  const parsed = parseTransaction(sign(PAYER, BLOCKHASH, [advanceNonce(keys), tipInstruction(PAYER)]))
+  assert.ok(parsed.ok)
+  const tip = checkTip(parsed.transaction, rule)
+  assert.ok(tip.ok)
+  const checked = { payers: [] as string[], nonces: [] as string[] }
+  const noting = (kind: keyof typeof checked): AccountChecks => ({
+    check: (address) => void checked[kind].push(address),
+  })
+  const freshness = { check: () => 'expired' as const }
+  const landing = createLanding({ freshness, payers: noting('payers'), nonces: noting('nonces'), terms })
+  await landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })
+  assert.deepEqual(checked, { payers: ['payer'], nonces: [encodeBase58(OTHER.publicKey)] })
+})
+
 test('a tip that an earlier instruction may bring in is not asked for; the fee always is', async () => {
   for (const [what, earlier, isRequired] of [
     ['it names the payer', named(PAYER.publicKey), false],
