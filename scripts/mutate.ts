@@ -40,7 +40,7 @@ let done = 0
 await Promise.all(Array.from({ length: availableParallelism() }, () => work()))
 
 say('\n| file | faults | noticed | survived |\n|---|---|---|---|')
-for (const [file, { noticed, survived }] of [...tally].toSorted()) {
+for (const [file, { noticed, survived }] of [...tally].toSorted(([one], [other]) => one.localeCompare(other))) {
   say(`| ${file} | ${noticed + survived} | ${noticed} | ${survived} |`)
 }
 for (const { file, mutant } of survivors) say(`survived: ${file}:${mutant.line}  ${mutant.from}  ->  ${mutant.to}`)
