@@ -88,7 +88,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const ws = opening.use(
     await startWsDoor(
       { listen: wsListen, queryToken },
-      { ...common, callUpstream: asked(measured(forward, clock, metrics.ws)), ...doorMetrics('ws') },
+      { ...common, budget, callUpstream: asked(measured(forward, clock, metrics.ws)), ...doorMetrics('ws') },
     ),
   )
   const { healthPerSecond, ...grpcListen } = listeners.grpc

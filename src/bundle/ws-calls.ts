@@ -1,8 +1,9 @@
 import type { Caller } from '../access/admit.ts'
 import type { Access } from '../access/service.ts'
+import type { HeldBytesLimit, ResponseBudget } from '../host/response-budget.ts'
 import { readWholeAnswer } from '../upstreams/whole-answer.ts'
 import type { DoorMeter } from './metrics.ts'
-import { refuseUpstream } from './refusal.ts'
+import { refuseHeldBytes, refuseUpstream } from './refusal.ts'
 import type { UpstreamCall } from './rpc.ts'
 import { answerUnderId } from './rpc-answer.ts'
 import { isPlainId, type RpcCall, writeCall } from './rpc-request.ts'
@@ -25,10 +26,13 @@ export type WsCallsDeps = {
   /** The connection, for the rule that the slot one client sees never goes back. */
   readonly connection: object
   readonly meter: Pick<DoorMeter, 'refused'>
+  /** A response is held until all of it has arrived. */
+  readonly budget: ResponseBudget
 }
 
 /** Ordinary JSON-RPC calls over a WebSocket. */
-export function createWsCalls({ access, callUpstream, requestId, connection, meter }: WsCallsDeps): WsCalls {
+export function createWsCalls(deps: WsCallsDeps): WsCalls {
+  const { access, callUpstream, requestId, connection, meter, budget } = deps
   let inFlight = 0
 
   async function ask(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
@@ -45,12 +49,26 @@ export function createWsCalls({ access, callUpstream, requestId, connection, met
       if (!outcome.isForwarded) access.refund(caller, { interface: 'ws', method: call.method })
       return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
     }
-    const whole = await readWholeAnswer(outcome, ANSWER_BYTES_MAX)
+    const { id: owner } = caller.subscription
+    let heldBytes = 0
+    let limit: HeldBytesLimit | undefined
+    const hold = (bytes: number): boolean => {
+      limit = budget.exceeded(owner, bytes)
+      if (limit !== undefined) return false
+      heldBytes += bytes
+      return budget.acquire(owner, bytes)
+    }
+    const whole = await readWholeAnswer(outcome, { bytesMax: ANSWER_BYTES_MAX, hold })
+    budget.release(owner, heldBytes)
+    if (whole === 'no-room' && limit !== undefined) {
+      meter.refused(limit, { subscription: owner, code: 'overloaded' })
+      return refuse(refuseHeldBytes(limit, budget.limits[limit]))
+    }
     if (whole === 'too-large') {
       meter.refused('answerBytes', { subscription: caller.subscription.id, code: 'too-large' })
       return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
     }
-    if (whole === 'lost') return refuse(refuseUpstream('no-upstream'))
+    if (typeof whole === 'string') return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return whole
     return answerUnderId(whole, call.id) ?? refuse(refuseUpstream('no-upstream'))
   }

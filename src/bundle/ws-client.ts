@@ -3,6 +3,7 @@ import type { Access } from '../access/service.ts'
 import { ERRORS } from '../contract/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../host/logger.ts'
+import type { ResponseBudget } from '../host/response-budget.ts'
 import { WsCloseCode, type WsConnection } from '../host/ws-connection.ts'
 import { writeResult } from '../solana/json-rpc.ts'
 import type { DoorMeter } from './metrics.ts'
@@ -23,6 +24,7 @@ export type WsClientDeps = {
   readonly access: Access
   readonly feeds: Feeds
   readonly callUpstream: UpstreamCall
+  readonly budget: ResponseBudget
   readonly clock: Clock
   readonly log: Logger
   readonly meter: Pick<DoorMeter, 'request' | 'refused'>
@@ -56,7 +58,8 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
   let { caller } = given
   let free = FREE_SAVED
   let freeAtMs = clock.monotonicMs()
-  const calls = createWsCalls({ access, callUpstream: deps.callUpstream, requestId, connection, meter })
+  const { callUpstream, budget } = deps
+  const calls = createWsCalls({ access, callUpstream, requestId, connection, meter, budget })
   const subscriptions = createWsSubscriptions({
     access,
     feeds: deps.feeds,

@@ -13,6 +13,7 @@ import type { ListenerOptions } from '../host/listener.ts'
 import type { DoorMetrics } from '../host/listener-metrics.ts'
 import type { Logger } from '../host/logger.ts'
 import { requestIdOf } from '../host/request-id.ts'
+import type { ResponseBudget } from '../host/response-budget.ts'
 import { WsCloseCode } from '../host/ws-connection.ts'
 import { createWsServer, type WsRefusal } from '../host/ws-server.ts'
 import type { Upstreams } from '../upstreams/service.ts'
@@ -39,6 +40,7 @@ export type WsDoorDeps = DoorMetrics & {
   readonly upstreams: Upstreams
   /** Ordinary calls over the connection. */
   readonly callUpstream: UpstreamCall
+  readonly budget: ResponseBudget
   readonly connections: Connections
   readonly late: LateRefusals
   readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsTold'>
@@ -74,7 +76,7 @@ type Admitted = {
 
 /** The PubSub door: token or ticket at the handshake, then JSON-RPC with subscriptions. */
 export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Promise<WsDoor> {
-  const { access, upstreams, callUpstream, connections, late, clock } = deps
+  const { access, upstreams, callUpstream, budget, connections, late, clock } = deps
   const { ws: meter, gapsTold } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
   const feeds = createFeeds(deps)
@@ -140,7 +142,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
         const client = serveWsClient(
           connection,
           { caller, wantsGaps, requestId },
-          { access, feeds, callUpstream, clock, log, meter, gapsTold },
+          { access, feeds, callUpstream, budget, clock, log, meter, gapsTold },
         )
         clients.set(client, hasOwnNodes(caller.subscription.id))
         meter.open.inc()

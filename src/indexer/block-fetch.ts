@@ -38,7 +38,7 @@ export function createBlockFetch(upstream: Pick<Upstream, 'ask'>, commitment: Co
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
     const outcome = await upstream.ask(callOf(method, body))
     if (outcome.kind !== 'answered') return outcome.kind
-    return readWholeAnswer(outcome, bytesMax)
+    return readWholeAnswer(outcome, { bytesMax })
   }
 
   return {

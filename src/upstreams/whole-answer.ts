@@ -1,23 +1,33 @@
 import type { AnswerRest } from '../host/http-post.ts'
 
-/** The whole of an answer that must be looked into, or why there is none: it broke off, or is longer than allowed. */
+export type WholeResponseLimits = {
+  readonly bytesMax: number
+  /** Counts bytes that are held from now on; false where there is no room for them. Small responses arrive whole and are not counted. */
+  hold?(bytes: number): boolean
+}
+
+/** The whole of a response that must be read in full, or why there is none: it broke off, is longer than allowed, or cannot be held. */
 export function readWholeAnswer(
   { body, rest }: { readonly body: Buffer; readonly rest?: AnswerRest | undefined },
-  bytesMax: number,
-): Promise<Buffer | 'lost' | 'too-large'> {
+  { bytesMax, hold = () => true }: WholeResponseLimits,
+): Promise<Buffer | 'lost' | 'too-large' | 'no-room'> {
   if (rest === undefined) return Promise.resolve(body.length <= bytesMax ? body : 'too-large')
   return new Promise((resolve) => {
-    const parts = [body]
-    let bytes = body.length
+    const parts: Buffer[] = []
+    let bytes = 0
+    const add = (chunk: Buffer): boolean => {
+      bytes += chunk.length
+      const problem = bytes > bytesMax ? 'too-large' : hold(chunk.length) ? undefined : 'no-room'
+      if (problem === undefined) parts.push(chunk)
+      else {
+        rest.abort()
+        resolve(problem)
+      }
+      return problem === undefined
+    }
+    if (!add(body)) return
     rest.start({
-      onData(chunk) {
-        bytes += chunk.length
-        if (bytes <= bytesMax) parts.push(chunk)
-        else {
-          rest.abort()
-          resolve('too-large')
-        }
-      },
+      onData: (chunk) => void add(chunk),
       onEnd: () => resolve(Buffer.concat(parts)),
       onFail: () => resolve('lost'),
     })

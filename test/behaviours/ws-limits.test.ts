@@ -47,3 +47,25 @@ it('refuses a call beyond those in flight on one connection, and takes its charg
   assert.equal(((await client.next()) as Answer).error, undefined)
   assert.ok(used() > charged)
 })
+
+it('holds the responses of calls within the byte budget, and names the limit that is reached', async () => {
+  await using node = await startFakeNode()
+  const nodes = [{ name: 'one', rpc: node.rpc, ws: node.ws }]
+  await using ws = await startWsGateway(nodes, {}, undefined, { ownerBytesMax: 600_000 })
+  const { token } = await ws.gateway.subscribe({})
+  const client = await ws.open(token)
+  let size = 1_000_000
+  node.answer = () => ({ result: `"${'x'.repeat(size)}"` })
+  const call = async (id: number) => {
+    client.socket.send(`{"jsonrpc":"2.0","id":${id},"method":"getBlock"}`)
+    return (await client.next()) as Answer
+  }
+  const refused = await call(1)
+  assert.deepEqual(
+    [refused.error?.code, refused.error?.data['limit'], refused.error?.data['size']],
+    [-32503, 'heldBytesPerSubscription', 600_000],
+  )
+  // What was held for the refused response is free again.
+  size = 500_000
+  for (const id of [2, 3]) assert.equal((await call(id)).error, undefined)
+})

@@ -13,6 +13,7 @@ import { systemClock } from '../../src/host/clock.ts'
 import { silentLogger } from '../../src/host/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
 import { secureRandom } from '../../src/host/random.ts'
+import { createResponseBudget, type ResponseBudgetOptions } from '../../src/host/response-budget.ts'
 import { until } from '../../src/host/test-wait.ts'
 import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
@@ -54,6 +55,7 @@ export async function startWsGateway(
   nodes: NodeOptionsInput[],
   options: Partial<WsDoorOptions> = {},
   plans?: Plans,
+  heldBytes: Partial<ResponseBudgetOptions> = {},
 ): Promise<WsGateway> {
   await using opening = new AsyncDisposableStack()
   const gateway = opening.use(await startGateway(nodes, plans))
@@ -74,6 +76,7 @@ export async function startWsGateway(
         access: gateway.access,
         upstreams,
         callUpstream: asked(createForward(upstreams)),
+        budget: createResponseBudget({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000, ...heldBytes }, deps.clock),
         connections: createConnections(deps),
         late: createLateRefusals({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
         metrics: bundleMetrics(registry),
