@@ -225,6 +225,8 @@ export const SCANNERS: readonly Scanner[] = [
     inputs: {
       schemes: many('/x Bearer abcdef '),
       paths: many('(/'),
+      'a path that is none before a scheme': many('(/', '', '(Bearer abcdef'),
+      'many paths that are none': many('(/x(Bearer abcdef '),
       'paths before a scheme': many('(/a/Bearer abcdef '),
       addresses: many('://a'),
       names: many('token = '),
