@@ -99,6 +99,12 @@ const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
     ['WITH a AS (SELECT 1) SELECT * FROM customers.solana.blocks', 'UNKNOWN_TABLE'],
     ['SELECT * FROM fn.covered', 'UNKNOWN_DATABASE'],
   ],
+  'descriptions and settings': [
+    ['DESCRIBE TABLE system.blocks', 'UNKNOWN_TABLE'],
+    ['SHOW CREATE TABLE base.blocks', 'UNKNOWN_TABLE'],
+    [`DESCRIBE "bloc${KELVIN}s"`, 'UNKNOWN_TABLE'],
+    ['SELECT 1 SETTINGS "max_threads" = 1', 'SYNTAX_ERROR'],
+  ],
   functions: [
     ["SELECT COLUMNS('s.*') FROM blocks", 'NOT_IMPLEMENTED'],
     ['SELECT COLUMNS(*) FROM blocks', 'NOT_IMPLEMENTED'],
