@@ -24,6 +24,8 @@ export async function createCacheRelease(
     if (isAsked()) return
     // Refused while more than that is in use: then there is nothing to give back.
     await Promise.allSettled([lower(), restore()])
+    // A thread of the engine may take the first statement and finish it after the second.
+    await restore()
   }
 }
 

@@ -168,7 +168,7 @@ export function answerOnTables(
 const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 'SHOW', 'DESCRIBE', 'PIVOT', 'UNPIVOT'])
 
 /** The gate allows 5,000 nodes, of some hundreds of bytes each. Parsing what is larger would hold the thread that writes. */
-const TREE_BYTES_MAX = 4 * 1024 * 1024
+const TREE_BYTES_MAX = 2 * 1024 * 1024
 const SERIALIZE = `SELECT CASE WHEN length(tree) <= ${TREE_BYTES_MAX} THEN tree END FROM (SELECT json_serialize_sql($sql::VARCHAR) AS tree)`
 
 /** Rows to be formatted, with the names and types that their columns are to have. */

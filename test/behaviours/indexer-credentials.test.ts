@@ -87,7 +87,7 @@ describe('who may query', () => {
     }
   })
 
-  test('a query that cannot be stopped ends its process; others are told to come back, and ingest goes on', async () => {
+  test('a query that cannot be stopped ends its process; others get their results from the next one, and ingest goes on', async () => {
     await until('blocks are indexed', () => (rig.indexer.status().ingest?.transactions ?? 0) > 30, 30_000)
     const { restarts } = rig.indexer.status()
     // The engine looks for an interrupt between pieces of rows; a stopped process never looks.
@@ -95,7 +95,7 @@ describe('who may query', () => {
     assert.ok(pid !== undefined)
     const heavy = ask(
       one.headers,
-      `/?query=${encodeURIComponent('SELECT count(*) FROM transactions a, transactions b, transactions c, transactions d')}`,
+      `/?query=${encodeURIComponent('SELECT count(*) FROM transactions a, transactions b, transactions c, transactions d, transactions e, transactions f')}`,
     )
     await until('it runs', () => rig.indexer.status().runningQueries === 1)
     process.kill(pid, 'SIGSTOP')
@@ -103,11 +103,10 @@ describe('who may query', () => {
     const laterMs = performance.now() + 1500
     await until('a while has passed', () => performance.now() > laterMs)
     const waiting = ask(other.headers)
-    const [stopped, told] = await Promise.all([heavy, waiting])
+    const [stopped, repeated] = await Promise.all([heavy, waiting])
     assert.equal(stopped.status, 408)
     assert.match(await stopped.text(), /TIMEOUT_EXCEEDED/)
-    assert.equal(told.status, 503)
-    assert.ok(Number(told.headers.get('retry-after')) >= 1)
+    assert.equal(repeated.status, 200)
     await until(
       'the database is back',
       () => rig.indexer.status().restarts === restarts + 1 && rig.indexer.status().state === 'running',

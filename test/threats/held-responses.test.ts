@@ -19,7 +19,7 @@ const GROWTH_BYTES_MAX = CEILING_BYTES / 4
 const ATTACK_MS = isFull ? 20_000 : 3000
 
 /** T27: whoever asks for large batches and does not read them holds a bounded number of bytes, and the process recovers from it. */
-test('T27: large batches that nobody reads cost a bounded number of bytes, and memory is back afterwards', async (t) => {
+test('T30: large batches that nobody reads cost a bounded number of bytes, and memory is back afterwards', async (t) => {
   await using node = await startLargeNode()
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.url }], {
     env: { SLUICE_MEMORY__RESIDENT_BYTES_MAX: String(CEILING_BYTES) },

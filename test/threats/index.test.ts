@@ -53,6 +53,10 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['src/indexer/gate.test.ts', 'T14: '],
     ['src/indexer/clickhouse-gate.test.ts', 'T14: '],
     ['test/behaviours/indexer-clickhouse-hostile.test.ts', 'T14: '],
+    ['src/indexer/gate-names.test.ts', 'T14: '],
+    ['src/indexer/gate.fuzz.test.ts', 'T14: '],
+    ['src/indexer/clickhouse-gate.fuzz.test.ts', 'T14: '],
+    ['src/indexer/query-locks.test.ts', 'T14: '],
   ],
   T15: [
     ['test/threats/house.test.ts', 'T15: '],
@@ -99,6 +103,68 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['test/behaviours/execution-spec.test.ts', 'T24, T26: '],
     ['test/page/hostile.test.ts', 'another origin may read, but never with credentials'],
   ],
+  T27: [
+    ['test/behaviours/execution-work.test.ts', '100 eth_getLogs over all blocks'],
+    ['test/behaviours/execution-work.test.ts', 'JSON-RPC: 429 with whole seconds'],
+    ['test/behaviours/execution-work.test.ts', 'reads, page and metrics: 429'],
+    ['test/behaviours/execution-stream-work.test.ts', 'is paid for: a client that replays'],
+    ['test/behaviours/execution-stream-work.test.ts', 'subscribe messages are paid for'],
+  ],
+  T28: [
+    ['test/threats/grpc-bombs.test.ts', 'the health service takes'],
+    ['test/threats/grpc-bombs.test.ts', 'a bomb on a stream or a unary method'],
+    ['test/threats/grpc-bombs.test.ts', 'a request that inflates beyond the ratio'],
+    ['src/bundle/grpc-health.test.ts', ''],
+  ],
+  T29: [
+    ['test/growth.test.ts', 'T29: '],
+    ['src/indexer/sql-tokens.test.ts', 'T29: '],
+  ],
+  T30: [
+    ['test/threats/held-responses.test.ts', 'T30: '],
+    ['test/behaviours/held-bytes.test.ts', 'requests and responses that are held have a total'],
+    ['test/behaviours/ws-limits.test.ts', 'holds the responses of calls within the byte budget'],
+    ['test/behaviours/indexer-results.test.ts', 'hold the permits of their subscription'],
+    ['src/host/memory-guard.test.ts', 'memory that is resident and not in use keeps nobody out'],
+  ],
+  T31: [
+    ['src/indexer/query-executor.test.ts', 'a cheap query in between moves the blame to nobody'],
+    ['test/behaviours/indexer-kills.test.ts', 'a customer whose query uses up the database process'],
+  ],
+  T32: [
+    ['test/threats/shared-work.test.ts', 'a subscription of odd params'],
+    ['test/threats/shared-work.test.ts', 'a kept response is only for calls'],
+    ['test/threats/shared-work.test.ts', 'a refusal of the node is only for'],
+  ],
+  T33: [['src/indexer/query-runner.test.ts', 'beside four large results a short query']],
+  T34: [
+    ['test/threats/sender-unpaid.test.ts', 'a payer without lamports is refused'],
+    ['test/threats/sender-unpaid.test.ts', 'an invented nonce is refused'],
+    ['test/threats/sender-flood.test.ts', 'the transactions on their way'],
+    ['test/threats/sender-flood.test.ts', 'the waiters: a share of one address'],
+  ],
+  T35: [
+    ['test/behaviours/rpc-ids.test.ts', 'in results, errors of the node'],
+    ['test/behaviours/request-ids.test.ts', 'over WebSocket'],
+    ['test/threats/sender-requests.test.ts', 'an id comes back byte for byte'],
+    ['src/evm/exec-event.test.ts', ''],
+  ],
+  T36: [
+    ['test/behaviours/ws-handshake.test.ts', 'of the gateway answers calls'],
+    ['src/host/ws-handshake.test.ts', ''],
+  ],
+  T37: [
+    ['src/host/http-pipelined.test.ts', '100 Continue of a pipelined request'],
+    ['src/host/http-pool.test.ts', 'bytes on an idle connection end it'],
+    ['src/host/http-plain.test.ts', 'heads and bodies in pieces stay with their connection'],
+  ],
+  T38: [
+    ['test/threats/grpc-bombs.test.ts', 'a field that is not known is refused'],
+    ['test/threats/grpc-bombs.test.ts', 'where the plan decides what may be selected'],
+  ],
+  T39: [['test/threats/work-budget.test.ts', 'T39: ']],
+  T40: [['test/behaviours/execution-cross-origin.test.ts', 'POST / is granted to configured origins']],
+  T41: [['src/host/operator-listener.test.ts', 'a page of another name gets nothing']],
   F1: [
     ['test/faults/gateway-http.test.ts', 'F1: '],
     ['src/upstreams/faults.test.ts', 'F1: '],
@@ -201,7 +267,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
 }
 
 const ROWS = [
-  ...Array.from({ length: 26 }, (_, at) => `T${at + 1}`),
+  ...threatRows(),
   ...Array.from({ length: 21 }, (_, at) => `F${at + 1}`),
   ...Array.from({ length: 18 }, (_, at) => `R${at + 1}`),
 ]
@@ -220,10 +286,24 @@ test('every threat, every fault and every regression is held by a test that is t
   assert.deepEqual(missing, [])
 })
 
+test('docs/threats.md has one row for each number, without a gap', () => {
+  const numbers = threatRows().map((row) => Number(row.slice(1)))
+  assert.deepEqual(
+    numbers.toSorted((one, other) => one - other),
+    Array.from({ length: 41 }, (_, at) => at + 1),
+  )
+})
+
 test('a test that is gone would be missed', () => {
   assert.ok(!testNamesOf('test/threats/quota.test.ts').some((name) => name.startsWith('T99: ')))
   assert.deepEqual(testNamesOf('test/threats/no-such-file.test.ts'), [])
 })
+
+/** The rows of the table in docs/threats.md. */
+function threatRows(): string[] {
+  const page = readFileSync(join(ROOT, 'docs/threats.md'), 'utf8')
+  return [...page.matchAll(/^\| (T\d+) \|/gm)].map(([, row]) => row as string)
+}
 
 function testNamesOf(file: string): string[] {
   try {

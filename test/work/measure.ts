@@ -83,6 +83,9 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
         SLUICE_LOCALNET__ENABLED: 'true',
         SLUICE_LOCALNET__RING__TPS: String(tps),
         SLUICE_EXECUTION__ENABLED: 'true',
+        // As many as are there when the cases begin: what is kept does not grow from then on.
+        SLUICE_EXECUTION__BLOCKS__HELD_MAX: String(BLOCKS_MIN),
+        SLUICE_EXECUTION__RESUME__BYTES_MAX: String(4 * 1024 * 1024),
         SLUICE_INDEXER__ENABLED: 'true',
       },
     }),

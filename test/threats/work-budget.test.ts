@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../src/host/test-wait.ts'
+import { allCases, type CaseFigure, startMeasuredSluice } from '../work/measure.ts'
+import { send } from '../work/work-case.ts'
+
+/**
+ * The bound is 50 ms and `bench/work.ts` measures it; here it is looser, since caches and the clock rate of a processor that
+ * others use too change CPU time as well. What is broken takes seconds.
+ */
+const CPU_MS_MAX = 150
+/** A case above the bound is run again: a compilation or a collection of garbage comes once, work comes every time. */
+const ROUNDS = 3
+
+test('T39: no request holds an event loop, new connections are accepted at once and memory returns', async () => {
+  await using measured = await startMeasuredSluice({ tps: 1_000 })
+  const { operator, rpc } = measured.target.http
+  const liveBytes = () => readGauge(operator, 'sluice_process_live_bytes')
+  for (const work of allCases().slice(0, 50)) await measured.measure(work, 1)
+  const restBytes = await liveBytes()
+  const beyond: CaseFigure[] = []
+  for (const work of allCases()) {
+    const once = await measured.measure(work, 1)
+    if (cpuMs(once) <= CPU_MS_MAX) continue
+    const again = await measured.measure(work, ROUNDS)
+    if (cpuMs(again) > CPU_MS_MAX) beyond.push(again)
+  }
+  assert.deepEqual(
+    beyond.map((figure) => `${figure.name}: ${cpuMs(figure)} ms in ${figure.worst?.program}`),
+    [],
+  )
+  assert.equal(/"msg":"the database process was (killed|ended)/.test(measured.running.stdout()), false)
+
+  const startedMs = performance.now()
+  const { status } = await send(`${rpc}/v1/whoami`, { headers: { 'x-token': measured.target.token } })
+  assert.equal(status, 200)
+  assert.ok(performance.now() - startedMs < 5_000)
+  let lastBytes = 0
+  await until(
+    `live bytes are within 20 % of ${restBytes}`,
+    async () => (lastBytes = await liveBytes()) <= restBytes * 1.2,
+    60_000,
+  ).catch((error: unknown) => assert.fail(`${String(error)}; ${lastBytes} at the end`))
+})
+
+function cpuMs({ worst }: CaseFigure): number {
+  return worst?.cpuMs ?? 0
+}
+
+async function readGauge(operator: string, name: string): Promise<number> {
+  const text = await (await fetch(`${operator}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? assert.fail(`no ${name}`))
+}
