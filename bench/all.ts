@@ -20,6 +20,7 @@ const BENCHES: readonly { readonly name: string; readonly args?: readonly string
   { name: 'shreds', args: ['2', '2'], minutesMax: 5 },
   { name: 'sender' },
   { name: 'indexer', minutesMax: 6 },
+  { name: 'work', args: ['3'], minutesMax: 10 },
   { name: 'snapshot' },
   { name: 'localnet' },
   { name: 'geyser', args: ['100', '2000'] },

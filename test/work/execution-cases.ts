@@ -5,7 +5,7 @@ import { nextAddress, post, send, type WorkCase, type WorkTarget, worstJson } fr
 
 const ITEMS_MAX = 100
 /** How long a stream is read: the snapshot and some blocks. */
-const STREAM_MS = 600
+const STREAM_MS = 300
 
 type Params = (blocks: { readonly newest: string; readonly oldest: string; readonly hash: string }) => unknown[]
 

@@ -13,7 +13,7 @@ const PATHS = [...UNARY, 'SubscribeReplayInfo', 'Subscribe', 'SubscribeDeshred',
 const HEALTH = ['/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch']
 const MIB = 1024 * 1024
 /** How long a stream is left open: its first message is handled by then. */
-const STREAM_MS = 400
+const STREAM_MS = 150
 
 /** Message bodies that cost the most to inflate or to decode. */
 function bodies(): Readonly<Record<string, { readonly bytes: Buffer; readonly isGzip: boolean }>> {

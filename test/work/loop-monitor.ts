@@ -4,8 +4,12 @@
  *
  * A timer that is due each millisecond fires once in every turn of the loop, so between two firings lies one turn. The
  * CPU time of the thread counts, not the time on the wall: on a busy machine a thread waits without having any work.
+ *
+ * On SIGUSR2 it collects garbage and appends what is live.
  */
 import { appendFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { threadId } from 'node:worker_threads'
 
 export type Stretch = {
@@ -18,11 +22,26 @@ export type Stretch = {
   readonly endedAtMs: number
 }
 
+/** Heap and buffers of the main thread after a collection. */
+export type LiveMemory = { readonly pid: number; readonly liveBytes: number; readonly residentBytes: number }
+
 /** Shorter stretches are not worth a line. */
 const STRETCH_MS_MIN = 8
 
 const file = process.env['SLUICE_LOOP_MONITOR']
-if (file !== undefined) monitor(file)
+if (file !== undefined) {
+  monitor(file)
+  if (threadId === 0) process.on('SIGUSR2', () => reportMemory(file))
+}
+
+function reportMemory(path: string): void {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  const { heapUsed, external, rss } = process.memoryUsage()
+  const memory: LiveMemory = { pid: process.pid, liveBytes: heapUsed + external, residentBytes: rss }
+  appendFileSync(path, `${JSON.stringify(memory)}\n`)
+}
 
 function monitor(path: string): void {
   const program = (process.argv[1] ?? '').split('/').at(-1) ?? ''

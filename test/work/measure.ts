@@ -8,7 +8,7 @@ import { sluiceHere } from '../support/cli-in-process.ts'
 import { type Served, serve } from '../support/serve.ts'
 import { executionCases } from './execution-cases.ts'
 import { grpcCases } from './grpc-cases.ts'
-import type { Stretch } from './loop-monitor.ts'
+import type { LiveMemory, Stretch } from './loop-monitor.ts'
 import { operatorCases } from './operator-cases.ts'
 import { rpcCases } from './rpc-cases.ts'
 import { senderCases } from './sender-cases.ts'
@@ -29,6 +29,8 @@ export type MeasuredSluice = AsyncDisposable & {
   readonly running: Served
   /** Runs a case `rounds` times; the figure is that of the round with the shortest worst stretch. */
   measure(work: WorkCase, rounds: number): Promise<CaseFigure>
+  /** What the main process holds once its garbage is collected. */
+  liveMemory(): Promise<LiveMemory>
 }
 
 export function allCases(): WorkCase[] {
@@ -86,6 +88,7 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
         // As many as are there when the cases begin: what is kept does not grow from then on.
         SLUICE_EXECUTION__BLOCKS__HELD_MAX: String(BLOCKS_MIN),
         SLUICE_EXECUTION__RESUME__BYTES_MAX: String(4 * 1024 * 1024),
+        SLUICE_EXECUTION__RPC__RENDERED_BYTES_MAX: String(4 * 1024 * 1024),
         SLUICE_INDEXER__ENABLED: 'true',
       },
     }),
@@ -114,26 +117,38 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
   })
 
   let readChars = 0
-  function stretchesSince(): Stretch[] {
+  function linesSince(): (Stretch | LiveMemory)[] {
     const text = existsSync(monitorFile) ? readFileSync(monitorFile, 'utf8') : ''
     const lines = text.slice(readChars).split('\n').slice(0, -1)
     readChars += lines.reduce((sum, line) => sum + line.length + 1, 0)
-    return lines.map((line) => JSON.parse(line) as Stretch)
+    return lines.map((line) => JSON.parse(line) as Stretch | LiveMemory)
+  }
+
+  async function liveMemory(): Promise<LiveMemory> {
+    linesSince()
+    running.child.kill('SIGUSR2')
+    let found: LiveMemory | undefined
+    await until('memory is reported', () => {
+      found ??= linesSince().find((line): line is LiveMemory => 'liveBytes' in line)
+      return found !== undefined
+    })
+    return found as unknown as LiveMemory
   }
 
   const opened = opening.move()
   return {
     target,
     running,
+    liveMemory,
     async measure({ name, run }, rounds) {
       let best: CaseFigure | undefined
       for (let round = 0; round < rounds; round++) {
-        stretchesSince()
+        linesSince()
         const startedMs = performance.now()
         const outcome = await run(target)
         const tookMs = Math.round(performance.now() - startedMs)
         await pause(SETTLE_MS)
-        const worst = stretchesSince()
+        const worst = linesSince()
           .filter(isEventLoop)
           .toSorted((one, other) => other.cpuMs - one.cpuMs)[0]
         if (best === undefined || (worst?.cpuMs ?? 0) < (best.worst?.cpuMs ?? 0))
@@ -147,6 +162,6 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
 }
 
 /** The threads of the ring's writer and reader and of the relay work in loops of their own, which no request enters. */
-function isEventLoop({ threadId }: Stretch): boolean {
-  return threadId === 0
+function isEventLoop(line: Stretch | LiveMemory): line is Stretch {
+  return 'threadId' in line && line.threadId === 0
 }

@@ -5,7 +5,7 @@ const KINDS = ['account', 'block', 'logs', 'program', 'root', 'signature', 'slot
 /** A message has at most 4 KiB. */
 const PARAMS_BYTES = 3_900
 /** How long a connection is read after its messages. */
-const STREAM_MS = 300
+const STREAM_MS = 60
 
 /** PubSub: every kind of subscription, the largest messages, and as many as a connection may send at once. */
 export function wsCases(): WorkCase[] {
