@@ -222,6 +222,11 @@ test('the request of SubscribeDeshred has a gate of its own; other methods have 
   assert.ok(!verdict.ok && verdict.filter?.kind === 'deshred_transactions')
   const ping = gate(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 } }), LIMIT)
   assert.ok(ping.ok && ping.isPing)
+  const slots = gate(encodeMessage(SubscribeDeshredRequestSchema, { slots: { s: {} } }), {
+    ...LIMIT,
+    grpcKinds: ['accounts'],
+  })
+  assert.ok(!slots.ok && slots.rule === 'grpcKinds' && slots.filter?.kind === 'slots')
   for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(gateOf(method), undefined)
 })
 

@@ -131,3 +131,16 @@ test('a call whose request does not arrive in time is ended, a watch with one is
   for (const { told } of slow) await until('it is ended', () => told.code === GrpcCode.deadlineExceeded)
   assert.equal(watch.told.code, undefined)
 })
+
+test('a watch of a service that is not here gets SERVICE_UNKNOWN, and stays open', async () => {
+  await using on = await startHealth()
+  const name = Buffer.from('no.such.Service')
+  const request = frameMessage(Buffer.concat([Buffer.from([0x0a, name.length]), name]))
+  const { stream, told } = on.call(WATCH, '192.0.2.1', request)
+  const pieces: Buffer[] = []
+  stream.on('data', (piece: Buffer) => pieces.push(piece))
+  await until('a status has come', () => Buffer.concat(pieces).length >= 7)
+  // Field 1 of the response, an enum: SERVICE_UNKNOWN is 3 (health.proto).
+  assert.deepEqual([...Buffer.concat(pieces).subarray(5)], [0x08, 3])
+  assert.equal(told.code, undefined)
+})

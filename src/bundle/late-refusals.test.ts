@@ -81,3 +81,13 @@ test('what is remembered and what waits is bounded', () => {
   for (let at = 0; at < 10_000; at++) refuse(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`)
   assert.deepEqual(refuse('192.0.2.1'), { closes: false })
 })
+
+test('behind a proxy the forwarded address counts, wherever its header stands among the others', () => {
+  const { refuse } = setUp(['10.0.0.1'])
+  const from = (address: string) => ['x-forwarded-for', 'not a header name', 'X-Forwarded-For', address]
+  const headers = (address: string) => ['accept', 'x-forwarded-for', 'host', 'a', ...from(address).slice(2)]
+  for (let at = 0; at < FAILURES_MAX; at++)
+    assert.deepEqual(refuse('10.0.0.1', headers('192.0.2.9')), { closes: false })
+  assert.deepEqual(refuse('10.0.0.1', headers('192.0.2.9')), {})
+  assert.deepEqual(refuse('10.0.0.1', headers('192.0.2.8')), { closes: false })
+})

@@ -37,3 +37,12 @@ test('an IPv6 network does not swallow IPv4', () => {
     )
   }
 })
+
+test('an address without a prefix is that address alone, and a prefix longer than the address is refused', () => {
+  const isListed = createAddressSet(['192.0.2.1', '2001:db8::1'])
+  const addresses = ['192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2', '::ffff:192.0.2.1']
+  assert.deepEqual(addresses.map(isListed), [true, false, true, false, true])
+  assert.ok(createAddressSet(['2001:db8::/64'])('2001:db8::ffff'))
+  for (const entry of ['192.0.2.0/33', '2001:db8::/129', '192.0.2.0/-1', '192.0.2.0/x', 'example.org'])
+    assert.throws(() => createAddressSet([entry]), /neither an address nor a network/, entry)
+})

@@ -27,6 +27,15 @@ test('quotes, comments, parameters and symbols are tokens; blanks and comments a
   )
 })
 
+test('an escape of two hexadecimal digits is one character; without them it is the letter itself', () => {
+  const values = tokenize("'\\x4' '\\x4G' '\\41' '\\X41'").map(({ value }) => value)
+  assert.deepEqual(values, ['x4', 'x4G', '41', 'X41'])
+})
+
+test('what is closed again does not count as nested, whatever brackets it has', () => {
+  for (const pair of ['()', '[]', '{}']) assert.equal(tokenize(pair.repeat(500)).length, 1000, pair)
+})
+
 test('a word in quotes is never a keyword', () => {
   assert.deepEqual(
     tokenize('from "from" `from` \'from\'').map(({ upper }) => upper),

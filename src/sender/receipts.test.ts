@@ -52,3 +52,15 @@ test('pending ones are counted by address and payer, through every change of sta
   receipts.add(receiptOf('five', { state: 'unknown', address: undefined, feePayer: undefined }))
   assert.deepEqual(of(), [2, 2, 2])
 })
+
+test('an attempt that is taken moves an accepted transaction on, and never one that has landed', () => {
+  const { receipts, receipt } = openTest()
+  const report = { path: 'rpc', to: 'node', answer: 'taken', says: '' } as const
+  receipts.noteAttempt(receipt, { ...report, answer: 'failed' })
+  assert.equal(receipt.state, 'accepted')
+  receipts.noteAttempt(receipt, report)
+  assert.equal(receipt.state, 'sent')
+  receipts.land(receipt, { slot: 5, confirmation: 'confirmed', error: null })
+  receipts.noteAttempt(receipt, report)
+  assert.equal(receipt.state, 'landed')
+})
