@@ -62,6 +62,21 @@ function mustEnter(outcome: Caller | Refused): Caller {
 }
 
 describe('authenticate', () => {
+  test('a token that is known by one product opens no other, for every pair of products', () => {
+    const products = ['bundle', 'indexer', 'shreds-raw'] as const
+    for (const bought of products) {
+      const { fixture, enter } = open()
+      const { secret } = fixture.subscribe({ products: [bought] })
+      fixture.publish()
+      for (const round of [1, 2]) {
+        for (const product of products) {
+          const expected = product === bought ? 'ok' : 'not-in-plan'
+          assert.equal(reasonOf(enter(secret, product)), expected, `${product} with ${bought}, round ${round}`)
+        }
+      }
+    }
+  })
+
   test('a good token opens what its subscription has, and what needs no subscription', () => {
     const { fixture, enter } = open()
     const { secret, subscription } = fixture.subscribe({ products: ['bundle'] })
