@@ -59,6 +59,14 @@ describe('native packages', () => {
     })
   }
 
+  /** npm leaves out an optional package that asks for a newer Node than runs npm; the binaries run in the pinned Node alone. */
+  test('no binary is left out where npm itself runs on Node 20', () => {
+    const newer = native.flatMap(({ entry }) =>
+      binariesOf(entry).filter(({ engines }) => /(>=?|\^) ?(2[1-9]|[3-9]\d)/.test(engines?.node?.split('||')[0] ?? '')),
+    )
+    assert.deepEqual(newer, [], 'take `engines` of these out of package-lock.json (docs/decisions/0005)')
+  })
+
   for (const [name, prove] of Object.entries(PROOFS)) {
     test(`${name} works on this machine`, async () => assert.ok(await prove()))
   }

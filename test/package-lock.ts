@@ -18,6 +18,7 @@ export type LockedPackage = {
   os?: string[]
   cpu?: string[]
   libc?: string[]
+  engines?: { node?: string }
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
 }
