@@ -5,13 +5,13 @@ import { connect } from 'node:net'
 import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSeededRandom } from '../src/core/random.ts'
-import { systemClock } from '../src/host/clock.ts'
-import { silentLogger } from '../src/host/logger.ts'
 import { parseLocalnetOptions } from '../src/localnet/options.ts'
 import { startLocalnet } from '../src/localnet/service.ts'
-import { decodeBase58, encodeBase58 } from '../src/solana/base58.ts'
-import { createSigningKey, type SigningKey } from '../src/solana/ed25519.ts'
-import { buildLegacyMessage, signMessage, transferInstruction } from '../src/solana/transaction-build.ts'
+import { systemClock } from '../src/platform/process/clock.ts'
+import { silentLogger } from '../src/platform/telemetry/logger.ts'
+import { decodeBase58, encodeBase58 } from '../src/solana/crypto/base58.ts'
+import { createSigningKey, type SigningKey } from '../src/solana/crypto/ed25519.ts'
+import { buildLegacyMessage, signMessage, transferInstruction } from '../src/solana/transaction/build.ts'
 
 /**
  * The embedded chain as a process of its own, its engine in a child, this process as the client. Measures the start to

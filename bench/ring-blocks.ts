@@ -1,6 +1,6 @@
 import { createSeededRandom, type Random, randomInt } from '../src/core/random.ts'
-import { EVENT } from '../src/evm/event-type.ts'
-import type { ExecRecorder } from '../src/evm/exec-recorder.ts'
+import type { ExecRecorder } from '../src/evm/event/recorder.ts'
+import { EVENT } from '../src/evm/event/type.ts'
 import { toHex } from '../src/evm/hex.ts'
 
 /** Events of each transaction of `createBlockSource`. */

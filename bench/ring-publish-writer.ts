@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { EVENT } from '../src/evm/event-type.ts'
-import { ExecRecorder } from '../src/evm/exec-recorder.ts'
-import { encodeRingHeader, ringFileBytes } from '../src/evm/ring-layout.ts'
-import { type RingEvent, RingWriter } from '../src/evm/ring-writer.ts'
-import { createRingFile } from '../src/host/ring-file-writer.ts'
+import { ExecRecorder } from '../src/evm/event/recorder.ts'
+import { EVENT } from '../src/evm/event/type.ts'
+import { encodeRingHeader, ringFileBytes } from '../src/evm/ring/layout.ts'
+import { type RingEvent, RingWriter } from '../src/evm/ring/writer.ts'
+import { createRingFile } from '../src/platform/ring-file/writer.ts'
 import { createBlockSource } from './ring-blocks.ts'
 
 export type WriterTask = {

@@ -1,6 +1,6 @@
 /** Bundles the live page into dist/page when it is stale. `npm start` does the same by itself. */
 import { gzipSync } from 'node:zlib'
-import { openPage } from '../src/apps/page.ts'
+import { openPage } from '../src/processes/compose/services/page.ts'
 
 const startedMs = performance.now()
 const { files, built } = await openPage()

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readIfThere } from '../src/host/read-if-there.ts'
+import { readIfThere } from '../src/platform/files/read-optional.ts'
 
 const root = join(import.meta.dirname, '..')
 const committedFolder = join(root, 'src/solana/gen')

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { readIfThere } from '../src/host/read-if-there.ts'
+import { readIfThere } from '../src/platform/files/read-optional.ts'
 
 const root = join(import.meta.dirname, '..')
 

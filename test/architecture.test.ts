@@ -15,6 +15,24 @@ const packageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const PAGE = ['preact', '@preact/signals', 'uplot', 'sigma', 'graphology', 'graphology-layout-forceatlas2']
 const CLI = ['@stricli/core', '@stricli/auto-complete', '@clack/prompts', 'string-width', 'csv-stringify']
 
+/** What the processes and the command line compose. */
+const SERVICES = [
+  'core',
+  'contract',
+  'platform',
+  'access',
+  'upstreams',
+  'gateway',
+  'shreds',
+  'sender',
+  'indexer',
+  'execution',
+  'localnet',
+]
+
+/** A folder that grows beyond this holds more than one idea. */
+const FOLDER_FILES_MAX = 25
+
 /** The plan of the house. Nothing else states these rules; ARCHITECTURE.md explains them. */
 const plan: Plan = {
   rooms: {
@@ -23,12 +41,12 @@ const plan: Plan = {
     contract: { floor: 1, sees: ['core'], node: 'service', npm: ['zod'] },
     solana: { floor: 1, sees: ['core'], node: 'pure', npm: ['@bufbuild/protobuf', '@scure/base'] },
     evm: { floor: 1, sees: ['core'], node: 'pure', npm: [] },
-    host: { floor: 1, sees: ['core'], node: 'system', npm: 'all' },
+    platform: { floor: 1, sees: ['core'], node: 'system', npm: 'all' },
 
-    access: { floor: 2, sees: ['core', 'contract', 'host'], node: 'service', npm: [] },
-    upstreams: { floor: 2, sees: ['core', 'contract', 'host', 'solana'], node: 'service', npm: [] },
+    access: { floor: 2, sees: ['core', 'contract', 'platform'], node: 'service', npm: [] },
+    upstreams: { floor: 2, sees: ['core', 'contract', 'platform', 'solana'], node: 'service', npm: [] },
 
-    bundle: service(['solana', 'access', 'upstreams']),
+    gateway: service(['solana', 'access', 'upstreams']),
     sender: service(['solana', 'access', 'upstreams']),
     indexer: service(['solana', 'access', 'upstreams']),
     shreds: service(['solana', 'access']),
@@ -41,29 +59,15 @@ const plan: Plan = {
     },
     dashboard: { floor: 3, sees: ['contract'], node: 'pure', npm: PAGE },
 
-    apps: {
-      floor: 4,
-      sees: [
-        'core',
-        'contract',
-        'host',
-        'access',
-        'upstreams',
-        'bundle',
-        'shreds',
-        'sender',
-        'indexer',
-        'execution',
-        'localnet',
-      ],
-      node: 'system',
-      npm: [],
-    },
+    processes: { floor: 4, sees: SERVICES, node: 'system', npm: [] },
+    // Starts processes and asks running ones; nothing imports it.
+    cli: { floor: 5, sees: [...SERVICES, 'processes'], node: 'system', npm: [] },
   },
   npmPlaces: [
     { place: /\/options\.ts$/, npm: ['zod'] },
-    { place: /^src\/apps\/config\.ts$/, npm: ['zod'] },
-    { place: /^src\/apps\/(cli\.ts$|cli\/|commands\/)/, npm: CLI },
+    { place: /^src\/processes\/compose\/config\/config\.ts$/, npm: ['zod'] },
+    { place: /^src\/processes\/compose\/services\/page-bundle\.ts$/, npm: ['esbuild'] },
+    { place: /^src\/cli\//, npm: CLI },
   ],
   pureNode: ['assert', 'assert/strict', 'buffer', 'crypto'],
   serviceNode: [
@@ -79,15 +83,15 @@ const plan: Plan = {
     'util',
     'zlib',
   ],
-  consolePlaces: /^src\/apps\/(cli\.ts$|cli\/|commands\/)/,
-  exitPlaces: /^src\/apps\//,
+  consolePlaces: /^src\/cli\//,
+  exitPlaces: /^src\/(processes|cli)\//,
   generated: /^src\/solana\/gen\//,
   linesMax: 400,
   dependencies: new Set([...Object.keys(packageJson.dependencies), ...PAGE, 'esbuild']),
 }
 
 function service(more: string[]): Plan['rooms'][string] {
-  return { floor: 3, sees: ['core', 'contract', 'host', ...more], node: 'service', npm: [] }
+  return { floor: 3, sees: ['core', 'contract', 'platform', ...more], node: 'service', npm: [] }
 }
 
 describe('the house', () => {
@@ -134,6 +138,21 @@ describe('the house', () => {
       for (const [, name] of names) assert.ok(there.has(`src/${room}/${name}`), `src/${room}/${name}`)
   })
 
+  test('has no folder of more than 25 source files, tests and generated code aside', () => {
+    const counts = new Map<string, number>()
+    for (const { path } of files) {
+      const name = path.split('/').at(-1) ?? ''
+      if (plan.generated.test(path) || /\.test\.tsx?$/.test(name) || name.startsWith('test-')) continue
+      const folder = path.slice(0, path.lastIndexOf('/'))
+      counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    }
+    assert.deepEqual(
+      [...counts].filter(([, count]) => count > FOLDER_FILES_MAX),
+      [],
+    )
+    assert.ok([...counts.values()].some((count) => count > FOLDER_FILES_MAX / 2))
+  })
+
   test('has no hand-written file of more than 400 lines', () => {
     const written = readFiles('{test,scripts,bench,examples}/**/*.ts')
     const long = [...written].filter(([, text]) => text.split('\n').length > plan.linesMax + 1).map(([path]) => path)
@@ -157,13 +176,13 @@ describe('the rule can say no', () => {
     const found = findObjections(
       readPlanted({
         'src/core/clock.ts': `import assert from 'node:assert/strict'\nexport const clock = (x: number): number => { switch (x) { default: assert.ok(x); return x } }`,
-        'src/host/files.ts': `import { readFileSync } from 'node:fs'\nimport pino from 'pino'\nexport const read = () => [readFileSync, pino]`,
+        'src/platform/files.ts': `import { readFileSync } from 'node:fs'\nimport pino from 'pino'\nexport const read = () => [readFileSync, pino]`,
         'src/access/options.ts': `import * as z from 'zod'\nimport { clock } from '../core/clock.ts'\nexport const options = [z, clock]`,
-        'src/access/admit.ts': `// console.log(1)\nimport type { Server } from 'node:http'\nexport const text = "import x from 'express'; console.log()"\nexport const pattern = /import 'y'|^(?:_\\d+)*$|\\{\\s*(\\w+)\\s*:|[a-z]+/\nexport type S = Server`,
-        'src/access/admit.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { house } from '../../test/house.ts'\nconsole.log(test, fc, text, house)`,
-        'src/apps/commands/status.ts': `import { run } from '@stricli/core'\nimport { text } from '../../access/admit.ts'\nconsole.log(run, text)\nprocess.exit(1)\nexport const lazy = () => import('../../access/options.ts')`,
-        'src/apps/commands/define.ts': `export const load = () => import('./run.ts')\nexport type Flags = { x: 1 }`,
-        'src/apps/commands/run.ts': `import type { Flags } from './define.ts'\nexport const run = (flags: Flags) => flags`,
+        'src/access/authorize.ts': `// console.log(1)\nimport type { Server } from 'node:http'\nexport const text = "import x from 'express'; console.log()"\nexport const pattern = /import 'y'|^(?:_\\d+)*$|\\{\\s*(\\w+)\\s*:|[a-z]+/\nexport type S = Server`,
+        'src/access/authorize.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { house } from '../../test/house.ts'\nconsole.log(test, fc, text, house)`,
+        'src/cli/commands/status.ts': `import { run } from '@stricli/core'\nimport { text } from '../../access/admit.ts'\nconsole.log(run, text)\nprocess.exit(1)\nexport const lazy = () => import('../../access/options.ts')`,
+        'src/cli/define.ts': `export const load = () => import('./run.ts')\nexport type Flags = { x: 1 }`,
+        'src/cli/commands/run.ts': `import type { Flags } from './define.ts'\nexport const run = (flags: Flags) => flags`,
         'src/solana/gen/geyser.ts': `export * from '@bufbuild/protobuf'`,
       }),
       plan,
@@ -257,9 +276,14 @@ function plantedExamples(): Planted[] {
   return [
     one('a room not on the plan', 'room', 'src/billing/invoice.ts', 'export const x = 1'),
     one('a file outside every room', 'room', 'src/main.ts', 'export const x = 1'),
-    one('an import of a room not on the plan', 'room', 'src/apps/all.ts', `import { x } from '../billing/x.ts'; x()`),
-    one('sideways between services', 'direction', 'src/bundle/route.ts', `import { x } from '../sender/x.ts'; x()`),
-    one('sideways on floor 1', 'direction', 'src/contract/x.ts', `import { x } from '../host/x.ts'; x()`),
+    one(
+      'an import of a room not on the plan',
+      'room',
+      'src/processes/serve.ts',
+      `import { x } from '../billing/x.ts'; x()`,
+    ),
+    one('sideways between services', 'direction', 'src/gateway/route.ts', `import { x } from '../sender/x.ts'; x()`),
+    one('sideways on floor 1', 'direction', 'src/contract/x.ts', `import { x } from '../platform/x.ts'; x()`),
     one('upward', 'direction', 'src/core/x.ts', `import { x } from '../access/x.ts'; x()`),
     one(
       'upward, only a type',
@@ -278,27 +302,37 @@ function plantedExamples(): Planted[] {
     ),
     one('upward, in a test', 'direction', 'src/core/x.test.ts', `import { x } from '../access/x.ts'; x()`),
     one('down to a room it must not see', 'direction', 'src/execution/x.ts', `import { x } from '../solana/x.ts'; x()`),
-    one('localnet from a service', 'direction', 'src/bundle/x.ts', `import { x } from '../localnet/x.ts'; x()`),
+    one('localnet from a service', 'direction', 'src/gateway/x.ts', `import { x } from '../localnet/x.ts'; x()`),
     one('out of src', 'outside', 'src/core/x.ts', `import { x } from '../../scripts/x.ts'; x()`),
     one('a test helper from the program', 'outside', 'src/core/x.ts', `import { x } from '../../test/house.ts'; x()`),
     one('a test from the program', 'outside', 'src/core/x.ts', `import { x } from './y.test.ts'; x()`),
-    one('an import that cannot be read', 'unreadable', 'src/apps/x.ts', `export const x = (y: string) => import(y)`),
-    one('a library outside host', 'npm', 'src/bundle/ws.ts', `import { WebSocket } from 'ws'; new WebSocket('')`),
     one(
-      'a type of a library outside host',
+      'an import that cannot be read',
+      'unreadable',
+      'src/processes/x.ts',
+      `export const x = (y: string) => import(y)`,
+    ),
+    one(
+      'a library outside platform',
       'npm',
-      'src/bundle/ws.ts',
+      'src/gateway/pubsub/ws.ts',
+      `import { WebSocket } from 'ws'; new WebSocket('')`,
+    ),
+    one(
+      'a type of a library outside platform',
+      'npm',
+      'src/gateway/pubsub/ws.ts',
       `import type { WebSocket } from 'ws'; export type X = WebSocket`,
     ),
     one('zod outside contract and options', 'npm', 'src/access/plan.ts', `import * as z from 'zod'; z.string()`),
     one(
       'the command-line library in a service app',
       'npm',
-      'src/apps/all.ts',
+      'src/processes/serve.ts',
       `import { run } from '@stricli/core'; run()`,
     ),
-    one('a library not among the dependencies', 'npm', 'src/host/x.ts', `import fc from 'fast-check'; fc()`),
-    one('a built-in without node:', 'npm', 'src/host/x.ts', `import fs from 'fs'; fs()`),
+    one('a library not among the dependencies', 'npm', 'src/platform/x.ts', `import fc from 'fast-check'; fc()`),
+    one('a built-in without node:', 'npm', 'src/platform/x.ts', `import fs from 'fs'; fs()`),
     one('I/O in a pure room', 'node', 'src/solana/x.ts', `import { readFileSync } from 'node:fs'; readFileSync('')`),
     one(
       'a type of I/O in a pure room',
@@ -306,14 +340,14 @@ function plantedExamples(): Planted[] {
       'src/evm/x.ts',
       `import type { Socket } from 'node:net'; export type X = Socket`,
     ),
-    one('I/O in a service', 'node', 'src/bundle/x.ts', `import { createServer } from 'node:http'; createServer()`),
-    one('I/O by the back door', 'node', 'src/bundle/x.ts', `process.getBuiltinModule('node:fs')`),
-    one('process as a module', 'node', 'src/host/x.ts', `import { exit } from 'node:process'; exit(1)`),
-    one('console in a service', 'console', 'src/bundle/x.ts', `console.log(1)`),
-    one('console behind globalThis', 'console', 'src/host/x.ts', `globalThis.console.error(1)`),
-    one('console in an app that is not the command line', 'console', 'src/apps/all.ts', `console.log(1)`),
-    one('process.exit outside apps', 'exit', 'src/host/x.ts', `process.exit(1)`),
-    one("process['exit'] outside apps", 'exit', 'src/host/x.ts', `process['exit'](1)`),
+    one('I/O in a service', 'node', 'src/gateway/x.ts', `import { createServer } from 'node:http'; createServer()`),
+    one('I/O by the back door', 'node', 'src/gateway/x.ts', `process.getBuiltinModule('node:fs')`),
+    one('process as a module', 'node', 'src/platform/x.ts', `import { exit } from 'node:process'; exit(1)`),
+    one('console in a service', 'console', 'src/gateway/x.ts', `console.log(1)`),
+    one('console behind globalThis', 'console', 'src/platform/x.ts', `globalThis.console.error(1)`),
+    one('console in an app that is not the command line', 'console', 'src/processes/serve.ts', `console.log(1)`),
+    one('process.exit outside processes and cli', 'exit', 'src/platform/x.ts', `process.exit(1)`),
+    one("process['exit'] outside processes and cli", 'exit', 'src/platform/x.ts', `process['exit'](1)`),
     one('a default export', 'default-export', 'src/core/x.ts', `export default function x() {}`),
     one('a default value', 'default-export', 'src/core/x.ts', `export default 1`),
     one(

@@ -68,7 +68,7 @@ function* objectToFile(file: SourceFacts, plan: Plan): Generator<Objection> {
     yield { rule: 'console', at: `${path}:${line}`, says: 'uses console; only the command line talks to a terminal' }
   }
   for (const line of plan.exitPlaces.test(path) ? [] : file.exitLines) {
-    yield { rule: 'exit', at: `${path}:${line}`, says: 'ends the process; only apps may' }
+    yield { rule: 'exit', at: `${path}:${line}`, says: 'ends the process; only processes and cli may' }
   }
 }
 
@@ -133,7 +133,7 @@ function objectToNodeImport(
   if (room.node === 'service' && used.form === 'type') return undefined
   const allowed = room.node === 'pure' ? plan.pureNode : plan.serviceNode
   if (allowed.includes(name)) return undefined
-  return { rule: 'node', says: `${roomName} imports node:${name}; I/O arrives through host or as a dep` }
+  return { rule: 'node', says: `${roomName} imports node:${name}; I/O arrives through platform or as a dep` }
 }
 
 function objectToPackageImport(
@@ -147,7 +147,7 @@ function objectToPackageImport(
   }
   if (room.npm === 'all' || room.npm.includes(name)) return undefined
   if (plan.npmPlaces.some(({ place, npm }) => place.test(file.path) && npm.includes(name))) return undefined
-  return { rule: 'npm', says: `${roomName} imports ${name}; libraries enter through host` }
+  return { rule: 'npm', says: `${roomName} imports ${name}; libraries enter through platform` }
 }
 
 /** Files that need each other to be loaded: each strongly connected group of more than one file. */

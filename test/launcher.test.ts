@@ -53,7 +53,7 @@ describe('the launcher', () => {
     chmodSync(join(bin, 'node'), 0o755)
     const run = (own: NodeJS.ProcessEnv): string =>
       spawnSync(join(copy, 'sluice'), ['version'], { env: { PATH: env['PATH'], ...own }, encoding: 'utf8' }).stdout
-    assert.match(run({}), /^2 131072 .*--max-semi-space-size=4 .*cli\.ts version\n$/)
+    assert.match(run({}), /^2 131072 .*--max-semi-space-size=4 .*main\.ts version\n$/)
     assert.match(run({ MALLOC_ARENA_MAX: '8', MALLOC_MMAP_THRESHOLD_: '4194304' }), /^8 4194304 /)
   })
 

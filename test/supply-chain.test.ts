@@ -158,7 +158,7 @@ describe('supply chain', () => {
       exclude: ['node_modules', '.git', '.sluice', '**/*.db'],
     })
     const files = paths.filter((path) => statSync(join(root, path)).isFile())
-    for (const known of ['.ci/run', '.gitleaks.toml', 'package-lock.json', 'src/apps/cli.ts', 'ops/front/nginx.conf'])
+    for (const known of ['.ci/run', '.gitleaks.toml', 'package-lock.json', 'src/cli/main.ts', 'ops/front/nginx.conf'])
       assert.ok(files.includes(known), known)
     const leaks = files.flatMap((path) =>
       findTokens(readFileSync(join(root, path), 'latin1')).map((token) => `${path}: ${token.slice(-4)}`),

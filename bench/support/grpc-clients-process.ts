@@ -1,8 +1,8 @@
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { setTimeout as pause } from 'node:timers/promises'
-import { frameMessage } from '../../src/host/grpc-framing.ts'
+import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
 /**
  * The clients of the gRPC bench as a process: port, token, how many connections with a stream each, and for how long. They count the bytes of

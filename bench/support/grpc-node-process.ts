@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
-import { frameMessage } from '../../src/host/grpc-framing.ts'
+import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
 /**
  * A node for the gRPC bench: to every Subscribe it sends account updates of about 1 KB, so many a second or, with 0, as many as are taken. Each

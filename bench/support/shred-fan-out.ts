@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { UdpEngine } from '../../src/host/udp-port.ts'
+import type { UdpEngine } from '../../src/platform/udp/port.ts'
 import { blockPackets } from '../../test/support/shreds.ts'
 
 /** What fans out: the C program, or the relay in one of its ways. */

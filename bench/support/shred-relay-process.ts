@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { systemClock } from '../../src/host/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { secureRandom } from '../../src/host/random.ts'
-import type { UdpEngine } from '../../src/host/udp-port.ts'
-import { startRelayLink } from '../../src/shreds/relay-link.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import type { UdpEngine } from '../../src/platform/udp/port.ts'
+import { startRelayLink } from '../../src/shreds/relay/link.ts'
 import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { encodeTextFrame } from '../../src/host/ws-frame.ts'
+import { encodeTextFrame } from '../../src/platform/ws/frame.ts'
 
 /**
  * A node for the WebSocket bench: tells slots, and to every logs subscription so many messages a second, each with the time it was made. It writes

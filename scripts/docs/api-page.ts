@@ -1,5 +1,5 @@
-import { BUILT } from '../../src/apps/build.ts'
 import { PRODUCTS } from '../../src/contract/products.ts'
+import { BUILT } from '../../src/processes/compose/process/build.ts'
 import { executionSection } from './execution-section.ts'
 import { indexerSection } from './indexer-section.ts'
 import { GENERATED, table } from './markdown.ts'

@@ -1,5 +1,5 @@
 import { generateHelpTextForAllCommands } from '@stricli/core'
-import { createApplication } from '../../src/apps/commands/application.ts'
+import { createApplication } from '../../src/cli/application.ts'
 import { GENERATED } from './markdown.ts'
 
 export function commandsPage(): string {

@@ -1,5 +1,5 @@
-import { configJsonSchema, type JsonSchema } from '../../src/apps/config.ts'
-import { envNameOf } from '../../src/host/config-env.ts'
+import { envNameOf } from '../../src/platform/config/env.ts'
+import { configJsonSchema, type JsonSchema } from '../../src/processes/compose/config/config.ts'
 import { GENERATED, table } from './markdown.ts'
 
 export function configPage(): string {
@@ -11,7 +11,7 @@ export function configPage(): string {
     '# Configuration',
     GENERATED,
     'One TOML file: `--config FILE`, else `./sluice.toml` where it is there. Every key has a default; a misspelt key stops the start and names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. The state folder is `--state DIR`, else `SLUICE_STATE`, else `./.sluice`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
-    'Source: the schema in `src/apps/config.ts` and the `options.ts` of each room. `sluice init` writes a commented file, `sluice config check` looks for mistakes, `sluice config show` says where each value came from.',
+    'Source: the schema in `src/processes/compose/config/config.ts` and the `options.ts` of each room. `sluice init` writes a commented file, `sluice config check` looks for mistakes, `sluice config show` says where each value came from.',
     '## Top level',
     rowsOf([], top),
     ...tables.flatMap(([name, value]) => [`## [${name}]`, value.description ?? '', rowsOf([name], entriesOf(value))]),

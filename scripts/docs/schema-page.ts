@@ -1,6 +1,6 @@
-import { CLICKHOUSE_TYPES } from '../../src/indexer/catalogue.ts'
-import { COVERAGE_COLUMNS } from '../../src/indexer/duck-ddl.ts'
-import { QUERY_PACK } from '../../src/indexer/query-pack.ts'
+import { COVERAGE_COLUMNS } from '../../src/indexer/duckdb/ddl.ts'
+import { CLICKHOUSE_TYPES } from '../../src/indexer/query/catalogue.ts'
+import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { GENERATED, table } from './markdown.ts'
 

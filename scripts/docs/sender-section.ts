@@ -1,5 +1,5 @@
 import { ERRORS } from '../../src/contract/errors.ts'
-import { BATCH_MAX } from '../../src/sender/rpc.ts'
+import { BATCH_MAX } from '../../src/sender/accept/rpc.ts'
 import { table } from './markdown.ts'
 
 const REFUSALS = [

@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path'
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g
 
 /** The command line, and what is started by its file name: threads and child processes. */
-const ENTRIES = ['apps/cli.ts', '**/*-thread.ts', '**/*-child.ts']
+const ENTRIES = ['cli/main.ts', '**/*-thread.ts', '**/{thread,child}.ts']
 
 /**
  * Writes what a running Sluice can reach as JavaScript: the source with its types blanked by the very function Node runs a checkout with. Lines and columns

@@ -1,8 +1,8 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_WORDS, type LimitName } from '../contract/limits.ts'
-import type { MetricsRegistry } from '../host/metrics-registry.ts'
-import type { UsageInterface } from './model.ts'
-import { SEAT_NAMES, type SeatsTaken } from './slots.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { SEAT_NAMES, type SeatsTaken } from './quota/permits.ts'
+import type { UsageInterface } from './store/model.ts'
 import type { UsageState } from './usage.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Limits } from '../contract/limits.ts'
-import { isServiceError } from '../core/service-error.ts'
+import { isServiceError } from '../core/error.ts'
 import { type AccessOptionsInput, accessOptions, overridesSchema, parseAccessOptions } from './options.ts'
 import { BUILT_IN_PLANS, createPlanTable, dearestCost, findPlanFaults, methodCost } from './plan.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BURST_SECONDS, type Limits } from '../contract/limits.ts'
 import { RPC_METHODS, rpcMethod, SEND_METHOD } from '../contract/rpc-methods.ts'
-import { ServiceError } from '../core/service-error.ts'
+import { ServiceError } from '../core/error.ts'
 
 export type Plan = { readonly name: string; readonly limits: Limits }
 

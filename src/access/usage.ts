@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.ts'
-import { isServiceError, messageOf } from '../core/service-error.ts'
-import { delay } from '../host/clock.ts'
-import type { Logger } from '../host/logger.ts'
-import { CommitInDoubt, LOCK_WAIT_MS } from '../host/sql.ts'
-import { type Calendar, HOUR_MS, MINUTE_MS } from './calendar.ts'
-import type { UsageInterface, UsageRow } from './model.ts'
-import type { AccessStore } from './store.ts'
+import { isServiceError, messageOf } from '../core/error.ts'
+import { CommitInDoubt, LOCK_WAIT_MS } from '../platform/db/sql.ts'
+import { delay } from '../platform/process/clock.ts'
+import type { Logger } from '../platform/telemetry/logger.ts'
+import { type Calendar, HOUR_MS, MINUTE_MS } from './quota/calendar.ts'
+import type { UsageInterface, UsageRow } from './store/model.ts'
+import type { AccessStore } from './store/store.ts'
 
 /** How often counts go to the store: what a kill of the process can lose. */
 const FLUSH_MS = 1000

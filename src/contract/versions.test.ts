@@ -30,16 +30,18 @@ test('a version stays twelve months after it is marked', () => {
 
 test('every door with versioned paths says it', () => {
   const source = join(import.meta.dirname, '..')
-  const doors = globSync('{bundle,sender,execution,indexer,shreds}/http.ts', { cwd: source })
+  const doors = globSync('{gateway,sender,execution,indexer,shreds}/**/http.ts', { cwd: source })
   assert.ok(doors.length >= 3)
   const versioned = new Set(
-    globSync('{bundle,sender,execution,indexer,shreds}/*.ts', { cwd: source, exclude: ['**/*.test.ts'] })
+    globSync('{gateway,sender,execution,indexer,shreds}/**/*.ts', { cwd: source, exclude: ['**/*.test.ts'] })
       .filter((path) => /['^]\\?\/(api\\?\/)?v1\\?\//.test(readFileSync(join(source, path), 'utf8')))
-      .map((path) => `${path.split('/')[0]}/http.ts`),
+      .map((path) => path.split('/')[0] as string),
   )
   assert.ok(versioned.size >= 3, [...versioned].join(' '))
-  const sockets = globSync('{bundle,execution}/ws.ts', { cwd: source })
+  const sockets = globSync('{gateway,execution}/**/ws.ts', { cwd: source })
   assert.equal(sockets.length, 2)
-  for (const door of [...versioned, ...sockets])
-    assert.match(readFileSync(join(source, door), 'utf8'), /headersFor: versionHeaders/, door)
+  const servers = [...versioned].map((name) => doors.filter((path) => path.startsWith(`${name}/`)))
+  const hasHeaders = (path: string) => readFileSync(join(source, path), 'utf8').includes('headersFor: versionHeaders')
+  for (const paths of servers) assert.ok(paths.some(hasHeaders), paths.join(' '))
+  for (const path of sockets) assert.ok(hasHeaders(path), path)
 })

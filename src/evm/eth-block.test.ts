@@ -5,13 +5,13 @@ import { checkProperty } from '../../test/support/property.ts'
 import { finish } from '../core/work.ts'
 import { EthBlock } from './eth-block.ts'
 import { blockPieces, type JsonPieces, receiptPieces, receiptsPieces, transactionText } from './eth-text.ts'
-import { EventBatch } from './event-batch.ts'
-import { decodeEvent, type ExecEvent } from './exec-event.ts'
-import type { ExecRecorder } from './exec-recorder.ts'
+import { decodeEvent, type ExecEvent } from './event/exec-event.ts'
+import type { ExecRecorder } from './event/recorder.ts'
+import { createFoldRing } from './fold/test-fold.ts'
+import { EventBatch } from './ring/event-batch.ts'
+import { openReader } from './ring/test-ring.ts'
 import { addressOf, slotOf } from './test-block.ts'
 import { assembleBlock, logOf, receiptOf, transactionOf } from './test-eth-block.ts'
-import { createFoldRing } from './test-fold.ts'
-import { openReader } from './test-ring.ts'
 
 const admitAll = () => {}
 const textOf = (pieces: JsonPieces): unknown => JSON.parse([...pieces].map((piece) => piece ?? '').join(''))

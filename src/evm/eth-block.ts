@@ -1,9 +1,9 @@
 import type { Work } from '../core/work.ts'
-import type { EventBatch } from './event-batch.ts'
-import { EVENT } from './event-type.ts'
-import { type EventPayload, hasExactBytes, PAYLOADS } from './exec-event.ts'
+import { type EventPayload, hasExactBytes, PAYLOADS } from './event/exec-event.ts'
+import { decodePayload, type Layout, layout, type PayloadOf } from './event/payload-layout.ts'
+import { EVENT } from './event/type.ts'
 import { type Hex, toHex } from './hex.ts'
-import { decodePayload, type Layout, layout, type PayloadOf } from './payload-layout.ts'
+import type { EventBatch } from './ring/event-batch.ts'
 
 type TxnHeader = EventPayload<'TXN_HEADER_START'>
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createdAddress } from './contract-address.ts'
 import { headerJson } from './eth-json.ts'
-import type { EventPayload, ExecEvent } from './exec-event.ts'
-import type { ExecRecorder } from './exec-recorder.ts'
+import type { EventPayload, ExecEvent } from './event/exec-event.ts'
+import type { ExecRecorder } from './event/recorder.ts'
+import { createFoldRing } from './fold/test-fold.ts'
+import { decodeAll } from './ring/test-ring.ts'
 import { addressOf, idOf, slotOf } from './test-block.ts'
 import { assembleBlock, receiptOf, transactionOf, type WholeBlock } from './test-eth-block.ts'
-import { createFoldRing } from './test-fold.ts'
-import { decodeAll } from './test-ring.ts'
 
 type Header = Partial<EventPayload<'TXN_HEADER_START'>>
 

@@ -1,6 +1,6 @@
 import { createdAddress } from './contract-address.ts'
 import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
-import type { EventPayload } from './exec-event.ts'
+import type { EventPayload } from './event/exec-event.ts'
 import { type Hex, toQuantity } from './hex.ts'
 
 type Json = Record<string, unknown>

@@ -1,10 +1,10 @@
 import type { Work } from '../core/work.ts'
 import type { EthBlock, EthBlockHead } from './eth-block.ts'
-import type { EventBatch } from './event-batch.ts'
-import { EVENT } from './event-type.ts'
-import { PAYLOADS } from './exec-event.ts'
+import { PAYLOADS } from './event/exec-event.ts'
+import type { Layout } from './event/payload-layout.ts'
+import { EVENT } from './event/type.ts'
 import { fromHex } from './hex.ts'
-import type { Layout } from './payload-layout.ts'
+import type { EventBatch } from './ring/event-batch.ts'
 
 /**
  * The size of a block in RLP (Ethereum yellow paper, appendix B), which `size` of its JSON shows. Only lengths are

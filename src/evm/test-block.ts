@@ -1,5 +1,5 @@
-import type { EventPayload } from './exec-event.ts'
-import type { ExecRecorder } from './exec-recorder.ts'
+import type { EventPayload } from './event/exec-event.ts'
+import type { ExecRecorder } from './event/recorder.ts'
 import type { Hex } from './hex.ts'
 
 /** For tests: one storage access, by small numbers that become address and key. */

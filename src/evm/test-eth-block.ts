@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
 import { logJson, receiptJson, transactionJson } from './eth-json.ts'
-import type { EventPayload, ExecEvent } from './exec-event.ts'
+import type { EventPayload, ExecEvent } from './event/exec-event.ts'
 import type { Hex } from './hex.ts'
 import { BloomBuilder } from './logs-bloom.ts'
 

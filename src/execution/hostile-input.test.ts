@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
 import { DEFAULT_KINDS, RAW_EVENTS, type RawEventName } from '../contract/stream-events.ts'
 import { seedFor } from '../core/test-seed.ts'
-import { BlockStore } from './block-store.ts'
-import { checkCursor } from './resume-cursor.ts'
-import { parseSubscribeMessage, parseSubscribeQuery } from './subscription.ts'
-import { answerBody, testMethods } from './test-rpc.ts'
+import { BlockStore } from './rpc/block-store.ts'
+import { answerBody, testMethods } from './rpc/test-rpc.ts'
+import { checkCursor } from './stream/resume-cursor.ts'
+import { parseSubscribeMessage, parseSubscribeQuery } from './stream/subscription.ts'
 
 /** What callers may send: whatever it is, it is answered in the forms of the contract, and nothing breaks. */
 

@@ -1,8 +1,8 @@
 import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
 import { METRIC_KINDS, type StreamErrorCode } from '../contract/stream-events.ts'
-import type { MetricsRegistry } from '../host/metrics-registry.ts'
-import { LIMIT_NAMES } from './rpc-failure.ts'
-import { NO_STATS, type SourceStats } from './source-message.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { LIMIT_NAMES } from './rpc/failure.ts'
+import { NO_STATS, type SourceStats } from './source/message.ts'
 
 const KINDS = [...METRIC_KINDS, 'Events', 'Warning'] as const
 const JOINS = ['resume', 'snapshot', 'out_of_window'] as const

@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 
 const QUERY_OUTCOMES = ['ok', 'refused', 'failed', 'timeout', 'too-large', 'busy', 'cancelled', 'unavailable'] as const
 export type QueryOutcome = (typeof QUERY_OUTCOMES)[number]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
-import { parseRemoteAddress } from '../host/pinned-address.ts'
-import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
+import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,5 +1,5 @@
-import type { BatchRows } from './batch-rows.ts'
-import type { SlotRange } from './slot-ranges.ts'
+import type { BatchRows } from './ingest/batch-rows.ts'
+import type { SlotRange } from './ingest/slot-ranges.ts'
 
 /** Everything a batch of blocks means, written in one go or not at all. */
 export type WriteBatch = {

@@ -9,8 +9,8 @@ import {
   Transaction,
   TransactionInstruction,
 } from '@solana/web3.js'
-import { until } from '../host/test-wait.ts'
-import { MEMO_PROGRAM, UPGRADEABLE_LOADER } from './addresses.ts'
+import { until } from '../platform/process/test-wait.ts'
+import { MEMO_PROGRAM, UPGRADEABLE_LOADER } from './chain/addresses.ts'
 import { startTestChain } from './testing.ts'
 
 const loader = new PublicKey(UPGRADEABLE_LOADER)

@@ -1,9 +1,9 @@
 import { createManualClock, type ManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
-import { silentLogger } from '../host/logger.ts'
-import { type LocalChain, startChain } from './chain.ts'
-import { type ChainKeys, createChainKeys } from './keys.ts'
-import type { Account } from './model.ts'
+import { silentLogger } from '../platform/telemetry/logger.ts'
+import { type LocalChain, startChain } from './chain/chain.ts'
+import type { Account } from './chain/model.ts'
+import { type ChainKeys, createChainKeys } from './genesis/keys.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 
 export type TestChain = { readonly chain: LocalChain; readonly clock: ManualClock }

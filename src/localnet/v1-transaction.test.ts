@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeBase58, encodeBase58 } from '../solana/base58.ts'
-import { createSigningKey, signEd25519 } from '../solana/ed25519.ts'
+import { decodeBase58, encodeBase58 } from '../solana/crypto/base58.ts'
+import { createSigningKey, signEd25519 } from '../solana/crypto/ed25519.ts'
 import { startTestChain } from './testing.ts'
 
 const alice = createSigningKey(new Uint8Array(32).fill(7))

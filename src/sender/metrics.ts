@@ -1,5 +1,5 @@
-import type { MetricsRegistry } from '../host/metrics-registry.ts'
-import type { RefusalCode, SenderLimitName } from './refusal.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import type { RefusalCode, SenderLimitName } from './accept/refusal.ts'
 
 const RESULTS = [
   'accepted',

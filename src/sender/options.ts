@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
-import { parseRemoteAddress } from '../host/pinned-address.ts'
-import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
-import { decodeBase58 } from '../solana/base58.ts'
-import { SIGNATURES_MAX } from '../solana/transaction-types.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
+import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
+import { decodeBase58 } from '../solana/crypto/base58.ts'
+import { SIGNATURES_MAX } from '../solana/transaction/types.ts'
 
 /** The specification's minimum; a configured one may be higher, never lower. */
 const TIP_LAMPORTS_FLOOR = 1_000_000

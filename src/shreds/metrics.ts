@@ -1,12 +1,12 @@
-import type { MetricsRegistry } from '../host/metrics-registry.ts'
-import { ALARMS, type Alarm } from './alarms.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import {
   DESTINATION_STATES,
   type DestinationState,
   DROP_REASONS,
   type RelayReport,
   UNSENT_REASONS,
-} from './protocol.ts'
+} from './relay/protocol.ts'
+import { ALARMS, type Alarm } from './report/alarms.ts'
 
 /**
  * Destinations have seats, numbers that are given out again, so that each has series of its own without its address or subscription in a

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { UDP_ENGINES } from '../host/udp-port.ts'
+import { UDP_ENGINES } from '../platform/udp/port.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,4 +1,4 @@
-import type { TransactionErrorJson } from './transaction-error.ts'
+import type { TransactionErrorJson } from './transaction/error.ts'
 
 /** What the node said cannot be a block: which part is missing. */
 export class BlockFault extends Error {

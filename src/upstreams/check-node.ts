@@ -1,9 +1,9 @@
 import type { Clock } from '../core/clock.ts'
-import { openGrpcSession } from '../host/grpc-client.ts'
-import { createMessageReader, frameMessage } from '../host/grpc-framing.ts'
-import { openWsClient } from '../host/ws-client.ts'
+import { openGrpcSession } from '../platform/grpc/client.ts'
+import { createMessageReader, frameMessage } from '../platform/grpc/framing.ts'
+import { openWsClient } from '../platform/ws/client.ts'
 import { GetVersionResponseSchema } from '../solana/gen/geyser_pb.ts'
-import { decodeMessage } from '../solana/protobuf.ts'
+import { decodeMessage } from '../solana/geyser/protobuf.ts'
 import { createNode, type Door, type DoorKind, type NodeDeps, type NodeSpec, type UpstreamNode } from './node.ts'
 import type { UpstreamsOptions } from './options.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
 import { rpcBody, startRig } from '../../test/faults/upstreams-rig.ts'
-import { systemClock } from '../host/clock.ts'
-import { until } from '../host/test-wait.ts'
+import { systemClock } from '../platform/process/clock.ts'
+import { until } from '../platform/process/test-wait.ts'
 import { callOf } from './http-call.ts'
 
 describe('dedicated nodes', () => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
-import { type GrpcLoss, type GrpcSession, openGrpcSession } from '../host/grpc-client.ts'
-import type { GrpcStream } from '../host/grpc-stream.ts'
+import { type GrpcLoss, type GrpcSession, openGrpcSession } from '../platform/grpc/client.ts'
+import type { GrpcStream } from '../platform/grpc/stream.ts'
 import type { LossReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions } from './options.ts'

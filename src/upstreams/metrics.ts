@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../host/metrics-registry.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 
 const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../core/clock.ts'
+import { ServiceError } from '../core/error.ts'
 import type { Random } from '../core/random.ts'
-import { ServiceError } from '../core/service-error.ts'
-import { createHttpPool, type HttpPool } from '../host/http-pool.ts'
+import type { Secret } from '../platform/config/secret-ref.ts'
+import { createHttpPool, type HttpPool } from '../platform/http/client/pool.ts'
 import {
   createPinnedAddress,
   type PinnedAddress,
   type PinnedAddressDeps,
   parseRemoteAddress,
-} from '../host/pinned-address.ts'
-import type { Secret } from '../host/secret-ref.ts'
+} from '../platform/net/pinned-address.ts'
+import { createGate, type Gate } from './address-policy.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import { createGate, type Gate } from './gate.ts'
 import { createSlotHealth, type SlotHealth } from './health.ts'
 import type { UpstreamsOptions } from './options.ts'
 import type { Candidate } from './pick.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { parseRemoteAddress } from '../host/pinned-address.ts'
-import { isSecretRef, SECRET_REF_RULE } from '../host/secret-ref.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
+import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
 const NODES_MAX = 64
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../host/logger.ts'
+import type { Logger } from '../platform/telemetry/logger.ts'
 import type { DoorKind, NodeCandidate, UpstreamNode } from './node.ts'
 import { pick } from './pick.ts'
 

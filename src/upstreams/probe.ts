@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { type Random, randomInt } from '../core/random.ts'
-import type { HttpOutcome } from '../host/http-exchange.ts'
-import { isJsonRpcBody, slotResultOf } from './harvest.ts'
+import type { HttpOutcome } from '../platform/http/client/exchange.ts'
+import { isJsonRpcBody, slotResultOf } from './extract-slot.ts'
 import type { UpstreamNode } from './node.ts'
 import type { HealthOptions } from './options.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { openWsClient, type WsClient, type WsLoss } from '../host/ws-client.ts'
+import { openWsClient, type WsClient, type WsLoss } from '../platform/ws/client.ts'
 import type { LossReason, NodeMeter } from './metrics.ts'
 import type { Door } from './node.ts'
 import { type Notification, readNotification } from './ws-frame-id.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { openControlClient } from '../../src/host/control-client.ts'
+import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { startPostgres } from '../support/postgres.ts'

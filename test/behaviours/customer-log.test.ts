@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StatusRecord } from '../../src/contract/execution-routes.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 import { helloOf, openStream } from '../support/stream-reader.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { LifecycleRecord } from '../../src/contract/execution-routes.ts'
 import type { ConflictData, ContentionData, Lifecycle } from '../../src/contract/stream-events.ts'
-import type { SourceMessage } from '../../src/execution/source-message.ts'
+import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { startTestExecution, type TestExecution } from '../support/execution.ts'
 import { openStream } from '../support/stream-reader.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { StreamFrame } from '../../src/contract/stream-events.ts'
-import type { SourceMessage } from '../../src/execution/source-message.ts'
+import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { rawEvents, startTestExecution, tellTps as tps } from '../support/execution.ts'
 import { helloOf, openStream, type StreamReader } from '../support/stream-reader.ts'
 

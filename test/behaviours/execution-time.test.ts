@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { keepExecution } from '../../src/apps/keep-execution.ts'
 import { createManualClock, type ManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { keepExecution } from '../../src/processes/compose/services/supervise-execution.ts'
 import { getJson, startTestExecution, statusOf, type TestExecution, tellTps } from '../support/execution.ts'
 import { openStream } from '../support/stream-reader.ts'
 

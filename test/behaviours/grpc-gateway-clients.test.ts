@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
 import type { Localnet } from '../../src/localnet/service.ts'
-import { encodeBase58 } from '../../src/solana/base58.ts'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { type GrpcGateway, startGrpcGateway } from '../support/grpc-gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 

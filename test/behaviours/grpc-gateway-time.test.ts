@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SKEW_MS } from '../../src/access/admit.ts'
+import { SKEW_MS } from '../../src/access/authorize.ts'
 import { createSubscription } from '../../src/access/provisioning/subscriptions.ts'
-import { GrpcCode } from '../../src/host/grpc-status.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { GrpcCode } from '../../src/platform/grpc/status.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { openStream, PING, SUBSCRIBE, startGrpcGateway, tokenMetadata, unary } from '../support/grpc-gateway.ts'
 

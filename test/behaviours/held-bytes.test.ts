@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 

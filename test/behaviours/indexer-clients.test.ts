@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
 import { clientOf, testClients } from '../support/indexer-clients.ts'
 

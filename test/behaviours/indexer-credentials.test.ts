@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
 
 /** Differ from answer to answer, whoever asks. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, startIndexerRig } from '../support/indexer.ts'
 
 const MIB = 1024 * 1024

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
 
 const ROWS = 'SELECT a.slot, a.signature, b.signature FROM transactions a, transactions b, blocks c'

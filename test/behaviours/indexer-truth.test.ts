@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedFor } from '../../src/core/test-seed.ts'
-import { openDuckDatabase } from '../../src/host/duckdb.ts'
-import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { openDuckDatabase } from '../../src/platform/db/duckdb.ts'
+import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
 import { holdsTruth, type TruthEngine } from '../support/indexer-truth.ts'
 

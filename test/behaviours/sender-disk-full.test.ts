@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import type { SmallDiskSenderReport } from '../support/sender-on-small-disk.ts'
 
 const PROGRAM = new URL('../support/sender-on-small-disk.ts', import.meta.url).pathname

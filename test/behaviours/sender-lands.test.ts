@@ -15,10 +15,10 @@ import {
 } from '@solana/kit'
 import * as web3 from '@solana/web3.js'
 import { getTransferSolInstruction } from '@solana-program/system'
-import { until } from '../../src/host/test-wait.ts'
-import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
-import { signEd25519 } from '../../src/solana/ed25519.ts'
-import { SYSTEM_PROGRAM, transferInstruction } from '../../src/solana/transaction-build.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { signEd25519 } from '../../src/solana/crypto/ed25519.ts'
+import { SYSTEM_PROGRAM, transferInstruction } from '../../src/solana/transaction/build.ts'
 import {
   MEMO_PROGRAM,
   MIN_TIP,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import {
   MIN_TIP,
   post,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { type Served, serve } from '../support/serve.ts'

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { CLI } from '../support/cli.ts'
 import { blockPackets, sendAll } from '../support/shreds.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { test } from 'node:test'
-import { makeTestCert } from '../../src/host/test-cert.ts'
+import { makeTestCert } from '../../src/platform/net/test-cert.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
 import { SMALL, serve } from '../support/serve.ts'
 

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { WebSocket } from 'ws'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway, type WsGateway } from '../support/ws-gateway.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../src/core/clock.ts'
-import { createLogger } from '../../src/host/logger.ts'
-import { makeTestCert } from '../../src/host/test-cert.ts'
-import { openTlsFiles } from '../../src/host/tls-files.ts'
+import { makeTestCert } from '../../src/platform/net/test-cert.ts'
+import { openTlsFiles } from '../../src/platform/net/tls-files.ts'
+import { createLogger } from '../../src/platform/telemetry/logger.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { systemClock } from '../../src/host/clock.ts'
-import type { GrpcCall } from '../../src/host/grpc-call.ts'
-import { startGrpcServer } from '../../src/host/grpc-server.ts'
-import { silentLogger } from '../../src/host/logger.ts'
+import type { GrpcCall } from '../../src/platform/grpc/call.ts'
+import { startGrpcServer } from '../../src/platform/grpc/server.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
 /** What a scripted node answers to one call: a result or error as JSON text, whole bytes of its own, or nothing at all. */
 export type FakeAnswer =

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { createManualClock } from '../../src/core/clock.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import type { Toxic } from './toxics.ts'
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makeTestFolder } from '../../src/host/test-folder.ts'
+import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 
 /** The smallest ring, 140,509,184 bytes, in pages of 2 MiB. */
 const PAGES = 67

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { globSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 import { startSteadyCalls } from '../support/steady-calls.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'

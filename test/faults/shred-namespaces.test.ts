@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 
 /**
  * The relay in one network namespace, its destinations in another, a virtual cable between them. Needs the right to make namespaces; where the

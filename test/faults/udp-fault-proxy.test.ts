@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { createManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { startUdpFaultProxy } from './udp-fault-proxy.ts'
 import type { UdpFaults } from './udp-faults.ts'
 

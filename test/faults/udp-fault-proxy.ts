@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Clock } from '../../src/core/clock.ts'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
-import { systemClock } from '../../src/host/clock.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
 import { createUdpWay, type UdpFaults, type UdpWay } from './udp-faults.ts'
 
 type Place = { readonly host: string; readonly port: number }

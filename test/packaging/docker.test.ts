@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { parseYaml } from '@redocly/openapi-core'
 import { validate } from 'dockerfile-utils'
 import { parse as parseToml } from 'smol-toml'
-import { configSchema } from '../../src/apps/config.ts'
+import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 

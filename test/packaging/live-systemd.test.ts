@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type LiveSystemd, startLiveSystemd } from '../support/live-systemd.ts'
 import { isFull } from '../support/property.ts'
 

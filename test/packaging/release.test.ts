@@ -75,7 +75,7 @@ describe('the release', () => {
     }
     assert.ok(imports > 1000, `${imports} imports`)
     // The page is built in the checkout; the package carries it.
-    assert.deepEqual(objections, ['lib/host/page-build.js: esbuild'])
+    assert.deepEqual(objections, ['lib/processes/compose/services/page-bundle.js: esbuild'])
   })
 
   const isThere = (from: string, specifier: string): boolean => {
@@ -86,8 +86,8 @@ describe('the release', () => {
   }
 
   test('keeps lines where they are in the source', () => {
-    const source = readFileSync(join(root, 'src/apps/all.ts'), 'utf8').split('\n')
-    const script = textOf('lib/apps/all.js').split('\n')
+    const source = readFileSync(join(root, 'src/processes/serve.ts'), 'utf8').split('\n')
+    const script = textOf('lib/processes/serve.js').split('\n')
     assert.equal(script.length, source.length)
     const line = source.findIndex((text) => text.startsWith('export async function startAll'))
     assert.match(script[line] ?? '', /^export async function startAll\(/)

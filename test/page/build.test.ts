@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { openPage } from '../../src/apps/page.ts'
-import { type Logger, silentLogger } from '../../src/host/logger.ts'
+import { type Logger, silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { openPage } from '../../src/processes/compose/services/page.ts'
 import { startTestExecution } from '../support/execution.ts'
 
 describe('the build of the page', { timeout: 120_000 }, () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { startChromium } from '../support/chromium.ts'
 import { startGateway } from '../support/gateway.ts'
 import { NEEDS_CHROMIUM, startPageRig, statOf, untilState, WEBGL } from './rig.ts'

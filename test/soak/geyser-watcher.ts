@@ -1,6 +1,6 @@
 import { credentials, Client as GrpcClient } from '@grpc/grpc-js'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { decodeMessage, encodeMessage } from '../../src/solana/protobuf.ts'
+import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
 import { type Client, type Crowd, pause } from './crowd.ts'
 

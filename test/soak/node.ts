@@ -1,5 +1,5 @@
 import { SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 
 /** A node that answers at once, tells its slots on WebSocket and gRPC, and counts what reached it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'

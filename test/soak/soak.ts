@@ -1,4 +1,4 @@
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { createRandom } from '../support/property.ts'
 import { caller } from './caller.ts'
 import { type Client, type Crowd, pause } from './crowd.ts'

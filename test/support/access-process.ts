@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { openStore } from '../../src/access/open-store.ts'
 import { parseAccessOptions } from '../../src/access/options.ts'
 import { startAccess } from '../../src/access/service.ts'
-import { systemClock } from '../../src/host/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
-import { secureRandom } from '../../src/host/random.ts'
+import { openStore } from '../../src/access/store/open.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
 /**
  * A process on a store, made to be killed: admits calls of the token it reads from its input without end, and prints for each few milliseconds when it was and

@@ -1,5 +1,5 @@
-import type { Customer, IndexerCredential, Subscription, Token } from '../../src/access/model.ts'
-import type { AccessSnapshot } from '../../src/access/snapshot.ts'
+import type { AccessSnapshot } from '../../src/access/snapshot/snapshot.ts'
+import type { Customer, IndexerCredential, Subscription, Token } from '../../src/access/store/model.ts'
 import { createSecretText, createToken, hashToken } from '../../src/access/token.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 

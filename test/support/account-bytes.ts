@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
-import { SYSTEM_PROGRAM } from '../../src/localnet/addresses.ts'
-import type { Account } from '../../src/localnet/model.ts'
+import { SYSTEM_PROGRAM } from '../../src/localnet/chain/addresses.ts'
+import type { Account } from '../../src/localnet/chain/model.ts'
 import { type AccountEncodingOptions, encodeAccount } from '../../src/localnet/rpc/encode-account.ts'
 import { writeJson } from '../../src/localnet/rpc/json.ts'
-import { encodeBase58 } from '../../src/solana/base58.ts'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 
 export const account = (data: Uint8Array, owner: string = SYSTEM_PROGRAM): Account => ({
   lamports: 5_000_000n,

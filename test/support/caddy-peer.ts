@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findInPath } from '../../scripts/test-needs.ts'
-import { createSigningKey } from '../../src/solana/ed25519.ts'
-import { tpuCertificate } from '../../src/solana/tpu-certificate.ts'
+import { createSigningKey } from '../../src/solana/crypto/ed25519.ts'
+import { tpuCertificate } from '../../src/solana/crypto/tpu-certificate.ts'
 import { freePort } from './free-ports.ts'
 
 const SERVER_KEY = createSigningKey(new Uint8Array(32).fill(43))

@@ -9,10 +9,10 @@ import type {
   Entry,
   TransactionMeta,
   TransactionRecord,
-} from '../../src/localnet/model.ts'
-import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
-import { createSigningKey } from '../../src/solana/ed25519.ts'
-import { buildLegacyMessage, memoInstruction, signMessage } from '../../src/solana/transaction-build.ts'
+} from '../../src/localnet/chain/model.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { createSigningKey } from '../../src/solana/crypto/ed25519.ts'
+import { buildLegacyMessage, memoInstruction, signMessage } from '../../src/solana/transaction/build.ts'
 
 /** A chain without an engine: tests say what is in each block and when it settles. */
 export type ChainDouble = {

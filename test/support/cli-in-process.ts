@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { run } from '@stricli/core'
-import { createApplication } from '../../src/apps/commands/application.ts'
-import { exitCodeFrom } from '../../src/apps/commands/errors.ts'
+import { createApplication } from '../../src/cli/application.ts'
+import { exitCodeFrom } from '../../src/cli/errors.ts'
 import type { CliResult } from './cli.ts'
 
 /** Runs a command line inside this process: the same code as `sluice …`, many times faster than a process each. */

@@ -6,8 +6,8 @@ if (import.meta.main) {
   const words = process.argv.slice(2)
   const env = { SLUICE_STATE: process.env['SLUICE_STATE'] ?? '' }
   await sluiceHere(['backup', '--help'], env)
-  await import('../../src/apps/commands/run/backup.ts')
-  await import('../../src/apps/commands/run/restore.ts')
+  await import('../../src/cli/commands/operate/run/backup.ts')
+  await import('../../src/cli/commands/operate/run/restore.ts')
   process.stdout.write('ready\n')
   await once(process.stdin, 'data')
   await sluiceHere(words, env)

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export const CLI = new URL('../../src/apps/cli.ts', import.meta.url).pathname
+export const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 

@@ -1,5 +1,5 @@
-import { rootRoutes } from '../../src/apps/commands/application.ts'
-import { examplesOf } from '../../src/apps/commands/define.ts'
+import { rootRoutes } from '../../src/cli/application.ts'
+import { examplesOf } from '../../src/cli/define.ts'
 
 export type CommandRoute = {
   /** The words after `sluice`. */

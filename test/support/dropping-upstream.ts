@@ -1,6 +1,6 @@
 import { type Random, randomInt } from '../../src/core/random.ts'
-import { createMessageReader, frameMessage } from '../../src/host/grpc-framing.ts'
-import { WireReader } from '../../src/solana/wire-reader.ts'
+import { createMessageReader, frameMessage } from '../../src/platform/grpc/framing.ts'
+import { WireReader } from '../../src/solana/transaction/wire-reader.ts'
 import type { Upstream } from '../../src/upstreams/service.ts'
 
 /** Field of SubscribeUpdate that holds a block (geyser.proto). */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { ExecRecorder } from '../../src/evm/exec-recorder.ts'
+import { ExecRecorder } from '../../src/evm/event/recorder.ts'
 import type { Hex } from '../../src/evm/hex.ts'
 import { BLOOM_BYTES, bloomBits, setBloomBits } from '../../src/evm/logs-bloom.ts'
+import { createSmallRing, openReader } from '../../src/evm/ring/test-ring.ts'
 import { addressOf, idOf, slotOf } from '../../src/evm/test-block.ts'
-import { createSmallRing, openReader } from '../../src/evm/test-ring.ts'
-import { BlockRecorder } from '../../src/execution/record-block.ts'
-import type { SourceMessage } from '../../src/execution/source-message.ts'
+import type { SourceMessage } from '../../src/execution/source/message.ts'
+import { BlockRecorder } from '../../src/execution/source/record-block.ts'
 
 export type EthBlockShape = {
   readonly number: number

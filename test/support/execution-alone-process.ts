@@ -1,11 +1,11 @@
-import { settingsOf } from '../../src/apps/commands/settings.ts'
-import { configSchema } from '../../src/apps/config.ts'
-import { startExecutionAlone } from '../../src/apps/execution-alone.ts'
-import { runUntilSignal } from '../../src/apps/run-until-signal.ts'
 import { createManualClock } from '../../src/core/clock.ts'
-import { loadConfig } from '../../src/host/config-file.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { secureRandom } from '../../src/host/random.ts'
+import { loadConfig } from '../../src/platform/config/file.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { configSchema } from '../../src/processes/compose/config/config.ts'
+import { settingsOf } from '../../src/processes/compose/config/settings.ts'
+import { runUntilSignal } from '../../src/processes/compose/process/run-until-signal.ts'
+import { startExecutionAlone } from '../../src/processes/execution.ts'
 
 /** `sluice execution` as a process of its own whose time runs a hundred times as fast. Configured by the environment. */
 const FASTER = 100

@@ -1,7 +1,7 @@
-import { startRingSource } from '../../src/execution/ring-source.ts'
-import { systemClock } from '../../src/host/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { secureRandom } from '../../src/host/random.ts'
+import { startRingSource } from '../../src/execution/source/ring-source.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { startTestExecution, type TestExecution } from './execution.ts'
 
 /** The whole service over a real ring file, read in its thread. */

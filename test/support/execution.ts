@@ -4,16 +4,16 @@ import { type Clock, createManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { executionOptions } from '../../src/execution/options.ts'
-import type { SeqStore } from '../../src/execution/seq-counter.ts'
 import {
   type Execution,
   type ExecutionDeps,
   type ExecutionSettings,
   startExecution,
 } from '../../src/execution/service.ts'
-import { NO_STATS, type Source, type SourceMessage } from '../../src/execution/source-message.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { createMetricsRegistry, type MetricsRegistry } from '../../src/host/metrics-registry.ts'
+import { NO_STATS, type Source, type SourceMessage } from '../../src/execution/source/message.ts'
+import type { SeqStore } from '../../src/execution/stream/seq-counter.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
 /** A source that tells what a test wants. */
 export type ScriptedSource = {

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findInPath } from '../../scripts/test-needs.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { freePort } from './free-ports.ts'
 
 /** A real proxy in front of the gateway, as operators run one: nginx or haproxy from Debian, with few connections that many clients share. */

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findInPath } from '../../scripts/test-needs.ts'
-import type { TestCert } from '../../src/host/test-cert.ts'
-import { until } from '../../src/host/test-wait.ts'
+import type { TestCert } from '../../src/platform/net/test-cert.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { freePort } from './free-ports.ts'
 import { isListening } from './front-proxies.ts'
 

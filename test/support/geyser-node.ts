@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { Client, type ClientDuplexStream, credentials, Metadata, type StatusObject } from '@grpc/grpc-js'
 import { createManualClock } from '../../src/core/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { type GeyserDoorOptions, startGeyserDoor } from '../../src/localnet/grpc.ts'
+import { type GeyserDoorOptions, startGeyserDoor } from '../../src/localnet/geyser/grpc.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { SubscribeRequestSchema, type SubscribeUpdate, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { decodeMessage, encodeMessage } from '../../src/solana/protobuf.ts'
+import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { createChainDouble } from './chain-double.ts'
 
 export type Request = MessageInitShape<typeof SubscribeRequestSchema>

@@ -1,12 +1,12 @@
 import { closeSync, ftruncateSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { catalogueOf, openDuckDatabase } from '../../src/host/duckdb.ts'
+import { type StoreProcess, startStoreProcess } from '../../src/indexer/duckdb/process.ts'
+import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
+import { batchRowsOf, listRows } from '../../src/indexer/ingest/test-rows.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
-import { type StoreProcess, startStoreProcess } from '../../src/indexer/store-process.ts'
-import { makeTestChain } from '../../src/indexer/test-blocks.ts'
-import { batchRowsOf, listRows } from '../../src/indexer/test-rows.ts'
+import { catalogueOf, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
-import { geyserBytesOf } from '../../src/solana/test-geyser-block.ts'
+import { geyserBytesOf } from '../../src/solana/geyser/test-block.ts'
 
 /** What happened, printed as JSON. */
 export type SmallDiskIndexerReport = {

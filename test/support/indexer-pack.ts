@@ -1,5 +1,5 @@
-import { columnAt, type Row, rowsIn } from '../../src/indexer/batch-rows.ts'
-import type { PackQuery } from '../../src/indexer/query-pack.ts'
+import { columnAt, type Row, rowsIn } from '../../src/indexer/ingest/batch-rows.ts'
+import type { PackQuery } from '../../src/indexer/query/pack.ts'
 import type { WriteBatch } from '../../src/indexer/store.ts'
 
 /** Values for the parameters of the pack that find something in these rows. */

@@ -1,8 +1,8 @@
-import { systemClock } from '../../src/host/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import type { Chain } from '../../src/localnet/model.ts'
+import type { Chain } from '../../src/localnet/chain/model.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from '../../src/localnet/options.ts'
 import { type Localnet, startLocalnet } from '../../src/localnet/service.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
 /** A whole localnet on ports of its own, with short slots on real time and nothing happening unless a test does it. */
 export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<Localnet> {

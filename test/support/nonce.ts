@@ -1,5 +1,5 @@
-import { decodeBase58 } from '../../src/solana/base58.ts'
-import { type Instruction, SYSTEM_PROGRAM } from '../../src/solana/transaction-build.ts'
+import { decodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { type Instruction, SYSTEM_PROGRAM } from '../../src/solana/transaction/build.ts'
 
 const RECENT_BLOCKHASHES = decodeBase58('SysvarRecentB1ockHashes11111111111111111111')
 const RENT = decodeBase58('SysvarRent111111111111111111111111111111111')

@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { type Random, randomInt } from '../../src/core/random.ts'
-import { encodeRingHeader, type RingGeometry, ringFileBytes } from '../../src/evm/ring-layout.ts'
-import { type RingEvent, RingWriter } from '../../src/evm/ring-writer.ts'
+import { encodeRingHeader, type RingGeometry, ringFileBytes } from '../../src/evm/ring/layout.ts'
+import { type RingEvent, RingWriter } from '../../src/evm/ring/writer.ts'
 
 /**
  * A ring file with a random history in it: everything a node may write and a few things it should not. Payloads are put together here by

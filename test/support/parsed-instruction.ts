@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as web3 from '@solana/web3.js'
 import { writeJson } from '../../src/localnet/rpc/json.ts'
-import { encodeParsedInstruction } from '../../src/localnet/rpc/parsed-instructions.ts'
+import { encodeParsedInstruction } from '../../src/localnet/rpc/parsed/instructions.ts'
 
 const key = (fill: number) => new web3.PublicKey(new Uint8Array(32).fill(fill))
 const name = (fill: number) => key(fill).toBase58()

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { createManualClock } from '../../src/core/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { type PubSubDoorOptions, startPubSubDoor } from '../../src/localnet/ws.ts'
+import { type PubSubDoorOptions, startPubSubDoor } from '../../src/localnet/pubsub/ws.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createChainDouble } from './chain-double.ts'
 
 export type Answer = {

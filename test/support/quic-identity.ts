@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import { createSigningKey } from '../../src/solana/ed25519.ts'
-import { tpuCertificate } from '../../src/solana/tpu-certificate.ts'
+import { createSigningKey } from '../../src/solana/crypto/ed25519.ts'
+import { tpuCertificate } from '../../src/solana/crypto/tpu-certificate.ts'
 
 export type QuicIdentity = { readonly publicKey: Uint8Array; readonly der: Uint8Array; readonly privateKey: KeyObject }
 

@@ -5,9 +5,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { until } from '../../src/host/test-wait.ts'
-import { createSigningKey } from '../../src/solana/ed25519.ts'
-import { tpuCertificate } from '../../src/solana/tpu-certificate.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
+import { createSigningKey } from '../../src/solana/crypto/ed25519.ts'
+import { tpuCertificate } from '../../src/solana/crypto/tpu-certificate.ts'
 
 export type PeerKind = 'deno' | 'bun'
 export type PeerEvent = {

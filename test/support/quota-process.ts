@@ -1,13 +1,13 @@
-import { Calendar } from '../../src/access/calendar.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
-import { startSharedLedger } from '../../src/access/shared-quota.ts'
+import { Calendar } from '../../src/access/quota/calendar.ts'
+import { startSharedLedger } from '../../src/access/quota/shared-quota.ts'
 import { compileTerms } from '../../src/access/terms.ts'
-import { systemClock } from '../../src/host/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
-import { secureRandom } from '../../src/host/random.ts'
-import { openRedis } from '../../src/host/redis.ts'
+import { openRedis } from '../../src/platform/db/redis.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
 /**
  * One of several processes on one Redis. Asks for as much as it can get of one subscription on the plan `build` until told to stop by a line on its

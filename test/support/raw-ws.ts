@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 
 export const OPCODE = { text: 1, binary: 2, close: 8, ping: 9 } as const
 

@@ -1,10 +1,10 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
-import { ExecRecorder } from '../../src/evm/exec-recorder.ts'
-import { ringFileBytes } from '../../src/evm/ring-layout.ts'
-import { createMemoryRing, type MemoryRing } from '../../src/evm/ring-source.ts'
-import { RingWriter } from '../../src/evm/ring-writer.ts'
+import { ExecRecorder } from '../../src/evm/event/recorder.ts'
+import { ringFileBytes } from '../../src/evm/ring/layout.ts'
+import { createMemoryRing, type MemoryRing } from '../../src/evm/ring/source.ts'
+import { RingWriter } from '../../src/evm/ring/writer.ts'
 import { idOf, recordBlock } from '../../src/evm/test-block.ts'
 
 /** The smallest ring that the format allows. */

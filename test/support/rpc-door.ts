@@ -1,9 +1,9 @@
-import { silentLogger } from '../../src/host/logger.ts'
-import { startRpcDoor } from '../../src/localnet/http.ts'
-import type { Account } from '../../src/localnet/model.ts'
+import type { Account } from '../../src/localnet/chain/model.ts'
 import type { LocalnetOptionsInput } from '../../src/localnet/options.ts'
+import { startRpcDoor } from '../../src/localnet/rpc/http.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
 import { startTestChain, type TestChain } from '../../src/localnet/testing.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
 export type Answer = { readonly result?: unknown; readonly error?: { code: number; message: string; data?: unknown } }
 

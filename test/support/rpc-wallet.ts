@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import * as web3 from '@solana/web3.js'
-import { MEMO_PROGRAM } from '../../src/localnet/addresses.ts'
+import { MEMO_PROGRAM } from '../../src/localnet/chain/addresses.ts'
 import type { TestDoor } from './rpc-door.ts'
 
 export const SOL = 1_000_000_000

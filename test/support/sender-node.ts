@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { encodeBase58 } from '../../src/solana/base58.ts'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 
 /** What the node is told, as its only argument: the one leader it knows. */
 export type NodeTask = { readonly identity: string; readonly port: number } | undefined

@@ -3,8 +3,8 @@ import { closeSync, ftruncateSync, openSync, statfsSync, writeSync } from 'node:
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { until } from '../../src/host/test-wait.ts'
-import { encodeBase58 } from '../../src/solana/base58.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { signatureOf, startTestSender, tipped, walletOf } from './sender.ts'
 
 /** What happened, printed as JSON. */

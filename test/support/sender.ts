@@ -1,24 +1,24 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AppendFile, openAppendFile } from '../../src/host/append-file.ts'
-import { systemClock } from '../../src/host/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import type { MetricsRegistry } from '../../src/host/metrics-registry.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
-import { secureRandom } from '../../src/host/random.ts'
 import type { Localnet } from '../../src/localnet/service.ts'
+import { type AppendFile, openAppendFile } from '../../src/platform/files/append.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
+import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { parseSenderOptions, type SenderOptionsInput } from '../../src/sender/options.ts'
 import { type Sender, startSender } from '../../src/sender/service.ts'
-import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
-import { createSigningKey, type SigningKey } from '../../src/solana/ed25519.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { createSigningKey, type SigningKey } from '../../src/solana/crypto/ed25519.ts'
 import {
   buildLegacyMessage,
   type Instruction,
   memoInstruction,
   signMessage,
   transferInstruction,
-} from '../../src/solana/transaction-build.ts'
+} from '../../src/solana/transaction/build.ts'
 import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
 import { startQuickLocalnet, untilBlock } from './localnet.ts'

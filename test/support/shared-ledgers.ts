@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { Calendar, monthOf } from '../../src/access/calendar.ts'
-import type { Charge } from '../../src/access/charge.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
-import { BOOK_SCRIPT } from '../../src/access/quota-script.ts'
-import { startSharedLedger } from '../../src/access/shared-quota.ts'
+import { Calendar, monthOf } from '../../src/access/quota/calendar.ts'
+import type { Charge } from '../../src/access/quota/charge.ts'
+import { BOOK_SCRIPT } from '../../src/access/quota/redis-script.ts'
+import { startSharedLedger } from '../../src/access/quota/shared-quota.ts'
 import { createTermsTable } from '../../src/access/terms.ts'
 import type { Limits } from '../../src/contract/limits.ts'
 import { createManualClock, type ManualClock } from '../../src/core/clock.ts'
-import { silentLogger } from '../../src/host/logger.ts'
-import { createMetricsRegistry } from '../../src/host/metrics-registry.ts'
-import type { RedisLink, RedisOutcome } from '../../src/host/redis.ts'
+import type { RedisLink, RedisOutcome } from '../../src/platform/db/redis.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
 export const START = Date.parse('2026-11-15T12:00:00Z')
 export const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })

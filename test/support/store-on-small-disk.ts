@@ -1,8 +1,8 @@
 import { closeSync, ftruncateSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { verifyAudit } from '../../src/access/audit-verify.ts'
-import { type OpenStoreOptions, openStore } from '../../src/access/open-store.ts'
-import { isServiceError } from '../../src/core/service-error.ts'
+import { verifyAudit } from '../../src/access/audit/verify.ts'
+import { type OpenStoreOptions, openStore } from '../../src/access/store/open.ts'
+import { isServiceError } from '../../src/core/error.ts'
 import { CONTEXT, customer, STORE_DEPS } from './store-engines.ts'
 
 /** What the program is told, as its only argument: a store whose state folder is on a small disk of its own. */

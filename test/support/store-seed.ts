@@ -1,10 +1,10 @@
-import { NEW_META, writeMeta } from '../../src/access/meta.ts'
-import type { Customer, RecordKind, Records, Subscription, Token } from '../../src/access/model.ts'
-import { addToSum, EMPTY_TALLY } from '../../src/access/record-access.ts'
-import { createTableRows } from '../../src/access/rows.ts'
-import { RECORD_TABLES, type Tally } from '../../src/access/tables.ts'
+import { addToSum, EMPTY_TALLY } from '../../src/access/audit/record-access.ts'
+import { NEW_META, writeMeta } from '../../src/access/store/meta.ts'
+import type { Customer, RecordKind, Records, Subscription, Token } from '../../src/access/store/model.ts'
+import { createTableRows } from '../../src/access/store/rows.ts'
+import { RECORD_TABLES, type Tally } from '../../src/access/store/tables.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
-import type { SqlDatabase, SqlWriter } from '../../src/host/sql.ts'
+import type { SqlDatabase, SqlWriter } from '../../src/platform/db/sql.ts'
 
 const BATCH_ROWS = 400
 

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs'
-import { type OpenStoreOptions, openStore } from '../../src/access/open-store.ts'
+import { type OpenStoreOptions, openStore } from '../../src/access/store/open.ts'
 import { addCustomer, STORE_DEPS } from './store-engines.ts'
 
 /** What the program is told, as its only argument. */

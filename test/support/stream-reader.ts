@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { WebSocket } from 'ws'
 import type { Hello, StreamFrame } from '../../src/contract/stream-events.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 
 /** A plain client of the stream, with a library of its own: it collects what comes, as text. */
 export type StreamReader = AsyncDisposable & {

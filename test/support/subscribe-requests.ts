@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
-import type { encodeMessage } from '../../src/solana/protobuf.ts'
+import type { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
 export type SubscribeInit = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
 

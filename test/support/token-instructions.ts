@@ -1,5 +1,5 @@
 import * as web3 from '@solana/web3.js'
-import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/localnet/addresses.ts'
+import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/localnet/chain/addresses.ts'
 import { a, b, c, d, e } from './parsed-instruction.ts'
 
 const PROGRAMS = {

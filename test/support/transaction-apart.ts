@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ParsedTransaction } from '../../src/solana/transaction.ts'
+import type { ParsedTransaction } from '../../src/solana/transaction/transaction.ts'
 
 /** Writes the parsed parts back, without the code of the parser or the builder. */
 export function encodeApart(transaction: ParsedTransaction): Uint8Array {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { frameMessage } from '../../src/host/grpc-framing.ts'
-import { GrpcCode } from '../../src/host/grpc-status.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { frameMessage } from '../../src/platform/grpc/framing.ts'
+import { GrpcCode } from '../../src/platform/grpc/status.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import {
   type GrpcGateway,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
 

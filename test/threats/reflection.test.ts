@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../../src/host/test-wait.ts'
-import { PROBE_EVERY_MS, PROBES } from '../../src/shreds/challenge.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
+import { PROBE_EVERY_MS, PROBES } from '../../src/shreds/destinations/challenge.ts'
 import { isFull } from '../support/property.ts'
 import { blockPackets, openSink, startRig } from '../support/shreds.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { systemClock } from '../../src/host/clock.ts'
-import { decodeBase58, encodeBase58 } from '../../src/solana/base58.ts'
-import type { SigningKey } from '../../src/solana/ed25519.ts'
-import { buildLegacyMessage, type Instruction, signMessage } from '../../src/solana/transaction-build.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import type { SigningKey } from '../../src/solana/crypto/ed25519.ts'
+import { buildLegacyMessage, type Instruction, signMessage } from '../../src/solana/transaction/build.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { advanceNonce, createNonce } from '../support/nonce.ts'
 import {

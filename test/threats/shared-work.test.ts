@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startWsGateway } from '../support/ws-gateway.ts'

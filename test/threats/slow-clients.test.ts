@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { findInPath } from '../../scripts/test-needs.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { isFull } from '../support/property.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 

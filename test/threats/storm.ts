@@ -3,7 +3,7 @@ import { Client, credentials } from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
 import { type Random, randomInt } from '../../src/core/random.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
-import { encodeMessage } from '../../src/solana/protobuf.ts'
+import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
 
 export type StormTarget = { readonly url: string; readonly ws: string; readonly grpc: string }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addNode, assignNode } from '../../src/access/provisioning/nodes.ts'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { callGateway } from '../faults/gateway-rig.ts'
 import { startGateway } from '../support/gateway.ts'

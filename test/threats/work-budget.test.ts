@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../../src/host/test-wait.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { allCases, type CaseFigure, startMeasuredSluice } from '../work/measure.ts'
 import { send } from '../work/work-case.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { VERSION } from '../../../src/apps/version.ts'
+import { VERSION } from '../../../src/processes/compose/process/version.ts'
 
 /** OpenAPI 3.1, as far as these documents use it. */
 export type OpenApi = {

@@ -1,8 +1,8 @@
 import { didYouMean } from '../../core/did-you-mean.ts'
+import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
-import { ServiceError } from '../../core/service-error.ts'
-import type { RecordKind, Records } from '../model.ts'
-import type { AccessStore, AccessTransaction, AuditEntry, ChangeContext } from '../store.ts'
+import type { RecordKind, Records } from '../store/model.ts'
+import type { AccessStore, AccessTransaction, AuditEntry, ChangeContext } from '../store/store.ts'
 
 /** What every act of provisioning needs: the store it changes, who acts and when, and where new secrets and ids come from. */
 export type Provisioning = ChangeContext & {

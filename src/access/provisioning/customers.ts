@@ -1,6 +1,6 @@
+import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
-import { ServiceError } from '../../core/service-error.ts'
-import type { Customer } from '../model.ts'
+import type { Customer } from '../store/model.ts'
 import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
 
 export async function addCustomer(on: Provisioning, input: { name: string; contact: string }): Promise<Customer> {

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { ServiceError } from '../../core/service-error.ts'
-import { addressKind, parseAddressPort, printAddressPort } from '../../host/ip-range.ts'
-import type { Destination, Subscription } from '../model.ts'
-import type { AccessTransaction } from '../store.ts'
+import { ServiceError } from '../../core/error.ts'
+import { addressKind, parseAddressPort, printAddressPort } from '../../platform/net/ip-range.ts'
+import type { Destination, Subscription } from '../store/model.ts'
+import type { AccessTransaction } from '../store/store.ts'
 import { act, lookUp, type Provisioning } from './context.ts'
 
 /** Ports below this belong to the system: nothing is pushed there. */

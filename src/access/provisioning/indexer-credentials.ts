@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { ServiceError } from '../../core/service-error.ts'
-import type { IndexerCredential, Subscription } from '../model.ts'
-import type { AccessTransaction } from '../store.ts'
+import { ServiceError } from '../../core/error.ts'
+import type { IndexerCredential, Subscription } from '../store/model.ts'
+import type { AccessTransaction } from '../store/store.ts'
 import { createSecretText } from '../token.ts'
 import { act, lookUp, makeId, type Provisioning } from './context.ts'
 

@@ -1,6 +1,6 @@
-import { ServiceError } from '../../core/service-error.ts'
-import type { DedicatedNode, Subscription } from '../model.ts'
-import type { AccessTransaction } from '../store.ts'
+import { ServiceError } from '../../core/error.ts'
+import type { DedicatedNode, Subscription } from '../store/model.ts'
+import type { AccessTransaction } from '../store/store.ts'
 import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
 
 export type NodeInput = { name: string; rpc: string; ws: string; grpc: string; credential: string | null }

@@ -1,6 +1,6 @@
+import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
-import { ServiceError } from '../../core/service-error.ts'
-import type { Note, Refund, Subscription } from '../model.ts'
+import type { Note, Refund, Subscription } from '../store/model.ts'
 import { act, lookUp, makeId, type Provisioning } from './context.ts'
 
 const NOTE_CHARACTERS_MAX = 2000

@@ -1,6 +1,6 @@
-import { ServiceError } from '../../core/service-error.ts'
-import type { Subscription, Token } from '../model.ts'
-import type { AccessTransaction } from '../store.ts'
+import { ServiceError } from '../../core/error.ts'
+import type { Subscription, Token } from '../store/model.ts'
+import type { AccessTransaction } from '../store/store.ts'
 import { createToken } from '../token.ts'
 import { act, lookUp, makeId, type Provisioning } from './context.ts'
 

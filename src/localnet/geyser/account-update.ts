@@ -1,6 +1,6 @@
-import { decodeBase58 } from '../../solana/base58.ts'
-import { SYSTEM_PROGRAM } from '../addresses.ts'
-import type { Account, AccountWrite } from '../model.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import { SYSTEM_PROGRAM } from '../chain/addresses.ts'
+import type { Account, AccountWrite } from '../chain/model.ts'
 import { cutSlices, type DataSlices } from './data-slices.ts'
 import { infoOf, writer } from './scratch.ts'
 

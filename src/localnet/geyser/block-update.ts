@@ -1,5 +1,5 @@
 import { RewardType } from '../../solana/gen/solana-storage_pb.ts'
-import type { Block } from '../model.ts'
+import type { Block } from '../chain/model.ts'
 import type { AccountUpdate } from './account-update.ts'
 import type { DataSlices } from './data-slices.ts'
 import type { EntryUpdate } from './entry-update.ts'

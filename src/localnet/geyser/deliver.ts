@@ -1,5 +1,5 @@
-import type { FrameBatch } from '../../host/grpc-framing.ts'
-import type { Named, StreamFilter } from './filter.ts'
+import type { FrameBatch } from '../../platform/grpc/framing.ts'
+import type { Named, StreamFilter } from './filter/filter.ts'
 import type { Update } from './updates.ts'
 
 /**

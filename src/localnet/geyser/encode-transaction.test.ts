@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TransactionSchema } from '../../solana/gen/solana-storage_pb.ts'
-import { decodeMessage } from '../../solana/protobuf.ts'
-import { ProtobufWriter } from '../../solana/protobuf-writer.ts'
-import type { ParsedTransaction } from '../../solana/transaction.ts'
+import { decodeMessage } from '../../solana/geyser/protobuf.ts'
+import { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
+import type { ParsedTransaction } from '../../solana/transaction/transaction.ts'
 import { writeTransaction } from './encode-transaction.ts'
 
 const PLAIN: ParsedTransaction = {

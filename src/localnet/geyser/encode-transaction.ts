@@ -1,10 +1,10 @@
-import { decodeBase58 } from '../../solana/base58.ts'
 import type { ChainTokenBalance } from '../../solana/chain-block.ts'
-import type { ProtobufWriter } from '../../solana/protobuf-writer.ts'
-import type { ParsedTransaction } from '../../solana/transaction.ts'
-import { encodeTransactionError } from '../../solana/transaction-error.ts'
-import type { TransactionError, TransactionMeta } from '../model.ts'
-import { decimalText } from '../rpc/token-amount.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import type { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
+import { encodeTransactionError } from '../../solana/transaction/error.ts'
+import type { ParsedTransaction } from '../../solana/transaction/transaction.ts'
+import type { TransactionError, TransactionMeta } from '../chain/model.ts'
+import { decimalText } from '../rpc/parsed/token-amount.ts'
 
 // Field numbers: proto/solana-storage.proto.
 

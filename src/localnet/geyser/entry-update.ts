@@ -1,4 +1,4 @@
-import type { Entry } from '../model.ts'
+import type { Entry } from '../chain/model.ts'
 import { writer } from './scratch.ts'
 
 export class EntryUpdate {

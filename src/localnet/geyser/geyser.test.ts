@@ -23,7 +23,7 @@ import {
   SubscribeRequestSchema,
 } from '../../solana/gen/geyser_pb.ts'
 import { HealthCheckRequestSchema, HealthCheckResponseSchema } from '../../solana/gen/health_pb.ts'
-import { encodeMessage } from '../../solana/protobuf.ts'
+import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 
 const EVERYTHING: Request = {
   accounts: { a: {} },

@@ -1,12 +1,12 @@
-import type { GrpcCall } from '../../host/grpc-call.ts'
-import { GrpcCode } from '../../host/grpc-status.ts'
-import { serveUnary } from '../../host/grpc-unary.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode } from '../../platform/grpc/status.ts'
+import { serveUnary } from '../../platform/grpc/unary.ts'
 import {
   HealthCheckRequestSchema,
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../solana/gen/health_pb.ts'
-import { decodeMessage, encodeMessage } from '../../solana/protobuf.ts'
+import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 
 /** The server as a whole has the empty name. */
 const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])

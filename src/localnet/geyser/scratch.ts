@@ -1,4 +1,4 @@
-import { ProtobufWriter } from '../../solana/protobuf-writer.ts'
+import { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
 
 /** Where all updates are encoded, one after the other. Empty whenever no encoder is running. */
 export const writer = new ProtobufWriter()

@@ -1,4 +1,4 @@
-import type { AccountWrite, Block } from '../model.ts'
+import type { AccountWrite, Block } from '../chain/model.ts'
 import { AccountUpdate } from './account-update.ts'
 import { BlockMetaUpdate, BlockUpdate } from './block-update.ts'
 import { EntryUpdate } from './entry-update.ts'

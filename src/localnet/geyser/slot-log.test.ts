@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, address, createChainDouble } from '../../../test/support/chain-double.ts'
-import type { Block } from '../model.ts'
+import type { Block } from '../chain/model.ts'
 import { SlotLog } from './slot-log.ts'
 
 function start(slotsMax: number) {

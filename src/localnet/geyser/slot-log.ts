@@ -1,4 +1,4 @@
-import type { Block, ChainEvent, Commitment } from '../model.ts'
+import type { Block, ChainEvent, Commitment } from '../chain/model.ts'
 import { encodeCreatedAt } from './scratch.ts'
 import { createSlotContent, type SlotContent } from './slot-content.ts'
 import { type SlotStage, SlotUpdate } from './slot-update.ts'

@@ -1,7 +1,7 @@
-import { decodeBase58 } from '../../solana/base58.ts'
-import type { ParsedTransaction } from '../../solana/transaction.ts'
-import type { TransactionRecord } from '../model.ts'
-import { isSimpleVote, keysOf, parseRecorded } from '../transaction-facts.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import type { ParsedTransaction } from '../../solana/transaction/transaction.ts'
+import type { TransactionRecord } from '../chain/model.ts'
+import { isSimpleVote, keysOf, parseRecorded } from '../chain/transaction-facts.ts'
 import { writeError, writeMeta, writeTransaction } from './encode-transaction.ts'
 import { infoOf, writer } from './scratch.ts'
 

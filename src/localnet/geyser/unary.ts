@@ -1,6 +1,6 @@
-import type { GrpcCall } from '../../host/grpc-call.ts'
-import { GrpcCode, type GrpcStatus } from '../../host/grpc-status.ts'
-import { serveUnary, type UnaryAnswer } from '../../host/grpc-unary.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import { serveUnary, type UnaryAnswer } from '../../platform/grpc/unary.ts'
 import {
   GetBlockHeightRequestSchema,
   GetBlockHeightResponseSchema,
@@ -17,10 +17,10 @@ import {
   SubscribeReplayInfoRequestSchema,
   SubscribeReplayInfoResponseSchema,
 } from '../../solana/gen/geyser_pb.ts'
-import { decodeMessage, encodeMessage } from '../../solana/protobuf.ts'
-import type { Block, Chain, Commitment } from '../model.ts'
-import { commitmentOf } from './filter.ts'
-import { FilterError } from './filter-limits.ts'
+import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
+import type { Block, Chain, Commitment } from '../chain/model.ts'
+import { commitmentOf } from './filter/filter.ts'
+import { FilterError } from './filter/limits.ts'
 
 export type UnaryDeps = {
   readonly chain: Chain

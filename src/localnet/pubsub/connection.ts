@@ -1,5 +1,5 @@
-import type { Logger } from '../../host/logger.ts'
-import type { WsConnection } from '../../host/ws-connection.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { WsConnection } from '../../platform/ws/connection.ts'
 import { invalidParams } from '../rpc/errors.ts'
 import type { Json } from '../rpc/json.ts'
 import { readArguments, u64 } from '../rpc/params.ts'

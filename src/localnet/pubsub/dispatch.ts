@@ -1,4 +1,4 @@
-import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../../solana/json-rpc.ts'
+import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../../solana/json/json-rpc.ts'
 import { internalError, invalidRequest, methodNotFound, parseError, RpcError } from '../rpc/errors.ts'
 import { type Json, writeJson } from '../rpc/json.ts'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { account, address, MEMO } from '../../../test/support/chain-double.ts'
 import { startPubSubNode as start } from '../../../test/support/pubsub-node.ts'
-import { decodeBase58, encodeBase58 } from '../../solana/base58.ts'
+import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 
 const ALICE = address('alice')
 const PROGRAM = address('program')

@@ -1,4 +1,4 @@
-import { encodeTextFrame } from '../../host/ws-frame.ts'
+import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import { internalError } from '../rpc/errors.ts'
 import { keyOf, type SubscriptionKind, type SubscriptionRequest } from './requests.ts'
 

@@ -1,4 +1,4 @@
-import type { Commitment } from '../model.ts'
+import type { Commitment } from '../chain/model.ts'
 import { ACCOUNT_ENCODINGS, type AccountEncoding, type DataSlice } from '../rpc/encode-account.ts'
 import { type BlockEncodingOptions, TRANSACTION_DETAILS, TRANSACTION_ENCODINGS } from '../rpc/encode-transaction.ts'
 import { invalidParams } from '../rpc/errors.ts'

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Logger } from '../../host/logger.ts'
-import type { Account, Block, Chain, Commitment } from '../model.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { Account, Block, Chain, Commitment } from '../chain/model.ts'
 import { minContextSlotNotReached } from './errors.ts'
 import type { Json } from './json.ts'
-import type { PrioritizationFees } from './prioritization-fees.ts'
+import type { PrioritizationFees } from './methods/prioritization-fees.ts'
 import type { ContextConfig } from './request-shapes.ts'
 
 /** The Agave release whose behaviour is shown, that of the engine's own crates. */

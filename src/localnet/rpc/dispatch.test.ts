@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { startTestDoor, type TestDoor } from '../../../test/support/rpc-door.ts'
 import { base64, openRpcWallet, type RpcWallet } from '../../../test/support/rpc-wallet.ts'
-import { silentLogger } from '../../host/logger.ts'
-import type { Chain } from '../model.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import type { Chain } from '../chain/model.ts'
 import type { RpcContext } from './context.ts'
 import { answerBody } from './dispatch.ts'
-import { createPrioritizationFees } from './prioritization-fees.ts'
+import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
 describe('answerBody on a chain with troubles', () => {
   let door: TestDoor

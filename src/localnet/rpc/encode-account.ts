@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer'
 import { constants, zstdCompressSync } from 'node:zlib'
-import { encodeBase58 } from '../../solana/base58.ts'
-import type { Account } from '../model.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import type { Account } from '../chain/model.ts'
 import type { Json } from './json.ts'
-import { parseAccountData } from './parsed-accounts.ts'
-import { readClockTimestamp } from './parsed-sysvars.ts'
-import { isTokenProgram, SYSVAR } from './program-ids.ts'
-import type { TokenDisplay } from './token-amount.ts'
-import { tokenDisplay } from './token-extensions.ts'
-import { parseMint, parseTokenAccount } from './token-state.ts'
+import { parseAccountData } from './parsed/accounts.ts'
+import { isTokenProgram, SYSVAR } from './parsed/program-ids.ts'
+import { readClockTimestamp } from './parsed/sysvars.ts'
+import type { TokenDisplay } from './parsed/token-amount.ts'
+import { tokenDisplay } from './parsed/token-extensions.ts'
+import { parseMint, parseTokenAccount } from './parsed/token-state.ts'
 
 export const ACCOUNT_ENCODINGS = ['binary', 'base58', 'base64', 'jsonParsed', 'base64+zstd'] as const
 export type AccountEncoding = (typeof ACCOUNT_ENCODINGS)[number]

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import { encodeBase58 } from '../../solana/base58.ts'
 import type { ChainTokenBalance } from '../../solana/chain-block.ts'
-import type { TransactionError, TransactionMeta } from '../model.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import type { TransactionError, TransactionMeta } from '../chain/model.ts'
 import type { Json } from './json.ts'
-import { encodeParsedInstruction } from './parsed-instructions.ts'
-import { encodeTokenAmount } from './token-amount.ts'
+import { encodeParsedInstruction } from './parsed/instructions.ts'
+import { encodeTokenAmount } from './parsed/token-amount.ts'
 
 type Members = { readonly [member: string]: Json | undefined }
 

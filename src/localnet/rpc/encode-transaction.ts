@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { encodeBase58 } from '../../solana/base58.ts'
-import { parseTransaction } from '../../solana/transaction.ts'
-import type { ParsedTransaction } from '../../solana/transaction-types.ts'
-import type { Block, TransactionMeta, TransactionRecord } from '../model.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import type { Block, TransactionMeta, TransactionRecord } from '../chain/model.ts'
 import { encodeFullMeta, encodeParsedMeta, encodeSimpleMeta } from './encode-meta.ts'
 import type { Json } from './json.ts'
 import { type ListedKey, listKeys } from './message-keys.ts'
-import { encodeParsedInstruction } from './parsed-instructions.ts'
+import { encodeParsedInstruction } from './parsed/instructions.ts'
 
 export const TRANSACTION_ENCODINGS = ['binary', 'base64', 'base58', 'json', 'jsonParsed'] as const
 export type TransactionEncoding = (typeof TRANSACTION_ENCODINGS)[number]

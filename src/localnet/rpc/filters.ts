@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import { decodeBase58 } from '../../solana/base58.ts'
-import type { Account } from '../model.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import type { Account } from '../chain/model.ts'
 import { invalidParams } from './errors.ts'
 import * as read from './params.ts'
+import { isTokenAccountData } from './parsed/token-state.ts'
 import { decodeBase64, describeBase58Fault } from './text-codecs.ts'
-import { isTokenAccountData } from './token-state.ts'
 
 /** A filter of getProgramAccounts and programSubscribe as it was sent. */
 export type AccountFilter =

@@ -1,9 +1,9 @@
-import { encodeBase58 } from '../../solana/base58.ts'
-import { isSigner, isWritableStatic } from '../../solana/transaction.ts'
-import type { ParsedTransaction } from '../../solana/transaction-types.ts'
-import { UPGRADEABLE_LOADER } from '../addresses.ts'
-import type { TransactionMeta } from '../model.ts'
-import { RESERVED_KEYS } from './program-ids.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { isSigner, isWritableStatic } from '../../solana/transaction/transaction.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { UPGRADEABLE_LOADER } from '../chain/addresses.ts'
+import type { TransactionMeta } from '../chain/model.ts'
+import { RESERVED_KEYS } from './parsed/program-ids.ts'
 
 export type ListedKey = {
   readonly address: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { startTestDoor, type TestDoor } from '../../../test/support/rpc-door.ts'
-import { encodeBase58 } from '../../solana/base58.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { RPC_METHODS } from './dispatch.ts'
 
 const SLOTS_PER_EPOCH = 32

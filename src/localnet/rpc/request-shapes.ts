@@ -1,5 +1,5 @@
-import { decodeBase58 } from '../../solana/base58.ts'
-import type { Commitment } from '../model.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import type { Commitment } from '../chain/model.ts'
 import { ACCOUNT_ENCODINGS, type DataSlice } from './encode-account.ts'
 import { TRANSACTION_DETAILS, TRANSACTION_ENCODINGS } from './encode-transaction.ts'
 import { invalidParams } from './errors.ts'

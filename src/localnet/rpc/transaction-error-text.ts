@@ -1,4 +1,4 @@
-import type { TransactionError } from '../model.ts'
+import type { TransactionError } from '../chain/model.ts'
 
 /** The sentence of a transaction error (`solana-transaction-error`, `solana-instruction-error`: Display). */
 export function describeTransactionError(err: TransactionError): string {

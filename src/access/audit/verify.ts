@@ -1,0 +1,117 @@
+import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
+import type { AccessStore, AccessView } from '../store/store.ts'
+import { type Chain, inspectSurplus, type MirrorPosition } from './file.ts'
+import { AUDIT_LINE_BYTES_MAX, type AuditHead, CHAIN_START, headAfter, readLink } from './line.ts'
+
+/** The first line that is not as it was written. */
+export type AuditBreak = { readonly line: number; readonly what: string }
+
+export type AuditReport = {
+  /** Lines of the chain, by its head. */
+  readonly lines: number
+  readonly findings: readonly (AuditBreak & { readonly place: string })[]
+  /** What looks odd but is as it should be. */
+  readonly notes: readonly string[]
+}
+
+/** Checks the chain in the store against its head, and the audit file of this state folder against the chain. */
+export async function verifyAudit(store: AccessStore): Promise<AuditReport> {
+  const findings: (AuditBreak & { place: string })[] = []
+  const notes: string[] = []
+  const report = await store.read(async (view) => {
+    const chain = await chainOf(view)
+    const inStore = await findChainBreak(chain.lines(1), chain.head)
+    if (inStore) findings.push({ place: store.name, ...inStore })
+    const { file: path, remadeAt, ...recorded } = await view.auditMirror()
+    if (remadeAt !== null) notes.push(`${path} was gone before line ${remadeAt} and was written anew from the store`)
+    const inFile = await verifyFile(path, recorded, chain)
+    if (inFile?.finding) findings.push({ place: path, ...inFile.finding })
+    if (inFile?.note) notes.push(inFile.note)
+    return { lines: chain.head.seq, findings, notes }
+  })
+  const lost = await findLostChange(store)
+  if (lost !== undefined)
+    findings.push({ place: store.name, line: lost, what: 'is in the audit file but not in the store' })
+  return report
+}
+
+/** Follows a chain from its start; undefined when every line is the one that was written, up to the head. */
+export async function findChainBreak(lines: AsyncIterable<string>, head: AuditHead): Promise<AuditBreak | undefined> {
+  let at = CHAIN_START
+  for await (const line of lines) {
+    const next = at.seq + 1
+    const link = readLink(line)
+    if (next > head.seq) return { line: next, what: 'stands beyond the head of the chain' }
+    if (link === undefined) return { line: next, what: 'was changed: it cannot be read' }
+    if (link.seq > next) return { line: next, what: 'is missing' }
+    if (link.seq < next) return { line: next, what: `was changed: it says that it is line ${link.seq}` }
+    if (link.prev !== at.hash) {
+      return at.seq === 0
+        ? { line: 1, what: 'was changed: it does not begin the chain' }
+        : { line: at.seq, what: 'was changed: the line after it was written after another one' }
+    }
+    at = headAfter(next, line)
+  }
+  if (at.seq < head.seq) return { line: at.seq + 1, what: 'is missing: the tail was cut' }
+  if (at.hash !== head.hash) return { line: at.seq, what: 'was changed: the store keeps another hash of it' }
+  return undefined
+}
+
+/**
+ * The number of a change that the audit file shows as committed and the store does not have. Looked up again at the end, because another process
+ * may have made a change between the two looks.
+ */
+export async function findLostChange(store: AccessStore): Promise<number | undefined> {
+  const lost = await store.read(async (view) => {
+    const { file: path, ...recorded } = await view.auditMirror()
+    await using file = await openAppendFile(path, 'read')
+    if (!file) return undefined
+    const surplus = await inspectSurplus(file, recorded, await chainOf(view))
+    return surplus.kind === 'lost' ? surplus.seq : undefined
+  })
+  if (lost === undefined || (await store.auditHead()).seq >= lost) return undefined
+  return lost
+}
+
+async function verifyFile(
+  path: string,
+  recorded: MirrorPosition,
+  chain: Chain,
+): Promise<{ finding?: AuditBreak; note?: string } | undefined> {
+  await using file = await openAppendFile(path, 'read')
+  if (!file) return recorded.seq === 0 ? undefined : { finding: { line: 1, what: 'is missing: the file is gone' } }
+  const finding = await compareWithChain(file, recorded, chain)
+  if (finding) return { finding }
+  const { kind, position } = await inspectSurplus(file, recorded, chain)
+  if (kind === 'foreign') return { finding: { line: position.seq + 1, what: 'was not written by the store' } }
+  if (kind !== 'unfinished') return undefined
+  return {
+    note: `${path} ends with the line of a change that was interrupted and not made; the next change removes it`,
+  }
+}
+
+/** The recorded part of the file, byte for byte. The newline of its last line may be missing: see `audit-file.ts`. */
+async function compareWithChain(
+  file: AppendFile,
+  recorded: MirrorPosition,
+  chain: Chain,
+): Promise<AuditBreak | undefined> {
+  const found = file.lines(0, AUDIT_LINE_BYTES_MAX)
+  let seq = 0
+  for await (const expected of chain.lines(1)) {
+    if (seq === recorded.seq) break
+    seq += 1
+    const next = (await found.next()).value
+    if (!next) return { line: seq, what: 'is missing: the tail was cut' }
+    if (Buffer.from(expected).equals(next.bytes)) continue
+    const link = readLink(next.bytes)
+    if (link !== undefined && link.seq > seq) return { line: seq, what: 'is missing' }
+    return { line: seq, what: 'was changed: it differs from the store' }
+  }
+  await found.return(undefined)
+  return undefined
+}
+
+async function chainOf(view: AccessView): Promise<Chain> {
+  return { head: await view.auditHead(), lines: (fromSeq) => view.auditLines(fromSeq) }
+}

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { createAccessFixture } from '../../test/support/access.ts'
+import { checkProperty } from '../../test/support/property.ts'
+import { TOKEN_REFUSALS } from '../contract/errors.ts'
+import { createManualClock } from '../core/clock.ts'
+import { silentLogger } from '../platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { type Caller, createAdmission, type Refused, SKEW_MS } from './authorize.ts'
+import type { PresentedToken } from './credentials.ts'
+import { accessMetrics } from './metrics.ts'
+import { BUILT_IN_PLANS, createPlanTable } from './plan.ts'
+import { Calendar } from './quota/calendar.ts'
+import { createLedger } from './quota/quota.ts'
+import type { UsageRow } from './store/model.ts'
+import { hashToken } from './token.ts'
+import { startUsage } from './usage.ts'
+
+const RPC = { interface: 'rpc', method: 'getSlot' } as const
+
+function open(options: { callersMax?: number } = {}) {
+  const clock = createManualClock()
+  const calendar = new Calendar(clock)
+  const fixture = createAccessFixture()
+  const registry = createMetricsRegistry()
+  const hashed: string[] = []
+  const rows: UsageRow[] = []
+  const usage = startUsage({
+    store: { addUsage: async (added) => void rows.push(...added) },
+    calendar,
+    clock,
+    log: silentLogger,
+  })
+  const ledger = createLedger({ calendar })
+  const plans = createPlanTable(BUILT_IN_PLANS)
+  const admission = createAdmission({
+    snapshot: fixture.snapshot,
+    plans: () => plans,
+    ledger,
+    usage,
+    clock,
+    metrics: accessMetrics(registry),
+    hash(text) {
+      hashed.push(text)
+      return hashToken(text)
+    },
+    ...options,
+  })
+  const enter = (token: string, product: 'bundle' | 'indexer' | 'execution' | 'shreds-raw' = 'bundle') =>
+    admission.authenticate({ token }, product, clock.nowMs())
+  return { clock, fixture, registry, hashed, rows, usage, ledger, admission, enter }
+}
+
+function reasonOf(outcome: Caller | Refused): string {
+  return outcome.ok ? 'ok' : outcome.reason
+}
+
+function mustEnter(outcome: Caller | Refused): Caller {
+  assert.ok(outcome.ok)
+  return outcome
+}
+
+describe('authenticate', () => {
+  test('a token that is known by one product opens no other, for every pair of products', () => {
+    const products = ['bundle', 'indexer', 'shreds-raw'] as const
+    for (const bought of products) {
+      const { fixture, enter } = open()
+      const { secret } = fixture.subscribe({ products: [bought] })
+      fixture.publish()
+      for (const round of [1, 2]) {
+        for (const product of products) {
+          const expected = product === bought ? 'ok' : 'not-in-plan'
+          assert.equal(reasonOf(enter(secret, product)), expected, `${product} with ${bought}, round ${round}`)
+        }
+      }
+    }
+  })
+
+  test('a good token opens what its subscription has, and what needs no subscription', () => {
+    const { fixture, enter } = open()
+    const { secret, subscription } = fixture.subscribe({ products: ['bundle'] })
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    assert.equal(caller.subscription.id, subscription.id)
+    assert.equal(caller.limits, BUILT_IN_PLANS.starter)
+    assert.equal(reasonOf(enter(secret, 'execution')), 'ok')
+    assert.equal(reasonOf(enter(secret, 'indexer')), 'not-in-plan')
+    assert.equal(reasonOf(enter(secret, 'shreds-raw')), 'not-in-plan')
+  })
+
+  test('a dedicated node alone opens the doors of the bundle', () => {
+    const { fixture, enter } = open()
+    const { secret } = fixture.subscribe({ products: ['dedicated-node'] })
+    fixture.publish()
+    assert.equal(reasonOf(enter(secret)), 'ok')
+    assert.equal(reasonOf(enter(secret, 'indexer')), 'not-in-plan')
+  })
+
+  test('each state is told by its own reason', () => {
+    const { fixture, enter, clock, admission } = open()
+    const now = clock.nowMs()
+    const cases: [string, () => string][] = [
+      ['ok', () => fixture.subscribe().secret],
+      ['revoked', () => withToken({ state: 'revoked' })],
+      ['ok', () => withToken({ state: 'retiring', notAfter: now - SKEW_MS })],
+      ['expired', () => withToken({ state: 'retiring', notAfter: now - SKEW_MS - 1 })],
+      ['ok', () => fixture.subscribe({ validUntil: now - SKEW_MS }).secret],
+      ['expired', () => fixture.subscribe({ validUntil: now - SKEW_MS - 1 }).secret],
+      ['suspended', () => fixture.subscribe({ state: 'suspended' }).secret],
+      ['cancelled', () => fixture.subscribe({ state: 'cancelled' }).secret],
+      ['cancelled', () => withToken({ state: 'revoked' }, { state: 'cancelled' })],
+      ['not-in-plan', () => fixture.subscribe({ products: ['indexer'] }).secret],
+      ['malformed', () => 'slc_1'],
+      ['malformed', () => fixture.subscribe().secret.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'))],
+      ['malformed', () => ''],
+      ['unknown', () => 'slc_000000000000000000000000000000000JcP3N'],
+    ]
+    function withToken(changes: object, sub: object = {}): string {
+      const { secret, token } = fixture.subscribe(sub)
+      fixture.changeToken(token.id, changes)
+      return secret
+    }
+    for (const [reason, make] of cases) {
+      const secret = make()
+      fixture.publish()
+      assert.equal(reasonOf(enter(secret)), reason, reason)
+    }
+    const { secret, subscription } = fixture.subscribe()
+    fixture.changeCustomer(subscription.customerId, { state: 'suspended' })
+    fixture.publish()
+    assert.equal(reasonOf(enter(secret)), 'suspended')
+    assert.equal(reasonOf(admission.authenticate({ refused: 'missing' }, 'bundle', now)), 'missing')
+    assert.equal(reasonOf(admission.authenticate({ refused: 'conflicting' }, 'bundle', now)), 'conflicting')
+  })
+
+  test('every kind of bad token costs the same work: one hash of one length, one look-up', (t) => {
+    const { fixture, admission, hashed, clock } = open()
+    const now = clock.nowMs()
+    const good = fixture.subscribe().secret
+    const bad = [
+      fixture.subscribe({ state: 'suspended' }).secret,
+      fixture.subscribe({ state: 'cancelled' }).secret,
+      fixture.subscribe({ validUntil: 1 }).secret,
+      fixture.subscribe({ products: ['shreds-raw'] }).secret,
+    ]
+    const { secret: revoked, token } = fixture.subscribe()
+    fixture.changeToken(token.id, { state: 'revoked' })
+    fixture.publish()
+    // Known by its text, yet not good for this product: still the whole work.
+    assert.equal(admission.authenticate({ token: good }, 'bundle', now).ok, true)
+
+    const text = fc.oneof(
+      fc.constantFrom(...bad, revoked, 'slc_000000000000000000000000000000000JcP3N', ''),
+      fc.string({ maxLength: 60 }),
+      fc.string({ minLength: 42, maxLength: 42, unit: 'binary' }),
+      fc.nat(41).map((at) => `${good.slice(0, at)}~${good.slice(at + 1)}`),
+      fc.constant('x'.repeat(8192)),
+    )
+    const presented: fc.Arbitrary<PresentedToken> = fc.oneof(
+      text.map((token) => ({ token })),
+      fc.constantFrom({ refused: 'missing' } as const, { refused: 'conflicting' } as const),
+    )
+    const property = fc.property(presented, fc.constantFrom('bundle', 'indexer'), (given, product) => {
+      if ('token' in given && given.token === good && product === 'bundle') return
+      const [hashes, looks] = [hashed.length, fixture.looks()]
+      const outcome = admission.authenticate(given, product === 'bundle' ? 'bundle' : 'indexer', now)
+      assert.ok(!outcome.ok && TOKEN_REFUSALS.includes(outcome.reason))
+      assert.equal(hashed.length - hashes, 1)
+      assert.equal(hashed.at(-1)?.length, 42)
+      assert.equal(fixture.looks() - looks, 1)
+    })
+    checkProperty(t, property, 500, 50_000)
+    const before = hashed.length
+    assert.equal(reasonOf(admission.authenticate({ token: good }, 'indexer', now)), 'not-in-plan')
+    assert.equal(hashed.length, before + 1)
+  })
+
+  test('a token seen before is not hashed again until the snapshot is swapped', () => {
+    const { fixture, enter, hashed } = open()
+    const { secret, token } = fixture.subscribe()
+    fixture.publish()
+    for (let count = 0; count < 10; count++) assert.equal(enter(secret).ok, true)
+    assert.equal(hashed.length, 1)
+    fixture.publish()
+    assert.equal(enter(secret).ok, true)
+    assert.equal(hashed.length, 2)
+    fixture.changeToken(token.id, { state: 'revoked' })
+    assert.equal(enter(secret).ok, true, 'not before the swap')
+    fixture.publish()
+    assert.equal(reasonOf(enter(secret)), 'revoked')
+  })
+
+  test('remembers no more tokens than its maximum, and none that are bad', () => {
+    const { fixture, enter, hashed } = open({ callersMax: 10 })
+    const secrets = Array.from({ length: 20 }, () => fixture.subscribe().secret)
+    fixture.publish()
+    for (const secret of secrets) enter(secret)
+    hashed.length = 0
+    for (const secret of secrets.slice(10)) enter(secret)
+    assert.equal(hashed.length, 0)
+    enter(secrets[0] ?? '')
+    assert.equal(hashed.length, 1)
+    for (let count = 0; count < 50; count++) enter(`slc_${count}`)
+    enter(secrets[19] ?? '')
+    assert.equal(hashed.length, 51)
+  })
+
+  test('time ends a token that was remembered', () => {
+    const { fixture, enter, clock, admission } = open()
+    const { secret } = fixture.subscribe({ validUntil: clock.nowMs() + 1000 })
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    clock.advance(1000 + SKEW_MS)
+    assert.equal(reasonOf(enter(secret)), 'ok')
+    clock.advance(1001)
+    assert.equal(reasonOf(enter(secret)), 'expired')
+    const outcome = admission.admit(caller, RPC)
+    assert.equal(outcome.ok || outcome.reason, 'expired')
+  })
+
+  test('refusals are counted by reason', () => {
+    const { fixture, enter, registry } = open()
+    fixture.publish()
+    enter('x')
+    enter('x')
+    enter('slc_000000000000000000000000000000000JcP3N')
+    assert.equal(registry.value('sluice_access_refused_total', { reason: 'malformed' }), 2)
+    assert.equal(registry.value('sluice_access_refused_total', { reason: 'unknown' }), 1)
+  })
+})
+
+describe('the indexer login', () => {
+  test('needs both halves, of one subscription', () => {
+    const { fixture, admission, clock } = open()
+    const a = fixture.subscribe({ products: ['indexer'] })
+    const b = fixture.subscribe({ products: ['indexer'] })
+    const login = fixture.grantIndexer(a.subscription.id)
+    const other = fixture.grantIndexer(b.subscription.id)
+    fixture.publish()
+    const enter = (secret: string, given: Parameters<typeof admission.authenticateIndexer>[1]) =>
+      reasonOf(admission.authenticateIndexer({ token: secret }, given, clock.nowMs()))
+    assert.equal(enter(a.secret, login), 'ok')
+    assert.equal(enter(b.secret, other), 'ok')
+    assert.equal(enter(a.secret, other), 'unknown')
+    assert.equal(enter(a.secret, { ...login, password: other.password }), 'unknown')
+    assert.equal(enter(a.secret, { ...login, username: 'nobody' }), 'unknown')
+    assert.equal(enter(a.secret, { refused: 'missing' }), 'missing')
+    assert.equal(enter('x', login), 'malformed')
+    fixture.changeCredential('idx_0', { state: 'revoked' })
+    fixture.publish()
+    assert.equal(enter(a.secret, login), 'revoked')
+  })
+
+  test('hashes a password whatever is wrong', () => {
+    const { fixture, admission, hashed, clock } = open()
+    fixture.publish()
+    for (const login of [{ refused: 'missing' } as const, { username: 'u', password: 'p' }]) {
+      const before = hashed.length
+      admission.authenticateIndexer({ token: 'x' }, login, clock.nowMs())
+      assert.equal(hashed.length - before, 2)
+    }
+  })
+})
+
+describe('admit', () => {
+  test('charges, counts and tells what is left', async () => {
+    const { fixture, enter, admission, usage, rows, registry } = open()
+    const { secret, subscription } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    const outcome = admission.admit(caller, { interface: 'ws', method: 'getProgramAccounts' })
+    assert.deepEqual(outcome, { ok: true, cost: 30, limit: 150, remaining: 120, resetMs: 2000 })
+    await usage.flush()
+    assert.deepEqual(
+      rows.map(({ subscriptionId, calls, units, refused }) => [subscriptionId, calls, units, refused]),
+      [[subscription.id, 1, 30, 0]],
+    )
+    assert.equal(registry.value('sluice_access_units_total', { interface: 'ws' }), 30)
+    assert.equal(admission.quota(caller).month.used, 30)
+  })
+
+  test('a refusal names the limit and is counted but not charged', async () => {
+    const { fixture, enter, admission, usage, rows, registry } = open()
+    const { secret } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    for (let count = 0; count < 50; count++)
+      assert.equal(admission.admit(caller, { interface: 'rpc', method: 'sendTransaction' }).ok, true)
+    const outcome = admission.admit(caller, { interface: 'rpc', method: 'sendTransaction' })
+    assert.ok(!outcome.ok && outcome.reason === 'over-limit')
+    assert.deepEqual([outcome.limitName, outcome.limitSize, outcome.retryAfterMs], ['sendsPerSecond', 5, 200])
+    await usage.flush()
+    assert.deepEqual(
+      rows.map(({ calls, units, refused }) => [calls, units, refused]),
+      [[50, 50, 1]],
+    )
+    assert.equal(registry.value('sluice_access_limited_total', { limit: 'sendsPerSecond' }), 1)
+  })
+
+  test('a refund leaves no trace', async () => {
+    const { fixture, enter, admission, usage, rows } = open()
+    const { secret } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    const call = { interface: 'rpc', method: 'getProgramAccounts' } as const
+    assert.equal(admission.admit(caller, call).ok, true)
+    admission.refund(caller, call)
+    assert.deepEqual([admission.quota(caller).remaining, admission.quota(caller).month.used], [150, 0])
+    await usage.flush()
+    assert.deepEqual(rows, [])
+  })
+
+  test('tokens of one subscription share its books across a rotation and its grace', () => {
+    const { fixture, enter, admission, clock } = open()
+    const { secret, subscription, token } = fixture.subscribe()
+    fixture.publish()
+    const old = mustEnter(enter(secret))
+    for (let count = 0; count < 5; count++) admission.admit(old, { interface: 'rpc', method: 'getProgramAccounts' })
+    fixture.changeToken(token.id, { state: 'retiring', notAfter: clock.nowMs() + 3_600_000 })
+    const { secret: next } = fixture.issue(subscription.id)
+    fixture.publish()
+    assert.equal(admission.admit(mustEnter(enter(next)), RPC).ok, false)
+    assert.equal(admission.admit(mustEnter(enter(secret)), RPC).ok, false)
+    assert.equal(admission.admit(old, RPC).ok, false)
+  })
+
+  test('a caller held by a connection follows the store: new limits, then the end', () => {
+    const { fixture, enter, admission } = open()
+    const { secret, subscription, token } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    fixture.changeSubscription(subscription.id, { plan: 'build' })
+    fixture.publish()
+    const outcome = admission.admit(caller, RPC)
+    assert.ok(outcome.ok)
+    assert.equal(outcome.limit, 2000)
+    assert.equal(admission.quota(caller).limit, 2000)
+    fixture.changeToken(token.id, { state: 'revoked' })
+    fixture.publish()
+    const refused = admission.admit(caller, RPC)
+    assert.equal(refused.ok || refused.reason, 'revoked')
+  })
+
+  test('renew answers by the digest alone, as tickets and open streams need it', () => {
+    const { fixture, enter, admission, clock, hashed } = open()
+    const { secret, token } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    hashed.length = 0
+    assert.equal(admission.renew(caller.tokenSha256, 'bundle', clock.nowMs()), caller)
+    assert.equal(reasonOf(admission.renew(caller.tokenSha256, 'indexer', clock.nowMs())), 'not-in-plan')
+    assert.equal(reasonOf(admission.renew('0'.repeat(64), 'bundle', clock.nowMs())), 'unknown')
+    fixture.changeToken(token.id, { state: 'revoked' })
+    fixture.publish()
+    assert.equal(reasonOf(admission.renew(caller.tokenSha256, 'bundle', clock.nowMs())), 'revoked')
+    assert.equal(hashed.length, 0)
+  })
+
+  test('books closed by a sweep are opened again by a caller that still holds them', () => {
+    const { fixture, enter, admission, ledger, clock } = open()
+    const { secret } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    admission.admit(caller, RPC)
+    clock.advance(60_000)
+    ledger.sweep(clock.monotonicMs())
+    assert.equal(ledger.accounts(), 0)
+    assert.equal(admission.admit(caller, RPC).ok, true)
+    assert.equal(ledger.accounts(), 1)
+    assert.equal(admission.quota(caller).month.used, 2)
+  })
+
+  test('ten thousand invented methods make no new series', async () => {
+    const { fixture, enter, admission, registry, clock } = open()
+    const { secret } = fixture.subscribe({ overrides: { unitsPerSecond: null } })
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    admission.admit(caller, RPC)
+    const before = (await registry.text()).split('\n').length
+    for (let count = 0; count < 10_000; count++) admission.admit(caller, { interface: 'rpc', method: `m${count}` })
+    clock.advance(1)
+    assert.equal((await registry.text()).split('\n').length, before)
+    const text = await registry.text()
+    assert.equal(
+      text.includes(secret) || text.includes(caller.subscription.id) || text.includes(caller.tokenSha256),
+      false,
+    )
+  })
+})

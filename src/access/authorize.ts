@@ -1,0 +1,335 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { TokenRefusal } from '../contract/errors.ts'
+import type { LimitName, Limits } from '../contract/limits.ts'
+import { PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../contract/products.ts'
+import type { Clock } from '../core/clock.ts'
+import type { PresentedLogin, PresentedToken } from './credentials.ts'
+import type { AccessMetrics } from './metrics.ts'
+import type { PlanTable } from './plan.ts'
+import type { Charge, QuotaAccount, QuotaLedger, QuotaView } from './quota/charge.ts'
+import type { AccessSnapshot } from './snapshot/snapshot.ts'
+import type { Customer, Subscription, Token, UsageInterface } from './store/model.ts'
+import { createTermsTable, type Terms } from './terms.ts'
+import { hashToken, isTokenText, TOKEN_LENGTH } from './token.ts'
+import type { Usage, UsageMeter } from './usage.ts'
+
+/** Clocks of machines and customers differ by this much without anybody being cut off early. */
+export const SKEW_MS = 60_000
+/** Tokens remembered by their text; beyond it the one remembered first is looked up again. */
+const CALLERS_MAX = 100_000
+/** The year 2106. */
+const NEVER_SECONDS = 2 ** 32
+/** Hashed where there is no text of a token's length. Its checksum is wrong, so it can never have been issued. */
+const DUMMY_TOKEN = `slc_${'0'.repeat(TOKEN_LENGTH - 4)}`
+
+/** Someone whose token is good. Held by a connection as long as it likes: `admit` and `renew` look again when the store has moved on. */
+export type Caller = {
+  readonly ok: true
+  readonly subscription: Subscription
+  readonly customerId: string
+  readonly tokenId: string
+  readonly tokenSha256: string
+  readonly limits: Limits
+}
+
+export type Refused = { readonly ok: false; readonly reason: TokenRefusal }
+
+export type Call = { readonly interface: UsageInterface; readonly method: string }
+
+/** Refused, by token or by limit, means not charged; the door must not forward it. */
+export type Admission = Charge | Refused
+
+export type Admissions = {
+  /** Whose token this is and whether it opens the product now. */
+  authenticate(presented: PresentedToken, product: ProductKey, nowMs: number): Caller | Refused
+  /** The indexer's two halves: token and database login, both always checked, of one subscription. */
+  authenticateIndexer(presented: PresentedToken, login: PresentedLogin, nowMs: number): Caller | Refused
+  /** The caller as the store knows it now, by the digest of its token: for tickets, and to cut streams of whom is no longer welcome. */
+  renew(tokenSha256: string, product: ProductKey, nowMs: number): Caller | Refused
+  /** Charges one call. Each item of a batch, each WebSocket request, each gRPC call or re-subscribe is one. */
+  admit(caller: Caller, call: Call): Admission
+  /** Takes an admitted call back because it was then not forwarded. */
+  refund(caller: Caller, call: Call): void
+  /** What the caller has left. */
+  quota(caller: Caller): QuotaView
+}
+
+export type AdmissionDeps = {
+  snapshot(): AccessSnapshot
+  plans(): PlanTable
+  readonly ledger: QuotaLedger
+  readonly usage: Usage
+  readonly clock: Clock
+  readonly metrics: Pick<AccessMetrics, 'admitted' | 'units' | 'refused' | 'limited'>
+  /** Told of each refusal of a caller that is known. */
+  readonly onRefused?: (subscriptionId: string, why: RefusedCall) => void
+  /** SHA-256 in hex. An argument so that tests can count the work. */
+  readonly hash?: (text: string) => string
+  readonly callersMax?: number
+}
+
+/** By a limit of its plan at a door, or because of its token for a product. */
+export type RefusedCall =
+  | { readonly limit: LimitName; readonly interface: UsageInterface }
+  | { readonly reason: TokenRefusal; readonly product: ProductKey }
+
+type Found = { readonly token: Token; readonly subscription: Subscription; readonly customer: Customer }
+type Entry = Caller & {
+  readonly terms: Terms
+  readonly meter: UsageMeter
+  readonly epoch: number
+  /** In seconds: a small whole number, which costs nothing to keep by the thousand. */
+  readonly endsAtSeconds: number
+  /** One bit for each product it opens. */
+  readonly opens: number
+  account: QuotaAccount
+}
+
+const PRODUCT_OF: Record<UsageInterface, ProductKey> = {
+  rpc: 'bundle',
+  ws: 'bundle',
+  grpc: 'bundle',
+  indexer: 'indexer',
+  shreds: 'shreds-raw',
+}
+
+const PRODUCT_BIT = Object.fromEntries(PRODUCT_KEYS.map((product, at) => [product, 1 << at])) as Record<
+  ProductKey,
+  number
+>
+
+/**
+ * Token to subscription to limits to charge, without waiting for anything. A token seen before in this snapshot is found by its text alone.
+ * For every other one the same work is done whatever is wrong with it: one checksum, one hash, one look-up, one comparison.
+ */
+export function createAdmission(deps: AdmissionDeps): Admissions {
+  const { ledger, usage, clock, metrics, hash = hashToken, callersMax = CALLERS_MAX } = deps
+  const terms = createTermsTable()
+  const byText = new Map<string, Entry>()
+  const byDigest = new Map<string, Entry>()
+  let seen = deps.snapshot()
+  let plans = deps.plans()
+  /** Which snapshot a caller comes from. A number, so that an old connection does not keep an old snapshot alive. */
+  let epoch = 0
+
+  function snapshot(): AccessSnapshot {
+    const current = deps.snapshot()
+    if (current !== seen || deps.plans() !== plans) {
+      seen = current
+      plans = deps.plans()
+      epoch += 1
+      byText.clear()
+      byDigest.clear()
+    }
+    return current
+  }
+
+  function authenticate(presented: PresentedToken, product: ProductKey, nowMs: number): Caller | Refused {
+    const current = snapshot()
+    if ('token' in presented) {
+      const known = byText.get(presented.token)
+      if (known !== undefined && nowMs / 1000 <= known.endsAtSeconds && (known.opens & PRODUCT_BIT[product]) !== 0)
+        return known
+    }
+    return count(search(current, presented, product, nowMs))
+  }
+
+  function search(
+    current: AccessSnapshot,
+    presented: PresentedToken,
+    product: ProductKey,
+    nowMs: number,
+  ): Entry | Refused {
+    const text = 'token' in presented && presented.token.length === TOKEN_LENGTH ? presented.token : DUMMY_TOKEN
+    const isWellFormed = isTokenText(text)
+    const digest = hash(text)
+    const found = current.byDigest(digest)
+    const isSame = isSameDigest(digest, found?.token.sha256 ?? NO_DIGEST)
+    if ('refused' in presented) return REFUSED[presented.refused]
+    if (!isWellFormed) return REFUSED.malformed
+    if (found === undefined || !isSame) return REFUSED.unknown
+    const entry = judge(found, product, nowMs)
+    if (entry.ok) remember(byText, text, entry)
+    return entry
+  }
+
+  function judge(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
+    const reason = refusalOf(found, product, nowMs)
+    if (reason === undefined) return entryOf(found)
+    deps.onRefused?.(found.subscription.id, { reason, product })
+    return REFUSED[reason]
+  }
+
+  function entryOf({ token, subscription, customer }: Found): Entry {
+    const known = byDigest.get(token.sha256)
+    if (known !== undefined) return known
+    const limits = plans.limitsOf(subscription.plan, subscription.overrides)
+    const own = terms.of(limits)
+    const entry: Entry = {
+      ok: true,
+      subscription,
+      customerId: customer.id,
+      tokenId: token.id,
+      tokenSha256: token.sha256,
+      limits,
+      terms: own,
+      meter: usage.createMeter(subscription.id, token.id),
+      epoch,
+      opens: PRODUCT_KEYS.reduce(
+        (bits, product) => (opens(subscription, product) ? bits | PRODUCT_BIT[product] : bits),
+        0,
+      ),
+      account: ledger.open(subscription.id, own, clock.monotonicMs()),
+      endsAtSeconds: Math.min(
+        Math.ceil(endOf(subscription.validUntil) / 1000),
+        Math.ceil(endOf(token.state === 'retiring' ? token.notAfter : null) / 1000),
+        NEVER_SECONDS,
+      ),
+    }
+    remember(byDigest, token.sha256, entry)
+    return entry
+  }
+
+  function remember(known: Map<string, Entry>, key: string, entry: Entry): void {
+    if (known.size >= callersMax) {
+      const [oldest] = known.keys()
+      if (oldest !== undefined) known.delete(oldest)
+    }
+    // A copy: the text may be a slice that keeps the whole head of a request alive.
+    known.set(Buffer.from(key, 'latin1').toString('latin1'), entry)
+  }
+
+  function renew(tokenSha256: string, product: ProductKey, nowMs: number): Entry | Refused {
+    const current = snapshot()
+    const found = current.byDigest(tokenSha256)
+    return found === undefined ? REFUSED.unknown : judge(found, product, nowMs)
+  }
+
+  /** Most have no end, and then the clock is not asked. */
+  function hasEnded({ endsAtSeconds }: Entry): boolean {
+    return endsAtSeconds < NEVER_SECONDS && clock.nowMs() / 1000 > endsAtSeconds
+  }
+
+  function isCurrent(entry: Entry): boolean {
+    snapshot()
+    return entry.epoch === epoch
+  }
+
+  /** The same caller with the limits of today, whatever the state of its token. */
+  function latest(caller: Caller): Entry {
+    const entry = caller as Entry
+    if (isCurrent(entry)) return entry
+    const found = snapshot().byDigest(entry.tokenSha256)
+    return found === undefined ? entry : entryOf(found)
+  }
+
+  function books(entry: Entry, monotonicMs: number): QuotaAccount {
+    if (!entry.account.isOpen) entry.account = ledger.open(entry.subscription.id, entry.terms, monotonicMs)
+    return entry.account
+  }
+
+  function count<Outcome extends Caller | Refused>(outcome: Outcome): Outcome {
+    if (!outcome.ok) metrics.refused[outcome.reason].inc()
+    return outcome
+  }
+
+  return {
+    authenticate,
+
+    authenticateIndexer(presented, login, nowMs) {
+      const caller = authenticate(presented, 'indexer', nowMs)
+      const isGiven = 'username' in login
+      const digest = hash(isGiven ? login.password : DUMMY_TOKEN)
+      const credential = snapshot().indexerCredential(isGiven ? login.username : '')
+      const isSame = isSameDigest(digest, credential?.sha256 ?? NO_DIGEST)
+      if (!caller.ok) return caller
+      if (!isGiven) return count(REFUSED[login.refused])
+      if (credential === undefined || !isSame) return count(REFUSED.unknown)
+      if (credential.state !== 'active') return count(REFUSED.revoked)
+      return credential.subscriptionId === caller.subscription.id ? caller : count(REFUSED.unknown)
+    },
+
+    renew: (tokenSha256, product, nowMs) => count(renew(tokenSha256, product, nowMs)),
+
+    admit(caller, call) {
+      let entry = caller as Entry
+      if (!isCurrent(entry) || hasEnded(entry)) {
+        const renewed = renew(entry.tokenSha256, PRODUCT_OF[call.interface], clock.nowMs())
+        if (!renewed.ok) return count(renewed)
+        entry = renewed
+      }
+      const monotonicMs = clock.monotonicMs()
+      const outcome = books(entry, monotonicMs).charge(entry.terms, entry.terms.callOf(call.method), monotonicMs)
+      if (outcome.ok) {
+        usage.countAdmitted(entry.meter, call.interface, outcome.cost)
+        metrics.admitted[call.interface].inc()
+        metrics.units[call.interface].inc(outcome.cost)
+      } else {
+        usage.countRefused(entry.meter, call.interface)
+        metrics.limited[outcome.limitName].inc()
+        deps.onRefused?.(entry.subscription.id, { limit: outcome.limitName, interface: call.interface })
+      }
+      return outcome
+    },
+
+    refund(caller, call) {
+      // The terms under which it was charged, not those of today: what is given back is what was taken.
+      const entry = caller as Entry
+      const monotonicMs = clock.monotonicMs()
+      const taken = entry.terms.callOf(call.method)
+      books(entry, monotonicMs).refund(entry.terms, taken, monotonicMs)
+      usage.countRefunded(entry.meter, call.interface, taken.cost)
+    },
+
+    quota(caller) {
+      const entry = latest(caller)
+      const monotonicMs = clock.monotonicMs()
+      return books(entry, monotonicMs).view(entry.terms, monotonicMs)
+    },
+  }
+}
+
+/** The first thing that stands in the way, the most final ones first. */
+function refusalOf(
+  { token, subscription, customer }: Found,
+  product: ProductKey,
+  nowMs: number,
+): TokenRefusal | undefined {
+  if (subscription.state === 'cancelled') return 'cancelled'
+  if (token.state === 'revoked') return 'revoked'
+  if (token.state === 'retiring' && nowMs > endOf(token.notAfter)) return 'expired'
+  if (nowMs > endOf(subscription.validUntil)) return 'expired'
+  if (subscription.state === 'suspended' || customer.state === 'suspended') return 'suspended'
+  return opens(subscription, product) ? undefined : 'not-in-plan'
+}
+
+function endOf(unixMs: number | null): number {
+  return unixMs === null ? Number.POSITIVE_INFINITY : unixMs + SKEW_MS
+}
+
+/** A dedicated node is reached through the bundle's doors; products that are not provisioned are open to every good token. */
+function opens({ products }: Subscription, product: ProductKey): boolean {
+  if (!PRODUCTS[product].provisioned || products.includes(product)) return true
+  return product === 'bundle' && products.includes('dedicated-node')
+}
+
+const NO_DIGEST = '0'.repeat(64)
+
+function isSameDigest(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(a, 'latin1'), Buffer.from(b, 'latin1'))
+}
+
+const refused = (reason: TokenRefusal): Refused => Object.freeze({ ok: false, reason })
+
+/** One object for each reason: a refusal costs no memory. */
+const REFUSED: Readonly<Record<TokenRefusal, Refused>> = {
+  missing: refused('missing'),
+  malformed: refused('malformed'),
+  unknown: refused('unknown'),
+  revoked: refused('revoked'),
+  expired: refused('expired'),
+  suspended: refused('suspended'),
+  cancelled: refused('cancelled'),
+  conflicting: refused('conflicting'),
+  'not-in-plan': refused('not-in-plan'),
+}

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import {
+  addCustomer,
+  CONTEXT,
+  ENGINES,
+  type Engines,
+  STORE_DEPS,
+  type StoreBench,
+  startEngines,
+} from '../../../test/support/store-engines.ts'
+import { isServiceError } from '../../core/error.ts'
+import { createWholeFile } from '../../platform/files/create-whole.ts'
+import { verifyAudit } from '../audit/verify.ts'
+import { addCustomer as provisionCustomer } from '../provisioning/customers.ts'
+import { createSubscription } from '../provisioning/subscriptions.ts'
+import type { AccessStore } from '../store/store.ts'
+import { RECORD_KINDS } from '../store/tables.ts'
+import { checkBackup, restoreBackup } from './restore.ts'
+
+const HOUR_MS = 3_600_000
+const FACTS = { madeAtMs: Date.UTC(2027, 0, 2), version: '1.2.3' }
+
+let engines: Engines
+before(async () => {
+  engines = await startEngines()
+})
+after(() => engines[Symbol.asyncDispose]())
+
+/** A customer with everything, use of three hours, and the secrets that were shown once. */
+async function fill(store: AccessStore): Promise<string[]> {
+  const on = { ...CONTEXT, store, random: STORE_DEPS.random, dryRun: false }
+  await provisionCustomer(on, { name: 'acme', contact: 'quoted "text", ümläut \\ and \u2028' })
+  const { token, credential } = await createSubscription(on, {
+    customer: 'acme',
+    name: 'acme-prod',
+    plan: 'build',
+    products: ['bundle', 'indexer', 'shreds-raw'],
+    overrides: { unitsPerSecond: 7 },
+    validUntil: null,
+    destination: { address: '127.0.0.1:20001', vouched: true },
+  })
+  assert.ok(token !== undefined && credential !== undefined)
+  const row = {
+    subscriptionId: token.record.subscriptionId,
+    interface: 'rpc' as const,
+    calls: 3,
+    units: 30,
+    refused: 1,
+  }
+  const hours = [1, 2, 3].map((hour) => ({ ...row, hour: hour * HOUR_MS }))
+  await store.addUsage(hours, new Map([[token.record.id, 12_345]]))
+  await store.sharedKey('ws-ticket')
+  return [token.secret, credential.password]
+}
+
+/** Everything a store holds that a backup is about. */
+async function contentOf(store: AccessStore): Promise<unknown> {
+  const records = Object.fromEntries(
+    await Promise.all(RECORD_KINDS.map(async (kind) => [kind, await store.list(kind)] as const)),
+  )
+  const tokens = await store.list('tokens')
+  return {
+    records,
+    revision: await store.revision(),
+    head: await store.auditHead(),
+    audit: await Array.fromAsync(store.auditLines(1)),
+    usage: await store.usage({}),
+    lastUsed: await Promise.all(tokens.map(({ id }) => store.lastUsed(id))),
+  }
+}
+
+const write = (store: AccessStore, file: string) => createWholeFile(file, (put) => store.backup(put, FACTS))
+const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, bench.options.place, STORE_DEPS)
+
+for (const from of ENGINES) {
+  for (const to of ENGINES) {
+    test(`a store on ${from} comes back whole on ${to}`, async () => {
+      await using source = await engines.bench(from)
+      await using target = await engines.bench(to)
+      const file = join(source.folder, 'backup.jsonl')
+      await using store = await source.open()
+      const secrets = await fill(store)
+      const written = await write(store, file)
+      assert.equal(statSync(file).mode & 0o777, 0o600)
+      const text = readFileSync(file, 'utf8')
+      for (const secret of secrets) assert.ok(!text.includes(secret), 'no secret is in a backup')
+      assert.ok(!text.includes(Buffer.from(await store.sharedKey('ws-ticket')).toString('hex')))
+
+      assert.deepEqual(await checkBackup(file), written)
+      assert.deepEqual(await restoreInto(target, file), written)
+      await using restored = await target.open()
+      assert.deepEqual(await contentOf(restored), await contentOf(store))
+      assert.deepEqual(await restored.integrity(), [])
+      await addCustomer(restored, 'next')
+      assert.deepEqual((await verifyAudit(restored)).findings, [], 'the chain goes on, in store and file')
+    })
+  }
+}
+
+for (const engine of ENGINES) {
+  describe(`backups on ${engine}`, () => {
+    test('one made while others write is of one moment', async () => {
+      await using source = await engines.bench(engine)
+      await using target = await engines.bench('sqlite')
+      const file = join(source.folder, 'backup.jsonl')
+      await using store = await source.open()
+      for (let n = 0; n < 20; n++) await addCustomer(store, `early-${n}`)
+      await using other = await source.open({ check: 'quick' })
+      const writing = (async () => {
+        for (let n = 0; n < 20; n++) await addCustomer(other, `late-${n}`)
+      })()
+      const { header, counts } = await write(store, file)
+      await writing
+      assert.equal(counts['customers'], header.revision, 'each change adds one customer')
+      assert.equal(counts['audit'], header.revision)
+      await restoreInto(target, file)
+      await using restored = await target.open()
+      assert.equal((await restored.list('customers')).length, header.revision)
+    })
+
+    test('a damaged store makes no backup', async () => {
+      await using source = await engines.bench(engine)
+      const file = join(source.folder, 'backup.jsonl')
+      {
+        await using store = await source.open()
+        await addCustomer(store, 'acme')
+      }
+      await source.tamper("UPDATE customers SET row_check = row_check + 1 WHERE name = 'acme'")
+      await using store = await source.open({ check: 'quick' })
+      await assert.rejects(write(store, file), (error) => isServiceError(error, 'store-corrupt'))
+      assert.throws(() => statSync(file))
+    })
+
+    test('a place that holds a store is never filled', async () => {
+      await using source = await engines.bench(engine)
+      await using target = await engines.bench(engine)
+      const file = join(source.folder, 'backup.jsonl')
+      await using store = await source.open()
+      await addCustomer(store, 'acme')
+      await write(store, file)
+      await using present = await target.open()
+      await addCustomer(present, 'here')
+      await assert.rejects(restoreInto(target, file), (error) => isServiceError(error, 'already-exists'))
+      assert.deepEqual(
+        (await present.list('customers')).map(({ name }) => name),
+        ['here'],
+      )
+    })
+  })
+}
+
+test('a backup that is cut, changed or of another kind is refused whole, and nothing is made of it', async (t) => {
+  await using source = await engines.bench('sqlite')
+  await using store = await source.open()
+  await fill(store)
+  const file = join(source.folder, 'backup.jsonl')
+  await write(store, file)
+  const whole = readFileSync(file)
+  const damaged = join(source.folder, 'damaged.jsonl')
+  const refused = async (bytes: Uint8Array | string, what: string) => {
+    writeFileSync(damaged, bytes)
+    await assert.rejects(
+      checkBackup(damaged),
+      (error) => isServiceError(error, 'store-corrupt') || isServiceError(error, 'store-newer'),
+      what,
+    )
+    await using target = await engines.bench('sqlite')
+    await assert.rejects(restoreInto(target, damaged), isServiceError, what)
+    assert.throws(() => statSync(join(target.folder, 'access.db')), 'no store was made')
+  }
+  const random = createRandom(seedOf(t))
+  for (let n = 0; n < (isFull ? 2000 : 60); n++) {
+    const at = random(whole.length)
+    const flipped = Buffer.from(whole)
+    flipped[at] = (flipped[at] as number) ^ (1 << random(8))
+    await refused(flipped, `a bit of byte ${at}`)
+  }
+  for (let n = 0; n < 20; n++) {
+    const length = random(whole.length)
+    await refused(whole.subarray(0, length), `cut at ${length}`)
+  }
+  const lines = whole.toString().trimEnd().split('\n')
+  const text = (changed: readonly string[]) => `${changed.join('\n')}\n`
+  await refused('', 'empty')
+  await refused('not a backup\n', 'something else')
+  await refused(text(lines.toSpliced(3, 1)), 'a line left out')
+  await refused(text([...lines, lines[1] as string]), 'a line after the end')
+  await refused(
+    text([(lines[0] as string).replace('"schema_version":1', '"schema_version":9'), ...lines.slice(1)]),
+    'newer',
+  )
+})
+
+test('an honest hash does not make a broken chain whole', async () => {
+  await using source = await engines.bench('sqlite')
+  await using store = await source.open()
+  for (const name of ['a', 'b', 'c']) await addCustomer(store, name)
+  const file = join(source.folder, 'backup.jsonl')
+  await write(store, file)
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const changed = lines.map((line) => (line.includes('cus_b') ? line.replaceAll('operator', 'nobody99') : line))
+  const { createHash } = await import('node:crypto')
+  const body = `${changed.slice(0, -1).join('\n')}\n`
+  const end = { lines: changed.length - 1, sha256: createHash('sha256').update(body).digest('hex') }
+  writeFileSync(file, `${body}${JSON.stringify({ end })}\n`)
+  await assert.rejects(checkBackup(file), /audit chain/)
+})
+
+test('the file of a backup that is there is never replaced, and one that fails leaves nothing', async () => {
+  await using source = await engines.bench('sqlite')
+  await using store = await source.open()
+  const file = join(source.folder, 'backup.jsonl')
+  writeFileSync(file, 'mine')
+  await assert.rejects(write(store, file), (error) => isServiceError(error, 'already-exists'))
+  assert.equal(readFileSync(file, 'utf8'), 'mine')
+  const failing = createWholeFile(join(source.folder, 'other'), () => Promise.reject(new Error('no')))
+  await assert.rejects(failing, /no/)
+  await assert.rejects(write(store, join(source.folder, 'nowhere', 'x')), (error) => isServiceError(error, 'not-found'))
+  const { readdirSync } = await import('node:fs')
+  assert.deepEqual(
+    readdirSync(source.folder).filter((name) => name.includes('tmp') || name === 'other'),
+    [],
+  )
+})

@@ -1,0 +1,42 @@
+import type { SqlReader } from '../../platform/db/sql.ts'
+import { readAuditLines } from '../audit/rows.ts'
+import { readMeta } from '../store/meta.ts'
+import type { StoreName, TableRows } from '../store/rows.ts'
+import { LAST_USED_TABLE, RECORD_KINDS, RECORD_TABLES, type Table } from '../store/tables.ts'
+import { decodeUsage, SELECT_USAGE } from '../store/usage-rows.ts'
+import { BACKUP_FORMAT, createBackupWriter } from './format.ts'
+import type { BackupFacts, BackupSummary } from './summary.ts'
+
+/** Writes everything of one state of the store. Each row is checked as it is read: a damaged store makes no backup. */
+export async function writeBackup(
+  view: SqlReader,
+  put: (text: string) => Promise<void>,
+  context: BackupFacts & { readonly rows: TableRows; readonly schemaVersion: number; readonly store: StoreName },
+): Promise<BackupSummary> {
+  const { rows, schemaVersion, store } = context
+  const meta = await readMeta(view, rows, { schemaVersion, store })
+  const writer = createBackupWriter(
+    {
+      format: BACKUP_FORMAT,
+      schema_version: meta.schemaVersion,
+      revision: meta.revision,
+      audit: { seq: meta.auditSeq, hash: meta.auditHash },
+      made_at: new Date(context.madeAtMs).toISOString(),
+      version: context.version,
+    },
+    put,
+  )
+  await writer.begin()
+  for (const kind of RECORD_KINDS) {
+    const of = rows(RECORD_TABLES[kind] as Table<{ revision: number }>)
+    for await (const page of view.pages(of.select('ORDER BY id')))
+      for (const row of page) await writer.add(kind, of.decode(row))
+  }
+  for await (const line of readAuditLines(view, 1)) await writer.add('audit', line)
+  for await (const page of view.pages(`${SELECT_USAGE} ORDER BY hour, subscription_id, interface`))
+    for (const row of page) await writer.add('usage', decodeUsage(row))
+  const lastUsed = rows(LAST_USED_TABLE)
+  for await (const page of view.pages(lastUsed.select('ORDER BY token_id')))
+    for (const row of page) await writer.add('last_used', lastUsed.decode(row))
+  return writer.end()
+}

@@ -1,0 +1,142 @@
+import { ServiceError } from '../../core/error.ts'
+import { openPostgres } from '../../platform/db/postgres.ts'
+import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
+import { createSqliteFile } from '../../platform/db/sqlite.ts'
+import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
+import { openAppendFile } from '../../platform/files/append.ts'
+import { addToSum, EMPTY_TALLY } from '../audit/record-access.ts'
+import { insertAuditLine } from '../audit/rows.ts'
+import { findRowDamage } from '../store/check.ts'
+import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
+import { latestVersion, MIGRATIONS, migrateStore } from '../store/migrations.ts'
+import type { RecordKind } from '../store/model.ts'
+import type { OpenStoreDeps, StorePlace } from '../store/open.ts'
+import { createTableRows, type TableRows } from '../store/rows.ts'
+import { LAST_USED_TABLE, type Meta, RECORD_TABLES, type Table, type Tally } from '../store/tables.ts'
+import { addUsage } from '../store/usage-rows.ts'
+import { BACKUP_FORMAT, BACKUP_LINE_BYTES_MAX, type BackupEntry, damagedBackup, readBackup } from './format.ts'
+import type { BackupHeader, BackupSummary } from './summary.ts'
+
+const SCHEMA_VERSION = latestVersion(MIGRATIONS)
+const USAGE_ROWS = 500
+
+/** Reads the whole file and says what is in it; fails when it is damaged or not for this Sluice. Changes nothing. */
+export async function checkBackup(path: string): Promise<BackupSummary> {
+  const { entries, summary } = openBackup(path)
+  for await (const _ of entries) void _
+  return summary()
+}
+
+/**
+ * Makes a store of a backup where there is none. A file appears whole or not at all; a database is filled in one transaction. What was made is read
+ * and checked before anybody else sees it.
+ */
+export async function restoreBackup(path: string, place: StorePlace, deps: OpenStoreDeps): Promise<BackupSummary> {
+  const fill = async (database: SqlDatabase): Promise<BackupSummary> => {
+    const rows = createTableRows(database)
+    await migrateStore(database, rows, { migrations: MIGRATIONS, create: true })
+    const { entries, summary } = openBackup(path)
+    await database.change(async (tx) => {
+      const meta = await readMeta(tx, rows, { schemaVersion: SCHEMA_VERSION, store: database })
+      if (meta.revision > 0 || meta.auditSeq > 0) throw notEmpty(database)
+      const tallies = await putEntries(tx, rows, entries)
+      // From here on the file is known to be whole.
+      const { revision, audit } = summary().header
+      await writeMeta(tx, rows, {
+        ...NEW_META,
+        schemaVersion: SCHEMA_VERSION,
+        revision,
+        auditSeq: audit.seq,
+        auditHash: audit.hash,
+        tallies,
+      })
+    })
+    const [finding] = await findRowDamage(database, rows, { schemaVersion: SCHEMA_VERSION })
+    if (finding !== undefined) throw damagedBackup(path, finding)
+    return summary()
+  }
+
+  if (place.engine === 'postgres') {
+    await using database = await openPostgres(place, deps)
+    return await fill(database)
+  }
+  if (await sqliteFileExists(place.file)) throw notEmpty({ name: place.file })
+  let restored: BackupSummary | undefined
+  await createSqliteFile({ file: place.file }, deps, async (database) => {
+    restored = await fill(database)
+  })
+  return restored as BackupSummary
+}
+
+/** The entries of a file, and what it holds once they have been read to the end. The file is open only while they are read. */
+function openBackup(path: string) {
+  let whole: BackupSummary | undefined
+  async function* entries(): AsyncGenerator<BackupEntry> {
+    await using file = await openAppendFile(path, 'read')
+    if (file === undefined) {
+      throw new ServiceError('not-found', `there is no backup ${path}`, {
+        fix: 'Name a file made by: sluice backup FILE',
+      })
+    }
+    const lines = file.lines(0, BACKUP_LINE_BYTES_MAX)
+    yield* readBackup(
+      { name: path, lines },
+      {
+        onHeader: refuseForeign,
+        onWhole(summary) {
+          whole = summary
+        },
+      },
+    )
+  }
+  return {
+    entries: entries(),
+    summary(): BackupSummary {
+      if (whole === undefined) throw damagedBackup(path, 'it was not read to its end')
+      return whole
+    },
+  }
+}
+
+function refuseForeign({ format, schema_version: found, version }: BackupHeader): void {
+  if (format === BACKUP_FORMAT && found === SCHEMA_VERSION) return
+  throw new ServiceError(
+    'store-newer',
+    `the backup was made by Sluice ${version}, with tables of version ${found}; this Sluice knows version ${SCHEMA_VERSION}`,
+    { fix: `Restore it with Sluice ${version}, then upgrade.` },
+  )
+}
+
+async function putEntries(
+  tx: SqlWriter,
+  rows: TableRows,
+  entries: AsyncIterable<BackupEntry>,
+): Promise<Meta['tallies']> {
+  const tallies: { -readonly [K in RecordKind]?: Tally } = {}
+  const lastUsed = rows(LAST_USED_TABLE)
+  let seq = 0
+  let usage: Parameters<typeof addUsage>[1][number][] = []
+  for await (const entry of entries) {
+    if (entry.kind === 'audit') await insertAuditLine(tx, ++seq, entry.line)
+    else if (entry.kind === 'last_used') await tx.run(lastUsed.insert, lastUsed.encode(entry.row))
+    else if (entry.kind === 'usage') {
+      if (usage.push(entry.row) < USAGE_ROWS) continue
+      await addUsage(tx, usage)
+      usage = []
+    } else {
+      const of = rows(RECORD_TABLES[entry.kind] as Table<typeof entry.record>)
+      const row = of.encode(entry.record)
+      await tx.run(of.insert, row)
+      const { rows: count, sum } = tallies[entry.kind] ?? EMPTY_TALLY
+      tallies[entry.kind] = { rows: count + 1, sum: addToSum(sum, row.at(-1) as number) }
+    }
+  }
+  await addUsage(tx, usage)
+  return tallies
+}
+
+function notEmpty({ name }: { readonly name: string }): ServiceError {
+  return new ServiceError('already-exists', `${name} holds a store already, and a restore never writes into one`, {
+    fix: 'Name a new, empty database in access.store.url and restore into it; the old one stays as it is.',
+  })
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { Calendar, JUMP_HOLD_MS, monthOf, monthStartMs } from './calendar.ts'
+
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+
+function start(iso: string) {
+  const clock = createManualClock(Date.parse(iso))
+  const calendar = new Calendar(clock)
+  const pass = (ms: number, stepMs = 1000) => {
+    for (let left = ms; left > 0; left -= stepMs) {
+      clock.advance(Math.min(stepMs, left))
+      calendar.look(clock.monotonicMs())
+    }
+  }
+  return { clock, calendar, pass, november: monthOf(Date.parse('2026-11-15T00:00:00Z')) }
+}
+
+describe('calendar', () => {
+  test('months are counted from January 1970 and begin where they should', () => {
+    assert.equal(monthOf(0), 0)
+    assert.equal(monthOf(Date.UTC(2026, 11, 31, 23, 59, 59, 999)), 56 * 12 + 11)
+    assert.equal(monthStartMs(56 * 12 + 12), Date.UTC(2027, 0, 1))
+  })
+
+  test('turns month, hour and minute at their first instant', () => {
+    const { clock, calendar, november } = start('2026-11-30T23:59:58.500Z')
+    assert.equal(calendar.untilNextMonthMs(clock.monotonicMs()), 1500)
+    clock.advance(1499)
+    calendar.look(clock.monotonicMs())
+    assert.equal(calendar.month, november)
+    assert.equal(calendar.minute * 60_000, Date.parse('2026-11-30T23:59:00Z'))
+    clock.advance(1)
+    calendar.look(clock.monotonicMs())
+    assert.equal(calendar.month, november + 1)
+    assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-12-01T00:00:00Z'))
+    assert.equal(calendar.minute * 60_000, Date.parse('2026-12-01T00:00:00Z'))
+  })
+
+  test('jumps of an hour and a day that do not last change nothing', () => {
+    for (const jumpMs of [HOUR_MS, DAY_MS, -HOUR_MS, -DAY_MS]) {
+      const { clock, calendar, pass, november } = start('2026-11-30T12:30:00Z')
+      clock.setWallMs(clock.nowMs() + jumpMs)
+      pass(30 * 60_000 - 1)
+      assert.equal(calendar.month, november)
+      assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-11-30T12:00:00Z'))
+      clock.setWallMs(clock.nowMs() - jumpMs)
+      pass(2 * HOUR_MS)
+      assert.equal(calendar.month, november)
+      assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-11-30T14:00:00Z'))
+    }
+  })
+
+  test('two short jumps far apart, with nobody looking between, are not one long one', () => {
+    const { clock, calendar, november } = start('2026-11-30T12:30:00Z')
+    for (let jump = 0; jump < 2; jump++) {
+      clock.advance(5 * HOUR_MS)
+      clock.setWallMs(clock.nowMs() + DAY_MS)
+      calendar.look(clock.monotonicMs())
+      clock.setWallMs(clock.nowMs() - DAY_MS)
+    }
+    assert.equal(calendar.month, november)
+  })
+
+  test('a jump that stands for an hour is believed', () => {
+    const { clock, calendar, pass, november } = start('2026-11-30T12:30:00Z')
+    clock.setWallMs(clock.nowMs() + DAY_MS)
+    pass(JUMP_HOLD_MS)
+    assert.equal(calendar.month, november)
+    pass(2000)
+    assert.equal(calendar.month, november + 1)
+    assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-12-01T13:00:00Z'))
+  })
+
+  test('a month that came too early by a believed jump is not begun twice', () => {
+    const { clock, calendar, pass, november } = start('2026-11-30T12:30:00Z')
+    clock.setWallMs(clock.nowMs() + DAY_MS)
+    pass(JUMP_HOLD_MS + 2000)
+    clock.setWallMs(clock.nowMs() - DAY_MS)
+    pass(JUMP_HOLD_MS + 2000)
+    assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-11-30T14:00:00Z'))
+    assert.equal(calendar.month, november + 1)
+    pass(DAY_MS, 60_000)
+    assert.equal(calendar.month, november + 1)
+  })
+
+  test('a month far ahead is given up when the clock is set right', () => {
+    const { clock, calendar, pass, november } = start('2027-12-05T00:00:00Z')
+    assert.equal(calendar.month, november + 13)
+    clock.setWallMs(Date.parse('2026-11-05T00:00:00Z'))
+    pass(JUMP_HOLD_MS + 2000)
+    assert.equal(calendar.month, november)
+  })
+
+  test('follows a clock that is being adjusted, also after a long silence', () => {
+    const { clock, calendar, pass } = start('2026-11-30T12:30:00Z')
+    for (let second = 0; second < 600; second++) {
+      clock.setWallMs(clock.nowMs() + 1)
+      pass(1000)
+    }
+    clock.advance(DAY_MS)
+    clock.setWallMs(clock.nowMs() - 40_000)
+    calendar.look(clock.monotonicMs())
+    assert.equal(calendar.minute * 60_000, clock.nowMs() - (clock.nowMs() % 60_000))
+  })
+})

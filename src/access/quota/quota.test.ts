@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Limits } from '../../contract/limits.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { BUILT_IN_PLANS } from '../plan.ts'
+import { createTermsTable } from '../terms.ts'
+import { Calendar } from './calendar.ts'
+import type { Charge } from './charge.ts'
+import { createLedger } from './quota.ts'
+
+const START = Date.parse('2026-11-15T12:00:00Z')
+const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })
+
+function open(
+  limits: Limits,
+  options: { spentBefore?: Map<string, number>; accountsMax?: number; startMs?: number } = {},
+) {
+  const clock = createManualClock(options.startMs ?? START)
+  const table = createTermsTable()
+  const ledger = createLedger({ calendar: new Calendar(clock), ...options })
+  const state = { limits }
+  const books = (id = 'sub_a') => ledger.open(id, table.of(state.limits), clock.monotonicMs())
+  return {
+    clock,
+    ledger,
+    state,
+    charge(method: string, id?: string): Charge {
+      const terms = table.of(state.limits)
+      return books(id).charge(terms, terms.callOf(method), clock.monotonicMs())
+    },
+    refund(method: string, id?: string): void {
+      const terms = table.of(state.limits)
+      books(id).refund(terms, terms.callOf(method), clock.monotonicMs())
+    },
+    view: (id?: string) => books(id).view(table.of(state.limits), clock.monotonicMs()),
+  }
+}
+
+function spend(charge: (method: string) => Charge, method: string, max = 100_000): number {
+  for (let count = 0; count < max; count++) if (!charge(method).ok) return count
+  return max
+}
+
+describe('ledger', () => {
+  test('holds ten seconds of units and refills by the millisecond', () => {
+    const { charge, clock } = open(own({}))
+    assert.deepEqual(charge('getSlot'), { ok: true, cost: 1, limit: 150, remaining: 149, resetMs: 67 })
+    assert.equal(spend(charge, 'getSlot'), 149)
+    assert.deepEqual(charge('getSlot'), {
+      ok: false,
+      reason: 'over-limit',
+      limitName: 'unitsPerSecond',
+      limitSize: 15,
+      cost: 1,
+      retryAfterMs: 67,
+      limit: 150,
+      remaining: 0,
+      resetMs: 10_000,
+    })
+    clock.advance(66)
+    assert.equal(charge('getSlot').ok, false)
+    clock.advance(1)
+    assert.equal(charge('getSlot').ok, true)
+    clock.advance(3_600_000)
+    assert.equal(spend(charge, 'getSlot'), 150)
+  })
+
+  test('retryAfterMs is exact for every cost', () => {
+    for (const method of ['getSlot', 'getAccountInfo', 'getBlock', 'getTransaction', 'getProgramAccounts']) {
+      const { charge, clock } = open(own({ unitsPerSecond: 7, sendsPerSecond: 5 }))
+      spend(charge, 'getSlot')
+      const refused = charge(method)
+      assert.ok(!refused.ok)
+      clock.advance(refused.retryAfterMs - 1)
+      assert.equal(charge(method).ok, false, method)
+      clock.advance(1)
+      assert.equal(charge(method).ok, true, method)
+    }
+  })
+
+  test('a refusal takes nothing, from no limit', () => {
+    const { charge, view, clock } = open(own({ methods: { sendTransaction: { perSecond: 1 } } }))
+    assert.equal(spend(charge, 'sendTransaction'), 10)
+    const before = view()
+    for (let count = 0; count < 100; count++) assert.equal(charge('sendTransaction').ok, false)
+    assert.deepEqual(view(), before)
+    clock.advance(1000)
+    assert.equal(spend(charge, 'sendTransaction'), 1)
+  })
+
+  test('names the limit that keeps the caller waiting longest', () => {
+    const { charge, state } = open(
+      own({ methods: { getBlock: { perSecond: 0.1 }, sendTransaction: { perSecond: 2 } } }),
+    )
+    assert.equal(charge('getBlock').ok, true)
+    const block = charge('getBlock')
+    assert.ok(!block.ok)
+    assert.deepEqual([block.limitName, block.limitSize, block.retryAfterMs], ['methodPerSecond', 0.1, 10_000])
+    assert.equal(spend(charge, 'sendTransaction'), 20)
+    state.limits = own({ sendsPerSecond: 1 })
+    assert.equal(spend(charge, 'sendTransaction'), 10)
+    const send = charge('sendTransaction')
+    assert.ok(!send.ok)
+    assert.deepEqual([send.limitName, send.limitSize], ['sendsPerSecond', 1])
+  })
+
+  test('a call dearer than ten seconds of units can still be made, at the rate', () => {
+    const { charge, clock } = open(own({ unitsPerSecond: 1, sendsPerSecond: 1, batchItems: 5 }))
+    assert.equal(charge('getProgramAccounts').ok, true)
+    clock.advance(29_999)
+    assert.equal(charge('getProgramAccounts').ok, false)
+    clock.advance(1)
+    assert.equal(charge('getProgramAccounts').ok, true)
+  })
+
+  test('a rate of zero never passes and says that waiting does not help', () => {
+    const { charge } = open(own({ sendsPerSecond: 0 }))
+    const refused = charge('sendTransaction')
+    assert.ok(!refused.ok)
+    assert.equal(refused.retryAfterMs, Number.POSITIVE_INFINITY)
+    assert.equal(charge('getSlot').ok, true)
+  })
+
+  test('nothing limited means nothing told', () => {
+    const { charge } = open(own({ unitsPerSecond: null, sendsPerSecond: null }))
+    assert.deepEqual(charge('sendTransaction'), { ok: true, cost: 1, limit: null, remaining: null, resetMs: 0 })
+  })
+
+  test('unknown methods share one cost and make no books of their own', () => {
+    const { charge, view } = open(own({}))
+    for (let count = 0; count < 100; count++) charge(`random${count}`)
+    assert.equal(view().buckets.length, 2)
+    assert.equal(view().remaining, 50)
+  })
+
+  test('a refund gives back what was taken, and never more than fits', () => {
+    const { charge, refund, view } = open(own({ unitsPerMonth: 1000 }))
+    charge('getProgramAccounts')
+    refund('getProgramAccounts')
+    assert.deepEqual([view().remaining, view().month.used], [150, 0])
+    refund('getProgramAccounts')
+    assert.deepEqual([view().remaining, view().month.used], [150, 0])
+  })
+
+  test('a change of limits keeps the level, cut to size, and gives nothing away', () => {
+    const { charge, state, view, clock } = open(own({}))
+    for (let count = 0; count < 100; count++) charge('getSlot')
+    state.limits = own({ unitsPerSecond: 200 })
+    assert.equal(view().remaining, 50)
+    clock.advance(1000)
+    assert.equal(view().remaining, 250)
+    state.limits = own({})
+    assert.equal(view().remaining, 150)
+    state.limits = own({ unitsPerSecond: 0.5, sendsPerSecond: 0.5, batchItems: 1 })
+    assert.equal(view().remaining, 30)
+  })
+
+  test('books that say nothing are closed, the others and the month stay', () => {
+    const { charge, ledger, clock, view } = open(own({ unitsPerMonth: 10_000 }))
+    for (let at = 0; at < 100; at++) charge('getSlot', `sub_${at}`)
+    clock.advance(1000)
+    charge('getProgramAccounts', 'sub_7')
+    ledger.sweep(clock.monotonicMs())
+    assert.equal(ledger.accounts(), 1)
+    assert.equal(view('sub_7').remaining, 120)
+    assert.equal(view('sub_8').month.used, 1)
+    assert.equal(view('sub_7').month.used, 31)
+  })
+
+  test('at the maximum the books opened first are closed', () => {
+    const { charge, ledger, view } = open(own({}), { accountsMax: 10 })
+    for (let at = 0; at < 25; at++) charge('getSlot', `sub_${at}`)
+    assert.equal(ledger.accounts(), 10)
+    assert.equal(view('sub_0').month.used, 1)
+  })
+})
+
+describe('units of the month', () => {
+  const month = (unitsPerMonth: number) => own({ unitsPerSecond: null, unitsPerMonth })
+
+  test('end with the month, to the millisecond', () => {
+    const { charge, clock } = open(month(3), { startMs: Date.parse('2026-11-30T23:59:59.000Z') })
+    assert.equal(spend(charge, 'getSlot'), 3)
+    const refused = charge('getSlot')
+    assert.ok(!refused.ok)
+    assert.deepEqual([refused.limitName, refused.limitSize, refused.retryAfterMs], ['unitsPerMonth', 3, 1000])
+    clock.advance(999)
+    assert.equal(charge('getSlot').ok, false)
+    clock.advance(1)
+    assert.equal(spend(charge, 'getSlot'), 3)
+  })
+
+  test('go on after a restart from what the store has', () => {
+    const { charge, view } = open(month(10), { spentBefore: new Map([['sub_a', 7]]) })
+    assert.equal(spend(charge, 'getSlot'), 3)
+    assert.equal(view('sub_b').month.used, 0)
+  })
+
+  test('what the store had is of its month only', () => {
+    const { charge, clock } = open(month(10), {
+      spentBefore: new Map([['sub_a', 10]]),
+      startMs: Date.parse('2026-11-30T23:59:59.000Z'),
+    })
+    clock.advance(1000)
+    assert.equal(spend(charge, 'getSlot'), 10)
+  })
+
+  test('a call dearer than the month has says that waiting does not help', () => {
+    const refused = open(month(10)).charge('getProgramAccounts')
+    assert.ok(!refused.ok)
+    assert.deepEqual([refused.limitName, refused.retryAfterMs], ['unitsPerMonth', Number.POSITIVE_INFINITY])
+  })
+
+  test('are told once they are tighter than the bucket', () => {
+    const { charge } = open(own({ unitsPerMonth: 100 }), { spentBefore: new Map([['sub_a', 90]]) })
+    const charged = charge('getSlot')
+    assert.deepEqual([charged.limit, charged.remaining], [100, 9])
+  })
+
+  test('a wall clock that jumps and comes back neither gives nor takes', () => {
+    for (const jumpMs of [3_600_000, 86_400_000, -3_600_000, -86_400_000]) {
+      for (const startMs of [Date.parse('2026-11-30T23:30:00Z'), Date.parse('2026-12-01T00:30:00Z')]) {
+        const { charge, clock } = open(month(5), { startMs })
+        assert.equal(spend(charge, 'getSlot'), 5)
+        clock.setWallMs(clock.nowMs() + jumpMs)
+        for (let minute = 0; minute < 10; minute++) {
+          clock.advance(60_000)
+          assert.equal(charge('getSlot').ok, false, `jump ${jumpMs} from ${startMs}`)
+        }
+        clock.setWallMs(clock.nowMs() - jumpMs)
+        clock.advance(60_000)
+        assert.equal(charge('getSlot').ok, false)
+      }
+    }
+  })
+})

@@ -1,0 +1,122 @@
+import { createRedisScript, type RedisReply, type RedisScript } from '../../platform/db/redis.ts'
+
+/**
+ * The shared books of one subscription: a hash with the time of the last refill (`at`), the month (`month`, months since 1970) and what it has cost
+ * (`used`), and the level of each bucket in units. Time is the server's, so no process's clock can make units. One run books what a process has spent and
+ * answers what is left; levels may fall below zero, which is how spending ahead is paid back.
+ *
+ * A process says what it has spent in all, never what is new: the difference to what was booked for it before is taken here, from a second hash of its
+ * own. So a booking whose answer was lost can be sent again and counts once.
+ *
+ * KEYS: the hash of the subscription; the hash of what this spender has booked. ARGV: the field of the month, units spent in it, units the caller
+ * knows to be booked (believed when the server has no record), the month's use as the caller knows it (used when the server has none: it is
+ * new, or lost its data), then for each bucket its field, rate per second, capacity, units spent and units known to be booked.
+ * Answer: month, used, then the level of each bucket as text.
+ *
+ * The calendar is Howard Hinnant's civil_from_days. The month goes forward only, unless the stored one is ahead by more than one.
+ */
+export const BOOK_SCRIPT: RedisScript = createRedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local days = math.floor(now / 86400000) + 719468
+local era = math.floor(days / 146097)
+local doe = days - era * 146097
+local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+local march = math.floor((5 * doy + 2) / 153)
+local month = (yoe + era * 400 - 1970) * 12 + march + 2
+
+local records = {}
+local function unbooked(field, spent, known)
+  table.insert(records, field)
+  table.insert(records, spent)
+  return tonumber(spent) - tonumber(redis.call('HGET', KEYS[2], field) or known)
+end
+
+local held = redis.call('HMGET', KEYS[1], 'at', 'month', 'used')
+local elapsed = math.max(0, now - (tonumber(held[1]) or now))
+local current, used = tonumber(held[2]), tonumber(held[3])
+if not current then
+  current, used = month, tonumber(ARGV[4])
+elseif month > current then
+  current, used = month, 0
+elseif month < current - 1 then
+  current = month
+end
+used = math.max(0, used + unbooked(ARGV[1], ARGV[2], ARGV[3]))
+
+local writes = { 'at', string.format('%.0f', now), 'month', current, 'used', string.format('%.0f', used) }
+local answer = { current, used }
+for i = 5, #ARGV, 5 do
+  local capacity = tonumber(ARGV[i + 2])
+  local level = tonumber(redis.call('HGET', KEYS[1], ARGV[i])) or capacity
+  level = math.min(capacity, level + elapsed * tonumber(ARGV[i + 1]) / 1000)
+  level = math.min(capacity, level - unbooked(ARGV[i], ARGV[i + 3], ARGV[i + 4]))
+  local text = string.format('%.6f', level)
+  table.insert(writes, ARGV[i])
+  table.insert(writes, text)
+  table.insert(answer, text)
+end
+redis.call('HSET', KEYS[1], unpack(writes))
+redis.call('PEXPIRE', KEYS[1], 3456000000)
+redis.call('HSET', KEYS[2], unpack(records))
+redis.call('PEXPIRE', KEYS[2], 86400000)
+return answer
+`)
+
+/** Units spent, and how many of them are known to be in the books. */
+export type Spending = { readonly spent: number; readonly booked: number }
+
+/** What one process brings to the books of one subscription. */
+export type Booking = {
+  readonly month: Spending & { readonly number: number; readonly usedKnown: number }
+  readonly buckets: readonly (Spending & {
+    readonly key: string
+    readonly perSecond: number
+    readonly capacity: number
+  })[]
+}
+
+export type Booked = { readonly month: number; readonly used: number; readonly levels: readonly number[] }
+
+export function bookingArgs({ month, buckets }: Booking): string[] {
+  return [
+    `m:${month.number}`,
+    String(month.spent),
+    String(month.booked),
+    String(month.usedKnown),
+    ...buckets.flatMap(({ key, perSecond, capacity, spent, booked }) => [
+      `b:${key}`,
+      String(perSecond),
+      String(capacity),
+      String(spent),
+      String(booked),
+    ]),
+  ]
+}
+
+/** Undefined for an answer that is not one: another script, another server. */
+export function parseBooked(reply: RedisReply, buckets: number): Booked | undefined {
+  if (!Array.isArray(reply) || reply.length !== buckets + 2) return undefined
+  const [month, used, ...levels] = reply.map(Number)
+  if (month === undefined || used === undefined || ![month, used, ...levels].every(Number.isFinite)) return undefined
+  return { month, used, levels }
+}
+
+/**
+ * How many processes share the books: each says every second that it lives, and those that were silent too long are taken off.
+ * KEYS: the sorted set. ARGV: this process, how long silence is tolerated in ms, `stay` or `leave`. Answer: how many are left.
+ */
+export const LIVE_SCRIPT: RedisScript = createRedisScript(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if ARGV[3] == 'leave' then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+else
+  redis.call('ZADD', KEYS[1], now, ARGV[1])
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now - tonumber(ARGV[2])))
+redis.call('PEXPIRE', KEYS[1], 86400000)
+return redis.call('ZCARD', KEYS[1])
+`)

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { runSeeds } from '../../../test/sim/run-seeds.ts'
+import { sharedLedgerWorld } from '../../../test/sim/shared-ledger-world.ts'
+import { isFull, seedOf } from '../../../test/support/property.ts'
+import { createFakeServer, openSharedLedgers, own, START } from '../../../test/support/shared-ledgers.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
+import { accessMetrics } from '../metrics.ts'
+import { createTermsTable } from '../terms.ts'
+import { Calendar } from './calendar.ts'
+import { startSharedLedger } from './shared-quota.ts'
+
+describe('shared ledger', () => {
+  test('a batch passes at once, and what one process spent the other soon knows', async () => {
+    const { clock, a, b } = await openSharedLedgers(own({}))
+    assert.equal(a.spend('getSlot', 100), 100)
+    await clock.advanceAsync(300)
+    b.charge('getSlot')
+    await clock.advanceAsync(10)
+    const { remaining } = b.view()
+    assert.ok(remaining !== null && remaining >= 49 && remaining <= 54, `${remaining}`)
+    assert.ok(b.spend('getSlot') <= 55)
+  })
+
+  test('what is spent while a booking is on its way stays spent', async () => {
+    const { clock, a, server } = await openSharedLedgers(own({}), { latencyMs: () => 100 })
+    assert.equal(a.spend('getSlot', 10), 10)
+    await clock.advanceAsync(150)
+    assert.equal(a.spend('getSlot', 70), 70)
+    await clock.advanceAsync(60)
+    assert.ok(server.state.runs > 0)
+    const { remaining } = a.view()
+    assert.ok(remaining !== null && remaining >= 70 && remaining <= 74, `${remaining}`)
+  })
+
+  test('spending ahead is paid back: the long run is the rate', async () => {
+    const { clock, a, b } = await openSharedLedgers(own({}))
+    let admitted = 0
+    for (let ms = 0; ms < 60_000; ms += 20) {
+      admitted += a.spend('getSlot', 5) + b.spend('getSlot', 5)
+      await clock.advanceAsync(20)
+    }
+    const budget = 150 + 15 * 60
+    assert.ok(admitted <= budget + 2 * 100, `${admitted} of ${budget}`)
+    assert.ok(admitted >= budget * 0.97, `${admitted} of ${budget}`)
+  })
+
+  test('a call above the lease waits for its booking only', async () => {
+    const { clock, a } = await openSharedLedgers(own({ unitsPerSecond: 100, sendsPerSecond: 10 }))
+    assert.equal(a.spend('getSlot'), 100)
+    const refused = a.charge('getSlot')
+    assert.ok(!refused.ok)
+    assert.equal(refused.retryAfterMs, 50)
+    assert.equal(refused.limitName, 'unitsPerSecond')
+    await clock.advanceAsync(5)
+    assert.equal(a.charge('getSlot').ok, true)
+  })
+
+  test('no mix of processes, delays, costs and outages goes above the budget and the stated slack', async (t) => {
+    const outcome = await runSeeds(sharedLedgerWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
+    t.diagnostic(JSON.stringify(outcome.seen))
+  })
+
+  test('units of the month are one budget, and start from what the store has', async () => {
+    const { clock, a, b, server, terms } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 5000 }), {
+      spent: 4000,
+    })
+    let admitted = 0
+    for (let step = 0; step < 100; step++) {
+      admitted += a.spend('getSlot', 20) + b.spend('getSlot', 20)
+      await clock.advanceAsync(50)
+    }
+    assert.ok(admitted >= 1000 && admitted <= 1000 + 2 * terms.monthChunk, `${admitted}`)
+    assert.equal(server.books.get('test:quota:sub_a')?.used, 4000 + admitted)
+    const refused = a.charge('getSlot')
+    assert.ok(!refused.ok)
+    assert.equal(refused.limitName, 'unitsPerMonth')
+    assert.ok(refused.retryAfterMs > 15 * 86_400_000)
+  })
+
+  test('a new month begins at nothing for all', async () => {
+    const { clock, a, b } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 100 }), {
+      startMs: Date.parse('2026-11-30T23:59:50Z'),
+    })
+    assert.equal(a.spend('getSlot'), 100)
+    await clock.advanceAsync(300)
+    assert.equal(b.spend('getSlot') <= 100, true)
+    await clock.advanceAsync(10_000)
+    assert.equal(a.charge('getSlot').ok, true)
+    assert.equal(b.charge('getSlot').ok, true)
+    assert.equal(b.view().month.used <= 2, true)
+  })
+})
+
+describe('without its server the shared ledger', () => {
+  test('goes on with a share each, says so once, and comes back by itself', async () => {
+    const { clock, a, b, server, logged, states } = await openSharedLedgers(own({}))
+    assert.deepEqual(states.splice(0), [true, true])
+    logged.length = 0
+    a.spend('getSlot', 60)
+    await clock.advanceAsync(5000)
+    server.state.isUp = false
+    a.charge('getSlot')
+    await clock.advanceAsync(1100)
+    assert.equal(a.ledger.state().isUp, false)
+    assert.deepEqual(states.splice(0), [false, false])
+
+    for (const member of [a, b]) member.spend('getSlot')
+    let admitted = 0
+    for (let second = 0; second < 60; second++) {
+      await clock.advanceAsync(1000)
+      admitted += a.spend('getSlot') + b.spend('getSlot')
+    }
+    assert.ok(admitted >= 60 * 15 - 2 && admitted <= 60 * 15, `${admitted}`)
+
+    server.state.isUp = true
+    await clock.advanceAsync(2000)
+    assert.equal(a.ledger.state().isUp, true)
+    assert.deepEqual(states.splice(0), [true, true])
+    assert.deepEqual(logged, [
+      'shared quota is away: this process goes on with its share',
+      'shared quota is away: this process goes on with its share',
+      'quota is shared again',
+      'quota is shared again',
+    ])
+    // Both had spent their share to the last unit. One may still believe in the other's; what it takes is paid back.
+    const left = a.spend('getSlot')
+    assert.ok(left <= 32 + 100, `${left} after the outage`)
+    await clock.advanceAsync(300)
+    b.charge('getSlot')
+    await clock.advanceAsync(300)
+    assert.equal(a.spend('getSlot') + b.spend('getSlot'), 0)
+  })
+
+  test('a long quiet outage costs nothing afterwards', async () => {
+    const { clock, a, b, server } = await openSharedLedgers(own({}))
+    server.state.isUp = false
+    await clock.advanceAsync(2000)
+    assert.equal(a.spend('getSlot'), 75)
+    await clock.advanceAsync(60_000)
+    server.state.isUp = true
+    await clock.advanceAsync(2000)
+    await clock.advanceAsync(300)
+    assert.equal(b.view().remaining, 150)
+  })
+
+  test('begins with the assumed share where it was never reached', async () => {
+    const clock = createManualClock(START)
+    const server = createFakeServer(clock, () => 1)
+    server.state.isUp = false
+    const table = createTermsTable()
+    const ledger = await startSharedLedger(
+      { keyPrefix: 'test', processId: 'p', processesAssumed: 3 },
+      {
+        redis: server.link,
+        calendar: new Calendar(clock),
+        clock,
+        log: silentLogger,
+        metrics: accessMetrics(createMetricsRegistry()),
+      },
+    )
+    assert.deepEqual(ledger.state(), { isUp: false, processes: 3 })
+    const terms = table.of(own({}))
+    const account = ledger.open('sub_a', terms, clock.monotonicMs())
+    let admitted = 0
+    while (account.charge(terms, terms.callOf('getSlot'), clock.monotonicMs()).ok) admitted += 1
+    assert.equal(admitted, 50)
+    // The dearest call stays possible however small the share.
+    clock.advance(60_000)
+    assert.equal(account.charge(terms, terms.callOf('getProgramAccounts'), clock.monotonicMs()).ok, true)
+  })
+
+  test('alone it keeps the whole budget', async () => {
+    const { clock, a, server } = await openSharedLedgers(own({}))
+    server.state.processes = 1
+    await clock.advanceAsync(2000)
+    server.state.isUp = false
+    await clock.advanceAsync(2000)
+    assert.equal(a.spend('getSlot'), 150)
+  })
+
+  test('closing books also what was spent while the booking before was on its way', async () => {
+    const { clock, a, server } = await openSharedLedgers(own({}), { latencyMs: () => 100 })
+    assert.equal(a.spend('getSlot', 10), 10)
+    // The next booking has left, and is not answered.
+    await clock.advanceAsync(260)
+    assert.equal(a.spend('getSlot', 70), 70)
+    const closing = a.ledger[Symbol.asyncDispose]()
+    await clock.advanceAsync(1000)
+    await closing
+    assert.equal(server.books.get('test:quota:sub_a')?.used, 80)
+  })
+
+  test('closing books the rest', async () => {
+    const { clock, a, server } = await openSharedLedgers(own({}))
+    a.charge('getSlot')
+    await clock.advanceAsync(10)
+    a.charge('getSlot')
+    const closing = a.ledger[Symbol.asyncDispose]()
+    await clock.advanceAsync(100)
+    await closing
+    assert.equal(server.books.get('test:quota:sub_a')?.used, 2)
+  })
+})

@@ -1,0 +1,83 @@
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { AccessStore } from '../store/store.ts'
+import { type AccessSnapshot, SNAPSHOT_KEYS, SNAPSHOT_KINDS, Snapshot } from './snapshot.ts'
+
+export type FollowDeps = {
+  readonly log: Logger
+  readonly clock: Clock
+  /** Called with each new snapshot once it is the current one. */
+  onSwap?(snapshot: AccessSnapshot): void
+}
+
+export type StoreFollower = AsyncDisposable & {
+  current(): AccessSnapshot
+}
+
+/** While the store cannot be read the last snapshot serves on, and reading is tried again this often. */
+const RETRY_MS = 500
+
+/** Loads the store into a snapshot and keeps replacing it as the store moves on, reading only what changed. */
+export async function followStore(store: AccessStore, deps: FollowDeps): Promise<StoreFollower> {
+  const { log, clock } = deps
+  let current = await loadSince(store, Snapshot.empty())
+  let hasMoved = false
+  let refreshing: Promise<void> | undefined
+  let retry: Timer | undefined
+  let failing = false
+  let closed = false
+
+  async function refresh(): Promise<void> {
+    try {
+      while (hasMoved && !closed) {
+        hasMoved = false
+        const next = await loadSince(store, current)
+        if (next.revision === current.revision) continue
+        if (next.revision < current.revision) log.warn({ revision: next.revision }, 'the store went back: loaded anew')
+        current = next
+        deps.onSwap?.(next)
+      }
+      if (failing) log.info({ revision: current.revision }, 'the store is followed again')
+      failing = false
+    } catch (err) {
+      if (!failing) log.warn({ err, revision: current.revision }, 'the store cannot be read: serving the last state')
+      failing = true
+      hasMoved = true
+      if (!closed) retry = clock.setTimer(RETRY_MS, start)
+    } finally {
+      refreshing = undefined
+    }
+  }
+
+  function start(): void {
+    refreshing ??= refresh()
+  }
+
+  const following = await store.follow(() => {
+    hasMoved = true
+    start()
+  })
+  return {
+    current: () => current,
+    async [Symbol.asyncDispose]() {
+      closed = true
+      retry?.cancel()
+      await following[Symbol.asyncDispose]()
+      await refreshing
+    },
+  }
+}
+
+async function loadSince(store: AccessStore, known: Snapshot): Promise<Snapshot> {
+  return store.read(async (view) => {
+    const revision = await view.revision()
+    // A store that was restored from a backup has other records under numbers that were seen before.
+    const base = revision < known.revision ? Snapshot.empty() : known
+    const draft = base.draft()
+    for (const kind of SNAPSHOT_KINDS) {
+      for await (const page of view.packedSince(kind, SNAPSHOT_KEYS[kind] as never, base.revision))
+        draft.add(kind, page)
+    }
+    return draft.finish(revision)
+  })
+}

@@ -1,0 +1,79 @@
+import { messageOf } from '../../core/error.ts'
+import type { SqlDatabase, SqlReader, SqlRow } from '../../platform/db/sql.ts'
+import { addToSum, EMPTY_TALLY } from '../audit/record-access.ts'
+import { readAuditLines } from '../audit/rows.ts'
+import { findChainBreak } from '../audit/verify.ts'
+import { readMeta } from './meta.ts'
+import type { RecordKind, Records } from './model.ts'
+import type { TableRows } from './rows.ts'
+import {
+  LAST_USED_TABLE,
+  META_TABLE,
+  type Meta,
+  MIRROR_TABLE,
+  RECORD_KINDS,
+  RECORD_TABLES,
+  SHARED_KEY_TABLE,
+  type Table,
+} from './tables.ts'
+import { isWholeUsage, SELECT_USAGE } from './usage-rows.ts'
+
+/** With more than this the store is damaged beyond listing. */
+const FINDINGS_MAX = 20
+
+/** Reads every row against its check, every kind of record against its tally, and the audit chain against its head. */
+export async function findRowDamage(
+  database: SqlDatabase,
+  rows: TableRows,
+  known: { readonly schemaVersion: number },
+): Promise<string[]> {
+  const found: string[] = []
+  try {
+    await database.read(async (view) => {
+      for await (const finding of checkAll(view)) if (found.push(finding) >= FINDINGS_MAX) return
+    })
+  } catch (error) {
+    found.push(messageOf(error))
+  }
+  return found
+
+  async function* checkAll(view: SqlReader): AsyncGenerator<string> {
+    const meta = await readMeta(view, rows, { ...known, store: database })
+    for (const kind of RECORD_KINDS) yield* checkRecords(view, rows, kind, meta)
+    const head = { seq: meta.auditSeq, hash: meta.auditHash }
+    const inChain = await findChainBreak(readAuditLines(view, 1), head)
+    if (inChain) yield `line ${inChain.line} of the audit chain ${inChain.what}`
+    for (const table of [META_TABLE, MIRROR_TABLE, LAST_USED_TABLE, SHARED_KEY_TABLE]) {
+      const { selectAll, isWhole } = rows(table as Table<never>)
+      yield* checkRows(view, { name: table.name, selectAll, isWhole })
+    }
+    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, isWhole: isWholeUsage })
+  }
+}
+
+async function* checkRecords(view: SqlReader, rows: TableRows, kind: RecordKind, meta: Meta): AsyncGenerator<string> {
+  const { table, selectAll, isWhole } = rows(RECORD_TABLES[kind] as Table<Records[RecordKind]>)
+  let tally = EMPTY_TALLY
+  yield* checkRows(view, {
+    name: table.name,
+    selectAll,
+    isWhole(row) {
+      tally = { rows: tally.rows + 1, sum: addToSum(tally.sum, Number(row.at(-1))) }
+      return isWhole(row)
+    },
+  })
+  const expected = meta.tallies[kind] ?? EMPTY_TALLY
+  if (tally.rows !== expected.rows) {
+    yield `table ${table.name} has ${tally.rows} rows where ${expected.rows} were written`
+  } else if (tally.sum !== expected.sum) {
+    yield `table ${table.name} has rows other than those that were written last`
+  }
+}
+
+type CheckedTable = { readonly name: string; readonly selectAll: string; isWhole(row: SqlRow): boolean }
+
+async function* checkRows(view: SqlReader, { name, selectAll, isWhole }: CheckedTable): AsyncGenerator<string> {
+  for await (const page of view.pages(selectAll)) {
+    for (const row of page) if (!isWhole(row)) yield `row ${String(row[0])} of table ${name} does not match its check`
+  }
+}

@@ -1,0 +1,53 @@
+import { ServiceError } from '../../core/error.ts'
+import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
+import { CREATE_AUDIT } from '../audit/rows.ts'
+import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
+import { createTable, type TableRows } from './rows.ts'
+import { META_TABLE, TABLES } from './tables.ts'
+import { CREATE_USAGE } from './usage-rows.ts'
+
+/** One step forward. There is no way back: a store that was migrated is opened by this version or a later one. */
+export type Migration = {
+  readonly version: number
+  migrate(tx: SqlWriter): Promise<void>
+}
+
+/** A released step never changes (a test pins the text of the first); a change of the tables is a new step at the end. */
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
+]
+
+export function latestVersion(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.version ?? 0
+}
+
+/** Brings the tables to the latest version, all steps in one transaction. `create` says whether a database without tables may be a new store. */
+export async function migrateStore(
+  database: SqlDatabase,
+  rows: TableRows,
+  { migrations, create }: { migrations: readonly Migration[]; create: boolean },
+): Promise<void> {
+  const latest = latestVersion(migrations)
+  const found = await readSchemaVersion(database, database)
+  if (found > latest) throw newerStore(database, found, latest)
+  if (found === latest) return
+  if (found === 0 && !create) {
+    throw new ServiceError('store-corrupt', `${database.name}: its tables are gone`, {
+      fields: { store: database.name },
+      fix: database.restoreAdvice,
+    })
+  }
+  await database.change(async (tx) => {
+    // Another opener may have been quicker.
+    const from = await readSchemaVersion(tx, database)
+    for (const step of migrations) if (step.version > from) await step.migrate(tx)
+    if (from >= latest) return
+    const [row] = from === 0 ? [] : await tx.rows(rows(META_TABLE).select(''))
+    const meta = row === undefined ? NEW_META : rows(META_TABLE).decode(row)
+    await writeMeta(tx, rows, { ...meta, schemaVersion: latest })
+  })
+}
+
+async function runAll(tx: SqlWriter, statements: readonly string[]): Promise<void> {
+  for (const sql of statements) await tx.run(sql)
+}

@@ -1,0 +1,136 @@
+import type { Limits } from '../../contract/limits.ts'
+import type { ProductKey } from '../../contract/products.ts'
+
+/**
+ * The records of the access store. Every record has an id that tells its kind, and `revision`: the store's revision at which it last changed, so
+ * that a follower reads only what is new. Records are never deleted; an ended one stays with the state that says so. Times are unix milliseconds.
+ */
+
+export type Customer = {
+  readonly id: string // cus_…
+  readonly revision: number
+  readonly name: string
+  /** How the operator reaches the customer, in the operator's own words. */
+  readonly contact: string
+  readonly state: 'active' | 'suspended'
+  readonly createdAt: number
+}
+
+export type Subscription = {
+  readonly id: string // sub_…
+  readonly revision: number
+  readonly customerId: string
+  readonly name: string
+  readonly plan: string
+  readonly products: readonly ProductKey[]
+  /** Limits that differ from the plan's. */
+  readonly overrides: Partial<Limits>
+  readonly state: 'active' | 'suspended' | 'cancelled'
+  readonly createdAt: number
+  /** Null means no end. */
+  readonly validUntil: number | null
+}
+
+export type Token = {
+  readonly id: string // tok_…
+  readonly revision: number
+  readonly subscriptionId: string
+  /** SHA-256 of the whole token, hex. The token itself is nowhere. */
+  readonly sha256: string
+  readonly last4: string
+  readonly state: 'active' | 'retiring' | 'revoked'
+  readonly createdAt: number
+  readonly createdBy: string
+  /** A retiring token ends here; null for none. */
+  readonly notAfter: number | null
+}
+
+export type Destination = {
+  readonly id: string // the subscription's id: one destination each; `<subscription>/pending` waits for its proof beside it
+  readonly revision: number
+  readonly ip: string
+  readonly port: number
+  /** `vouched` is the operator's recorded word, `proven` an answered challenge. */
+  readonly proof: 'unproven' | 'vouched' | 'proven'
+  readonly paused: boolean
+  readonly setAt: number
+}
+
+export type IndexerCredential = {
+  readonly id: string // idx_…
+  readonly revision: number
+  readonly subscriptionId: string
+  readonly username: string
+  /** SHA-256 of the generated password, hex. */
+  readonly sha256: string
+  readonly state: 'active' | 'revoked'
+  readonly createdAt: number
+}
+
+export type DedicatedNode = {
+  readonly id: string // node_…
+  readonly revision: number
+  readonly name: string
+  readonly rpc: string
+  readonly ws: string
+  readonly grpc: string
+  /** Reference to the node's own credential (`file:…` or `env:…`), never the credential. */
+  readonly credential: string | null
+  readonly subscriptionId: string | null
+  readonly createdAt: number
+}
+
+/** What the operator wrote down about a customer or subscription. */
+export type Note = {
+  readonly id: string // note_…
+  readonly revision: number
+  readonly subjectId: string
+  readonly text: string
+  readonly createdAt: number
+}
+
+/** A refund that was paid elsewhere, recorded here. */
+export type Refund = {
+  readonly id: string // ref_…
+  readonly revision: number
+  readonly subscriptionId: string
+  /** Decimal text, so that no amount is ever rounded. */
+  readonly amount: string
+  readonly currency: string
+  readonly reason: string
+  readonly createdAt: number
+}
+
+export type Records = {
+  customers: Customer
+  subscriptions: Subscription
+  tokens: Token
+  destinations: Destination
+  indexerCredentials: IndexerCredential
+  nodes: DedicatedNode
+  notes: Note
+  refunds: Refund
+}
+
+export type RecordKind = keyof Records
+
+/** Who changed something: fields of an audit line. */
+export type Actor = {
+  readonly uid: number
+  readonly user: string
+  readonly sudoUser: string | null
+  readonly tty: string | null
+}
+
+/** One row of counted use: an hour of one subscription on one interface. */
+export type UsageRow = {
+  readonly subscriptionId: string
+  /** Start of the hour, unix ms. */
+  readonly hour: number
+  readonly interface: UsageInterface
+  readonly calls: number
+  readonly units: number
+  readonly refused: number
+}
+
+export type UsageInterface = 'rpc' | 'ws' | 'grpc' | 'indexer' | 'shreds'

@@ -1,0 +1,86 @@
+import type { Clock } from '../../core/clock.ts'
+import { ServiceError } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import { openPostgres } from '../../platform/db/postgres.ts'
+import type { SqlDatabase } from '../../platform/db/sql.ts'
+import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
+import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
+import { fileSize } from '../../platform/files/append.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { findLostChange } from '../audit/verify.ts'
+import { findRowDamage } from './check.ts'
+import { latestVersion, MIGRATIONS, type Migration, migrateStore } from './migrations.ts'
+import { createTableRows } from './rows.ts'
+import { type AuditOptions, createSqlStore, lostChanges } from './sql-store.ts'
+import type { AccessStore } from './store.ts'
+
+/** Where the store is. A password is the secret itself, resolved by the caller. */
+export type StorePlace =
+  | { readonly engine: 'sqlite'; readonly file: string }
+  | {
+      readonly engine: 'postgres'
+      readonly url: string
+      readonly password?: string | undefined
+      readonly schema?: string | undefined
+    }
+
+export type OpenStoreOptions = {
+  readonly place: StorePlace
+  readonly audit: AuditOptions
+  /** `full` reads everything and refuses a damaged store; `quick` looks at what is cheap, and at each row as it is read. */
+  readonly check: 'full' | 'quick'
+  /** How long a change waits for another writer. */
+  readonly lockWaitMs?: number
+  readonly migrations?: readonly Migration[]
+}
+
+export type OpenStoreDeps = { readonly clock: Clock; readonly random: Random; readonly log: Logger }
+
+/** Opens the store, or makes a new one where there has never been one, and brings its tables to this version. */
+export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<AccessStore> {
+  const { audit, migrations = MIGRATIONS } = options
+  await using opening = new AsyncDisposableStack()
+  const database = opening.use(await openDatabase(options, deps))
+  const rows = createTableRows(database)
+  // Before anything is migrated.
+  if (options.check === 'full') refuseDamaged(database, await database.damage())
+  await migrateStore(database, rows, { migrations, create: options.place.engine === 'postgres' })
+
+  const schemaVersion = latestVersion(migrations)
+  const store = createSqlStore({ schemaVersion, audit }, { ...deps, database, rows })
+  await store.revision()
+  if (options.check === 'full') refuseDamaged(database, await findRowDamage(database, rows, { schemaVersion }))
+  const lost = await findLostChange(store)
+  if (lost !== undefined) throw lostChanges(database, audit.file, lost)
+  opening.move()
+  return store
+}
+
+async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<SqlDatabase> {
+  const { place, audit, lockWaitMs, migrations = MIGRATIONS } = options
+  if (place.engine === 'postgres') return openPostgres({ ...place, lockWaitMs }, deps)
+  const { file } = place
+  if (!(await sqliteFileExists(file))) {
+    // The log of changes shows that there was a store: a new, empty one would take its place.
+    if (((await fileSize(audit.file)) ?? 0) > 0) {
+      const fix = `Restore a backup: sluice restore BACKUP. To begin anew, keep the log under another name: mv ${audit.file} ${audit.file}.old`
+      throw new ServiceError('store-corrupt', `${file} is gone, while ${audit.file} is there`, {
+        fields: { file },
+        fix,
+      })
+    }
+    await createSqliteFile({ file, lockWaitMs }, deps, (database) =>
+      migrateStore(database, createTableRows(database), { migrations, create: true }),
+    )
+  }
+  return openSqlite({ file, lockWaitMs }, deps)
+}
+
+function refuseDamaged(database: SqlDatabase, found: readonly string[]): void {
+  if (found.length === 0) return
+  const more = found.length === 1 ? '' : ` (and ${found.length - 1} more)`
+  throw new ServiceError('store-corrupt', `${database.name} is damaged: ${found[0]}${more}`, {
+    fields: { store: database.name, findings: found.length },
+    fix: database.restoreAdvice,
+  })
+}

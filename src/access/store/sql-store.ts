@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { messageOf, ServiceError } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import type { SqlDatabase, SqlReader, SqlWriter } from '../../platform/db/sql.ts'
+import { fileSize } from '../../platform/files/append.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from '../audit/file.ts'
+import { createAuditLine, headAfter } from '../audit/line.ts'
+import { createRecordReader, createRecordWriter } from '../audit/record-access.ts'
+import { insertAuditLine, readAuditLines } from '../audit/rows.ts'
+import { writeBackup } from '../backup/backup.ts'
+import { findRowDamage } from './check.ts'
+import { readMeta, writeMeta } from './meta.ts'
+import type { TableRows } from './rows.ts'
+import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
+import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
+import { addUsage, deleteUsageHour, readUnitsSince, readUsage, readUsageHours, setLastUsed } from './usage-rows.ts'
+
+export type SqlStoreOptions = {
+  /** The version of the tables this process knows. */
+  readonly schemaVersion: number
+  readonly audit: AuditOptions
+}
+
+export type AuditOptions = {
+  /** The audit file of this state folder. */
+  readonly file: string
+  /** Tells this file from those of other machines on the same store. */
+  readonly mirror: string
+  /** Version of the tool, written into each line. */
+  readonly toolVersion: string
+}
+
+export type SqlStoreDeps = {
+  readonly database: SqlDatabase
+  readonly rows: TableRows
+  readonly random: Random
+  readonly log: Logger
+}
+
+const SHARED_KEY_BYTES = 32
+
+/** The access store on either engine: everything here is the common subset of their SQL. Owns the database from now on. */
+export function createSqlStore(options: SqlStoreOptions, { database, rows, random, log }: SqlStoreDeps): AccessStore {
+  const { audit } = options
+  const meta = (on: SqlReader) => readMeta(on, rows, { ...options, store: database })
+
+  function view(on: SqlReader): AccessView {
+    return {
+      ...createRecordReader(on, rows),
+      revision: async () => (await meta(on)).revision,
+      auditLines: (fromSeq) => readAuditLines(on, fromSeq),
+      async auditHead() {
+        const { auditSeq, auditHash } = await meta(on)
+        return { seq: auditSeq, hash: auditHash }
+      },
+      async auditMirror() {
+        const { seq, bytes, remadeAt } = await mirrorRow(on)
+        return { file: audit.file, seq, bytes, remadeAt }
+      },
+    }
+  }
+
+  async function mirrorRow(on: SqlReader): Promise<MirrorRow> {
+    const of = rows(MIRROR_TABLE)
+    const [row] = await on.rows(of.select('WHERE mirror = ?'), [audit.mirror])
+    return row ? of.decode(row) : { mirror: audit.mirror, remadeAt: null, ...MIRROR_START }
+  }
+
+  return {
+    name: database.name,
+    ...view(database),
+    read: (work) => database.read((reader) => work(view(reader))),
+
+    async change(context, work) {
+      const { result, position } = await database.change(async (tx) => {
+        const before = await meta(tx)
+        const writer = createRecordWriter(tx, rows, before)
+        const { audit: entry, result } = await whileOpen(writer, work)
+
+        const head = { seq: before.auditSeq, hash: before.auditHash }
+        const line = createAuditLine(head, { entry, context, version: audit.toolVersion })
+        const newHead = headAfter(head.seq + 1, line)
+        await insertAuditLine(tx, newHead.seq, line)
+        const position = await extend(tx, { head, lines: (fromSeq) => readAuditLines(tx, fromSeq) })
+        await writeMeta(tx, rows, {
+          ...before,
+          revision: before.revision + 1,
+          auditSeq: newHead.seq,
+          auditHash: newHead.hash,
+          tallies: writer.tallies(),
+        })
+        return { result, position }
+      })
+      await confirmMirror(audit.file, position).catch((error: unknown) => {
+        log.warn(
+          { file: audit.file, reason: messageOf(error) },
+          'the audit file lacks its last newline until the next change',
+        )
+      })
+      return result
+    },
+
+    addUsage: (used, lastUsed) =>
+      database.count(async (tx) => {
+        await addUsage(tx, used)
+        await setLastUsed(tx, rows, lastUsed)
+      }),
+    usage: (filter) => readUsage(database, filter),
+    unitsSince: (fromMs) => readUnitsSince(database, fromMs),
+    async pruneUsage(beforeMs, hoursMax) {
+      const hours = await readUsageHours(database, beforeMs, hoursMax)
+      // One hour at a time, so that the writer of counts never waits long.
+      for (const hour of hours) await database.count((tx) => deleteUsageHour(tx, hour))
+      return hours.length
+    },
+    async lastUsed(tokenId) {
+      const of = rows(LAST_USED_TABLE)
+      const [row] = await database.rows(of.select('WHERE token_id = ?'), [tokenId])
+      return row && of.decode(row).at
+    },
+
+    async sharedKey(purpose) {
+      const of = rows(SHARED_KEY_TABLE)
+      const find = async (on: SqlReader) => {
+        const [row] = await on.rows(of.select('WHERE purpose = ?'), [purpose])
+        return row && of.decode(row).keyHex
+      }
+      const make = (tx: SqlWriter) => {
+        const keyHex = Buffer.from(random.bytes(SHARED_KEY_BYTES)).toString('hex')
+        return tx.run(of.insert, of.encode({ purpose, keyHex })).then(() => keyHex)
+      }
+      const keyHex =
+        (await find(database)) ?? (await database.change(async (tx) => (await find(tx)) ?? (await make(tx))))
+      return new Uint8Array(Buffer.from(keyHex, 'hex'))
+    },
+
+    follow,
+    backup: (put, facts) =>
+      database.read((on) => writeBackup(on, put, { ...facts, ...options, rows, store: database })),
+    async integrity() {
+      const ofEngine = await database.damage().catch((error: unknown) => [messageOf(error)])
+      return [...ofEngine, ...(await findRowDamage(database, rows, options))]
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+
+  async function extend(tx: SqlWriter, chain: Chain): Promise<MirrorPosition> {
+    const recorded = await mirrorRow(tx)
+    const isGone = recorded.seq > 0 && (await fileSize(audit.file)) === undefined
+    if (isGone) log.warn({ file: audit.file }, 'the audit file was gone and is written anew from the store')
+    const position = await extendMirror(audit.file, isGone ? MIRROR_START : recorded, chain)
+    if (position === 'lost') throw lostChanges(database, audit.file, chain.head.seq + 1)
+    const of = rows(MIRROR_TABLE)
+    await tx.run(of.upsert, of.encode({ ...recorded, ...position, ...(isGone ? { remadeAt: position.seq } : {}) }))
+    return position
+  }
+
+  async function follow(onMoved: (revision: number) => void): Promise<AsyncDisposable> {
+    let last: number | undefined
+    let looking: Promise<void> | undefined
+    let stirred = false
+    let failing = false
+    let closed = false
+
+    async function look(): Promise<void> {
+      while (stirred && !closed) {
+        stirred = false
+        try {
+          // In a transaction, because the beginning of one tells soonest that a connection is dead.
+          const { revision } = await database.read(meta)
+          if (failing) log.info({ store: database.name }, 'the store can be read again')
+          failing = false
+          if (revision !== last && !closed) onMoved(revision)
+          last = revision
+        } catch (err) {
+          if (!failing && !closed) log.warn({ err, store: database.name }, 'the store cannot be read')
+          failing = true
+        }
+      }
+      looking = undefined
+    }
+
+    function stir(): Promise<void> {
+      stirred = true
+      looking ??= look()
+      return looking
+    }
+
+    const watching = await database.watch(() => void stir())
+    await stir()
+    return {
+      async [Symbol.asyncDispose]() {
+        closed = true
+        await watching[Symbol.asyncDispose]()
+      },
+    }
+  }
+}
+
+/** Lends the transaction to `work`; afterwards nothing can be put through it any more. */
+async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction) => Promise<T>): Promise<T> {
+  let isOpen = true
+  try {
+    return await work({
+      get: (kind, id) => tx.get(kind, id),
+      find: (kind, where) => tx.find(kind, where),
+      async put(kind, record) {
+        assert(isOpen, 'a record was put after its change ended')
+        await tx.put(kind, record)
+      },
+    })
+  } finally {
+    isOpen = false
+  }
+}
+
+/** The audit file shows that changes were committed which the store does not have: it was rolled back, by damage or by an older backup. */
+export function lostChanges(store: { name: string; restoreAdvice: string }, file: string, seq: number): ServiceError {
+  return new ServiceError(
+    'store-corrupt',
+    `${store.name} has lost changes: line ${seq} of ${file} and those after it are not in the store`,
+    {
+      fields: { store: store.name, file, line: seq },
+      fix: `${store.restoreAdvice}. To go on with the store as it is, keep the log under another name: mv ${file} ${file}.old`,
+    },
+  )
+}

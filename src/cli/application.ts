@@ -1,0 +1,86 @@
+import { buildApplication, buildRouteMap } from '@stricli/core'
+import { VERSION } from '../processes/compose/process/version.ts'
+import { customerRoutes } from './commands/customers/customer.ts'
+import { auditRoutes, usageCommand } from './commands/customers/insight.ts'
+import { planRoutes } from './commands/customers/plan.ts'
+import { subRoutes } from './commands/customers/sub.ts'
+import { tokenRoutes } from './commands/customers/token.ts'
+import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
+import { configRoutes } from './commands/operate/config.ts'
+import { docsCommand } from './commands/operate/docs.ts'
+import { logsRoutes } from './commands/operate/logs.ts'
+import {
+  doctorCommand,
+  drainCommand,
+  initCommand,
+  reloadCommand,
+  serveCommand,
+  statusCommand,
+} from './commands/operate/operate.ts'
+import { completionRoutes, versionCommand } from './commands/operate/self.ts'
+import { topCommand } from './commands/operate/top.ts'
+import { executionCommand } from './commands/services/execution.ts'
+import { indexerRoutes } from './commands/services/indexer.ts'
+import { localnetCommand } from './commands/services/localnet.ts'
+import { senderCommand } from './commands/services/sender.ts'
+import { shredsCommand } from './commands/services/shreds.ts'
+import { nodeRoutes } from './commands/tools/node.ts'
+import { ringRoutes } from './commands/tools/ring.ts'
+import { shredRoutes } from './commands/tools/shred.ts'
+import { tipRoutes } from './commands/tools/tip.ts'
+import { upstreamRoutes } from './commands/tools/upstream.ts'
+import type { CliContext } from './define.ts'
+import { exitCodeOf } from './errors.ts'
+import { createApplicationText } from './help-text.ts'
+
+export const rootRoutes = buildRouteMap<string, CliContext>({
+  docs: {
+    brief: 'Sell access to blockchain data and transaction submission',
+    fullDescription:
+      'Sell access to blockchain data and transaction submission.\nStart with `sluice serve`; add a customer with `sluice customer add`, then `sluice sub create`.',
+  },
+  routes: {
+    init: initCommand,
+    serve: serveCommand,
+    status: statusCommand,
+    doctor: doctorCommand,
+    reload: reloadCommand,
+    drain: drainCommand,
+    top: topCommand,
+    customer: customerRoutes,
+    sub: subRoutes,
+    token: tokenRoutes,
+    plan: planRoutes,
+    node: nodeRoutes,
+    upstream: upstreamRoutes,
+    shred: shredRoutes,
+    indexer: indexerRoutes,
+    tip: tipRoutes,
+    ring: ringRoutes,
+    localnet: localnetCommand,
+    execution: executionCommand,
+    sender: senderCommand,
+    shreds: shredsCommand,
+    usage: usageCommand,
+    audit: auditRoutes,
+    logs: logsRoutes,
+    backup: backupCommand,
+    restore: restoreCommand,
+    config: configRoutes,
+    docs: docsCommand,
+    completion: completionRoutes,
+    version: versionCommand,
+  },
+})
+
+/** The command line as the library wants it; `argv` decides only how mistakes are printed. */
+export function createApplication(argv: readonly string[]) {
+  return buildApplication<CliContext>(rootRoutes, {
+    name: 'sluice',
+    versionInfo: { currentVersion: VERSION },
+    scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
+    documentation: { caseStyle: 'convert-camel-to-kebab', onlyRequiredInUsageLine: true, useAliasInUsageLine: false },
+    localization: { text: createApplicationText(argv) },
+    determineExitCode: exitCodeOf,
+  })
+}

@@ -1,0 +1,111 @@
+import { overridesSchema } from '../../../access/options.ts'
+import { findPlanFaults } from '../../../access/plan.ts'
+import type { LimitChanges } from '../../../access/provisioning/subscriptions.ts'
+import { GRPC_KINDS, LIMIT_WORDS, type Limits, type NumberLimit } from '../../../contract/limits.ts'
+import { ServiceError } from '../../../core/error.ts'
+import type { LimitFlags } from './sub.ts'
+
+const ALWAYS_LIMITED: readonly NumberLimit[] = ['requestBytes', 'batchItems']
+
+/** The limits that have a flag. */
+const FLAGGED = (Object.keys(LIMIT_WORDS) as (keyof typeof LIMIT_WORDS)[]).filter(
+  (name): name is NumberLimit => name !== 'methodPerSecond',
+)
+
+/** Every flag that sets a limit, as it is typed. */
+export const LIMIT_FLAG_NAMES = [...FLAGGED, 'grpcKinds', 'grpcBlockedOwners', 'grpcResume'].map(
+  (name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+)
+
+/** Limits given as flags. `plan` takes an own limit back; `unlimited` lifts it. All that are wrong are named at once. */
+export function overridesOf(flags: LimitFlags): LimitChanges & Partial<Limits> {
+  const overrides: Record<string, Limits[keyof Limits] | undefined> = {}
+  const wrong: string[] = []
+  for (const name of FLAGGED) {
+    const given = flags[name]
+    if (given === undefined) continue
+    const value = parseLimit(name, given)
+    if (value === 'wrong') wrong.push(`"${given}" is not a limit for ${LIMIT_WORDS[name]}: write ${allowedFor(name)}`)
+    else overrides[name] = value
+  }
+  for (const [name, { parse, says }] of Object.entries(STREAM_RULES)) {
+    const given = flags[name as keyof typeof STREAM_RULES]
+    if (given === undefined) continue
+    const value = given === 'plan' ? undefined : parse(given)
+    if (value === 'wrong') wrong.push(`"${given}" is not ${says} or plan`)
+    else overrides[name] = value
+  }
+  if (wrong.length > 0) throw new ServiceError('invalid-value', wrong.join('; '))
+  return overrides as LimitChanges & Partial<Limits>
+}
+
+type StreamRule<Name extends keyof Limits> = { parse(given: string): Limits[Name] | 'wrong'; readonly says: string }
+
+const isKind = (word: string) => GRPC_KINDS.some((kind) => kind === word)
+const listed = (given: string) => given.split(',').map((word) => word.trim())
+
+/** Rules of gRPC streams, as they are typed. */
+const STREAM_RULES: { readonly [Name in 'grpcKinds' | 'grpcBlockedOwners' | 'grpcResume']: StreamRule<Name> } = {
+  grpcKinds: {
+    parse: (given) =>
+      given === 'unlimited' ? null : listed(given).every(isKind) ? (listed(given) as Limits['grpcKinds']) : 'wrong',
+    says: `a list of kinds of gRPC filters: write some of ${GRPC_KINDS.join(',')}, unlimited`,
+  },
+  // Whether each is an address is looked at with all other limits.
+  grpcBlockedOwners: { parse: (given) => (given === 'none' ? [] : listed(given)), says: 'a list of addresses, none' },
+  grpcResume: {
+    parse: (given) => (given === 'yes' ? true : given === 'no' ? false : 'wrong'),
+    says: 'an answer for --grpc-resume: write yes, no',
+  },
+}
+
+function parseLimit(name: NumberLimit, given: string): number | null | undefined | 'wrong' {
+  if (given === 'plan') return undefined
+  if (given === 'unlimited' && !ALWAYS_LIMITED.includes(name)) return null
+  const value = Number(given)
+  return /^[1-9][0-9]*$/.test(given) && Number.isSafeInteger(value) ? value : 'wrong'
+}
+
+function allowedFor(name: NumberLimit): string {
+  return `a whole number above zero${ALWAYS_LIMITED.includes(name) ? '' : ', unlimited,'} or plan`
+}
+
+/** Limits as JSON has them: methods are a list, since their names are data and not keys of ours. */
+export function wireLimits(limits: Partial<Limits>): object {
+  const { methods, ...rest } = limits
+  if (methods === undefined) return rest
+  return { ...rest, methods: Object.entries(methods).map(([method, limit]) => ({ method, ...limit })) }
+}
+
+/** Whether these own limits can be kept together with the plan's: the same rules a plan in the config must pass. */
+export function checkLimits(limits: Limits, overrides: LimitChanges): void {
+  const given = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
+  const issues = (overridesSchema.safeParse(given).error?.issues ?? []).map(
+    ({ path, message }) => `${path.join('.')}: ${message.replace(/^[A-Z][a-z ]+: /, '')}`,
+  )
+  if (issues.length > 0) throw new ServiceError('invalid-value', issues.join('; '))
+  const faults = findPlanFaults(limits).map(({ limit, says }) => `${limit} ${says}`)
+  if (faults.length === 0) return
+  throw new ServiceError('invalid-value', faults.join('; '), { fix: 'Change the limits named together.' })
+}
+
+/** Every limit in force, a line each; own ones are marked. */
+export function printLimits(limits: Limits, overrides: Partial<Limits>): (readonly [string, string])[] {
+  const own = (name: keyof Limits) => (Object.hasOwn(overrides, name) ? '  (own)' : '')
+  const numbers = FLAGGED.map((name) => {
+    const value = limits[name] === null ? 'unlimited' : String(limits[name])
+    return ['limit', `${value} ${LIMIT_WORDS[name]}${own(name)}`] as const
+  })
+  return [...numbers, ...streamRules(limits).map(([name, words]) => ['rule', `${words}${own(name)}`] as const)]
+}
+
+/** Rules for gRPC streams, those that differ from none. */
+function streamRules({ grpcKinds, grpcBlockedOwners, grpcResume }: Limits): (readonly [keyof Limits, string])[] {
+  const rules: (readonly [keyof Limits, string])[] = []
+  if (grpcKinds !== null) rules.push(['grpcKinds', `gRPC filters only of ${grpcKinds.join(', ')}`])
+  if (grpcBlockedOwners.length > 0) {
+    rules.push(['grpcBlockedOwners', `${grpcBlockedOwners.length} accounts and programs no gRPC filter may ask for`])
+  }
+  if (grpcResume) rules.push(['grpcResume', 'gRPC streams go on when their node is lost'])
+  return rules
+}

@@ -1,0 +1,60 @@
+import { verifyAudit as verifyChain } from '../../../../access/audit/verify.ts'
+import { ServiceError } from '../../../../core/error.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { plainForTerminal } from '../../../output/plain-text.ts'
+import { printJson, say } from '../../../output/print.ts'
+import { openSession } from '../../../session.ts'
+
+const LINES_DEFAULT = 20
+
+export async function tailAudit(
+  this: CliContext,
+  flags: CommonFlags & { lines?: string; follow?: boolean },
+): Promise<void> {
+  const lines = flags.lines === undefined ? LINES_DEFAULT : Number(flags.lines)
+  if (!Number.isSafeInteger(lines) || lines < 1)
+    throw new ServiceError('invalid-value', `"${flags.lines}" is not a number of lines`)
+  await using session = await openSession(this, flags, 'read')
+  const { store } = session
+  let next = Math.max(1, (await store.auditHead()).seq - lines + 1)
+  const print = async () => {
+    for await (const line of store.auditLines(next)) {
+      this.process.stdout.write(`${flags.json === true ? line : readable(line)}\n`)
+      next += 1
+    }
+  }
+  await print()
+  if (flags.follow !== true) return
+  let printing = Promise.resolve()
+  await using _following = await store.follow(() => {
+    printing = printing.then(print)
+  })
+  await new Promise<void>((resolve) => this.process.once('SIGINT', resolve))
+  await printing
+}
+
+export async function verifyAudit(this: CliContext, flags: CommonFlags): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const { lines, findings, notes } = await verifyChain(session.store)
+  if (findings.length > 0) {
+    const says = findings.map(({ place, line, what }) => `${place} line ${line} ${what}`)
+    throw new ServiceError('audit-broken', says.join('; '))
+  }
+  if (flags.json === true) return printJson(this, { ok: true, lines, notes })
+  for (const note of notes) say(this, note)
+  say(this, `the chain is whole: ${lines} lines`)
+}
+
+/** One line for a person: when, who, what, on what. */
+function readable(line: string): string {
+  const { seq, time, actor, action, subjects } = JSON.parse(line) as {
+    seq: number
+    time: string
+    actor: { user: string; sudo_user?: string | null }
+    action: string
+    subjects: string[]
+  }
+  return plainForTerminal(
+    `${String(seq).padStart(5)}  ${time}  ${actor.sudo_user ?? actor.user}  ${action}  ${subjects.join(' ')}`,
+  )
+}

@@ -1,0 +1,92 @@
+import { lookUp } from '../../../../access/provisioning/context.ts'
+import { addCustomer, setCustomerState } from '../../../../access/provisioning/customers.ts'
+import { addNote } from '../../../../access/provisioning/notes.ts'
+import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
+import { confirmCut } from '../../../output/confirm.ts'
+import { isoTime, printFacts, printJson, printList, say } from '../../../output/print.ts'
+import { done, openSession } from '../../../session.ts'
+import { printTime } from '../../../when.ts'
+
+export async function addCustomerCommand(
+  this: CliContext,
+  flags: ChangeFlags & { contact?: string },
+  name: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const customer = await addCustomer(session.provisioning(flags), { name, contact: flags.contact ?? '' })
+  if (flags.json === true) printJson(this, customer)
+  else
+    done(
+      this,
+      flags,
+      `customer ${customer.name} added (${customer.id}); next: sluice sub create NAME --customer ${customer.name}`,
+    )
+}
+
+export async function listCustomers(this: CliContext, flags: ListFlags): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const customers = await session.store.list('customers')
+  const counts = new Map<string, number>()
+  for (const { customerId } of await session.store.list('subscriptions'))
+    counts.set(customerId, (counts.get(customerId) ?? 0) + 1)
+  printList(this, flags, {
+    rows: customers.toSorted((a, b) => a.name.localeCompare(b.name)),
+    empty: 'no customers yet; add one with: sluice customer add NAME',
+    columns: [
+      { title: 'NAME', value: (row) => row.name },
+      { title: 'STATE', value: (row) => row.state },
+      { title: 'SUBSCRIPTIONS', value: (row) => counts.get(row.id) ?? 0 },
+      { title: 'CONTACT', value: (row) => row.contact },
+      { title: 'CREATED AT', value: (row) => isoTime(row.createdAt), show: (row) => printTime(row.createdAt) },
+      { title: 'ID', value: (row) => row.id, wide: true },
+    ],
+  })
+}
+
+export async function showCustomer(this: CliContext, flags: CommonFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const customer = await lookUp(session.store, 'customers', idOrName)
+  const subscriptions = await session.store.find('subscriptions', { customerId: customer.id })
+  const notes = await session.store.find('notes', { subjectId: customer.id })
+  if (flags.json === true) return printJson(this, { ...customer, subscriptions, notes })
+  printFacts(this, [
+    ['customer', customer.name],
+    ['id', customer.id],
+    ['state', customer.state],
+    ['contact', customer.contact],
+    ['created', printTime(customer.createdAt)],
+    ...subscriptions.map(
+      (sub) => ['subscription', `${sub.name}  ${sub.plan}  ${sub.products.join(',')}  ${sub.state}`] as const,
+    ),
+    ...notes.map((note) => ['note', `${printTime(note.createdAt)}  ${note.text}`] as const),
+  ])
+}
+
+export async function suspendCustomer(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  const found = await lookUp(session.store, 'customers', idOrName)
+  const subscriptions = await session.store.find('subscriptions', { customerId: found.id })
+  const live = subscriptions.filter((sub) => sub.state === 'active').length
+  await confirmCut(
+    this,
+    flags,
+    `this refuses every call of customer ${found.name} and cuts the streams of ${live} subscription(s)`,
+  )
+  const customer = await setCustomerState(session.provisioning(flags), { customer: found.id, state: 'suspended' })
+  if (flags.json === true) printJson(this, customer)
+  else done(this, flags, `customer ${customer.name} suspended`)
+}
+
+export async function resumeCustomer(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  const customer = await setCustomerState(session.provisioning(flags), { customer: idOrName, state: 'active' })
+  if (flags.json === true) printJson(this, customer)
+  else done(this, flags, `customer ${customer.name} resumed`)
+}
+
+export async function noteCommand(this: CliContext, flags: ChangeFlags, subject: string, text: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  const note = await addNote(session.provisioning(flags), { subject, text })
+  if (flags.json === true) printJson(this, note)
+  else say(this, `noted (${note.id})`)
+}

@@ -1,0 +1,267 @@
+import { lookUp } from '../../../../access/provisioning/context.ts'
+import { recordRefund } from '../../../../access/provisioning/notes.ts'
+import {
+  cancelSubscription,
+  createSubscription,
+  limitSubscription,
+  parseProducts,
+  renewSubscription,
+  resumeSubscription,
+  suspendSubscription,
+} from '../../../../access/provisioning/subscriptions.ts'
+import type { Customer, Subscription } from '../../../../access/store/model.ts'
+import { displayToken } from '../../../../access/token.ts'
+import { ServiceError } from '../../../../core/error.ts'
+import { printAddressPort } from '../../../../platform/net/ip-range.ts'
+import { handoverCard } from '../../../../processes/compose/access/handover-card.ts'
+import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
+import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
+import { confirmCut } from '../../../output/confirm.ts'
+import { isoTime, printFacts, printJson, printList, toWire } from '../../../output/print.ts'
+import { secretPlace } from '../../../output/secret-output.ts'
+import { done, openSession } from '../../../session.ts'
+import { parseUntil, printTime, printUntil } from '../../../when.ts'
+import { checkLimits, LIMIT_FLAG_NAMES, overridesOf, printLimits, wireLimits } from '../limits.ts'
+import type { CreateFlags, LimitFlags } from '../sub.ts'
+
+export async function createSub(this: CliContext, flags: CreateFlags, name: string): Promise<void> {
+  const products = parseProducts(flags.products ?? 'bundle')
+  if (flags.vouched === true && flags.destination === undefined) {
+    throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
+  }
+  const bringsSecret = products.some((product) => product !== 'shreds-raw')
+  using place = bringsSecret || flags.out !== undefined ? secretPlace(this, flags) : undefined
+  await using session = await openSession(this, flags)
+  if (flags.destination !== undefined) checkDestination(flags.destination, session)
+  const plan = session.plan(flags.plan ?? 'starter')
+  const overrides = overridesOf(flags)
+  checkLimits(session.plans.limitsOf(plan.name, overrides), overrides)
+  const created = await createSubscription(session.provisioning(flags), {
+    customer: flags.customer,
+    name,
+    plan: plan.name,
+    products,
+    overrides,
+    validUntil: flags.until === undefined ? null : parseUntil(flags.until, session.nowMs),
+    destination:
+      flags.destination === undefined ? undefined : { address: flags.destination, vouched: flags.vouched === true },
+  })
+  const { subscription, token, credential, destination } = created
+  if (flags.dryRun === true) return done(this, flags, `subscription ${subscription.name} would be created`)
+  const limits = session.limitsOf(subscription)
+  const reveal = (text: string) => (place === undefined ? this.process.stdout.write(text) : place.reveal(text))
+  if (flags.json === true) {
+    const secrets = {
+      ...(token === undefined ? {} : { token: token.secret }),
+      ...(credential === undefined
+        ? {}
+        : { indexer: { username: credential.record.username, password: credential.password } }),
+    }
+    const shown = {
+      ...subscription,
+      customer: created.customer.name,
+      limits: wireLimits(limits),
+      destination: destination ?? null,
+    }
+    reveal(`${JSON.stringify({ ...(toWire(shown) as object), ...secrets }, null, 2)}\n`)
+  } else {
+    reveal(handoverCard({ ...created, limits, endpoints: session.endpoints }))
+    if (destination?.proof === 'unproven')
+      done(this, flags, 'nothing is sent to the destination until it answers its challenge')
+  }
+}
+
+export async function listSubs(
+  this: CliContext,
+  flags: ListFlags & { customer?: string; stateIs?: string },
+): Promise<void> {
+  if (flags.stateIs !== undefined && !STATES.includes(flags.stateIs)) {
+    throw new ServiceError('invalid-value', `"${flags.stateIs}" is not a state: there are ${STATES.join(', ')}`)
+  }
+  await using session = await openSession(this, flags, 'read')
+  const customer = flags.customer === undefined ? undefined : await lookUp(session.store, 'customers', flags.customer)
+  const all =
+    customer === undefined
+      ? await session.store.list('subscriptions')
+      : await session.store.find('subscriptions', { customerId: customer.id })
+  const customers = new Map((await session.store.list('customers')).map((row) => [row.id, row]))
+  const state = (row: Subscription) => stateOf(row, customers.get(row.customerId), session.nowMs)
+  printList(this, flags, {
+    rows: all
+      .filter((row) => flags.stateIs === undefined || state(row) === flags.stateIs)
+      .toSorted((a, b) => a.name.localeCompare(b.name)),
+    empty: 'no subscriptions; create one with: sluice sub create NAME --customer CUSTOMER',
+    columns: [
+      { title: 'NAME', value: (row) => row.name },
+      { title: 'CUSTOMER', value: (row) => customers.get(row.customerId)?.name ?? row.customerId },
+      { title: 'PLAN', value: (row) => row.plan },
+      { title: 'PRODUCTS', value: (row) => row.products },
+      { title: 'STATE', value: state },
+      { title: 'VALID UNTIL', value: (row) => isoTime(row.validUntil), show: (row) => printUntil(row.validUntil) },
+      {
+        title: 'CREATED AT',
+        value: (row) => isoTime(row.createdAt),
+        show: (row) => printTime(row.createdAt),
+        wide: true,
+      },
+      { title: 'ID', value: (row) => row.id, wide: true },
+    ],
+  })
+}
+
+export async function showSub(this: CliContext, flags: CommonFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const { store } = session
+  const subscription = await lookUp(store, 'subscriptions', idOrName)
+  const { id } = subscription
+  const customer = await store.get('customers', subscription.customerId)
+  const tokens = (await store.find('tokens', { subscriptionId: id })).filter((token) => token.state !== 'revoked')
+  const destination = await store.get('destinations', id)
+  const credentials = (await store.find('indexerCredentials', { subscriptionId: id })).filter(
+    (row) => row.state === 'active',
+  )
+  const nodes = await store.find('nodes', { subscriptionId: id })
+  const notes = await store.find('notes', { subjectId: id })
+  const refunds = await store.find('refunds', { subscriptionId: id })
+  const limits = session.limitsOf(subscription)
+  if (flags.json === true) {
+    return printJson(this, {
+      ...subscription,
+      state: stateOf(subscription, customer, session.nowMs),
+      customer: customer?.name,
+      limits: wireLimits(limits),
+      overrides: wireLimits(subscription.overrides),
+      tokens: tokens.map(({ id, last4, state, createdAt, notAfter }) => ({ id, last4, state, createdAt, notAfter })),
+      destination: destination ?? null,
+      indexerUsers: credentials.map(({ username }) => username),
+      nodes: nodes.map(({ name }) => name),
+      notes,
+      refunds,
+    })
+  }
+  printFacts(this, [
+    ['subscription', subscription.name],
+    ['id', id],
+    ['customer', customer?.name],
+    ['plan', subscription.plan],
+    ['products', subscription.products.join(', ')],
+    ['state', stateOf(subscription, customer, session.nowMs)],
+    ['valid until', printUntil(subscription.validUntil)],
+    ...tokens.map((token) => ['token', `${displayToken(token.last4)}  ${token.state}`] as const),
+    [
+      'destination',
+      destination &&
+        `${printAddressPort(destination.ip, destination.port)}  ${destination.proof}${destination.paused ? '  paused' : ''}`,
+    ],
+    ...credentials.map((row) => ['database user', row.username] as const),
+    ...nodes.map((node) => ['dedicated node', node.name] as const),
+    ...printLimits(limits, subscription.overrides),
+    ...notes.map((note) => ['note', `${printTime(note.createdAt)}  ${note.text}`] as const),
+    ...refunds.map(
+      (row) => ['refund', `${printTime(row.createdAt)}  ${row.amount} ${row.currency}  ${row.reason}`] as const,
+    ),
+  ])
+}
+
+export async function limitSub(
+  this: CliContext,
+  flags: ChangeFlags & LimitFlags & { plan?: string },
+  idOrName: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const plan = flags.plan === undefined ? undefined : session.plan(flags.plan).name
+  const overrides = overridesOf(flags)
+  if (plan === undefined && Object.keys(overrides).length === 0) {
+    throw new ServiceError('usage', `name a plan or at least one limit: --plan, ${LIMIT_FLAG_NAMES.join(', ')}`, {
+      fix: 'For example: --units-per-second 300',
+    })
+  }
+  const present = await lookUp(session.store, 'subscriptions', idOrName)
+  const merged = { ...present.overrides, ...overrides }
+  const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
+  checkLimits(session.plans.limitsOf(plan ?? present.plan, kept), overrides)
+  const subscription = await limitSubscription(session.provisioning(flags), { subscription: idOrName, overrides, plan })
+  report(this, flags, subscription, `now has plan ${subscription.plan} with ${ownLimits(subscription.overrides)}`)
+}
+
+export async function renewSub(
+  this: CliContext,
+  flags: ChangeFlags & { until: string },
+  idOrName: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const validUntil = parseUntil(flags.until, session.nowMs)
+  const subscription = await renewSubscription(session.provisioning(flags), { subscription: idOrName, validUntil })
+  report(this, flags, subscription, `is valid until ${printUntil(subscription.validUntil)}`)
+}
+
+export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  const found = await lookUp(session.store, 'subscriptions', idOrName)
+  await confirmCut(this, flags, `this refuses every call of ${found.name} and cuts its open streams within 5 s`)
+  report(
+    this,
+    flags,
+    await suspendSubscription(session.provisioning(flags), { subscription: found.id }),
+    'is suspended',
+  )
+}
+
+export async function resumeSub(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  report(
+    this,
+    flags,
+    await resumeSubscription(session.provisioning(flags), { subscription: idOrName }),
+    'is active again',
+  )
+}
+
+export async function cancelSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  const found = await lookUp(session.store, 'subscriptions', idOrName)
+  await confirmCut(
+    this,
+    flags,
+    `this ends ${found.name} for good: token and database user are revoked, open streams cut within 5 s`,
+  )
+  report(this, flags, await cancelSubscription(session.provisioning(flags), { subscription: found.id }), 'is cancelled')
+}
+
+export async function refundSub(
+  this: CliContext,
+  flags: ChangeFlags & { reason: string },
+  idOrName: string,
+  amount: string,
+  currency: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const input = { subscription: idOrName, amount, currency, reason: flags.reason }
+  const { refund, subscription } = await recordRefund(session.provisioning(flags), input)
+  if (flags.json === true) printJson(this, refund)
+  else
+    done(
+      this,
+      flags,
+      `refund of ${refund.amount} ${refund.currency} to ${subscription.name} recorded (${refund.id}); no money was moved`,
+    )
+}
+
+const STATES = ['active', 'suspended', 'cancelled', 'expired', 'customer-suspended']
+
+/** What its callers meet: past its last day it is expired, and a suspended customer suspends it too, whatever its own record says. */
+function stateOf(subscription: Subscription, customer: Customer | undefined, nowMs: number): string {
+  if (subscription.state !== 'active') return subscription.state
+  if (subscription.validUntil !== null && subscription.validUntil <= nowMs) return 'expired'
+  return customer?.state === 'suspended' ? 'customer-suspended' : 'active'
+}
+
+function ownLimits(overrides: Subscription['overrides']): string {
+  const count = Object.keys(overrides).length
+  return count === 0 ? 'no limit of its own' : `${count} ${count === 1 ? 'limit' : 'limits'} of its own`
+}
+
+function report(context: CliContext, flags: ChangeFlags, subscription: Subscription, words: string): void {
+  if (flags.json === true) printJson(context, subscription)
+  else done(context, flags, `subscription ${subscription.name} ${words}`)
+}

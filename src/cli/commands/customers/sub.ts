@@ -1,0 +1,172 @@
+import { buildRouteMap } from '@stricli/core'
+import {
+  type ChangeFlags,
+  type CommonFlags,
+  type CutFlags,
+  changeFlags,
+  command,
+  commonFlags,
+  cutFlags,
+  flag,
+  type ListFlags,
+  listFlags,
+  type SecretFlags,
+  secretFlags,
+  subscriptionWord,
+  text,
+  word,
+  words,
+} from '../../define.ts'
+
+const load = () => import('./run/sub.ts')
+
+export type LimitFlags = {
+  readonly unitsPerSecond?: string
+  readonly sendsPerSecond?: string
+  readonly unitsPerMonth?: string
+  readonly wsConnections?: string
+  readonly wsSubscriptions?: string
+  readonly grpcStreams?: string
+  readonly grpcAccountsPerStream?: string
+  readonly grpcKinds?: string
+  readonly grpcBlockedOwners?: string
+  readonly grpcResume?: string
+  readonly requestBytes?: string
+  readonly batchItems?: string
+}
+
+const limit = (brief: string) => flag.text(brief, 'N')
+
+const LIMIT_VALUES =
+  'A limit is a whole number, "unlimited", or "plan" for the plan\'s own. Rules of gRPC streams take "plan" too.'
+
+const limitFlags = {
+  unitsPerSecond: limit('Units per second'),
+  sendsPerSecond: limit('sendTransaction calls per second'),
+  unitsPerMonth: limit('Units per calendar month'),
+  wsConnections: limit('Open WebSocket connections'),
+  wsSubscriptions: limit('Live WebSocket subscriptions'),
+  grpcStreams: limit('Open gRPC streams'),
+  grpcAccountsPerStream: limit('Accounts in one gRPC stream'),
+  grpcKinds: flag.text('Kinds of filter in gRPC streams, separated by commas, or unlimited', 'LIST'),
+  grpcBlockedOwners: flag.text('Accounts and programs no gRPC filter may ask for, or none', 'LIST'),
+  grpcResume: flag.text('Whether gRPC streams go on when their node is lost: yes or no', 'ANSWER'),
+  requestBytes: limit('Bytes in one request body'),
+  batchItems: limit('Calls in one batch'),
+} as const
+
+export type CreateFlags = SecretFlags &
+  LimitFlags & {
+    readonly customer: string
+    readonly plan?: string
+    readonly products?: string
+    readonly until?: string
+    readonly destination?: string
+    readonly vouched?: boolean
+  }
+
+export const subRoutes = buildRouteMap({
+  docs: { brief: 'Subscriptions: what customers hold' },
+  routes: {
+    create: command<CreateFlags, [string]>({
+      brief: 'Create a subscription and print its handover card',
+      details: `The card is what you hand to the customer. Its token is shown once and cannot be shown again.\n${LIMIT_VALUES}`,
+      examples: [
+        'acme-prod --customer acme --plan build --print-token',
+        'acme-shreds --customer acme --products shreds-raw --destination 127.0.0.1:20001 --vouched',
+        'acme-sql --customer acme --products bundle,indexer --until 2027-12-31 --out acme-sql.txt',
+      ],
+      parameters: {
+        flags: {
+          customer: { kind: 'parsed', parse: text, brief: 'Customer name or id', placeholder: 'CUSTOMER' },
+          plan: flag.text('Plan (default starter; sluice plan list)', 'PLAN'),
+          products: flag.text('Products, separated by commas (default bundle)', 'LIST'),
+          until: flag.text('Last day, as 2027-01-31, or a time span such as 30d (default no end)', 'DATE'),
+          destination: flag.text('Where raw shreds go', 'IP:PORT'),
+          vouched: flag.switch('You vouch for the destination; the audit log keeps your word'),
+          ...limitFlags,
+          ...secretFlags,
+        },
+        positional: words(word('NAME', 'Short name, unique')),
+      },
+      load: async () => (await load()).createSub,
+    }),
+    list: command<ListFlags & { customer?: string; stateIs?: string }>({
+      brief: 'List subscriptions',
+      examples: ['', '--customer acme', '-o wide'],
+      parameters: {
+        flags: {
+          ...listFlags,
+          customer: flag.text('Only of this customer', 'CUSTOMER'),
+          stateIs: flag.text('Only those: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
+        },
+        aliases: { o: 'output' },
+      },
+      load: async () => (await load()).listSubs,
+    }),
+    show: command<CommonFlags, [string]>({
+      brief: 'Show a subscription: limits, token, destination, notes, refunds',
+      examples: ['acme-prod'],
+      parameters: { flags: commonFlags, positional: words(subscriptionWord) },
+      load: async () => (await load()).showSub,
+    }),
+    limit: command<ChangeFlags & LimitFlags & { plan?: string }, [string]>({
+      brief: 'Change plan or single limits',
+      details: LIMIT_VALUES,
+      examples: [
+        'acme-prod --units-per-second 300',
+        'acme-prod --plan grow --units-per-second plan',
+        'acme-prod --grpc-kinds slots,blocks_meta --grpc-resume yes',
+      ],
+      parameters: {
+        flags: { plan: flag.text('Another plan', 'PLAN'), ...limitFlags, ...changeFlags },
+        positional: words(subscriptionWord),
+      },
+      load: async () => (await load()).limitSub,
+    }),
+    renew: command<ChangeFlags & { until: string }, [string]>({
+      brief: 'Set a new last day',
+      examples: ['acme-prod --until 2028-01-31', 'acme-prod --until 90d', 'acme-prod --until never'],
+      parameters: {
+        flags: {
+          until: {
+            kind: 'parsed',
+            parse: text,
+            brief: 'Last day, a time span from today, or never',
+            placeholder: 'DATE',
+          },
+          ...changeFlags,
+        },
+        positional: words(subscriptionWord),
+      },
+      load: async () => (await load()).renewSub,
+    }),
+    suspend: command<CutFlags, [string]>({
+      brief: 'Refuse its calls and cut its streams, until resumed',
+      examples: ['acme-prod --yes'],
+      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
+      load: async () => (await load()).suspendSub,
+    }),
+    resume: command<ChangeFlags, [string]>({
+      brief: 'Serve a suspended subscription again',
+      examples: ['acme-prod'],
+      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
+      load: async () => (await load()).resumeSub,
+    }),
+    cancel: command<CutFlags, [string]>({
+      brief: 'End a subscription for good',
+      examples: ['acme-shreds --yes'],
+      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
+      load: async () => (await load()).cancelSub,
+    }),
+    refund: command<ChangeFlags & { reason: string }, [string, string, string]>({
+      brief: 'Record a refund you paid through your own channel',
+      examples: ['acme-prod 40 USD --reason "outage on the 3rd"'],
+      parameters: {
+        flags: { reason: { kind: 'parsed', parse: text, brief: 'Why', placeholder: 'TEXT' }, ...changeFlags },
+        positional: words(subscriptionWord, word('AMOUNT', 'Decimal amount'), word('CURRENCY', 'Such as USD')),
+      },
+      load: async () => (await load()).refundSub,
+    }),
+  },
+})

@@ -1,0 +1,68 @@
+import { ServiceError } from '../../../../core/error.ts'
+import { isSecretName } from '../../../../core/redact.ts'
+import type { ConfigOrigin } from '../../../../platform/config/file.ts'
+import { isSecretRef } from '../../../../platform/config/secret-ref.ts'
+import { checkListenerFiles } from '../../../../processes/compose/config/check-listeners.ts'
+import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
+import { loadSettings } from '../../../../processes/compose/config/settings.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { checkSecrets } from '../../../doctor/secrets.ts'
+import { alignColumns, printJson, say } from '../../../output/print.ts'
+
+export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
+  const { config, loaded } = await loadSettings(this, flags)
+  const findings = [
+    ...(await checkSecrets(loaded, this.process.env)),
+    ...(await checkListenerFiles(config, loaded.folder)),
+  ]
+  const faults = findings.filter((finding) => finding.level !== 'ok').filter(({ level }) => level === 'bad')
+  if (faults.length > 0) {
+    throw new ServiceError('config-invalid', faults.map(({ says }) => says).join('\n'), {
+      fix: faults.map(({ fix }) => fix).join('\n       '),
+    })
+  }
+  if (flags.json === true) printJson(this, { ok: true, file: loaded.file ?? null })
+  else say(this, loaded.file === undefined ? 'no config file: the defaults are in force' : `${loaded.file} is right`)
+}
+
+export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {
+  const { loaded } = await loadSettings(this, flags)
+  const rows = loaded.entries().map(({ path, value, origin }) => ({
+    key: path.join('.'),
+    // References to secrets are no secrets; they are masked all the same, so that a dump can be handed on without a thought.
+    value:
+      value !== undefined &&
+      (path.some((part) => isSecretName(String(part))) || (typeof value === 'string' && isSecretRef(value)))
+        ? '[secret]'
+        : value,
+    origin,
+  }))
+  if (flags.json === true) {
+    return printJson(
+      this,
+      rows.map(({ key, value, origin }) => ({ key, value: value ?? null, ...origin })),
+    )
+  }
+  this.process.stdout.write(
+    alignColumns(
+      rows
+        .filter(({ value }) => value !== undefined)
+        .map(({ key, value, origin }) => [key, JSON.stringify(value), originWords(origin)]),
+    ),
+  )
+}
+
+export async function printConfigSchema(this: CliContext, _flags: CommonFlags): Promise<void> {
+  this.process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+}
+
+function originWords(origin: ConfigOrigin): string {
+  switch (origin.from) {
+    case 'env':
+      return `environment ${origin.variable}`
+    case 'file':
+      return `${origin.file}:${origin.line}:${origin.column}`
+    default:
+      return origin.from
+  }
+}

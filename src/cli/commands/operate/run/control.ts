@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import { ServiceError } from '../../../../core/error.ts'
+import { isInstanceLocked } from '../../../../platform/files/instance-lock.ts'
+import { delay, systemClock } from '../../../../platform/process/clock.ts'
+import { openControlClient } from '../../../../platform/process/control-client.ts'
+import { stateDirOf } from '../../../../processes/compose/config/settings.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { confirmCut } from '../../../output/confirm.ts'
+import { printJson, say } from '../../../output/print.ts'
+
+export async function reload(this: CliContext, flags: CommonFlags): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  const answer = await client.call('reload')
+  if (flags.json === true) printJson(this, answer)
+  else for (const line of (answer as { says: string[] }).says) say(this, line)
+}
+
+export async function drain(this: CliContext, flags: CommonFlags & { yes?: boolean }): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  await confirmCut(this, flags, 'this finishes what is in flight and stops the running Sluice')
+  await client.call('drain')
+  if (flags.json !== true) say(this, 'draining: readiness is gone, sockets close after the lame-duck time')
+  await stopped(stateDirOf(this, flags))
+  if (flags.json === true) printJson(this, { stopped: true })
+  else say(this, 'stopped')
+}
+
+const STOP_MS_MAX = 310_000
+const LOOK_MS = 100
+
+/** Until nobody holds the lock of the folder any more: then the next one can start. */
+async function stopped(stateDir: string): Promise<void> {
+  const state = { path: stateDir, file: (...parts: string[]) => join(stateDir, ...parts) }
+  const deadline = systemClock.monotonicMs() + STOP_MS_MAX
+  while (isInstanceLocked(state)) {
+    if (systemClock.monotonicMs() > deadline) throw new ServiceError('instance-running', 'it is still running')
+    await delay(systemClock, LOOK_MS)
+  }
+}
+
+export function controlPath(context: CliContext, flags: CommonFlags): string {
+  return join(stateDirOf(context, flags), 'control.sock')
+}

@@ -1,0 +1,35 @@
+import { didYouMean } from '../../../../core/did-you-mean.ts'
+import { ServiceError } from '../../../../core/error.ts'
+import { shippedDocuments } from '../../../../processes/compose/process/documents.ts'
+import type { CliContext } from '../../../define.ts'
+import { alignColumns, printJson } from '../../../output/print.ts'
+import { wrapMarkdown } from '../../../output/wrap-markdown.ts'
+import type { DocsFlags } from '../docs.ts'
+
+export async function docs(this: CliContext, flags: DocsFlags, name?: string): Promise<void> {
+  const all = shippedDocuments()
+  const { stdout } = this.process
+  if (name === undefined) {
+    const listed = all.map((document) => ({ name: document.name, title: document.title(), path: document.path }))
+    if (flags.json === true) return printJson(this, listed)
+    stdout.write(alignColumns(listed.map((document) => [document.name, document.title])))
+    return
+  }
+  const found = all.find((document) => document.name.toLowerCase() === name.toLowerCase())
+  if (found === undefined) {
+    const near = didYouMean(
+      name,
+      all.map((document) => document.name),
+    )
+    throw new ServiceError(
+      'not-found',
+      `there is no page "${name}"${near === undefined ? '' : `; did you mean ${near}?`}`,
+      {
+        fix: 'List them with: sluice docs',
+      },
+    )
+  }
+  if (flags.path === true) stdout.write(`${found.path}\n`)
+  else if (stdout.columns === undefined || !found.path.endsWith('.md')) stdout.write(found.text())
+  else stdout.write(wrapMarkdown(found.text(), stdout.columns))
+}

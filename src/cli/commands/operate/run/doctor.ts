@@ -1,0 +1,34 @@
+import { styleText } from 'node:util'
+import type { Finding } from '../../../../processes/compose/config/finding.ts'
+import { configFileOf, stateDirOf } from '../../../../processes/compose/config/settings.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { examine } from '../../../doctor/doctor.ts'
+import { plainForTerminal } from '../../../output/plain-text.ts'
+import { printJson } from '../../../output/print.ts'
+
+const MARKS = { ok: '✓', warn: '!', bad: '✗' } as const
+const COLOURS = { ok: 'green', warn: 'yellow', bad: 'red' } as const
+
+export async function doctor(this: CliContext, flags: CommonFlags): Promise<void> {
+  const findings = await examine({
+    stateDir: stateDirOf(this, flags),
+    configFile: configFileOf(flags),
+    env: this.process.env,
+  })
+  if (flags.json === true) {
+    printJson(
+      this,
+      findings.map(({ check, level, says, ...rest }) => ({ check, level, says, fix: 'fix' in rest ? rest.fix : null })),
+    )
+  } else {
+    for (const finding of findings) this.process.stdout.write(`${line(this, finding)}\n`)
+  }
+  if (findings.some(({ level }) => level === 'bad')) this.process.exitCode = 1
+}
+
+function line(context: CliContext, finding: Finding): string {
+  const { stdout } = context.process
+  const mark = styleText(COLOURS[finding.level], MARKS[finding.level], { stream: stdout, validateStream: true })
+  const says = `${mark} ${finding.check.padEnd(12)} ${plainForTerminal(finding.says)}`
+  return finding.level === 'ok' ? says : `${says}\n    fix: ${plainForTerminal(finding.fix)}`
+}

@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs'
+import { basename } from 'node:path'
+import { verifyAudit } from '../../../../access/audit/verify.ts'
+import { checkBackup, restoreBackup } from '../../../../access/backup/restore.ts'
+import type { BackupSummary } from '../../../../access/backup/summary.ts'
+import type { StorePlace } from '../../../../access/store/open.ts'
+import { ServiceError } from '../../../../core/error.ts'
+import { takeInstanceLock } from '../../../../platform/files/instance-lock.ts'
+import { makePrivate, openStateFolder } from '../../../../platform/files/state-folder.ts'
+import { systemClock } from '../../../../platform/process/clock.ts'
+import { secureRandom } from '../../../../platform/process/random.ts'
+import { silentLogger } from '../../../../platform/telemetry/logger.ts'
+import { openAccessStore, storePlaceOf } from '../../../../processes/compose/access/open-store.ts'
+import { countLaterChanges, keepAside, putInPlace } from '../../../../processes/compose/access/restored-files.ts'
+import { loadSettings } from '../../../../processes/compose/config/settings.ts'
+import { currentActor } from '../../../../processes/compose/process/deps.ts'
+import type { CliContext } from '../../../define.ts'
+import { printFacts, printJson, say } from '../../../output/print.ts'
+import type { RestoreFlags } from '../backup.ts'
+import { summaryFacts, summaryWire } from './backup.ts'
+
+export async function restore(this: CliContext, flags: RestoreFlags, file: string): Promise<void> {
+  const { env } = this.process
+  const settings = await loadSettings(this, flags)
+  const place = await storePlaceOf(settings, env)
+  const summary = await checkBackup(file)
+  if (flags.dryRun === true) return report(this, flags, { file, summary, kept: [], later: 0 })
+
+  const state = await openStateFolder(settings.stateDir)
+  using _alone = takeInstanceLock(state)
+  await makePrivate(state.file('lock'))
+  refuseOverwrite(place, flags)
+  const auditFile = state.file('audit.log')
+  const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
+  const kept: string[] = []
+  if (place.engine === 'postgres') await restoreBackup(file, place, deps)
+  else {
+    const draft = `${place.file}.restored-${stamp}`
+    await restoreBackup(file, { ...place, file: draft }, deps)
+    kept.push(...(await putInPlace(draft, place.file, stamp)))
+  }
+  const later = await countLaterChanges(auditFile, summary.header.audit)
+  kept.push(...(await keepAside(auditFile, stamp)))
+
+  {
+    await using store = await openAccessStore(settings, { env, check: 'full' })
+    await store.change({ actor: currentActor(env), nowMs: systemClock.nowMs() }, async () => ({
+      audit: { action: 'store.restore', subjects: [], after: { ...summaryWire(basename(file), summary) } },
+      result: undefined,
+    }))
+    const [finding] = (await verifyAudit(store)).findings
+    if (finding !== undefined)
+      throw new ServiceError('audit-broken', `${finding.place} line ${finding.line} ${finding.what}`)
+  }
+  report(this, flags, { file, summary, kept, later })
+}
+
+function refuseOverwrite(place: StorePlace, flags: RestoreFlags): void {
+  if (place.engine === 'postgres' || flags.force === true) return
+  if (!existsSync(place.file) && !existsSync(`${place.file}-wal`)) return
+  throw new ServiceError('already-exists', `${place.file} is there already`, {
+    fix: 'Add --force to put the backup in its place; the present store is kept under another name.',
+  })
+}
+
+type Restored = {
+  readonly file: string
+  readonly summary: BackupSummary
+  readonly kept: readonly string[]
+  readonly later: number
+}
+
+function report(context: CliContext, flags: RestoreFlags, { file, summary, kept, later }: Restored): void {
+  const isDry = flags.dryRun === true
+  if (flags.json === true) {
+    return printJson(context, { ...summaryWire(file, summary), restored: !isDry, kept, laterChanges: later })
+  }
+  printFacts(context, [...summaryFacts(summary), ...kept.map((path) => ['kept', path] as const)])
+  if (later > 0) {
+    say(context, `${later} changes were made after this backup; they stand at the end of the audit log that was kept`)
+  }
+  say(
+    context,
+    isDry
+      ? `dry run, nothing changed: ${file} is whole and can be restored`
+      : 'restored and checked; start with: sluice serve',
+  )
+}

@@ -1,0 +1,125 @@
+import { printDurationShort } from '../../../../core/bytes.ts'
+import { systemClock } from '../../../../platform/process/clock.ts'
+import { openControlClient } from '../../../../platform/process/control-client.ts'
+import type { StatusReport } from '../../../../processes/serve.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { plainForTerminal } from '../../../output/plain-text.ts'
+import { alignColumns, printFacts, printJson, toWire } from '../../../output/print.ts'
+import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
+import { openScreen } from '../../../top/screen.ts'
+import { type Look, lookEachSecond } from '../../../top/watch.ts'
+import type { StatusFlags } from '../operate.ts'
+import { controlPath } from './control.ts'
+
+export async function status(this: CliContext, flags: StatusFlags): Promise<void> {
+  if (flags.watch === true) return watchStatus(this, flags)
+  using client = await openControlClient(controlPath(this, flags))
+  const report = (await client.call('status')) as StatusReport
+  if (flags.json === true) printJson(this, report)
+  else printFacts(this, factsOf(report))
+}
+
+type Facts = readonly (readonly [string, string | number])[]
+
+function factsOf(report: StatusReport): Facts {
+  return [
+    ['state', report.state],
+    ...report.reasons.map(({ part, reason }) => ['degraded', `${part}: ${reason}`] as const),
+    ['version', report.version],
+    ['process', report.pid],
+    ['up', printDurationShort(report.uptimeSeconds * 1000)],
+    ['store', `${report.store} at revision ${report.revision}`],
+    [
+      'holds',
+      [
+        counted(report.customers, 'customer'),
+        counted(report.subscriptions, 'subscription'),
+        counted(report.tokens, 'token'),
+      ].join(', '),
+    ],
+    ...report.services.map(({ name, address }) => [name, address] as const),
+  ]
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+async function watchStatus(context: CliContext, flags: CommonFlags): Promise<void> {
+  const { process } = context
+  const leave = new AbortController()
+  const looks = lookEachSecond<StatusReport>(
+    { path: controlPath(context, flags), method: 'status' },
+    { clock: systemClock, signal: leave.signal },
+  )
+  const first = await looks.next()
+  if (process.stdout.isTTY && flags.json !== true) return drawStatus(process, { first, looks, leave })
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => leave.abort())
+  let last = ''
+  for (let look = first; look.done !== true; look = await looks.next()) {
+    const { says, json } = changeOf(look.value)
+    if (says === last) continue
+    last = says
+    process.stdout.write(`${flags.json === true ? JSON.stringify(json) : plainForTerminal(says)}\n`)
+  }
+}
+
+/** What a watcher without a terminal is told once each time it changes. */
+function changeOf(look: Look<StatusReport>): { says: string; json: unknown } {
+  if ('trouble' in look) return { says: 'not running', json: { state: 'not-running' } }
+  const { state, reasons, version, pid } = look.answer
+  const why = reasons.map(({ part, reason }) => `, ${part}: ${reason}`).join('')
+  return { says: `${state}${why} (process ${pid}, version ${version})`, json: toWire(look.answer) }
+}
+
+type Watching = {
+  readonly first: IteratorResult<Look<StatusReport>>
+  readonly looks: AsyncGenerator<Look<StatusReport>>
+  readonly leave: AbortController
+}
+
+async function drawStatus(process: NodeJS.Process, { first, looks, leave }: Watching): Promise<void> {
+  const colour = wantsColour(process)
+  let report: StatusReport | undefined
+  let isAway = false
+  using screen = openScreen(process)
+  void screen.left.then(() => leave.abort())
+  screen.onResize(draw)
+  for (let look = first; look.done !== true; look = await looks.next()) {
+    isAway = 'trouble' in look.value
+    if ('answer' in look.value) report = look.value.answer
+    draw()
+  }
+
+  function draw(): void {
+    if (report === undefined) return
+    const { columns, rows } = screen
+    const lines = statusLines(report, { isAway, nowMs: systemClock.nowMs(), rows })
+    screen.draw(lines.map((line) => paintLine(line, { width: columns, colour })))
+  }
+}
+
+const TONES: Readonly<Record<string, Tone>> = { ok: 'good', degraded: 'warn', draining: 'warn', starting: 'accent' }
+
+export function statusLines(
+  report: StatusReport,
+  { isAway, nowMs, rows }: { readonly isAway: boolean; readonly nowMs: number; readonly rows: number },
+): Line[] {
+  const state: Line = isAway
+    ? [{ text: ' ○ not running; waiting for it', tone: 'bad' }]
+    : [{ text: ` ● ${report.state}`, tone: TONES[report.state] ?? 'plain' }]
+  const clock: Line = [{ text: `   ${new Date(nowMs).toISOString().slice(11, 19)} UTC`, tone: 'quiet' }]
+  const facts = alignColumns(
+    factsOf(report)
+      .slice(1)
+      .map(([label, value]) => [label, plainForTerminal(String(value))]),
+  )
+  const body = facts
+    .trimEnd()
+    .split('\n')
+    .map(
+      (line): Line => [{ text: ` ${line}`, tone: line.startsWith('degraded') ? 'warn' : isAway ? 'quiet' : 'plain' }],
+    )
+  return [[...state, ...clock], [], ...body, [], [{ text: ' q leaves', tone: 'quiet' as const }]].slice(0, rows)
+}

@@ -1,0 +1,164 @@
+import { ServiceError } from '../../../../core/error.ts'
+import type { Indexer } from '../../../../indexer/service.ts'
+import { type ControlClient, openControlClient } from '../../../../platform/process/control-client.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { alignColumns, printFacts, printJson, say } from '../../../output/print.ts'
+import { controlPath } from '../../operate/run/control.ts'
+
+const COVERAGE =
+  'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps from coverage order by table_name'
+
+type Status = ReturnType<Indexer['status']>
+
+export async function indexerStatus(this: CliContext, flags: CommonFlags): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  const status = await statusOf(client)
+  const coverage = status.state === 'running' ? await coverageLines(client) : []
+  if (flags.json === true) return printJson(this, { ...status, coverage })
+  const { ingest, backfill } = status
+  printFacts(this, [
+    ['database', status.state === 'running' ? 'open' : status.state],
+    ['ingest', status.ingests ? 'here' : 'by another process'],
+    ['head', ingest?.headSlot ?? 'nothing written yet'],
+    ['tip', ingest?.tipSlot ?? 'not known yet'],
+    ['behind', ingest?.headSlot === undefined ? '-' : `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`],
+    ['written', `${ingest?.blocks ?? 0} blocks, ${ingest?.transactions ?? 0} transactions since the start`],
+    ['held', `${ingest?.held ?? 0} blocks wait for one before them`],
+    ['missing', ingest?.waitsFor === undefined ? 'nothing' : missingText(ingest.waitsFor)],
+    ['queries', `${status.runningQueries} running`],
+    ['restarts', status.restarts],
+    [
+      'backfill',
+      backfill === undefined ? 'none' : `${backfill.state}, ${backfill.blocks} blocks, next slot ${backfill.nextSlot}`,
+    ],
+  ])
+  if (coverage.length > 0) this.process.stdout.write(`\n${alignColumns(coverage.map((line) => line.split('\t')))}\n`)
+}
+
+/** Nothing where the database went away between the two questions. */
+async function coverageLines(client: ControlClient): Promise<string[]> {
+  const answer = await query(client, COVERAGE, 'TabSeparatedWithNames')
+  return answer.ok ? answer.text.trimEnd().split('\n') : []
+}
+
+function missingText({ from, to, says }: { from: number; to: number; says: string }): string {
+  return `${from === to ? `slot ${from}` : `slots ${from} to ${to}`}: ${says}`
+}
+
+export async function indexerQuery(
+  this: CliContext,
+  flags: CommonFlags & { format?: string },
+  sql: string,
+): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  await statusOf(client)
+  const format = flags.json === true ? 'JSON' : (flags.format ?? 'TabSeparatedWithNames')
+  this.process.stdout.write(await text(client, sql, format))
+}
+
+export async function indexerBackfill(
+  this: CliContext,
+  flags: CommonFlags & { detach?: boolean; stop?: boolean },
+  from?: string,
+  to?: string,
+): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  const { ingest } = await statusOf(client)
+  if (flags.stop === true) {
+    await client.call('indexer-backfill-stop')
+    return say(this, 'the backfill stops after the piece it is at; what is written stays')
+  }
+  if (from === undefined || to === undefined)
+    throw new ServiceError('usage', 'two slots are needed: the first and the last', {
+      fix: 'For example: sluice indexer backfill 1 1000',
+    })
+  const range = { from: slotOf(from), to: slotOf(to) }
+  if (range.to < range.from)
+    throw new ServiceError('invalid-value', `the last slot, ${to}, is before the first, ${from}`, {
+      fix: 'Give the lower slot first.',
+    })
+  const { outcome } = (await client.call('indexer-backfill', range)) as { outcome: ReturnType<Indexer['backfill']> }
+  if (outcome === 'not-here')
+    throw new ServiceError('invalid-value', 'this process does not write: indexer.ingest.enabled is false', {
+      fix: 'Start the backfill on the machine that ingests.',
+    })
+  if (outcome === 'busy')
+    throw new ServiceError('busy', 'another backfill runs', {
+      fix: 'Look at it with: sluice indexer status; stop it with: sluice indexer backfill --stop',
+    })
+  if (outcome === 'beyond-tip')
+    throw new ServiceError(
+      'invalid-value',
+      `the chain is at slot ${ingest?.tipSlot ?? 0}; there is nothing from ${from} on yet`,
+      {
+        fix: 'Give slots that the chain has passed.',
+      },
+    )
+  if (flags.detach === true)
+    return say(this, `backfill of ${range.from} to ${range.to} runs; look at it with: sluice indexer status`)
+  say(this, 'this goes on if you leave; stop it with: sluice indexer backfill --stop')
+  await follow(this, client, flags)
+}
+
+const LOOK_MS = 200
+
+/** Shows how far it is, on a terminal in one line that changes. */
+async function follow(context: CliContext, client: ControlClient, flags: CommonFlags): Promise<void> {
+  const { stderr } = context.process
+  for (;;) {
+    const { backfill } = await statusOf(client)
+    if (backfill === undefined) return
+    const { from, to, nextSlot, blocks, startedMs, state, says } = backfill
+    const share = (nextSlot - from) / (to - from + 1)
+    const seconds = Math.max(0.001, (Date.now() - startedMs) / 1000)
+    const left = share > 0 ? Math.ceil((seconds / share) * (1 - share)) : undefined
+    if (stderr.isTTY && flags.json !== true) {
+      const bar = '█'.repeat(Math.round(share * 30)).padEnd(30, '░')
+      stderr.write(
+        `\r\x1b[K${bar} ${(share * 100).toFixed(1)} %  ${blocks} blocks, ${(blocks / seconds).toFixed(1)}/s${left === undefined ? '' : `, ${left} s left`}${says === undefined ? '' : `  (${says})`}`,
+      )
+    }
+    if (state === 'running') {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      continue
+    }
+    if (stderr.isTTY && flags.json !== true) stderr.write('\n')
+    if (state === 'failed')
+      throw new ServiceError('no-upstream', `the backfill ended at slot ${nextSlot}: ${says}`, {
+        fix: `Start it again from there: sluice indexer backfill ${nextSlot} ${to}`,
+      })
+    if (flags.json === true) printJson(context, backfill)
+    else say(context, `${blocks} blocks written, slots ${from} to ${nextSlot - 1}`)
+    return
+  }
+}
+
+async function statusOf(client: ControlClient): Promise<Status> {
+  const status = (await client.call('indexer')) as Status | null
+  if (status === null)
+    throw new ServiceError('not-found', 'the running Sluice has no indexer', {
+      fix: 'Set indexer.enabled = true and restart.',
+    })
+  return status
+}
+
+type Answer = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly says: string }
+
+async function query(client: ControlClient, sql: string, format: string): Promise<Answer> {
+  return (await client.call('indexer-query', { query: sql, format })) as Answer
+}
+
+async function text(client: ControlClient, sql: string, format: string): Promise<string> {
+  const answer = await query(client, sql, format)
+  if (answer.ok) return answer.text
+  throw new ServiceError('invalid-value', answer.says, {
+    fix: 'Tables and columns: sluice indexer query "show tables", sluice indexer query "describe blocks"',
+  })
+}
+
+function slotOf(word: string): number {
+  const slot = Number(word)
+  if (!Number.isSafeInteger(slot) || slot < 0)
+    throw new ServiceError('invalid-value', `"${word}" is no slot`, { fix: 'Give a whole number.' })
+  return slot
+}

@@ -1,0 +1,45 @@
+import { ServiceError } from '../../../../core/error.ts'
+import { parseAddressPort } from '../../../../platform/net/ip-range.ts'
+import { startLocalnetAlone } from '../../../../processes/localnet.ts'
+import type { CliContext } from '../../../define.ts'
+import type { LocalnetFlags } from '../localnet.ts'
+import { serveUntilSignal } from './serve-until-signal.ts'
+
+/** The embedded chain alone, until a signal ends it. */
+export function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
+  return serveUntilSignal(this, flags, ({ config, stateDir }, deps) => {
+    const { enabled: _enabled, ...options } = config.localnet
+    return startLocalnetAlone(
+      {
+        ...options,
+        stateDir,
+        rpc: { port: portOf(flags.rpcPort, 8899) },
+        ws: { port: portOf(flags.wsPort, 8900) },
+        grpc: { port: portOf(flags.grpcPort, 10_000) },
+        ...(flags.shreds === undefined ? {} : { shreds: { to: destinationOf(flags.shreds) } }),
+        ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
+        ...(flags.slotMs === undefined ? {} : { slotMs: numberOf(flags.slotMs, 'a slot length', 50, 10_000) }),
+        traffic: {
+          enabled: flags.traffic === undefined ? options.traffic.enabled : flags.traffic === 'on',
+          tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),
+        },
+      },
+      deps,
+    )
+  })
+}
+
+function destinationOf(given: string): string {
+  if (parseAddressPort(given) !== undefined) return given
+  throw new ServiceError('invalid-value', `"${given}" is not a destination: give IP:PORT, such as 127.0.0.1:20000`)
+}
+
+function portOf(given: string | undefined, byDefault: number): number {
+  return given === undefined ? byDefault : numberOf(given, 'a port', 0, 65_535)
+}
+
+function numberOf(given: string, what: string, min: number, max: number): number {
+  const value = Number(given)
+  if (given.trim() !== '' && value >= min && value <= max) return value
+  throw new ServiceError('invalid-value', `"${given}" is not ${what}: give a number from ${min} to ${max}`)
+}

@@ -1,0 +1,212 @@
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { pipeline, type Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { parseDuration } from '../../../../core/bytes.ts'
+import { messageOf, ServiceError } from '../../../../core/error.ts'
+import { systemClock } from '../../../../platform/process/clock.ts'
+import { openUdpSocket } from '../../../../platform/udp/socket.ts'
+import type { LeaderRange } from '../../../../shreds/relay/leaders.ts'
+import { type Inspection, inspectCapture } from '../../../../shreds/tools/inspect.ts'
+import { createListener, type ListenLine, type ListenTotals } from '../../../../shreds/tools/listen.ts'
+import type { CliContext } from '../../../define.ts'
+import { type Column, printFacts, printJson, printList, say, toWire } from '../../../output/print.ts'
+import type { InspectFlags, ListenFlags, WatchFlags } from '../shred.ts'
+
+const SLOT_MS = 400
+/** What sellers of shreds tell their customers to ask for. */
+const RECEIVE_BUFFER_BYTES = 25 * 1024 * 1024
+const LOOK_MS = 250
+const QUIET_MS = 3_000
+/** A place that refused packets is tried again after pauses of up to 30 s (shreds/destinations/health.ts). */
+const QUIET_WORDS = 'nothing yet; where nobody listened before, the first shreds come within 30 s'
+/** The first two bytes of what gzip makes (RFC 1952). */
+const GZIP_MAGIC = 0x1f8b
+
+export async function inspectShreds(this: CliContext, flags: InspectFlags, file?: string): Promise<void> {
+  if (flags.listen !== undefined) return listenOn(this, flags, '0.0.0.0', portOf(flags.listen))
+  if (file === undefined)
+    throw new ServiceError('invalid-value', 'name a capture to read, or a port with --listen PORT')
+  const note: { damage?: string } = {}
+  const inspected = await inspectCapture(readChunks(file, note), {
+    slotMs: slotMsOf(flags),
+    leaders: leadersOf(flags.leader ?? keyInName(file)),
+    ...(flags.port === undefined ? {} : { port: portOf(flags.port) }),
+    verifyTransactions: flags.transactions === true,
+  })
+  const inspection = { ...inspected, damage: note.damage ?? inspected.damage }
+  if (isJson(flags)) printJson(this, inspection)
+  else printInspection(this, flags, inspection)
+  if (inspection.totals.packets === 0) {
+    throw new ServiceError('invalid-value', `${file} holds no UDP packet and no shred${damageWords(inspection)}`)
+  }
+}
+
+export async function listenToShreds(this: CliContext, flags: ListenFlags, port: string): Promise<void> {
+  await listenOn(this, flags, flags.host ?? '0.0.0.0', portOf(port))
+}
+
+/** Prints slots as they are done with, until the time is over or a signal comes. */
+async function listenOn(context: CliContext, flags: WatchFlags, host: string, port: number): Promise<void> {
+  const { process } = context
+  const listener = createListener({ slotMs: slotMsOf(flags), leaders: leadersOf(flags.leader) })
+  using socket = await openUdpSocket(
+    { listen: { host, port }, receiveBufferBytes: RECEIVE_BUFFER_BYTES },
+    (packet, from) => {
+      const echo = listener.take(packet, systemClock.monotonicMs())
+      if (echo === undefined) return
+      socket.send(echo, from)
+      say(context, `challenge answered: ${Buffer.from(echo).toString().trim()}`)
+    },
+  )
+  say(context, `listening on UDP ${socket.address.host}:${socket.address.port}; Ctrl-C ends it with the sums`)
+  const hint = systemClock.setTimer(QUIET_MS, () => {
+    if (listener.totals().packets === 0) say(context, QUIET_WORDS)
+  })
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  process.once('SIGINT', end)
+  process.once('SIGTERM', end)
+  const limit = flags.for === undefined ? undefined : systemClock.setTimer(durationOf(flags.for), end)
+  const print = createLinePrinter(context, flags)
+  const printing = systemClock.setRepeating(LOOK_MS, () => print(listener.lines()))
+  await ended
+  limit?.cancel()
+  hint.cancel()
+  printing.cancel()
+  const { lines, totals } = listener.end()
+  print(lines)
+  if (isJson(flags)) process.stdout.write(`${JSON.stringify(toWire({ totals }))}\n`)
+  else printTotals(context, totals)
+}
+
+/** JSON lines while it runs, since there is no end to wait for; a table or CSV has its header once. */
+function createLinePrinter(context: CliContext, flags: WatchFlags): (lines: readonly ListenLine[]) => void {
+  let isContinued = false
+  return (lines) => {
+    if (lines.length === 0) return
+    if (isJson(flags)) {
+      for (const line of lines) context.process.stdout.write(`${JSON.stringify(toWire(line))}\n`)
+    } else printList(context, flags, { rows: lines, empty: 'no shreds', columns: COLUMNS, isContinued })
+    isContinued = true
+  }
+}
+
+const COLUMNS: readonly Column<ListenLine>[] = [
+  { title: 'SLOT', value: (row) => row.slot },
+  { title: 'PARENT', value: (row) => row.parentSlot, wide: true },
+  { title: 'VERSION', value: (row) => row.version, wide: true },
+  { title: 'DATA', value: (row) => row.data },
+  { title: 'CODE', value: (row) => row.code },
+  { title: 'SETS', value: (row) => row.sets, wide: true },
+  { title: 'RECOVERED', value: (row) => row.recovered },
+  { title: 'MISSING', value: (row) => row.missing },
+  { title: 'DUPLICATES', value: (row) => row.duplicates },
+  { title: 'ODD', value: (row) => row.odd },
+  { title: 'SIGNATURE', value: (row) => row.signature },
+  { title: 'WHOLE', value: (row) => row.isWhole, show: (row) => (row.isWhole ? 'yes' : 'no') },
+  { title: 'ENTRIES', value: (row) => row.block?.entries },
+  { title: 'TXNS', value: (row) => row.block?.transactions },
+  { title: 'BAD TXNS', value: (row) => row.block?.badTransactions, wide: true },
+  { title: 'LATENCY MS', value: (row) => Math.round(row.latencyMs) },
+  { title: 'WHOLE AFTER MS', value: (row) => row.wholeAfterMs && Math.round(row.wholeAfterMs), wide: true },
+  { title: 'BLOCKHASH', value: (row) => row.block?.blockhash, wide: true },
+  { title: 'SHA256', value: (row) => row.block?.sha256, wide: true },
+]
+
+function printInspection(context: CliContext, flags: InspectFlags, inspection: Inspection): void {
+  printList(context, flags, { rows: inspection.slots, empty: 'no shreds', columns: COLUMNS })
+  if (flags.output === 'csv') return
+  const { link, protocol, fragment, cut, port } = inspection.other
+  say(
+    context,
+    `${inspection.format}: ${inspection.records} records; not looked at: ${protocol} of other protocols, ${link} of unknown links, ${fragment} fragments, ${cut} cut short, ${port} of other ports${damageWords(inspection)}`,
+  )
+  printTotals(context, inspection.totals)
+}
+
+function damageWords({ damage }: Inspection): string {
+  return damage === null ? '' : `; the file is damaged: ${damage}`
+}
+
+function printTotals(context: CliContext, totals: ListenTotals): void {
+  const faults = Object.entries(totals.faults).map(([fault, count]) => `${fault} ${count}`)
+  printFacts(context, [
+    ['packets', totals.packets],
+    ['bytes', totals.bytes],
+    ['duplicates', totals.duplicates],
+    ['after their slot', totals.late],
+    ['malformed', faults.length === 0 ? totals.malformed : `${totals.malformed} (${faults.join(', ')})`],
+    ['slots', `${totals.slots}, ${totals.slotsWhole} whole, ${totals.slotsMissing} not seen`],
+    ['data shreds', `${totals.recovered} recovered, ${totals.missing} missing`],
+    ['latency', latencyWords(totals)],
+  ])
+}
+
+function latencyWords({ latencyMsP50, latencyMsP99 }: ListenTotals): string | undefined {
+  if (latencyMsP50 === undefined || latencyMsP99 === undefined) return undefined
+  return `p50 ${Math.round(latencyMsP50)} ms, p99 ${Math.round(latencyMsP99)} ms behind the earliest slot's pace`
+}
+
+/** A file in pieces, unpacked where it is packed. What is packed and cut gives what comes before the cut; `damage` then says so. */
+async function* readChunks(file: string, note: { damage?: string }): AsyncIterable<Uint8Array> {
+  let hasBegun = false
+  try {
+    for await (const chunk of await openUnpacked(file)) {
+      hasBegun = true
+      yield chunk as Uint8Array
+    }
+  } catch (cause) {
+    const isPacking = String((cause as NodeJS.ErrnoException).code).startsWith('Z_')
+    if (!hasBegun || !isPacking)
+      throw new ServiceError('invalid-value', `${file} cannot be read: ${messageOf(cause)}`, { cause })
+    note.damage = `it cannot be unpacked to its end (${messageOf(cause)})`
+  }
+}
+
+async function openUnpacked(file: string): Promise<Readable> {
+  const isPacked = await beginsLikeGzip(file)
+  const stream = createReadStream(file)
+  // Faults are told by the end that is read; without this one of the file would end the process.
+  return isPacked ? pipeline(stream, createGunzip(), () => {}) : stream
+}
+
+async function beginsLikeGzip(file: string): Promise<boolean> {
+  await using handle = await open(file)
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2, 0)
+  return bytesRead === 2 && buffer.readUInt16BE(0) === GZIP_MAGIC
+}
+
+function leadersOf(identity: string | undefined): LeaderRange[] {
+  return identity === undefined ? [] : [{ fromSlot: 0, toSlot: Number.MAX_SAFE_INTEGER, identities: [identity] }]
+}
+
+/** Archives for tests carry the leader in their name: `kind-KEY.ar`. */
+function keyInName(file: string): string | undefined {
+  return /-([1-9A-HJ-NP-Za-km-z]{32,44})\.ar$/.exec(basename(file))?.[1]
+}
+
+function isJson(flags: WatchFlags): boolean {
+  return flags.json === true || flags.output === 'json'
+}
+
+function slotMsOf({ slotMs }: WatchFlags): number {
+  if (slotMs === undefined) return SLOT_MS
+  return numberOf(slotMs, 'a slot length', 1, 60_000)
+}
+
+function portOf(text: string): number {
+  return numberOf(text, 'a port', 0, 65_535)
+}
+
+function durationOf(text: string): number {
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms > 0) return ms
+  throw new ServiceError('invalid-value', `"${text}" is not a time span: write one such as 30s or 5m`)
+}
+
+function numberOf(text: string, what: string, min: number, max: number): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
+  throw new ServiceError('invalid-value', `"${text}" is not ${what}: give a number from ${min} to ${max}`)
+}

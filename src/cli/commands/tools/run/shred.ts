@@ -1,0 +1,131 @@
+import { lookUp } from '../../../../access/provisioning/context.ts'
+import {
+  CHALLENGE_AGAIN_MS,
+  challengeAgain,
+  isOpenChallenge,
+  pendingId,
+  proveDestination,
+  setDestination,
+  setDestinationPaused,
+} from '../../../../access/provisioning/destinations.ts'
+import type { Destination, Subscription } from '../../../../access/store/model.ts'
+import { ServiceError } from '../../../../core/error.ts'
+import { printAddressPort } from '../../../../platform/net/ip-range.ts'
+import { openControlClient } from '../../../../platform/process/control-client.ts'
+import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
+import type { ShredsStatus } from '../../../../shreds/report/status.ts'
+import type { ChangeFlags, CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { isoTime, printJson, printList } from '../../../output/print.ts'
+import { done, openSession } from '../../../session.ts'
+import { printTime } from '../../../when.ts'
+import { controlPath } from '../../operate/run/control.ts'
+
+export async function setDestinationCommand(
+  this: CliContext,
+  flags: ChangeFlags & { vouched?: boolean },
+  subscription: string,
+  address: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const vouched = flags.vouched === true
+  checkDestination(address, session)
+  const result = await setDestination(session.provisioning(flags), { subscription, destination: address, vouched })
+  show(this, flags, result, vouched ? 'vouched for by you' : WAITING)
+}
+
+const WAITING = 'unproven: nothing is sent until it answers its challenge'
+
+/** Without a code the destination is challenged again; with one it is proven. */
+export async function verifyDestination(
+  this: CliContext,
+  flags: ChangeFlags,
+  subscription: string,
+  code?: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const on = session.provisioning(flags)
+  if (code !== undefined) {
+    return show(this, flags, await proveDestination(on, { subscription, code, by: 'operator' }), 'proven by its code')
+  }
+  const found = await lookUp(session.store, 'subscriptions', subscription)
+  for (const id of [pendingId(found.id), found.id]) {
+    const waiting = await session.store.get('destinations', id)
+    const isFresh = isOpenChallenge(waiting, session.nowMs) && session.nowMs - waiting.setAt < CHALLENGE_AGAIN_MS
+    if (isFresh) return show(this, flags, { subscription: found, destination: waiting }, 'challenged a moment ago')
+  }
+  show(this, flags, await challengeAgain(on, { subscription }), 'challenged again: it has 15 minutes to answer')
+}
+
+export async function pauseDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  show(this, flags, await setDestinationPaused(session.provisioning(flags), { subscription, paused: true }), 'paused')
+}
+
+export async function resumeDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  show(
+    this,
+    flags,
+    await setDestinationPaused(session.provisioning(flags), { subscription, paused: false }),
+    'sending again',
+  )
+}
+
+export async function showDestinations(this: CliContext, flags: ListFlags, subscription?: string): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
+  const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
+  const rows = (await session.store.list('destinations'))
+    .map((row) => ({ ...row, subscriptionId: row.id.split('/')[0] ?? '', isPending: row.id.includes('/') }))
+    .filter((row) => only === undefined || row.subscriptionId === only.id)
+    .filter((row) => !row.isPending || isOpenChallenge(row, session.nowMs))
+  const live = await askRunning(this, flags)
+  const liveOf = (row: { subscriptionId: string; isPending: boolean }) =>
+    row.isPending ? undefined : live?.destinations.find((each) => each.subscriptionId === row.subscriptionId)
+  const reasonOf = (row: { subscriptionId: string; isPending: boolean }) =>
+    row.isPending ? undefined : live?.refused.find((each) => each.subscriptionId === row.subscriptionId)?.reason
+  printList(this, flags, {
+    rows,
+    empty: 'no shred destinations; set one with: sluice shred set-destination SUB IP:PORT',
+    columns: [
+      { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
+      { title: 'DESTINATION', value: (row) => printAddressPort(row.ip, row.port) },
+      { title: 'PROOF', value: (row) => row.proof, show: (row) => (row.isPending ? 'pending' : row.proof) },
+      { title: 'PAUSED', value: (row) => row.paused, show: (row) => (row.paused ? 'yes' : 'no') },
+      {
+        title: 'STATE',
+        value: (row) => liveOf(row)?.state ?? reasonOf(row),
+        // `paused` is also what the operator does, in the column before.
+        show: (row) =>
+          liveOf(row)?.state === 'paused' ? 'refuses packets' : (liveOf(row)?.state ?? reasonOf(row) ?? '-'),
+      },
+      { title: 'SENT', value: (row) => liveOf(row)?.packets },
+      { title: 'UNSENT', value: (row) => liveOf(row)?.unsent },
+      { title: 'LAST FAULT', value: (row) => liveOf(row)?.lastFault, wide: true },
+      { title: 'SEAT', value: (row) => liveOf(row)?.seat, wide: true },
+      { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
+    ],
+  })
+}
+
+/** How the running service sees it; nothing where none runs. */
+async function askRunning(context: CliContext, flags: CommonFlags): Promise<ShredsStatus | undefined> {
+  try {
+    using client = await openControlClient(controlPath(context, flags))
+    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
+}
+
+function show(
+  context: CliContext,
+  flags: ChangeFlags,
+  result: { subscription: Subscription; destination: Destination },
+  words: string,
+): void {
+  const { subscription, destination } = result
+  if (flags.json === true) return printJson(context, { subscription: subscription.name, ...destination })
+  done(context, flags, `${subscription.name} -> ${printAddressPort(destination.ip, destination.port)}, ${words}`)
+}

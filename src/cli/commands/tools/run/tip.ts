@@ -1,0 +1,99 @@
+import { join } from 'node:path'
+import { ServiceError } from '../../../../core/error.ts'
+import { openControlClient } from '../../../../platform/process/control-client.ts'
+import { secureRandom } from '../../../../platform/process/random.ts'
+import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
+import { hasTipKeys, openTipAccounts } from '../../../../processes/compose/services/tip-keys.ts'
+import { judgeTip } from '../../../../sender/accept/tip-terms.ts'
+import type { SenderStats } from '../../../../sender/receipts/stats.ts'
+import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { printFacts, printJson, printList } from '../../../output/print.ts'
+import { controlPath } from '../../operate/run/control.ts'
+
+export async function listTipAccounts(this: CliContext, flags: ListFlags): Promise<void> {
+  const settings = await loadSettings(this, flags)
+  const source = settings.config.sender.tipAccounts.length > 0 ? 'config' : 'keys'
+  const rows = (await accountsOf(settings)).map((account) => ({ account, source }))
+  printList(this, flags, {
+    rows,
+    empty: 'no tip accounts yet; name some under sender.tipAccounts, or start once: sluice serve',
+    columns: [
+      { title: 'ACCOUNT', value: (row) => row.account },
+      { title: 'SOURCE', value: (row) => row.source },
+    ],
+  })
+}
+
+export async function checkTip(
+  this: CliContext,
+  flags: CommonFlags & { account?: string },
+  text: string,
+): Promise<void> {
+  const settings = await loadSettings(this, flags)
+  const tipAccounts = flags.account === undefined ? await accountsOf(settings) : [flags.account]
+  const { minTipLamports } = settings.config.sender
+  const verdict = judgeTip(text, { tipAccounts, minTipLamports })
+  if (!verdict.ok) {
+    const { code, message, data } = verdict.refusal
+    if (flags.json === true) printJson(this, { ok: false, code, message, ...data })
+    else
+      printFacts(this, [
+        ['refused', code],
+        ['because', message],
+        ['reason', typeof data['reason'] === 'string' ? data['reason'] : ''],
+        ['minimum', `${minTipLamports} lamports`],
+        ['next', 'give the signed transaction in base64; the accounts to pay: sluice tip accounts'],
+      ])
+    this.process.exitCode = 1
+    return
+  }
+  const { signature, account, lamports } = verdict
+  if (flags.json === true) return printJson(this, { ok: true, signature, account, lamports })
+  printFacts(this, [
+    ['tip', `${lamports} lamports`],
+    ['to', account],
+    ['signature', signature],
+  ])
+}
+
+type Report = SenderStats & { readonly ways: readonly { path: string; isOpen: boolean; says: string }[] }
+
+export async function tipStats(this: CliContext, flags: CommonFlags): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  const report = (await client.call('tip-stats')) as Report
+  if (report.accepted === undefined) {
+    throw new ServiceError('not-found', 'the running Sluice has no sender', {
+      fix: 'Set sender.enabled = true and restart.',
+    })
+  }
+  if (flags.json === true) return printJson(this, report)
+  const rate = report.landed + report.expired + report.ended
+  printFacts(this, [
+    ['accepted', report.accepted],
+    ['landed', `${report.landed} (${percent(report.landed, rate)}), of them failed on the chain ${report.failed}`],
+    ['expired', report.expired],
+    ['given up', report.ended],
+    ['on the way', report.pending],
+    ['tips', `${report.tipLamports} lamports`],
+    ...report.paths.map(({ path, taken, landed, p50Ms, p95Ms }) => {
+      const way = report.ways.find((one) => one.path === path)
+      const times = p50Ms === null ? '' : `, landed after ${p50Ms} ms (p95 ${p95Ms} ms)`
+      const says = way?.says ? `, ${way.says}` : ''
+      return [
+        path,
+        `${way?.isOpen === false ? 'closed, ' : ''}took ${taken}, ${percent(landed, taken)} landed${times}${says}`,
+      ] as const
+    }),
+  ])
+}
+
+function percent(part: number, whole: number): string {
+  return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
+}
+
+/** From the config, or the keys that a start made; reading never makes any. */
+async function accountsOf({ config, stateDir }: Settings): Promise<readonly string[]> {
+  if (config.sender.tipAccounts.length > 0) return config.sender.tipAccounts
+  const keysDir = join(stateDir, 'keys')
+  return hasTipKeys(keysDir) ? openTipAccounts(keysDir, secureRandom) : []
+}

@@ -1,0 +1,52 @@
+import { ServiceError } from '../../../../core/error.ts'
+import { openControlClient } from '../../../../platform/process/control-client.ts'
+import type { NodeStatus } from '../../../../upstreams/status.ts'
+import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { printJson, printList, say } from '../../../output/print.ts'
+import { controlPath } from '../../operate/run/control.ts'
+
+export async function listUpstreams(this: CliContext, flags: ListFlags): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  printList(this, flags, {
+    rows: (await client.call('upstreams')) as NodeStatus[],
+    empty: 'no upstream nodes; name them under [[upstreams.nodes]] in the config',
+    columns: [
+      { title: 'NAME', value: (row) => row.name },
+      { title: 'STATE', value: (row) => row.state },
+      { title: 'SLOT', value: (row) => row.slot },
+      { title: 'LAG', wire: 'lag_slots', value: (row) => row.lagSlots },
+      { title: 'MS', wire: 'latency_ms', value: (row) => row.latencyMs },
+      { title: 'CALLS', wire: 'recent_calls', value: (row) => row.recentCalls },
+      { title: 'FAILED', wire: 'recent_failures', value: (row) => row.recentFailures },
+      { title: 'OWNER', value: (row) => row.owner, wide: true },
+      { title: 'BREAKER', value: (row) => row.breaker, wide: true },
+      { title: 'REASON', value: (row) => row.reason },
+    ],
+  })
+}
+
+export async function drainUpstream(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
+  await order(this, flags, 'upstream-drain', name, 'gets no new work')
+}
+
+export async function undrainUpstream(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
+  await order(this, flags, 'upstream-undrain', name, 'is in use again')
+}
+
+async function order(
+  context: CliContext,
+  flags: CommonFlags,
+  method: string,
+  name: string,
+  words: string,
+): Promise<void> {
+  using client = await openControlClient(controlPath(context, flags))
+  const { found } = (await client.call(method, { name })) as { found: boolean }
+  if (!found) {
+    throw new ServiceError('not-found', `there is no upstream node "${name}"`, {
+      fix: 'List them with: sluice upstream list',
+    })
+  }
+  if (flags.json === true) printJson(context, { upstream: name, done: true })
+  else say(context, `upstream ${name} ${words}`)
+}

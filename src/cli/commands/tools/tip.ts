@@ -1,0 +1,35 @@
+import { buildRouteMap } from '@stricli/core'
+import { type CommonFlags, command, commonFlags, flag, type ListFlags, listFlags, word, words } from '../../define.ts'
+
+const load = () => import('./run/tip.ts')
+
+/** A transfer of 1,000,000 lamports to the account beside it. */
+const EXAMPLE =
+  'AdLNjrcPckoD/Racw8Bi0493QKHhwy6EfwCOBQsXbQJYctcps9yE50Vm4vEIw9cuwOL15lSSg1quXkE2C9SEeAoBAAEDo99KlXp2Zf0O9d8nfDsT5jPP7uglMqZOa741NRhjwJG6O2EeKILBtqpLKuPseOoHNuOtmSODU0UBcVB6S58VtQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgBAgIAAQwCAAAAQEIPAAAAAAA= --account DXyM8yAHqpMzDtvwz5DXoEUQmPxjJPMKCASCPhLMKpEx'
+
+export const tipRoutes = buildRouteMap({
+  docs: { brief: 'Sender tips' },
+  routes: {
+    accounts: command<ListFlags>({
+      brief: 'List tip accounts',
+      examples: ['', '-o json'],
+      parameters: { flags: listFlags, aliases: { o: 'output' } },
+      load: async () => (await load()).listTipAccounts,
+    }),
+    check: command<CommonFlags & { account?: string }, [string]>({
+      brief: 'Check the tip of a transaction as the sender would; exit 1 when it would be refused',
+      examples: [EXAMPLE],
+      parameters: {
+        flags: { account: flag.text('Tip account to check for instead of those in use', 'ADDRESS'), ...commonFlags },
+        positional: words(word('TX', 'The transaction in base64 or base58')),
+      },
+      load: async () => (await load()).checkTip,
+    }),
+    stats: command<CommonFlags>({
+      brief: 'Tips received, landing rate and time to land of the running Sluice',
+      examples: ['', '--json'],
+      parameters: { flags: commonFlags },
+      load: async () => (await load()).tipStats,
+    }),
+  },
+})

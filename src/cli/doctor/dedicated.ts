@@ -1,0 +1,36 @@
+import type { AccessStore } from '../../access/store/store.ts'
+import { ServiceError } from '../../core/error.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import type { Config } from '../../processes/compose/config/config.ts'
+import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
+import { checkNode } from '../../upstreams/check-node.ts'
+import { dedicatedSpec } from '../../upstreams/service.ts'
+
+const CHECK = 'dedicated node'
+
+/** Whether each dedicated node answers on each door it has, with the credential that was set for it. */
+export async function checkDedicated(
+  store: Pick<AccessStore, 'list'>,
+  { upstreams }: Config,
+  sources: { readonly env: NodeJS.ProcessEnv; readonly folder: string },
+): Promise<Finding[]> {
+  const nodes = (await store.list('nodes')).toSorted((a, b) => a.name.localeCompare(b.name))
+  const deps = { clock: systemClock, random: secureRandom }
+  const findings = await Promise.all(
+    nodes.map(async (node): Promise<Finding[]> => {
+      const fix = `sluice node test ${node.name}   # then correct its addresses or credential`
+      try {
+        const { doors } = await checkNode(await dedicatedSpec(node, upstreams, sources), upstreams, deps)
+        const broken = doors.filter(({ isGood }) => !isGood)
+        if (broken.length > 0)
+          return broken.map(({ door, says }) => bad(CHECK, `${node.name} over ${door}: ${says}`, fix))
+        return [ok(CHECK, `${node.name} answers over ${doors.map(({ door }) => door).join(', ')}`)]
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error
+        return [bad(CHECK, `${node.name}: ${error.message}`, error.fix ?? fix)]
+      }
+    }),
+  )
+  return findings.flat()
+}

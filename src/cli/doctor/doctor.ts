@@ -1,0 +1,64 @@
+import { createPlanTable } from '../../access/plan.ts'
+import { ServiceError } from '../../core/error.ts'
+import { ConfigError, type LoadedConfig, loadConfig } from '../../platform/config/file.ts'
+import { printIssue } from '../../platform/config/issues.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { checkListeners } from '../../processes/compose/config/check-listeners.ts'
+import { type Config, configSchema } from '../../processes/compose/config/config.ts'
+import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
+import { checkClockSync, checkMachine } from './machine.ts'
+import { checkEventRing } from './ring.ts'
+import { checkSecrets } from './secrets.ts'
+import { checkSender } from './sender.ts'
+import { checkServices } from './services.ts'
+import { checkShreds } from './shreds.ts'
+import { checkState } from './state.ts'
+import { checkUpstreams } from './upstreams.ts'
+
+export type Patient = {
+  readonly stateDir: string
+  readonly configFile: string | undefined
+  readonly env: NodeJS.ProcessEnv
+}
+
+/** Looks at everything that commonly goes wrong, from the machine up. What cannot be looked at because of an earlier fault is left out. */
+export async function examine(patient: Patient): Promise<Finding[]> {
+  const findings: Finding[] = await checkMachine(patient.stateDir)
+  const loaded = await readConfig(patient, findings)
+  if (loaded === undefined) return findings
+  const config = loaded.value
+  findings.push(...(await checkSecrets(loaded, patient.env)))
+  findings.push(...(await checkListeners(config, loaded.folder, patient.stateDir)))
+  const { findings: ofState, newestAuditMs } = await checkState({
+    ...patient,
+    loaded,
+    plans: createPlanTable(config.plans),
+  })
+  findings.push(...ofState)
+  findings.push(...(await checkShreds({ config, loaded, stateDir: patient.stateDir })))
+  findings.push(...(await checkServices(config, loaded.folder, patient.env)))
+  findings.push(...(await checkUpstreams(config, loaded.folder, patient.env)))
+  findings.push(...(await checkSender(config, loaded.folder, patient.stateDir)))
+  findings.push(...(await checkEventRing(config, loaded.folder)))
+  findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
+  return findings
+}
+
+async function readConfig(patient: Patient, findings: Finding[]): Promise<LoadedConfig<Config> | undefined> {
+  try {
+    const loaded = await loadConfig({ schema: configSchema, env: patient.env, file: patient.configFile })
+    findings.push(ok('config', loaded.file ?? 'no file, the defaults are in force'))
+    return loaded
+  } catch (error) {
+    if (error instanceof ConfigError)
+      findings.push(
+        ...error.issues.map((issue) =>
+          bad('config', printIssue(issue), 'edit the place named, then run: sluice config check'),
+        ),
+      )
+    else if (error instanceof ServiceError)
+      findings.push(bad('config', error.message, error.fix ?? 'sluice config check'))
+    else throw error
+    return undefined
+  }
+}

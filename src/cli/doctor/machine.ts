@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { readFile, statfs } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { printBytesShort } from '../../core/bytes.ts'
+import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+
+const NODE_MAJOR_MIN = 24
+/** Enough for a trial; below it even a small load runs out. */
+const DESCRIPTORS_MIN = 4096
+const DESCRIPTORS_WANTED = 65_536
+const DISK_BYTES_WARN = 2 * 1024 ** 3
+const DISK_BYTES_MIN = 256 * 1024 ** 2
+const INODES_MIN = 10_000
+
+/** The machine and the process limits the services would run under. */
+export async function checkMachine(stateDir: string): Promise<Finding[]> {
+  return [checkRuntime(), checkUmask(), await checkDescriptors(), ...(await checkDisk(stateDir))]
+}
+
+function checkRuntime(): Finding {
+  const major = Number(process.versions.node.split('.')[0])
+  if (major >= NODE_MAJOR_MIN) return ok('runtime', `Node ${process.versions.node}`)
+  return bad('runtime', `Node ${process.versions.node} is too old`, 'npm ci && ./sluice doctor')
+}
+
+function checkUmask(): Finding {
+  const umask = process.umask()
+  const text = umask.toString(8).padStart(3, '0')
+  if ((umask & 0o077) === 0o077) return ok('umask', text)
+  return warn('umask', `${text}: files made by hand in the state folder would be readable by others`, 'umask 077')
+}
+
+async function checkDescriptors(): Promise<Finding> {
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1]
+  if (soft === undefined) return ok('descriptors', 'limit not told by this system')
+  if (soft === 'unlimited' || Number(soft) >= DESCRIPTORS_WANTED) return ok('descriptors', soft)
+  const says = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} wanted`
+  const fix = `ulimit -n ${DESCRIPTORS_WANTED}   # in a unit: LimitNOFILE=${DESCRIPTORS_WANTED}`
+  return Number(soft) < DESCRIPTORS_MIN ? bad('descriptors', says, fix) : warn('descriptors', says, fix)
+}
+
+async function checkDisk(stateDir: string): Promise<Finding[]> {
+  const disk = await statfs(stateDir).catch(() => statfs('.'))
+  const free = disk.bavail * disk.bsize
+  const space =
+    free < DISK_BYTES_MIN
+      ? bad('disk', `only ${printBytesShort(free)} free for ${stateDir}`, `df -h ${stateDir}   # then free some space`)
+      : free < DISK_BYTES_WARN
+        ? warn('disk', `${printBytesShort(free)} free for ${stateDir}`, `df -h ${stateDir}   # then free some space`)
+        : ok('disk', `${printBytesShort(free)} free`)
+  // File systems without a fixed table of inodes report none at all.
+  const inodes =
+    disk.files > 0 && disk.ffree < INODES_MIN
+      ? [
+          bad(
+            'inodes',
+            `only ${disk.ffree} inodes free for ${stateDir}`,
+            `df -i ${stateDir}   # then remove small files`,
+          ),
+        ]
+      : []
+  return [space, ...inodes]
+}
+
+/** Whether the system says its clock is kept right; systems without the tool are not judged. */
+export async function checkClockSync(newestAuditMs: number | undefined, nowMs: number): Promise<Finding> {
+  if (newestAuditMs !== undefined && newestAuditMs > nowMs + 60_000) {
+    const ahead = new Date(newestAuditMs).toISOString()
+    return bad('clock', `the clock is behind the newest audit line (${ahead})`, 'timedatectl set-ntp true')
+  }
+  const answer = await promisify(execFile)('timedatectl', ['show', '-p', 'NTPSynchronized', '--value'], {
+    timeout: 2000,
+  }).catch(() => undefined)
+  if (answer?.stdout.trim() === 'no') return warn('clock', 'the clock is not synchronized', 'timedatectl set-ntp true')
+  return ok('clock', answer === undefined ? 'not behind the newest audit line' : 'synchronized')
+}

@@ -1,0 +1,22 @@
+import { ServiceError } from '../../core/error.ts'
+import type { LoadedConfig } from '../../platform/config/file.ts'
+import { isSecretRef, resolveSecret } from '../../platform/config/secret-ref.ts'
+import type { Config } from '../../processes/compose/config/config.ts'
+import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
+
+/** Every reference to a secret in the config can be read, from a file that is closed to others. */
+export async function checkSecrets(loaded: LoadedConfig<Config>, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const references = loaded.entries().filter(({ value }) => typeof value === 'string' && isSecretRef(value))
+  const findings: Finding[] = []
+  for (const { path, value } of references) {
+    const key = path.join('.')
+    try {
+      await resolveSecret(value as string, { env, folder: loaded.folder })
+      findings.push(ok('secret', key))
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      findings.push(bad('secret', `${key}: ${error.message}`, error.fix ?? `correct ${key}`))
+    }
+  }
+  return findings
+}

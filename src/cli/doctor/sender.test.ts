@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { openControlSocket } from '../../platform/process/control-socket.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { configSchema } from '../../processes/compose/config/config.ts'
+import { checkSender } from './sender.ts'
+
+const TIP = 'DXyM8yAHqpMzDtvwz5DXoEUQmPxjJPMKCASCPhLMKpEx'
+
+test('tip accounts, the identity file, and the ways of a running sender', async () => {
+  using home = makeTestFolder()
+  const look = async (sender: object) =>
+    (await checkSender(configSchema.parse({ sender }), home.path, home.path)).map(
+      ({ check, level, says }) => `${level} ${check}: ${says}`,
+    )
+  assert.deepEqual(await look({ enabled: false }), [])
+  assert.match((await look({})).join(), /^ok tip accounts: none yet/)
+  assert.deepEqual(await look({ tipAccounts: [TIP] }), ['ok tip accounts: 1 in the config'])
+
+  const quic = { identity: 'identity.json' }
+  assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*identity\.json, which is not there/)
+  writeFileSync(home.file('identity.json'), '[]')
+  chmodSync(home.file('identity.json'), 0o644)
+  assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*0644/)
+
+  let ways = [{ path: 'upstreams', isOpen: false, says: '' }]
+  await using _socket = await openControlSocket(home.file('control.sock'), {
+    log: silentLogger,
+    methods: { 'tip-stats': () => ({ ways }) },
+  })
+  assert.match((await look({})).at(-1) ?? '', /^bad sender paths: no path to a leader is open/)
+  ways = [
+    { path: 'upstreams', isOpen: true, says: '' },
+    { path: 'relay', isOpen: false, says: '' },
+    { path: 'quic', isOpen: false, says: 'no leader tells a QUIC address' },
+  ]
+  assert.deepEqual((await look({})).slice(1), [
+    'ok sender paths: upstreams',
+    'warn sender paths: relay is closed',
+    'ok sender paths: quic: no leader tells a QUIC address (closed)',
+  ])
+})

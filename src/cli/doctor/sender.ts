@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { ServiceError } from '../../core/error.ts'
+import { checkSecretFile } from '../../platform/files/state-folder.ts'
+import { openControlClient } from '../../platform/process/control-client.ts'
+import type { Config } from '../../processes/compose/config/config.ts'
+import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
+
+type Way = { readonly path: string; readonly isOpen: boolean; readonly says: string }
+
+/** Tips have somewhere to go, the identity can be read, and the running sender has a way out. */
+export async function checkSender(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
+  const { sender } = config
+  if (!sender.enabled) return []
+  return [checkTipAccounts(config, stateDir), ...(await checkIdentity(config, folder)), ...(await checkWays(stateDir))]
+}
+
+function checkTipAccounts({ sender }: Config, stateDir: string): Finding {
+  if (sender.tipAccounts.length > 0) return ok('tip accounts', `${sender.tipAccounts.length} in the config`)
+  if (hasTipKeys(join(stateDir, 'keys'))) return ok('tip accounts', 'five keys in the state folder')
+  return ok('tip accounts', 'none yet; the first start makes five keys in the state folder')
+}
+
+async function checkIdentity({ sender }: Config, folder: string): Promise<Finding[]> {
+  const { enabled, identity } = sender.quic
+  if (!enabled || identity === undefined) return []
+  const path = resolve(folder, identity)
+  if (!existsSync(path)) {
+    const fix = `solana-keygen new -o ${path}   # or correct sender.quic.identity`
+    return [bad('sender identity', `sender.quic.identity names ${path}, which is not there`, fix)]
+  }
+  try {
+    await checkSecretFile(path)
+    return [ok('sender identity', path)]
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return [bad('sender identity', error.message, error.fix ?? `chmod 600 ${path}`)]
+  }
+}
+
+/** Only a running process knows whether the leaders can be reached. */
+async function checkWays(stateDir: string): Promise<Finding[]> {
+  const socket = join(stateDir, 'control.sock')
+  if (!existsSync(socket)) return []
+  let ways: readonly Way[]
+  try {
+    using client = await openControlClient(socket)
+    ways = ((await client.call('tip-stats')) as { ways?: readonly Way[] }).ways ?? []
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return []
+  }
+  if (ways.length > 0 && ways.every(({ isOpen }) => !isOpen)) {
+    return [
+      bad(
+        'sender paths',
+        'no path to a leader is open: transactions are refused with -32005',
+        'sluice upstream list   # then mend a node',
+      ),
+    ]
+  }
+  return ways.map(({ path, isOpen, says }) => {
+    const text = says === '' ? path : `${path}: ${says}`
+    // A chain whose leaders tell no QUIC address is reached through its nodes.
+    if (isOpen || path === 'quic') return ok('sender paths', isOpen ? text : `${text} (closed)`)
+    return warn('sender paths', `${text} is closed`, 'sluice tip stats   # then look at the node or relay of that name')
+  })
+}

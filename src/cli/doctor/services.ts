@@ -1,0 +1,22 @@
+import { ServiceError } from '../../core/error.ts'
+import { pingRedis } from '../../platform/db/redis.ts'
+import type { Config } from '../../processes/compose/config/config.ts'
+import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
+
+/** Back ends this configuration leans on. */
+export async function checkServices(config: Config, folder: string, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const { shared } = config.access.quota
+  if (shared === undefined) return []
+  try {
+    await pingRedis(shared, { env, folder })
+    return [ok('redis', shared.url)]
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return [bad('redis', `${shared.url} does not answer: ${error.message}`, mendOf(error.message))]
+  }
+}
+
+function mendOf(message: string): string {
+  if (/WRONGPASS|NOAUTH/.test(message)) return 'correct the secret that access.quota.shared.password names'
+  return 'systemctl start redis-server   # or correct access.quota.shared.url'
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { loadConfig } from '../../platform/config/file.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { configSchema } from '../../processes/compose/config/config.ts'
+import { bufferFinding, checkShreds } from './shreds.ts'
+
+async function examined(env: Record<string, string>) {
+  using folder = makeTestFolder()
+  const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
+  return checkShreds({ config: loaded.value, loaded, stateDir: folder.path })
+}
+
+test('where nothing runs, the UDP port is tried, and a socket asked what it would be granted', async () => {
+  const findings = await examined({
+    SLUICE_SHREDS__LISTEN: '127.0.0.1:0',
+    SLUICE_SHREDS__RECEIVE_BUFFER_BYTES: String(64 * 1024),
+  })
+  assert.deepEqual(
+    findings.map(({ check, level, says }) => [check, level, says]),
+    [
+      ['port', 'ok', 'UDP 127.0.0.1:0 is free'],
+      ['shred buffer', 'ok', '64KiB'],
+    ],
+  )
+})
+
+test('a UDP port that another process holds is found', async () => {
+  const other = createSocket('udp4')
+  other.bind(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address()
+  const [finding] = await examined({ SLUICE_SHREDS__LISTEN: `127.0.0.1:${port}` })
+  other.close()
+  assert.deepEqual([finding?.check, finding?.level], ['port', 'bad'])
+  assert.match(finding?.says ?? '', new RegExp(`UDP 127\\.0\\.0\\.1:${port} .*EADDRINUSE`))
+  assert.match(JSON.stringify(finding), new RegExp(`ss -lunp 'sport = :${port}'`))
+})
+
+test('a buffer that is smaller than asked for is told with both sizes, and how to mend it', () => {
+  assert.equal(bufferFinding(26_214_400, 26_214_400).level, 'ok')
+  const finding = bufferFinding(212_992, 26_214_400)
+  assert.equal(finding.level, 'warn')
+  assert.match(finding.says, /208KiB of 25MiB/)
+  assert.match(JSON.stringify(finding), /net\.core\.rmem_max=26214400/)
+})
+
+test('switched off there is nothing to look at', async () => {
+  const findings = await examined({ SLUICE_SHREDS__ENABLED: 'false' })
+  assert.deepEqual(
+    findings.map(({ says }) => says),
+    ['switched off'],
+  )
+})

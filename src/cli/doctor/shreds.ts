@@ -1,0 +1,135 @@
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import type { Destination } from '../../access/store/model.ts'
+import type { AccessStore } from '../../access/store/store.ts'
+import { printBytesShort } from '../../core/bytes.ts'
+import { ServiceError } from '../../core/error.ts'
+import { printAddressPort } from '../../platform/net/ip-range.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { openControlClient } from '../../platform/process/control-client.ts'
+import { openUdpPort } from '../../platform/udp/open-port.ts'
+import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import type { Settings } from '../../processes/compose/config/settings.ts'
+import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
+import { refusalOf, refusalWords } from '../../shreds/destinations/rules.ts'
+import { parseListen } from '../../shreds/options.ts'
+import type { ShredsStatus } from '../../shreds/report/status.ts'
+
+type Patient = Pick<Settings, 'config' | 'loaded'> & { readonly stateDir: string }
+
+/** A cluster sends between this and that many shreds a second; less means a source that is far away, more one that is not a cluster's. */
+const RATE_MIN = 100
+const RATE_MAX = 170_000
+
+/** The port shreds come in by, and whether they come. */
+export async function checkShreds(patient: Patient): Promise<Finding[]> {
+  const { shreds, localnet, upstreams } = patient.config
+  if (!shreds.enabled) return [ok('shreds', 'switched off')]
+  const status = await askRunning(patient.stateDir)
+  if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
+  const findings: Finding[] = [
+    ok('port', `UDP ${printAddressPort(status.address.host, status.address.port)} is held by Sluice`),
+  ]
+  const rate = status.sourceRates.reduce((sum, each) => sum + each, 0)
+  const isEmbedded = localnet.enabled ?? upstreams.nodes.length === 0
+  const where = `${status.address.host}:${status.address.port}`
+  if (status.counts.received === 0 || rate === 0) {
+    const says = status.counts.received === 0 ? 'no shred has come yet' : 'no shreds come any more'
+    findings.push(
+      warn(
+        'shred source',
+        `${says} to ${where}`,
+        `tcpdump -ni any udp port ${status.address.port}   # then check shreds.sources`,
+      ),
+    )
+  } else if (!isEmbedded && (rate < RATE_MIN || rate > RATE_MAX)) {
+    findings.push(
+      warn(
+        'shred source',
+        `${rate} shreds a second is not what a cluster sends`,
+        'compare with what your receiver says it sends',
+      ),
+    )
+  } else findings.push(ok('shred source', `${rate} shreds a second, newest slot ${status.newestSlot ?? 'unknown'}`))
+  if (status.alarms.length > 0) {
+    findings.push(bad('shred alarm', status.alarms.join(', '), 'docs/shreds.md says what each alarm means'))
+  }
+  findings.push(bufferFinding(status.receiveBufferBytes, shreds.receiveBufferBytes))
+  return findings
+}
+
+/** What the service would be granted: the system's limit alone does not tell, since a privileged process may go beyond it. */
+async function tryBuffer({
+  listen,
+  engine,
+  receiveBufferBytes,
+  sendBufferBytes,
+}: Settings['config']['shreds']): Promise<Finding[]> {
+  const host = isIPv6(parseListen(listen).host) ? '::1' : '127.0.0.1'
+  const options = { listen: { host, port: 0 }, sources: [], engine, receiveBufferBytes, sendBufferBytes }
+  try {
+    const { port } = await openUdpPort(options, { clock: systemClock })
+    using _open = port
+    return [bufferFinding(port.receiveBufferBytes, receiveBufferBytes)]
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return [bad('shred buffer', error.message, error.fix ?? 'sluice config check')]
+  }
+}
+
+export function bufferFinding(granted: number, wanted: number): Finding {
+  if (granted >= wanted) return ok('shred buffer', printBytesShort(granted))
+  return warn(
+    'shred buffer',
+    `the kernel grants ${printBytesShort(granted)} of ${printBytesShort(wanted)}: bursts of shreds would be lost`,
+    `sysctl -w net.core.rmem_max=${wanted}   # and in /etc/sysctl.d, so that it stays`,
+  )
+}
+
+/** Destinations that the rules of the configuration refuse though the store has them. */
+export async function checkDestinations(store: AccessStore, settings: Patient): Promise<Finding[]> {
+  const rules = destinationRulesOf(settings)
+  const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub]))
+  const findings: Finding[] = []
+  const inForce = (await store.list('destinations')).filter(({ id }) => !id.includes('/'))
+  for (const destination of inForce) {
+    const subscription = names.get(destination.id)
+    const refusal = refusalOf(destination, rules)
+    if (subscription === undefined || subscription.state === 'cancelled' || refusal === undefined) continue
+    findings.push(
+      bad(
+        'destination',
+        `${subscription.name} gets no shreds at ${place(destination)}: ${refusalWords(refusal)}`,
+        `sluice shred set-destination ${subscription.name} IP:PORT`,
+      ),
+    )
+  }
+  return findings
+}
+
+const place = ({ ip, port }: Destination): string => printAddressPort(ip, port)
+
+async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
+  try {
+    using client = await openControlClient(join(stateDir, 'control.sock'))
+    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
+}
+
+function checkPort(listen: string): Promise<Finding> {
+  const { host, port } = parseListen(listen)
+  return new Promise((done) => {
+    const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      const fix = `ss -lunp 'sport = :${port}'   # then stop it, or change shreds.listen`
+      done(bad('port', `shreds: UDP ${listen} cannot be opened (${error.code ?? 'error'})`, fix))
+    })
+    socket.bind({ address: host, port, exclusive: true }, () =>
+      socket.close(() => done(ok('port', `UDP ${listen} is free`))),
+    )
+  })
+}

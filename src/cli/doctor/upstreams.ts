@@ -1,0 +1,43 @@
+import { ServiceError } from '../../core/error.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import type { Config } from '../../processes/compose/config/config.ts'
+import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { checkNode, findPoolFaults, type NodeCheck } from '../../upstreams/check-node.ts'
+import { sharedSpec } from '../../upstreams/service.ts'
+
+/** Whether each node answers on each door it has, and whether all of them are on one chain, of one version, and level. */
+export async function checkUpstreams(
+  { upstreams }: Config,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<Finding[]> {
+  const deps = { clock: systemClock, random: secureRandom }
+  const findings: Finding[] = []
+  const checks = await Promise.all(
+    upstreams.nodes.map(async (node): Promise<NodeCheck | undefined> => {
+      try {
+        return await checkNode(await sharedSpec(node, upstreams, { env, folder }), upstreams, deps)
+      } catch (error) {
+        // A credential that cannot be read was told by the look at secrets.
+        if (error instanceof ServiceError) return undefined
+        throw error
+      }
+    }),
+  )
+  const known = checks.filter((check) => check !== undefined)
+  for (const { name, doors } of known) {
+    const broken = doors.filter(({ isGood }) => !isGood)
+    const fix = `sluice upstream test ${name}   # then correct its addresses or credential`
+    for (const { door, says } of broken) findings.push(bad('upstream', `${name} over ${door}: ${says}`, fix))
+    if (broken.length === 0)
+      findings.push(ok('upstream', `${name} answers over ${doors.map(({ door }) => door).join(', ')}`))
+  }
+  const faults = findPoolFaults(known, upstreams.health)
+  const fix = 'take the node that differs out of upstreams.nodes, or bring it level'
+  for (const { level, says } of faults)
+    findings.push(level === 'bad' ? bad('pool', says, fix) : warn('pool', says, fix))
+  if (faults.length === 0 && known.length > 1)
+    findings.push(ok('pool', 'all nodes are on one chain, of one version, and level'))
+  return findings
+}

@@ -1,0 +1,61 @@
+import {
+  type ApplicationText,
+  ArgumentScannerError,
+  formatMessageForArgumentScannerError,
+  text_en,
+} from '@stricli/core'
+import { docsUrl } from '../contract/errors.ts'
+import { cliErrorOf, formatError } from './errors.ts'
+
+/** Whether the caller asked for JSON, known before any flag is parsed so that errors of parsing obey it too. */
+function wantsJson(argv: readonly string[]): boolean {
+  return (
+    argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
+  )
+}
+
+/** How the command-line library speaks here: every mistake says what is wrong and what to do, as text or as JSON. */
+export function createApplicationText(argv: readonly string[]): ApplicationText {
+  const json = wantsJson(argv)
+  const usageError = (message: string, fix: string): string =>
+    json
+      ? JSON.stringify({ code: 'usage', message, fix, docs_url: docsUrl('usage'), retryable: false })
+      : `error: ${message}\n  fix: ${fix}`
+  const firstFlag = argv.findIndex((word) => word.startsWith('-'))
+  const route = argv
+    .slice(0, firstFlag === -1 ? 2 : Math.min(firstFlag, 2))
+    .filter((word) => /^[a-z][a-z-]*$/.test(word))
+  const helpOf = `Run: ${['sluice', ...route, '--help'].join(' ')}`
+  return {
+    ...text_en,
+    noCommandRegisteredForInput: ({ input, corrections: quoted }) => {
+      const corrections = quoted.map((word) => word.replaceAll('`', ''))
+      return usageError(
+        `there is no command "${input}"${corrections.length > 0 ? `, did you mean ${orList(corrections)}?` : ''}`,
+        corrections.length > 0 ? `Use ${orList(corrections)}.` : 'Run: sluice --help',
+      )
+    },
+    exceptionWhileParsingArguments: (error) => {
+      if (!(error instanceof ArgumentScannerError)) return formatError(error, json)
+      const message = formatMessageForArgumentScannerError(error, {
+        FlagNotFoundError: ({ input, corrections }) =>
+          `there is no --${input}${corrections.length > 0 ? `, did you mean ${orList(corrections.map((flag) => `--${flag}`))}?` : ''}`,
+        UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} and its value are missing`,
+      })
+      return usageError(lowerFirst(message), helpOf)
+    },
+    exceptionWhileLoadingCommandFunction: (error) => formatError(error, json),
+    exceptionWhileLoadingCommandContext: (error) => formatError(error, json),
+    exceptionWhileRunningCommand: (error) => formatError(error, json),
+    commandErrorResult: (error) => formatError(error, json),
+    formatException: (error) => cliErrorOf(error).message,
+  }
+}
+
+function orList(words: readonly string[]): string {
+  return words.map((word) => `"${word}"`).join(' or ')
+}
+
+function lowerFirst(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1)
+}

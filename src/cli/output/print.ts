@@ -1,0 +1,150 @@
+import { stringify as stringifyCsv } from 'csv-stringify/sync'
+import stringWidth from 'string-width'
+import type { CliContext, OutputFormat } from '../define.ts'
+import { printTime } from '../when.ts'
+import { plainForTerminal } from './plain-text.ts'
+
+/** A column of a listing. `wide` ones are left out of the plain table; JSON and CSV have all of them. */
+export type Column<Row> = {
+  readonly title: string
+  /** Its name in JSON and CSV, where that is not the title in small letters. */
+  readonly wire?: string
+  readonly value: (row: Row) => string | number | boolean | null | undefined | readonly string[]
+  readonly wide?: true
+  /** How a person reads it, where that differs from the value. */
+  readonly show?: (row: Row) => string
+}
+
+/** When what a row tells began, in listings by time. */
+export const FROM_COLUMN: Column<{ readonly hour: number }> = {
+  title: 'FROM',
+  value: ({ hour }) => isoTime(hour),
+  show: ({ hour }) => printTime(hour),
+}
+
+/** The name of a column in JSON and CSV: `VALID UNTIL` is `valid_until`. */
+const wireName = ({ title, wire }: Pick<Column<never>, 'title' | 'wire'>): string =>
+  wire ?? title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
+
+export function printList<Row>(
+  context: CliContext,
+  flags: { readonly json?: boolean; readonly output?: OutputFormat },
+  list: {
+    readonly rows: readonly Row[]
+    readonly columns: readonly Column<Row>[]
+    readonly empty: string
+    /** These rows follow others of the same listing: they stand under its header. */
+    readonly isContinued?: boolean
+  },
+): void {
+  const { rows, columns, isContinued = false } = list
+  const format = flags.json === true ? 'json' : (flags.output ?? 'table')
+  if (format === 'json') {
+    printJson(
+      context,
+      rows.map((row) => Object.fromEntries(columns.map((column) => [wireName(column), column.value(row) ?? null]))),
+    )
+  } else if (format === 'csv') {
+    const lines = rows.map((row) => columns.map((column) => csvText(column.value(row))))
+    const header = columns.map((column) => wireName(column))
+    context.process.stdout.write(stringifyCsv(isContinued ? lines : [header, ...lines], { escape_formulas: true }))
+  } else if (rows.length === 0) {
+    context.process.stderr.write(`${list.empty}\n`)
+  } else {
+    const shown = columns.filter((column) => format === 'wide' || column.wide !== true)
+    const cells = rows.map((row) =>
+      shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
+    )
+    const table = alignColumns([shown.map((column) => column.title), ...cells], context.process.stdout.columns)
+    context.process.stdout.write(isContinued ? table.slice(table.indexOf('\n') + 1) : table)
+  }
+}
+
+export function printJson(context: CliContext, value: unknown): void {
+  context.process.stdout.write(`${JSON.stringify(toWire(value), null, 2)}\n`)
+}
+
+/** Pairs of a label and a value, one a line. */
+export function printFacts(
+  context: CliContext,
+  facts: readonly (readonly [string, string | number | null | undefined])[],
+): void {
+  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  context.process.stdout.write(alignColumns(shown.map(([label, value]) => [label, plainForTerminal(String(value))])))
+}
+
+/** Said to the person at the terminal, never part of the data. */
+export function say(context: CliContext, sentence: string): void {
+  context.process.stderr.write(`${plainForTerminal(sentence)}\n`)
+}
+
+/** A moment as JSON and CSV have it. */
+export function isoTime(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : new Date(ms).toISOString()
+}
+
+/** Fields of records that hold a moment. */
+const TIMES = ['createdAt', 'setAt', 'validUntil', 'notAfter', 'lastUsedAt']
+
+/** JSON of the command line has snake_case keys throughout, as the REST interface has; moments are ISO text, and revisions stay inside. */
+export function toWire(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toWire)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value).filter(([key]) => key !== 'revision' || !('id' in value))
+  return Object.fromEntries(
+    entries.map(([key, inner]) => [
+      snakeCase(key),
+      TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWire(inner),
+    ]),
+  )
+}
+
+function snakeCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+function cellText(value: ReturnType<Column<never>['value']>): string {
+  if (value === null || value === undefined) return '-'
+  return Array.isArray(value) ? value.join(',') : String(value)
+}
+
+function csvText(value: ReturnType<Column<never>['value']>): string | number {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'number' ? value : Array.isArray(value) ? value.join(' ') : String(value)
+}
+
+/** Columns side by side. Where a width is given, the widest cells are cut with an ellipsis until a line fits. */
+export function alignColumns(lines: readonly (readonly string[])[], widthMax = Number.POSITIVE_INFINITY): string {
+  const widths: number[] = []
+  for (const line of lines) {
+    line.forEach((cell, at) => {
+      widths[at] = Math.max(widths[at] ?? 0, stringWidth(cell))
+    })
+  }
+  const total = () => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length)
+  while (total() > widthMax && Math.max(...widths) > CELL_WIDTH_MIN) {
+    const widest = widths.indexOf(Math.max(...widths))
+    widths[widest] = (widths[widest] as number) - 1
+  }
+  const padded = lines.map((line) =>
+    line
+      .map((cell, at) => cut(cell, widths[at] as number))
+      .map((cell, at) => cell + ' '.repeat((widths[at] as number) - stringWidth(cell)))
+      .join(GAP)
+      .trimEnd(),
+  )
+  return padded.map((line) => `${line}\n`).join('')
+}
+
+const GAP = '  '
+const CELL_WIDTH_MIN = 6
+
+function cut(cell: string, width: number): string {
+  if (stringWidth(cell) <= width) return cell
+  let kept = ''
+  for (const character of cell) {
+    if (stringWidth(kept + character) > width - 1) break
+    kept += character
+  }
+  return `${kept}…`
+}

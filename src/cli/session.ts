@@ -1,0 +1,78 @@
+import { statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Plan } from '../access/plan.ts'
+import type { Provisioning } from '../access/provisioning/context.ts'
+import type { Subscription } from '../access/store/model.ts'
+import type { AccessStore } from '../access/store/store.ts'
+import type { Limits } from '../contract/limits.ts'
+import { ServiceError } from '../core/error.ts'
+import { systemClock } from '../platform/process/clock.ts'
+import { secureRandom } from '../platform/process/random.ts'
+import { openAccessStore } from '../processes/compose/access/open-store.ts'
+import { loadSettings, type Settings } from '../processes/compose/config/settings.ts'
+import { currentActor } from '../processes/compose/process/deps.ts'
+import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
+import { printJson, say } from './output/print.ts'
+
+/** One run of a command on the access store. */
+export type Session = Settings &
+  AsyncDisposable & {
+    readonly store: AccessStore
+    readonly nowMs: number
+    provisioning(flags: ChangeFlags): Provisioning
+    /** The plan of that name, or an error that lists those there are. */
+    plan(name: string): Plan
+    limitsOf(subscription: Subscription): Limits
+  }
+
+/** Opens the store for a command. A command that only reads never makes a state folder. */
+export async function openSession(
+  context: CliContext,
+  flags: CommonFlags,
+  mode: 'read' | 'write' = 'write',
+): Promise<Session> {
+  const settings = await loadSettings(context, flags)
+  const { config, stateDir, plans } = settings
+  const { store: options } = config.access
+  if (mode === 'read' && options.engine === 'sqlite' && !isThere(join(stateDir, options.file))) {
+    throw new ServiceError('not-found', `there is no access store in ${stateDir}`, {
+      fix: 'Start Sluice once (sluice serve), add a customer, or name the right folder with --state DIR.',
+    })
+  }
+  const store = await openAccessStore(settings, { env: context.process.env, check: 'quick' })
+  const nowMs = systemClock.nowMs()
+  return {
+    ...settings,
+    store,
+    nowMs,
+    provisioning: ({ dryRun }) => ({
+      store,
+      nowMs,
+      random: secureRandom,
+      actor: currentActor(context.process.env),
+      dryRun: dryRun === true,
+    }),
+    plan: plans.get,
+    limitsOf: (subscription) => plans.limitsOf(subscription.plan, subscription.overrides),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+/** Whether the file is there; a folder that may not be looked into is another matter. */
+function isThere(file: string): boolean {
+  try {
+    return statSync(file).isFile()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EACCES') return false
+    throw new ServiceError('state-unwritable', `${dirname(file)} may not be read by this user`, {
+      fix: 'Run the command as the user that runs Sluice, with sudo -u USER.',
+      cause,
+    })
+  }
+}
+
+/** The last word of a command that changed something, or would have. */
+export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
+  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, says: sentence })
+  say(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
+}

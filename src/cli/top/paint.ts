@@ -1,0 +1,63 @@
+import { textWidth } from '../../platform/process/text-width.ts'
+
+/** How a piece of text is meant; the colours are chosen in one place. */
+export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad' | 'accent'
+
+export type Piece = { readonly text: string; readonly tone?: Tone }
+/** Pieces side by side. */
+export type Line = readonly Piece[]
+
+/** Select Graphic Rendition codes (ECMA-48, 8.3.117): on, off. The 16 basic colours follow the person's own theme. */
+const CODES: Readonly<Record<Tone, readonly [number, number] | undefined>> = {
+  plain: undefined,
+  strong: [1, 22],
+  quiet: [2, 22],
+  good: [32, 39],
+  warn: [33, 39],
+  bad: [31, 39],
+  accent: [36, 39],
+}
+
+/** The line as text of at most this width, with colours where they are wanted. */
+export function paintLine(line: Line, { width, colour }: { readonly width: number; readonly colour: boolean }): string {
+  let room = width
+  let painted = ''
+  for (const { text, tone = 'plain' } of line) {
+    if (room <= 0) break
+    const fitting = cutText(text, room)
+    room -= textWidth(fitting)
+    const codes = colour ? CODES[tone] : undefined
+    painted += codes === undefined ? fitting : `\u001b[${codes[0]}m${fitting}\u001b[${codes[1]}m`
+  }
+  return painted
+}
+
+/** Colours are for a terminal, and not for one whose owner said no (https://no-color.org). */
+export function wantsColour(process: Pick<NodeJS.Process, 'env' | 'stdout'>): boolean {
+  const { NO_COLOR: none, TERM: terminal } = process.env
+  return process.stdout.isTTY && (none === undefined || none === '') && terminal !== 'dumb'
+}
+
+function cutText(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  let kept = ''
+  let used = 0
+  for (const character of text) {
+    const wide = textWidth(character)
+    if (used + wide > width - 1) break
+    kept += character
+    used += wide
+  }
+  return width > 0 ? `${kept}…` : ''
+}
+
+export function lineWidth(line: Line): number {
+  return line.reduce((sum, { text }) => sum + textWidth(text), 0)
+}
+
+/** Fills up with blanks on the right, or on the left. */
+export function padText(text: string, width: number, side: 'left' | 'right' = 'left'): string {
+  const cut = cutText(text, width)
+  const blanks = ' '.repeat(Math.max(0, width - textWidth(cut)))
+  return side === 'left' ? cut + blanks : blanks + cut
+}

@@ -1,0 +1,143 @@
+import type { TopReport } from '../../processes/compose/top/report.ts'
+
+/** What `sluice top` shows, and prints with `--json`: counts turned into rates over the time between two reports. */
+export type TopView = {
+  readonly status: TopReport['status']
+  readonly process: {
+    readonly memoryBytes: number
+    /** Of one processor. */
+    readonly cpuRatio: number
+    readonly loopDelaySeconds: number
+    readonly descriptors: number
+  }
+  readonly calls: Readonly<Record<(typeof INTERFACES)[number], number>>
+  readonly unitsPerSecond: number
+  readonly streams: TopReport['streams']
+  readonly out: {
+    readonly messagesPerSecond: number
+    readonly bytesPerSecond: number
+    readonly gapsTold: number
+    readonly slow: number
+  }
+  readonly shreds:
+    | ({ readonly receivedPerSecond: number; readonly sentPerSecond: number; readonly droppedPerSecond: number } & Pick<
+        NonNullable<TopReport['shreds']>,
+        'destinations' | 'newestSlot' | 'alarms'
+      >)
+    | null
+  readonly sender:
+    | ({
+        readonly acceptedPerSecond: number
+        readonly landedPerSecond: number
+        readonly refusedPerSecond: number
+      } & NonNullable<TopReport['sender']>)
+    | null
+  readonly indexer:
+    | (NonNullable<TopReport['indexer']> & {
+        readonly lagSlots: number
+        readonly blocksPerSecond: number
+        readonly queriesPerSecond: number
+      })
+    | null
+  readonly execution: (NonNullable<TopReport['execution']> & { readonly framesPerSecond: number }) | null
+  readonly upstreams: TopReport['upstreams']
+  readonly subscriptions: readonly {
+    readonly name: string
+    readonly customer: string
+    readonly plan: string
+    readonly callsPerSecond: number
+    readonly unitsPerSecond: number
+    readonly refusedPerSecond: number
+    readonly streams: number
+  }[]
+  readonly refusals: readonly {
+    readonly part: string
+    readonly reason: string
+    readonly perSecond: number
+    readonly count: number
+  }[]
+}
+
+const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const
+
+/** Busiest first. A process that was started again in between has smaller counts; what it counted since then stands. */
+export function viewOf(before: TopReport, now: TopReport): TopView {
+  const isSame = before.status.pid === now.status.pid && now.atMs > before.atMs
+  const seconds = isSame ? (now.atMs - before.atMs) / 1000 : 1
+  const rate = (was: number | undefined, is: number) => {
+    const from = isSame && was !== undefined ? was : is
+    return Math.max(0, round((is - from) / seconds))
+  }
+  const { shreds, sender, indexer, execution } = now
+  const subscriptionsBefore = new Map(before.subscriptions.map((row) => [row.id, row]))
+  const refusalsBefore = new Map(before.refusals.map(({ part, reason, count }) => [`${part} ${reason}`, count]))
+  return {
+    status: now.status,
+    process: {
+      memoryBytes: now.process.memoryBytes,
+      cpuRatio: rate(before.process.cpuSeconds, now.process.cpuSeconds),
+      loopDelaySeconds: now.process.loopDelaySeconds,
+      descriptors: now.process.descriptors,
+    },
+    calls: Object.fromEntries(
+      INTERFACES.map((name) => [name, rate(before.calls[name] ?? 0, now.calls[name] ?? 0)]),
+    ) as TopView['calls'],
+    unitsPerSecond: rate(before.units, now.units),
+    streams: now.streams,
+    out: {
+      messagesPerSecond: rate(before.out.messages, now.out.messages),
+      bytesPerSecond: rate(before.out.bytes, now.out.bytes),
+      gapsTold: now.out.gapsTold,
+      slow: now.out.slow,
+    },
+    shreds: shreds && {
+      receivedPerSecond: rate(before.shreds?.received, shreds.received),
+      sentPerSecond: rate(before.shreds?.sent, shreds.sent),
+      droppedPerSecond: rate(before.shreds?.dropped, shreds.dropped),
+      destinations: shreds.destinations,
+      newestSlot: shreds.newestSlot,
+      alarms: shreds.alarms,
+    },
+    sender: sender && {
+      acceptedPerSecond: rate(before.sender?.accepted, sender.accepted),
+      landedPerSecond: rate(before.sender?.landed, sender.landed),
+      refusedPerSecond: rate(before.sender?.refused, sender.refused),
+      ...sender,
+    },
+    indexer: indexer && {
+      ...indexer,
+      lagSlots: Math.max(0, indexer.tipSlot - indexer.headSlot),
+      blocksPerSecond: rate(before.indexer?.blocks, indexer.blocks),
+      queriesPerSecond: rate(before.indexer?.queries, indexer.queries),
+    },
+    execution: execution && { ...execution, framesPerSecond: rate(before.execution?.frames, execution.frames) },
+    upstreams: now.upstreams,
+    subscriptions: now.subscriptions
+      .map(({ id, name, customer, plan, streams, calls, units, refused }) => {
+        // One that turns up for the first time was quiet before.
+        const was = subscriptionsBefore.get(id) ?? { calls: 0, units: 0, refused: 0 }
+        return {
+          name,
+          customer,
+          plan,
+          callsPerSecond: rate(was.calls, calls),
+          unitsPerSecond: rate(was.units, units),
+          refusedPerSecond: rate(was.refused, refused),
+          streams,
+        }
+      })
+      .toSorted((a, b) => b.callsPerSecond - a.callsPerSecond || a.name.localeCompare(b.name)),
+    refusals: now.refusals
+      .map(({ part, reason, count }) => ({
+        part,
+        reason,
+        perSecond: rate(refusalsBefore.get(`${part} ${reason}`) ?? 0, count),
+        count,
+      }))
+      .toSorted((a, b) => b.perSecond - a.perSecond || b.count - a.count),
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000
+}

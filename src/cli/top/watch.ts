@@ -1,0 +1,41 @@
+import type { Clock } from '../../core/clock.ts'
+import { messageOf } from '../../core/error.ts'
+import { delay } from '../../platform/process/clock.ts'
+import { type ControlClient, openControlClient } from '../../platform/process/control-client.ts'
+
+/** One look at a running process: its answer, or why there is none. */
+export type Look<T> = { readonly answer: T } | { readonly trouble: string }
+
+const LOOK_MS = 1000
+
+/**
+ * Asks a process the same thing each second. The first look must succeed; after that a process that goes away is waited for, since watching one
+ * across its restart is what watching is for.
+ */
+export async function* lookEachSecond<T>(
+  ask: { readonly path: string; readonly method: string },
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): AsyncGenerator<Look<T>> {
+  let client: ControlClient | undefined = await openControlClient(ask.path)
+  const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  try {
+    let isFirst = true
+    while (!signal.aborted) {
+      const startedMs = clock.monotonicMs()
+      try {
+        client ??= await openControlClient(ask.path)
+        yield { answer: (await client.call(ask.method)) as T }
+      } catch (error) {
+        client?.[Symbol.dispose]()
+        client = undefined
+        if (isFirst) throw error
+        yield { trouble: messageOf(error) }
+      }
+      isFirst = false
+      const restMs = Math.max(0, startedMs + LOOK_MS - clock.monotonicMs())
+      await Promise.race([delay(clock, restMs), left])
+    }
+  } finally {
+    client?.[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,306 @@
+import { FIXED_BYTES } from '../event/exec-event.ts'
+import { EVENT, EVENT_CODES, eventSet } from '../event/type.ts'
+import { toHex } from '../hex.ts'
+import { type EventBatch, nanosBetween, PAYLOAD_LOST, u64At } from '../ring/event-batch.ts'
+import { NOT_IN_BLOCK } from './access-run.ts'
+import { AccessFold } from './accesses.ts'
+import { type ConflictExtras, type ContentionData, foldContention } from './contention.ts'
+import { LifecycleFold, type LifecycleOptions } from './lifecycle.ts'
+import type { LifecycleChange } from './lifecycle-entry.ts'
+import { OpenBlock, type Shortcoming } from './open-block.ts'
+import type { TopAccessesFold, TopAccessesOptions } from './top-accesses.ts'
+import { TpsFold } from './tps.ts'
+import { MOMENT, type Moment, TxnTimes } from './txn-times.ts'
+
+/** Why a block was given up before its end. */
+export type DropReason = 'gap' | 'restart' | 'payload-lost' | 'malformed' | 'unterminated' | 'misplaced-event'
+
+/** Where the results go, in the order in which they are to be told. */
+export type BlockSink = {
+  lifecycle(change: LifecycleChange): void
+  tps(tps: number, blockNumber: number): void
+  contention(data: ContentionData, extras: ConflictExtras): void
+  /** The block gives no figures at all. */
+  dropped(block: { number: number; reason: DropReason }): void
+  /** The block counts for TPS, but has no contention figures. */
+  incomplete(block: { number: number; reason: Shortcoming }): void
+}
+
+export type BlockFoldOptions = {
+  /** Secret of the hash tables; results do not depend on it. */
+  seed: number
+  topAccesses?: TopAccessesOptions
+  lifecycle?: Partial<LifecycleOptions>
+}
+
+export type BlockFoldStats = {
+  events: number
+  unknownTypes: number
+  recordErrors: number
+  txnsRejected: number
+  blocksDropped: number
+  blocksIncomplete: number
+  blocksFolded: number
+}
+
+/** Events that mean nothing without the block they are part of. */
+const PARTS_OF_BLOCK = eventSet([
+  EVENT.BLOCK_PERF_EVM_ENTER,
+  EVENT.BLOCK_PERF_EVM_EXIT,
+  EVENT.TXN_HEADER_START,
+  EVENT.TXN_ACCESS_LIST_ENTRY,
+  EVENT.TXN_AUTH_LIST_ENTRY,
+  EVENT.TXN_HEADER_END,
+  EVENT.TXN_REJECT,
+  EVENT.TXN_PERF_EVM_ENTER,
+  EVENT.TXN_PERF_EVM_EXIT,
+  EVENT.TXN_EVM_OUTPUT,
+  EVENT.TXN_LOG,
+  EVENT.TXN_CALL_FRAME,
+  EVENT.TXN_END,
+  EVENT.ACCOUNT_ACCESS_LIST_HEADER,
+  EVENT.ACCOUNT_ACCESS,
+  EVENT.STORAGE_ACCESS,
+])
+
+/**
+ * Folds the events of a ring into TPS, contention, top accesses and lifecycle, in one pass. A block is folded only if it was seen from
+ * its BLOCK_START on without a gap; consensus events stand on their own.
+ */
+export class BlockFold {
+  readonly tps = new TpsFold()
+  readonly topAccesses: TopAccessesFold
+  readonly lifecycle: LifecycleFold
+  readonly stats: BlockFoldStats = {
+    events: 0,
+    unknownTypes: 0,
+    recordErrors: 0,
+    txnsRejected: 0,
+    blocksDropped: 0,
+    blocksIncomplete: 0,
+    blocksFolded: 0,
+  }
+  readonly #sink: BlockSink
+  readonly #open = new OpenBlock()
+  readonly #accesses: AccessFold
+  readonly #times = new TxnTimes()
+
+  constructor(options: BlockFoldOptions, sink: BlockSink) {
+    this.#sink = sink
+    this.lifecycle = new LifecycleFold(options.lifecycle)
+    this.#accesses = new AccessFold(options.seed, options.topAccesses)
+    this.topAccesses = this.#accesses.top
+  }
+
+  /** Events were lost. Returns how many blocks that cost. */
+  gap(): number {
+    return this.#drop('gap')
+  }
+
+  /** Another ring takes over: windows and counters begin again, known blocks stay. */
+  restart(): number {
+    this.tps.reset()
+    this.topAccesses.reset()
+    this.lifecycle.forgetPositions()
+    return this.#drop('restart')
+  }
+
+  /**
+   * All events of a batch, or those from `from` up to but not including `to`. The loop is as short as it can be: most events are
+   * counted and no more, or put aside to be looked up together.
+   */
+  fold(batch: EventBatch, from = 0, to = batch.count): void {
+    const { slots, accounts } = this.#accesses
+    for (let at = from; at < to; at++) {
+      const type = batch.type(at)
+      const payloadAt = batch.payloadAt[at] as number
+      if (type === 0 || type >= EVENT_CODES) this.stats.unknownTypes += 1
+      else if (payloadAt === PAYLOAD_LOST) this.#loseEvent(batch, at, 'payload-lost')
+      else if (batch.payloadSize(at) < (FIXED_BYTES[type] as number)) this.#loseEvent(batch, at, 'malformed')
+      else if (PARTS_OF_BLOCK[type] === 0) this.#standsAlone(type, batch, at)
+      else if (this.#isInOpenBlock(batch, at)) {
+        this.#open.came(type)
+        if (type === EVENT.STORAGE_ACCESS) slots.add(payloadAt, batch.txnIndexLow(at))
+        else if (type === EVENT.ACCOUNT_ACCESS) accounts.add(payloadAt, batch.txnIndexLow(at))
+        else this.#insideBlock(type, batch, at)
+      } else if (type === EVENT.STORAGE_ACCESS) slots.add(payloadAt, NOT_IN_BLOCK)
+      else if (type === EVENT.ACCOUNT_ACCESS) accounts.add(payloadAt, NOT_IN_BLOCK)
+      if (slots.isFull || accounts.isFull) this.#countAccesses(batch)
+    }
+    this.#countAccesses(batch)
+    this.stats.events += to - from
+  }
+
+  #insideBlock(type: number, batch: EventBatch, at: number): void {
+    const open = this.#open
+    switch (type) {
+      // Nothing but their number matters, and they are the most frequent.
+      case EVENT.TXN_LOG:
+      case EVENT.TXN_CALL_FRAME:
+        return
+      case EVENT.TXN_PERF_EVM_ENTER:
+        return this.#mark(batch, at, MOMENT.perfEnter)
+      case EVENT.TXN_PERF_EVM_EXIT:
+        return this.#mark(batch, at, MOMENT.perfExit)
+      case EVENT.TXN_END:
+        return this.#mark(batch, at, MOMENT.end)
+      case EVENT.TXN_HEADER_START:
+        open.announce(EVENT.TXN_ACCESS_LIST_ENTRY, payloadU32(batch, at, 344))
+        open.announce(EVENT.TXN_AUTH_LIST_ENTRY, payloadU32(batch, at, 348))
+        return this.#mark(batch, at, MOMENT.headerStart)
+      case EVENT.TXN_EVM_OUTPUT:
+        open.announce(EVENT.TXN_LOG, payloadU32(batch, at, 4))
+        return open.announce(EVENT.TXN_CALL_FRAME, payloadU32(batch, at, 16))
+      case EVENT.ACCOUNT_ACCESS_LIST_HEADER:
+        return open.announce(EVENT.ACCOUNT_ACCESS, payloadU32(batch, at, 0))
+      case EVENT.TXN_REJECT:
+        this.stats.txnsRejected += 1
+        return
+      case EVENT.BLOCK_PERF_EVM_ENTER:
+        open.evmEnter = [batch.timeLow(at), batch.timeHigh(at)]
+        return
+      case EVENT.BLOCK_PERF_EVM_EXIT:
+        open.evmExit = [batch.timeLow(at), batch.timeHigh(at)]
+        return
+      default:
+    }
+  }
+
+  #standsAlone(type: number, batch: EventBatch, at: number): void {
+    switch (type) {
+      case EVENT.BLOCK_START:
+        return this.#blockStart(batch, at)
+      case EVENT.BLOCK_QC:
+        return this.#tell(this.lifecycle.voted({ id: idAt(batch, at), timeNs: batch.timeNs(at) }))
+      case EVENT.BLOCK_FINALIZED: {
+        const block = { id: idAt(batch, at), number: payloadU64(batch, at, 32), timeNs: batch.timeNs(at) }
+        return this.#tell(this.lifecycle.finalized(block))
+      }
+      case EVENT.BLOCK_VERIFIED:
+        return this.#tell(this.lifecycle.verified({ number: payloadU64(batch, at, 0), timeNs: batch.timeNs(at) }))
+      case EVENT.BLOCK_REJECT:
+        return this.#blockRejected(batch, at)
+      case EVENT.BLOCK_END:
+        return this.#blockEnd(batch, at)
+      case EVENT.RECORD_ERROR:
+        return this.#recordError(batch, at)
+      case EVENT.EVM_ERROR:
+        if (batch.txnIndex(at) < 0) this.#blockRejected(batch, at)
+        return
+      default:
+    }
+  }
+
+  #blockStart(batch: EventBatch, at: number): void {
+    this.#drop('unterminated')
+    this.#countAccesses(batch)
+    this.topAccesses.trim()
+    const number = payloadU64(batch, at, 32)
+    const txnCount = payloadU64(batch, at, 448)
+    const seqno = batch.seqno(at)
+    this.#open.begin({ seqno, number, txnCount, startLow: batch.timeLow(at), startHigh: batch.timeHigh(at) })
+    this.#accesses.block.begin(txnCount)
+    if (!this.#accesses.block.isTooLarge) this.#times.begin(txnCount)
+    const block = { id: idAt(batch, at), number, blockSeqno: seqno, txnCount, timeNs: batch.timeNs(at) }
+    this.#tell(this.lifecycle.proposed(block))
+  }
+
+  #countAccesses(batch: EventBatch): void {
+    this.#accesses.count(batch, this.#open)
+  }
+
+  #blockEnd(batch: EventBatch, at: number): void {
+    this.#countAccesses(batch)
+    const blockSeqno = batch.blockSeqno(at)
+    const begin = batch.payloadAt[at] as number
+    this.lifecycle.executed({
+      blockSeqno,
+      ethBlockHash: toHex(batch.payloadBytes, begin, begin + 32),
+      gasUsed: payloadU64(batch, at, 352),
+      timeNs: batch.timeNs(at),
+    })
+    const open = this.#open
+    if (!this.#isInOpenBlock(batch, at)) return
+    open.isOpen = false
+    this.#sink.tps(this.tps.add(open.countOf(EVENT.TXN_HEADER_START)), open.number)
+    if (open.hasShortfall) open.shortcoming ??= 'shortfall'
+    if (this.#accesses.block.isTooLarge) open.shortcoming ??= 'too-large'
+    if (open.shortcoming !== undefined) {
+      this.stats.blocksIncomplete += 1
+      return this.#sink.incomplete({ number: open.number, reason: open.shortcoming })
+    }
+    this.stats.blocksFolded += 1
+    const endLow = batch.timeLow(at)
+    const endHigh = batch.timeHigh(at)
+    const { evmEnter, evmExit } = open
+    const { data, extras } = foldContention(this.#accesses.block, {
+      block_number: open.number,
+      block_wall_time_ns: nanosBetween(open.startLow, open.startHigh, endLow, endHigh),
+      total_tx_time_ns: this.#times.totalNs(),
+      evm_time_ns: evmEnter === undefined || evmExit === undefined ? null : nanosBetween(...evmEnter, ...evmExit),
+      commit_time_ns: evmExit === undefined ? null : nanosBetween(...evmExit, endLow, endHigh),
+    })
+    this.#sink.contention(data, extras)
+  }
+
+  /** The block is invalid, or executing it failed: it has no end and no figures. */
+  #blockRejected(batch: EventBatch, at: number): void {
+    const blockSeqno = batch.blockSeqno(at)
+    if (this.#open.isOpen && this.#open.seqno === blockSeqno) this.#open.isOpen = false
+    this.#tell(this.lifecycle.rejected({ blockSeqno, timeNs: batch.timeNs(at) }))
+  }
+
+  /** The node could not record an event. It is known which type it was, so a transaction still counts as one. */
+  #recordError(batch: EventBatch, at: number): void {
+    this.stats.recordErrors += 1
+    const isConsensusEvent = batch.blockSeqno(at) === 0
+    if (isConsensusEvent || !this.#isInOpenBlock(batch, at)) return
+    this.#open.shortcoming = 'record-error'
+    if (payloadU32(batch, at, 0) >>> 16 === EVENT.TXN_HEADER_START) this.#open.came(EVENT.TXN_HEADER_START)
+  }
+
+  #loseEvent(batch: EventBatch, at: number, reason: 'payload-lost' | 'malformed'): void {
+    // Without its BLOCK_START a block cannot be folded; any block open before it has no end either.
+    if (batch.type(at) === EVENT.BLOCK_START) this.#drop('unterminated')
+    else if (this.#open.isOpen && batch.blockSeqno(at) === this.#open.seqno) this.#drop(reason)
+  }
+
+  #mark(batch: EventBatch, at: number, moment: Moment): void {
+    if (!this.#accesses.block.isTooLarge)
+      this.#times.mark(batch.txnIndexLow(at), moment, batch.timeLow(at), batch.timeHigh(at))
+  }
+
+  /** Blocks are never interleaved: an event that names another block, or a transaction the block does not have, spoils it. */
+  #isInOpenBlock(batch: EventBatch, at: number): boolean {
+    const open = this.#open
+    if (!open.isOpen) return false
+    if (batch.isInBlock(at, open.seqnoLow, open.seqnoHigh, open.txnCount)) return true
+    this.#drop('misplaced-event')
+    return false
+  }
+
+  #drop(reason: DropReason): number {
+    if (!this.#open.isOpen) return 0
+    this.#open.isOpen = false
+    this.stats.blocksDropped += 1
+    this.#sink.dropped({ number: this.#open.number, reason })
+    return 1
+  }
+
+  #tell(changes: readonly LifecycleChange[]): void {
+    for (const change of changes) this.#sink.lifecycle(change)
+  }
+}
+
+function idAt(batch: EventBatch, at: number): ReturnType<typeof toHex> {
+  const begin = batch.payloadAt[at] as number
+  return toHex(batch.payloadBytes, begin, begin + 32)
+}
+
+function payloadU32(batch: EventBatch, at: number, field: number): number {
+  return batch.payloadWords[((batch.payloadAt[at] as number) + field) >>> 2] as number
+}
+
+function payloadU64(batch: EventBatch, at: number, field: number): number {
+  return u64At(batch.payloadWords, ((batch.payloadAt[at] as number) + field) >>> 2)
+}

@@ -1,0 +1,189 @@
+import { type Hex, toHex } from '../hex.ts'
+import { type BlockAccesses, groupByTxn } from './block-accesses.ts'
+import { type BlockTouches, countTouches } from './block-touches.ts'
+import { type ConflictWaves, computeWaves } from './conflict-waves.ts'
+import { findTopEdges } from './contract-edges.ts'
+import { compareKeys, sortByKey } from './key-order.ts'
+import { keepFirst } from './top-list.ts'
+
+export type ContendedSlot = { address: Hex; slot: Hex; txn_count: number; access_count: number }
+
+export type ContendedContract = {
+  address: Hex
+  total_slots: number
+  contended_slots: number
+  total_accesses: number
+  contention_score: number
+}
+
+export type ContractEdge = { contract_a: Hex; contract_b: Hex; shared_txn_count: number }
+
+/** Storage contention of one block, in the shape and order in which it is published. */
+export type ContentionData = {
+  block_number: number
+  block_wall_time_ns: number
+  total_tx_time_ns: number
+  parallel_efficiency_pct: number
+  total_unique_slots: number
+  contended_slot_count: number
+  contention_ratio: number
+  total_txn_count: number
+  top_contended_slots: ContendedSlot[]
+  top_contended_contracts: ContendedContract[]
+  contract_edges: ContractEdge[]
+}
+
+/** What goes beyond the published record: real conflicts instead of shared reads, and the phases of execution. */
+export type ConflictExtras = ConflictWaves & {
+  block_number: number
+  /** Contended slots that some transaction changed. */
+  contended_with_writer: number
+  /** Between the block's perf markers; null without them. */
+  evm_time_ns: number | null
+  /** From the end of the EVM to the end of the block. */
+  commit_time_ns: number | null
+}
+
+export type BlockTimes = {
+  block_number: number
+  block_wall_time_ns: number
+  total_tx_time_ns: number
+  evm_time_ns: number | null
+  commit_time_ns: number | null
+}
+
+const TOP_SLOTS = 20
+const TOP_CONTRACTS = 15
+const TOP_EDGES = 15
+
+/** Reads mean contention too: a slot is contended when two or more distinct transactions touched it. */
+export function foldContention(
+  block: BlockAccesses,
+  times: BlockTimes,
+): { data: ContentionData; extras: ConflictExtras } {
+  const grouped = groupByTxn(block)
+  const touches = countTouches(block, grouped)
+  const slots = sumSlots(block, touches)
+  const contracts = sumContracts(block, touches)
+  const { block_number, block_wall_time_ns, total_tx_time_ns, evm_time_ns, commit_time_ns } = times
+  const saved = Math.max(0, total_tx_time_ns - block_wall_time_ns)
+  return {
+    data: {
+      block_number,
+      block_wall_time_ns,
+      total_tx_time_ns,
+      parallel_efficiency_pct: total_tx_time_ns === 0 ? 0 : (saved / total_tx_time_ns) * 100,
+      total_unique_slots: slots.unique,
+      contended_slot_count: slots.contended,
+      contention_ratio: slots.unique === 0 ? 0 : slots.contended / slots.unique,
+      total_txn_count: block.txns,
+      top_contended_slots: topSlots(block, touches),
+      top_contended_contracts: topContracts(block, contracts),
+      contract_edges: topEdges(block, touches),
+    },
+    extras: {
+      block_number,
+      contended_with_writer: slots.contendedWithWriter,
+      evm_time_ns,
+      commit_time_ns,
+      ...computeWaves(block, grouped),
+    },
+  }
+}
+
+function sumSlots({ touchedSlots, slotsTouched }: BlockAccesses, { slotTxns, slotHasWriter }: BlockTouches) {
+  let unique = 0
+  let contended = 0
+  let contendedWithWriter = 0
+  for (let at = 0; at < slotsTouched; at++) {
+    const slot = touchedSlots[at] as number
+    const txns = slotTxns[slot] as number
+    if (txns >= 1) unique += 1
+    if (txns >= 2) contended += 1
+    if (txns >= 2 && slotHasWriter[slot] === 1) contendedWithWriter += 1
+  }
+  return { unique, contended, contendedWithWriter }
+}
+
+type ContractSums = { slots: Uint32Array; contended: Uint32Array; accesses: Uint32Array }
+
+/** Only slots that some transaction touched count, but with all their accesses. */
+function sumContracts(block: BlockAccesses, { slotTxns }: BlockTouches): ContractSums {
+  const count = block.contracts.size
+  const sums = { slots: new Uint32Array(count), contended: new Uint32Array(count), accesses: new Uint32Array(count) }
+  for (let at = 0; at < block.slotsTouched; at++) {
+    const slot = block.touchedSlots[at] as number
+    const txns = slotTxns[slot] as number
+    if (txns === 0) continue
+    const contract = block.contractOf[slot] as number
+    sums.slots[contract] = (sums.slots[contract] as number) + 1
+    sums.accesses[contract] = (sums.accesses[contract] as number) + (block.accessCount[slot] as number)
+    if (txns >= 2) sums.contended[contract] = (sums.contended[contract] as number) + 1
+  }
+  return sums
+}
+
+function topSlots(block: BlockAccesses, { slotTxns }: BlockTouches): ContendedSlot[] {
+  const { accessCount, slots, touchedSlots, slotsTouched } = block
+  const comesFirst = (x: number, y: number): boolean => {
+    if (slotTxns[x] !== slotTxns[y]) return (slotTxns[x] as number) > (slotTxns[y] as number)
+    if (accessCount[x] !== accessCount[y]) return (accessCount[x] as number) > (accessCount[y] as number)
+    return compareKeys(slots, x, y) < 0
+  }
+  const top: number[] = []
+  for (let at = 0; at < slotsTouched; at++) {
+    const slot = touchedSlots[at] as number
+    if ((slotTxns[slot] as number) >= 2) keepFirst(top, TOP_SLOTS, slot, comesFirst)
+  }
+  const bytes = new Uint8Array(slots.keys.buffer)
+  return top.map((slot) => ({
+    address: toHex(bytes, slot * 52, slot * 52 + 20),
+    slot: toHex(bytes, slot * 52 + 20, slot * 52 + 52),
+    txn_count: slotTxns[slot] as number,
+    access_count: accessCount[slot] as number,
+  }))
+}
+
+function topContracts({ contracts }: BlockAccesses, { slots, contended, accesses }: ContractSums): ContendedContract[] {
+  const score = (contract: number): number => (contended[contract] as number) / (slots[contract] as number)
+  const comesFirst = (x: number, y: number): boolean => {
+    if (contended[x] !== contended[y]) return (contended[x] as number) > (contended[y] as number)
+    if (score(x) !== score(y)) return score(x) > score(y)
+    return compareKeys(contracts, x, y) < 0
+  }
+  const top: number[] = []
+  for (let contract = 0; contract < slots.length; contract++) {
+    if ((contended[contract] as number) > 0) keepFirst(top, TOP_CONTRACTS, contract, comesFirst)
+  }
+  const bytes = new Uint8Array(contracts.keys.buffer)
+  return top.map((contract) => ({
+    address: toHex(bytes, contract * 20, contract * 20 + 20),
+    total_slots: slots[contract] as number,
+    contended_slots: contended[contract] as number,
+    total_accesses: accesses[contract] as number,
+    contention_score: score(contract),
+  }))
+}
+
+function topEdges({ contracts }: BlockAccesses, touches: BlockTouches): ContractEdge[] {
+  const byRank = sortByKey(contracts, touchedContracts(touches))
+  const bytes = new Uint8Array(contracts.keys.buffer)
+  const addressOf = (rank: number): Hex => {
+    const at = (byRank[rank] as number) * 20
+    return toHex(bytes, at, at + 20)
+  }
+  return findTopEdges(touches, byRank, TOP_EDGES).map(({ a, b, txns }) => ({
+    contract_a: addressOf(a),
+    contract_b: addressOf(b),
+    shared_txn_count: txns,
+  }))
+}
+
+function touchedContracts({ contractTxns }: BlockTouches): Uint32Array {
+  const touched = new Uint32Array(contractTxns.length)
+  let count = 0
+  for (let contract = 0; contract < contractTxns.length; contract++) {
+    if ((contractTxns[contract] as number) > 0) touched[count++] = contract
+  }
+  return touched.subarray(0, count)
+}

@@ -1,0 +1,86 @@
+import { ExecRecorder } from '../event/recorder.ts'
+import type { RingControl } from '../ring/layout.ts'
+import type { RingReader } from '../ring/reader.ts'
+import { createSmallRing, openReader } from '../ring/test-ring.ts'
+import { recordBlock, type TestBlock } from '../test-block.ts'
+import { BlockFold, type BlockSink } from './block.ts'
+import type { ConflictExtras, ContentionData } from './contention.ts'
+import type { LifecycleChange } from './lifecycle-entry.ts'
+
+/** For tests: everything a fold has told, and the order in which it did. */
+export type FoldLog = {
+  said: string[]
+  tps: number[]
+  contention: { data: ContentionData; extras: ConflictExtras }[]
+  lifecycle: LifecycleChange[]
+  dropped: Parameters<BlockSink['dropped']>[0][]
+  incomplete: Parameters<BlockSink['incomplete']>[0][]
+}
+
+export function createFoldLog(): FoldLog & { sink: BlockSink } {
+  const log: FoldLog = { said: [], tps: [], contention: [], lifecycle: [], dropped: [], incomplete: [] }
+  const sink: BlockSink = {
+    lifecycle(change) {
+      log.said.push(`${change.to_stage} ${change.block_number}`)
+      log.lifecycle.push(change)
+    },
+    tps(tps, blockNumber) {
+      log.said.push(`TPS ${blockNumber}`)
+      log.tps.push(tps)
+    },
+    contention(data, extras) {
+      log.said.push(`ContentionData ${data.block_number}`)
+      log.contention.push({ data, extras })
+    },
+    dropped(block) {
+      log.said.push(`dropped ${block.number} ${block.reason}`)
+      log.dropped.push(block)
+    },
+    incomplete(block) {
+      log.said.push(`incomplete ${block.number} ${block.reason}`)
+      log.incomplete.push(block)
+    },
+  }
+  return { ...log, sink }
+}
+
+/** Feeds a fold with what a reader has, gaps included. */
+export function feed(fold: BlockFold, reader: RingReader): void {
+  for (;;) {
+    const result = reader.poll(0)
+    if (result.kind === 'events') fold.fold(reader.batch)
+    else if (result.kind === 'gap') fold.gap()
+    else return
+  }
+}
+
+export type FoldRingOptions = { seed?: number; isLarge?: boolean; counters?: number; control?: RingControl }
+
+/** A ring with room for a whole test block, what records into it, and a fold of it. */
+export function createFoldRing({ seed = 1, isLarge = false, counters = 1000, control }: FoldRingOptions = {}) {
+  const ring = createSmallRing({
+    capacity: isLarge ? 2 ** 18 : 2 ** 12,
+    payloadBytes: isLarge ? 2 ** 26 : 2 ** 20,
+    windowStepBytes: 2 ** 14,
+    ...(control === undefined ? {} : { control }),
+  })
+  const recorder = new ExecRecorder(ring.writer)
+  const log = createFoldLog()
+  const fold = new BlockFold({ seed, topAccesses: { counters, top: 10 } }, log.sink)
+  const reader = openReader(ring.source, { seqno: (control?.lastSeqno ?? 0) + 1 })
+  const run = (): FoldLog => {
+    recorder.flush()
+    feed(fold, reader)
+    return log
+  }
+  return { ...ring, recorder, log, fold, reader, run }
+}
+
+export function foldBlocks(blocks: readonly TestBlock[], options: FoldRingOptions = {}): FoldLog {
+  const { recorder, log, run } = createFoldRing(options)
+  for (const block of blocks) {
+    recordBlock(recorder, block)
+    run()
+  }
+  return log
+}

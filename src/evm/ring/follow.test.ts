@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { EVENT } from '../event/type.ts'
+import { type OpenedRing, RingFollower } from './follow.ts'
+import { createSmallRing, makeEvent, SMALL_LIMITS, type SmallRing } from './test-ring.ts'
+
+/** A path that leads to one ring after the other. */
+function createPath() {
+  let now: SmallRing | undefined
+  const closed: SmallRing[] = []
+  const open = (): OpenedRing | undefined => {
+    const ring = now
+    if (ring === undefined) return undefined
+    return { ...ring.source, isReplaced: () => now !== ring, close: () => closed.push(ring) }
+  }
+  return {
+    open,
+    closed,
+    hold(ring: SmallRing | undefined) {
+      now = ring
+      return ring
+    },
+  }
+}
+
+function follow(path: ReturnType<typeof createPath>) {
+  return new RingFollower(path.open, { reader: { limits: SMALL_LIMITS } })
+}
+
+function ringOf(events: number): SmallRing {
+  const ring = createSmallRing({ capacity: 64 })
+  for (let mark = 1; mark <= events; mark++) ring.writer.record(makeEvent(mark, 8))
+  return ring
+}
+
+describe('following a path', () => {
+  test('waits for a ring that is not there yet, looking once a second', () => {
+    const path = createPath()
+    const follower = follow(path)
+    assert.deepEqual(follower.poll(0), { kind: 'missing' })
+    path.hold(ringOf(1))
+    assert.deepEqual(follower.poll(999), { kind: 'missing' })
+    assert.deepEqual(follower.poll(1000), { kind: 'opened', previousSeqno: undefined, way: undefined })
+    assert.equal(follower.poll(1000).kind, 'events')
+  })
+
+  test('reads the old ring to its end before it opens the new one, and that from its first event', () => {
+    const path = createPath()
+    const old = ringOf(3)
+    path.hold(old)
+    const follower = follow(path)
+    assert.equal(follower.poll(0).kind, 'opened')
+    assert.equal(follower.poll(0).kind, 'events')
+    assert.equal(follower.poll(1).kind, 'idle')
+    assert.equal(follower.stats.eventsRead, 1, 'without a block it begins with the newest event')
+    // The node records two more, dies while it writes a third, and is started again.
+    old.writer.record(makeEvent(4, 8))
+    old.writer.steps([makeEvent(5, 8)]).next()
+    old.writer.record(makeEvent(6, 8))
+    const young = ringOf(2)
+    path.hold(young)
+    assert.equal(follower.poll(1000).kind, 'events')
+    assert.deepEqual(follower.poll(1001), { kind: 'gap', from: 5, to: 5, cause: 'dead-slot' })
+    assert.equal(follower.poll(1002).kind, 'events')
+    assert.equal(follower.cursor, 6)
+    assert.deepEqual(follower.poll(1003), { kind: 'opened', previousSeqno: 6, way: undefined })
+    assert.deepEqual(path.closed, [old])
+    assert.equal(follower.poll(1003).kind, 'events')
+    assert.equal(follower.batch?.seqno(0), 1)
+    assert.deepEqual(follower.stats, { eventsRead: 5, eventsLost: 1, gaps: 1, payloadsLost: 0 })
+  })
+
+  test('after an orderly stop it waits for the next ring', () => {
+    const path = createPath()
+    path.hold(ringOf(1))
+    const follower = follow(path)
+    follower.poll(0)
+    follower.poll(0)
+    path.hold(undefined)
+    assert.equal(follower.poll(500).kind, 'idle')
+    assert.equal(follower.poll(1000).kind, 'missing')
+    assert.equal(follower.cursor, 1)
+    path.hold(ringOf(1))
+    assert.deepEqual(follower.poll(2000), { kind: 'opened', previousSeqno: 1, way: undefined })
+  })
+
+  test('a ring that was begun anew in the same file is opened again', () => {
+    const path = createPath()
+    const ring = ringOf(5)
+    path.hold(ring)
+    const follower = follow(path)
+    follower.poll(0)
+    follower.poll(0)
+    ring.image.set(ringOf(1).image)
+    assert.deepEqual(follower.poll(1), { kind: 'opened', previousSeqno: 5, way: undefined })
+    assert.equal(follower.poll(1).kind, 'events')
+    assert.equal(follower.batch?.seqno(0), 1)
+  })
+
+  test('a ring that cannot be read is told and tried again', () => {
+    const path = createPath()
+    const odd = ringOf(1)
+    odd.image.fill(0xab, 8, 40)
+    path.hold(odd)
+    const follower = follow(path)
+    const result = follower.poll(0)
+    assert(result.kind === 'refused')
+    assert.match(result.refusal.message, /(ab){32}/)
+    assert.deepEqual(path.closed, [odd])
+    assert.equal(follower.poll(1).kind, 'refused')
+    path.hold(ringOf(1))
+    assert.equal(follower.poll(1000).kind, 'opened')
+  })
+
+  test('begins with the newest block, or with the oldest when asked', () => {
+    const ring = createSmallRing({ capacity: 64 })
+    for (const blockSeqno of [1, 3]) {
+      ring.writer.record(makeEvent(blockSeqno, 8, { type: EVENT.BLOCK_START, blockSeqno }))
+      ring.writer.record(makeEvent(blockSeqno, 8, { blockSeqno }))
+    }
+    for (const [start, first] of [
+      ['newest-block', 3],
+      ['oldest', 1],
+    ] as const) {
+      const path = createPath()
+      path.hold(ring)
+      using follower = new RingFollower(path.open, { start, reader: { limits: SMALL_LIMITS } })
+      follower.poll(0)
+      follower.poll(0)
+      assert.equal(follower.batch?.seqno(0), first)
+    }
+  })
+
+  test('closes what it opened', () => {
+    const path = createPath()
+    const ring = ringOf(1)
+    path.hold(ring)
+    {
+      using follower = follow(path)
+      follower.poll(0)
+    }
+    assert.deepEqual(path.closed, [ring])
+  })
+})

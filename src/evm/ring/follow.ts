@@ -1,0 +1,142 @@
+import type { EventBatch } from './event-batch.ts'
+import type { RingRefusal } from './layout.ts'
+import type { RingStart } from './position.ts'
+import { createRingReader, type ReaderOptions, type ReaderStats, type ReadResult, type RingReader } from './reader.ts'
+import type { RingSource } from './source.ts'
+
+/** One opened ring file. The path it came from may come to hold another file, or none; the opened one stays readable. */
+export type OpenedRing = RingSource & {
+  /** How it is read, for messages. */
+  readonly way?: 'positional' | 'mapped' | 'unpacked'
+  /** True when the path no longer leads to this file. */
+  isReplaced(): boolean
+  close(): void
+}
+
+export type FollowOptions = {
+  /** Where the first ring is begun. */
+  start: RingStart | { seqno: number }
+  /** How often the path is looked at, for another file or for a first one. */
+  checkMs: number
+  reader: Partial<ReaderOptions>
+}
+
+const FOLLOW_DEFAULTS: FollowOptions = { start: 'newest-block', checkMs: 1000, reader: {} }
+
+export type FollowResult =
+  | Exclude<ReadResult, { kind: 'rewound' }>
+  /** Nothing lies at the path. */
+  | { kind: 'missing' }
+  /** A file lies there that cannot be read; it is tried again, since a newer one may replace it. */
+  | { kind: 'refused'; refusal: RingRefusal }
+  /** A ring was opened. `previousSeqno` is the last event of the ring before it, undefined for the first ring. */
+  | { kind: 'opened'; previousSeqno: number | undefined; way: OpenedRing['way'] }
+
+const MISSING: FollowResult = { kind: 'missing' }
+
+/**
+ * Follows a path across restarts of the node. A node that stops unlinks its ring, one that dies leaves it; either way the open file
+ * falls silent for ever, so the path is compared with it now and then. The old file is read to its end before the new one is opened.
+ */
+export class RingFollower implements Disposable {
+  readonly #open: () => OpenedRing | undefined
+  readonly #options: FollowOptions
+  readonly #closedStats: ReaderStats = { eventsRead: 0, eventsLost: 0, gaps: 0, payloadsLost: 0 }
+  #ring: OpenedRing | undefined
+  #reader: RingReader | undefined
+  #previousSeqno: number | undefined
+  #isFinishing = false
+  #checkAtMs = Number.NEGATIVE_INFINITY
+  #lastTrouble: FollowResult = MISSING
+
+  constructor(open: () => OpenedRing | undefined, options: Partial<FollowOptions> = {}) {
+    this.#open = open
+    this.#options = { ...FOLLOW_DEFAULTS, ...options }
+  }
+
+  /** Events of the last poll that said `events`. */
+  get batch(): EventBatch | undefined {
+    return this.#reader?.batch
+  }
+
+  get cursor(): number {
+    return this.#reader?.cursor ?? this.#previousSeqno ?? 0
+  }
+
+  get lagEvents(): number {
+    return this.#reader?.lagEvents ?? 0
+  }
+
+  /** Over all rings followed so far. */
+  get stats(): ReaderStats {
+    const now = this.#reader?.stats
+    const { eventsRead, eventsLost, gaps, payloadsLost } = this.#closedStats
+    return {
+      eventsRead: eventsRead + (now?.eventsRead ?? 0),
+      eventsLost: eventsLost + (now?.eventsLost ?? 0),
+      gaps: gaps + (now?.gaps ?? 0),
+      payloadsLost: payloadsLost + (now?.payloadsLost ?? 0),
+    }
+  }
+
+  poll(nowMs: number): FollowResult {
+    if (this.#reader === undefined) return this.#isDue(nowMs) ? this.#tryOpen() : this.#lastTrouble
+    if (!this.#isFinishing && this.#isDue(nowMs) && this.#ring?.isReplaced() === true) {
+      this.#isFinishing = true
+      this.#reader.finish()
+    }
+    const result = this.#reader.poll(nowMs)
+    if (result.kind === 'rewound' || (result.kind === 'idle' && this.#isFinishing)) {
+      this.#close()
+      return this.#tryOpen()
+    }
+    return result
+  }
+
+  [Symbol.dispose](): void {
+    this.#close()
+  }
+
+  #isDue(nowMs: number): boolean {
+    if (nowMs < this.#checkAtMs) return false
+    this.#checkAtMs = nowMs + this.#options.checkMs
+    return true
+  }
+
+  #tryOpen(): FollowResult {
+    const ring = this.#open()
+    if (ring === undefined) return this.#fail(MISSING)
+    const previousSeqno = this.#previousSeqno
+    // A ring that replaces another is read from its first event, so that nothing between the two is left out.
+    const start = previousSeqno === undefined ? this.#options.start : { seqno: 1 }
+    const created = createRingReader(ring, start, this.#options.reader)
+    if (!created.ok) {
+      ring.close()
+      return this.#fail({ kind: 'refused', refusal: created })
+    }
+    this.#ring = ring
+    this.#reader = created.reader
+    this.#isFinishing = false
+    return { kind: 'opened', previousSeqno, way: ring.way }
+  }
+
+  #fail(trouble: FollowResult): FollowResult {
+    this.#lastTrouble = trouble
+    return trouble
+  }
+
+  #close(): void {
+    const reader = this.#reader
+    if (reader !== undefined) {
+      this.#previousSeqno = reader.cursor
+      this.#closedStats.eventsRead += reader.stats.eventsRead
+      this.#closedStats.eventsLost += reader.stats.eventsLost
+      this.#closedStats.gaps += reader.stats.gaps
+      this.#closedStats.payloadsLost += reader.stats.payloadsLost
+    }
+    this.#ring?.close()
+    this.#ring = undefined
+    this.#reader = undefined
+    this.#lastTrouble = MISSING
+  }
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ExecRecorder } from '../event/recorder.ts'
+import { EVENT } from '../event/type.ts'
+import { HEADER, slotPlace } from './layout.ts'
+import type { RingTarget } from './source.ts'
+import { createSmallRing, decodeAll, makeEvent, openReader, takeAll } from './test-ring.ts'
+import { RingWriter } from './writer.ts'
+
+test('an event is written in the order of the format: counters, empty slot, payload, committed slot', () => {
+  const { geometry } = createSmallRing()
+  const writes: [place: number, bytes: number][] = []
+  const target: RingTarget = { write: (place, bytes) => writes.push([place, bytes.length]) }
+  const writer = new RingWriter({ geometry, windowStepBytes: 256 }, target)
+  writer.record(makeEvent(1, 20))
+  const slot = slotPlace(geometry, 1)
+  assert.deepEqual(writes, [
+    [HEADER.lastSeqno, 16],
+    [slot, 64],
+    [slot + 16 * 64, 32],
+    [slot, 64],
+  ])
+})
+
+test('the window moves as in the worked example of the format', () => {
+  const geometry = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
+  let windowStart: bigint | undefined
+  const target: RingTarget = {
+    write(place, bytes) {
+      if (place === HEADER.windowStart) windowStart = new DataView(bytes.buffer).getBigUint64(0, true)
+    },
+  }
+  const control = { lastSeqno: 0, nextPayloadByte: 117_440_512, windowStart: 0 }
+  const writer = new RingWriter({ geometry, control }, target)
+  assert.equal(windowStart, 0n)
+  writer.record(makeEvent(1, 96))
+  assert.equal(windowStart, 16_777_216n)
+})
+
+test('nothing is readable before the last write of a group, everything after it', () => {
+  const { source, writer } = createSmallRing()
+  const steps = writer.steps([makeEvent(1, 8), makeEvent(2, 8)])
+  const counts: number[] = []
+  while (steps.next().done !== true) counts.push(takeAll(openReader(source)).taken.length)
+  assert.deepEqual(counts, [0, 0, 0, 2])
+})
+
+test('an event too large for the ring leaves a RECORD_ERROR with its beginning and its place', () => {
+  const { source, writer } = createSmallRing({ payloadBytes: 2 ** 17, windowStepBytes: 2 ** 10 })
+  const limit = 2 ** 17 - 2 ** 11
+  const fits = makeEvent(1, limit - 16)
+  const dropped = makeEvent(2, limit - 15, { type: EVENT.TXN_CALL_FRAME, blockSeqno: 9, txnIndex: 4 })
+  writer.record(fits)
+  const reader = openReader(source)
+  reader.poll(0)
+  assert.equal(reader.batch.type(0), fits.type)
+  writer.record(dropped)
+  reader.poll(0)
+  const { batch } = reader
+  assert.deepEqual(
+    [batch.type(0), batch.blockSeqno(0), batch.txnIndex(0), batch.payloadSize(0)],
+    [EVENT.RECORD_ERROR, 9, 4, 8192],
+  )
+  const [decoded] = decodeAll(openReader(source, { seqno: 2 }))
+  assert(decoded?.ok === true && decoded.event.name === 'RECORD_ERROR')
+  const { truncated_payload, ...fields } = decoded.event.payload
+  assert.deepEqual(fields, {
+    error_type: 2,
+    dropped_event_type: EVENT.TXN_CALL_FRAME,
+    truncated_payload_size: 8176,
+    requested_payload_size: BigInt(limit - 15),
+  })
+  assert.equal(truncated_payload, `0x${Buffer.from(dropped.payload.subarray(0, 8176)).toString('hex')}`)
+})
+
+test('many events are recorded in groups that leave readers room', () => {
+  const { source, writer } = createSmallRing({ capacity: 64, payloadBytes: 8192, windowStepBytes: 512 })
+  const events = Array.from({ length: 40 }, (_, mark) => makeEvent(mark, 100))
+  writer.recordAll(events)
+  assert.equal(writer.lastSeqno, 40)
+  assert.deepEqual(
+    takeAll(openReader(source)).taken.map(({ payload }) => payload),
+    events.map(({ payload }) => payload),
+  )
+})
+
+test('the recorder names the block of every event, and none after its end', () => {
+  const { source, writer } = createSmallRing({ capacity: 64, payloadBytes: 8192 })
+  const recorder = new ExecRecorder(writer)
+  const at = { timeNs: 1n }
+  recorder.add('BLOCK_QC', {}, at)
+  assert.equal(recorder.add('BLOCK_START', { txn_count: 1n }, at), 2)
+  recorder.add('TXN_PERF_EVM_ENTER', {}, { ...at, txnIndex: 0 })
+  recorder.add('BLOCK_FINALIZED', {}, at)
+  recorder.add('EVM_ERROR', {}, { ...at, txnIndex: 0 })
+  recorder.add('BLOCK_END', {}, at)
+  recorder.add('BLOCK_VERIFIED', {}, at)
+  recorder.flush()
+  recorder.add('BLOCK_START', {}, at)
+  recorder.add('BLOCK_REJECT', { reason: 3 }, at)
+  recorder.add('BLOCK_START', {}, at)
+  recorder.add('EVM_ERROR', {}, at)
+  recorder.add('TXN_END', {}, at)
+  recorder.flush()
+  const places = decodeAll(openReader(source)).map((decoded) =>
+    decoded.ok ? [decoded.event.blockSeqno, decoded.event.txnIndex] : [],
+  )
+  assert.deepEqual(places, [
+    [null, null],
+    [2, null],
+    [2, 0],
+    [null, null],
+    [2, 0],
+    [2, null],
+    [null, null],
+    [8, null],
+    [8, null],
+    [10, null],
+    [10, null],
+    [null, null],
+  ])
+})

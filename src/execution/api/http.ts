@@ -1,0 +1,165 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TokenRefusal } from '../../contract/errors.ts'
+import { EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
+import { versionHeaders } from '../../contract/versions.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { sendJson, sendText } from '../../platform/http/server/reply.ts'
+import { requestIdOf } from '../../platform/http/server/request-id.ts'
+import { type HttpServer, startHttpServer } from '../../platform/http/server/server.ts'
+import type { ListenerOptions } from '../../platform/net/listener.ts'
+import type { DoorMetrics } from '../../platform/net/listener-metrics.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-registry.ts'
+import { type LimitName, workLimitReached } from '../rpc/failure.ts'
+import { type RpcPost, retryAfter } from '../rpc/post.ts'
+import { authenticate, type Gate, UNAUTHORIZED_HEADERS, unauthorizedBody } from './authorize.ts'
+import type { CrossOrigin } from './cross-origin.ts'
+import { type PageFile, sendPageFile } from './page-file.ts'
+import { requestTarget } from './request-target.ts'
+import { findRoute, isOpenRoute, type RouteDeps } from './routes.ts'
+import { ownerOf, PRICE, unitsOfBytes, type WorkBudget, type WorkOwner } from './work-budget.ts'
+
+/** The files of the page by path; `/` is the page itself. */
+export type Page = (path: string) => PageFile | undefined
+
+export type HttpDoorDeps = Gate &
+  DoorMetrics & {
+    readonly log: Logger
+    readonly clock: Clock
+    readonly random: Random
+    readonly routes: RouteDeps
+    readonly rpcPost: (post: RpcPost) => Promise<void>
+    readonly budget: WorkBudget
+    readonly crossOrigin: CrossOrigin
+    readonly clientAddress: (request: IncomingMessage) => string
+    readonly onLimit: (limit: LimitName) => void
+    readonly page: Page | undefined
+    readonly metricsText: (format: MetricsFormat) => Promise<{ text: string; type: string }>
+    readonly onUpgrade: Parameters<typeof startHttpServer>[1]['onUpgrade']
+  }
+
+const SECURITY = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket on /v1/ws\n'
+
+const NOT_JSON = 'Content-Type: application/json is required from a web page'
+
+/** REST, JSON-RPC, Prometheus and the page, on the port of the stream. No request changes the state of the service. */
+export function startHttpDoor(options: { listen: ListenerOptions }, deps: HttpDoorDeps): Promise<HttpServer> {
+  return startHttpServer(options, {
+    headersFor: versionHeaders,
+    log: deps.log,
+    clock: deps.clock,
+    onRefused: deps.onRefused,
+    onNotAfter: deps.onNotAfter,
+    onUpgrade: deps.onUpgrade,
+    onRequest(request, response) {
+      response.setHeader('x-request-id', requestIdOf(request, deps))
+      for (const [name, value] of Object.entries(SECURITY)) response.setHeader(name, value)
+      const { path, query } = requestTarget(request)
+      const isTicket = path === EXECUTION_TICKET_PATH && deps.access !== undefined
+      if (request.method === 'OPTIONS')
+        return sendText(response, 204, '', deps.crossOrigin.preflight(request, path === '/' || isTicket))
+      if (path === '/' && request.method === 'POST') return answerRpc(request, response, deps)
+      if (isTicket) return answerTicket(request, response, deps)
+      return answerRead({ request, response, path, query }, deps)
+    },
+  })
+}
+
+type Read = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+async function answerRead({ request, response, path, query }: Read, deps: HttpDoorDeps): Promise<void> {
+  const headers = deps.crossOrigin.headersFor(request)
+  const route = findRoute(path)
+  const isMetrics = path === '/metrics'
+  const file = route === undefined && !isMetrics ? pageFile(path, deps.page) : undefined
+  if (route === undefined && !isMetrics && file === undefined)
+    return sendJson(response, 404, { error: 'not found' }, headers)
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const allow = path === '/' ? 'GET, HEAD, POST, OPTIONS' : 'GET, HEAD, OPTIONS'
+    return sendJson(response, 405, { error: 'method not allowed' }, { ...headers, allow })
+  }
+  const isOpen = file !== undefined || isOpenRoute(path)
+  const owner = isOpen ? addressOwner(request, deps) : authorized(request, response, deps)
+  if (owner === undefined) return
+  // The state of the service is no work, and a supervisor must see it.
+  if (!isOpenRoute(path) && !pays(owner, isMetrics ? PRICE.scrape : PRICE.call, response, deps)) return
+  if (file !== undefined) return sendPageFile(request, response, file)
+  if (route !== undefined) {
+    const { status, body } = route(query, deps.routes)
+    const text = Buffer.from(JSON.stringify(body))
+    deps.budget.charge(owner, unitsOfBytes(text.length) - 1)
+    const type = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+    return sendText(response, status, text, { ...headers, ...type })
+  }
+  const { text, type } = await deps.metricsText(negotiateFormat(request.headers.accept))
+  sendText(response, 200, text, { ...headers, 'content-type': type, 'cache-control': 'no-store' })
+}
+
+async function answerRpc(request: IncomingMessage, response: ServerResponse, deps: HttpDoorDeps): Promise<void> {
+  const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
+  if (deps.crossOrigin.isUnasked(request)) return sendText(response, 415, NOT_JSON, headers)
+  const owner = authorized(request, response, deps)
+  if (owner !== undefined) await deps.rpcPost({ request, response, owner, headers })
+}
+
+/** A browser cannot set headers on a WebSocket; it trades its token for a ticket that can stand in an address. */
+function answerTicket(request: IncomingMessage, response: ServerResponse, deps: HttpDoorDeps): void {
+  const { access, clock } = deps
+  const headers = deps.crossOrigin.headersFor(request)
+  if (request.method !== 'POST')
+    return sendJson(response, 405, { error: 'method not allowed' }, { ...headers, allow: 'POST' })
+  const caller = authenticate({ access, clock }, request)
+  if (access === undefined || caller === undefined) return refuse(request, response, 'missing', deps)
+  if (!caller.ok) return refuse(request, response, caller.reason, deps)
+  if (!pays(ownerOf('', caller.subscription.id), PRICE.call, response, deps)) return
+  const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
+  const body = { ticket, expires_at: new Date(expiresAtMs).toISOString() }
+  sendJson(response, 200, body, { ...headers, 'cache-control': 'no-store' })
+}
+
+function addressOwner(request: IncomingMessage, deps: HttpDoorDeps): WorkOwner {
+  return ownerOf(deps.clientAddress(request), undefined)
+}
+
+/** Whose budget the request uses, or undefined when it was refused. */
+function authorized(request: IncomingMessage, response: ServerResponse, deps: HttpDoorDeps): WorkOwner | undefined {
+  const caller = authenticate(deps, request)
+  if (caller === undefined) return addressOwner(request, deps)
+  if (caller.ok) return ownerOf('', caller.subscription.id)
+  refuse(request, response, caller.reason, deps)
+  return undefined
+}
+
+/** Takes the price of a request, or responds with 429. */
+function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: HttpDoorDeps): boolean {
+  const taken = deps.budget.take(owner, units)
+  if (taken.ok) return true
+  deps.onLimit('unitsPerSecond')
+  const { message, data, retryAfterMs } = workLimitReached(deps.budget.unitsPerSecond, units, taken.retryAfterMs)
+  const headers = { ...deps.crossOrigin.headersFor(response.req), ...retryAfter(retryAfterMs) }
+  sendJson(response, 429, { error: message, ...data }, headers)
+  return false
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, reason: TokenRefusal, deps: HttpDoorDeps): void {
+  const headers = { ...deps.crossOrigin.headersFor(request), ...UNAUTHORIZED_HEADERS }
+  sendJson(response, 401, unauthorizedBody(reason), headers)
+}
+
+function pageFile(path: string, page: Page | undefined): PageFile | undefined {
+  const file = page?.(path)
+  if (file !== undefined || path !== '/') return file
+  return { body: NO_PAGE, type: 'text/plain; charset=utf-8' }
+}

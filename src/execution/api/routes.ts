@@ -1,0 +1,94 @@
+import type { HealthRecord, RecentBlocks, StatusRecord, TpsRecord } from '../../contract/execution-routes.ts'
+import type { VitalSigns } from '../source/liveness.ts'
+import type { Views } from './views.ts'
+
+/** An answer before it is bytes. */
+export type RouteAnswer = { readonly status: number; readonly body: unknown }
+
+export type RouteDeps = {
+  readonly views: Views
+  readonly vitals: Pick<VitalSigns, 'ageMs' | 'uptimeMs' | 'status' | 'isHealthy'>
+  readonly window: () => { oldestSeq: number; newestSeq: number }
+  readonly connections: () => number
+  readonly ringSeqno: () => number
+}
+
+export type Route = (query: URLSearchParams, deps: RouteDeps) => RouteAnswer
+
+const RECENT_DEFAULT = 120
+const RECENT_MAX = 512
+
+/** Paths without a block number. */
+const ROUTES: Readonly<Record<string, Route>> = {
+  '/v1/tps': (_, { views }) => ok({ tps: views.tps } satisfies TpsRecord),
+  '/v1/contention': (_, { views }) => okOr(views.contention, 'no contention data yet'),
+  '/v1/conflicts': (_, { views }) => okOr(views.conflicts, 'no conflict data yet'),
+  '/v1/top-accesses': (_, { views }) => okOr(views.topAccesses, 'no access data yet'),
+  '/v1/status': (_, deps) => ok(statusOf(deps)),
+  '/v1/blocks': (query, { views }) => recentBlocks(query, views),
+  '/v1/blocks/lifecycle': (_, { views }) => ok(views.lifecycle.records()),
+  '/health': (_, deps) => {
+    const health = healthOf(deps)
+    return { status: health.result.healthy ? 200 : 503, body: health }
+  },
+}
+
+const OF_BLOCK = /^\/v1\/blocks\/([^/]+)\/(lifecycle|contention)$/
+
+/** The route of a path, or undefined where there is none. */
+export function findRoute(path: string): Route | undefined {
+  if (Object.hasOwn(ROUTES, path)) return ROUTES[path]
+  const match = OF_BLOCK.exec(path)
+  if (match === null) return undefined
+  const [, number = '', what] = match
+  return (_, { views }) => {
+    if (!/^\d{1,15}$/.test(number)) return { status: 400, body: { error: 'invalid block number' } }
+    const found = what === 'lifecycle' ? views.lifecycle.record(Number(number)) : views.contentionOf(Number(number))
+    return found === undefined ? { status: 404, body: { error: 'block not found' } } : ok(found)
+  }
+}
+
+export function isOpenRoute(path: string): boolean {
+  return path === '/health'
+}
+
+/** Exactly the fields of the specification. */
+function statusOf({ views, vitals, window, connections, ringSeqno }: RouteDeps): StatusRecord {
+  const { oldestSeq, newestSeq } = window()
+  return {
+    status: vitals.status,
+    block_number: views.blockNumber,
+    connected_clients: connections(),
+    uptime_secs: Math.floor(vitals.uptimeMs / 1000),
+    last_event_age_secs: Math.floor(vitals.ageMs / 1000),
+    ring_seqno: ringSeqno(),
+    oldest_seqno: oldestSeq,
+    newest_seqno: newestSeq,
+  }
+}
+
+function healthOf({ views, vitals }: RouteDeps): HealthRecord {
+  return {
+    jsonrpc: '2.0',
+    result: {
+      healthy: vitals.isHealthy,
+      number: views.blockNumber,
+      last_event_age_secs: Math.floor(vitals.ageMs / 1000),
+    },
+  }
+}
+
+function recentBlocks(query: URLSearchParams, views: Views): RouteAnswer {
+  const given = query.get('count') ?? String(RECENT_DEFAULT)
+  if (!/^\d{1,6}$/.test(given) || Number(given) < 1 || Number(given) > RECENT_MAX)
+    return { status: 400, body: { error: `count is a number from 1 to ${RECENT_MAX}` } }
+  return ok({ blocks: views.recentBlocks(Number(given)) } satisfies RecentBlocks)
+}
+
+function ok(body: unknown): RouteAnswer {
+  return { status: 200, body }
+}
+
+function okOr(body: unknown, error: string): RouteAnswer {
+  return body === undefined ? { status: 503, body: { error } } : ok(body)
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Clock } from '../../core/clock.ts'
+import type { Work } from '../../core/work.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { createWorkQueue } from './work-queue.ts'
+
+const NEVER = new AbortController().signal
+
+/** Each step takes two milliseconds; rests are counted and take no time. */
+function steppingClock(): { clock: Clock; spend(): void; rests: number[] } {
+  let nowMs = 0
+  const rests: number[] = []
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    setTimer(delayMs, run) {
+      rests.push(delayMs)
+      return systemClock.setTimer(0, run)
+    },
+  }
+  return { clock, rests, spend: () => void (nowMs += 2) }
+}
+
+function* steps(count: number, note: (step: number) => void): Work<number> {
+  for (let step = 1; step <= count; step++) {
+    note(step)
+    yield
+  }
+  return count
+}
+
+describe('the work queue', () => {
+  test('owners take turns slice by slice, and the works of one owner run one after the other', async () => {
+    const { clock, spend } = steppingClock()
+    const queue = createWorkQueue(clock)
+    const ran: string[] = []
+    const work = (name: string, count: number) =>
+      steps(count, () => {
+        spend()
+        ran.push(name)
+      })
+    const all = Promise.all([
+      queue.run('a', work('a1', 6), NEVER),
+      queue.run('a', work('a2', 6), NEVER),
+      queue.run('b', work('b1', 6), NEVER),
+    ])
+    assert.deepEqual(await all, [6, 6, 6])
+    const order = ran.filter((name, at) => name !== ran[at - 1])
+    // b is not behind both works of a, and a2 begins only when a1 has ended.
+    assert(ran.indexOf('b1') < ran.lastIndexOf('a1'), order.join(' '))
+    assert(ran.indexOf('a2') > ran.lastIndexOf('a1'), order.join(' '))
+    assert(ran.lastIndexOf('b1') < ran.lastIndexOf('a2'), order.join(' '))
+  })
+
+  test('after a slice it rests as long as it worked, and other events run', async () => {
+    const { clock, spend, rests } = steppingClock()
+    const queue = createWorkQueue(clock)
+    let turns = 0
+    let isOver = false
+    const count = (): void => {
+      turns += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    await queue.run('a', steps(30, spend), NEVER)
+    isOver = true
+    assert(rests.length >= 8 && rests.every((ms) => ms >= 5 && ms <= 8), rests.join(' '))
+    assert(turns >= rests.length, `${turns} turns`)
+  })
+
+  test('at most eight works have begun at a time', async () => {
+    const { clock, spend } = steppingClock()
+    const queue = createWorkQueue(clock)
+    let begun = 0
+    let most = 0
+    function* work(): Work<void> {
+      begun += 1
+      most = Math.max(most, begun)
+      yield* steps(20, spend)
+      begun -= 1
+    }
+    await Promise.all(Array.from({ length: 30 }, (_, owner) => queue.run(`o${owner}`, work(), NEVER)))
+    assert.equal(most, 8)
+  })
+
+  test('a work that is stopped runs no further and frees its place; one that throws rejects alone', async () => {
+    const queue = createWorkQueue(systemClock)
+    const leaving = new AbortController()
+    let last = 0
+    let isCleaned = false
+    function* endless(): Work<void> {
+      try {
+        for (;;) {
+          last += 1
+          if (last === 3) leaving.abort()
+          yield
+        }
+      } finally {
+        isCleaned = true
+      }
+    }
+    function* broken(): Work<void> {
+      yield
+      throw new Error('as planned')
+    }
+    const [stopped, thrown, good] = await Promise.allSettled([
+      queue.run('a', endless(), leaving.signal),
+      queue.run('a', broken(), NEVER),
+      queue.run(
+        'a',
+        steps(2, () => {}),
+        NEVER,
+      ),
+    ])
+    assert.deepEqual([stopped.status, thrown.status, good.status], ['fulfilled', 'rejected', 'fulfilled'])
+    assert.deepEqual([last, isCleaned], [3, true])
+    assert.equal(await queue.run('a', endless(), AbortSignal.abort()), undefined)
+    assert.equal(last, 3, 'a client that is gone before its turn costs nothing')
+  })
+})

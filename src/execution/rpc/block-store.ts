@@ -1,0 +1,112 @@
+import type { Hex, Stage } from '../../contract/stream-events.ts'
+import type { BlockContent } from '../source/message.ts'
+import { HeldBlock } from './held-block.ts'
+
+export type BlockStoreOptions = { readonly blocksMax: number; readonly bytesMax: number }
+
+/** The last executed blocks, abandoned proposals included, bounded in number and bytes. */
+export class BlockStore {
+  readonly #options: BlockStoreOptions
+  readonly #stageOf: (id: Hex) => Stage | undefined
+  /** In order of execution. */
+  readonly #blocks = new Map<Hex, HeldBlock>()
+  readonly #byHash = new Map<Hex, HeldBlock>()
+  readonly #byNumber = new Map<number, HeldBlock[]>()
+  readonly #byTxn = new Map<Hex, HeldBlock>()
+  /** In order of number, made again after a change. */
+  #inOrder: readonly HeldBlock[] | undefined
+  #latest: HeldBlock | undefined
+  #bytes = 0
+  #added = 0
+
+  constructor(options: BlockStoreOptions, deps: { stageOf: (id: Hex) => Stage | undefined }) {
+    this.#options = options
+    this.#stageOf = deps.stageOf
+  }
+
+  get size(): number {
+    return this.#blocks.size
+  }
+
+  add(content: BlockContent): void {
+    this.#remove(content.id)
+    const held = new HeldBlock(content, ++this.#added)
+    this.#blocks.set(held.id, held)
+    this.#byHash.set(held.hash, held)
+    this.#byNumber.set(held.number, [...(this.#byNumber.get(held.number) ?? []), held])
+    for (const txnHash of held.txnHashes) this.#byTxn.set(txnHash, held)
+    this.#bytes += held.bytes
+    this.#latest = held
+    this.#inOrder = undefined
+    while (this.#blocks.size > 1 && this.#isOver()) this.#remove(this.#blocks.keys().next().value as Hex)
+  }
+
+  /** The last one executed. */
+  get latest(): HeldBlock | undefined {
+    return this.#latest
+  }
+
+  get earliest(): HeldBlock | undefined {
+    return this.#sorted().at(0)
+  }
+
+  /** Lowest and highest number held. */
+  get range(): { from: number; to: number } | undefined {
+    const blocks = this.#sorted()
+    const [first, last] = [blocks.at(0), blocks.at(-1)]
+    return first === undefined || last === undefined ? undefined : { from: first.number, to: last.number }
+  }
+
+  /** The highest block that has come this far. */
+  highest(stages: readonly Stage[]): HeldBlock | undefined {
+    return this.#sorted().findLast(({ id }) => stages.includes(this.#stageOf(id) as Stage))
+  }
+
+  /** The finalized block of a number, else the newest proposal. */
+  byNumber(number: number): HeldBlock | undefined {
+    const held = this.#byNumber.get(number)
+    return held?.find(({ id }) => isFinal(this.#stageOf(id))) ?? held?.at(-1)
+  }
+
+  /** By Ethereum hash or by consensus id. */
+  byHash(hash: Hex): HeldBlock | undefined {
+    return this.#blocks.get(hash) ?? this.#byHash.get(hash)
+  }
+
+  /** The block of a transaction: that of the finalized chain where several proposals hold it. */
+  byTxn(hash: Hex): { held: HeldBlock; index: number } | undefined {
+    const newest = this.#byTxn.get(hash)
+    if (newest === undefined) return undefined
+    const chosen = this.byNumber(newest.number)
+    const index = chosen?.txnHashes.indexOf(hash) ?? -1
+    return chosen === undefined || index === -1
+      ? { held: newest, index: newest.txnHashes.indexOf(hash) }
+      : { held: chosen, index }
+  }
+
+  #sorted(): readonly HeldBlock[] {
+    this.#inOrder ??= [...this.#blocks.values()].toSorted((a, b) => a.number - b.number)
+    return this.#inOrder
+  }
+
+  #isOver(): boolean {
+    return this.#blocks.size > this.#options.blocksMax || this.#bytes > this.#options.bytesMax
+  }
+
+  #remove(id: Hex): void {
+    const held = this.#blocks.get(id)
+    if (held === undefined) return
+    this.#blocks.delete(id)
+    if (this.#byHash.get(held.hash) === held) this.#byHash.delete(held.hash)
+    const others = this.#byNumber.get(held.number)?.filter((block) => block !== held) ?? []
+    if (others.length === 0) this.#byNumber.delete(held.number)
+    else this.#byNumber.set(held.number, others)
+    for (const txnHash of held.txnHashes) if (this.#byTxn.get(txnHash) === held) this.#byTxn.delete(txnHash)
+    this.#bytes -= held.bytes
+    this.#inOrder = undefined
+  }
+}
+
+function isFinal(stage: Stage | undefined): boolean {
+  return stage === 'Finalized' || stage === 'Verified'
+}

@@ -1,0 +1,75 @@
+import { ERRORS } from '../../contract/errors.ts'
+
+type RpcErrorCode = 'invalid-params' | 'blocks-not-held' | 'too-large' | 'method-not-found' | 'rate-limited'
+
+/** Limits of 8443, by the names that refusals and metrics use. */
+export const LIMIT_NAMES = [
+  'unitsPerSecond',
+  'requestsPerClient',
+  'requestsInAll',
+  'unreadBytes',
+  'requestBytes',
+  'batchItems',
+  'responseBytes',
+  'logBlocks',
+  'logs',
+] as const
+export type LimitName = (typeof LIMIT_NAMES)[number]
+
+export type LimitData = {
+  readonly limit: LimitName
+  readonly size: number
+  readonly cost?: number
+  /** Null where waiting does not help. */
+  readonly retryAfterMs?: number | null
+  readonly fix?: string
+}
+
+/** A call that gets an error as its response. */
+export class RpcFailure extends Error {
+  override readonly name = 'RpcFailure'
+  readonly code: number
+  readonly data: Readonly<Record<string, unknown>> | undefined
+
+  constructor(code: RpcErrorCode, detail?: string, data?: Readonly<Record<string, unknown>>) {
+    const { jsonRpc, sentence } = ERRORS[code]
+    super(detail === undefined ? sentence : `${sentence.replace(/\.$/, '')}: ${detail}`)
+    this.code = jsonRpc
+    this.data = data
+  }
+}
+
+/** A call beyond a limit: nothing of it was charged that was not done. */
+export class LimitFailure extends RpcFailure {
+  readonly limit: LimitName
+  /** When the same call may succeed; undefined where waiting does not help. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(words: string, data: LimitData) {
+    const canWait = typeof data.retryAfterMs === 'number' && Number.isFinite(data.retryAfterMs)
+    const wait = canWait ? { retryAfterMs: Math.ceil(data.retryAfterMs as number) } : {}
+    const isForLater = data.retryAfterMs !== undefined
+    super(isForLater ? 'rate-limited' : 'too-large', undefined, { ...data, ...wait })
+    this.message = isForLater ? `limit reached: ${words}` : `${this.message.replace(/\.$/, '')}: ${words}`
+    this.limit = data.limit
+    this.retryAfterMs = wait.retryAfterMs
+  }
+}
+
+/** The response of one call, or of a whole request, would be larger than the limit. */
+export function responseTooLarge(size: number): LimitFailure {
+  const fix = 'Ask for fewer blocks, transactions or logs in one request.'
+  return new LimitFailure(`a response has at most ${size} bytes`, { limit: 'responseBytes', size, fix })
+}
+
+/** The budget of the client is used up. */
+export function workLimitReached(size: number, cost: number, retryAfterMs: number): LimitFailure {
+  // Infinity: the work costs more than the budget ever holds.
+  const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null
+  return new LimitFailure(`${size} units of work per second`, {
+    limit: 'unitsPerSecond',
+    size,
+    cost,
+    retryAfterMs: wait,
+  })
+}

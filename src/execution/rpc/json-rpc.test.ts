@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../../test/support/property.ts'
+import { createWorkBudget } from '../api/work-budget.ts'
+import { createCallMeter } from './call-meter.ts'
+import type { JsonRpcDeps } from './json-rpc.ts'
+import { answerBody, countingMeter } from './test-rpc.ts'
+
+const deps: JsonRpcDeps = {
+  methods: {
+    *ok(_params, { out }) {
+      yield
+      out.add('"yes"')
+    },
+    *large([chars], { out }) {
+      yield
+      for (let left = Number(chars); left > 0; left -= 100) out.add('x'.repeat(Math.min(100, left)))
+    },
+    *broken() {
+      yield
+      throw new Error('as planned')
+    },
+  },
+  onFault: () => {},
+}
+
+const answer = (body: string, more: Parameters<typeof answerBody>[2] = {}) => answerBody(Buffer.from(body), deps, more)
+
+describe('ids of JSON-RPC', () => {
+  const table = ['12345678901234567890', '1.0', '1e2', '-0', '9007199254740993', '"\\u0041"', '"ü\\/"', 'null', '1E400']
+  for (const id of table) {
+    test(`${id} comes back byte for byte, in results and errors, alone and in a batch`, () => {
+      const call = (method: string) => `{"params":[{"id":7}],"jsonrpc":"2.0", "id" : ${id} ,"method":"${method}"}`
+      assert.equal(answer(call('ok')).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
+      for (const method of ['nothing', 'broken']) assert(answer(call(method)).text.endsWith(`,"id":${id}}`), method)
+      assert(answer(`{"id":${id}}`).text.endsWith(`,"id":${id}}`), 'an invalid call')
+      assert.equal(
+        answer(`[${call('ok')}, ${call('ok')}]`).text,
+        `[{"jsonrpc":"2.0","result":"yes","id":${id}},{"jsonrpc":"2.0","result":"yes","id":${id}}]`,
+      )
+    })
+  }
+
+  test('any id that is a number or a string comes back as it was written', (t) => {
+    const number = fc.stringMatching(/^-?(0|[1-9]\d{0,30})(\.\d{1,20})?([eE][+-]?\d{1,3})?$/)
+    const text = fc.string({ unit: 'binary' }).map((value) => JSON.stringify(value))
+    checkProperty(
+      t,
+      fc.property(fc.oneof(number, text), (id) => {
+        const body = `{"jsonrpc":"2.0","method":"ok","id":${id}}`
+        // Half a surrogate pair is not UTF-8.
+        fc.pre(Buffer.from(body).toString() === body)
+        assert.equal(answer(body).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
+      }),
+      300,
+      5000,
+    )
+  })
+
+  test('a body that is not UTF-8 is no JSON, and its id is not repeated in another form', () => {
+    const body = Buffer.concat([
+      Buffer.from('{"jsonrpc":"2.0","method":"ok","id":"'),
+      Buffer.of(0xff),
+      Buffer.from('"}'),
+    ])
+    assert.match(answerBody(body, deps).text, /-32700/)
+  })
+})
+
+describe('bounds of a request', () => {
+  const call = (method: string, ...params: unknown[]) => ({ jsonrpc: '2.0', method, params, id: 1 })
+  const batch = (...calls: unknown[]) => JSON.stringify(calls)
+
+  test('a call whose result does not fit gets an error, the calls around it their results', () => {
+    const { text, status } = answer(batch(call('ok'), call('large', 3000), call('ok')), { bytesMax: 2000 })
+    assert.equal(status, 200)
+    const [first, second, third] = JSON.parse(text) as Record<string, { data?: unknown }>[]
+    assert.equal(first?.['result'], 'yes')
+    assert.deepEqual(second?.['error']?.data, {
+      limit: 'responseBytes',
+      size: 2000,
+      fix: 'Ask for fewer blocks, transactions or logs in one request.',
+    })
+    assert.equal(third?.['result'], 'yes')
+  })
+
+  test('a batch beyond its limit is refused whole, with the limit and its size', () => {
+    const { text, status } = answer(batch(call('ok'), call('ok')), { batchItemsMax: 1 })
+    assert.equal(status, 413)
+    assert.match(text, /"code":-32413.*"limit":"batchItems","size":1/)
+  })
+
+  test('calls beyond the budget are refused one by one; a request that is refused whole is a 429', () => {
+    let nowMs = 0
+    const clock = { monotonicMs: () => nowMs } as never
+    const budget = createWorkBudget({ unitsPerSecond: 10, burstUnits: 3 }, clock)
+    const meter = createCallMeter(budget, 'a')
+    const five = answer(batch(...Array.from({ length: 5 }, () => call('ok'))), { meter })
+    assert.equal(five.status, 200)
+    const items = JSON.parse(five.text) as {
+      result?: string
+      error?: { code: number; message: string; data: unknown }
+    }[]
+    assert.deepEqual(
+      items.map(({ result, error }) => result ?? error?.code),
+      ['yes', 'yes', 'yes', -32429, -32429],
+    )
+    assert.equal(items[4]?.error?.message, 'limit reached: 10 units of work per second')
+    assert.deepEqual(items[4]?.error?.data, { limit: 'unitsPerSecond', size: 10, cost: 1, retryAfterMs: 100 })
+    const whole = answer(batch(call('ok'), call('ok')), { meter })
+    assert.deepEqual([whole.status, whole.retryAfterMs], [429, 100])
+    assert.equal(answer(JSON.stringify(call('ok')), { meter }).status, 429)
+    nowMs = 100
+    assert.equal(answer(JSON.stringify(call('ok')), { meter }).status, 200, 'the refusals were not charged')
+  })
+
+  test('invalid calls and large bodies cost too', () => {
+    const meter = countingMeter()
+    answer(batch(1, 2, { id: {} }), { meter })
+    assert.equal(meter.units, 3)
+    answer(JSON.stringify({ ...call('nothing'), note: 'x'.repeat(40_000) }), { meter })
+    assert(meter.units >= 3 + 9, String(meter.units))
+  })
+})

@@ -1,0 +1,137 @@
+import { ERRORS } from '../../contract/errors.ts'
+import type { Work } from '../../core/work.ts'
+import { PRICE, unitsOfBytes } from '../api/work-budget.ts'
+import type { CallMeter } from './call-meter.ts'
+import type { EthMethod } from './eth-methods.ts'
+import { LimitFailure, type LimitName, RpcFailure } from './failure.ts'
+import { type RpcCall, readCalls } from './json-rpc-calls.ts'
+import type { ResponseText } from './response-text.ts'
+
+export type JsonRpcOptions = { readonly batchItemsMax: number }
+
+export type JsonRpcDeps = {
+  readonly methods: Readonly<Record<string, EthMethod>>
+  /** A method failed in a way that nothing foresees; its caller gets no more than that it did. */
+  readonly onFault: (error: unknown, method: string) => void
+  readonly onCall?: (method: string, outcome: 'ok' | 'error') => void
+  readonly onLimit?: (limit: LimitName) => void
+}
+
+export type RpcRequest = { readonly body: Buffer; readonly meter: CallMeter; readonly out: ResponseText }
+
+/** The status of the response whose text is in `out`; 204 where nothing asks for one. */
+export type RpcOutcome = { readonly status: 200 | 204 | 413 | 429; readonly retryAfterMs?: number | undefined }
+
+type CallOutcome = { readonly isSilent: boolean; readonly retryAfterMs?: number | undefined }
+
+/** Answers the body of `POST /` as the JSON-RPC 2.0 specification asks, call by call. */
+export function* answerJsonRpc(
+  { body, meter, out }: RpcRequest,
+  options: JsonRpcOptions,
+  deps: JsonRpcDeps,
+): Work<RpcOutcome> {
+  meter.charge(unitsOfBytes(body.length) - 1)
+  const read = readCalls(body)
+  yield
+  if (!read.ok) return refuse(out, 'parse-error')
+  if (!read.isBatch) {
+    const { isSilent, retryAfterMs } = yield* answerCall(read.calls[0] as RpcCall, { meter, out }, deps)
+    if (retryAfterMs !== undefined) return { status: 429, retryAfterMs }
+    return { status: isSilent ? 204 : 200 }
+  }
+  if (read.calls.length === 0) return refuse(out, 'invalid-request', 'a batch has at least one call')
+  if (read.calls.length > options.batchItemsMax) {
+    deps.onLimit?.('batchItems')
+    return refuseBatch(out, options.batchItemsMax)
+  }
+  return yield* answerBatch(read.calls, { meter, out }, deps)
+}
+
+function* answerBatch(
+  calls: readonly RpcCall[],
+  request: Omit<RpcRequest, 'body'>,
+  deps: JsonRpcDeps,
+): Work<RpcOutcome> {
+  const { out } = request
+  const waits: number[] = []
+  let spoken = 0
+  for (const call of calls) {
+    yield
+    const before = out.mark()
+    out.addRefusal(spoken === 0 ? '[' : ',')
+    const { isSilent, retryAfterMs } = yield* answerCall(call, request, deps)
+    if (isSilent) out.takeBack(before)
+    else spoken += 1
+    if (retryAfterMs !== undefined) waits.push(retryAfterMs)
+  }
+  if (spoken === 0) return { status: 204 }
+  out.addRefusal(']')
+  // Refused as a whole: the status says so too, for clients that look at nothing else.
+  return waits.length === calls.length ? { status: 429, retryAfterMs: Math.max(...waits) } : { status: 200 }
+}
+
+function* answerCall(
+  { call, id }: RpcCall,
+  { meter, out }: Omit<RpcRequest, 'body'>,
+  { methods, onFault, onCall, onLimit }: JsonRpcDeps,
+): Work<CallOutcome> {
+  const spoken = { isSilent: false }
+  const invalid = (detail: string, known = 'null'): CallOutcome => {
+    meter.charge(PRICE.call)
+    refuse(out, 'invalid-request', detail, known)
+    return spoken
+  }
+  if (typeof call !== 'object' || call === null || Array.isArray(call)) return invalid('a call is an object')
+  const { jsonrpc, method, params = [], id: given } = call as Record<string, unknown>
+  if (given !== undefined && given !== null && typeof given !== 'string' && typeof given !== 'number')
+    return invalid('id is a string, a number or null')
+  const known = id ?? 'null'
+  if (jsonrpc !== '2.0' || typeof method !== 'string') return invalid('jsonrpc is "2.0" and method a string', known)
+  const isSilent = given === undefined
+  const before = out.mark()
+  try {
+    meter.take(PRICE.call)
+    const run = Object.hasOwn(methods, method) ? methods[method] : undefined
+    if (run === undefined) throw new RpcFailure('method-not-found')
+    if (!Array.isArray(params)) throw new RpcFailure('invalid-params', 'params is an array')
+    out.add('{"jsonrpc":"2.0","result":')
+    yield* run(params, { meter, out })
+    out.add(`,"id":${known}}`)
+    onCall?.(method, 'ok')
+    if (isSilent) out.takeBack(before)
+    return { isSilent }
+  } catch (error) {
+    out.takeBack(before)
+    onCall?.(method, 'error')
+    if (error instanceof LimitFailure) onLimit?.(error.limit)
+    if (!(error instanceof RpcFailure)) onFault(error, method)
+    const { code, message, data } = error instanceof RpcFailure ? error : INTERNAL
+    if (!isSilent) out.addRefusal(errorText(known, code, message, data))
+    return { isSilent, retryAfterMs: error instanceof LimitFailure ? error.retryAfterMs : undefined }
+  }
+}
+
+const INTERNAL = { code: ERRORS.internal.jsonRpc, message: ERRORS.internal.sentence, data: undefined }
+
+function refuse(
+  out: ResponseText,
+  code: 'parse-error' | 'invalid-request',
+  detail?: string,
+  id: string = 'null',
+): RpcOutcome {
+  const { jsonRpc, sentence } = ERRORS[code]
+  out.addRefusal(errorText(id, jsonRpc, detail === undefined ? sentence : `${sentence}: ${detail}`))
+  return { status: 200 }
+}
+
+function refuseBatch(out: ResponseText, size: number): RpcOutcome {
+  const { code, message, data } = new LimitFailure(`a batch has at most ${size} calls`, { limit: 'batchItems', size })
+  out.addRefusal(errorText('null', code, message, data))
+  return { status: 413 }
+}
+
+/** `id` is JSON text. */
+export function errorText(id: string, code: number, message: string, data?: unknown): string {
+  const error = JSON.stringify({ code, message, ...(data === undefined ? {} : { data }) })
+  return `{"jsonrpc":"2.0","error":${error},"id":${id}}`
+}

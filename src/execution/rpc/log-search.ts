@@ -1,0 +1,79 @@
+import type { Work } from '../../core/work.ts'
+import type { EthBlock, EthReceipt } from '../../evm/eth-block.ts'
+import { logJson } from '../../evm/eth-json.ts'
+import { fromHex } from '../../evm/hex.ts'
+import { bloomBits, mayHold } from '../../evm/logs-bloom.ts'
+import { PRICE, UNIT } from '../api/work-budget.ts'
+import type { CallContext } from './eth-methods.ts'
+import { LimitFailure } from './failure.ts'
+import type { HeldBlock } from './held-block.ts'
+import type { LogFilter } from './params.ts'
+
+/** Logs of one result. */
+const LOGS_MAX = 10_000
+
+/** Values of which a block must hold at least one, as the bits of its bloom. */
+type BloomTest = readonly (readonly number[])[]
+
+/** Writes the logs of the blocks that pass the filter. Blocks whose bloom excludes them are not decoded. */
+export function* findLogs(filter: LogFilter, blocks: readonly HeldBlock[], context: CallContext): Work<void> {
+  const { meter, out } = context
+  const values = [filter.addresses, ...filter.topics].filter((choice) => choice !== undefined)
+  const valueCount = values.reduce((sum, { size }) => sum + size, 0)
+  meter.take(blocks.length * PRICE.logBlock + Math.ceil(valueCount / UNIT.filterValues))
+  const tests: BloomTest[] = []
+  for (const choice of values) {
+    const test: (readonly number[])[] = []
+    for (const value of choice) {
+      test.push(bloomBits(fromHex(value)))
+      yield
+    }
+    tests.push(test)
+  }
+  let found = 0
+  out.add('[')
+  for (const held of blocks) {
+    yield
+    if (
+      held.bloom !== undefined &&
+      !tests.every((test) => test.some((bits) => mayHold(held.bloom as Uint8Array, bits)))
+    )
+      continue
+    const block = yield* held.read()
+    if (block !== undefined) found = yield* searchBlock(block, filter, context, found)
+  }
+  out.add(']')
+}
+
+/** Returns the number of logs found so far, this block included. */
+function* searchBlock(block: EthBlock, filter: LogFilter, { meter, out }: CallContext, before: number): Work<number> {
+  let found = before
+  let examined = 0
+  for (let index = 0; index < block.txnCount; index++) {
+    yield
+    let txn: EthReceipt | undefined
+    let at = -1
+    for (const place of block.logsOf(index)) {
+      at += 1
+      if (++examined % UNIT.items === 0) {
+        meter.charge(1)
+        yield
+      }
+      if (!isWanted(block.logKeys(place), filter)) continue
+      if (found === LOGS_MAX)
+        throw new LimitFailure(`more than ${LOGS_MAX} logs match`, { limit: 'logs', size: LOGS_MAX })
+      out.admit(block.batch.payloadSize(place) * 2)
+      txn ??= block.receipt(index)
+      out.add(`${found === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, block.log(place), at))}`)
+      found += 1
+      yield
+    }
+  }
+  return found
+}
+
+function isWanted(log: { address: string; topics: readonly string[] }, { addresses, topics }: LogFilter): boolean {
+  if (addresses !== undefined && !addresses.has(log.address)) return false
+  if (log.topics.length < topics.length) return false
+  return topics.every((wanted, at) => wanted === undefined || wanted.has(log.topics[at] as string))
+}

@@ -1,0 +1,113 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.ts'
+import { sendText } from '../../platform/http/server/reply.ts'
+import { readBody } from '../../platform/http/server/server.ts'
+import { PRICE, UNIT, type WorkBudget, type WorkOwner } from '../api/work-budget.ts'
+import type { WorkQueue } from '../api/work-queue.ts'
+import { type CallMeter, createCallMeter } from './call-meter.ts'
+import { LimitFailure } from './failure.ts'
+import { answerJsonRpc, errorText, type JsonRpcDeps } from './json-rpc.ts'
+import type { RpcPermit, RpcPermits } from './permits.ts'
+import { ResponseText } from './response-text.ts'
+
+export type RpcPostOptions = {
+  readonly bodyBytesMax: number
+  readonly batchItemsMax: number
+  readonly responseBytesMax: number
+}
+
+export type RpcPostDeps = JsonRpcDeps & {
+  readonly clock: Clock
+  readonly budget: WorkBudget
+  readonly queue: WorkQueue
+  readonly permits: RpcPermits
+}
+
+export type RpcPost = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly owner: WorkOwner
+  readonly headers: OutgoingHttpHeaders
+}
+
+/** A response is read within this time, however large. A reader that takes a little now and then is cut. */
+const READ_MS = 60_000
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** Serves `POST /`: work within the budget of its owner, in slices, stopped when the client leaves. */
+export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (post: RpcPost) => Promise<void> {
+  return async (post) => {
+    const { response, owner } = post
+    try {
+      const meter = createCallMeter(deps.budget, owner)
+      meter.take(PRICE.call)
+      const permit = deps.permits.acquire(owner)
+      response.once('close', () => permit[Symbol.dispose]())
+      await servePost(post, meter, permit)
+    } catch (error) {
+      if (!(error instanceof LimitFailure)) throw error
+      deps.onLimit?.(error.limit)
+      refuse(post, error)
+    }
+  }
+
+  async function servePost(post: RpcPost, meter: CallMeter, permit: RpcPermit): Promise<void> {
+    const { request, response, owner, headers } = post
+    const read = await readBody(request, options)
+    if (!read.ok && read.reason === 'aborted') return
+    if (!read.ok) throw bodyTooLarge(options.bodyBytesMax)
+    const out = new ResponseText({
+      bytesMax: options.responseBytesMax,
+      onBytes: (bytes) => meter.charge(bytes / UNIT.bytes),
+    })
+    const leaving = new AbortController()
+    response.once('close', () => leaving.abort())
+    const work = answerJsonRpc({ body: read.body, meter, out }, options, deps)
+    const outcome = await deps.queue.run(owner, work, leaving.signal)
+    if (outcome === undefined) return
+    const { status, retryAfterMs } = outcome
+    // Notifications alone: no response is asked for.
+    if (status === 204) return sendText(response, 204, '', headers)
+    const { chunks, bytes } = out.take()
+    permit.holdResponse(bytes)
+    await send(response, { status, chunks, bytes, headers: { ...headers, ...JSON_TYPE, ...retryAfter(retryAfterMs) } })
+  }
+
+  async function send(
+    response: ServerResponse,
+    sent: { status: number; chunks: readonly Buffer[]; bytes: number; headers: OutgoingHttpHeaders },
+  ): Promise<void> {
+    if (response.destroyed) return
+    using _deadline = deps.clock.setTimer(READ_MS, () => response.destroy())
+    const closed = new Promise<void>((resolve) => response.once('close', resolve))
+    response.writeHead(sent.status, { ...sent.headers, 'content-length': sent.bytes })
+    for (const chunk of sent.chunks) {
+      if (response.destroyed) return
+      if (!response.write(chunk)) await Promise.race([closed, drained(response)])
+    }
+    response.end()
+    await closed
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.once('drain', resolve)
+  })
+}
+
+function bodyTooLarge(size: number): LimitFailure {
+  return new LimitFailure(`a body has at most ${size} bytes`, { limit: 'requestBytes', size })
+}
+
+/** The whole request is refused. */
+function refuse({ response, headers }: RpcPost, { code, message, data, retryAfterMs, limit }: LimitFailure): void {
+  const status = limit === 'requestBytes' ? 413 : 429
+  const body = errorText('null', code, message, data)
+  sendText(response, status, body, { ...headers, ...JSON_TYPE, ...retryAfter(retryAfterMs) })
+}
+
+/** Whole seconds, at least one. */
+export function retryAfter(retryAfterMs: number | undefined): { 'retry-after'?: string } {
+  return retryAfterMs === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }
+}

@@ -1,0 +1,97 @@
+import type { Work } from '../../core/work.ts'
+import type { EthBlock } from '../../evm/eth-block.ts'
+import {
+  type Admit,
+  blockPieces,
+  type JsonPieces,
+  receiptPieces,
+  receiptsPieces,
+  transactionText,
+} from '../../evm/eth-text.ts'
+import type { HeldBlock } from './held-block.ts'
+import type { ResponseText } from './response-text.ts'
+
+/** Every recorded byte is two characters of hex. */
+const HEX_CHARS = 2
+/** A text of more than this share of the room is not kept. */
+const KEPT_SHARE_MAX = 0.25
+
+type Form = 'hashes' | 'full' | 'receipts'
+
+/** Whole blocks and their receipts as JSON text, made once and kept for the next caller, bounded in bytes. */
+export class RenderedBlocks {
+  readonly #bytesMax: number
+  /** In the order of last use. */
+  readonly #kept = new Map<string, { readonly chunks: readonly Buffer[]; readonly bytes: number }>()
+  #bytes = 0
+
+  constructor(options: { readonly bytesMax: number }) {
+    this.#bytesMax = options.bytesMax
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  writeBlock(held: HeldBlock | undefined, isFull: boolean, out: ResponseText): Work<void> {
+    const txns = isFull ? 'full' : { hashes: held?.txnHashes ?? [] }
+    return this.#write(held, isFull ? 'full' : 'hashes', out, (block) => blockPieces(block, txns, admitTo(out)))
+  }
+
+  writeReceipts(held: HeldBlock | undefined, out: ResponseText): Work<void> {
+    return this.#write(held, 'receipts', out, (block) => receiptsPieces(block, admitTo(out)))
+  }
+
+  *#write(
+    held: HeldBlock | undefined,
+    form: Form,
+    out: ResponseText,
+    piecesOf: (block: EthBlock) => JsonPieces,
+  ): Work<void> {
+    const key = `${held?.key} ${form}`
+    const kept = this.#kept.get(key)
+    if (held === undefined) return out.add('null')
+    if (kept !== undefined) {
+      this.#kept.delete(key)
+      this.#kept.set(key, kept)
+      return out.addChunks(kept.chunks)
+    }
+    const block = yield* held.read()
+    if (block === undefined) return out.add('null')
+    const before = out.mark()
+    yield* writePieces(piecesOf(block), out)
+    this.#keep(key, out.since(before))
+  }
+
+  #keep(key: string, chunks: readonly Buffer[]): void {
+    const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+    if (bytes > this.#bytesMax * KEPT_SHARE_MAX || this.#kept.has(key)) return
+    this.#kept.set(key, { chunks, bytes })
+    this.#bytes += bytes
+    for (const [oldest, entry] of this.#kept) {
+      if (this.#bytes <= this.#bytesMax) return
+      this.#kept.delete(oldest)
+      this.#bytes -= entry.bytes
+    }
+  }
+}
+
+export function writeTransaction(block: EthBlock, index: number, out: ResponseText): void {
+  out.add(transactionText(block, index, admitTo(out)))
+}
+
+export function writeReceipt(block: EthBlock, index: number, out: ResponseText): Work<void> {
+  return writePieces(receiptPieces(block, index, admitTo(out)), out)
+}
+
+function* writePieces(pieces: JsonPieces, out: ResponseText): Work<void> {
+  for (const piece of pieces) {
+    if (piece !== undefined) out.add(piece)
+    yield
+  }
+}
+
+/** What cannot fit is refused before it is decoded. */
+function admitTo(out: ResponseText): Admit {
+  return (recordedBytes) => out.admit(recordedBytes * HEX_CHARS)
+}

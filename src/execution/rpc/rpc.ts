@@ -1,0 +1,67 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { WorkBudget } from '../api/work-budget.ts'
+import { createWorkQueue } from '../api/work-queue.ts'
+import type { ExecutionMetrics, RpcReadings } from '../metrics.ts'
+import type { ExecutionOptions } from '../options.ts'
+import type { BlockStore } from './block-store.ts'
+import { createEthMethods } from './eth-methods.ts'
+import { createRpcPermits } from './permits.ts'
+import { createRpcPosts, type RpcPost } from './post.ts'
+import { RenderedBlocks } from './rendered-blocks.ts'
+
+export type RpcDeps = {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Pick<ExecutionMetrics, 'calls' | 'limits'>
+  readonly blocks: BlockStore
+  readonly budget: WorkBudget
+  readonly chainId: () => number | null
+  readonly clientVersion: string
+}
+
+export type Rpc = { readonly post: (post: RpcPost) => Promise<void>; readonly readings: RpcReadings }
+
+/** Requests at the same time, of all clients: their bodies are held while they wait. */
+const REQUESTS_MAX = 1024
+/** Full responses that one client may leave unread, and all clients together. */
+const UNREAD_RESPONSES = { perClient: 2, inAll: 8 }
+
+/** `POST /`: Ethereum's JSON-RPC over the blocks in memory, within bounds of work and of memory. */
+export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc {
+  const { clock, log, metrics, budget } = deps
+  const { requestBytesMax, responseBytesMax } = options
+  const rendered = new RenderedBlocks({ bytesMax: options.renderedBytesMax })
+  const methods = createEthMethods({ ...deps, rendered, logBlocksMax: options.logBlocksMax })
+  const permits = createRpcPermits({
+    perClientMax: options.requestsPerClientMax,
+    inAllMax: REQUESTS_MAX,
+    unreadPerClientMax: UNREAD_RESPONSES.perClient * responseBytesMax,
+    unreadInAllMax: UNREAD_RESPONSES.inAll * responseBytesMax,
+  })
+  const post = createRpcPosts(
+    { bodyBytesMax: requestBytesMax, batchItemsMax: options.batchItemsMax, responseBytesMax },
+    {
+      clock,
+      budget,
+      permits,
+      queue: createWorkQueue(clock),
+      methods,
+      onFault: (err, method) => log.error({ err, method }, 'a JSON-RPC method failed'),
+      onLimit: (limit) => metrics.limits.inc({ limit }),
+      onCall: (method, outcome) =>
+        metrics.calls.inc({
+          method: Object.hasOwn(methods, method) ? (method as keyof typeof methods) : 'other',
+          outcome,
+        }),
+    },
+  )
+  return {
+    post,
+    readings: {
+      requests: () => permits.open,
+      unreadBytes: () => permits.unreadBytes,
+      renderedBytes: () => rendered.bytes,
+    },
+  }
+}

@@ -1,0 +1,84 @@
+import type { Hex } from '../../../evm/hex.ts'
+import { wordOf } from './values.ts'
+
+export type SlotAccess = { key: Hex; start: bigint; end: bigint }
+
+export type AccountAccess = {
+  address: Hex
+  balance: bigint
+  balanceAfter: bigint | undefined
+  nonce: bigint
+  nonceAfter: bigint | undefined
+  storage: SlotAccess[]
+  transient: SlotAccess[]
+}
+
+/** What one transaction touched, in order of first touch. */
+export class TxnAccesses {
+  readonly #accounts = new Map<Hex, Draft>()
+  /** Changes in the order in which they were made, each with the value before it. */
+  readonly #undo: { slot: Values; end: bigint }[] = []
+
+  account(address: Hex): Draft {
+    const known = this.#accounts.get(address)
+    if (known !== undefined) return known
+    const draft: Draft = {
+      balance: 0n,
+      balanceAfter: undefined,
+      nonce: 0n,
+      nonceAfter: undefined,
+      storage: new Map(),
+      transient: new Map(),
+    }
+    this.#accounts.set(address, draft)
+    return draft
+  }
+
+  /** A slot was read: its first value is what it was before the transaction. */
+  read(address: Hex, key: bigint, value: bigint, kind: 'storage' | 'transient' = 'storage'): void {
+    const slots = this.account(address)[kind]
+    if (!slots.has(key)) slots.set(key, { start: value, end: value })
+  }
+
+  /** A slot gets a value. What it was before may not be known; then it counts as changed, which is what a write is for. */
+  write(address: Hex, key: bigint, value: bigint, kind: 'storage' | 'transient' = 'storage'): void {
+    const slots = this.account(address)[kind]
+    const start = value === 0n ? 1n : 0n
+    const slot = slots.get(key) ?? { start, end: start }
+    slots.set(key, slot)
+    this.#undo.push({ slot, end: slot.end })
+    slot.end = value
+  }
+
+  /** A moment to come back to. */
+  mark(): number {
+    return this.#undo.length
+  }
+
+  /** A call failed: what it had changed since then is as it was. What it touched stays touched. */
+  rollBack(mark: number): void {
+    while (this.#undo.length > mark) {
+      const { slot, end } = this.#undo.pop() as { slot: Values; end: bigint }
+      slot.end = end
+    }
+  }
+
+  list(): AccountAccess[] {
+    return [...this.#accounts].map(([address, { storage, transient, ...rest }]) => ({
+      address,
+      ...rest,
+      storage: slotsOf(storage),
+      transient: slotsOf(transient),
+    }))
+  }
+}
+
+type Values = { start: bigint; end: bigint }
+type Draft = Omit<AccountAccess, 'address' | 'storage' | 'transient'> & {
+  storage: Map<bigint, Values>
+  transient: Map<bigint, Values>
+}
+
+function slotsOf(slots: ReadonlyMap<bigint, Values>): SlotAccess[] {
+  return [...slots].map(([key, values]) => ({ key: wordOf(key), ...values }))
+}

@@ -1,0 +1,187 @@
+import type { Hex } from '../../../evm/hex.ts'
+import { type JsonRpcClient, JsonRpcFailure } from '../../../platform/http/client/json-rpc.ts'
+import type { AccountAccess } from './accesses.ts'
+import { accessesOfPrestate, accessesOfStructLogs, type TraceTxn } from './trace.ts'
+import { bytesOf, type Json, listOf, objectOf, quantityOf } from './values.ts'
+
+/** How a node tells what transactions touched. `none`: it does not trace. */
+export type TraceForm = 'prestate' | 'struct-logs' | 'none'
+
+/** A block with everything that is recorded of it; `accesses` is undefined where the node does not trace. */
+export type NodeBlock = { block: Json; txns: NodeTxn[] }
+export type NodeTxn = { txn: Json; receipt: Json; accesses: AccountAccess[] | undefined }
+
+export type BlockHead = { number: number; hash: Hex; parentHash: Hex }
+
+const PRESTATE = { tracer: 'prestateTracer' }
+const DIFFERENCES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
+/** Neither memory nor whole storage at every step: the stack alone tells what is touched. */
+const STRUCT_LOGS = { disableMemory: true, disableStorage: true, enableMemory: false, enableReturnData: false }
+
+/** Asks a node for blocks and traces, in the form that the node has. */
+export class EvmNodeClient {
+  readonly #rpc: JsonRpcClient
+  #form: TraceForm | undefined
+  #hasBlockReceipts = true
+  #hasBlockTraces = true
+
+  constructor(rpc: JsonRpcClient) {
+    this.#rpc = rpc
+  }
+
+  /** What the node turned out to have; undefined until the first transaction was traced. */
+  get traceForm(): TraceForm | undefined {
+    return this.#form
+  }
+
+  async chainId(): Promise<bigint> {
+    return quantityOf(await this.#rpc.call('eth_chainId', []), 'the chain id')
+  }
+
+  async head(): Promise<number> {
+    return Number(quantityOf(await this.#rpc.call('eth_blockNumber', []), 'the block number'))
+  }
+
+  /** Undefined for tags that the node does not know, and for blocks that are not there. */
+  async headOf(place: number | 'safe' | 'finalized'): Promise<BlockHead | undefined> {
+    try {
+      const block = await this.#rpc.call('eth_getBlockByNumber', [placeOf(place), false])
+      return block === null || block === undefined ? undefined : headOf(objectOf(block, 'a block'))
+    } catch (error) {
+      if (error instanceof JsonRpcFailure && typeof place === 'string') return undefined
+      throw error
+    }
+  }
+
+  /** The block of a number that the node has now. */
+  async block(number: number): Promise<(NodeBlock & BlockHead) | undefined> {
+    const answer = await this.#rpc.call('eth_getBlockByNumber', [placeOf(number), true])
+    if (answer === null || answer === undefined) return undefined
+    const block = objectOf(answer, 'a block')
+    const head = headOf(block)
+    const txns = listOf(block['transactions'], 'transactions').map((txn) => objectOf(txn, 'a transaction'))
+    const receipts = await this.#receipts(head, txns)
+    const beneficiary = bytesOf(block['miner'], 20, 'the miner')
+    const traced = await this.#tracedBlock(head, txns.length)
+    const done: NodeTxn[] = []
+    for (const [at, txn] of txns.entries()) {
+      const receipt = receipts[at] as Json
+      const accesses = traced === undefined ? await this.#accesses(txn, receipt, beneficiary) : traced[at]
+      done.push({ txn, receipt, accesses })
+    }
+    return { ...head, block, txns: done }
+  }
+
+  /** All transactions of a block in two calls, where the node has the prestate tracer for blocks. */
+  async #tracedBlock({ hash }: BlockHead, txns: number): Promise<AccountAccess[][] | undefined> {
+    if (txns === 0) return []
+    if (!this.#hasBlockTraces) return undefined
+    try {
+      const touched = resultsOf(await this.#rpc.call('debug_traceBlockByHash', [hash, PRESTATE]))
+      if (touched.length === txns && !touched.some(isStructLogs)) {
+        const changed = resultsOf(await this.#rpc.call('debug_traceBlockByHash', [hash, DIFFERENCES]))
+        this.#form = 'prestate'
+        return touched.map((one, at) => accessesOfPrestate(one, changed[at]))
+      }
+    } catch (error) {
+      if (!(error instanceof JsonRpcFailure)) throw error
+    }
+    this.#hasBlockTraces = false
+    return undefined
+  }
+
+  async #receipts({ hash, number }: BlockHead, txns: readonly Json[]): Promise<Json[]> {
+    if (txns.length === 0) return []
+    const all = await this.#blockReceipts(number)
+    const receipts = all ?? (await this.#receiptsOneByOne(txns))
+    if (receipts.length !== txns.length || receipts.some(({ blockHash }) => blockHash !== hash)) {
+      throw new Error(`the receipts of block ${number} belong to another block`)
+    }
+    return receipts
+  }
+
+  async #blockReceipts(number: number): Promise<Json[] | undefined> {
+    if (!this.#hasBlockReceipts) return undefined
+    try {
+      const answer = await this.#rpc.call('eth_getBlockReceipts', [placeOf(number)])
+      return listOf(answer, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
+    } catch (error) {
+      if (!(error instanceof JsonRpcFailure)) throw error
+      this.#hasBlockReceipts = false
+      return undefined
+    }
+  }
+
+  async #receiptsOneByOne(txns: readonly Json[]): Promise<Json[]> {
+    const receipts: Json[] = []
+    for (const { hash } of txns)
+      receipts.push(objectOf(await this.#rpc.call('eth_getTransactionReceipt', [hash]), 'a receipt'))
+    return receipts
+  }
+
+  async #accesses(txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[] | undefined> {
+    const hash = bytesOf(txn['hash'], 32, 'a transaction hash')
+    if (this.#form === 'none') return undefined
+    try {
+      if (this.#form !== 'struct-logs') {
+        const touched = await this.#rpc.call('debug_traceTransaction', [hash, PRESTATE])
+        // A node that does not know tracers ignores the wish and answers with struct logs.
+        if (!isStructLogs(touched)) {
+          const changed = await this.#rpc.call('debug_traceTransaction', [hash, DIFFERENCES])
+          this.#form = 'prestate'
+          return accessesOfPrestate(touched, changed)
+        }
+      }
+      return await this.#structLogs(hash, txn, receipt, beneficiary)
+    } catch (error) {
+      if (!(error instanceof JsonRpcFailure)) throw error
+      return this.#form === undefined ? await this.#tryStructLogs(hash, txn, receipt, beneficiary) : undefined
+    }
+  }
+
+  /** The node refused the tracer; perhaps it has struct logs. If not, it does not trace. */
+  async #tryStructLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[] | undefined> {
+    try {
+      return await this.#structLogs(hash, txn, receipt, beneficiary)
+    } catch (error) {
+      if (!(error instanceof JsonRpcFailure)) throw error
+      this.#form = 'none'
+      return undefined
+    }
+  }
+
+  async #structLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[]> {
+    const trace = await this.#rpc.call('debug_traceTransaction', [hash, STRUCT_LOGS])
+    this.#form = 'struct-logs'
+    const place: TraceTxn = {
+      from: bytesOf(txn['from'], 20, 'the sender'),
+      to: addressOrNull(txn['to']),
+      created: addressOrNull(receipt['contractAddress']),
+      beneficiary,
+      isSuccess: quantityOf(receipt['status'] ?? '0x1', 'status') === 1n,
+    }
+    return accessesOfStructLogs(trace, place)
+  }
+}
+
+const placeOf = (place: number | string): string => (typeof place === 'number' ? `0x${place.toString(16)}` : place)
+
+const addressOrNull = (value: unknown): Hex | null =>
+  value === null || value === undefined ? null : bytesOf(value, 20, 'an address')
+
+/** A trace of a block is a list of results, one for each transaction. */
+function resultsOf(answer: unknown): unknown[] {
+  return listOf(answer, 'the traces of a block').map((trace) => objectOf(trace, 'a trace')['result'])
+}
+
+function isStructLogs(answer: unknown): boolean {
+  return typeof answer === 'object' && answer !== null && 'structLogs' in answer
+}
+
+function headOf(block: Json): BlockHead {
+  return {
+    number: Number(quantityOf(block['number'], 'a block number')),
+    hash: bytesOf(block['hash'], 32, 'a block hash'),
+    parentHash: bytesOf(block['parentHash'], 32, 'a parent hash'),
+  }
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RawEvent } from '../../contract/stream-events.ts'
+import { ExecRecorder } from '../../evm/event/recorder.ts'
+import { createSmallRing, openReader } from '../../evm/ring/test-ring.ts'
+import { RawEventMaker } from './raw-events.ts'
+
+test('block numbers above 2^53 - 1 are text in raw events, inside a block and outside', () => {
+  for (const [block_number, shown] of [
+    [2n ** 53n - 1n, 9_007_199_254_740_991],
+    [2n ** 53n, '9007199254740992'],
+    [2n ** 53n + 2n, '9007199254740994'],
+    [2n ** 63n, '9223372036854775808'],
+  ] as const) {
+    const ring = createSmallRing({ capacity: 64 })
+    const recorder = new ExecRecorder(ring.writer)
+    recorder.add('BLOCK_START', { block_number }, { timeNs: 1n })
+    recorder.add('BLOCK_END', {}, { timeNs: 2n })
+    recorder.flush()
+    const qc = new ExecRecorder(ring.writer)
+    qc.add('BLOCK_QC', { block_number }, { timeNs: 3n })
+    qc.flush()
+    const maker = new RawEventMaker()
+    maker.want({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
+    maker.turn()
+    const reader = openReader(ring.source)
+    const events: RawEvent[] = []
+    while (reader.poll(0).kind === 'events')
+      for (let at = 0; at < reader.batch.count; at++) {
+        const part = maker.make(reader.batch, at)
+        if (part !== undefined) events.push(JSON.parse(part.json) as RawEvent)
+      }
+    assert.deepEqual(
+      events.map(({ event_name, block_number: found }) => [event_name, found]),
+      [
+        ['BlockStart', shown],
+        ['BlockEnd', shown],
+        ['BlockQC', shown],
+      ],
+    )
+  }
+})

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { recordedDataFolder, skipWithoutRecordedData } from '../../../test/recorded-data.ts'
+import type { RawEvent } from '../../contract/stream-events.ts'
+import { ExecRecorder } from '../../evm/event/recorder.ts'
+import { EVENT } from '../../evm/event/type.ts'
+import { type OpenedRing, RingFollower } from '../../evm/ring/follow.ts'
+import { createSmallRing, SMALL_LIMITS, type SmallRing } from '../../evm/ring/test-ring.ts'
+import { idOf, recordBlock, recordOpenBlock, type TestBlock } from '../../evm/test-block.ts'
+import { openRingFile } from '../../platform/ring-file/reader.ts'
+import { BlockStore } from '../rpc/block-store.ts'
+import { callMethod, testMethods } from '../rpc/test-rpc.ts'
+import type { SourceMessage } from './message.ts'
+import { ReadRing, type ReadRingOptions } from './read-ring.ts'
+
+const OPTIONS: ReadRingOptions = {
+  path: 'ring',
+  seed: 7,
+  topAccessesMs: 5000,
+  topAccessesResetMs: 300_000,
+  blockBytesMax: 2 ** 26,
+}
+
+type Rig = { ring: SmallRing; recorder: ExecRecorder; read: ReadRing; step(nowMs?: number): SourceMessage[] }
+
+function createRig(options: { large?: boolean; open?: () => OpenedRing | undefined } = {}): Rig {
+  const ring = createSmallRing(
+    options.large === true
+      ? { capacity: 2 ** 18, payloadBytes: 2 ** 26, windowStepBytes: 2 ** 20 }
+      : { capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 },
+  )
+  const recorder = new ExecRecorder(ring.writer)
+  const open = options.open ?? (() => ({ ...ring.source, isReplaced: () => false, close() {} }))
+  const follower = new RingFollower(open, { start: 'oldest', reader: { limits: SMALL_LIMITS } })
+  let messages: SourceMessage[] = []
+  const read = new ReadRing(follower, OPTIONS, (content) => void messages.push({ kind: 'block', block: content }))
+  const step = (nowMs = 0): SourceMessage[] => {
+    recorder.flush()
+    messages = []
+    for (let steps = 0; steps < 10_000; steps++) {
+      const result = read.step(nowMs)
+      messages.push(...result.messages)
+      if (result.isIdle) break
+    }
+    return messages
+  }
+  return { ring, recorder, read, step }
+}
+
+const block = (number: number, more: Partial<TestBlock> = {}): TestBlock => ({
+  number,
+  txns: [{ accesses: [{ contract: 1, slot: 1, isModified: true }], logs: 1 }, { accesses: [{ contract: 1, slot: 1 }] }],
+  ...more,
+})
+
+function kindsOf(messages: readonly SourceMessage[]): string[] {
+  return messages.map((message) => {
+    if (message.kind === 'lifecycle') return `${message.change.to_stage} ${message.change.block_number}`
+    return message.kind
+  })
+}
+
+const of = <Kind extends SourceMessage['kind']>(messages: readonly SourceMessage[], kind: Kind) =>
+  messages.filter((message): message is SourceMessage & { kind: Kind } => message.kind === kind)
+
+describe('reading a ring', () => {
+  test('hands the block over first, then tells in the order of the events: stage, TPS, contention; accesses every 5 s', () => {
+    const { recorder, step } = createRig()
+    recordBlock(recorder, block(1))
+    recorder.add('BLOCK_QC', { id: idOf(1), block_number: 1n }, { timeNs: 2_000_000_000_000_000_000n })
+    const told = step()
+    assert.deepEqual(kindsOf(told), [
+      'block',
+      'Proposed 1',
+      'tps',
+      'contention',
+      'record',
+      'Voted 1',
+      'top-accesses',
+      'progress',
+    ])
+    const { record } = of(told, 'record')[0] ?? assert.fail()
+    assert.deepEqual([record.gas_used, record.eth_block_hash], [42_000, idOf(1, 0xe)])
+    recordBlock(recorder, block(2))
+    assert.equal(of(step(4999), 'top-accesses').length, 0)
+    assert.equal(of(step(5000), 'top-accesses').length, 1)
+    assert.equal(of(step(20_000), 'top-accesses').length, 0, 'nothing has changed')
+  })
+
+  test('raw events: only what is wanted, whole from the next block on, with hash and number', () => {
+    const { recorder, read, step } = createRig()
+    const header = { txn_hash: `0x${'5'.repeat(64)}`, sender: `0x${'6'.repeat(40)}` } as const
+    recordOpenBlock(recorder, block(1))
+    step()
+    read.want({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
+    recorder.add('BLOCK_END', { eth_block_hash: idOf(1), gas_used: 1n }, { timeNs: 3n })
+    const during = step()
+    assert.equal(of(during, 'events').length, 0, 'a block that has begun is not told in part')
+    assert.deepEqual(of(during, 'recording')[0]?.names, ['TxnLog', 'BlockEnd', 'BlockFinalized'])
+    recordBlock(recorder, block(2, { txns: [{ accesses: [], logs: 2, header }] }))
+    recorder.add('BLOCK_FINALIZED', { id: idOf(2), block_number: 2n }, { timeNs: 4n })
+    const told = step()
+    const events = of(told, 'events').flatMap((message) => message.events)
+    assert.deepEqual(
+      events.map(({ name }) => name),
+      ['TxnLog', 'TxnLog', 'BlockEnd', 'BlockFinalized'],
+    )
+    const [log] = events.map(({ json }) => JSON.parse(json) as RawEvent)
+    assert.deepEqual(
+      [log?.event_name, log?.block_number, log?.txn_idx, log?.txn_hash, log?.commit_stage, log?.payload.type],
+      ['TxnLog', 2, 0, header.txn_hash, 'Proposed', 'TxnLog'],
+    )
+    assert.deepEqual(events[0]?.header?.addresses?.[0], header.sender)
+    const finalized = JSON.parse(events[3]?.json ?? '') as RawEvent
+    assert.deepEqual([finalized.block_number, finalized.txn_idx, finalized.commit_stage], [2, null, 'Finalized'])
+    // The raw form of an event comes before what was folded from it.
+    const order = kindsOf(told)
+    assert(order.indexOf('events') < order.indexOf('tps'))
+    assert(order.lastIndexOf('events') < order.indexOf('Finalized 2'))
+  })
+
+  test('a gap costs the open block, is told with its range, and the next block is right', () => {
+    const { recorder, ring, step } = createRig()
+    recordOpenBlock(recorder, block(1))
+    step()
+    for (let at = 0; ring.writer.lastSeqno < 3 * 4096; at++) {
+      recordBlock(recorder, block(10 + at))
+      recorder.flush()
+    }
+    const told = step()
+    const gap = of(told, 'gap')[0] ?? assert.fail()
+    assert.equal(gap.blocksDropped, 1)
+    assert(gap.toSeqno > gap.fromSeqno)
+    const position = of(told, 'progress').at(-1)?.position
+    assert.equal(position?.stats.eventsLost, gap.toSeqno - gap.fromSeqno + 1)
+    assert.equal((position?.stats.events ?? 0) + (position?.stats.eventsLost ?? 0), ring.writer.lastSeqno)
+    recordBlock(recorder, block(99_999))
+    const after = of(step(), 'contention')[0]?.data
+    assert.deepEqual([after?.block_number, after?.contended_slot_count, after?.total_txn_count], [99_999, 1, 2])
+  })
+
+  test('the most accessed wait for a moment in which no figures leave, but not for long', () => {
+    const { recorder, read, step } = createRig()
+    const kindsAt = (nowMs: number) => kindsOf(read.step(nowMs).messages)
+    recordBlock(recorder, block(1))
+    step(0)
+    for (const [number, dueMs, isTold] of [
+      [2, 5000, false],
+      [3, 10_200, true],
+    ] as const) {
+      recordBlock(recorder, block(number))
+      recorder.flush()
+      const told = kindsAt(dueMs)
+      assert.deepEqual([told.includes('contention'), told.includes('top-accesses')], [true, isTold])
+      assert.equal(kindsAt(dueMs).includes('top-accesses'), !isTold)
+    }
+  })
+
+  test('payloads that were overwritten are told as a gap too', () => {
+    const ring = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 15, windowStepBytes: 2 ** 10 })
+    const recorder = new ExecRecorder(ring.writer)
+    const follower = new RingFollower(() => ({ ...ring.source, isReplaced: () => false, close() {} }), {
+      start: 'oldest',
+      reader: { limits: SMALL_LIMITS },
+    })
+    const read = new ReadRing(follower, OPTIONS, () => {})
+    const stepAll = (): SourceMessage[] => Array.from({ length: 20 }, () => read.step(0).messages).flat()
+    recordOpenBlock(recorder, block(1))
+    recorder.flush()
+    stepAll()
+    recorder.add('BLOCK_END', {}, { timeNs: 1n })
+    for (let number = 2; number < 40; number++) recordBlock(recorder, block(number))
+    recorder.flush()
+    const told = stepAll()
+    const gap = of(told, 'gap')[0] ?? assert.fail('the loss is told')
+    const { stats } = of(told, 'progress').at(-1)?.position ?? assert.fail()
+    assert(gap.blocksDropped >= 1 && stats.payloadsLost > 0)
+    assert(stats.payloadsLost <= gap.toSeqno - gap.fromSeqno + 1)
+    const last = of(told, 'contention').at(-1)?.data
+    assert.deepEqual([last?.block_number, last?.contended_slot_count], [39, 1])
+  })
+
+  test('another ring in its place: windows begin anew, known blocks stay', () => {
+    const second = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
+    const first = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
+    let isReplaced = false
+    const rig = createRig({
+      open: () => ({ ...(isReplaced ? second : first).source, isReplaced: () => isReplaced, close() {} }),
+    })
+    recordBlock(new ExecRecorder(first.writer), block(1))
+    const one = new ExecRecorder(first.writer)
+    recordBlock(one, block(1))
+    one.flush()
+    rig.step()
+    const two = new ExecRecorder(second.writer)
+    recordBlock(two, block(2))
+    two.flush()
+    isReplaced = true
+    const told = rig.step(5000)
+    assert(kindsOf(told).indexOf('restart') < kindsOf(told).indexOf('Proposed 2'))
+    assert.equal(of(told, 'restart')[0]?.previousSeqno, first.writer.lastSeqno)
+    assert.equal(of(told, 'tps')[0]?.tps, 1, 'half of the one block that the window holds')
+  })
+
+  test('a ring that is missing, refused or not readable is told once, and again when that changes', () => {
+    let state: 'missing' | 'refused' | 'unreadable' | 'good' = 'missing'
+    const good = createSmallRing({ capacity: 64 })
+    const other = createSmallRing({ capacity: 64 })
+    other.image.fill(0xab, 8, 40)
+    const rig = createRig({
+      open: () => {
+        if (state === 'missing') return undefined
+        if (state === 'unreadable') throw new Error("EACCES: permission denied, open '/x/ring'")
+        return { ...(state === 'good' ? good : other).source, isReplaced: () => false, close() {} }
+      },
+    })
+    const messages: SourceMessage[] = []
+    let now = 0
+    for (state of ['missing', 'refused', 'unreadable', 'good'] as const) {
+      for (let looks = 0; looks < 3; looks++) messages.push(...rig.step((now += 2000)))
+    }
+    const troubles = of(messages, 'trouble').map(({ trouble }) => trouble)
+    assert.deepEqual(
+      troubles.map((trouble) => trouble?.code),
+      ['missing', 'refused', 'unreadable', undefined],
+    )
+    assert.match(troubles[0]?.message ?? '', /there is no event ring at ring/)
+    assert.match(troubles[1]?.message ?? '', new RegExp('ab'.repeat(32)), 'the hash found is in the message')
+  })
+
+  test('R13: a block of 25,000 transactions', () => {
+    const { recorder, step } = createRig({ large: true })
+    const txns = Array.from({ length: 25_000 }, (_, at) => ({
+      accesses: at % 5000 === 0 ? [{ contract: 1, slot: 1 }] : [],
+    }))
+    recordBlock(recorder, { number: 5, txns })
+    const told = step()
+    assert.equal(of(told, 'tps')[0]?.tps, 12_500)
+    assert.deepEqual(
+      [of(told, 'contention')[0]?.data.total_txn_count, of(told, 'contention')[0]?.data.contended_slot_count],
+      [25_000, 1],
+    )
+    const { block: content } = of(told, 'block')[0] ?? assert.fail()
+    const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => undefined })
+    store.add(content)
+    const shown = callMethod(testMethods(store).eth_getBlockByNumber, ['0x5', true]) as { transactions: unknown[] }
+    assert.equal(shown.transactions.length, 25_000)
+  })
+
+  test('R16: the rejection of an older proposal is booked on that one', () => {
+    const { recorder, step, ring } = createRig()
+    recordBlock(recorder, block(7, { fork: 1 }))
+    const rejected = { type: EVENT.BLOCK_REJECT, payload: Uint8Array.of(13, 0, 0, 0), timeNs: 5n, accountIndex: 0 }
+    recordOpenBlock(recorder, block(7, { fork: 2 }))
+    recorder.flush()
+    // The event names the block by the place of its start, which is the first of this ring.
+    ring.writer.record({ ...rejected, blockSeqno: 1, txnIndex: -1 })
+    recorder.add('BLOCK_END', { eth_block_hash: idOf(7), gas_used: 1n }, { timeNs: 3n })
+    const told = step()
+    assert.deepEqual(
+      of(told, 'lifecycle').map(({ change }) => [change.to_stage, change.block_hash]),
+      [
+        ['Proposed', idOf(7, 1)],
+        ['Proposed', idOf(7, 2)],
+        ['Rejected', idOf(7, 1)],
+      ],
+    )
+    assert.equal(of(told, 'contention').length, 2, 'the block that was open is folded to its end')
+  })
+})
+
+describe('the recorded block', { skip: skipWithoutRecordedData() }, () => {
+  test('gives its TPS, and the recorded JSON-RPC answers field by field', () => {
+    const folder = join(recordedDataFolder, 'rings')
+    const follower = new RingFollower(() => openRingFile(join(folder, 'emn-1b-15m.snapshot.zst')), { start: 'oldest' })
+    const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => 'Finalized' })
+    const read = new ReadRing(follower, OPTIONS, (content) => store.add(content))
+    const messages: SourceMessage[] = []
+    for (let steps = 0; steps < 100; steps++) messages.push(...read.step(0).messages)
+    assert.equal(of(messages, 'tps')[0]?.tps, 114)
+    const methods = testMethods(store)
+    const sample = (name: string) =>
+      JSON.parse(readFileSync(join(folder, 'json-rpc-samples', `${name}.json`), 'utf8')) as Record<string, unknown>
+    const header = sample('0.header')
+    const shown = callMethod(methods.eth_getBlockByNumber, [header['number'], false]) as Record<string, unknown>
+    for (const [name, value] of Object.entries(header)) {
+      // An estimate on both sides.
+      if (name !== 'size') assert.deepEqual(shown[name], value, name)
+    }
+    const { hash } = sample('0.tx.0')
+    assert.deepEqual(callMethod(methods.eth_getTransactionByHash, [hash]), sample('0.tx.0'))
+    assert.deepEqual(callMethod(methods.eth_getTransactionReceipt, [hash]), sample('0.tx-receipt.0'))
+    const logs = callMethod(methods.eth_getLogs, [{ fromBlock: header['number'], toBlock: 'latest' }]) as unknown[]
+    assert.deepEqual(logs[0], sample('0.log.0'))
+  })
+})

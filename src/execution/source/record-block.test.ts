@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ExecRecorder } from '../../evm/event/recorder.ts'
+import { EVENT } from '../../evm/event/type.ts'
+import { EventBatch } from '../../evm/ring/event-batch.ts'
+import { createSmallRing, openReader } from '../../evm/ring/test-ring.ts'
+import { recordBlock } from '../../evm/test-block.ts'
+import type { BlockContent } from './message.ts'
+import { BlockRecorder } from './record-block.ts'
+
+const KEPT: readonly number[] = [
+  EVENT.BLOCK_START,
+  EVENT.TXN_HEADER_START,
+  EVENT.TXN_EVM_OUTPUT,
+  EVENT.TXN_LOG,
+  EVENT.BLOCK_END,
+]
+
+type Held = BlockContent
+type Event = { seqno: number; payload: string }
+
+/** Blocks with so many logs each, written and recorded one after the other. */
+function recordAll(
+  logsOfBlocks: readonly number[],
+  blockBytesMax = 2 ** 26,
+): { held: (Held | undefined)[]; wanted: Event[][] } {
+  const ring = createSmallRing({ capacity: 2 ** 15, payloadBytes: 2 ** 25, windowStepBytes: 2 ** 20 })
+  const writer = new ExecRecorder(ring.writer)
+  const reader = openReader(ring.source, { seqno: 1 }, { eventsMax: 100 })
+  const recorder = new BlockRecorder({ blockBytesMax })
+  const held: (Held | undefined)[] = []
+  const wanted: Event[][] = []
+  for (const [at, logs] of logsOfBlocks.entries()) {
+    recordBlock(writer, { number: at + 1, txns: [{ accesses: [{ contract: 1, slot: 1 }], logs }, { accesses: [] }] })
+    writer.flush()
+    const events: Event[] = []
+    while (reader.poll(0).kind === 'events') {
+      const { batch } = reader
+      for (let event = 0; event < batch.count; event++) {
+        recorder.add(batch, event)
+        if (KEPT.includes(batch.type(event))) events.push(eventAt(batch, event))
+      }
+    }
+    wanted.push(events)
+    held.push(recorder.take() as Held | undefined)
+  }
+  return { held, wanted }
+}
+
+function eventsOf(block: Held): Event[] {
+  const batch = EventBatch.over(block)
+  return Array.from({ length: batch.count }, (_, at) => eventAt(batch, at))
+}
+
+function eventAt(batch: EventBatch, at: number): Event {
+  return { seqno: batch.seqno(at), payload: Buffer.from(batch.payload(at) ?? assert.fail()).toString('base64') }
+}
+
+test('every block keeps its own events, whatever is recorded after it', () => {
+  // Growing in the middle of a block, shrinking from one to the next, and back.
+  const { held, wanted } = recordAll([1, 3000, 2, 2, 5000, 4900, 700, 3, 9000, 5])
+  for (const [at, block] of held.entries()) {
+    assert.ok(block !== undefined)
+    assert.equal(block.number, at + 1)
+    const [first] = eventsOf(block).filter(({ payload }, event) => payload !== wanted[at]?.[event]?.payload)
+    assert.deepEqual([first, eventsOf(block).length], [undefined, wanted[at]?.length])
+  }
+})
+
+test('a small block does not keep the room of a large one, and no two blocks share memory', () => {
+  const { held } = recordAll([9000, 5000, 4900, 4800])
+  const parts = held.flatMap((block) =>
+    block === undefined ? [] : [block.descriptors, block.payloads, block.payloadAt],
+  )
+  assert.equal(new Set(parts.map(({ buffer }) => buffer)).size, 12)
+  for (const { buffer, byteLength } of parts) assert.ok(buffer.byteLength <= byteLength * 2)
+  const [, , third, fourth] = held
+  // Blocks of about one size are handed over where they were gathered.
+  for (const block of [third, fourth])
+    assert.ok((block?.payloads.buffer.byteLength ?? 0) > (block?.payloads.length ?? 0))
+})
+
+test('a block of too many bytes is not kept, the next one is', () => {
+  const { held, wanted } = recordAll([3000, 1], 50_000)
+  assert.ok(held[0] === undefined)
+  assert.deepEqual(eventsOf(held[1] ?? assert.fail()), wanted[1])
+})

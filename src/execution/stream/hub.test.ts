@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { StreamHub } from './hub.ts'
+import { createSeqCounter } from './seq-counter.ts'
+
+test('frames that are kept hold little more memory than the buffer says, whatever else is made meanwhile', () => {
+  const clock = createManualClock()
+  let flush = () => {}
+  using hub = new StreamHub(
+    {
+      buffer: { entriesMax: 10_000, bytesMax: 2 ** 20 },
+      client: { framesMax: 100, bytesMax: 2 ** 20, dropsMax: 100 },
+      rules: { itemsMax: 8, blocked: new Set() },
+      lingerMs: 1000,
+    },
+    {
+      clock,
+      seq: createSeqCounter({
+        store: { read: () => undefined, write() {} },
+        nowMs: clock.nowMs,
+        onFault: () => assert.fail('the store failed'),
+      }),
+      defer: (run) => (flush = run),
+      hello: () => ({}) as never,
+      snapshot: () => [],
+      onWanted() {},
+      count: { published() {}, delivered() {}, dropped() {}, joined() {}, refused() {} },
+    },
+  )
+  const written: Buffer[] = []
+  hub.join({ isClear: true, write: (bytes) => written.push(bytes), close: () => assert.fail('closed') })
+  written.length = 0
+  for (let n = 0; n < 1000; n++) {
+    hub.publish('TPS', String(n))
+    // One frame a round: it is written as it is kept. The rest of a turn's garbage comes from Node's pool.
+    clock.advance(1000)
+    flush()
+    Buffer.allocUnsafe(3000)
+  }
+  assert.equal(written.length, 1000)
+  const held = [...new Set(written.map(({ buffer }) => buffer))].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  assert.ok(held <= hub.window.bytes + 64 * 1024, `${held} bytes held, the buffer says ${hub.window.bytes}`)
+})

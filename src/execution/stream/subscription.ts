@@ -1,0 +1,191 @@
+import {
+  type AcceptedSubscription,
+  AVAILABLE_FILTERS,
+  DEFAULT_KINDS,
+  type EventFilter,
+  type Hex,
+  METRIC_KINDS,
+  RAW_EVENTS,
+  type RawEventName,
+  type StreamError,
+  type StreamItem,
+} from '../../contract/stream-events.ts'
+import { didYouMean } from '../../core/did-you-mean.ts'
+
+export type SubscriptionRules = {
+  readonly itemsMax: number
+  readonly blocked: ReadonlySet<RawEventName>
+}
+
+export type ParsedSubscription = { ok: true; subscription: AcceptedSubscription } | { ok: false; error: StreamError }
+
+const FILTERS_MAX = 16
+const VALUES_MAX = 64
+const TOPICS_MAX = 4
+
+const METRICS: ReadonlySet<string> = new Set(METRIC_KINDS)
+const RAW: ReadonlySet<string> = new Set(RAW_EVENTS)
+
+/** What everybody gets who says nothing. */
+export const DEFAULT_SUBSCRIPTION: AcceptedSubscription = {
+  events: DEFAULT_KINDS,
+  filters: [],
+  correlate: false,
+  min_stage: 'Proposed',
+}
+
+/** Equal subscriptions share their frames. */
+export function subscriptionKey({ events, filters, correlate }: AcceptedSubscription): string {
+  return JSON.stringify([events.toSorted(), filters, correlate])
+}
+
+export function rawNamesOf({ events, correlate }: AcceptedSubscription, offered: readonly RawEventName[]) {
+  if (correlate) return offered
+  return events.filter((name): name is RawEventName => RAW.has(name))
+}
+
+/** A text message of a client. */
+export function parseSubscribeMessage(text: string, rules: SubscriptionRules): ParsedSubscription {
+  const message = parseJson(text)
+  if (message === undefined) return invalid('The message is not JSON.')
+  if (!isObject(message) || !('subscribe' in message))
+    return invalid('Send {"subscribe":["TPS","Lifecycle"]} or {"subscribe":{"events":[…],"filters":[…]}}.')
+  const unknown = Object.keys(message).filter((key) => key !== 'subscribe')
+  if (unknown.length > 0) return invalid(`A message has the key subscribe alone, not ${listOf(unknown)}.`)
+  return parseSubscription(message['subscribe'], rules)
+}
+
+/** The value of `?subscribe=`: names with commas, or one of the two forms as JSON. */
+export function parseSubscribeQuery(text: string, rules: SubscriptionRules): ParsedSubscription {
+  if (!/^\s*[[{]/.test(text)) {
+    const names = text.split(',').map((name) => name.trim())
+    return parseSubscription(names.length === 1 && names[0] === '' ? [] : names, rules)
+  }
+  const value = parseJson(text)
+  return value === undefined ? invalid('The value of subscribe is not JSON.') : parseSubscription(value, rules)
+}
+
+function parseSubscription(given: unknown, rules: SubscriptionRules): ParsedSubscription {
+  if (Array.isArray(given)) return parseExtended({ events: given }, rules)
+  return isObject(given) ? parseExtended(given, rules) : invalid('subscribe is a list of names, or an object.')
+}
+
+function parseExtended(given: Record<string, unknown>, rules: SubscriptionRules): ParsedSubscription {
+  const unknown = Object.keys(given).filter((key) => !['events', 'filters', 'correlate', 'min_stage'].includes(key))
+  if (unknown.length > 0) return invalid(`subscribe has no field ${listOf(unknown)}.`)
+  const { events, filters = [], correlate = false, min_stage = 'Proposed' } = given
+  if (!Array.isArray(events)) return invalid('events is a list of names.')
+  const items = [...new Set(events)]
+  if (items.length === 0) return refuse('empty_subscribe', 'A subscription names at least one item.')
+  if (items.length > rules.itemsMax)
+    return refuse('subscribe_limit', `A subscription has at most ${rules.itemsMax} items, not ${items.length}.`)
+  const badItems = items.filter((item) => typeof item !== 'string' || !(METRICS.has(item) || RAW.has(item)))
+  if (badItems.length > 0) return invalid(unknownItems(badItems))
+  const blocked = (items as StreamItem[]).filter((item) => rules.blocked.has(item as RawEventName))
+  if (blocked.length > 0) return invalid(`This service does not offer ${listOf(blocked)}; see blocked_events in Hello.`)
+  if (min_stage !== 'Proposed')
+    return invalid(
+      'min_stage is "Proposed": events are sent as they happen. Subscribe to Lifecycle to learn when a block reaches a later stage.',
+    )
+  if (typeof correlate !== 'boolean') return invalid('correlate is true or false.')
+  if (correlate && !items.includes('TxnHeaderStart')) return invalid('correlate needs TxnHeaderStart among the events.')
+  const parsed = parseFilters(filters)
+  if (typeof parsed === 'string') return invalid(parsed)
+  return {
+    ok: true,
+    subscription: { events: items as StreamItem[], filters: parsed, correlate, min_stage },
+  }
+}
+
+/** The filters, or what is wrong with them. */
+function parseFilters(given: unknown): EventFilter[] | string {
+  if (!Array.isArray(given)) return 'filters is a list.'
+  if (given.length > FILTERS_MAX) return `A subscription has at most ${FILTERS_MAX} filters.`
+  const filters: EventFilter[] = []
+  for (const filter of given) {
+    const parsed = parseFilter(filter)
+    if (typeof parsed === 'string') return parsed
+    filters.push(parsed)
+  }
+  return filters
+}
+
+function parseFilter(given: unknown): EventFilter | string {
+  if (!isObject(given)) return 'A filter is an object.'
+  const known = ['events', ...AVAILABLE_FILTERS]
+  const unknown = Object.keys(given).filter((key) => !known.includes(key))
+  if (unknown.length > 0) return `A filter has no field ${listOf(unknown)}; there are ${known.join(', ')}.`
+  const { events, txn_index, log_index, address, topics } = given
+  if (events !== undefined && !(Array.isArray(events) && events.length > 0 && events.every((name) => RAW.has(name))))
+    return 'events of a filter is a list of raw event names.'
+  if (!isRange(txn_index) || !isRange(log_index))
+    return 'txn_index and log_index are {"min":n,"max":n} with whole numbers, one of them or both.'
+  if (address !== undefined && !isChoice(address, 20))
+    return `address is one of 20 bytes in hex, or a list of up to ${VALUES_MAX}.`
+  const areTopics =
+    topics === undefined ||
+    (Array.isArray(topics) &&
+      topics.length <= TOPICS_MAX &&
+      topics.every((topic) => topic === null || isChoice(topic, 32)))
+  if (!areTopics) return `topics are up to ${TOPICS_MAX} of 32 bytes in hex, lists of them, or null for any.`
+  return {
+    ...(events === undefined ? {} : { events: events as RawEventName[] }),
+    ...(txn_index === undefined ? {} : { txn_index }),
+    ...(log_index === undefined ? {} : { log_index }),
+    ...(address === undefined ? {} : { address: lowerCase(address) as Hex }),
+    ...(topics === undefined ? {} : { topics: (topics as unknown[]).map(lowerCase) as Hex[] }),
+  }
+}
+
+function isRange(given: unknown): given is { min?: number; max?: number } | undefined {
+  if (given === undefined) return true
+  if (!isObject(given) || Object.keys(given).length === 0) return false
+  return Object.entries(given).every(
+    ([key, value]) => (key === 'min' || key === 'max') && Number.isSafeInteger(value) && (value as number) >= 0,
+  )
+}
+
+function isChoice(given: unknown, bytes: number): boolean {
+  const isOne = (value: unknown): boolean =>
+    typeof value === 'string' && value.length === 2 + 2 * bytes && /^0x[0-9a-fA-F]+$/.test(value)
+  return Array.isArray(given) ? given.length > 0 && given.length <= VALUES_MAX && given.every(isOne) : isOne(given)
+}
+
+function lowerCase(given: unknown): unknown {
+  if (Array.isArray(given)) return given.map(lowerCase)
+  return typeof given === 'string' ? given.toLowerCase() : given
+}
+
+/** Names them, and what was probably meant: a typo must not look like a quiet stream. */
+function unknownItems(items: readonly unknown[]): string {
+  const known = [...METRIC_KINDS, ...RAW_EVENTS]
+  const [meant] = items.flatMap((item) => (typeof item === 'string' ? (didYouMean(item, known) ?? []) : []))
+  return `There is no item ${listOf(items)}.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+}
+
+function listOf(items: readonly unknown[]): string {
+  return items
+    .slice(0, 5)
+    .map((item) => (JSON.stringify(item) ?? String(item)).slice(0, 64))
+    .join(', ')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function invalid(message: string): ParsedSubscription {
+  return refuse('invalid_subscribe', message)
+}
+
+function refuse(code: StreamError['code'], message: string): ParsedSubscription {
+  return { ok: false, error: { code, message } }
+}

@@ -1,0 +1,142 @@
+import type { Clock } from '../../core/clock.ts'
+import { ServiceError } from '../../core/error.ts'
+import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
+import {
+  alignPayload,
+  DESCRIPTOR_BYTES,
+  encodeRingHeader,
+  HEADER,
+  RING_LIMITS,
+  type RingGeometry,
+  SECTION_BYTES,
+  WINDOW_STEP_BYTES,
+} from '../../evm/ring/layout.ts'
+import { createRingReader } from '../../evm/ring/reader.ts'
+import { openRingFile } from '../../platform/ring-file/reader.ts'
+import { createRecordingFile, type RecordingFile } from '../../platform/ring-file/recording.ts'
+import { refusalError } from '../source/open-ring.ts'
+
+export type RecordRingOptions = {
+  /** The ring that is recorded. */
+  readonly ring: string
+  /** The new file; compressed where its name ends in `.zst`. */
+  readonly file: string
+  readonly durationMs: number
+  /** Begin with what the ring still holds, or with the newest block. */
+  readonly start: 'oldest' | 'newest-block'
+}
+
+export type RecordDeps = { readonly clock: Clock; readonly isStopped?: () => boolean }
+
+export type RecordSummary = {
+  events: number
+  events_lost: number
+  payloads_lost: number
+  payload_bytes: number
+  /** Why it ended: the time was over, somebody stopped it, the ring was replaced by another, or the recording is as large as it may be. */
+  ended: 'time' | 'stopped' | 'replaced' | 'full'
+}
+
+/** A recording ends here rather than fill a disk. */
+const PAYLOAD_BYTES_MAX = 2 ** 36
+const IDLE_MS = 2
+
+/**
+ * Records a live ring into a file of the same format, with events numbered from 1. What was lost on the way is a hole in the numbers,
+ * so that whoever reads the recording finds the same gaps.
+ */
+export async function recordRing(options: RecordRingOptions, deps: RecordDeps): Promise<RecordSummary> {
+  const { clock, isStopped = () => false } = deps
+  const source = openRingFile(options.ring)
+  if (source === undefined) {
+    throw new ServiceError('not-found', `there is no ring ${options.ring}`, { fix: 'Name another with --ring PATH.' })
+  }
+  using _ = { [Symbol.dispose]: () => source.close() }
+  const created = createRingReader(source, options.start)
+  if (!created.ok) throw refusalError(options.ring, created)
+  const { reader } = created
+  await using file = createRecordingFile(options.file)
+  const recording = new Recording(file, reader.cursor)
+  const endMs = clock.monotonicMs() + options.durationMs
+  let ended: RecordSummary['ended'] = 'time'
+  for (;;) {
+    const result = reader.poll(clock.monotonicMs())
+    if (result.kind === 'events') recording.add(reader.batch)
+    if (recording.payloadBytes > PAYLOAD_BYTES_MAX) ended = 'full'
+    else if (isStopped()) ended = 'stopped'
+    else if (result.kind === 'rewound' || (result.kind === 'idle' && source.isReplaced())) ended = 'replaced'
+    if (ended !== 'time' || clock.monotonicMs() >= endMs) break
+    if (result.kind === 'idle') await new Promise<void>((resolve) => void clock.setTimer(IDLE_MS, resolve))
+  }
+  await recording.finish()
+  const { eventsRead, eventsLost, payloadsLost } = reader.stats
+  return {
+    events: eventsRead - payloadsLost,
+    events_lost: eventsLost,
+    payloads_lost: payloadsLost,
+    payload_bytes: recording.payloadBytes,
+    ended,
+  }
+}
+
+class Recording {
+  payloadBytes = 0
+  readonly #file: RecordingFile
+  /** The number of the event before the first. */
+  readonly #base: number
+  #lastSeqno = 0
+
+  constructor(file: RecordingFile, base: number) {
+    this.#file = file
+    this.#base = base
+  }
+
+  add(batch: EventBatch): void {
+    const slots = new Uint8Array(batch.count * DESCRIPTOR_BYTES)
+    const view = new DataView(slots.buffer)
+    const payloads: Uint8Array[] = []
+    let payloadEnd = this.payloadBytes
+    for (let at = 0; at < batch.count; at++) {
+      // An event without its payload is of no use to anybody: it stays a hole.
+      if (batch.payloadAt[at] === PAYLOAD_LOST) continue
+      const payload = batch.payload(at) ?? new Uint8Array(0)
+      const slot = at * DESCRIPTOR_BYTES
+      const blockSeqno = batch.blockSeqno(at)
+      slots.set(batch.descriptorBytes.subarray(slot, slot + DESCRIPTOR_BYTES), slot)
+      view.setBigUint64(slot, BigInt(batch.seqno(at) - this.#base), true)
+      view.setBigUint64(slot + 24, BigInt(payloadEnd), true)
+      view.setBigUint64(slot + 32, BigInt(Math.max(0, blockSeqno - this.#base)), true)
+      const padded = new Uint8Array(alignPayload(payload.length))
+      padded.set(payload)
+      payloads.push(padded)
+      payloadEnd += padded.length
+    }
+    const firstSeqno = batch.seqno(0) - this.#base
+    this.#file.writeSlots((firstSeqno - 1) * DESCRIPTOR_BYTES, slots)
+    this.#file.writePayloads(this.payloadBytes, Buffer.concat(payloads))
+    this.payloadBytes = payloadEnd
+    this.#lastSeqno = firstSeqno + batch.count - 1
+  }
+
+  finish(): Promise<void> {
+    const geometry: RingGeometry = {
+      capacity: powerOfTwo(this.#lastSeqno, RING_LIMITS.capacityMin),
+      // The valid window is one step narrower than the buffer, and everything here is valid.
+      payloadBytes: powerOfTwo(this.payloadBytes + WINDOW_STEP_BYTES, RING_LIMITS.payloadBytesMin),
+      contextBytes: 0,
+    }
+    const header = encodeRingHeader(geometry)
+    const view = new DataView(header.buffer)
+    view.setBigUint64(HEADER.lastSeqno, BigInt(this.#lastSeqno), true)
+    view.setBigUint64(HEADER.nextPayloadByte, BigInt(this.payloadBytes), true)
+    return this.#file.finish([
+      { bytes: SECTION_BYTES, content: header },
+      { bytes: geometry.capacity * DESCRIPTOR_BYTES, content: 'slots' },
+      { bytes: geometry.payloadBytes, content: 'payloads' },
+    ])
+  }
+}
+
+function powerOfTwo(least: number, min: number): number {
+  return Math.max(min, 2 ** Math.ceil(Math.log2(Math.max(1, least))))
+}

@@ -1,0 +1,97 @@
+import type { Caller } from '../../access/authorize.ts'
+import { methodCost } from '../../access/plan.ts'
+import type { Access } from '../../access/service.ts'
+import type { Limits } from '../../contract/limits.ts'
+import { tooLarge } from '../../platform/grpc/frame-reader.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { encodeMessage, readMessageJson } from '../../solana/geyser/protobuf.ts'
+import type { PageAnswer } from '../account/endpoints.ts'
+import { requestBytesMax } from './methods.ts'
+import { type Gate, type GateVerdict, gateOf, requestFieldsMax } from './policy.ts'
+
+/** Bytes of the JSON text, whatever larger body the plan allows elsewhere. */
+export const CHECK_BYTES_MAX = 1024 * 1024
+/** Objects in the text: a few for each filter that a request may have. */
+const OBJECTS_MAX = 8192
+/** Shown of a decoder's message about a text that somebody else wrote. */
+const REASON_SHOWN_MAX = 300
+
+type Refused = {
+  readonly ok: false
+  readonly rule: string
+  readonly filter: { readonly kind: string; readonly name: string } | undefined
+  readonly message: string
+}
+type Verdict = Extract<GateVerdict, { ok: true }> | Refused
+
+/**
+ * The verdict of the gRPC listener on this SubscribeRequest, given in protobuf's JSON form, without opening a stream: the protocol itself can
+ * refuse a request only by ending the stream. Nothing is forwarded and nothing is charged.
+ */
+export async function checkGeyser(
+  access: Pick<Access, 'slots'>,
+  { limits, subscription }: Caller,
+  body: Buffer,
+  requestId: string,
+): Promise<PageAnswer> {
+  const verdict = isTooComplex(body, limits) ? refuse('grpcRequestFields', TOO_COMPLEX) : await check(body, limits)
+  if ('malformed' in verdict) {
+    const message = `not a SubscribeRequest in JSON: ${verdict.malformed}`
+    return { status: 400, body: { error: 'invalid-request', message, request_id: requestId } }
+  }
+  const { grpcAccountsPerStream, grpcKinds, grpcBlockedOwners, grpcResume, grpcStreams } = limits
+  return {
+    status: 200,
+    body: {
+      allowed: verdict.ok,
+      rule: verdict.ok ? null : verdict.rule,
+      filter: verdict.ok ? null : (verdict.filter ?? null),
+      message: verdict.ok ? null : verdict.message,
+      counts: verdict.ok ? { accounts: verdict.accounts, filters: verdict.filters } : null,
+      cost: methodCost(limits, 'Subscribe'),
+      limits: { grpcAccountsPerStream, grpcKinds, grpcBlockedOwners, grpcResume, grpcStreams },
+      open: { grpcStreams: access.slots.taken(subscription.id).grpcStreams },
+    },
+  }
+}
+
+/** In three steps, between which the event loop serves others. */
+async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly malformed: string }> {
+  const slices = createTimeSlices()
+  const read = readMessageJson(SubscribeRequestSchema, body.toString('utf8'))
+  if (!read.ok) {
+    const reason = read.says.slice(0, REASON_SHOWN_MAX)
+    if (!read.isUnknownField) return { malformed: reason }
+    return refuse('knownFields', `request refused: ${reason}; rule knownFields, leave it out`)
+  }
+  await slices.yield()
+  const request = encodeMessage(SubscribeRequestSchema, read.message)
+  const bytesMax = requestBytesMax('Subscribe', limits)
+  if (request.length > bytesMax) {
+    return refuse('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
+  }
+  await slices.yield()
+  const gate = gateOf('Subscribe') as Gate
+  return gate(request, limits)
+}
+
+function refuse(rule: string, message: string): Refused {
+  return { ok: false, rule, filter: undefined, message }
+}
+
+const TOO_COMPLEX = 'request refused: the text has more values than grpcRequestFields allows fields'
+const COMMA = 0x2c
+const OBJECT = 0x7b
+
+/** Whether the text has more values than a request has fields, seen without parsing it; a comma within a text counts too. */
+function isTooComplex(body: Buffer, limits: Limits): boolean {
+  const fieldsMax = requestFieldsMax(limits)
+  let commas = 0
+  let objects = 0
+  for (const byte of body) {
+    if (byte === COMMA) commas += 1
+    else if (byte === OBJECT) objects += 1
+  }
+  return commas > fieldsMax || objects > OBJECTS_MAX
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { connect, type IncomingHttpHeaders } from 'node:http2'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { frameMessage } from '../../platform/grpc/framing.ts'
+import { startGrpcServer } from '../../platform/grpc/server.ts'
+import { GrpcCode } from '../../platform/grpc/status.ts'
+import { until } from '../../platform/process/test-wait.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { bundleOptions } from '../options.ts'
+import { createGrpcHealth } from './health.ts'
+
+const CHECK = '/grpc.health.v1.Health/Check'
+const WATCH = '/grpc.health.v1.Health/Watch'
+const EMPTY = frameMessage(Buffer.alloc(0))
+
+/** The health service on a manual clock; the address of a call is what its metadata `from` holds. */
+async function startHealth(healthPerSecond = 5) {
+  const clock = createManualClock()
+  const refusals: string[] = []
+  const meter = { refused: (limit: string) => void refusals.push(limit) }
+  const health = createGrpcHealth({ healthPerSecond, refusalDelayMs: 1000 }, { clock, meter })
+  const server = await startGrpcServer(
+    { listen: { host: '127.0.0.1', port: 0 }, streamsPerConnectionMax: 1000 },
+    { log: silentLogger, clock, onCall: (call) => void health.serve(call, () => String(call.metadata['from'])) },
+  )
+  const session = connect(`http://127.0.0.1:${server.address.port}`)
+  session.on('error', () => {})
+
+  /** Without a body only a part of a request is sent. */
+  function call(path: string, from: string, body: Uint8Array | undefined) {
+    const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', from })
+    const told: { code?: number; message?: string; bytes: number } = { bytes: 0 }
+    const hear = (headers: IncomingHttpHeaders) => {
+      if (headers['grpc-status'] !== undefined) told.code = Number(headers['grpc-status'])
+      if (headers['grpc-message'] !== undefined) told.message = String(headers['grpc-message'])
+    }
+    stream.on('response', hear)
+    stream.on('trailers', hear)
+    stream.on('error', () => {})
+    stream.on('data', (chunk: Buffer) => (told.bytes += chunk.length))
+    if (body === undefined) stream.write(EMPTY.subarray(0, 3))
+    else if (path === CHECK) stream.end(body)
+    else stream.write(body)
+    return { stream, told }
+  }
+
+  /** Checks of one address, one after another; gives how many were served before the first that waits to be refused. */
+  async function checks(from: string, most: number): Promise<number> {
+    for (let served = 0; served < most; served++) {
+      const before = refusals.length
+      const { told } = call(CHECK, from, EMPTY)
+      await until('it is served or refused', () => told.code !== undefined || refusals.length > before)
+      if (told.code === undefined) return served
+      assert.equal(told.code, GrpcCode.ok)
+    }
+    return most
+  }
+
+  return {
+    clock,
+    refusals,
+    call,
+    checks,
+    async [Symbol.asyncDispose]() {
+      session.destroy()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('an address has a budget of health calls, which refills; other addresses are not concerned', async () => {
+  await using on = await startHealth()
+  assert.equal(await on.checks('192.0.2.1', 1000), 50)
+  assert.equal(await on.checks('192.0.2.2', 5), 5)
+  on.clock.advance(600)
+  assert.equal(await on.checks('192.0.2.1', 1000), 3)
+  assert.deepEqual(new Set(on.refusals), new Set(['healthPerSecond']))
+  const { told } = on.call(WATCH, '192.0.2.1', EMPTY)
+  await until('it is refused', () => on.refusals.length === 3)
+  on.clock.advance(1000)
+  await until('the delayed refusal is there', () => told.code === GrpcCode.resourceExhausted)
+  assert.match(told.message ?? '', /5 health calls per second of one address; limit: healthPerSecond/)
+})
+
+test('a load balancer that checks ten times a second is never refused', async () => {
+  await using on = await startHealth(bundleOptions.parse({}).grpc.healthPerSecond)
+  for (let second = 0; second < 60; second++) {
+    on.clock.advance(1000)
+    const made = Array.from({ length: 10 }, () => on.call(CHECK, '192.0.2.1', EMPTY))
+    await until('all are served', () => made.every(({ told }) => told.code === GrpcCode.ok))
+  }
+})
+
+test('an IPv6 network of one customer is one address', async () => {
+  await using on = await startHealth()
+  assert.equal(await on.checks('2001:db8:0:1::1', 1000), 50)
+  assert.equal(await on.checks('2001:db8:0:1::2', 1), 0)
+  assert.equal(await on.checks('2001:db8:0:2::1', 1), 1)
+})
+
+test('watches are bounded for an address and in all, and a closed one makes room', async () => {
+  await using on = await startHealth(50)
+  const open = async (from: string, count: number) => {
+    const made = Array.from({ length: count }, () => on.call(WATCH, from, EMPTY))
+    await until('each has its status', () => made.every(({ told }) => told.bytes > 0))
+    return made
+  }
+  const first = await open('192.0.2.1', 32)
+  on.call(WATCH, '192.0.2.1', EMPTY)
+  await until('one more is refused', () => on.refusals.length === 1)
+  for (let address = 2; address <= 8; address++) await open(`192.0.2.${address}`, 32)
+  on.call(WATCH, '192.0.2.9', EMPTY)
+  await until('one more in all is refused', () => on.refusals.length === 2)
+  first[0]?.stream.close()
+  await until('there is room', async () => {
+    const { told } = on.call(WATCH, '192.0.2.1', EMPTY)
+    const before = on.refusals.length
+    await until('served or refused', () => told.bytes > 0 || on.refusals.length > before)
+    return told.bytes > 0
+  })
+  assert.deepEqual(new Set(on.refusals), new Set(['healthWatches']))
+})
+
+test('a call whose request does not arrive in time is ended, a watch with one is not', async () => {
+  await using on = await startHealth()
+  const slow = [on.call(WATCH, '192.0.2.1', undefined), on.call(CHECK, '192.0.2.1', undefined)]
+  const watch = on.call(WATCH, '192.0.2.1', EMPTY)
+  await until('the watch has its status', () => watch.told.bytes > 0)
+  on.clock.advance(10_000)
+  for (const { told } of slow) await until('it is ended', () => told.code === GrpcCode.deadlineExceeded)
+  assert.equal(watch.told.code, undefined)
+})
+
+test('a watch of a service that is not here gets SERVICE_UNKNOWN, and stays open', async () => {
+  await using on = await startHealth()
+  const name = Buffer.from('no.such.Service')
+  const request = frameMessage(Buffer.concat([Buffer.from([0x0a, name.length]), name]))
+  const { stream, told } = on.call(WATCH, '192.0.2.1', request)
+  const pieces: Buffer[] = []
+  stream.on('data', (piece: Buffer) => pieces.push(piece))
+  await until('a status has come', () => Buffer.concat(pieces).length >= 7)
+  // Field 1 of the response, an enum: SERVICE_UNKNOWN is 3 (health.proto).
+  assert.deepEqual([...Buffer.concat(pieces).subarray(5)], [0x08, 3])
+  assert.equal(told.code, undefined)
+})

@@ -1,0 +1,142 @@
+import type { Clock } from '../../core/clock.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
+import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
+import { GrpcCode } from '../../platform/grpc/status.ts'
+import { serveUnary } from '../../platform/grpc/unary.ts'
+import { peerKey } from '../../platform/net/connection-caps.ts'
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponseSchema,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../../solana/gen/health_pb.ts'
+import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
+import type { DoorMeter } from '../metrics.ts'
+import { endLater } from './refusal.ts'
+
+/** grpc.health.v1, without a token, so every address has a budget. */
+export type GrpcHealth = {
+  /** False where the call is for another service. `remoteAddress` is the client's, past the proxies in between. */
+  serve(call: GrpcCall, remoteAddress: () => string): boolean
+  /** Reports NOT_SERVING to watchers and to later checks. */
+  stopServing(): void
+}
+
+export type GrpcHealthOptions = {
+  /** Calls of one address in a second, on average; ten seconds can be saved up. */
+  readonly healthPerSecond: number
+  /** A refusal is sent after this time, so that a client that retries at once does not spin. */
+  readonly refusalDelayMs: number
+}
+
+export type GrpcHealthDeps = { readonly clock: Clock; readonly meter: Pick<DoorMeter, 'refused'> }
+
+const CHECK = '/grpc.health.v1.Health/Check'
+const WATCH = '/grpc.health.v1.Health/Watch'
+/** The server as a whole has the empty name. */
+const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
+const BURST_SECONDS = 10
+/** Open watches, in all and of one address. */
+const WATCHES_MAX = 256
+const WATCHES_PER_ADDRESS_MAX = 32
+/** The name of a service, as it arrives and inflated. */
+const REQUEST_BYTES_MAX = 512
+/** A call whose request is not complete by then is ended. */
+const REQUEST_WITHIN_MS = 10_000
+
+export function createGrpcHealth(options: GrpcHealthOptions, { clock, meter }: GrpcHealthDeps): GrpcHealth {
+  const { healthPerSecond, refusalDelayMs } = options
+  const budget = createKeyedBuckets({ perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }, () =>
+    clock.monotonicMs(),
+  )
+  const watchers = new Set<GrpcCall>()
+  /** Open watches by address, also of services that are not here. */
+  const watches = new Map<string, number>()
+  let openWatches = 0
+  let isServing = true
+
+  const statusNow = () => (isServing ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
+  const message = (status: ServingStatus) => encodeMessage(HealthCheckResponseSchema, { status })
+  const limits: MessageLimits = {
+    bytesMax: () => REQUEST_BYTES_MAX,
+    onRefused: ({ limit }) => meter.refused(limit ?? 'readable'),
+  }
+
+  function refuse(call: GrpcCall, limit: 'healthPerSecond' | 'healthWatches', reason: string): void {
+    meter.refused(limit)
+    const status = { code: GrpcCode.resourceExhausted, message: `limit reached: ${reason}; limit: ${limit}` }
+    endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
+  }
+
+  /** Ends the call unless its request arrives in time. Returns what to call when it has. */
+  function expectRequest(call: GrpcCall): () => void {
+    const timer = clock.setTimer(REQUEST_WITHIN_MS, () =>
+      call.end({ code: GrpcCode.deadlineExceeded, message: `no request within ${REQUEST_WITHIN_MS} ms` }),
+    )
+    timer.unref?.()
+    call.onClose(() => timer.cancel())
+    return () => timer.cancel()
+  }
+
+  function check(call: GrpcCall): void {
+    expectRequest(call)
+    const respond = (bytes: Uint8Array) => {
+      const request = decodeMessage(HealthCheckRequestSchema, bytes)
+      if (request === undefined) return { ok: false, status: UNDECODABLE } as const
+      if (SERVICES.has(request.service)) return { ok: true, message: message(statusNow()) } as const
+      return { ok: false, status: { code: GrpcCode.notFound, message: 'unknown service' } } as const
+    }
+    serveUnary(call, respond, limits)
+  }
+
+  /** The status now, and each change of it; a service that is not known is reported as such, since it might come (health.proto). */
+  function watch(call: GrpcCall, address: string): void {
+    const own = watches.get(address) ?? 0
+    if (own >= WATCHES_PER_ADDRESS_MAX) {
+      return refuse(call, 'healthWatches', `${WATCHES_PER_ADDRESS_MAX} health watches of one address`)
+    }
+    if (openWatches >= WATCHES_MAX) return refuse(call, 'healthWatches', `${WATCHES_MAX} health watches`)
+    openWatches += 1
+    watches.set(address, own + 1)
+    call.onClose(() => {
+      openWatches -= 1
+      const left = (watches.get(address) ?? 1) - 1
+      if (left === 0) watches.delete(address)
+      else watches.set(address, left)
+      watchers.delete(call)
+    })
+    const arrived = expectRequest(call)
+    let hasRequest = false
+    call.onMessage((bytes) => {
+      const request = hasRequest ? undefined : decodeMessage(HealthCheckRequestSchema, bytes)
+      hasRequest = true
+      if (request === undefined) return call.end(UNDECODABLE)
+      arrived()
+      if (!SERVICES.has(request.service)) return void call.send(message(ServingStatus.SERVICE_UNKNOWN))
+      watchers.add(call)
+      call.send(message(statusNow()))
+    }, limits)
+    call.onHalfClose(() => {
+      if (!hasRequest) call.end({ code: GrpcCode.internal, message: 'no request' })
+    })
+    call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
+  }
+
+  return {
+    serve(call, remoteAddress) {
+      if (call.path !== CHECK && call.path !== WATCH) return false
+      const address = peerKey(remoteAddress())
+      if (!budget.take(address).ok) {
+        refuse(call, 'healthPerSecond', `${healthPerSecond} health calls per second of one address`)
+      } else if (call.path === CHECK) check(call)
+      else watch(call, address)
+      return true
+    },
+    stopServing() {
+      if (!isServing) return
+      isServing = false
+      for (const call of watchers) call.send(message(statusNow()))
+    },
+  }
+}
+
+const UNDECODABLE = { code: GrpcCode.internal, message: 'cannot decode the request' }

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../solana/geyser/protobuf.ts'
+import { type Gate, type GateLimits, gateOf } from './policy.ts'
+
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
+const LIMIT: GateLimits = { grpcAccountsPerStream: 4, grpcKinds: null, grpcBlockedOwners: [] }
+const subscribe = gateOf('Subscribe') as Gate
+type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
+const check = (request: Request, limits: Partial<GateLimits> = {}) =>
+  subscribe(encodeMessage(SubscribeRequestSchema, request), { ...LIMIT, ...limits })
+
+/** A field of bytes with this number. */
+const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes])
+const accountsOf = (count: number) => Buffer.concat(KEYS.slice(0, count).map((key) => field(2, Buffer.from(key))))
+
+test('every list of every kind counts, and the filter at which it is too much is named', () => {
+  const rows: [string, Request, string, string][] = [
+    ['account', { accounts: { x: { account: KEYS.slice(0, 5) } } }, 'accounts', 'x'],
+    ['owner', { accounts: { x: { owner: KEYS.slice(0, 5) } } }, 'accounts', 'x'],
+    ['account and owner', { accounts: { x: { account: KEYS.slice(0, 3), owner: ['o', 'p'] } } }, 'accounts', 'x'],
+    ['include', { transactions: { t: { accountInclude: KEYS.slice(0, 5) } } }, 'transactions', 't'],
+    ['exclude', { transactions: { t: { accountExclude: KEYS.slice(0, 5) } } }, 'transactions', 't'],
+    ['required', { transactions: { t: { accountRequired: KEYS.slice(0, 5) } } }, 'transactions', 't'],
+    ['status', { transactionsStatus: { s: { accountRequired: KEYS.slice(0, 5) } } }, 'transactions_status', 's'],
+    ['blocks', { blocks: { b: { accountInclude: KEYS.slice(0, 5) } } }, 'blocks', 'b'],
+    [
+      'the sum over filters of one kind',
+      { accounts: { x: { account: KEYS.slice(0, 3) }, y: { account: KEYS.slice(0, 2) } } },
+      'accounts',
+      'y',
+    ],
+    [
+      'the sum over kinds',
+      { accounts: { x: { account: KEYS.slice(0, 3) } }, transactions: { t: { accountInclude: ['a', 'b'] } } },
+      'transactions',
+      't',
+    ],
+    [
+      'a cuckoo filter by what it can hold',
+      { accounts: { x: { cuckooAccountsFilter: { bucketCount: 2, entriesPerBucket: 4 } } } },
+      'accounts',
+      'x',
+    ],
+    [
+      'a cuckoo filter by its data',
+      { blocks: { b: { cuckooAccountInclude: { data: Buffer.alloc(64), bucketCount: 1 } } } },
+      'blocks',
+      'b',
+    ],
+    [
+      'a name that is special to a language',
+      { accounts: { ['__proto__']: { account: KEYS } } },
+      'accounts',
+      '__proto__',
+    ],
+  ]
+  for (const [name, request, kind, filter] of rows) {
+    const verdict = check(request)
+    assert.ok(!verdict.ok, name)
+    assert.deepEqual([verdict.rule, verdict.filter], ['grpcAccountsPerStream', { kind, name: filter }], name)
+    assert.ok(verdict.message.includes(`${kind} "${filter}"`) && verdict.message.includes('allows 4 '), verdict.message)
+  }
+})
+
+test('what stays within the limit passes, and so does what names no account', () => {
+  const rows: [string, Request, number, object][] = [
+    [
+      'exactly the limit',
+      { accounts: { x: { account: KEYS.slice(0, 2) }, y: { owner: ['a', 'b'] } } },
+      4,
+      { accounts: 2 },
+    ],
+    ['no filter', {}, 0, {}],
+    ['all transactions', { transactions: { t: {} } }, 0, { transactions: 1 }],
+    [
+      'slots, entries, metas',
+      { slots: { s: {} }, entry: { e: {} }, blocksMeta: { m: {} } },
+      0,
+      { slots: 1, entry: 1, blocks_meta: 1 },
+    ],
+  ]
+  for (const [name, request, accounts, filters] of rows) {
+    assert.deepEqual(check(request), { ok: true, accounts, filters, isPing: false, fromSlot: undefined }, name)
+  }
+  const all = check({ accounts: { x: { account: KEYS } } }, { grpcAccountsPerStream: null })
+  assert.ok(all.ok && all.accounts === 6)
+  const replay = check({ fromSlot: 77n })
+  assert.ok(replay.ok && replay.fromSlot === 77)
+})
+
+test('a filter sent twice, or in two halves, is refused: nodes differ in what they make of it', () => {
+  const name = field(1, Buffer.from('x'))
+  const halves = field(1, Buffer.concat([name, field(2, accountsOf(1)), field(2, accountsOf(0))]))
+  const entry = field(1, Buffer.concat([name, field(2, accountsOf(1))]))
+  for (const request of [halves, Buffer.concat([entry, entry])]) {
+    const verdict = subscribe(request, LIMIT)
+    assert.ok(!verdict.ok && verdict.rule === 'singleFields')
+    assert.match(verdict.message, /^request refused: field \d of SubscribeRequest.* comes twice; rule singleFields/)
+  }
+  assert.equal(subscribe(entry, LIMIT).ok, true)
+})
+
+test('a field nobody here knows is refused by its number, whatever the plan', () => {
+  const footer = Buffer.concat([
+    encodeMessage(SubscribeRequestSchema, { slots: { s: {} } }),
+    field(12, Buffer.alloc(0)),
+  ])
+  for (const limits of [LIMIT, { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: [] }]) {
+    const verdict = subscribe(footer, limits)
+    assert.ok(!verdict.ok && verdict.rule === 'knownFields')
+    assert.match(verdict.message, /field 12 of SubscribeRequest is not known here.*rule knownFields/)
+  }
+})
+
+test('a request has so many filters and so many fields, which grow with the accounts of the plan', () => {
+  const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, {}]))
+  assert.equal(check({ slots: named(4096) }).ok, true)
+  const filters = check({ slots: named(4000), entry: named(97) })
+  assert.ok(!filters.ok && filters.rule === 'grpcRequestFilters')
+  assert.match(filters.message, /more than the 4096 filters grpcRequestFilters allows/)
+
+  const slices = (count: number): Request => ({ accountsDataSlice: Array(count).fill({}) })
+  assert.equal(check(slices(16_384 + 4)).ok, true)
+  const fields = check(slices(16_384 + 5))
+  assert.ok(!fields.ok && fields.rule === 'grpcRequestFields')
+  assert.match(fields.message, /more than the 16388 fields grpcRequestFields allows/)
+  assert.equal(check(slices(100_001), { grpcAccountsPerStream: null }).ok, false)
+
+  // One filter for each account, as some clients make them.
+  const own = Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`f${at}`, { account: ['a'] }]))
+  assert.equal(check({ accounts: own }, { grpcAccountsPerStream: 2000 }).ok, true)
+})
+
+test('a ping is one only when nothing stands beside it that changes filters', () => {
+  const isPing = (request: Request) => {
+    const verdict = check(request)
+    return verdict.ok && verdict.isPing
+  }
+  assert.equal(isPing({ ping: { id: 1 } }), true)
+  assert.equal(isPing({ ping: { id: 1 }, commitment: 1 }), true)
+  assert.equal(isPing({ ping: { id: 1 }, slots: { s: {} } }), false)
+  assert.equal(isPing({ ping: { id: 1 }, fromSlot: 5n }), false)
+  assert.equal(isPing({}), false)
+})
+
+test('an entry without a value, as Rust clients send it, is a filter', () => {
+  const verdict = subscribe(Buffer.from('12070a05736c6f74733000', 'hex'), LIMIT)
+  assert.deepEqual(verdict, { ok: true, accounts: 0, filters: { slots: 1 }, isPing: false, fromSlot: undefined })
+  // The same of accounts asks for everything, which a plan that blocks owners does not allow.
+  const everything = Buffer.from('0a070a05736c6f7473', 'hex')
+  assert.equal(subscribe(everything, LIMIT).ok, true)
+  assert.equal(subscribe(everything, { ...LIMIT, grpcBlockedOwners: ['b'] }).ok, false)
+})
+
+test('a kind the plan does not have is refused by name', () => {
+  const limits = { grpcKinds: ['accounts', 'slots'] as const }
+  assert.equal(check({ accounts: { x: { account: ['a'] } }, slots: { s: {} } }, limits).ok, true)
+  const rows: [Request, string][] = [
+    [{ transactions: { f: {} } }, 'transactions'],
+    [{ transactionsStatus: { f: {} } }, 'transactions_status'],
+    [{ blocks: { f: {} } }, 'blocks'],
+    [{ blocksMeta: { f: {} } }, 'blocks_meta'],
+    [{ slots: { s: {} }, entry: { f: {} } }, 'entry'],
+  ]
+  for (const [request, kind] of rows) {
+    const verdict = check(request, limits)
+    assert.ok(!verdict.ok, kind)
+    assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind, name: 'f' }])
+    assert.match(verdict.message, /allows accounts, slots$/)
+  }
+})
+
+test('what is blocked cannot be asked for: not by any list, not by naming nothing, not inside a set', () => {
+  const limits = { grpcBlockedOwners: ['a', 'b'] }
+  const refused: [string, Request][] = [
+    ['account', { accounts: { f: { account: ['x', 'b'] } } }],
+    ['owner', { accounts: { f: { account: ['x'], owner: ['a'] } } }],
+    ['include', { transactions: { f: { accountInclude: ['a'] } } }],
+    ['required', { transactions: { f: { accountInclude: ['x'], accountRequired: ['a'] } } }],
+    ['status', { transactionsStatus: { f: { accountRequired: ['a'] } } }],
+    ['blocks', { blocks: { f: { accountInclude: ['a'] } } }],
+    ['all accounts', { accounts: { f: { nonemptyTxnSignature: true } } }],
+    ['all transactions', { transactions: { f: { vote: false, accountExclude: ['x'] } } }],
+    ['all blocks', { blocks: { f: {} } }],
+    ['an empty signature', { transactions: { f: { signature: '' } } }],
+    ['a set', { accounts: { f: { account: ['x'], cuckooAccountsFilter: { bucketCount: 1, entriesPerBucket: 1 } } } }],
+  ]
+  for (const [name, request] of refused) {
+    const verdict = check(request, limits)
+    assert.ok(!verdict.ok && verdict.rule === 'grpcBlockedOwners' && verdict.filter?.name === 'f', name)
+    assert.equal(check(request).ok, true, `${name} without the rule`)
+  }
+  const passed: Request[] = [
+    { accounts: { f: { account: ['x'] }, g: { owner: ['y'] } } },
+    { transactions: { f: { accountInclude: ['x'], accountExclude: ['a'] } } },
+    { transactions: { f: { signature: 's' } } },
+    { slots: { f: {} }, blocksMeta: { f: {} }, entry: { f: {} } },
+  ]
+  for (const request of passed) assert.equal(check(request, limits).ok, true, JSON.stringify(request))
+})
+
+test('what cannot be read is refused', () => {
+  for (const hex of ['ff', '0a', '0aff', '0b0c', '0a03120502', '12020801', '0a041202ffff']) {
+    const verdict = subscribe(Buffer.from(hex, 'hex'), LIMIT)
+    assert.ok(!verdict.ok && verdict.rule === 'readable', hex)
+  }
+})
+
+test('a long name is shown in part', () => {
+  const verdict = check({ accounts: { ['n'.repeat(5000)]: { account: KEYS } } })
+  assert.ok(!verdict.ok && verdict.message.length < 300)
+})
+
+test('the request of SubscribeDeshred has a gate of its own; other methods have none', () => {
+  const gate = gateOf('SubscribeDeshred') as Gate
+  const many = {
+    deshredTransactions: { d: { accountInclude: ['a', 'b'], accountExclude: ['c'], accountRequired: ['d', 'e'] } },
+  }
+  const verdict = gate(encodeMessage(SubscribeDeshredRequestSchema, many), LIMIT)
+  assert.ok(!verdict.ok && verdict.filter?.kind === 'deshred_transactions')
+  const ping = gate(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 } }), LIMIT)
+  assert.ok(ping.ok && ping.isPing)
+  const slots = gate(encodeMessage(SubscribeDeshredRequestSchema, { slots: { s: {} } }), {
+    ...LIMIT,
+    grpcKinds: ['accounts'],
+  })
+  assert.ok(!slots.ok && slots.rule === 'grpcKinds' && slots.filter?.kind === 'slots')
+  for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(gateOf(method), undefined)
+})
+
+test('the largest requests take less than 50 ms of processor time, also where many owners are blocked', (t) => {
+  const address = (at: number) => `${'1'.repeat(32)}${String(at).padStart(12, '2')}`
+  const blocked = Array.from({ length: 256 }, (_, at) => address(at + 1_000_000))
+  const named = Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`f${at}`, { account: [address(at)] }]))
+  const rows: [string, Request][] = [
+    ['50,000 accounts', { accounts: { all: { account: Array.from({ length: 50_000 }, (_, at) => address(at)) } } }],
+    ['4,096 filters', { accounts: named }],
+    ['30,000 slices', { accountsDataSlice: Array(30_000).fill({ offset: 1n, length: 1n }) }],
+  ]
+  for (const [name, request] of rows) {
+    const bytes = encodeMessage(SubscribeRequestSchema, request)
+    const limits = { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: blocked }
+    const runsMs = Array.from({ length: 5 }, () => {
+      const before = process.threadCpuUsage()
+      assert.equal(subscribe(bytes, limits).ok, true, name)
+      const { user, system } = process.threadCpuUsage(before)
+      return (user + system) / 1000
+    })
+    t.diagnostic(`${name}: ${runsMs.map((ms) => ms.toFixed(1)).join(', ')} ms`)
+    assert.ok(Math.min(...runsMs) < 50, name)
+  }
+})

@@ -1,0 +1,281 @@
+import { type GrpcKind, LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
+import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan.ts'
+import { WireReader } from '../../solana/transaction/wire-reader.ts'
+import { isUnary } from './methods.ts'
+
+export type GateVerdict = GatePass | GateRefusal
+
+export type GatePass = {
+  readonly ok: true
+  /** How many accounts the request names. */
+  readonly accounts: number
+  /** How many filters of each kind it has. */
+  readonly filters: Readonly<Partial<Record<GrpcKind, number>>>
+  /** A ping alone changes no filter. */
+  readonly isPing: boolean
+  /** Where the request wants the stream to begin. */
+  readonly fromSlot: number | undefined
+}
+
+/** A limit of the plan, or what holds for everybody: that the gateway and every node read the same in a request. */
+export type GateRule =
+  | 'grpcAccountsPerStream'
+  | 'grpcKinds'
+  | 'grpcBlockedOwners'
+  | 'readable'
+  | 'knownFields'
+  | 'singleFields'
+  | 'grpcRequestFields'
+  | 'grpcRequestFilters'
+
+export type GateRefusal = {
+  readonly ok: false
+  readonly rule: GateRule
+  /** Kind and name of the filter at which the request breaks the rule. */
+  readonly filter: { readonly kind: string; readonly name: string } | undefined
+  readonly message: string
+}
+
+export type GateLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 'grpcBlockedOwners'>
+
+/** One SubscribeRequest, as its bytes, against the limits of a plan. */
+export type Gate = (request: Uint8Array, limits: GateLimits) => GateVerdict
+
+/** Where accounts stand in one kind of filter. */
+type FilterKind = {
+  readonly kind: GrpcKind
+  /** Lists of accounts whose updates are wanted, and those whose updates are not. */
+  readonly wanted: readonly number[]
+  readonly unwanted: readonly number[]
+  /** A set of wanted accounts as a cuckoo filter. */
+  readonly cuckoo?: number
+  /** Another field that narrows the filter to something named. */
+  readonly narrows?: number
+}
+
+type RequestShape = {
+  readonly schema: typeof SubscribeRequestSchema | typeof SubscribeDeshredRequestSchema
+  /** By the field of the request. */
+  readonly filters: Readonly<Record<number, FilterKind>>
+  readonly ping: number
+  readonly fromSlot?: number
+  /** Fields that may stand beside a ping without changing what is sent. */
+  readonly besidePing: readonly number[]
+}
+
+const PLAIN = { wanted: [], unwanted: [] }
+const TRANSACTIONS = { wanted: [3, 6], unwanted: [4], cuckoo: 7, narrows: 5 }
+
+/** Field numbers of geyser.proto: `account` and `owner`; `account_include`, `account_required`, `account_exclude`, `signature`. */
+const SUBSCRIBE: RequestShape = {
+  schema: SubscribeRequestSchema,
+  filters: {
+    1: { kind: 'accounts', wanted: [2, 3], unwanted: [], cuckoo: 6 },
+    2: { kind: 'slots', ...PLAIN },
+    3: { kind: 'transactions', ...TRANSACTIONS },
+    4: { kind: 'blocks', wanted: [1], unwanted: [], cuckoo: 5 },
+    5: { kind: 'blocks_meta', ...PLAIN },
+    8: { kind: 'entry', ...PLAIN },
+    10: { kind: 'transactions_status', ...TRANSACTIONS },
+  },
+  ping: 9,
+  fromSlot: 11,
+  besidePing: [6],
+}
+const DESHRED: RequestShape = {
+  schema: SubscribeDeshredRequestSchema,
+  filters: {
+    1: { kind: 'deshred_transactions', wanted: [2, 4], unwanted: [3] },
+    3: { kind: 'slots', ...PLAIN },
+  },
+  ping: 2,
+  besidePing: [],
+}
+
+const GATES: Readonly<Record<string, Gate>> = {
+  Subscribe: (request, limits) => check(SUBSCRIBE, request, limits),
+  SubscribeDeshred: (request, limits) => check(DESHRED, request, limits),
+}
+
+/** The gate of a method of geyser.Geyser whose requests the plan limits. */
+export function gateOf(method: string): Gate | undefined {
+  return Object.hasOwn(GATES, method) ? GATES[method] : undefined
+}
+
+/** The limit by which the plan decides what may be selected, for a method whose requests it cannot look into. */
+export function undecidedBy(method: string, limits: GateLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
+  if (isUnary(method) || gateOf(method) !== undefined) return undefined
+  if (limits.grpcKinds !== null) return 'grpcKinds'
+  return limits.grpcBlockedOwners.length > 0 ? 'grpcBlockedOwners' : undefined
+}
+
+/** Shown of a filter's name, which the customer chose. */
+const NAME_SHOWN_MAX = 64
+
+/**
+ * Counts on the wire, in a request that the scan has shown to mean the same to the node: it holds no unknown field, no filter twice and no
+ * half of a filter.
+ */
+function check(shape: RequestShape, request: Uint8Array, limits: GateLimits): GateVerdict {
+  const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
+  const fieldsMax = requestFieldsMax(limits)
+  const { problem } = scanMessage(shape.schema, request, { fieldsMax, entriesMax: FILTERS_MAX })
+  if (problem !== undefined) return refuseRequest(shape, problem, fieldsMax)
+  const reader = new WireReader(request)
+  const on: Judged = {
+    bytes: Buffer.from(request.buffer, request.byteOffset, request.length),
+    blocked: new Set(grpcBlockedOwners),
+  }
+  const filters: Partial<Record<GrpcKind, number>> = {}
+  let accounts = 0
+  let hasPing = false
+  let isMore = false
+  let fromSlot: number | undefined
+  while (reader.next()) {
+    if (reader.field === shape.ping) hasPing = true
+    else if (!shape.besidePing.includes(reader.field)) isMore = true
+    if (reader.field === shape.fromSlot) fromSlot = reader.value
+    const filter = shape.filters[reader.field]
+    if (filter === undefined) continue
+    const entry = readEntry(filter, reader.inside(), on)
+    const { kind } = filter
+    if (grpcKinds !== null && !grpcKinds.includes(kind)) return refuseKind(kind, entry.name, grpcKinds)
+    if (entry.blocked !== undefined) return refuseBlocked(kind, entry.name, entry.blocked)
+    accounts += entry.accounts
+    filters[kind] = (filters[kind] ?? 0) + 1
+    if (max !== null && accounts > max) return tooMany(kind, entry.name, accounts, max)
+  }
+  return { ok: true, accounts, filters, isPing: hasPing && !isMore, fromSlot }
+}
+
+/** Besides the accounts there is room for filters, their names and settings: four fields for each filter. */
+const OTHER_FIELDS_MAX = 16_384
+/** As many fields as a message of 4 MiB needs to name nothing but accounts. */
+const FIELDS_MAX = 100_000
+
+/** Filters of all kinds in one request: as many names as a node keeps by default (bundle.md section 9). */
+const FILTERS_MAX = 4096
+
+/** Fields of one request, over all its filters. */
+export function requestFieldsMax({ grpcAccountsPerStream }: GateLimits): number {
+  return Math.min((grpcAccountsPerStream ?? FIELDS_MAX) + OTHER_FIELDS_MAX, FIELDS_MAX)
+}
+
+function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax: number): GateRefusal {
+  const where = `field ${problem.field} of ${problem.message}`
+  const refuse = (rule: GateRule, says: string): GateRefusal => ({
+    ok: false,
+    rule,
+    filter: undefined,
+    message: `request refused: ${says}`,
+  })
+  switch (problem.rule) {
+    case 'known-fields':
+      return refuse(
+        'knownFields',
+        `${where} is not known here and could select updates; rule knownFields, leave it out`,
+      )
+    case 'single-fields':
+      return refuse('singleFields', `${where} comes twice; rule singleFields, send it once`)
+    case 'fields-max':
+      return refuse('grpcRequestFields', `it has more than the ${fieldsMax} fields grpcRequestFields allows`)
+    case 'entries-max':
+      return refuse('grpcRequestFilters', `it has more than the ${FILTERS_MAX} filters grpcRequestFilters allows`)
+    case 'readable':
+      return refuse('readable', `it is not a ${schema.name}, at ${where}`)
+  }
+}
+
+function refuseFilter(rule: GateRefusal['rule'], kind: string, name: string, says: string): GateRefusal {
+  const shown = name.length > NAME_SHOWN_MAX ? `${name.slice(0, NAME_SHOWN_MAX)}…` : name
+  return { ok: false, rule, filter: { kind, name }, message: `filter refused: ${kind} "${shown}" ${says}` }
+}
+
+function tooMany(kind: string, name: string, accounts: number, max: number): GateRefusal {
+  const words = LIMIT_WORDS.grpcAccountsPerStream
+  const says = `brings the request to ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
+  return refuseFilter('grpcAccountsPerStream', kind, name, says)
+}
+
+function refuseKind(kind: string, name: string, allowed: readonly string[]): GateRefusal {
+  return refuseFilter(
+    'grpcKinds',
+    kind,
+    name,
+    `is of a kind the plan does not have; grpcKinds allows ${allowed.join(', ')}`,
+  )
+}
+
+function refuseBlocked(kind: string, name: string, blocked: Blocked): GateRefusal {
+  return refuseFilter('grpcBlockedOwners', kind, name, `${blocked}; grpcBlockedOwners does not allow it`)
+}
+
+/** Why a filter would bring what is blocked. */
+type Blocked =
+  | `asks for ${string}`
+  | 'names nothing, so it asks for everything'
+  | 'holds a set of accounts that cannot be looked into'
+
+type Counted = { readonly accounts: number; readonly blocked: Blocked | undefined }
+type Judged = { readonly bytes: Buffer; readonly blocked: ReadonlySet<string> }
+
+/** One entry of a map of filters: its name is field 1, the filter field 2. */
+function readEntry(filter: FilterKind, entry: WireReader, on: Judged): Counted & { readonly name: string } {
+  let name = ''
+  let accounts = 0
+  let blocked: Blocked | undefined
+  let hasFilter = false
+  while (entry.next()) {
+    if (entry.field === 1) name = textAt(on.bytes, entry)
+    if (entry.field !== 2) continue
+    hasFilter = true
+    const inFilter = readFilter(filter, entry.inside(), on)
+    accounts += inFilter.accounts
+    blocked ??= inFilter.blocked
+  }
+  // Rust clients leave an empty filter out.
+  if (!hasFilter) blocked ??= readFilter(filter, new WireReader(NOTHING), on).blocked
+  return { name, accounts, blocked }
+}
+
+const NOTHING = new Uint8Array(0)
+
+function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: blockedOwners }: Judged): Counted {
+  let accounts = 0
+  let isNarrow = kind.wanted.length === 0
+  let blocked: Blocked | undefined
+  while (filter.next()) {
+    if (kind.unwanted.includes(filter.field)) accounts += 1
+    else if (kind.wanted.includes(filter.field)) {
+      accounts += 1
+      isNarrow = true
+      const wanted = blockedOwners.size === 0 ? undefined : textAt(bytes, filter)
+      if (wanted !== undefined && blockedOwners.has(wanted)) blocked ??= `asks for ${wanted}`
+    } else if (filter.field === kind.narrows) isNarrow ||= filter.to > filter.from
+    else if (filter.field === kind.cuckoo) {
+      accounts += cuckooCapacity(filter.inside())
+      blocked ??= 'holds a set of accounts that cannot be looked into'
+    }
+  }
+  if (!isNarrow) blocked ??= 'names nothing, so it asks for everything'
+  return { accounts, blocked: blockedOwners.size === 0 ? undefined : blocked }
+}
+
+function textAt(bytes: Buffer, { from, to }: WireReader): string {
+  return bytes.toString('utf8', from, to)
+}
+
+/** A cuckoo filter does not say how many accounts are in it, so it counts as many as it can hold. */
+function cuckooCapacity(cuckoo: WireReader): number {
+  let dataBytes = 0
+  let buckets = 0
+  let perBucket = 0
+  while (cuckoo.next()) {
+    if (cuckoo.field === 1) dataBytes = cuckoo.to - cuckoo.from
+    if (cuckoo.field === 2) buckets = cuckoo.value
+    if (cuckoo.field === 3) perBucket = cuckoo.value
+  }
+  // Fingerprints have 16 bits at most, so the data alone already holds this many.
+  return Math.max(buckets * perBucket, Math.floor(dataBytes / 2))
+}

@@ -1,0 +1,35 @@
+import type { Budget } from '../../access/quota/charge.ts'
+import { ERRORS } from '../../contract/errors.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { Refusal } from '../refusal.ts'
+import { budgetHeaders } from '../rpc/rate-limit-headers.ts'
+
+/** A refusal as the status of a call. The message says all a person needs, since most clients show nothing else. */
+export function grpcStatusOf(refusal: Refusal, budget?: Budget): GrpcStatus {
+  return {
+    code: (ERRORS[refusal.code] as { grpc?: number }).grpc ?? GrpcCode.internal,
+    message: [refusal.message, ...detailsOf(refusal)].join('; '),
+    ...(budget === undefined ? {} : { metadata: budgetHeaders(budget, 0) }),
+  }
+}
+
+/** Ends a call that met a limit after a delay: the common client opens a refused stream again at once. */
+export function endLater(
+  call: GrpcCall,
+  clock: Clock,
+  { delayMs }: { readonly delayMs: number },
+  end: () => void,
+): void {
+  const timer = clock.setTimer(delayMs, end)
+  call.onClose(() => timer.cancel())
+  call.onShutdown(end)
+}
+
+function detailsOf({ data }: Refusal): string[] {
+  const { reason, limit, retryAfterMs, resetsAt } = data
+  if (typeof limit !== 'string') return typeof reason === 'string' ? [`reason: ${reason}`] : []
+  if (typeof retryAfterMs !== 'number' || typeof resetsAt !== 'string') return [`limit: ${limit}`]
+  return [`limit: ${limit}`, `try again in ${retryAfterMs} ms (${resetsAt})`]
+}

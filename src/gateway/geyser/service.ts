@@ -1,0 +1,290 @@
+import type { Call, Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/service.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { GrpcEnd } from '../../platform/grpc/stream.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { Upstreams } from '../../upstreams/service.ts'
+import type { Connections } from '../account/connections.ts'
+import type { BundleMetrics } from '../metrics.ts'
+import { refuseOverLimit, refuseSeat, refuseToken, refuseUpstream } from '../refusal.ts'
+import { budgetHeaders } from '../rpc/rate-limit-headers.ts'
+import { isUnary, requestBytesMax } from './methods.ts'
+import { type GatePass, gateOf, undecidedBy } from './policy.ts'
+import { endLater, grpcStatusOf } from './refusal.ts'
+import { lostStatus, type Relay, startRelay } from './relay.ts'
+import { createEarlyLeave, TOO_OFTEN } from './reset-flood-guard.ts'
+import { createResume, type Resume } from './resume.ts'
+
+export type GeyserOptions = {
+  /** Who is over a limit is told after this time: the common client opens a refused stream again at once. */
+  readonly refusalDelayMs: number
+  /** A call of one answer that has none by then is given up. */
+  readonly unaryDeadlineMs: number
+  /** Nodes ping every ten seconds: one that is silent for so long is lost. */
+  readonly stallMs: number
+}
+
+export type GeyserDeps = {
+  readonly access: Access
+  readonly upstreams: Pick<Upstreams, 'of'>
+  readonly connections: Connections
+  readonly metrics: Pick<BundleMetrics, 'grpc' | 'resumes'>
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+export type Geyser = {
+  /** `remoteAddress` is the client's, past the proxies in between. */
+  serve(call: GrpcCall, caller: Caller, given: { readonly method: string; readonly remoteAddress: string }): void
+  /** Looks at every open call again: whose token is no longer good, and whose node has gone silent. */
+  sweep(): void
+  readonly openCalls: number
+  /** Ends open streams one after another within this time, so that not everybody comes back at once. */
+  endStreams(withinMs: number): void
+}
+
+/** Pings are free up to this many in this time; beyond it each is charged like a request. */
+const FREE_PINGS = 20
+const FREE_PINGS_MS = 10_000
+
+type Open = { caller: Caller; readonly isStream: boolean; readonly relay: Relay }
+
+/** Calls of geyser.Geyser: charged, joined to a node of the subscription, and every request of a stream checked against the plan. */
+export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
+  const { access, upstreams, connections, log, clock } = deps
+  const { grpc: meter, resumes } = deps.metrics
+  const open = new Set<Open>()
+  const early = createEarlyLeave(clock)
+  let isEnding = false
+
+  function refuseLater(call: GrpcCall, end: () => void): void {
+    endLater(call, clock, { delayMs: options.refusalDelayMs }, end)
+  }
+
+  /** Charges a call; undefined when it may not pass, with the status to end it by given to `refuse`. */
+  function charge(caller: Caller, what: Call, refuse: (status: GrpcStatus, isLimit: boolean) => void) {
+    const admission = access.admit(caller, what)
+    if (admission.ok) {
+      meter.request(what.method)
+      return admission
+    }
+    if ('limitName' in admission) {
+      meter.refused(admission.limitName)
+      refuse(grpcStatusOf(refuseOverLimit(admission, what.method, clock.nowMs()), admission), true)
+    } else refuse(grpcStatusOf(refuseToken(admission.reason)), false)
+    return undefined
+  }
+
+  async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
+    const beganMs = clock.monotonicMs()
+    const isStream = !isUnary(method)
+    const what: Call = { interface: 'grpc', method }
+    if (early.isTooOften(caller.subscription.id)) {
+      meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
+      return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: TOO_OFTEN }))
+    }
+    const undecided = undecidedBy(method, caller.limits)
+    if (undecided !== undefined) {
+      meter.refused(undecided, { subscription: caller.subscription.id, code: 'invalid-params' })
+      const message = `method refused: ${undecided} of the plan decides what may be selected, and cannot for this method`
+      return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
+    }
+    const seat = isStream ? access.slots.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
+    if (seat?.ok === false) {
+      meter.refused(seat.limitName)
+      const status = grpcStatusOf(refuseSeat(seat), access.quota(caller))
+      return refuseLater(call, () => call.end(status))
+    }
+    const admission = charge(caller, what, (status, isLimit) => {
+      seat?.release()
+      if (isLimit) refuseLater(call, () => call.end(status))
+      else call.end(status)
+    })
+    if (admission === undefined) return
+    call.onClose(() => seat?.release())
+
+    const upstream = () => upstreams.of(caller.subscription.id)
+    const metadata = singleValues(call.metadata)
+    const opened = await upstream().grpc.open(call.path, metadata)
+    if (!opened.ok) {
+      access.refund(caller, what)
+      seat?.release()
+      return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
+    }
+    let openedMs = clock.monotonicMs()
+    let node = opened.upstream
+    if (call.isOver) return early.leave(opened.stream, openedMs, caller.subscription.id)
+
+    const gate = gateOf(method)
+    const resume =
+      method === 'Subscribe' && caller.limits.grpcResume
+        ? createResume({ upstream, path: call.path, metadata, clock })
+        : undefined
+    let filters = 0
+    let isFirst = true
+    let pings = 0
+    let pingsSinceMs = clock.monotonicMs()
+
+    function isFreePing(): boolean {
+      const nowMs = clock.monotonicMs()
+      if (nowMs - pingsSinceMs >= FREE_PINGS_MS) {
+        pingsSinceMs = nowMs
+        pings = 0
+      }
+      return ++pings <= FREE_PINGS
+    }
+
+    /** Refused means not charged: what the opening cost was for the first request. */
+    function refused(limit: string, code: 'invalid-params' | 'too-large'): void {
+      if (isFirst) access.refund(caller, what)
+      meter.refused(limit, { subscription: caller.subscription.id, code })
+    }
+
+    const messageLimits: MessageLimits = {
+      bytesMax: () => requestBytesMax(method, entry.caller.limits),
+      onRefused: ({ limit }) => refused(limit ?? 'readable', limit === undefined ? 'invalid-params' : 'too-large'),
+    }
+
+    function accepts(message: Uint8Array): boolean {
+      const verdict = gate === undefined ? NOT_LIMITED : gate(message, entry.caller.limits)
+      if (!verdict.ok) {
+        refused(verdict.rule, 'invalid-params')
+        relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
+        return false
+      }
+      if (!isStream && !isFirst) {
+        relay.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
+        return false
+      }
+      if (verdict.isPing && isFreePing()) return true
+      // The opening of the stream has paid for its first request.
+      if (isFirst && !verdict.isPing) {
+        isFirst = false
+        return passed(message, verdict)
+      }
+      const again = charge(entry.caller, what, (status, isLimit) => {
+        if (!isLimit) return relay.end(status)
+        relay.hush()
+        refuseLater(call, () => relay.end(status))
+      })
+      return again !== undefined && passed(message, verdict)
+    }
+
+    function passed(message: Uint8Array, verdict: GatePass): true {
+      if (!verdict.isPing) filters = Object.values(verdict.filters).reduce((sum, count) => sum + count, 0)
+      resume?.asked(message, verdict)
+      return true
+    }
+
+    async function goOn({ next }: Resume, lastSlot: number | undefined) {
+      const found = await next(node, lastSlot)
+      const fields = { upstream: node.name, next: found?.upstream.name, subscription: caller.subscription.id }
+      log.info(fields, 'stream of a lost node taken to another')
+      resumes[found === undefined ? 'ended' : 'resumed'].inc()
+      if (found === undefined) return undefined
+      node = found.upstream
+      openedMs = clock.monotonicMs()
+      return found
+    }
+
+    const relay = startRelay({
+      call,
+      upstream: opened.stream,
+      metadata: budgetHeaders(admission, admission.cost),
+      monotonicMs: () => clock.monotonicMs(),
+      meter,
+      messageLimits,
+      accepts,
+      onUpstreamEnd: (end) => relay.end(statusFor(end, node.name)),
+      resume: resume && { ...resume, next: (lastSlot) => goOn(resume, lastSlot) },
+      onOver(atNode, status) {
+        if (atNode !== undefined) early.leave(atNode, openedMs, caller.subscription.id)
+        seat?.release()
+        leave?.(status)
+        if (isStream) meter.open.dec()
+        else meter.tookMs(clock.monotonicMs() - beganMs)
+        deadline?.cancel()
+        open.delete(entry)
+      },
+    })
+    const entry: Open = { caller, isStream, relay }
+    const deadline = isStream
+      ? undefined
+      : clock.setTimer(options.unaryDeadlineMs, () => relay.end(grpcStatusOf(refuseUpstream('upstream-timeout'))))
+    open.add(entry)
+    if (isStream) meter.open.inc()
+    const leave = isStream
+      ? connections.enter({
+          subscriptionId: caller.subscription.id,
+          interface: 'grpc',
+          remoteAddress,
+          subscriptions: () => filters,
+          bytesOut: () => relay.bytesOut,
+          close: () => relay.end(CLOSED_BY_OWNER),
+        })
+      : undefined
+    // The store may have moved on while the node was being reached.
+    check(entry)
+    if (isEnding && isStream) relay.end(SHUTTING_DOWN)
+  }
+
+  /** The node's word goes to the customer, except where it is about the gateway's own credential. */
+  function statusFor({ status, isFromServer }: GrpcEnd, node: string): GrpcStatus {
+    if (status.code === GrpcCode.internal && status.message?.startsWith(LAGGED) === true) meter.slow.inc()
+    if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
+    log.warn({ upstream: node }, 'the node does not accept the credential it is given')
+    return lostStatus(undefined)
+  }
+
+  function check(entry: Open): void {
+    const { caller, isStream, relay } = entry
+    const renewed = access.renew(caller.tokenSha256, 'bundle', clock.nowMs())
+    if (!renewed.ok) return relay.end(grpcStatusOf(refuseToken(renewed.reason)))
+    entry.caller = renewed
+    const { heardMs } = relay
+    if (isStream && heardMs !== undefined && clock.monotonicMs() - heardMs > options.stallMs) {
+      relay.lose('has gone silent')
+    }
+  }
+
+  return {
+    serve(call, caller, { method, remoteAddress }) {
+      serve(call, caller, method, remoteAddress).catch((err: unknown) => {
+        log.error({ err }, 'gRPC call failed')
+        call.end({ code: GrpcCode.internal, message: 'something broke inside the gateway' })
+      })
+    },
+    sweep() {
+      for (const entry of [...open]) check(entry)
+    },
+    get openCalls() {
+      return open.size
+    },
+    endStreams(withinMs) {
+      isEnding = true
+      const streams = [...open].filter(({ isStream }) => isStream)
+      streams.forEach(({ relay }, at) => {
+        const end = () => relay.end(SHUTTING_DOWN)
+        // The first goes at once.
+        if (at === 0) end()
+        else clock.setTimer((withinMs * at) / streams.length, end)
+      })
+    },
+  }
+}
+
+/** A request of a method whose messages the plan does not limit. */
+const NOT_LIMITED: GatePass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
+const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
+/** How a node begins its word to a client that did not read (bundle.md section 8). */
+const LAGGED = 'lagged'
+/** In the words of the node's own server. */
+const SHUTTING_DOWN: GrpcStatus = { code: GrpcCode.unavailable, message: 'server is shutting down try again later' }
+
+function singleValues(metadata: GrpcCall['metadata']): Record<string, string> {
+  const single: Record<string, string> = {}
+  for (const [name, value] of Object.entries(metadata)) if (typeof value === 'string') single[name] = value
+  return single
+}

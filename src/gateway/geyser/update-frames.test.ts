@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../../test/support/property.ts'
+import { frameMessage } from '../../platform/grpc/framing.ts'
+import { SubscribeUpdateSchema } from '../../solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../solana/geyser/protobuf.ts'
+import { UpdateFrames } from './update-frames.ts'
+
+type Update = NonNullable<Parameters<typeof encodeMessage<typeof SubscribeUpdateSchema>>[1]['updateOneof']>
+const update = (updateOneof: Update) =>
+  frameMessage(encodeMessage(SubscribeUpdateSchema, { filters: ['one', 'two'], updateOneof }))
+
+/** What comes out of one piece, as bytes of their own; the piece is used for something else afterwards. */
+function push(frames: UpdateFrames, given: Uint8Array): Buffer {
+  const piece = Buffer.from(given)
+  const { held, fresh } = frames.push(piece)
+  const out = Buffer.concat([held, fresh].filter((bytes) => bytes !== undefined))
+  piece.fill(0xee)
+  return out
+}
+
+test('whole messages pass at once; of a small one that is incomplete, nothing does', () => {
+  const frames = new UpdateFrames()
+  const [a, b] = [frameMessage(Buffer.from('first')), frameMessage(Buffer.from('second'))]
+  assert.deepEqual(push(frames, Buffer.concat([a, b.subarray(0, 3)])), a)
+  assert.equal(push(frames, b.subarray(3, 9)).length, 0)
+  assert.deepEqual(push(frames, b.subarray(9)), b)
+  assert.equal(frames.messages, 2)
+})
+
+test('a large message flows as it comes', () => {
+  const frames = new UpdateFrames()
+  const large = frameMessage(Buffer.alloc(300_000, 7))
+  const next = frameMessage(Buffer.from('next'))
+  assert.equal(push(frames, large.subarray(0, 3)).length, 0)
+  assert.equal(push(frames, large.subarray(3, 100_000)).length, 100_000)
+  assert.ok(frames.isWithinMessage)
+  assert.equal(push(frames, large.subarray(100_000, 200_000)).length, 100_000)
+  assert.equal(
+    push(frames, Buffer.concat([large.subarray(200_000), next.subarray(0, 6)])).length,
+    large.length - 200_000,
+  )
+  assert.ok(!frames.isWithinMessage)
+  assert.deepEqual(push(frames, next.subarray(6)), next)
+  assert.equal(frames.messages, 2)
+})
+
+test('the slot of every kind of update is found; a ping does not forget it', () => {
+  const kinds: Update[] = [
+    { case: 'account', value: { account: { pubkey: Buffer.alloc(32) }, slot: 401n } },
+    { case: 'slot', value: { slot: 402n } },
+    { case: 'transaction', value: { transaction: { signature: Buffer.alloc(64) }, slot: 403n } },
+    { case: 'transactionStatus', value: { slot: 404n, signature: Buffer.alloc(64) } },
+    { case: 'block', value: { slot: 405n, blockhash: 'h' } },
+    { case: 'blockMeta', value: { slot: 406n } },
+    { case: 'entry', value: { slot: 407n, index: 1n } },
+  ]
+  const frames = new UpdateFrames()
+  assert.equal(frames.lastSlot, undefined)
+  kinds.forEach((kind, at) => {
+    frames.push(update(kind))
+    assert.equal(frames.lastSlot, 401 + at, String(kind.case))
+  })
+  for (const other of [
+    update({ case: 'ping', value: {} }),
+    frameMessage(Buffer.from('no update')),
+    frameMessage(Buffer.from('x'), 'gzip'),
+  ]) {
+    frames.push(other)
+    assert.equal(frames.lastSlot, 407)
+  }
+})
+
+test('however the bytes are cut, they come out as they went in, and never half a small message', (t) => {
+  checkProperty(
+    t,
+    fc.property(
+      fc.array(fc.oneof(fc.nat({ max: 300 }), fc.integer({ min: 60_000, max: 70_000 })), { maxLength: 8 }),
+      fc.array(fc.integer({ min: 1, max: 20_000 }), { minLength: 1, maxLength: 30 }),
+      (sizes, cuts) => {
+        const messages = sizes.map((size, at) => frameMessage(Buffer.alloc(size, at)))
+        const all = Buffer.concat(messages)
+        const frames = new UpdateFrames()
+        const out: Buffer[] = []
+        for (let at = 0, turn = 0; at < all.length; turn++) {
+          const size = cuts[turn % cuts.length] as number
+          out.push(push(frames, all.subarray(at, at + size)))
+          at += size
+        }
+        assert.deepEqual(Buffer.concat(out), all)
+        assert.equal(frames.messages, messages.length)
+      },
+    ),
+    200,
+    2000,
+  )
+})

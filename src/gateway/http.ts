@@ -1,0 +1,125 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../access/authorize.ts'
+import { CARRIERS, collectToken } from '../access/credentials.ts'
+import { versionHeaders } from '../contract/versions.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import type { ResponseBudget } from '../platform/http/response-budget.ts'
+import { answerPost } from '../platform/http/server/post-fallback.ts'
+import { sendJson, sendText } from '../platform/http/server/reply.ts'
+import { requestIdOf } from '../platform/http/server/request-id.ts'
+import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
+import type { ListenerOptions } from '../platform/net/listener.ts'
+import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { Logger } from '../platform/telemetry/logger.ts'
+import type { CustomerPage, CustomerPages } from './account/endpoints.ts'
+import type { DoorMeter } from './metrics.ts'
+import { refuseSize } from './refusal.ts'
+import { createRpcPosts } from './rpc/http.ts'
+import { refuse } from './rpc/refusal.ts'
+import type { Rpc, RpcAnswer } from './rpc/rpc.ts'
+
+export type RpcDoorDeps = DoorMetrics & {
+  readonly meter: Pick<DoorMeter, 'refused'>
+  readonly rpc: Rpc
+  readonly pages: CustomerPages
+  /** How the nodes behind are, in the words of a node's own health page. */
+  readonly health: () => 'ok' | 'behind' | 'unknown'
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly budget: ResponseBudget
+}
+
+/** Browsers of any origin may call, as with a node; nothing authenticates by cookie, so credentials are never allowed. */
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-ratelimit-cost',
+}
+const PREFLIGHT = {
+  ...CORS,
+  'access-control-allow-methods': 'POST, GET, OPTIONS',
+  'access-control-allow-headers':
+    'content-type, content-encoding, x-token, x-api-key, authorization, solana-client, x-request-id',
+  'access-control-max-age': '86400',
+}
+
+/** The RPC door: JSON-RPC on `/`, the health page, and what a customer may ask about itself. */
+export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoorDeps): Promise<HttpServer> {
+  const { rpc, pages, log, clock } = deps
+  const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
+  return startHttpServer(options, {
+    headersFor: versionHeaders,
+    log,
+    clock,
+    onRefused: deps.onRefused,
+    onNotAfter: deps.onNotAfter,
+    plainPosts: posts,
+    async onRequest(request, response) {
+      const [path, query] = splitTarget(request.url ?? '')
+      if (path === '/' && request.method === 'POST') return answerPost(request, response, posts)
+      const requestId = requestIdOf(request, deps)
+      response.setHeader('x-request-id', requestId)
+      if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
+      if (path === '/health' && isRead(request)) return sendText(response, 200, deps.health(), CORS)
+      const page = pages.at(path)
+      if (path !== '/' && page === undefined) {
+        return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
+      }
+      const isQuestion = page?.method === 'GET'
+      if (isQuestion ? !isRead(request) : request.method !== 'POST') {
+        return sendJson(
+          response,
+          405,
+          { error: 'method-not-allowed', request_id: requestId },
+          { ...CORS, allow: isQuestion ? 'GET' : 'POST, OPTIONS' },
+        )
+      }
+      const head = { headers: request.rawHeaders, requestId, connection: request.socket }
+      const caller = rpc.authenticate(head, collectToken(CARRIERS.rpc, head.headers, query), clock.nowMs())
+      if (!('subscription' in caller)) return send(response, await caller.answer)
+      if (page !== undefined) return answerPage(page, caller, { request, response, requestId, meter: deps.meter })
+    },
+  })
+}
+
+type PageVisit = Pick<RpcDoorDeps, 'meter'> & {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+}
+
+async function answerPage(
+  page: CustomerPage,
+  caller: Caller,
+  { request, response, requestId, meter }: PageVisit,
+): Promise<void> {
+  const bodyBytesMax = Math.min(caller.limits.requestBytes, page.bodyBytesMax ?? Number.POSITIVE_INFINITY)
+  const read = page.takesBody ? await readBody(request, { bodyBytesMax }) : NO_BODY
+  if (!read.ok) {
+    if (read.reason !== 'too-large') return
+    meter.refused('requestBytes', { subscription: caller.subscription.id, code: 'too-large' })
+    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), { requestId }))
+  }
+  const { status, body, headers } = await page.answer(caller, { body: read.body, requestId })
+  sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })
+}
+
+const NO_BODY = { ok: true, body: Buffer.alloc(0) } as const
+
+function send(response: ServerResponse, { status, body, headers, closes }: RpcAnswer): void {
+  if (closes === true) response.shouldKeepAlive = false
+  sendText(response, status, body, { ...headers, ...CORS })
+}
+
+function splitTarget(url: string): [string, string] {
+  // The host of an absolute-form address is of no interest here.
+  const target = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/'
+  const mark = target.indexOf('?')
+  return mark === -1 ? [target, ''] : [target.slice(0, mark) || '/', target.slice(mark + 1)]
+}
+
+function isRead(request: IncomingMessage): boolean {
+  return request.method === 'GET' || request.method === 'HEAD'
+}

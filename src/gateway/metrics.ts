@@ -1,0 +1,185 @@
+import { LIMIT_WORDS } from '../contract/limits.ts'
+import { RPC_METHODS } from '../contract/rpc-methods.ts'
+import { OTHER } from '../platform/telemetry/metric-series.ts'
+import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { GEYSER_METHODS } from './geyser/methods.ts'
+import { PUBSUB_KINDS } from './pubsub/request.ts'
+import type { RefusedOf } from './refusal-notes.ts'
+
+const INTERFACES = ['rpc', 'ws', 'grpc'] as const
+const STREAMING = ['ws', 'grpc'] as const
+const METHODS: readonly string[] = [
+  ...Object.keys(RPC_METHODS),
+  ...PUBSUB_KINDS.flatMap((kind) => [`${kind}Subscribe`, `${kind}Unsubscribe`]),
+  'getRateLimits',
+  ...GEYSER_METHODS,
+]
+/** Limits of a plan, and those that hold for everybody, by the name a refusal gives them. */
+const LIMITS: readonly string[] = [
+  ...Object.keys(LIMIT_WORDS),
+  'callsInFlight',
+  'answerBytes',
+  'freeMessages',
+  'controlPings',
+  'cancelledCalls',
+  'pagesPerSecond',
+  'grpcKinds',
+  'grpcBlockedOwners',
+  'grpcRequestBytes',
+  'grpcRequestFields',
+  'grpcRequestFilters',
+  'readable',
+  'knownFields',
+  'singleFields',
+  'inflateRatio',
+  'healthPerSecond',
+  'healthWatches',
+  'heldBytes',
+  'heldBytesPerSubscription',
+]
+const CACHE_RESULTS = ['hit', 'miss'] as const
+const RESUME_RESULTS = ['resumed', 'ended'] as const
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+type Count = { inc(by?: number): void }
+
+/** What one door counts. */
+export type DoorMeter = {
+  /** An admitted request; a method that is on no list counts as `other`. */
+  request(method: string): void
+  /** A refusal, by the limit it names; and whose it was, where nobody else tells the log. */
+  refused(limit: string, of?: RefusedOf): void
+  /** How long a call took from its admission to its answer, or to the beginning of a large one. */
+  tookMs(ms: number): void
+  /** A refused token that was answered late. */
+  readonly late: Count
+}
+
+/** A door whose connections stay open. */
+export type StreamMeter = DoorMeter & {
+  readonly open: { inc(): void; dec(): void }
+  readonly messagesOut: Count
+  readonly bytesOut: Count
+  readonly slow: Count
+}
+
+/** What the bundle tells Prometheus. Counters of the hot path are looked up once, here. */
+export type BundleMetrics = {
+  readonly rpc: DoorMeter
+  readonly ws: StreamMeter
+  readonly grpc: StreamMeter
+  /** Gaps told to clients that asked to be told. */
+  readonly gapsTold: Count
+  /** Streams of a lost node, by what became of them where the plan lets them go on. */
+  readonly resumes: Readonly<Record<(typeof RESUME_RESULTS)[number], Count>>
+  readonly cache: Readonly<Record<(typeof CACHE_RESULTS)[number], Count>>
+}
+
+/** Values that are asked for when somebody looks. */
+export type BundleReadings = {
+  cache(): { readonly entries: number; readonly bytes: number }
+  upstreamSubscriptions(): number
+}
+
+export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = NOTHING_TO_READ): BundleMetrics {
+  const requests = registry.counter({
+    name: 'sluice_bundle_requests_total',
+    help: 'Requests admitted, by interface and method.',
+    labels: { interface: INTERFACES, method: METHODS },
+  })
+  const refused = registry.counter({
+    name: 'sluice_bundle_refused_total',
+    help: 'Requests and connections refused by a limit, by interface and name of the limit.',
+    labels: { interface: INTERFACES, limit: LIMITS },
+  })
+  const seconds = registry.histogram({
+    name: 'sluice_bundle_answer_seconds',
+    help: 'From the admission of a call to its answer, or to the beginning of a large one, by interface.',
+    labels: { interface: INTERFACES },
+    buckets: SECONDS,
+  })
+  const late = registry.counter({
+    name: 'sluice_bundle_late_refusals_total',
+    help: 'Refused tokens answered late, since their address had shown too many, by interface.',
+    labels: { interface: INTERFACES },
+  })
+  const open = registry.gauge({
+    name: 'sluice_bundle_connections',
+    help: 'Open WebSockets and gRPC streams.',
+    labels: { interface: STREAMING },
+  })
+  const streaming = (name: string, help: string) => registry.counter({ name, help, labels: { interface: STREAMING } })
+  const messages = streaming('sluice_bundle_messages_out_total', 'Messages sent on open connections.')
+  const bytes = streaming('sluice_bundle_bytes_out_total', 'Bytes sent on open connections, framing included.')
+  const slow = streaming('sluice_bundle_slow_consumers_total', 'Connections cut since their client did not read.')
+  const gaps = registry.counter({
+    name: 'sluice_bundle_gaps_told_total',
+    help: 'Gaps in WebSocket subscriptions told to clients that asked for it.',
+  })
+  const resumes = registry.counter({
+    name: 'sluice_bundle_grpc_resumes_total',
+    help: 'Streams whose node was lost and whose plan lets them go on at another, by what became of them.',
+    labels: { result: RESUME_RESULTS },
+  })
+  const cache = registry.counter({
+    name: 'sluice_bundle_cache_lookups_total',
+    help: 'Calls whose answer never changes, by whether it was known.',
+    labels: { result: CACHE_RESULTS },
+  })
+  registry.gauge({
+    name: 'sluice_bundle_cache_entries',
+    help: 'Answers kept.',
+    read: () => read.cache().entries,
+  })
+  registry.gauge({
+    name: 'sluice_bundle_cache_bytes',
+    help: 'Bytes of the answers kept.',
+    read: () => read.cache().bytes,
+  })
+  registry.gauge({
+    name: 'sluice_bundle_upstream_subscriptions',
+    help: 'Subscriptions held at nodes, however many clients share them.',
+    read: () => read.upstreamSubscriptions(),
+  })
+
+  function door(name: (typeof INTERFACES)[number]): DoorMeter {
+    const byMethod = byName([...METHODS, OTHER], (method) => requests.with({ interface: name, method }))
+    const other = byMethod.get(OTHER) as Count
+    const took = seconds.with({ interface: name })
+    return {
+      request: (method) => (byMethod.get(method) ?? other).inc(),
+      refused: (limit) => refused.inc({ interface: name, limit }),
+      tookMs: (ms) => took.observe(ms / 1000),
+      late: late.with({ interface: name }),
+    }
+  }
+
+  function stream(name: (typeof STREAMING)[number]): StreamMeter {
+    return {
+      ...door(name),
+      open: open.with({ interface: name }),
+      messagesOut: messages.with({ interface: name }),
+      bytesOut: bytes.with({ interface: name }),
+      slow: slow.with({ interface: name }),
+    }
+  }
+
+  return {
+    rpc: door('rpc'),
+    ws: stream('ws'),
+    grpc: stream('grpc'),
+    gapsTold: gaps.with({}),
+    resumes: { resumed: resumes.with({ result: 'resumed' }), ended: resumes.with({ result: 'ended' }) },
+    cache: { hit: cache.with({ result: 'hit' }), miss: cache.with({ result: 'miss' }) },
+  }
+}
+
+/** For a registry that is only described. */
+const NOTHING_TO_READ: BundleReadings = {
+  cache: () => ({ entries: 0, bytes: 0 }),
+  upstreamSubscriptions: () => 0,
+}
+
+function byName<Value>(names: readonly string[], make: (name: string) => Value): ReadonlyMap<string, Value> {
+  return new Map(names.map((name) => [name, make(name)]))
+}

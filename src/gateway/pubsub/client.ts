@@ -1,0 +1,211 @@
+import type { Admission, Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/service.ts'
+import { ERRORS } from '../../contract/errors.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { WsCloseCode, type WsConnection } from '../../platform/ws/connection.ts'
+import { writeResult } from '../../solana/json/json-rpc.ts'
+import { whoami } from '../account/whoami.ts'
+import type { DoorMeter } from '../metrics.ts'
+import { refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
+import { type RpcCall, type RpcItem, readRpcBody } from '../rpc/request.ts'
+import { answerUnderId } from '../rpc/response.ts'
+import type { UpstreamCall } from '../rpc/rpc.ts'
+import { createWsCalls } from './calls.ts'
+import { invalidSubscription, refusalAnswer } from './refusal.ts'
+import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
+import { bytesFrame } from './splice.ts'
+import { createWsSubscriptions } from './subscriptions.ts'
+import type { Gap } from './upstream-subscription.ts'
+import type { Feeds } from './upstream-subscriptions.ts'
+
+export type WsClientDeps = {
+  readonly access: Access
+  readonly feeds: Feeds
+  readonly callUpstream: UpstreamCall
+  readonly budget: ResponseBudget
+  readonly clock: Clock
+  readonly log: Logger
+  readonly meter: Pick<DoorMeter, 'request' | 'refused'>
+  readonly gapsTold: { inc(): void }
+}
+
+export type WsClientGiven = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
+
+export type WsClient = {
+  readonly tokenSha256: string
+  readonly subscriptionId: string
+  /** How many are live. */
+  readonly subscriptions: number
+  /** The caller as the store knows it now; who is no longer welcome is closed with 4401. */
+  renewed(caller: ReturnType<Access['renew']>): void
+  /** Its nodes are others now; it is closed with 1012, so that it comes back to them. */
+  move(): void
+}
+
+/** Messages that cost nothing (pings, what is no request, questions about the budget): so many a second, saved up for so long. */
+const FREE_PER_SECOND = 20
+const FREE_SAVED = 200
+
+type Reply = { readonly text: string | Buffer; readonly onSent?: () => void }
+type Answered = RpcCall & { readonly id: string }
+
+/** Serves one connection: its requests in, answers and notifications out. */
+export function serveWsClient(connection: WsConnection, given: WsClientGiven, deps: WsClientDeps): WsClient {
+  const { access, clock, log, meter } = deps
+  const { requestId } = given
+  let { caller } = given
+  let free = FREE_SAVED
+  let freeAtMs = clock.monotonicMs()
+  const { callUpstream, budget } = deps
+  const calls = createWsCalls({ access, callUpstream, requestId, connection, meter, budget })
+  const subscriptions = createWsSubscriptions({
+    access,
+    feeds: deps.feeds,
+    connection,
+    sendGap: given.wantsGaps ? sendGap : undefined,
+    onOverflow: () => connection.close(WsCloseCode.tryAgainLater, 'too slow'),
+  })
+
+  function sendGap(subscription: number, result: Gap): void {
+    deps.gapsTold.inc()
+    connection.send(JSON.stringify({ jsonrpc: '2.0', method: 'gapNotification', params: { subscription, result } }))
+  }
+
+  function takeFree(): boolean {
+    const nowMs = clock.monotonicMs()
+    free = Math.min(FREE_SAVED, free + ((nowMs - freeAtMs) / 1000) * FREE_PER_SECOND)
+    freeAtMs = nowMs
+    if (free >= 1) {
+      free -= 1
+      return true
+    }
+    meter.refused('freeMessages')
+    connection.close(WsCloseCode.policyViolation, 'too many messages that are no requests')
+    return false
+  }
+
+  async function onMessage(text: string): Promise<void> {
+    const body = readRpcBody(text, { batchItems: caller.limits.batchItems })
+    if (body.kind === 'refused') {
+      if (takeFree()) connection.send(body.answer)
+      return
+    }
+    if (body.kind === 'too-many') {
+      meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
+      if (takeFree()) connection.send(refusalAnswer(refuseSize('batchItems', body.limit), requestId, 'null'))
+      return
+    }
+    const replies = (await Promise.all(body.items.map(answerItem))).filter((reply) => reply !== undefined)
+    const [first] = replies
+    if (first === undefined || !connection.isOpen) return
+    if (!body.batch) connection.sendFrame(bytesFrame(bytesOf(first.text)))
+    else connection.sendFrame(bytesFrame(joinReplies(replies)))
+    for (const { onSent } of replies) onSent?.()
+  }
+
+  /** Runs up to its first wait at once, so that requests are charged in the order they came. */
+  async function answerItem(item: RpcItem): Promise<Reply | undefined> {
+    if ('refusal' in item) return takeFree() ? { text: item.refusal } : undefined
+    const { call } = item
+    // Clients keep the connection alive with a `ping` that wants no answer; a node does not act on other notifications either.
+    if (call.id === undefined) return void takeFree()
+    const asked: Answered = { ...call, id: call.id }
+    if (call.method === 'getRateLimits') {
+      if (!takeFree()) return undefined
+      meter.request(call.method)
+      return { text: rateLimits(asked) }
+    }
+    const method = pubSubMethod(call.method)
+    if (method?.verb === 'Subscribe') return subscribe(asked, method.kind)
+    const admission = access.admit(caller, { interface: 'ws', method: call.method })
+    if (!admission.ok) return refused(admission, asked)
+    meter.request(call.method)
+    if (method === undefined) return { text: await calls.forward(caller, asked) }
+    const id = unsubscribedId(call.paramsText)
+    const isEnded = id !== undefined && subscriptions.unsubscribe(id)
+    return { text: isEnded ? writeResult(asked.id, 'true') : invalidSubscription(asked.id) }
+  }
+
+  async function subscribe(call: Answered, kind: PubSubKind): Promise<Reply> {
+    const seat = subscriptions.reserve(caller)
+    if (!seat.ok) {
+      meter.refused('wsSubscriptions')
+      return { text: refusalAnswer(seat.refusal, requestId, call.id) }
+    }
+    const charged = caller
+    const admission = access.admit(charged, { interface: 'ws', method: call.method })
+    if (!admission.ok) {
+      seat.release()
+      return refused(admission, call)
+    }
+    meter.request(call.method)
+    const wanted = { subscriptionId: charged.subscription.id, kind, params: call.paramsText }
+    const { id, answer, start } = await subscriptions.subscribe(wanted, seat)
+    switch (answer.kind) {
+      case 'ready':
+        return { text: writeResult(call.id, String(id)), onSent: start }
+      case 'refused':
+        return { text: answerUnderId(Buffer.from(answer.text), call.id) ?? noUpstream(call) }
+      case 'no-upstream':
+        if (!answer.wasAsked) access.refund(charged, { interface: 'ws', method: call.method })
+        return { text: noUpstream(call) }
+    }
+  }
+
+  function refused(admission: Exclude<Admission, { ok: true }>, call: Answered): Reply {
+    if ('limitName' in admission) {
+      meter.refused(admission.limitName)
+      return { text: refusalAnswer(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
+    }
+    const { reason } = admission
+    return { text: refusalAnswer(refuseToken(reason), requestId, call.id), onSent: () => closeUnwelcome(reason) }
+  }
+
+  function noUpstream({ id }: Answered): string {
+    return refusalAnswer(refuseUpstream('no-upstream'), requestId, id)
+  }
+
+  function rateLimits({ id }: Answered): string {
+    const { limits, budget, month, open } = whoami(access, caller, clock.nowMs()) as Readonly<Record<string, unknown>>
+    return writeResult(id, JSON.stringify({ budget, month, limits, open }))
+  }
+
+  function closeUnwelcome(reason: string): void {
+    connection.close(ERRORS.unauthorized.close, `token ${reason}`)
+  }
+
+  connection.onMessage((text) => {
+    // A peer may go on sending until it has received the close frame.
+    if (!connection.isOpen) return undefined
+    return onMessage(text).catch((err: unknown) => {
+      log.error({ err, request_id: requestId }, 'message of a client could not be handled')
+      connection.close(WsCloseCode.internalError, 'internal error')
+    })
+  })
+  connection.onClose(() => subscriptions[Symbol.dispose]())
+
+  return {
+    tokenSha256: caller.tokenSha256,
+    subscriptionId: caller.subscription.id,
+    get subscriptions() {
+      return subscriptions.size
+    },
+    renewed(now) {
+      if (now.ok) caller = now
+      else closeUnwelcome(now.reason)
+    },
+    move: () => connection.close(WsCloseCode.serviceRestart, 'moved to other nodes'),
+  }
+}
+
+function bytesOf(text: string | Buffer): Buffer {
+  return typeof text === 'string' ? Buffer.from(text) : text
+}
+
+function joinReplies(replies: readonly Reply[]): Buffer {
+  const parts: Buffer[] = []
+  for (const { text } of replies) parts.push(Buffer.from(parts.length === 0 ? '[' : ','), bytesOf(text))
+  return Buffer.concat([...parts, Buffer.from(']')])
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import type { FrameTaker, SharedPart } from '../../platform/net/shared-frames.ts'
+import { createDeliveries } from './deliveries.ts'
+import { FanOut, type FanOutSubscriber } from './fan-out.ts'
+
+function setUp(bytesMax?: number) {
+  const clock = createManualClock()
+  const deferred: (() => void)[] = []
+  const deliveries = createDeliveries(clock, {
+    defer: (run) => void deferred.push(run),
+    ...(bytesMax === undefined ? {} : { bytesMax }),
+  })
+  return {
+    clock,
+    deliveries,
+    turn: () => deferred.shift()?.(),
+    get isIdle() {
+      return deferred.length === 0
+    },
+  }
+}
+
+/** Steps of a millisecond each. */
+function delivery(clock: { advance(ms: number): void }, steps: number, onStep: () => void) {
+  let left = steps
+  return {
+    bytes: 10,
+    step() {
+      if (left === 0) return false
+      left -= 1
+      clock.advance(1)
+      onStep()
+      return true
+    },
+  }
+}
+
+test('a turn of the event loop gives deliveries 5 ms together, however many there are; order is kept', () => {
+  const on = setUp()
+  const { clock, deliveries, turn } = on
+  const done: string[] = []
+  for (const name of ['a', 'b', 'c']) deliveries.add(delivery(clock, 4, () => done.push(name)))
+  assert.equal(done.join(''), 'aaaab')
+  turn()
+  assert.equal(done.join(''), 'aaaabbbbcc')
+  turn()
+  assert.equal(done.join(''), 'aaaabbbbcccc')
+  turn()
+  assert.ok(on.isIdle)
+  deliveries.add(delivery(clock, 1, () => done.push('d')))
+  assert.equal(done.at(-1), 'd')
+})
+
+test('what waits is bounded in bytes; a delivery too many is refused', () => {
+  const { clock, deliveries, turn } = setUp(25)
+  let steps = 0
+  const add = () => deliveries.add(delivery(clock, 10, () => void (steps += 1)))
+  assert.deepEqual([add(), add(), add()], [true, true, false])
+  for (let turns = 0; turns < 10; turns++) turn()
+  assert.equal(steps, 20)
+  assert.equal(add(), true)
+})
+
+/** A subscriber and its taker, with every text it got. */
+function subscriber(id: number, onFrame: () => void = () => {}) {
+  const got: string[] = []
+  const text = (frame: Buffer) => frame.subarray(2).toString()
+  const one: FanOutSubscriber & { got: string[]; taker: FrameTaker<Buffer>; isOpen: boolean } = {
+    id,
+    got,
+    isOpen: true,
+    onFrame(frame) {
+      got.push(text(frame))
+      onFrame()
+    },
+    taker: {
+      offer(part: SharedPart<Buffer>) {
+        for (const frame of part.take(one.taker).frames) got.push(text(frame))
+        onFrame()
+      },
+      seal() {},
+      get isOpen() {
+        return one.isOpen
+      },
+    },
+  }
+  return one
+}
+
+const payload = (text: string) => ({ bytes: Buffer.from(`${text}:0`), idFrom: text.length + 1, idTo: text.length + 2 })
+
+test('each subscriber gets each notification once under its own id, also one that joins the others meanwhile', () => {
+  const { clock, deliveries, turn } = setUp()
+  const fanOut = new FanOut(deliveries)
+  const tick = () => clock.advance(5)
+  const [shared, early, late, left] = [
+    subscriber(1, tick),
+    subscriber(1, tick),
+    subscriber(2, tick),
+    subscriber(3, tick),
+  ]
+  for (const one of [shared, early, late, left]) fanOut.add(one)
+  fanOut.share(shared, shared.taker)
+  const [first4, second4] = [subscriber(4, tick), subscriber(4, tick)]
+  for (const one of [first4, second4]) fanOut.add(one)
+  fanOut.share(first4, first4.taker)
+  let isDone = false
+  fanOut.push(payload('a'), () => {
+    isDone = true
+  })
+  // Id 1 has been delivered to those who share it; the others are still due.
+  assert.deepEqual([shared.got, early.got, late.got], [['a:1'], [], []])
+  fanOut.share(early, early.taker)
+  fanOut.share(late, late.taker)
+  fanOut.share(second4, second4.taker)
+  fanOut.remove(left)
+  fanOut.push(payload('b'))
+  for (let turns = 0; turns < 10; turns++) turn()
+  assert.ok(isDone)
+  assert.deepEqual(
+    [shared.got, early.got, late.got],
+    [
+      ['a:1', 'b:1'],
+      ['a:1', 'b:1'],
+      ['a:2', 'b:2'],
+    ],
+  )
+  assert.deepEqual(first4.got, ['a:4', 'b:4'])
+  assert.deepEqual(second4.got, ['a:4', 'b:4'])
+  assert.deepEqual(left.got, [])
+})
+
+test('nothing is made for a connection that is closing', () => {
+  const { deliveries } = setUp()
+  const fanOut = new FanOut(deliveries)
+  const closing = subscriber(1)
+  fanOut.add(closing)
+  fanOut.share(closing, closing.taker)
+  closing.isOpen = false
+  fanOut.push(payload('a'))
+  assert.deepEqual(closing.got, [])
+})

@@ -1,0 +1,275 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Caller, Refused } from '../../access/authorize.ts'
+import { CARRIERS, collectToken } from '../../access/credentials.ts'
+import type { Seat } from '../../access/quota/permits.ts'
+import type { Access } from '../../access/service.ts'
+import { versionHeaders } from '../../contract/versions.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import type { ResponseBudget } from '../../platform/http/response-budget.ts'
+import { sendRaw, sendText } from '../../platform/http/server/reply.ts'
+import { requestIdOf } from '../../platform/http/server/request-id.ts'
+import { startHttpServer } from '../../platform/http/server/server.ts'
+import type { ListenerOptions } from '../../platform/net/listener.ts'
+import type { DoorMetrics } from '../../platform/net/listener-metrics.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { WsCloseCode } from '../../platform/ws/connection.ts'
+import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
+import type { Upstreams } from '../../upstreams/service.ts'
+import type { Connections } from '../account/connections.ts'
+import type { LateRefusals, Peer } from '../auth-tarpit.ts'
+import type { BundleMetrics } from '../metrics.ts'
+import { type Refusal, refuseSeat, refuseToken, refuseUpstream } from '../refusal.ts'
+import { refuse, type UpstreamCall } from '../rpc/rpc.ts'
+import { serveWsClient, type WsClient } from './client.ts'
+import { createFeeds } from './upstream-subscriptions.ts'
+
+export type WsDoorOptions = {
+  readonly listen: ListenerOptions
+  /** Accepts the token itself in the query of the address. */
+  readonly queryToken?: boolean
+  readonly connectionsMax?: number
+  readonly pendingBytesMax?: number
+  readonly stallMs?: number
+  readonly pingMs?: number
+}
+
+export type WsDoorDeps = DoorMetrics & {
+  readonly access: Access
+  readonly upstreams: Upstreams
+  /** Ordinary calls over the connection. */
+  readonly callUpstream: UpstreamCall
+  readonly budget: ResponseBudget
+  readonly connections: Connections
+  readonly late: LateRefusals
+  readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsTold'>
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export type WsDoor = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly connections: number
+  /** Subscriptions held at nodes, however many clients share them. */
+  readonly upstreamSubscriptions: number
+  beginLameDuck(): void
+  /** Closes every connection with 1012, so that clients come back, and gives up the port. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** As a node: of one frame and of one message. */
+const MESSAGE_BYTES_MAX = 4096
+/** How often it is looked whose token has run out; a change of the store is seen at once. */
+const RENEW_MS = 2000
+/** Over how long connections are closed at a shutdown (robustness.md, fault F11). */
+const SPREAD_MS = 5000
+
+type Admitted = {
+  readonly caller: Caller
+  readonly seat: Seat
+  readonly requestId: string
+  readonly query: string
+  readonly remoteAddress: string
+}
+
+/** The PubSub door: token or ticket at the handshake, then JSON-RPC with subscriptions. */
+export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Promise<WsDoor> {
+  const { access, upstreams, callUpstream, budget, connections, late, clock } = deps
+  const { ws: meter, gapsTold } = deps.metrics
+  const log = deps.log.child({ part: 'bundle-ws' })
+  const feeds = createFeeds(deps)
+  /** With whether it had nodes of its own when it came. */
+  const clients = new Map<WsClient, boolean>()
+  const carriers = options.queryToken === true ? CARRIERS.wsWithQuery : CARRIERS.ws
+  const admitted = new WeakMap<IncomingMessage, Admitted>()
+  let isDraining = false
+
+  function hasOwnNodes(subscriptionId: string): boolean {
+    return upstreams.of(subscriptionId) !== upstreams.of(undefined)
+  }
+
+  function authenticate(headers: readonly string[], query: string): Caller | Refused {
+    const nowMs = clock.nowMs()
+    const presented = collectToken(carriers, headers, query)
+    const [ticket, ...more] = valuesOf(query, 'ticket')
+    if (ticket === undefined) return access.authenticate(presented, 'bundle', nowMs)
+    if (more.length > 0) return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
+    const byTicket = access.authenticateTicket(ticket, 'bundle', nowMs)
+    if ('refused' in presented && presented.refused === 'missing') return byTicket
+    const byToken = access.authenticate(presented, 'bundle', nowMs)
+    if (byTicket.ok && byToken.ok && byTicket.tokenSha256 === byToken.tokenSha256) return byToken
+    return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
+  }
+
+  /** Lets the handshake in, or says why not. */
+  function admit(request: IncomingMessage, peer: Peer, requestId: string): Caller | Refusal | Refused {
+    if (isDraining) return refuseUpstream('draining')
+    const query = queryOf(request.url ?? '')
+    const caller = authenticate(request.rawHeaders, query)
+    if (!caller.ok) return caller
+    const seat = access.slots.acquire(caller.subscription.id, 'wsConnections', caller.limits)
+    if (!seat.ok) {
+      meter.refused(seat.limitName)
+      return refuseSeat(seat)
+    }
+    admitted.set(request, { caller, seat, requestId, query, remoteAddress: late.addressOf(peer) })
+    return caller
+  }
+
+  await using opening = new AsyncDisposableStack()
+  const ws = createWsServer(
+    {
+      messageBytesMax: MESSAGE_BYTES_MAX,
+      ...given(options, ['connectionsMax', 'pendingBytesMax', 'stallMs', 'pingMs']),
+    },
+    {
+      clock,
+      headersFor: versionHeaders,
+      meter: {
+        written(messages, bytes) {
+          meter.messagesOut.inc(messages)
+          meter.bytesOut.inc(bytes)
+        },
+        slow: () => meter.slow.inc(),
+        pings: () => meter.refused('controlPings'),
+      },
+      onConnection(connection, request) {
+        const { caller, seat, requestId, query, remoteAddress } = admitted.get(request) as Admitted
+        admitted.delete(request)
+        const wantsGaps = valuesOf(query, 'gaps')[0] === '1'
+        const client = serveWsClient(
+          connection,
+          { caller, wantsGaps, requestId },
+          { access, feeds, callUpstream, budget, clock, log, meter, gapsTold },
+        )
+        clients.set(client, hasOwnNodes(caller.subscription.id))
+        meter.open.inc()
+        const leave = connections.enter({
+          subscriptionId: caller.subscription.id,
+          interface: 'ws',
+          remoteAddress,
+          subscriptions: () => client.subscriptions,
+          bytesOut: () => connection.bytesOut,
+          // Clients of Solana take 1000 for wanted and do not come back, which is what the owner wants here.
+          close: () => connection.close(WsCloseCode.normal, 'closed by the owner of the subscription'),
+        })
+        connection.onClose((code, message) => {
+          clients.delete(client)
+          seat.release()
+          meter.open.dec()
+          leave({ code, message })
+        })
+      },
+    },
+  )
+
+  function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const requestId = requestIdOf(request, deps)
+    const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
+    const refuseWith = (refusal: Refusal) => {
+      const { status, body, headers } = asHandshake(refusal, requestId)
+      sendRaw(socket, status, body, { ...versionHeaders?.(request.url ?? '/'), ...headers })
+    }
+    const outcome = admit(request, peer, requestId)
+    if ('code' in outcome) return refuseWith(outcome)
+    if (!outcome.ok) {
+      // A refused handshake closes its connection in any case.
+      socket.on('error', () => socket.destroy())
+      return late.refuse(peer, meter.late, () => refuseWith(refuseToken(outcome.reason)))
+    }
+    ws.upgrade(request, socket, head)
+    // A handshake that was let in and then turned out to be none.
+    admitted.get(request)?.seat.release()
+    admitted.delete(request)
+  }
+
+  /** Each token once, however many connections it has. */
+  function renewAll(): void {
+    const known = new Map<string, Caller | Refused>()
+    for (const [client, hadOwnNodes] of [...clients]) {
+      const { tokenSha256 } = client
+      const caller = known.get(tokenSha256) ?? access.renew(tokenSha256, 'bundle', clock.nowMs())
+      known.set(tokenSha256, caller)
+      client.renewed(caller)
+      // Back from nodes of its own it needs no move: their loss brings its subscriptions to the shared ones.
+      if (!hadOwnNodes && hasOwnNodes(client.subscriptionId)) client.move()
+    }
+  }
+
+  opening.use(access.onChange(renewAll))
+  const renewing = opening.use(clock.setRepeating(RENEW_MS, renewAll))
+  renewing.unref?.()
+  const http = opening.use(
+    await startHttpServer(
+      { listen: options.listen },
+      {
+        log,
+        clock,
+        headersFor: versionHeaders,
+        onRefused: deps.onRefused,
+        onNotAfter: deps.onNotAfter,
+        onRequest: (_, response) => sendText(response, 426, 'WebSocket only\n', { upgrade: 'websocket' }),
+        onUpgrade: upgrade,
+      },
+    ),
+  )
+  opening.use(ws)
+  const opened = opening.move()
+
+  return {
+    address: http.address,
+    get connections() {
+      return ws.connections()
+    },
+    get upstreamSubscriptions() {
+      return feeds.size
+    },
+    beginLameDuck: () => http.beginLameDuck(),
+    async drain(deadlineMs) {
+      isDraining = true
+      const endMs = clock.monotonicMs() + deadlineMs
+      await ws.drain(deadlineMs, Math.min(SPREAD_MS, deadlineMs / 2))
+      await http.drain(Math.max(0, endMs - clock.monotonicMs()))
+      await opened.disposeAsync()
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** The refusal of RPC, body and headers alike, instead of the upgrade. */
+function asHandshake(refusal: Refusal, requestId: string): WsRefusal & { headers: Record<string, string> } {
+  const { status, headers, body } = refuse(refusal, { requestId })
+  return { status, headers: { ...headers, 'x-request-id': requestId }, body: String(body) }
+}
+
+function queryOf(url: string): string {
+  const mark = url.indexOf('?')
+  return mark === -1 ? '' : url.slice(mark + 1)
+}
+
+/** Every value a query gives to a name. What cannot be decoded stays as it is, and is then no ticket. */
+function valuesOf(query: string, name: string): string[] {
+  return query
+    .split('&')
+    .filter((part) => part === name || part.startsWith(`${name}=`))
+    .map((part) => decode(part.slice(name.length + 1)))
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function given<Options extends object, Name extends keyof Options>(
+  options: Options,
+  names: readonly Name[],
+): { [Key in Name]?: Exclude<Options[Key], undefined> } {
+  return Object.fromEntries(
+    names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]),
+  ) as { [Key in Name]?: Exclude<Options[Key], undefined> }
+}

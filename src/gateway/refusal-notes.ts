@@ -1,0 +1,26 @@
+import type { CustomerNotes } from '../access/provisioning/customer-notes.ts'
+import { ERRORS } from '../contract/errors.ts'
+import type { DoorMeter } from './metrics.ts'
+
+/** Whose request a door refused by itself, and with which error. */
+export type RefusedOf = {
+  readonly subscription: string
+  readonly code: 'too-large' | 'rate-limited' | 'invalid-params' | 'overloaded'
+}
+
+/** The same counters, which also tell the log what a door refused a customer. What `access` refuses is told there. */
+export function tellRefusals<Meter extends DoorMeter>(
+  meter: Meter,
+  door: 'rpc' | 'ws' | 'grpc',
+  notes: Pick<CustomerNotes, 'note'>,
+): Meter {
+  return {
+    ...meter,
+    refused(limit: string, of?: RefusedOf) {
+      meter.refused(limit)
+      if (of === undefined) return
+      const kind = { interface: door, limit, code: ERRORS[of.code].jsonRpc }
+      notes.note({ subscription: of.subscription, message: 'refused', kind })
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/service.ts'
+import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
+import { PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
+import type { DoorMeter } from '../metrics.ts'
+import { httpStatusOf, type Refusal, refuseHeldBytes, refuseUpstream } from '../refusal.ts'
+import { type BatchPart, BatchSplice } from './batch-splice.ts'
+import { budgetHeaders, jsonHeaders } from './rate-limit-headers.ts'
+import { errorAnswer, refuse } from './refusal.ts'
+import { type RpcCall, type RpcItem, writeCall } from './request.ts'
+import type { Forward, RpcAnswer, RpcRequest, UpstreamAnswer } from './rpc.ts'
+
+export type RpcBatchDeps = {
+  readonly access: Access
+  readonly forward: Forward
+  readonly meter: Pick<DoorMeter, 'request' | 'refused'>
+  readonly budget: ResponseBudget
+  refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
+}
+
+type ForwardBatch = (request: RpcRequest, caller: Caller, items: readonly RpcItem[], responder: Responder) => void
+
+/**
+ * A batch: each call is charged on its own, those that are admitted go upstream together, and the response is written in the order of the calls
+ * while the upstream's arrives. Status and headers are known before that: they depend on the admission of the calls alone.
+ */
+export function createRpcBatch({ access, forward, meter, budget, refusalOf }: RpcBatchDeps): ForwardBatch {
+  return (request, caller, items, responder) => {
+    const limit = budget.exceeded(caller.subscription.id, PIECE_BYTES)
+    if (limit !== undefined) {
+      meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
+      return responder.respond(refuse(refuseHeldBytes(limit, budget.limits[limit]), request))
+    }
+    const { parts, calls, cost, lastLimit } = admit(request, caller, items)
+    if (calls.length === 0) return responder.respond(ownAnswer(caller, parts, cost, lastLimit))
+    const outgoing = {
+      body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
+      methods: calls.map(({ method }) => method),
+      subscriptionId: caller.subscription.id,
+      connection: request.connection,
+    }
+    forward(outgoing, (upstream) => {
+      try {
+        if (upstream.kind !== 'answered' && !upstream.isForwarded) {
+          for (const { method } of calls) access.refund(caller, { interface: 'rpc', method })
+        }
+        responder.respond(forwardedAnswer(request, caller, parts, cost, upstream))
+      } catch (error) {
+        responder.fail(error)
+      }
+    })
+  }
+
+  /** What of the batch is forwarded, and what stands at each position of its response; notifications have none. */
+  function admit(request: RpcRequest, caller: Caller, items: readonly RpcItem[]) {
+    const parts: BatchPart[] = []
+    const calls: RpcCall[] = []
+    let cost = 0
+    let lastLimit: Refusal | undefined
+    for (const item of items) {
+      if ('refusal' in item) {
+        parts.push({ text: item.refusal })
+        continue
+      }
+      const { call } = item
+      const admission = access.admit(caller, { interface: 'rpc', method: call.method })
+      if (admission.ok) {
+        meter.request(call.method)
+        cost += admission.cost
+        if (call.id !== undefined) parts.push({ sentId: String(calls.length), id: call.id })
+        calls.push(call)
+      } else {
+        lastLimit = refusalOf(admission, call.method)
+        if (call.id !== undefined) parts.push({ text: errorAnswer(lastLimit, request.requestId, call.id) })
+      }
+    }
+    return { parts, calls, cost, lastLimit }
+  }
+
+  /** Nothing was forwarded: the status tells what the last call was refused for. */
+  function ownAnswer(
+    caller: Caller,
+    parts: readonly BatchPart[],
+    cost: number,
+    lastLimit: Refusal | undefined,
+  ): RpcAnswer {
+    if (parts.length === 0) return noContent(caller, cost)
+    const headers = jsonHeaders(access.quota(caller), cost)
+    const status = lastLimit === undefined ? 200 : httpStatusOf(lastLimit)
+    const retry = status === 429 ? { 'retry-after': String(lastLimit?.retryAfterSeconds ?? 1) } : {}
+    const texts = parts.map((part) => ('text' in part ? part.text : ''))
+    return { status, headers: { ...headers, ...retry }, body: `[${texts.join(',')}]` }
+  }
+
+  function forwardedAnswer(
+    request: RpcRequest,
+    caller: Caller,
+    parts: readonly BatchPart[],
+    cost: number,
+    upstream: UpstreamAnswer,
+  ): RpcAnswer {
+    const isAnswered = upstream.kind === 'answered'
+    if (parts.length === 0) {
+      if (isAnswered) upstream.rest?.abort()
+      return noContent(caller, cost)
+    }
+    const failure = refuseUpstream(upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
+    const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
+      const refusal = limit === undefined ? failure : refuseHeldBytes(limit, budget.limits[limit])
+      if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
+      return errorAnswer(refusal, request.requestId, id)
+    }
+    const source = isAnswered ? upstream : { body: NOTHING }
+    const splice = new BatchSplice(parts, source, { budget, owner: caller.subscription.id, errorFor })
+    const headers = jsonHeaders(access.quota(caller), cost)
+    if (isAnswered && upstream.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
+    return { status: 200, headers, body: wholeOf(splice) }
+  }
+
+  function noContent(caller: Caller, cost: number): RpcAnswer {
+    return { status: 204, headers: budgetHeaders(access.quota(caller), cost), body: '' }
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/** Calls go upstream under numbers of ours, so that responses in any order, and to equal ids, find their way back. */
+function sentIdOf({ id }: RpcCall, at: number): string | undefined {
+  return id === undefined ? undefined : String(at)
+}
+
+/** Of a response that has arrived whole. */
+function wholeOf(splice: BatchSplice): Buffer {
+  const pieces: Buffer[] = []
+  splice.start({ onData: (piece) => void pieces.push(piece), onEnd() {}, onFail() {} })
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isPlainId, type RpcCall, readRpcBody, writeCall } from './request.ts'
+
+const read = (text: string) => readRpcBody(text, { batchItems: 3 })
+const INVALID = (id: string) => `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":${id}}`
+
+function callOf(text: string): RpcCall {
+  const body = read(text)
+  assert.equal(body.kind, 'calls')
+  const [item] = body.kind === 'calls' ? body.items : []
+  assert.ok(item !== undefined && 'call' in item, JSON.stringify(item))
+  return item.call
+}
+
+test('a call keeps the text of its id and params', () => {
+  for (const id of ['18446744073709551615', '"0"', '1e3', '-1', '1.5', 'null', '"\\u0041"', '0']) {
+    assert.equal(callOf(`{"jsonrpc":"2.0","id":${id},"method":"getSlot"}`).id, id)
+  }
+  const call = callOf(
+    '{"id": 1, "params" : [ 18446744073709551615, {"a": 1.0} ], "jsonrpc":"2.0","method":"x", "extra":[]}',
+  )
+  assert.equal(call.paramsText, '[ 18446744073709551615, {"a": 1.0} ]')
+  assert.equal(
+    writeCall(call, '7'),
+    '{"jsonrpc":"2.0","id":7,"method":"x","params":[ 18446744073709551615, {"a": 1.0} ]}',
+  )
+  assert.equal(callOf('{"jsonrpc":"2.0","method":"notify"}').id, undefined)
+})
+
+test('what the specification calls an invalid request is answered as one, with the id where it can be read', () => {
+  const cases: [string, string][] = [
+    ['{}', 'null'],
+    ['{"jsonrpc":"2.0","id":5}', '5'],
+    ['{"jsonrpc":"1.0","method":"a","id":"x"}', '"x"'],
+    ['{"method":"a","id":1}', '1'],
+    ['{"jsonrpc":"2.0","method":1,"id":1}', '1'],
+    ['{"jsonrpc":"2.0","method":"a","params":"bar","id":1}', '1'],
+    ['{"jsonrpc":"2.0","method":"a","id":{}}', 'null'],
+    ['{"jsonrpc":"2.0","method":"a","id":[1]}', 'null'],
+    ['{"jsonrpc":"2.0","method":"a","id":true}', 'null'],
+    ['{"jsonrpc":"2.0","method":"a","method":"b","id":1}', '1'],
+    ['{"jsonrpc":"2.0","method":"a","id":1,"id":2}', 'null'],
+    ['1', 'null'],
+  ]
+  for (const [text, id] of cases) {
+    const body = read(text)
+    assert.deepEqual(body, { kind: 'calls', batch: false, items: [{ refusal: INVALID(id) }] }, text)
+  }
+})
+
+test('bodies that are no request at all, and batches', () => {
+  const parseError = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
+  for (const text of [
+    '',
+    '{',
+    '{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]',
+    `${'['.repeat(33)}${']'.repeat(33)}`,
+  ]) {
+    assert.deepEqual(read(text), { kind: 'refused', answer: parseError }, text)
+  }
+  assert.deepEqual(read('[]'), { kind: 'refused', answer: INVALID('null') })
+  assert.deepEqual(read('[1,2,3,4]'), { kind: 'too-many', limit: 3 })
+  const mixed = read('[1, {"jsonrpc":"2.0","method":"a","id":9}, {"jsonrpc":"2.0","method":"b"}]')
+  assert.ok(mixed.kind === 'calls' && mixed.batch)
+  assert.deepEqual(
+    mixed.items.map((item) => ('call' in item ? item.call.method : 'refused')),
+    ['refused', 'a', 'b'],
+  )
+})
+
+test('ids that every node gives back as they are', () => {
+  for (const id of ['"x"', '""', '0', '123456789012345', '"3f2a-77 a.b:c"']) assert.ok(isPlainId(id), id)
+  for (const id of ['-1', '1.5', '1e3', 'null', '01', '1234567890123456', '18446744073709551615'])
+    assert.ok(!isPlainId(id), id)
+  for (const id of ['"\\u0041"', '"a/b"', '"<"', '"é"', `"${'x'.repeat(65)}"`]) assert.ok(!isPlainId(id), id)
+})

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { createClickHouseAccounts } from './accounts.ts'
+import { ClickHouseRefusal } from './link.ts'
+import { TEST_PLAN } from './test-provision.ts'
+
+function openRig() {
+  const run: string[] = []
+  const live = new Set(['u_a', 'u_b'])
+  let refusal: string | undefined
+  let changed = (): void => {}
+  const accounts = createClickHouseAccounts(
+    { hosts: ['10.0.0.1'], limits: TEST_PLAN },
+    {
+      link: {
+        async run(statement) {
+          if (refusal !== undefined) throw new ClickHouseRefusal(refusal)
+          run.push(statement)
+          return ''
+        },
+        insert: () => assert.fail(),
+        rows: () => assert.fail(),
+      },
+      log: silentLogger,
+      isLive: (username) => live.has(username),
+      onChange(listener) {
+        changed = listener
+        return { [Symbol.dispose]() {} }
+      },
+    },
+  )
+  return {
+    accounts,
+    run,
+    live,
+    changed: () => changed(),
+    refuse: (text: string | undefined) => void (refusal = text),
+  }
+}
+
+describe('accounts made when they are needed', () => {
+  test('once for each login, and again for a new password or plan', async () => {
+    const { accounts, run } = openRig()
+    const login = { username: 'u_a', password: 'first', plan: 'pro' }
+    await Promise.all([accounts.ensure(login), accounts.ensure(login)])
+    const users = () => run.filter((statement) => /^(CREATE|ALTER) USER/.test(statement))
+    assert.equal(users().length, 2)
+    const sha256 = createHash('sha256').update('first').digest('hex')
+    for (const statement of users()) assert.ok(statement.includes(`BY '${sha256}' HOST IP '10.0.0.1'`), statement)
+    assert.ok(!run.join().includes('first'))
+    await accounts.ensure({ ...login, password: 'second' })
+    assert.equal(users().length, 4)
+    assert.equal(run.filter((statement) => statement.startsWith('CREATE ROLE')).length, 1)
+    await accounts.ensure({ ...login, password: 'second', plan: 'small' })
+    assert.equal(run.at(-1), 'GRANT sluice_reader_small TO u_a WITH REPLACE OPTION')
+    await accounts.ensure({ ...login, password: 'second', plan: 'small' })
+    assert.equal(users().length, 6)
+  })
+
+  test('ended when the gateway no longer knows the user', async () => {
+    const { accounts, run, live, changed } = openRig()
+    for (const username of ['u_a', 'u_b']) await accounts.ensure({ username, password: 'x', plan: 'pro' })
+    run.length = 0
+    changed()
+    assert.deepEqual(run, [])
+    live.delete('u_a')
+    changed()
+    await new Promise(setImmediate)
+    assert.deepEqual(run, ["KILL QUERY WHERE user = 'u_a' ASYNC", 'DROP USER IF EXISTS u_a'])
+  })
+
+  test('what the server refuses is a retryable error, and tried again at the next query', async () => {
+    const { accounts, run, refuse } = openRig()
+    const login = { username: 'u_a', password: 'x', plan: 'pro' }
+    refuse('Code: 497. DB::Exception: gateway: Not enough privileges. (ACCESS_DENIED)')
+    await assert.rejects(
+      accounts.ensure(login),
+      (error: Error) => !error.message.includes('privileges') && error.name === 'QueryError',
+    )
+    refuse(undefined)
+    await accounts.ensure(login)
+    assert.ok(run.some((statement) => statement.startsWith('CREATE USER IF NOT EXISTS u_a')))
+  })
+})

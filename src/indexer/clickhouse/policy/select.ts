@@ -1,0 +1,107 @@
+import { isSymbol, isWord } from '../../query/sql-tokens.ts'
+import { isName } from './cursor.ts'
+import { type Reader, readExpressions, readList, readNested, type Scope } from './grammar.ts'
+import { readAliased, readTables } from './tables.ts'
+import { readParameter } from './type.ts'
+import { readOrderBy, readWindow } from './window.ts'
+
+/** A query: one SELECT or several with set operations between them. Those that follow see the common tables of the first. */
+export function readQuery(reader: Reader, scope: Scope): void {
+  let inSight = scope
+  do inSight = readTerm(reader, inSight)
+  while (takeSetOperation(reader))
+}
+
+function takeSetOperation(reader: Reader): boolean {
+  if (reader.takeWord('UNION', 'EXCEPT', 'INTERSECT') === undefined) return false
+  reader.takeWord('ALL', 'DISTINCT')
+  return true
+}
+
+function readTerm(reader: Reader, scope: Scope): Scope {
+  if (reader.takeSymbol('(') === undefined) return readSelect(reader, scope)
+  readNested(reader, ')', () => readQuery(reader, scope))
+  return scope
+}
+
+function readSelect(reader: Reader, scope: Scope): Scope {
+  const inSight = reader.takeWord('WITH') === undefined ? scope : readWith(reader, scope)
+  reader.expectWord('SELECT')
+  reader.takeWord('DISTINCT')
+  readList(reader, () => readAliased(reader, inSight))
+  if (reader.takeWord('FROM') !== undefined) readTables(reader, inSight)
+  if (reader.takeWord('PREWHERE') !== undefined) reader.expression(inSight)
+  if (reader.takeWord('WHERE') !== undefined) reader.expression(inSight)
+  if (reader.takeWord('GROUP') !== undefined) readGroupBy(reader, inSight)
+  if (reader.takeWord('HAVING') !== undefined) reader.expression(inSight)
+  if (reader.takeWord('WINDOW') !== undefined) readList(reader, () => readNamedWindow(reader, inSight))
+  if (reader.takeWord('QUALIFY') !== undefined) reader.expression(inSight)
+  if (reader.takeWord('ORDER') !== undefined) readOrderBy(reader, inSight)
+  readLimits(reader, inSight)
+  return inSight
+}
+
+/** Common tables, each known to those after it and not to itself, and expressions with names. */
+function readWith(reader: Reader, scope: Scope): Scope {
+  const inSight = new Set(scope)
+  readList(reader, () => {
+    if (isWord(reader.peek(), 'RECURSIVE')) throw reader.unexpected()
+    const isTable = isName(reader.peek()) && isWord(reader.peek(1), 'AS') && isSymbol(reader.peek(2), '(')
+    if (!isTable) return reader.expression(inSight)
+    const name = reader.expectName()
+    reader.take()
+    reader.take()
+    readNested(reader, ')', () => readQuery(reader, inSight))
+    inSight.add(name)
+  })
+  return inSight
+}
+
+function readGroupBy(reader: Reader, scope: Scope): void {
+  reader.expectWord('BY')
+  const isSets = reader.takeWord('GROUPING') !== undefined
+  if (isSets) reader.expectWord('SETS')
+  const isGrouped = isWord(reader.peek(), 'ROLLUP') || isWord(reader.peek(), 'CUBE')
+  if (isSets || (isGrouped && isSymbol(reader.peek(1), '('))) {
+    if (!isSets) reader.take()
+    reader.expectSymbol('(')
+    readNested(reader, ')', () => readExpressions(reader, scope))
+  } else if (reader.takeWord('ALL') === undefined) readExpressions(reader, scope)
+  while (reader.takeWord('WITH') !== undefined) reader.expectWord('TOTALS', 'ROLLUP', 'CUBE')
+}
+
+function readNamedWindow(reader: Reader, scope: Scope): void {
+  reader.expectName()
+  reader.expectWord('AS')
+  reader.expectSymbol('(')
+  readNested(reader, ')', () => readWindow(reader, scope))
+}
+
+/** A number of rows, or a parameter that is one. */
+function readCount(reader: Reader): void {
+  if (reader.peek()?.kind === 'parameter') readParameter(reader)
+  else if (reader.peek()?.kind === 'number') reader.take()
+  else throw reader.unexpected()
+}
+
+/** `LIMIT n [, m | OFFSET m] [WITH TIES] [BY …]`, a second one after BY, OFFSET and FETCH. */
+function readLimits(reader: Reader, scope: Scope): void {
+  while (reader.takeWord('LIMIT') !== undefined) {
+    readCount(reader)
+    if (reader.takeSymbol(',') !== undefined || reader.takeWord('OFFSET') !== undefined) readCount(reader)
+    if (reader.takeWord('WITH') !== undefined) reader.expectWord('TIES')
+    if (reader.takeWord('BY') === undefined) break
+    if (reader.takeWord('ALL') === undefined) readExpressions(reader, scope)
+  }
+  if (reader.takeWord('OFFSET') !== undefined) {
+    readCount(reader)
+    reader.takeWord('ROW', 'ROWS')
+  }
+  if (reader.takeWord('FETCH') === undefined) return
+  reader.expectWord('FIRST', 'NEXT')
+  if (reader.peek()?.kind === 'number') reader.take()
+  reader.expectWord('ROW', 'ROWS')
+  if (reader.takeWord('ONLY') !== undefined) return
+  reader.expectWord('WITH')
+  reader.expectWord('TIES')
+}

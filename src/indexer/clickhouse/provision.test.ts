@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { planStatements, revokeStatements, roleOf, userStatements } from './provision.ts'
+import { TEST_PLAN, TEST_USER } from './test-provision.ts'
+
+describe('accounts on the operator’s ClickHouse', () => {
+  test('a plan reads its views, and never the tables beneath', () => {
+    const statements = planStatements(TEST_PLAN)
+    const grants = statements.filter((statement) => statement.startsWith('GRANT'))
+    assert.deepEqual(grants, [
+      'GRANT SELECT ON chain.transactions TO sluice_reader_pro_1',
+      'GRANT SELECT ON chain.coverage TO sluice_reader_pro_1',
+    ])
+    for (const statement of statements.filter((each) => /^(CREATE|ALTER) (ROLE|SETTINGS|QUOTA)/.test(each)))
+      assert.match(statement, /^\w+ (ROLE|SETTINGS PROFILE|QUOTA) (IF NOT EXISTS )?sluice_/)
+    assert.match(statements.join('\n'), /max_execution_time = 30 MIN 1 MAX 30 CHANGEABLE_IN_READONLY/)
+    assert.equal(roleOf('pro-1'), 'sluice_reader_pro_1')
+  })
+
+  test('an account works from the gateways alone, and its password is in no statement', () => {
+    const statements = userStatements(TEST_USER)
+    for (const statement of statements.slice(0, 2)) assert.match(statement, /HOST IP '10\.1\.0\.0\/24', '::1'/)
+    assert.match(statements[0] as string, /IDENTIFIED WITH sha256_hash BY '[0-9a-f]{64}' SALT '\w{16}'/)
+    assert.deepEqual(revokeStatements('u_abc'), ["KILL QUERY WHERE user = 'u_abc' ASYNC", 'DROP USER IF EXISTS u_abc'])
+  })
+
+  test('nothing but names with the prefix gets into a statement', () => {
+    for (const username of ['default', 'u_', "u_a'; DROP", 'u_a b', 'U_A', '']) {
+      assert.throws(() => revokeStatements(username), RangeError, username)
+      assert.throws(() => userStatements({ ...TEST_USER, username }), RangeError, username)
+    }
+    assert.throws(() => userStatements({ ...TEST_USER, hosts: [] }), RangeError)
+    assert.throws(() => userStatements({ ...TEST_USER, hosts: ["1.1.1.1' OR"] }), RangeError)
+    assert.throws(() => userStatements({ ...TEST_USER, sha256: 'secret' }), RangeError)
+    assert.throws(() => planStatements({ ...TEST_PLAN, plan: 'a; b' }), RangeError)
+    assert.throws(() => planStatements({ ...TEST_PLAN, tables: ['a.b'] }), RangeError)
+    assert.throws(() => planStatements({ ...TEST_PLAN, rowsMax: Number.NaN }), RangeError)
+  })
+})

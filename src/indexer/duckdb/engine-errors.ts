@@ -1,0 +1,72 @@
+import { StreamFailed } from '../../platform/db/duckdb-stream.ts'
+import { QueryError } from '../query/error.ts'
+
+/** The engine's errors by their first words. Its text goes on with names from the whole catalogue, so none of it is repeated but what the customer wrote. */
+const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
+  [/^INTERRUPT/, () => new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')],
+  [
+    /^Out of Memory/,
+    () => new QueryError('MEMORY_LIMIT_EXCEEDED', 'Memory limit exceeded. Read less at a time, or aggregate first.'),
+  ],
+  [
+    /Referenced column "([\w$]{1,64})" not found/,
+    ([, name]) => new QueryError('UNKNOWN_IDENTIFIER', `Unknown expression identifier ${name}.`),
+  ],
+  [
+    /Referenced table "([\w$]{1,64})" not found/,
+    ([, name]) => new QueryError('UNKNOWN_IDENTIFIER', `Unknown table or alias ${name}.`),
+  ],
+  [
+    /Table with name ([\w$]{1,64}) does not exist/,
+    ([, name]) => new QueryError('UNKNOWN_TABLE', `Table ${name} does not exist.`),
+  ],
+  [
+    /(?:Scalar |Aggregate |Table )?Function with name ([\w$]{1,64}) does not exist/i,
+    ([, name]) => new QueryError('UNKNOWN_FUNCTION', `Unknown function ${name}.`),
+  ],
+  [
+    /No function matches the given name and argument types '([\w$]{1,64})/,
+    ([, name]) => new QueryError('BAD_ARGUMENTS', `Function ${name} does not take these arguments.`),
+  ],
+  [
+    /^Values were not provided for the following prepared statement parameters: ([\w, $]{1,200})/m,
+    ([, names]) =>
+      new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${names} is not set: give it as param_${names}.`),
+  ],
+  [
+    /^Conversion Error/,
+    () => new QueryError('TYPE_MISMATCH', 'A value cannot be converted to the type it is used as.'),
+  ],
+  [
+    /^Out of Range/,
+    () => new QueryError('VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE', 'A value is out of the range of its type.'),
+  ],
+  [
+    /regular expression|regexp/i,
+    () => new QueryError('CANNOT_COMPILE_REGEXP', 'The regular expression cannot be read.'),
+  ],
+  [
+    /must appear in the GROUP BY/,
+    () => new QueryError('BAD_ARGUMENTS', 'A column is neither under an aggregate function nor in GROUP BY.'),
+  ],
+  [/^Parser Error/, () => new QueryError('SYNTAX_ERROR', 'Syntax error.')],
+  [
+    /^Binder Error/,
+    () => new QueryError('BAD_ARGUMENTS', 'The statement does not fit the tables: check names, types and GROUP BY.'),
+  ],
+]
+
+/** What a customer is told of an error of the engine. */
+export function translateEngineError(cause: unknown): QueryError {
+  if (cause instanceof StreamFailed)
+    return new QueryError(
+      'UNKNOWN_EXCEPTION',
+      'The query failed after its first rows: a value cannot be computed or converted, or the memory limit is exceeded.',
+    )
+  const text = cause instanceof Error ? cause.message : String(cause)
+  for (const [pattern, make] of ENGINE_ERRORS) {
+    const found = pattern.exec(text)
+    if (found !== null) return make(found)
+  }
+  return new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.')
+}

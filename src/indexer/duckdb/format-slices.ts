@@ -1,0 +1,47 @@
+import type { TimeSlices } from '../../platform/process/time-slices.ts'
+
+/**
+ * Shares one thread between the queries whose results are formatted on it: one slice at a time, in turn. Between two slices the event loop does
+ * everything else, so a message or a batch waits for one slice and not for one of each query.
+ */
+export type FormatSlices = {
+  /** Slices given out so far. */
+  readonly granted: number
+  /** The slices of one query. */
+  open(): TimeSlices
+}
+
+/** Of one query at a time; a row of ordinary size takes far less. */
+const SLICE_MS = 8
+
+export function createFormatSlices(
+  nowMs: () => number = () => performance.now(),
+  { sliceMs = SLICE_MS }: { readonly sliceMs?: number } = {},
+): FormatSlices {
+  const waiting: (() => void)[] = []
+  let granted = 0
+
+  function grant(): void {
+    granted++
+    waiting.shift()?.()
+    if (waiting.length > 0) setImmediate(grant)
+  }
+
+  return {
+    get granted() {
+      return granted
+    },
+    open() {
+      let startedMs = nowMs()
+      return {
+        isSpent: () => nowMs() - startedMs >= sliceMs,
+        async yield() {
+          await new Promise<void>((resolve) => {
+            if (waiting.push(resolve) === 1) setImmediate(grant)
+          })
+          startedMs = nowMs()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { QueryError, type QueryErrorName } from '../query/error.ts'
+import { rewriteQuery } from './rewrite.ts'
+import { DATABASE, PUBLISHED } from './run-query.ts'
+import { passGate } from './sql-policy.ts'
+import { openQueryDatabase } from './test-queries.ts'
+
+type Opened = Awaited<ReturnType<typeof openQueryDatabase>>
+type Case = readonly [sql: string, ...errors: QueryErrorName[]]
+
+/** KELVIN SIGN: in Unicode its small letter is k; for the engine it is a character of its own. */
+const KELVIN = '\u212a'
+const CATALOGUE = [
+  'duckdb_databases',
+  'duckdb_tables',
+  'duckdb_views',
+  'duckdb_schemas',
+  'duckdb_columns',
+  'duckdb_types',
+] as const
+
+const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
+  'letters that Unicode takes for one': [
+    ...CATALOGUE.map(
+      (view) => [`WITH "${view.replace('k', KELVIN)}" AS (SELECT 1) SELECT * FROM ${view}`, 'UNKNOWN_TABLE'] as const,
+    ),
+    [`WITH "duc${KELVIN}db_databases" AS (SELECT 1) SELECT * FROM "duc${KELVIN}db_databases"`, 'UNKNOWN_TABLE'],
+    [`WITH "duckdb_tables\u0130" AS (SELECT 1) SELECT * FROM duckdb_tables`, 'UNKNOWN_TABLE'],
+    [`SELECT * FROM "bloc${KELVIN}s"`, 'UNKNOWN_TABLE'],
+    [`SELECT * FROM "\u017folana".blocks`, 'UNKNOWN_DATABASE'],
+    [`SELECT "ran${KELVIN}"() OVER (ORDER BY slot) FROM blocks`, 'UNKNOWN_FUNCTION'],
+    [`WITH duc${KELVIN}db_databases AS (SELECT 1) SELECT * FROM duckdb_databases`, 'SYNTAX_ERROR'],
+    ['SELECT * FROM \uff42locks', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+  ],
+  'blanks and ends of line': [
+    ['SELECT * FROM\u00a0duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT\u2028*\u2029FROM\ufeffduckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT 1 \0', 'SYNTAX_ERROR'],
+    ["SELECT 'a\0', 1", 'SYNTAX_ERROR'],
+    ["SELECT '\\0'", 'SYNTAX_ERROR'],
+    ['SELECT 1 -- \r FROM blocks\n, * FROM duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT 1 /* /* */ , * FROM duckdb_tables -- */', 'UNKNOWN_TABLE'],
+    ['SELECT 1 #! */\n, * FROM duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT 1 \v\f\u200b FROM duckdb_tables', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+  ],
+  quotes: [
+    ['SELECT $$x$$, * FROM duckdb_tables', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+    ["SELECT $a$ ' $a$, * FROM duckdb_tables -- '", 'SYNTAX_ERROR'],
+    ["SELECT E'\\'', * FROM duckdb_tables -- '", 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+    ["SELECT U&'\\0041', * FROM duckdb_tables", 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+    ["SELECT * FROM 'duckdb_tables'", 'UNKNOWN_TABLE'],
+    ["SELECT * FROM '/etc/passwd'", 'UNKNOWN_TABLE', 'SYNTAX_ERROR'],
+    ['SELECT * FROM "/etc/passwd"', 'UNKNOWN_TABLE'],
+    ["SELECT * FROM 'data.csv', `x.parquet`", 'UNKNOWN_TABLE', 'SYNTAX_ERROR'],
+    ['SELECT 1_0_ FROM duckdb_tables', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+  ],
+  'table references of other kinds': [
+    ['SELECT * FROM blocks AT (VERSION => 1)', 'SYNTAX_ERROR'],
+    ['SELECT * FROM blocks TABLESAMPLE 10%', 'NOT_IMPLEMENTED'],
+    ['SELECT * FROM blocks USING SAMPLE 5', 'NOT_IMPLEMENTED'],
+    ['FROM duckdb_tables SELECT *', 'UNKNOWN_TABLE'],
+    ['FROM duckdb_tables', 'UNKNOWN_TABLE'],
+    ['TABLE duckdb_tables', 'READONLY', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM (TABLE duckdb_tables)', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks POSITIONAL JOIN duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks ASOF JOIN duckdb_tables USING (slot)', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks SEMI JOIN duckdb_tables ON true', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks, LATERAL (SELECT * FROM duckdb_tables)', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks b: duckdb_tables', 'SYNTAX_ERROR'],
+    ['SELECT * FROM b: duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM (VALUES ((SELECT count(*) FROM duckdb_tables)))', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM (PIVOT blocks ON leader USING count(*))', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'],
+    ['SELECT * FROM blocks PIVOT (count(*) FOR slot IN (1, 2))', 'NOT_IMPLEMENTED'],
+    ['SELECT * FROM (SHOW ALL TABLES)', 'NOT_IMPLEMENTED'],
+    ['SELECT * FROM (SUMMARIZE blocks)', 'NOT_IMPLEMENTED'],
+    ['SELECT * FROM (DESCRIBE SELECT * FROM duckdb_tables)', 'NOT_IMPLEMENTED'],
+    ['SELECT (SELECT 1 FROM duckdb_tables) FROM blocks', 'UNKNOWN_TABLE'],
+    ['SELECT 1 WHERE EXISTS (FROM duckdb_tables)', 'UNKNOWN_TABLE'],
+    ['SELECT 1 ORDER BY (SELECT 1 FROM duckdb_tables)', 'UNKNOWN_TABLE'],
+    ['SELECT 1 LIMIT (SELECT count(*) FROM duckdb_tables)', 'UNKNOWN_TABLE'],
+    ['SELECT 1 LIMIT 10%', 'NOT_IMPLEMENTED'],
+    ['SELECT count(*) FILTER (WHERE 1 IN (SELECT 1 FROM duckdb_tables)) FROM blocks', 'UNKNOWN_TABLE'],
+    ['SELECT CAST((SELECT 1 FROM duckdb_tables) AS INTEGER)', 'UNKNOWN_TABLE'],
+    ['SELECT sum(slot ORDER BY (SELECT 1 FROM duckdb_tables)) FROM blocks', 'UNKNOWN_TABLE'],
+    ['SELECT row_number() OVER (ORDER BY (SELECT 1 FROM duckdb_tables)) FROM blocks', 'UNKNOWN_TABLE'],
+    ['SELECT * REPLACE ((SELECT 1 FROM duckdb_tables) AS slot) FROM blocks', 'UNKNOWN_TABLE'],
+    ['SELECT x FROM blocks GROUP BY (SELECT 1 FROM duckdb_tables)', 'UNKNOWN_TABLE'],
+    ['SELECT 1 UNION ALL BY NAME SELECT 2 FROM duckdb_tables', 'UNKNOWN_TABLE'],
+  ],
+  'names that are in sight elsewhere': [
+    ['(WITH pg_class AS (SELECT 1) SELECT * FROM pg_class) UNION ALL SELECT 1 FROM pg_class', 'UNKNOWN_TABLE'],
+    ['WITH pg_class AS (SELECT * FROM pg_class) SELECT * FROM pg_class', 'UNKNOWN_TABLE'],
+    ['WITH "PG_CLASS" AS (SELECT 1) SELECT * FROM main.pg_class', 'UNKNOWN_DATABASE'],
+    ['WITH pg_class AS (SELECT 1) SELECT * FROM system.main.pg_class', 'UNKNOWN_TABLE'],
+    ['WITH pg_class AS (SELECT 1) SELECT * FROM solana.pg_class', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks AS pg_class, pg_class', 'UNKNOWN_TABLE'],
+    ['SELECT 1 AS pg_class, (SELECT 1 FROM pg_class)', 'UNKNOWN_TABLE'],
+    ['WITH a AS (SELECT 1) SELECT * FROM customers.solana.blocks', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM fn.covered', 'UNKNOWN_DATABASE'],
+  ],
+  'descriptions and settings': [
+    ['DESCRIBE TABLE system.blocks', 'UNKNOWN_TABLE'],
+    ['SHOW CREATE TABLE base.blocks', 'UNKNOWN_TABLE'],
+    [`DESCRIBE "bloc${KELVIN}s"`, 'UNKNOWN_TABLE'],
+    ['SELECT 1 SETTINGS "max_threads" = 1', 'SYNTAX_ERROR'],
+  ],
+  functions: [
+    ["SELECT COLUMNS('s.*') FROM blocks", 'NOT_IMPLEMENTED'],
+    ['SELECT COLUMNS(*) FROM blocks', 'NOT_IMPLEMENTED'],
+    ["SELECT *COLUMNS('s.*') FROM blocks", 'NOT_IMPLEMENTED', 'SYNTAX_ERROR'],
+    ["SELECT fn.toDate('2020-01-01')", 'UNKNOWN_FUNCTION'],
+    ['SELECT system.main.abs(1)', 'UNKNOWN_FUNCTION'],
+    ["SELECT customers.fn.toDate('2020-01-01')", 'UNKNOWN_FUNCTION'],
+    ['SELECT * FROM main.unnest([1]), main.duckdb_tables()', 'UNKNOWN_FUNCTION'],
+    ['SELECT * FROM system.main.duckdb_tables()', 'UNKNOWN_FUNCTION'],
+    ['SELECT * FROM system.main.unnest([1])', 'UNKNOWN_FUNCTION'],
+    ["SELECT * FROM main.read_csv('/etc/passwd')", 'UNKNOWN_FUNCTION'],
+    ["SELECT getvariable('x'), current_setting('threads')", 'UNKNOWN_FUNCTION'],
+    ["SELECT * FROM query('SELECT 1'), query_table('blocks')", 'UNKNOWN_FUNCTION'],
+    ["SELECT 'x'.getenv()", 'UNKNOWN_FUNCTION', 'SYNTAX_ERROR'],
+    ["SELECT ('PATH').getenv()", 'UNKNOWN_FUNCTION'],
+    ['SELECT list_transform([1], lambda x: x)', 'UNKNOWN_FUNCTION', 'NOT_IMPLEMENTED'],
+    ['SELECT list_sort([1], x -> x)', 'NOT_IMPLEMENTED', 'SYNTAX_ERROR', 'UNKNOWN_FUNCTION'],
+    ["SELECT 'a' COLLATE NOCASE", 'NOT_IMPLEMENTED'],
+    ['SELECT #1 FROM blocks', 'NOT_IMPLEMENTED', 'SYNTAX_ERROR'],
+    ['SELECT [getenv(x) FOR x IN [1]]', 'UNKNOWN_FUNCTION', 'NOT_IMPLEMENTED'],
+    ['SELECT row_number() OVER (ORDER BY getenv(leader)) FROM blocks', 'UNKNOWN_FUNCTION'],
+    ['SELECT checkpoint() OVER ()', 'UNKNOWN_FUNCTION'],
+    ["SELECT CAST(getenv('PATH') AS VARCHAR)", 'UNKNOWN_FUNCTION'],
+    ["SELECT getenv('PATH')::VARCHAR", 'UNKNOWN_FUNCTION'],
+    ['WITH MATERIALIZED AS (SELECT 1) SELECT getenv(1)', 'UNKNOWN_FUNCTION', 'SYNTAX_ERROR'],
+  ],
+}
+
+/** Unusual and harmless: what is in quotes is a value or a heading, whatever its letters. */
+const GOOD = [
+  `SELECT 'K${KELVIN}' AS "gr\u00f6\u00dfe", slot AS "\u017flot" FROM "BLOCKS" WHERE leader <> '\u2028'`,
+  'WITH "Recent" AS (SELECT slot FROM Solana.Blocks) SELECT * FROM RECENT r ORDER BY r.SLOT',
+  'SELECT x: slot, * EXCLUDE (leader) FROM blocks',
+  'FROM blocks SELECT slot',
+  "SELECT 'a\\', * FROM duckdb_tables -- '",
+  'SELECT main.abs(slot) FROM (VALUES (1), (2)) v(slot)',
+  'SELECT CAST([1, 2] AS UBIGINT[]), CAST(1 AS DECIMAL(18, 4)), 1_000, 1e3, 0xff',
+]
+
+describe('names before the embedded engine', () => {
+  let opened: Opened
+  before(async () => {
+    opened = await openQueryDatabase()
+  })
+  after(() => opened[Symbol.dispose]())
+
+  for (const [name, cases] of Object.entries(HOSTILE))
+    test(`T14: ${name}`, async () => {
+      for (const [sql, ...errors] of cases) {
+        const error = await opened.ask(sql).then(
+          ({ body }) => assert.fail(`${sql} was run: ${Buffer.from(body).toString().slice(0, 200)}`),
+          (cause: unknown) => cause,
+        )
+        assert.ok(error instanceof QueryError, `${sql}: ${String(error)}`)
+        assert.ok(errors.includes(error.type), `${sql}: ${error.type} ${error.message}`)
+      }
+    })
+
+  test('names in other letters and in capitals, where they are harmless', async () => {
+    for (const sql of GOOD) await opened.ask(sql).catch((error: Error) => assert.fail(`${sql}: ${error.message}`))
+  })
+
+  test('T14: the gate alone, before what the tokens of ClickHouse cannot say', async () => {
+    for (const [sql, type] of [
+      ['SELECT * FROM blocks AT (VERSION => 1)', 'NOT_IMPLEMENTED'],
+      ["SELECT * FROM blocks AT (TIMESTAMP => TIMESTAMP '2020-01-01')", 'NOT_IMPLEMENTED'],
+      ["SELECT * FROM read_csv('/etc/passwd', header := true)", 'UNKNOWN_FUNCTION'],
+      ['SELECT $$a$$, * FROM duckdb_tables', 'UNKNOWN_TABLE'],
+      ['SELECT #1 FROM blocks', 'NOT_IMPLEMENTED'],
+      ['SELECT * FROM abs(1)', 'UNKNOWN_FUNCTION'],
+      [`SELECT (SELECT 1 FROM blocks${', blocks'.repeat(7)}) FROM blocks${', blocks'.repeat(7)}`, 'TOO_BIG_AST'],
+      [`SELECT 1 WHERE true${' AND true'.repeat(6000)}`, 'TOO_BIG_AST'],
+      [`WITH "\u00e9" AS (SELECT 1) SELECT 1`, 'UNKNOWN_TABLE'],
+      ['SELECT 1; SELECT 2', 'SYNTAX_ERROR'],
+      ['', 'SYNTAX_ERROR'],
+      ['SELECT 1e400', 'SYNTAX_ERROR'],
+      ['SELECT 1 +', 'SYNTAX_ERROR'],
+      ['DROP TABLE blocks', 'READONLY'],
+    ] as const) {
+      const tree = await treeOf(opened, sql)
+      assert.throws(
+        () => passGate(tree, { tables: PUBLISHED, database: DATABASE }),
+        (error: unknown) => error instanceof QueryError && error.type === type,
+        sql,
+      )
+    }
+  })
+
+  test('T14: a NUL character never reaches the engine', () => {
+    for (const sql of ["SELECT '\\0'", 'SELECT "\\0"', 'SELECT `\\x00`', "SELECT 'a\0b'"])
+      assert.throws(() => rewriteQuery(sql), /NUL character/, sql)
+    assert.throws(() => rewriteQuery('SELECT {a:Array(String)}', { a: "['\\0']" }), /NUL character/)
+  })
+
+  test('what the gate says of tables and functions is what the statement names', async () => {
+    const { sql } = rewriteQuery('WITH a AS (SELECT max(slot) m FROM Blocks) SELECT abs(m) FROM a, solana.rewards')
+    const { tables, functions } = passGate(await treeOf(opened, sql), { tables: PUBLISHED, database: DATABASE })
+    assert.deepEqual([...tables].toSorted(), ['blocks', 'rewards'])
+    assert.deepEqual([...functions].toSorted(), ['abs', 'max'])
+  })
+})
+
+/** What the engine's parser makes of a statement. */
+async function treeOf({ database }: Opened, sql: string): Promise<string> {
+  using connection = await database.connect()
+  const [piece] = (await connection.run('SELECT json_serialize_sql($sql::VARCHAR)', { sql })).pieces()
+  return String(piece?.[0]?.[0])
+}

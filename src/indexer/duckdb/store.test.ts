@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../../platform/db/duckdb.ts'
+import type { ChainBlock } from '../../solana/chain-block.ts'
+import { makeTestChain } from '../ingest/test-blocks.ts'
+import { batchOf, brokenRows, listRows } from '../ingest/test-rows.ts'
+import { TABLES } from '../schema.ts'
+import type { WriteBatch } from '../store.ts'
+import { openDuckStore } from './store.ts'
+
+const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
+
+describe('the embedded store', () => {
+  test('what is written is there, once, however often it is written', async () => {
+    using database = await openDuckDatabase(':memory:')
+    await using store = await openDuckStore(database, () => 1_800_000_000_000)
+    const halves = [batchOf(CHAIN.slice(0, 20)), batchOf(CHAIN.slice(20))]
+    for (const batch of [...halves, ...halves, halves[0] as WriteBatch]) await store.write(batch)
+    const whole = batchOf(CHAIN)
+    const counts = await countsOf(database)
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(whole.rows)[name].length, name)
+    const { ranges, recent } = await store.progress()
+    assert.deepEqual(ranges, [whole.range])
+    assert.deepEqual(recent.at(-1), { slot: CHAIN.at(-1)?.slot, blockhash: CHAIN.at(-1)?.blockhash })
+    assert.equal(recent.length, CHAIN.length)
+  })
+
+  test('values come back as they were put in', async () => {
+    using database = await openDuckDatabase(':memory:')
+    await using store = await openDuckStore(database, () => 0)
+    const batch = batchOf(CHAIN.slice(0, 3))
+    await store.write(batch)
+    using connection = await database.connect()
+    for (const { name, columns, key } of TABLES) {
+      const found = await rowsOf(connection, `SELECT * FROM base.${name} ORDER BY ${key.join(', ')}`)
+      const at = key.map((column) => columns.findIndex((each) => each.name === column))
+      const given = listRows(batch.rows)[name].toSorted((a, b) =>
+        compare(
+          at.map((i) => a[i]),
+          at.map((i) => b[i]),
+        ),
+      )
+      assert.deepEqual(found.map(plain), given.map(plain), name)
+    }
+  })
+
+  test('a rewind takes away every trace of the blocks from there on', async () => {
+    using database = await openDuckDatabase(':memory:')
+    await using store = await openDuckStore(database, () => 0)
+    await store.write(batchOf(CHAIN))
+    const cut = CHAIN[25] as ChainBlock
+    await store.rewind(cut.slot)
+    const rest = batchOf(CHAIN.slice(0, 25))
+    const counts = await countsOf(database)
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(rest.rows)[name].length, name)
+    assert.deepEqual((await store.progress()).ranges, [{ from: rest.range.from, to: cut.slot - 1 }])
+  })
+
+  test('blocks become final, and coverage tells what is complete', async () => {
+    using database = await openDuckDatabase(':memory:')
+    await using store = await openDuckStore(database, () => 0)
+    await store.write(batchOf(CHAIN.slice(0, 5)))
+    await store.write(batchOf(CHAIN.slice(10, 20), { finalizedSlot: CHAIN[3]?.slot ?? 0 }))
+    using connection = await database.connect()
+    const final = await rowsOf(connection, `SELECT slot FROM base.blocks WHERE commitment = 'finalized' ORDER BY slot`)
+    assert.deepEqual(
+      final.map(([slot]) => Number(slot)),
+      CHAIN.slice(0, 4).map(({ slot }) => slot),
+    )
+    const coverage = await rowsOf(
+      connection,
+      'SELECT table_name, from_slot, to_slot, open_gaps, lag_slots FROM base.coverage',
+    )
+    assert.equal(coverage.length, TABLES.length)
+    for (const row of coverage) {
+      assert.deepEqual(row.slice(1).map(Number), [(CHAIN[10] as ChainBlock).parentSlot + 1, CHAIN[19]?.slot, 1, 0])
+    }
+  })
+
+  test('after so many small batches the log is folded into the file, and whoever wants to know is told', async () => {
+    using database = await openDuckDatabase(':memory:')
+    let folds = 0
+    await using store = await openDuckStore(
+      database,
+      () => 0,
+      async () => void folds++,
+    )
+    const blocks = makeTestChain({ seed: 8, blocks: 257, transactionsPerBlock: 0 })
+    for (const block of blocks.slice(0, 255)) await store.write(batchOf([block]))
+    assert.equal(folds, 0)
+    for (const block of blocks.slice(255)) await store.write(batchOf([block]))
+    assert.equal(folds, 1)
+  })
+
+  test('a batch that fails leaves nothing behind', async () => {
+    using database = await openDuckDatabase(':memory:')
+    await using store = await openDuckStore(database, () => 0)
+    const good = batchOf(CHAIN.slice(0, 10))
+    const next = batchOf(CHAIN.slice(10, 20))
+    const broken = { ...next, rows: [...next.rows, brokenRows()] }
+    await store.write(good)
+    await assert.rejects(store.write(broken))
+    const counts = await countsOf(database)
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(good.rows)[name].length, name)
+    await store.write(next)
+    assert.equal((await countsOf(database))['blocks'], 20)
+  })
+
+  test('a COMMIT that fails and took effect all the same counts, and the next batch knows of it', async () => {
+    using database = await openDuckDatabase(':memory:')
+    let failures = 1
+    const failing: DuckDatabase = {
+      ...database,
+      async connect() {
+        const connection = await database.connect()
+        const prepareHere: DuckConnection['prepareHere'] = async (sql) => {
+          const run = await connection.prepareHere(sql)
+          return async () => {
+            await run()
+            if (failures-- > 0) throw new Error('Out of Memory Error: after the fact')
+          }
+        }
+        return { ...connection, prepareHere }
+      },
+    }
+    await using store = await openDuckStore(failing, () => 0)
+    await store.write(batchOf(CHAIN.slice(0, 20)))
+    await store.write(batchOf(CHAIN.slice(20)))
+    assert.deepEqual((await store.progress()).ranges, [batchOf(CHAIN).range])
+    assert.equal((await countsOf(database))['blocks'], CHAIN.length)
+  })
+})
+
+async function countsOf(database: DuckDatabase): Promise<Record<string, number>> {
+  using connection = await database.connect()
+  const counts: Record<string, number> = {}
+  for (const { name } of TABLES) {
+    const [row] = await rowsOf(connection, `SELECT count(*) FROM base.${name}`)
+    counts[name] = Number(row?.[0])
+  }
+  return counts
+}
+
+async function rowsOf(connection: DuckConnection, sql: string): Promise<unknown[][]> {
+  const rows: unknown[][] = []
+  for (const columns of (await connection.run(sql)).pieces()) {
+    columns[0]?.forEach((_, at) => rows.push(columns.map((column) => column[at])))
+  }
+  return rows
+}
+
+/** Numbers as numbers, lists as lists, times as seconds. */
+function plain(row: readonly unknown[]): unknown[] {
+  return row.map((value) => {
+    if (typeof value === 'bigint' || typeof value === 'number') return String(value)
+    if (typeof value !== 'object' || value === null) return value
+    if ('items' in value) return value.items
+    return 'seconds' in value ? String(value.seconds) : value
+  })
+}
+
+function compare(a: readonly unknown[], b: readonly unknown[]): number {
+  for (let at = 0; at < a.length; at++) {
+    const [x, y] = [a[at] as string | number, b[at] as string | number]
+    if (x !== y) return x < y ? -1 : 1
+  }
+  return 0
+}

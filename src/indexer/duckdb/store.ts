@@ -1,0 +1,199 @@
+import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
+import type { DuckAppender } from '../../platform/db/duckdb-appender.ts'
+import { placeTexts } from '../../platform/db/duckdb-texts.ts'
+import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
+import { addRange, cutFrom, overlaps, type SlotRange } from '../ingest/slot-ranges.ts'
+import { TABLES } from '../schema.ts'
+import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store.ts'
+import { BASE_SCHEMA, duckDdl } from './ddl.ts'
+
+/**
+ * Batches after which the log is folded into the file, whatever its size: until then its rows lie in memory as they came. At the tip of the chain
+ * these are minutes, and a start after a kill has little to read; while catching up the size of the log decides long before.
+ */
+const FOLD_BATCHES = 256
+/** Attempts to leave a failed transaction before the process is given up. */
+const ROLLBACK_TRIES = 5
+const PUBKEY_AT = columnAt('accounts', 'pubkey')
+
+/**
+ * The writer of the embedded database: one connection that nothing else uses, one transaction for each batch. `onFolded` is called when the rows
+ * of the log are in the file.
+ */
+export async function openDuckStore(
+  database: DuckDatabase,
+  nowMs: () => number,
+  onFolded: () => Promise<void> = async () => {},
+): Promise<Store> {
+  const connection = await database.connect()
+  for (const statement of duckDdl()) await connection.run(statement)
+  await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
+
+  const commit = await connection.prepareHere('COMMIT')
+  let unfolded = 0
+  /** What is complete, as the file says; read again after whatever failed. */
+  let ranges: readonly SlotRange[] | undefined
+
+  /** `first` are the statements it begins with, `last` those before COMMIT: in one go, because each call waits for a thread that queries share. */
+  async function inTransaction(
+    { first = [], last }: { readonly first?: readonly string[]; readonly last: readonly string[] },
+    append: (appenders: DuckAppender[]) => Promise<void> = async () => {},
+  ): Promise<void> {
+    const appenders: DuckAppender[] = []
+    try {
+      await connection.run(['BEGIN', ...first].join(';'))
+      await append(appenders)
+      for (const appender of appenders) appender.close()
+      await connection.run(last.join(';'))
+      // Half of the work of a batch, and customers' queries have the threads of the pool.
+      await commit()
+    } catch (cause) {
+      ranges = undefined
+      // Rows left in an appender would be written later on their own, outside the transaction.
+      for (const appender of appenders) appender.clear()
+      await leaveTransaction(connection)
+      throw cause
+    }
+  }
+
+  /** Transactions of one connection cannot overlap: live blocks and a backfill take turns. */
+  let turn: Promise<unknown> = Promise.resolve()
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = turn.then(work, work)
+    turn = done.catch(() => {})
+    return done
+  }
+
+  async function write(batch: WriteBatch): Promise<void> {
+    const { range, rows, name, finalizedSlot, tipSlot } = batch
+    try {
+      ranges ??= await readRanges(connection)
+      const after = addRange(ranges, range)
+      const first = [...(overlaps(ranges, range) ? deleteSlots(range) : []), ...deleteAccounts(rows)]
+      const last = [
+        `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized' WHERE commitment <> 'finalized'
+           AND slot <= ${finalizedSlot} AND slot > (SELECT finalized_slot FROM ${BASE_SCHEMA}._progress)`,
+        ...saveRanges(after),
+        `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ${quoted(name)}, finalized_slot = greatest(finalized_slot, ${finalizedSlot}),
+           tip_slot = greatest(tip_slot, ${tipSlot}), written_at = make_timestamp(${nowMs()} * 1000)::TIMESTAMP_S`,
+      ]
+      await inTransaction({ first, last }, async (appenders) => {
+        for (const table of TABLES) appenders.push(await connection.appendTo(BASE_SCHEMA, table.name))
+        for (const { texts, tables } of rows) {
+          using placed = placeTexts(texts.packed())
+          TABLES.forEach((table, at) => {
+            const { columns, count } = tables[table.name]
+            if (count > 0) appenders[at]?.append(columns, count, placed)
+          })
+        }
+      })
+      ranges = after
+      if (++unfolded >= FOLD_BATCHES) await fold()
+    } catch (cause) {
+      // A COMMIT that fails may have taken effect all the same.
+      if ((await progress()).lastBatch !== name) throw cause
+    }
+  }
+
+  /** Done again later when it cannot be done now: nothing depends on it. */
+  async function fold(): Promise<void> {
+    unfolded = 0
+    await connection.run('CHECKPOINT').then(onFolded, () => {})
+  }
+
+  async function rewind(fromSlot: number): Promise<void> {
+    ranges ??= await readRanges(connection)
+    const after = cutFrom(ranges, fromSlot)
+    await inTransaction({
+      last: [
+        ...TABLES.map(({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= ${fromSlot}`),
+        ...saveRanges(after),
+        `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ''`,
+      ],
+    })
+    ranges = after
+  }
+
+  async function progress(): Promise<StoreProgress> {
+    const complete = await readRanges(connection)
+    const [state] = await rowsOf(connection, `SELECT last_batch, finalized_slot FROM ${BASE_SCHEMA}._progress`)
+    const recent = await rowsOf(
+      connection,
+      `SELECT slot, blockhash FROM ${BASE_SCHEMA}.blocks WHERE slot BETWEEN $from AND $to ORDER BY slot DESC LIMIT ${RECENT_BLOCKS}`,
+      { from: complete.at(-1)?.from ?? 0, to: complete.at(-1)?.to ?? 0 },
+    )
+    return {
+      ranges: complete,
+      recent: recent.map(([slot, blockhash]) => ({ slot: Number(slot), blockhash: String(blockhash) })).toReversed(),
+      finalizedSlot: Number(state?.[1] ?? 0),
+      lastBatch: typeof state?.[0] === 'string' ? state[0] : '',
+    }
+  }
+
+  return {
+    progress,
+    write: (batch) => inTurn(() => write(batch)),
+    rewind: (fromSlot) => inTurn(() => rewind(fromSlot)),
+    async [Symbol.asyncDispose]() {
+      connection[Symbol.dispose]()
+    },
+  }
+}
+
+/** Rows come and go with the ranges, in one transaction: outside of them there are none to delete. */
+function deleteSlots({ from, to }: SlotRange): string[] {
+  return TABLES.filter(({ name }) => name !== 'accounts').map(
+    ({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN ${from} AND ${to}`,
+  )
+}
+
+/** The table holds one row for each account: what comes replaces what stands there. */
+function deleteAccounts(rows: readonly BatchRows[]): string[] {
+  const keys = Array.from(rowsIn(rows, 'accounts'), (row) => quoted(String(row[PUBKEY_AT])))
+  const statements: string[] = []
+  // Pieces keep the statements small.
+  for (let from = 0; from < keys.length; from += 1000)
+    statements.push(`DELETE FROM ${BASE_SCHEMA}.accounts WHERE pubkey IN (${keys.slice(from, from + 1000).join(',')})`)
+  return statements
+}
+
+function saveRanges(ranges: readonly SlotRange[]): string[] {
+  const values = ranges.map(({ from, to }) => `(${from}, ${to})`)
+  const insert = values.length === 0 ? [] : [`INSERT INTO ${BASE_SCHEMA}._ranges VALUES ${values.join(', ')}`]
+  return [`DELETE FROM ${BASE_SCHEMA}._ranges`, ...insert]
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+async function readRanges(connection: DuckConnection): Promise<SlotRange[]> {
+  const rows = await rowsOf(connection, `SELECT from_slot, to_slot FROM ${BASE_SCHEMA}._ranges ORDER BY from_slot`)
+  return rows.map(([from, to]) => ({ from: Number(from), to: Number(to) }))
+}
+
+async function rowsOf(
+  connection: DuckConnection,
+  sql: string,
+  params?: Parameters<DuckConnection['run']>[1],
+): Promise<unknown[][]> {
+  const rows: unknown[][] = []
+  for (const columns of (await connection.run(sql, params)).pieces()) {
+    const [first = []] = columns
+    first.forEach((_value, at) => rows.push(columns.map((column) => column[at])))
+  }
+  return rows
+}
+
+/** ROLLBACK itself can fail for lack of memory; it is over when the engine knows of no transaction any more. */
+async function leaveTransaction(connection: DuckConnection): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await connection.run('ROLLBACK')
+      return
+    } catch (cause) {
+      if (/no transaction is active/i.test(String(cause))) return
+      if (attempt === ROLLBACK_TRIES) throw cause
+    }
+  }
+}

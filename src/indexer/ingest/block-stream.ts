@@ -1,0 +1,153 @@
+import { type Backoff, createBackoff } from '../../core/backoff.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { createMessageReader, frameMessage } from '../../platform/grpc/framing.ts'
+import type { GrpcStream } from '../../platform/grpc/stream.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../solana/geyser/protobuf.ts'
+import { WireReader } from '../../solana/transaction/wire-reader.ts'
+import type { Upstream } from '../../upstreams/service.ts'
+import type { RawBlock } from './raw-block.ts'
+
+export type BlockStreamListener = {
+  onBlock(raw: RawBlock): void
+  /** A slot was finalized, or given up by the node. */
+  onSlot(slot: number, what: 'seen' | 'finalized' | 'dead'): void
+  /** Nothing comes until the next connection; what is missed is to be asked for. */
+  onLost(says: string): void
+}
+
+export type BlockStreamDeps = {
+  readonly upstream: Pick<Upstream, 'grpc'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+export type BlockStream = Disposable & {
+  /** Back-pressure: while the listener is behind, the node waits. */
+  pause(): void
+  resume(): void
+}
+
+/** Blocks with accounts are the largest messages of the protocol. */
+const MESSAGE_BYTES_MAX = 256 * 1024 * 1024
+/** A stream that says nothing for so long is dead: slots alone come several times a second, pings every 10 to 15 s. */
+const SILENCE_MS = 30_000
+const RETRY = { firstMs: 250, maxMs: 15_000 }
+
+/** Fields of SubscribeUpdate and of what it holds (geyser.proto). */
+const UPDATE = { slot: 3, block: 5, ping: 6 } as const
+const SLOT_FIELD = 1
+const STATUS_FIELD = 3
+
+/** Follows confirmed blocks, with slots beside them, and comes back by itself after a loss. */
+export function followBlocks(
+  options: { readonly includeAccounts: boolean },
+  deps: BlockStreamDeps,
+  listener: BlockStreamListener,
+): BlockStream {
+  const { upstream, clock, log } = deps
+  const backoff: Backoff = createBackoff(RETRY, deps.random)
+  let stream: GrpcStream | undefined
+  let timer: Timer | undefined
+  let lastMs = clock.monotonicMs()
+  let isPaused = false
+  let isClosed = false
+
+  async function connect(): Promise<void> {
+    const opened = await upstream.grpc.open('/geyser.Geyser/Subscribe', {})
+    if (isClosed) {
+      if (opened.ok) opened.stream.cancel()
+      return
+    }
+    if (!opened.ok) return lost('no upstream offers gRPC now')
+    const opening = opened.stream
+    stream = opening
+    lastMs = clock.monotonicMs()
+    const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, take)
+    opening.onData((bytes) => {
+      lastMs = clock.monotonicMs()
+      const problem = reader.push(bytes)
+      if (problem !== undefined) opening.cancel()
+    })
+    opening.onEnd(({ status }) => {
+      if (stream === opening) lost(status.message || `the stream ended with code ${status.code}`)
+    })
+    if (isPaused) opening.pause()
+    opening.write(frameMessage(subscribeRequest(options)))
+  }
+
+  function take(message: Uint8Array): void {
+    const update = new WireReader(message)
+    while (update.next()) {
+      if (update.field === UPDATE.block) {
+        const slot = numberIn(update.inside(), SLOT_FIELD)
+        backoff.reset()
+        listener.onBlock({ slot, source: 'stream', bytes: message })
+      } else if (update.field === UPDATE.slot) takeSlot(update.inside())
+      else if (update.field === UPDATE.ping) stream?.write(frameMessage(PING))
+    }
+  }
+
+  function takeSlot(update: WireReader): void {
+    let slot = 0
+    let status: number = SlotStatus.SLOT_PROCESSED
+    while (update.next()) {
+      if (update.field === SLOT_FIELD) slot = update.value
+      if (update.field === STATUS_FIELD) status = update.value
+    }
+    if (status === SlotStatus.SLOT_FINALIZED) listener.onSlot(slot, 'finalized')
+    else if (status === SlotStatus.SLOT_DEAD) listener.onSlot(slot, 'dead')
+    else if (status === SlotStatus.SLOT_CONFIRMED) listener.onSlot(slot, 'seen')
+  }
+
+  function lost(says: string): void {
+    stream = undefined
+    if (isClosed) return
+    const delayMs = backoff.nextMs()
+    log.warn({ says, delayMs: Math.round(delayMs) }, 'block stream lost')
+    listener.onLost(says)
+    timer?.cancel()
+    timer = clock.setTimer(delayMs, () => void connect())
+  }
+
+  const watch = clock.setRepeating(SILENCE_MS / 3, () => {
+    if (!isPaused && stream !== undefined && clock.monotonicMs() - lastMs > SILENCE_MS) stream.cancel()
+  })
+  void connect()
+
+  return {
+    pause() {
+      isPaused = true
+      stream?.pause()
+    },
+    resume() {
+      isPaused = false
+      lastMs = clock.monotonicMs()
+      stream?.resume()
+    },
+    [Symbol.dispose]() {
+      isClosed = true
+      watch.cancel()
+      timer?.cancel()
+      stream?.cancel()
+    },
+  }
+}
+
+const PING = encodeMessage(SubscribeRequestSchema, { ping: { id: 1 } })
+
+function subscribeRequest({ includeAccounts }: { readonly includeAccounts: boolean }): Uint8Array {
+  return encodeMessage(SubscribeRequestSchema, {
+    commitment: CommitmentLevel.CONFIRMED,
+    blocks: { blocks: { includeTransactions: true, includeAccounts, includeEntries: false } },
+    slots: { slots: { interslotUpdates: true } },
+  })
+}
+
+function numberIn(message: WireReader, field: number): number {
+  while (message.next()) if (message.field === field) return message.value
+  return 0
+}

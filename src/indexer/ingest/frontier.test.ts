@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../../test/support/property.ts'
+import { type BlockLink, Frontier } from './frontier.ts'
+
+const link = (slot: number, parentSlot: number, branch = '', parentBranch = branch): BlockLink => ({
+  slot,
+  blockhash: `${branch}${slot}`,
+  parentSlot,
+  parentBlockhash: `${parentBranch}${parentSlot}`,
+})
+
+/** Runs every step, asking `chain` for what is missing, and gives what is stored at the end. */
+function settle(frontier: Frontier<BlockLink>, chain: readonly BlockLink[], stored: BlockLink[]): BlockLink[] {
+  for (let steps = 0; steps < 10_000; steps++) {
+    const step = frontier.step()
+    if (step.kind === 'wait') return stored
+    if (step.kind === 'append') stored.push(step.block)
+    else if (step.kind === 'rewind') while ((stored.at(-1)?.slot ?? -1) >= step.fromSlot) stored.pop()
+    else {
+      const { from, to } = step.range
+      const found = chain.filter(({ slot }) => slot >= from && slot <= to)
+      if (found.length === 0) assert.fail(`nothing between ${from} and ${to}`)
+      for (const block of found) frontier.offer(block)
+    }
+  }
+  return assert.fail('the steps do not end')
+}
+
+describe('the frontier', () => {
+  test('passes skipped slots only when the chain links across them', () => {
+    const frontier = new Frontier<BlockLink>([{ slot: 10, blockhash: '10' }], { heldMax: 10 })
+    frontier.offer(link(13, 12))
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 11, to: 12 } })
+    frontier.offer(link(12, 10))
+    assert.deepEqual(frontier.step(), { kind: 'append', block: link(12, 10) })
+    assert.deepEqual(frontier.step(), { kind: 'append', block: link(13, 12) })
+    assert.deepEqual(frontier.step(), { kind: 'wait' })
+    assert.equal(frontier.head?.slot, 13)
+  })
+
+  test('follows the chain to another branch, and forgets its own from where they part', () => {
+    const frontier = new Frontier<BlockLink>([], { heldMax: 10 })
+    const ours = [link(1, 0), link(2, 1), link(3, 2)]
+    const stored = settle(frontier, [], [])
+    for (const block of ours) frontier.offer(block)
+    settle(frontier, [], stored)
+    const theirs = [link(4, 1, 'b', ''), link(5, 4, 'b'), link(6, 5, 'b')]
+    frontier.offer(theirs[2] as BlockLink)
+    assert.deepEqual(settle(frontier, theirs, stored), [ours[0], ...theirs])
+  })
+
+  test("a block on another block of the head's own slot is no child of the head", () => {
+    const recent = [4, 5].map((slot) => ({ slot, blockhash: `${slot}` }))
+    const frontier = new Frontier<BlockLink>(recent, { heldMax: 10 })
+    frontier.offer(link(6, 5, 'b'))
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 5 } })
+    frontier.offer(link(5, 4, 'b', ''))
+    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 5 })
+    assert.deepEqual(settle(frontier, [], []), [link(5, 4, 'b', ''), link(6, 5, 'b')])
+  })
+
+  test('an old block of a branch that was left changes nothing', () => {
+    const frontier = new Frontier<BlockLink>(
+      [
+        { slot: 1, blockhash: '1' },
+        { slot: 5, blockhash: '5' },
+      ],
+      { heldMax: 10 },
+    )
+    frontier.offer(link(3, 1, 'x', ''))
+    assert.deepEqual(frontier.step(), { kind: 'wait' })
+    assert.equal(frontier.heldCount, 0)
+  })
+
+  test('a slot that the node gives up is forgotten with all that follows', () => {
+    const frontier = new Frontier<BlockLink>(
+      [1, 2, 3].map((slot) => ({ slot, blockhash: `${slot}` })),
+      { heldMax: 10 },
+    )
+    assert.deepEqual(frontier.dropped(9), { kind: 'wait' })
+    assert.deepEqual(frontier.dropped(2), { kind: 'rewind', fromSlot: 2 })
+    assert.equal(frontier.head?.slot, 1)
+  })
+
+  test('whatever order blocks come in, lost or doubled, what is stored is the chain', (t) => {
+    const gaps = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 2, maxLength: 40 })
+    checkProperty(
+      t,
+      fc.property(gaps, fc.infiniteStream(fc.nat(1000)), fc.integer({ min: 1, max: 12 }), (steps, chance, heldMax) => {
+        const chain: BlockLink[] = []
+        for (const step of steps) chain.push(link((chain.at(-1)?.slot ?? 0) + step, chain.at(-1)?.slot ?? 0))
+        const [first, ...others] = chain as [BlockLink, ...BlockLink[]]
+        const frontier = new Frontier<BlockLink>([], { heldMax })
+        frontier.offer(first)
+        let stored = settle(frontier, chain, [])
+        const draw = (limit: number): number => (chance.next().value ?? 0) % limit
+        const arriving = others
+          .filter(() => draw(4) > 0)
+          .flatMap((block) => (draw(5) === 0 ? [block, block] : [block]))
+          .map((block) => ({ block, at: block.slot + draw(6) }))
+          .toSorted((a, b) => a.at - b.at)
+        for (const { block } of arriving) {
+          frontier.offer(block)
+          if (draw(2) === 0) stored = settle(frontier, chain, stored)
+        }
+        assert.deepEqual(stored, chain.slice(0, stored.length))
+        // What did not fit comes again, as on a stream that goes on.
+        for (let rounds = 0; rounds < chain.length && stored.length < chain.length; rounds++) {
+          frontier.offer(chain.at(-1) as BlockLink)
+          stored = settle(frontier, chain, stored)
+        }
+        assert.deepEqual(stored, chain)
+      }),
+      300,
+      20_000,
+    )
+  })
+})

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BlockFault, type ChainBlock } from '../../solana/chain-block.ts'
+import { geyserBytesOf } from '../../solana/geyser/test-block.ts'
+import { decodeRawBlock } from './raw-block.ts'
+import { makeTestChain } from './test-blocks.ts'
+
+const CHAIN = makeTestChain({ seed: 5, blocks: 3, transactionsPerBlock: 40 })
+
+test('a block comes out of the stream as it was', () => {
+  for (const block of CHAIN) {
+    const { block: found } = decodeRawBlock({ slot: block.slot, source: 'stream', bytes: geyserBytesOf(block) })
+    assert.deepEqual(plain(found), plain(block))
+  }
+})
+
+test('a block that lacks transactions is a fault, not a small block', () => {
+  const block = CHAIN[0] as ChainBlock
+  const bytes = geyserBytesOf(block)
+  const short = geyserBytesOf({ ...block, transactions: block.transactions.slice(1) })
+  // The same block with its own count and one transaction fewer.
+  const count = (message: Uint8Array): number => Buffer.from(message).lastIndexOf(Buffer.from([0x48, 40]))
+  const cut = Buffer.from(short)
+  assert.ok(count(bytes) > 0)
+  cut[cut.lastIndexOf(Buffer.from([0x48, 39])) + 1] = 40
+  assert.throws(
+    () => decodeRawBlock({ slot: block.slot, source: 'stream', bytes: cut }),
+    (error: unknown) => {
+      assert.ok(error instanceof BlockFault)
+      assert.match(error.message, /39 of 40 transactions/)
+      return true
+    },
+  )
+})
+
+test('what is no block is a fault', () => {
+  for (const bytes of [Buffer.from('{'), Buffer.from('{"result":null}'), Buffer.from('{"result":{"blockhash":1}}')])
+    assert.throws(() => decodeRawBlock({ slot: 1, source: 'backfill', bytes }), BlockFault)
+  for (const bytes of [new Uint8Array(), Uint8Array.of(255, 255, 255), Uint8Array.of(0x32, 0)])
+    assert.throws(() => decodeRawBlock({ slot: 1, source: 'stream', bytes }), BlockFault)
+})
+
+/** Views and buffers as plain lists. */
+function plain(block: ChainBlock): unknown {
+  return JSON.parse(
+    JSON.stringify(block, (_name, value: unknown) =>
+      typeof value === 'bigint'
+        ? `${value}n`
+        : value instanceof Uint8Array
+          ? Buffer.from(value).toString('hex')
+          : value,
+    ).replaceAll(/\{"type":"Buffer","data":\[([\d,]*)\]\}/g, (_all, bytes: string) =>
+      JSON.stringify(Buffer.from(bytes === '' ? [] : bytes.split(',').map(Number)).toString('hex')),
+    ),
+  )
+}

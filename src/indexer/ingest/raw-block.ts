@@ -1,0 +1,48 @@
+import { BlockFault, type ChainBlock } from '../../solana/chain-block.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { blockFromGeyser, type GeyserAccount } from '../../solana/geyser/block.ts'
+import { blockFromJson, parseExactJson } from '../../solana/json/block.ts'
+
+/** A block as it came, before anybody looked into it. */
+export type RawBlock = {
+  readonly slot: number
+  /** `stream`: a SubscribeUpdate with a block. `backfill`: the whole answer to getBlock. */
+  readonly source: 'stream' | 'backfill'
+  readonly bytes: Uint8Array
+}
+
+export type DecodedBlock = {
+  readonly block: ChainBlock
+  /** The last write of each account in this block, by its key. */
+  readonly accounts: ReadonlyMap<string, GeyserAccount>
+}
+
+/** Throws BlockFault where the bytes are not the whole block. */
+export function decodeRawBlock({ slot, source, bytes }: RawBlock): DecodedBlock {
+  if (source === 'backfill') {
+    const answer = parseJson(bytes) as { result?: unknown }
+    return { block: blockFromJson(slot, answer.result), accounts: new Map() }
+  }
+  const { block, executedTransactionCount, accounts } = blockFromGeyser(bytes)
+  // A block whose transactions are cut short must not count as complete.
+  if (block.transactions.length !== executedTransactionCount)
+    throw new BlockFault(`${block.transactions.length} of ${executedTransactionCount} transactions came`)
+  return { block, accounts: latestOf(accounts) }
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return parseExactJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  } catch (cause) {
+    throw new BlockFault('the answer is no JSON', { cause })
+  }
+}
+
+function latestOf(accounts: readonly GeyserAccount[]): ReadonlyMap<string, GeyserAccount> {
+  const latest = new Map<string, GeyserAccount>()
+  for (const account of accounts) {
+    const key = encodeBase58(account.pubkey)
+    if (account.writeVersion >= (latest.get(key)?.writeVersion ?? 0n)) latest.set(key, account)
+  }
+  return latest
+}

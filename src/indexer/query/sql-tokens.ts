@@ -1,0 +1,157 @@
+import { QueryError } from './error.ts'
+
+/** A piece of SQL. `text` is exactly as written; `value` of a string or a quoted name is what it stands for. */
+export type Token = {
+  readonly kind: 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
+  readonly text: string
+  readonly value: string
+  /** A word in capitals; empty for everything else, so that nothing in quotes is taken for a keyword. */
+  readonly upper: string
+}
+
+/** Characters of one statement; the same number as the bytes that the HTTP interface takes. */
+export const STATEMENT_LENGTH_MAX = 256 * 1024
+/** Tokens of one statement, blanks and comments not counted. */
+export const STATEMENT_TOKENS_MAX = 20_000
+/** Parentheses, brackets and braces inside each other. */
+export const STATEMENT_NESTING_MAX = 100
+
+/** Whether it is this word, given in capitals and written in any case, and without quotes. */
+export function isWord(token: Token | undefined, word: string): boolean {
+  return token?.upper === word
+}
+
+export function isSymbol(token: Token | undefined, text: string): boolean {
+  return token?.kind === 'symbol' && token.text === text
+}
+
+/** How ClickHouse reads a backslash inside quotes; other characters stand for themselves. */
+const ESCAPES: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  0: '\0',
+  a: '\x07',
+  v: '\v',
+}
+
+/**
+ * Cuts a statement into tokens by ClickHouse's rules: strings in single quotes with backslash escapes or doubled quotes, names in back-ticks or
+ * double quotes, parameters `{name:Type}`; blanks and comments of three kinds are left out. The time is proportional to the length, and length,
+ * tokens and nesting are bounded.
+ */
+export function tokenize(sql: string): Token[] {
+  if (sql.length > STATEMENT_LENGTH_MAX)
+    throw new QueryError(
+      'QUERY_IS_TOO_LARGE',
+      `The statement is too long. Maximum: ${STATEMENT_LENGTH_MAX} characters (statement_length).`,
+    )
+  // Engines that take texts as C does end a statement there.
+  const nul = sql.indexOf('\0')
+  if (nul !== -1) throw new QueryError('SYNTAX_ERROR', `Syntax error: a NUL character at position ${nul}.`)
+  const tokens: Token[] = []
+  let depth = 0
+  for (let at = skipSpace(sql, 0); at < sql.length; ) {
+    const token = next(sql, at)
+    tokens.push(token)
+    if (tokens.length > STATEMENT_TOKENS_MAX)
+      throw new QueryError(
+        'TOO_BIG_AST',
+        `The statement is too big. Maximum: ${STATEMENT_TOKENS_MAX} tokens (statement_tokens). Use several statements.`,
+      )
+    depth += nestingOf(token)
+    if (depth > STATEMENT_NESTING_MAX) throw tooDeep()
+    at = skipSpace(sql, at + token.text.length)
+  }
+  return tokens
+}
+
+function nestingOf({ kind, text }: Token): number {
+  if (kind !== 'symbol') return 0
+  if (text === '(' || text === '[' || text === '{') return 1
+  return text === ')' || text === ']' || text === '}' ? -1 : 0
+}
+
+export function tooDeep(): QueryError {
+  return new QueryError(
+    'TOO_DEEP_AST',
+    `The statement is nested too deeply. Maximum: ${STATEMENT_NESTING_MAX} levels (statement_nesting).`,
+  )
+}
+
+const SPACE = /[\s\u00a0]+|--[^\n]*|#[! ][^\n]*/y
+const WORD = /[A-Za-z_][A-Za-z0-9_$]*/y
+const NUMBER = /0[xX][0-9a-fA-F]+|\d+(?:_\d+)*(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y
+/** Up to the colon; the type goes on to the closing brace. */
+const PARAMETER_HEAD = /\{\s*([A-Za-z_]\w*)\s*:/y
+const SYMBOL = /<=>|<>|<=|>=|!=|==|\|\||::|->|[^]/y
+
+/** Where the next token begins. */
+function skipSpace(sql: string, from: number): number {
+  let at = from
+  while (at < sql.length) {
+    if (sql.startsWith('/*', at)) {
+      const end = sql.indexOf('*/', at + 2)
+      if (end === -1) throw new QueryError('SYNTAX_ERROR', `Syntax error: the comment at position ${at} does not end.`)
+      at = end + 2
+    } else {
+      const space = match(SPACE, sql, at)
+      if (space === undefined) return at
+      at += space[0].length
+    }
+  }
+  return at
+}
+
+function next(sql: string, at: number): Token {
+  const char = sql[at] as string
+  if (char === "'" || char === '`' || char === '"') return quoted(sql, at, char)
+  const word = match(WORD, sql, at)?.[0]
+  if (word !== undefined) return { kind: 'word', text: word, value: word, upper: word.toUpperCase() }
+  const number = match(NUMBER, sql, at)?.[0]
+  if (number !== undefined) return { kind: 'number', text: number, value: number, upper: '' }
+  const parameter = char === '{' ? parameterAt(sql, at) : undefined
+  if (parameter !== undefined) return parameter
+  const symbol = match(SYMBOL, sql, at)?.[0] ?? char
+  return { kind: 'symbol', text: symbol, value: symbol, upper: '' }
+}
+
+function match(pattern: RegExp, sql: string, at: number): RegExpExecArray | undefined {
+  pattern.lastIndex = at
+  return pattern.exec(sql) ?? undefined
+}
+
+/** `{name:Type}`. It looks no further than the next brace, so no character is looked at by more than one. */
+function parameterAt(sql: string, from: number): Token | undefined {
+  const head = match(PARAMETER_HEAD, sql, from)
+  if (head === undefined) return undefined
+  let end = from + head[0].length
+  while (end < sql.length && sql[end] !== '}' && sql[end] !== '{') end++
+  if (sql[end] !== '}') return undefined
+  const type = sql.slice(from + head[0].length, end).trim()
+  return { kind: 'parameter', text: sql.slice(from, end + 1), value: `${head[1]}:${type}`, upper: '' }
+}
+
+function quoted(sql: string, from: number, quote: string): Token {
+  let value = ''
+  for (let at = from + 1; at < sql.length; at++) {
+    const char = sql[at] as string
+    if (char === '\\') {
+      at++
+      const escaped = sql[at] ?? ''
+      if (escaped === 'x' && /^[0-9a-fA-F]{2}$/.test(sql.slice(at + 1, at + 3))) {
+        value += String.fromCharCode(Number.parseInt(sql.slice(at + 1, at + 3), 16))
+        at += 2
+      } else value += ESCAPES[escaped] ?? escaped
+    } else if (char !== quote) value += char
+    else if (sql[at + 1] === quote) {
+      value += quote
+      at++
+    } else {
+      return { kind: quote === "'" ? 'string' : 'name', text: sql.slice(from, at + 1), value, upper: '' }
+    }
+  }
+  throw new QueryError('SYNTAX_ERROR', `Syntax error: the quotation that begins at position ${from} does not end.`)
+}

@@ -1,0 +1,109 @@
+import type { Clock } from '../../core/clock.ts'
+import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
+import type { QueryAnswer, StoreRequest } from '../duckdb/protocol.ts'
+import type { QueryJob } from '../duckdb/run-query.ts'
+
+/** What a query does to the database process. */
+export type QueryProfile = {
+  readonly ms: number
+  readonly bytes: number
+  /** When it takes the memory. */
+  readonly afterMs?: number
+  /** It cannot be interrupted. */
+  readonly isStuck?: boolean
+  /** The process ends by itself after so long. */
+  readonly crashMs?: number
+}
+
+export type DatabaseDouble = {
+  store(): StoreProcess | undefined
+  readonly kills: number
+  /** Memory that is used whatever runs. */
+  baseBytes: number
+  /** Ended by whoever keeps it, for a reason of its own. */
+  close(): void
+}
+
+type Running = { readonly startedMs: number; readonly profile: QueryProfile; end(answer: QueryAnswer): void }
+
+const BASE_BYTES = 100
+const REOPEN_MS = 400
+const DONE = { format: 'JSON', contentType: '', rows: 0, elapsedSeconds: 0, coverageSlot: 0, bytes: 0 }
+
+/** A database process as the executor sees it, on a clock of the test: queries take time and memory as their profiles say. */
+export function createDatabaseDouble(clock: Clock, profileOf: (query: string) => QueryProfile): DatabaseDouble {
+  let kills = 0
+  let baseBytes = BASE_BYTES
+  let current: StoreProcess | undefined
+  let close = (): void => {}
+
+  function open(): void {
+    const running = new Map<number, Running>()
+    const waiting = new Set<PromiseWithResolvers<unknown>>()
+    let isGone = false
+
+    function die(wasAtWork: boolean): void {
+      if (isGone) return
+      isGone = true
+      current = undefined
+      for (const one of waiting) one.reject(new StoreGone('the process ended', { wasAtWork }))
+      clock.setTimer(REOPEN_MS, open)
+    }
+
+    function start(id: number, job: QueryJob, answer: PromiseWithResolvers<unknown>): void {
+      const profile = profileOf(job.query)
+      const end = (outcome: QueryAnswer): void => {
+        running.delete(id)
+        waiting.delete(answer)
+        answer.resolve(outcome)
+      }
+      running.set(id, { startedMs: clock.monotonicMs(), profile, end })
+      if (profile.crashMs !== undefined) clock.setTimer(profile.crashMs, () => running.has(id) && die(true))
+      else if (!profile.isStuck)
+        clock.setTimer(profile.ms, () => running.get(id)?.end({ ok: true, done: { ...DONE, first: new Uint8Array() } }))
+    }
+
+    const opened = {
+      ask(request: StoreRequest): Promise<unknown> {
+        if (isGone) return Promise.reject(new StoreGone('the process has ended'))
+        const answer = Promise.withResolvers<unknown>()
+        waiting.add(answer)
+        if (request.kind === 'query') start(request.id, request.job, answer)
+        else {
+          const query = request.kind === 'interrupt' ? running.get(request.id) : undefined
+          if (query?.profile.isStuck !== true) query?.end({ ok: false, type: 'TIMEOUT_EXCEEDED', message: 'stopped' })
+          waiting.delete(answer)
+          answer.resolve(null)
+        }
+        return answer.promise
+      },
+      residentBytes() {
+        const used = running.values().map(({ startedMs, profile }) => {
+          return clock.monotonicMs() - startedMs >= (profile.afterMs ?? 0) ? profile.bytes : 0
+        })
+        return used.reduce((sum, bytes) => sum + bytes, baseBytes)
+      },
+      kill() {
+        kills++
+        clock.setTimer(5, () => die(true))
+      },
+    }
+    current = opened as unknown as StoreProcess
+    close = () => die(false)
+  }
+
+  open()
+  return {
+    store: () => current,
+    get kills() {
+      return kills
+    },
+    get baseBytes() {
+      return baseBytes
+    },
+    set baseBytes(bytes) {
+      baseBytes = bytes
+    },
+    close: () => close(),
+  }
+}

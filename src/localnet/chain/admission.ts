@@ -1,0 +1,45 @@
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { nonceAccountIndex } from '../../solana/transaction/durable-nonce.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { type BlockhashQueue, isRecent } from './blockhash-queue.ts'
+import type { TransactionError } from './model.ts'
+
+export type Admission =
+  | {
+      readonly ok: true
+      readonly signature: string
+      readonly transaction: ParsedTransaction
+      /** The blockhash is none of the recent ones: the engine must find it in a nonce account. */
+      readonly nonce: boolean
+    }
+  | { readonly ok: false; readonly err: TransactionError }
+
+export type AdmissionView = {
+  readonly blockhashes: BlockhashQueue
+  readonly headHeight: number
+  /** Landed before, or on its way. */
+  isKnown(signature: string): boolean
+}
+
+/** What can be said about a transaction without running it. The strict parse also keeps bytes away that would abort the engine. */
+export function admit(wire: Uint8Array, view: AdmissionView, { replaceBlockhash = false } = {}): Admission {
+  const parsed = parseTransaction(wire)
+  if (!parsed.ok) return { ok: false, err: 'SanitizeFailure' }
+  const { transaction } = parsed
+  if (!hasNeededConfig(transaction)) return { ok: false, err: 'SanitizeFailure' }
+  const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
+  if (view.isKnown(signature)) return { ok: false, err: 'AlreadyProcessed' }
+  if (replaceBlockhash) return { ok: true, signature, transaction, nonce: false }
+
+  const height = view.blockhashes.heightOf(encodeBase58(transaction.recentBlockhash))
+  if (height !== undefined && isRecent(height, view.headHeight))
+    return { ok: true, signature, transaction, nonce: false }
+  if (nonceAccountIndex(transaction) === undefined) return { ok: false, err: 'BlockhashNotFound' }
+  return { ok: true, signature, transaction, nonce: true }
+}
+
+/** A v1 transaction that leaves these out has asked for none of either and can do nothing (SIMD-0385). */
+function hasNeededConfig({ config }: ParsedTransaction): boolean {
+  return config === null || (config.computeUnitLimit !== null && config.loadedAccountsDataSizeLimit !== null)
+}

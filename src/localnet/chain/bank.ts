@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import type { ExecuteReply, OpenSlot } from '../engine/protocol.ts'
+import type { SlotHashes } from '../engine/slot-hashes.ts'
+import {
+  encodeClock,
+  RECENT_BLOCKHASHES_MAX,
+  RENT_EXEMPT_EPOCH,
+  recentBlockhashesAccount,
+  SLOT_HASHES_MAX,
+  slotHashesAccount,
+  slotHistoryAccount,
+  sysvarAccount,
+} from '../engine/sysvars.ts'
+import { textKey, toAccount, toMeta } from '../engine/values.ts'
+import type { AccountStore } from './accounts.ts'
+import {
+  CLOCK_SYSVAR,
+  RECENT_BLOCKHASHES_SYSVAR,
+  SLOT_HASHES_SYSVAR,
+  SLOT_HISTORY_SYSVAR,
+  SYSTEM_PROGRAM,
+} from './addresses.ts'
+import type { BlockhashQueue } from './blockhash-queue.ts'
+import type { Account, AccountWrite, Block, BlockReward, Entry, TransactionRecord } from './model.ts'
+import { lastHashOf, recordEntries, sha256 } from './poh.ts'
+
+/** Where the chain stands: its newest block and what the next one builds on. */
+export type Head = {
+  readonly slot: number
+  readonly height: number
+  readonly blockhash: string
+  readonly bankHash: Uint8Array
+  readonly time: number
+  readonly epochStartTimestamp: number
+  readonly transactionCount: number
+  readonly writeVersion: bigint
+}
+
+export type BankOptions = {
+  readonly identity: string
+  readonly slotsPerEpoch: number
+  readonly ticksPerSlot: number
+}
+
+export type BankState = {
+  readonly accounts: AccountStore
+  readonly blockhashes: BlockhashQueue
+  readonly slotHashes: SlotHashes
+}
+
+/** Positions in a block are written in 16 bits by the ledger. */
+const TRANSACTIONS_PER_BLOCK_MAX = 65_535
+
+/** The slot being filled, in the main process: takes the engine's results in order and turns them into a block. */
+export class Bank {
+  readonly #options: BankOptions
+  readonly #state: BankState
+  #head: Head
+  #unixTimestamp = 0
+  #epochStartTimestamp = 0
+  #writeVersion: bigint
+  #transactions: TransactionRecord[] = []
+  #signatures: (readonly Uint8Array[])[] = []
+  #systemWrites: AccountWrite[] = []
+  #leaderFee = 0n
+
+  constructor(options: BankOptions, state: BankState, head: Head) {
+    this.#options = options
+    this.#state = state
+    this.#head = head
+    this.#writeVersion = head.writeVersion
+  }
+
+  get head(): Head {
+    return this.#head
+  }
+
+  get slot(): number {
+    return this.#head.slot + 1
+  }
+
+  get isFull(): boolean {
+    return this.#transactions.length >= TRANSACTIONS_PER_BLOCK_MAX
+  }
+
+  /** Begins the slot after the head. Its clock never runs behind its parent's. */
+  open(unixSeconds: number): void {
+    const { slotsPerEpoch } = this.#options
+    this.#unixTimestamp = Math.max(unixSeconds, this.#head.time)
+    this.#epochStartTimestamp = this.slot % slotsPerEpoch === 0 ? this.#unixTimestamp : this.#head.epochStartTimestamp
+    this.#transactions = []
+    this.#signatures = []
+    this.#systemWrites = []
+    this.#leaderFee = 0n
+    const { slot } = this
+    const { slotHashes } = this.#state
+    this.writeSystem(CLOCK_SYSVAR, sysvarAccount(encodeClock(this.openSlot('next'))))
+    this.writeSystem(
+      SLOT_HASHES_SYSVAR,
+      slotHashesAccount(() => slotHashes.before(slot)),
+    )
+  }
+
+  /** What a new engine needs to run transactions in this slot, or one that has followed so far (`next`). */
+  openSlot(engine: 'new' | 'next'): OpenSlot {
+    const count = engine === 'new' ? SLOT_HASHES_MAX : 1
+    return {
+      slot: this.slot,
+      epoch: Math.floor(this.slot / this.#options.slotsPerEpoch),
+      epochStartTimestamp: this.#epochStartTimestamp,
+      unixTimestamp: this.#unixTimestamp,
+      slotsPerEpoch: this.#options.slotsPerEpoch,
+      slotHashes: this.#state.slotHashes.before(this.slot, count),
+      blockhashes: this.#state.blockhashes.upTo(this.#head.height, Math.min(count, RECENT_BLOCKHASHES_MAX)),
+    }
+  }
+
+  record(wire: Uint8Array, transaction: ParsedTransaction, reply: ExecuteReply & { landed: true }): TransactionRecord {
+    assert(!this.isFull, 'the block has no room')
+    const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
+    const keys = [...transaction.staticKeys, ...reply.meta.loadedWritable, ...reply.meta.loadedReadonly]
+    const writes = reply.writes.map(({ keyIndex, account }) =>
+      this.#write(textKey(keys[keyIndex] as Uint8Array), account && toAccount(account), signature),
+    )
+    const record: TransactionRecord = {
+      signature,
+      slot: this.slot,
+      index: this.#transactions.length,
+      wire,
+      meta: toMeta(reply.meta),
+      writes,
+    }
+    this.#transactions.push(record)
+    this.#signatures.push(transaction.signatures)
+    // Half of the base fee is burned, the priority fee is the leader's alone (SIMD-0096).
+    const base = reply.meta.fee - reply.meta.priorityFee
+    this.#leaderFee += base - base / 2n + reply.meta.priorityFee
+    return record
+  }
+
+  /** A write outside any transaction. */
+  writeSystem(address: string, account: Account): void {
+    this.#systemWrites.push(this.#write(address, account))
+  }
+
+  /** Ends the slot. The caller opens the next one. */
+  freeze(): Block {
+    const { identity, ticksPerSlot } = this.#options
+    const { blockhashes, slotHashes } = this.#state
+    const parent = this.#head
+    const rewards = this.#payLeader()
+    const recording = {
+      previousHash: decodeBase58(parent.blockhash),
+      batches: this.#signatures.map((signatures) => [signatures]),
+      ticks: ticksPerSlot,
+    }
+    const lastHash = lastHashOf(recording)
+    const blockhash = encodeBase58(lastHash)
+    const signatureCount = new Uint8Array(8)
+    new DataView(signatureCount.buffer).setBigUint64(0, BigInt(this.#signatures.flat().length), true)
+    const bankHash = sha256(parent.bankHash, signatureCount, lastHash)
+
+    const { slot } = this
+    const height = parent.height + 1
+    blockhashes.push(blockhash, height)
+    slotHashes.push(slot, bankHash)
+    const recent = recentBlockhashesAccount(() => blockhashes.upTo(height, RECENT_BLOCKHASHES_MAX))
+    this.writeSystem(RECENT_BLOCKHASHES_SYSVAR, recent)
+    this.writeSystem(SLOT_HISTORY_SYSVAR, slotHistoryAccount(slot))
+
+    // Few ever look at the entries; they are made for the first who does.
+    let entries: Entry[] | undefined
+    const block: Block = {
+      slot,
+      parentSlot: parent.slot,
+      height,
+      blockhash,
+      previousBlockhash: parent.blockhash,
+      time: this.#unixTimestamp,
+      leader: identity,
+      get entries() {
+        entries ??= recordEntries(recording)
+        return entries
+      },
+      transactions: this.#transactions,
+      systemWrites: this.#systemWrites,
+      rewards,
+    }
+    this.#head = {
+      slot,
+      height,
+      blockhash,
+      bankHash,
+      time: this.#unixTimestamp,
+      epochStartTimestamp: this.#epochStartTimestamp,
+      transactionCount: parent.transactionCount + this.#transactions.length,
+      writeVersion: this.#writeVersion,
+    }
+    return block
+  }
+
+  #payLeader(): BlockReward[] {
+    if (this.#leaderFee === 0n) return []
+    const { identity } = this.#options
+    const account = this.#state.accounts.readNewest(identity) ?? EMPTY_WALLET
+    const postBalance = account.lamports + this.#leaderFee
+    this.writeSystem(identity, { ...account, lamports: postBalance })
+    return [{ pubkey: identity, lamports: this.#leaderFee, postBalance, rewardType: 'Fee' }]
+  }
+
+  #write(address: string, account: Account | null, signature?: string): AccountWrite {
+    this.#writeVersion += 1n
+    const write = { address, account, slot: this.slot, writeVersion: this.#writeVersion }
+    const full: AccountWrite = signature === undefined ? write : { ...write, signature }
+    this.#state.accounts.write(full)
+    return full
+  }
+}
+
+const EMPTY_WALLET: Account = {
+  lamports: 0n,
+  owner: SYSTEM_PROGRAM,
+  data: new Uint8Array(0),
+  executable: false,
+  rentEpoch: RENT_EXEMPT_EPOCH,
+}

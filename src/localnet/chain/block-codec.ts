@@ -1,0 +1,182 @@
+import { deserialize, serialize } from 'node:v8'
+import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import { RENT_EXEMPT_EPOCH } from '../engine/sysvars.ts'
+import { CLOCK_SYSVAR, RECENT_BLOCKHASHES_SYSVAR, SLOT_HASHES_SYSVAR, SLOT_HISTORY_SYSVAR } from './addresses.ts'
+import type { Head } from './bank.ts'
+import type { AccountWrite, Block, BlockReward, Entry, TransactionMeta, TransactionRecord } from './model.ts'
+import { recordEntries } from './poh.ts'
+
+/**
+ * A block as bytes, in two parts: what history needs (`core`), and the account writes that bring an older state to the
+ * end of this block (`writes`). Entries are not written: they follow from the parent's hash and the signatures. The
+ * sysvars of the slot are not either: they follow from the heads.
+ */
+export type PackedBlock = { readonly core: Uint8Array; readonly writes: Uint8Array }
+
+export function packBlock(block: Block, head: Head, ticks: number): PackedBlock {
+  const core: PackedCore = [
+    block.slot,
+    block.parentSlot,
+    block.height,
+    decodeBase58(block.blockhash),
+    decodeBase58(block.previousBlockhash),
+    block.time,
+    decodeBase58(block.leader),
+    ticks,
+    block.rewards ?? [],
+    head.bankHash,
+    head.epochStartTimestamp,
+    head.transactionCount,
+    head.writeVersion,
+    block.transactions.map(({ wire, meta }) => [wire, packMeta(meta)]),
+  ]
+  const kept = block.systemWrites.filter(({ address }) => !SLOT_SYSVARS.has(address))
+  const writes = [...block.transactions.flatMap((record) => record.writes), ...kept].map(packWrite)
+  // Copied, because the serializer's own buffer is up to twice as long.
+  return { core: new Uint8Array(serialize(core)), writes: new Uint8Array(serialize(writes)) }
+}
+
+/** The block without its writes, and the head it left. */
+export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
+  const core = deserialize(bytes) as PackedCore
+  const [slot, parentSlot, height, blockhash, previous, time, leader, ticks, rewards] = core
+  const [, , , , , , , , , bankHash, epochStartTimestamp, transactionCount, writeVersion, packed] = core
+  const transactions = packed.map(([wire, meta], index) =>
+    unpackTransaction({ slot, index, wire: new Uint8Array(wire), meta: unpackMeta(meta) }),
+  )
+  const block: Block = {
+    slot,
+    parentSlot,
+    height,
+    blockhash: encodeBase58(blockhash),
+    previousBlockhash: encodeBase58(previous),
+    time,
+    leader: encodeBase58(leader),
+    get entries(): Entry[] {
+      return entriesOf(previous, transactions, ticks)
+    },
+    transactions,
+    systemWrites: [],
+    rewards,
+  }
+  const head: Head = {
+    slot,
+    height,
+    blockhash: block.blockhash,
+    bankHash: new Uint8Array(bankHash),
+    time,
+    epochStartTimestamp,
+    transactionCount,
+    writeVersion,
+  }
+  return { block, head }
+}
+
+export function unpackWrites(bytes: Uint8Array, slot: number): AccountWrite[] {
+  return (deserialize(bytes) as PackedWrite[]).map(([address, writeVersion, account]) => ({
+    address,
+    slot,
+    writeVersion,
+    account: account && {
+      lamports: account[0],
+      owner: account[1],
+      data: new Uint8Array(account[2]),
+      executable: account[3],
+      rentEpoch: RENT_EXEMPT_EPOCH,
+    },
+  }))
+}
+
+/** Every transaction stands in an entry of its own. */
+function entriesOf(previousHash: Uint8Array, transactions: readonly TransactionRecord[], ticks: number): Entry[] {
+  const batches = transactions.map(({ wire }) => {
+    const parsed = parseTransaction(wire)
+    return [parsed.ok ? parsed.transaction.signatures : []]
+  })
+  return recordEntries({ previousHash, batches, ticks })
+}
+
+type PackedCore = [
+  slot: number,
+  parentSlot: number,
+  height: number,
+  blockhash: Uint8Array,
+  previousBlockhash: Uint8Array,
+  time: number,
+  leader: Uint8Array,
+  ticks: number,
+  rewards: readonly BlockReward[],
+  bankHash: Uint8Array,
+  epochStartTimestamp: number,
+  transactionCount: number,
+  writeVersion: bigint,
+  transactions: [wire: Uint8Array, meta: PackedMeta][],
+]
+
+type PackedWrite = [
+  address: string,
+  writeVersion: bigint,
+  account: [lamports: bigint, owner: string, data: Uint8Array, executable: boolean] | null,
+]
+
+/** The members of the meta in a fixed order; names in every record would cost more than the values. */
+type PackedMeta = [
+  TransactionMeta['err'],
+  bigint,
+  TransactionMeta['preBalances'],
+  TransactionMeta['postBalances'],
+  TransactionMeta['preTokenBalances'],
+  TransactionMeta['postTokenBalances'],
+  TransactionMeta['innerInstructions'],
+  TransactionMeta['logMessages'],
+  TransactionMeta['loadedAddresses'],
+  bigint,
+  TransactionMeta['returnData'],
+]
+
+function packMeta(meta: TransactionMeta): PackedMeta {
+  return [
+    meta.err,
+    meta.fee,
+    meta.preBalances,
+    meta.postBalances,
+    meta.preTokenBalances,
+    meta.postTokenBalances,
+    meta.innerInstructions,
+    meta.logMessages,
+    meta.loadedAddresses,
+    meta.computeUnitsConsumed,
+    meta.returnData,
+  ]
+}
+
+function unpackMeta(packed: PackedMeta): TransactionMeta {
+  const [err, fee, preBalances, postBalances, preTokenBalances, postTokenBalances] = packed
+  const [, , , , , , innerInstructions, logMessages, loadedAddresses, computeUnitsConsumed, returnData] = packed
+  return {
+    err,
+    fee,
+    preBalances,
+    postBalances,
+    preTokenBalances,
+    postTokenBalances,
+    innerInstructions,
+    logMessages,
+    loadedAddresses,
+    computeUnitsConsumed,
+    returnData,
+  }
+}
+
+function unpackTransaction(record: Omit<TransactionRecord, 'signature' | 'writes'>): TransactionRecord {
+  const parsed = parseTransaction(record.wire)
+  const signature = parsed.ok ? encodeBase58(parsed.transaction.signatures[0] as Uint8Array) : ''
+  return { signature, ...record, writes: [] }
+}
+
+const SLOT_SYSVARS = new Set([CLOCK_SYSVAR, SLOT_HASHES_SYSVAR, SLOT_HISTORY_SYSVAR, RECENT_BLOCKHASHES_SYSVAR])
+
+function packWrite({ address, writeVersion, account }: AccountWrite): PackedWrite {
+  return [address, writeVersion, account && [account.lamports, account.owner, account.data, account.executable]]
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { createSigningKey } from '../../solana/crypto/ed25519.ts'
+import { buildLegacyMessage, signMessage, transferInstruction } from '../../solana/transaction/build.ts'
+import type { Head } from './bank.ts'
+import { packBlock, unpackCore, unpackWrites } from './block-codec.ts'
+import { Ledger } from './ledger.ts'
+import type { AccountWrite, Block, TransactionRecord } from './model.ts'
+import { recordEntries } from './poh.ts'
+
+const payer = createSigningKey(new Uint8Array(32).fill(1))
+const payerText = encodeBase58(payer.publicKey)
+const hash = (n: number) =>
+  encodeBase58(
+    new Uint8Array(32)
+      .fill(1)
+      .with(0, n >> 8)
+      .with(1, n & 0xff),
+  )
+const addressOf = (slot: number) =>
+  new Uint8Array(32)
+    .fill(2)
+    .with(0, slot >> 8)
+    .with(1, slot & 0xff)
+
+function makeRecord(slot: number, index: number): TransactionRecord {
+  const instructions = [transferInstruction({ from: payer.publicKey, to: addressOf(slot), lamports: BigInt(index) })]
+  const message = buildLegacyMessage({ feePayer: payer.publicKey, recentBlockhash: addressOf(slot), instructions })
+  const wire = signMessage(message, [payer])
+  const signature = encodeBase58(wire.subarray(1, 65))
+  const account = {
+    lamports: 5n,
+    owner: hash(1),
+    data: Uint8Array.of(1, 2),
+    executable: false,
+    rentEpoch: 18446744073709551615n,
+  }
+  const write: AccountWrite = { address: payerText, account, slot, writeVersion: BigInt(slot), signature }
+  return {
+    signature,
+    slot,
+    index,
+    wire,
+    meta: {
+      err: index % 2 === 0 ? null : { InstructionError: [0, { Custom: 1 }] },
+      fee: 5000n,
+      preBalances: [10n, 0n, 1n],
+      postBalances: [5n, 0n, 1n],
+      preTokenBalances: [
+        { accountIndex: 1, mint: hash(3), owner: hash(4), programId: hash(5), amount: 2n ** 63n, decimals: 6 },
+      ],
+      postTokenBalances: [],
+      innerInstructions: [
+        {
+          index: 0,
+          instructions: [{ programIdIndex: 2, accounts: Uint8Array.of(0, 1), data: Uint8Array.of(9), stackHeight: 2 }],
+        },
+      ],
+      logMessages: ['Program log: é'],
+      loadedAddresses: { writable: [hash(6)], readonly: [] },
+      computeUnitsConsumed: 150n,
+      returnData: { programId: hash(7), data: Uint8Array.of(7) },
+    },
+    writes: [write],
+  }
+}
+
+function makeBlock(slot: number, transactionCount = 1): { block: Block; head: Head } {
+  const transactions = Array.from({ length: transactionCount }, (_, index) => makeRecord(slot, index))
+  const entries = recordEntries({
+    previousHash: addressOf(9),
+    batches: transactions.map(({ wire }) => [[wire.slice(1, 65)]]),
+    ticks: 4,
+  })
+  const block: Block = {
+    slot,
+    parentSlot: slot - 1,
+    height: slot,
+    blockhash: hash(slot),
+    previousBlockhash: encodeBase58(addressOf(9)),
+    time: 1_800_000_000,
+    leader: hash(8),
+    entries,
+    transactions,
+    systemWrites: [{ address: hash(8), account: null, slot, writeVersion: 7n }],
+    rewards: [{ pubkey: hash(8), lamports: 2500n, postBalance: 9n, rewardType: 'Fee' }],
+  }
+  const head = {
+    slot,
+    height: slot,
+    blockhash: hash(slot),
+    bankHash: addressOf(1),
+    time: block.time,
+    epochStartTimestamp: 1,
+    transactionCount: 3,
+    writeVersion: 9n,
+  }
+  return { block, head }
+}
+
+test('a packed block comes back the same, but for its writes, which are apart', () => {
+  const { block, head } = makeBlock(5, 3)
+  const packed = packBlock(block, head, 4)
+  const back = unpackCore(packed.core)
+  assert.deepEqual(back.head, head)
+  const { entries, ...rest } = back.block
+  const { entries: given, ...expected } = block
+  assert.deepEqual(entries, given)
+  assert.deepEqual(rest, {
+    ...expected,
+    systemWrites: [],
+    transactions: block.transactions.map((record) => ({ ...record, writes: [] })),
+  })
+  const writes = unpackWrites(packed.writes, 5)
+  const all = [...block.transactions.flatMap((record) => record.writes), ...block.systemWrites]
+  assert.deepEqual(
+    writes,
+    all.map(({ signature: _signature, ...write }) => write),
+  )
+})
+
+test('blocks are found by slot, signature and address, old ones too', () => {
+  const ledger = new Ledger({ bytesMax: 1 << 30, blocksMax: 1 << 30 })
+  const signatures: string[] = []
+  for (let slot = 1; slot <= 400; slot++) {
+    const { block, head } = makeBlock(slot)
+    signatures.push(block.transactions[0]?.signature as string)
+    ledger.add(block, packBlock(block, head, 4).core)
+  }
+  assert.equal(ledger.block(1)?.blockhash, hash(1))
+  assert.equal(ledger.block(401), undefined)
+  assert.equal(ledger.transaction(signatures[0] as string)?.slot, 1)
+  // The newest blocks keep their writes for those who follow; older ones are history.
+  assert.equal(ledger.block(400)?.transactions[0]?.writes.length, 1)
+  assert.equal(ledger.block(1)?.transactions[0]?.writes.length, 0)
+  assert.deepEqual(
+    [...ledger.signaturesOf(payerText)].map(({ signature }) => signature),
+    signatures.toReversed(),
+  )
+  assert.deepEqual(
+    [...ledger.signaturesOf(encodeBase58(addressOf(7)))].map(({ slot }) => slot),
+    [7],
+  )
+  assert.deepEqual([...ledger.signaturesOf(hash(6))].length, 400)
+})
+
+test('the oldest blocks leave when bytes or blocks are too many, with all that points at them', () => {
+  const bytesMax = 400_000
+  const ledger = new Ledger({ bytesMax, blocksMax: 300 })
+  for (let slot = 1; slot <= 320; slot++) {
+    const { block, head } = makeBlock(slot, 0)
+    ledger.add(block, packBlock(block, head, 4).core)
+  }
+  assert.equal(ledger.firstSlot, 21)
+  for (let slot = 321; slot <= 600; slot++) {
+    const { block, head } = makeBlock(slot)
+    ledger.add(block, packBlock(block, head, 4).core)
+    assert(ledger.bytes <= bytesMax)
+  }
+  assert(ledger.firstSlot > 321, `first slot ${ledger.firstSlot}`)
+  assert.equal(ledger.block(ledger.firstSlot - 1), undefined)
+  assert.deepEqual([...ledger.signaturesOf(encodeBase58(addressOf(321)))], [])
+  const slots = [...ledger.signaturesOf(payerText)].map(({ slot }) => slot)
+  assert.deepEqual([slots[0], slots.at(-1), slots.length], [600, ledger.firstSlot, 601 - ledger.firstSlot])
+})

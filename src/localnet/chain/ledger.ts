@@ -1,0 +1,162 @@
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import { unpackCore } from './block-codec.ts'
+import type { Block, TransactionRecord } from './model.ts'
+
+export type LedgerOptions = {
+  /** Bytes of packed blocks kept; the oldest blocks leave first. */
+  readonly bytesMax: number
+  readonly blocksMax: number
+}
+
+/** Bytes a block costs beside its packed form: its places in the indexes. */
+const BLOCK_BYTES = 256
+const TRANSACTION_BYTES = 512
+/** Blocks kept as objects with all their writes: at least these, for listeners of finalized blocks; */
+const WARM_BLOCKS_MIN = 32
+/** at most these, the window of a Geyser replay and the way to finality; */
+const WARM_BLOCKS_MAX = 190
+/** and fewer when they hold more than this many transactions. */
+const WARM_TRANSACTIONS_MAX = 20_000
+/** Older blocks that were just read, as objects. */
+const READ_CACHE_BLOCKS = 8
+
+/**
+ * The blocks that are kept, found by slot, by signature and by address. Newest blocks are objects; older ones are the
+ * bytes that also lie on disk and are unpacked when asked for.
+ */
+export class Ledger {
+  readonly #options: LedgerOptions
+  readonly #packed = new Map<number, Uint8Array>()
+  readonly #warm = new Map<number, Block>()
+  readonly #read = new Map<number, Block>()
+  readonly #bySignature = new Map<string, Place>()
+  readonly #byAddress = new Map<string, AddressHistory>()
+  #bytes = 0
+  #warmTransactions = 0
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+  }
+
+  get firstSlot(): number {
+    return this.#packed.keys().next().value ?? 0
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  add(block: Block, core: Uint8Array): void {
+    this.#packed.set(block.slot, core)
+    this.#bytes += weightOf(core, block)
+    this.#warm.set(block.slot, block)
+    this.#warmTransactions += block.transactions.length
+    for (const record of block.transactions) {
+      const place = placeOf(record)
+      this.#bySignature.set(record.signature, place)
+      for (const address of addressesOf(record)) this.#remember(address, place)
+    }
+    this.#coolDown()
+    while (this.#packed.size > WARM_BLOCKS_MAX && this.#isOverfull()) this.#dropOldest()
+  }
+
+  block(slot: number): Block | undefined {
+    const ready = this.#warm.get(slot) ?? this.#read.get(slot)
+    if (ready) return ready
+    const core = this.#packed.get(slot)
+    if (!core) return undefined
+    const { block } = unpackCore(core)
+    this.#read.set(slot, block)
+    if (this.#read.size > READ_CACHE_BLOCKS) this.#read.delete(this.#read.keys().next().value as number)
+    return block
+  }
+
+  transaction(signature: string): TransactionRecord | undefined {
+    const place = this.#bySignature.get(signature)
+    return place === undefined ? undefined : this.#recordAt(place)
+  }
+
+  has(signature: string): boolean {
+    return this.#bySignature.has(signature)
+  }
+
+  *signaturesOf(address: string): Generator<TransactionRecord> {
+    const history = this.#byAddress.get(address)
+    if (!history) return
+    for (let i = history.places.length - 1; i >= history.dropped; i--) {
+      const record = this.#recordAt(history.places[i] as Place)
+      if (record) yield record
+    }
+  }
+
+  #recordAt(place: Place): TransactionRecord | undefined {
+    return this.block(Math.floor(place / PLACES_PER_BLOCK))?.transactions[place % PLACES_PER_BLOCK]
+  }
+
+  #remember(address: string, place: Place): void {
+    const history = this.#byAddress.get(address)
+    if (history) history.places.push(place)
+    else this.#byAddress.set(address, { places: [place], dropped: 0 })
+  }
+
+  #isOverfull(): boolean {
+    return this.#bytes > this.#options.bytesMax || this.#packed.size > this.#options.blocksMax
+  }
+
+  #coolDown(): void {
+    while (
+      this.#warm.size > WARM_BLOCKS_MAX ||
+      (this.#warm.size > WARM_BLOCKS_MIN && this.#warmTransactions > WARM_TRANSACTIONS_MAX)
+    ) {
+      const [slot, block] = this.#warm.entries().next().value as [number, Block]
+      this.#warm.delete(slot)
+      this.#warmTransactions -= block.transactions.length
+    }
+  }
+
+  #dropOldest(): void {
+    const slot = this.firstSlot
+    const block = this.block(slot) as Block
+    this.#bytes -= weightOf(this.#packed.get(slot) as Uint8Array, block)
+    this.#packed.delete(slot)
+    this.#read.delete(slot)
+    for (const record of block.transactions) {
+      this.#bySignature.delete(record.signature)
+      for (const address of addressesOf(record)) this.#forgetOldest(address)
+    }
+  }
+
+  #forgetOldest(address: string): void {
+    const history = this.#byAddress.get(address)
+    if (!history) return
+    history.dropped++
+    if (history.dropped === history.places.length) this.#byAddress.delete(address)
+    else if (history.dropped > 1024 && history.dropped * 2 > history.places.length) {
+      history.places.splice(0, history.dropped)
+      history.dropped = 0
+    }
+  }
+}
+
+/** Slot and position in one number: slots stay below 2^37 for two thousand years, positions fit 16 bits. */
+type Place = number
+const PLACES_PER_BLOCK = 65_536
+
+function placeOf({ slot, index }: TransactionRecord): Place {
+  return slot * PLACES_PER_BLOCK + index
+}
+
+/** In order of execution; the first `dropped` ones have left the ledger. */
+type AddressHistory = { readonly places: Place[]; dropped: number }
+
+function weightOf(core: Uint8Array, block: Block): number {
+  return core.length + BLOCK_BYTES + block.transactions.length * TRANSACTION_BYTES
+}
+
+/** Every address the transaction names, loaded ones too. */
+function addressesOf({ wire, meta }: TransactionRecord): Set<string> {
+  const parsed = parseTransaction(wire)
+  const statics = parsed.ok ? parsed.transaction.staticKeys.map(encodeBase58) : []
+  return new Set([...statics, ...meta.loadedAddresses.writable, ...meta.loadedAddresses.readonly])
+}

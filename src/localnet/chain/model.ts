@@ -1,0 +1,155 @@
+/**
+ * The nouns of the embedded chain and the one interface its doors (http, ws, grpc, shred source) see.
+ * Addresses, signatures and hashes are base58 text inside the room; bytes appear only where a wire format asks for them.
+ */
+
+import type { ChainInstruction, ChainTokenBalance } from '../../solana/chain-block.ts'
+
+export type Commitment = 'processed' | 'confirmed' | 'finalized'
+
+export type Account = {
+  readonly lamports: bigint
+  readonly owner: string
+  readonly data: Uint8Array
+  readonly executable: boolean
+  readonly rentEpoch: bigint
+}
+
+/** One change of one account. `account` is null when the account ceased to exist. */
+export type AccountWrite = {
+  readonly address: string
+  readonly account: Account | null
+  readonly slot: number
+  /** Grows by one with every write across the chain. */
+  readonly writeVersion: bigint
+  /** Base58; absent for writes outside transactions (genesis, fixtures, sysvars). */
+  readonly signature?: string
+}
+
+/** A transaction error in Solana's JSON form, for example `"AccountNotFound"` or `{"InstructionError":[0,{"Custom":1}]}`. */
+export type TransactionError = string | { readonly [name: string]: unknown }
+
+export type TransactionMeta = {
+  readonly err: TransactionError | null
+  readonly fee: bigint
+  readonly preBalances: readonly bigint[]
+  readonly postBalances: readonly bigint[]
+  readonly preTokenBalances: readonly ChainTokenBalance[]
+  readonly postTokenBalances: readonly ChainTokenBalance[]
+  readonly innerInstructions: readonly { readonly index: number; readonly instructions: readonly ChainInstruction[] }[]
+  readonly logMessages: readonly string[]
+  readonly loadedAddresses: { readonly writable: readonly string[]; readonly readonly: readonly string[] }
+  readonly computeUnitsConsumed: bigint
+  readonly returnData: { readonly programId: string; readonly data: Uint8Array } | null
+}
+
+export type TransactionRecord = {
+  readonly signature: string
+  readonly slot: number
+  /** Position in its block. */
+  readonly index: number
+  /** The transaction as it came over the wire; parse it with `solana/transaction/transaction.ts`. */
+  readonly wire: Uint8Array
+  readonly meta: TransactionMeta
+  /** The writes this transaction made, in account order. Kept with the newest blocks, finality included; empty in older history. */
+  readonly writes: readonly AccountWrite[]
+}
+
+/** A proof-of-history entry: `numHashes` since the previous entry, the hash after it, and which transactions it carries. */
+export type Entry = {
+  readonly numHashes: bigint
+  readonly hash: Uint8Array
+  readonly firstTransaction: number
+  readonly transactionCount: number
+}
+
+/** What the leader earned with a block: the part of its fees that is not burned. */
+export type BlockReward = {
+  readonly pubkey: string
+  readonly lamports: bigint
+  readonly postBalance: bigint
+  readonly rewardType: 'Fee'
+}
+
+export type Block = {
+  readonly slot: number
+  readonly parentSlot: number
+  readonly height: number
+  readonly blockhash: string
+  readonly previousBlockhash: string
+  /** Unix seconds. */
+  readonly time: number
+  readonly leader: string
+  readonly entries: readonly Entry[]
+  readonly transactions: readonly TransactionRecord[]
+  /** Writes outside transactions in this slot (sysvars, the leader's fees). Kept as long as those of transactions. */
+  readonly systemWrites: readonly AccountWrite[]
+  readonly rewards?: readonly BlockReward[]
+}
+
+/** What the chain tells its doors, in this order for a slot: opened, frozen, confirmed, finalized. */
+export type ChainEvent =
+  | { readonly kind: 'opened'; readonly slot: number; readonly parentSlot: number }
+  | { readonly kind: 'frozen'; readonly block: Block }
+  | { readonly kind: 'confirmed'; readonly block: Block }
+  | { readonly kind: 'finalized'; readonly block: Block }
+
+export type SubmitOutcome =
+  | { readonly ok: true; readonly signature: string }
+  | { readonly ok: false; readonly reason: 'engine-down' | 'queue-full' }
+  | { readonly ok: false; readonly reason: 'rejected'; readonly err: TransactionError }
+
+export type Simulation = {
+  readonly err: TransactionError | null
+  readonly meta: TransactionMeta
+  /** Account states after the run, of every account the transaction names. */
+  readonly postAccounts: ReadonlyMap<string, Account | null>
+  readonly loadedAccountsDataSize: number
+  readonly replacementBlockhash: { readonly blockhash: string; readonly lastValidBlockHeight: number } | null
+}
+
+export type Blockhash = { readonly blockhash: string; readonly lastValidBlockHeight: number }
+
+export interface Chain {
+  readonly genesisHash: string
+  readonly identity: string
+  readonly voteAccount: string
+  readonly faucet: string
+  readonly slotMs: number
+  readonly slotsPerEpoch: number
+  readonly startedAtMs: number
+
+  /** The newest frozen slot at this commitment. */
+  slot(commitment: Commitment): number
+  /** The slot being filled now. */
+  openSlot(): number
+  firstAvailableSlot(): number
+  transactionCount(commitment: Commitment): number
+
+  block(slot: number): Block | undefined
+  transaction(signature: string): TransactionRecord | undefined
+  /** Newest first; failed ones too. */
+  signaturesOf(address: string): Iterable<TransactionRecord>
+
+  account(address: string, commitment: Commitment): Account | null
+  accountsOwnedBy(owner: string, commitment: Commitment): Iterable<readonly [string, Account]>
+  allAccounts(commitment: Commitment): Iterable<readonly [string, Account]>
+
+  latestBlockhash(commitment: Commitment): Blockhash
+  /** The block height after which this hash is too old, or undefined if the hash is unknown or already too old. */
+  lastValidHeight(blockhash: string, commitment: Commitment): number | undefined
+
+  minimumBalance(dataBytes: number): bigint
+  leaderOf(slot: number): string
+
+  /** Checks, executes in the open slot and answers when the result is known. Bytes must already have passed the strict parser. */
+  submit(wire: Uint8Array): Promise<SubmitOutcome>
+  simulate(
+    wire: Uint8Array,
+    options: { readonly verifySignatures: boolean; readonly replaceBlockhash: boolean },
+  ): Promise<Simulation | 'engine-down'>
+  airdrop(address: string, lamports: bigint): Promise<SubmitOutcome>
+
+  /** Listeners are called in the order they were added; a throw in one is a mistake of the program. */
+  subscribe(listener: (event: ChainEvent) => void): () => void
+}

@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import type { Random } from '../../core/random.ts'
+import { readFixtures } from '../genesis/fixtures.ts'
+import { openKeyFile } from '../genesis/key-files.ts'
+import { type ChainKeys, createChainKeys, KEY_NAMES } from '../genesis/keys.ts'
+import type { LocalnetOptions } from '../options.ts'
+import { type ChainDeps, type LocalChain, startChain } from './chain.ts'
+import { ChainStore } from './store.ts'
+
+export type OpenedChain = AsyncDisposable & { readonly chain: LocalChain; readonly keys: ChainKeys }
+
+/** The chain of the state folder: goes on where it stopped, or begins. Without a folder it is new and lives in memory. */
+export async function openChain(
+  options: LocalnetOptions,
+  deps: Omit<ChainDeps, 'store'> & { readonly random: Random },
+): Promise<OpenedChain> {
+  const { stateDir, accountsDir } = options
+  const fixtures = accountsDir === undefined ? [] : readFixtures(accountsDir)
+  if (stateDir === undefined) {
+    const keys = createChainKeys(() => deps.random.bytes(32))
+    const chain = await startChain(options, { keys, fixtures }, deps)
+    return { chain, keys, [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() }
+  }
+
+  await using opening = new AsyncDisposableStack()
+  const keys = await openKeys(join(stateDir, 'keys'), deps.random)
+  const store = opening.use(new ChainStore(stateDir, deps))
+  const state = store.recover({
+    ledger: { bytesMax: options.limits.ledgerBytesMax, blocksMax: options.limits.ledgerBlocksMax },
+    finalizedSlots: options.commitment.finalizedSlots,
+    slotsPerEpoch: options.slotsPerEpoch,
+  })
+  if (state) deps.log.info({ slot: state.head.slot, genesisHash: state.genesisHash }, 'chain goes on')
+  const chain = opening.use(await startChain(options, { keys, fixtures, state }, { ...deps, store }))
+  const opened = opening.move()
+  return { chain, keys, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+async function openKeys(dir: string, random: Random): Promise<ChainKeys> {
+  const [identity, vote, stake, faucet] = await Promise.all(KEY_NAMES.map((name) => openKeyFile(dir, name, random)))
+  return { identity, vote, stake, faucet } as ChainKeys
+}

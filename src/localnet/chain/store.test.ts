@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { type LocalnetOptionsInput, parseLocalnetOptions } from '../options.ts'
+import { AccountStore } from './accounts.ts'
+import type { Head } from './bank.ts'
+import type { LocalChain } from './chain.ts'
+import { LedgerFile } from './ledger-file.ts'
+import { openChain } from './open.ts'
+import type { ChainState } from './state.ts'
+import { ChainStore } from './store.ts'
+
+const SOL = 1_000_000_000n
+const alice = encodeBase58(new Uint8Array(32).fill(7))
+
+async function open(stateDir: string, input: LocalnetOptionsInput = {}) {
+  const clock = createManualClock()
+  const options = parseLocalnetOptions({ ...input, stateDir })
+  const opened = await openChain(options, { clock, log: silentLogger, random: createSeededRandom(5) })
+  return { ...opened, clock, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() }
+}
+
+/** Everything a client can see of the chain, but for what changes with time. */
+function portrait(chain: LocalChain) {
+  const slots = Array.from(
+    { length: chain.slot('processed') + 1 - chain.firstAvailableSlot() },
+    (_, i) => chain.firstAvailableSlot() + i,
+  )
+  return {
+    genesisHash: chain.genesisHash,
+    identity: chain.identity,
+    faucet: chain.faucet,
+    slot: chain.slot('processed'),
+    count: chain.transactionCount('processed'),
+    accounts: new Map(
+      [...chain.allAccounts('processed')].map(([address, account]) => [
+        address,
+        { ...account, data: Buffer.from(account.data) },
+      ]),
+    ),
+    blocks: slots.map((slot) => {
+      const {
+        systemWrites: _systemWrites,
+        transactions,
+        ...block
+      } = chain.block(slot) as NonNullable<ReturnType<LocalChain['block']>>
+      return {
+        ...block,
+        entries: block.entries,
+        transactions: transactions.map(({ writes: _writes, ...record }) => record),
+      }
+    }),
+    history: [...chain.signaturesOf(alice)].map(({ signature }) => signature),
+  }
+}
+
+async function run(chain: LocalChain, blocks: number) {
+  for (let i = 0; i < blocks; i++) {
+    if (i % 3 === 0) assert((await chain.airdrop(alice, SOL + BigInt(i))).ok)
+    await chain.produceBlock()
+  }
+}
+
+test('a chain that was closed goes on with all it had', async () => {
+  using folder = makeTestFolder()
+  const first = await open(folder.path)
+  await run(first.chain, 40)
+  const before = portrait(first.chain)
+  await first[Symbol.asyncDispose]()
+
+  await using second = await open(folder.path)
+  assert.deepEqual(portrait(second.chain), before)
+  assert.equal(second.chain.openSlot(), before.slot + 1)
+  assert.deepEqual(second.chain.block(before.slot)?.blockhash, before.blocks.at(-1)?.blockhash)
+  // A hash from before the restart is still good, and the duplicate of a landed transaction is still known.
+  const landed = second.chain.transaction(before.history[0] as string)
+  assert(landed)
+  assert.deepEqual(await second.chain.submit(landed.wire), { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
+  await run(second.chain, 3)
+  assert.equal(second.chain.block(before.slot + 1)?.previousBlockhash, before.blocks.at(-1)?.blockhash)
+  assert.equal(
+    second.chain.account(alice, 'processed')?.lamports,
+    (before.accounts.get(alice)?.lamports as bigint) + SOL,
+  )
+})
+
+test('a chain that was killed comes back at its last block', async () => {
+  using folder = makeTestFolder()
+  using image = makeTestFolder()
+  await using first = await open(folder.path)
+  await run(first.chain, 10)
+  const before = portrait(first.chain)
+  // In the open slot when the process dies: nobody was told it was in a block.
+  assert((await first.chain.airdrop(alice, 77n * SOL)).ok)
+  cpSync(folder.path, image.path, { recursive: true })
+
+  await using second = await open(image.path)
+  assert.deepEqual(portrait(second.chain), before)
+})
+
+describe('damage', () => {
+  /** The folder as a killed process leaves it. */
+  async function makeImage(path: string) {
+    await using host = await open(join(path, 'run'))
+    await run(host.chain, 6)
+    const image = join(path, 'image')
+    cpSync(join(path, 'run'), image, { recursive: true })
+    return { before: portrait(host.chain), image }
+  }
+  const blocksFile = (dir: string) => join(dir, 'ledger', readdirSync(join(dir, 'ledger')).at(-1) as string)
+
+  test('half a block at the end is cut off', async () => {
+    using folder = makeTestFolder()
+    const { before, image } = await makeImage(folder.path)
+    truncateSync(blocksFile(image), statSync(blocksFile(image)).size - 5)
+    await using second = await open(image)
+    assert.equal(second.chain.slot('processed'), before.slot - 1)
+    await run(second.chain, 3)
+    assert.equal(second.chain.slot('processed'), before.slot + 2)
+  })
+
+  test('garbage at the end is cut off', async () => {
+    using folder = makeTestFolder()
+    const { before, image } = await makeImage(folder.path)
+    appendFileSync(blocksFile(image), Buffer.alloc(100, 0x5a))
+    await using second = await open(image)
+    assert.deepEqual(portrait(second.chain), before)
+  })
+
+  test('a snapshot that cannot be read stops the start; no new chain takes its place', async () => {
+    using folder = makeTestFolder()
+    const { image } = await makeImage(folder.path)
+    writeFileSync(join(image, 'accounts.snapshot'), 'broken')
+    await assert.rejects(open(image), { code: 'store-corrupt' })
+    rmSync(join(image, 'accounts.snapshot'))
+    await assert.rejects(open(image), { code: 'store-corrupt' })
+  })
+})
+
+test('keys are files of their owner alone, and stay the same', async () => {
+  using folder = makeTestFolder()
+  {
+    await using first = await open(folder.path)
+    assert.equal(first.chain.faucet.length > 30, true)
+  }
+  const names = readdirSync(join(folder.path, 'keys'))
+  assert.deepEqual(names, ['faucet.json', 'identity.json', 'stake.json', 'vote.json'])
+  for (const name of names) assert.equal(statSync(join(folder.path, 'keys', name)).mode & 0o777, 0o600)
+})
+
+test('history is bounded in memory and on disk', async () => {
+  using folder = makeTestFolder()
+  await using host = await open(folder.path, { limits: { ledgerBlocksMax: 512 } })
+  const { chain, clock } = host
+  clock.advance(400 * 1600)
+  await chain.produceBlock()
+  assert.equal(chain.slot('processed'), 1601)
+  assert.equal(chain.firstAvailableSlot(), 1601 - 511)
+  assert.equal(chain.block(chain.firstAvailableSlot() - 1), undefined)
+})
+
+test('a chain that goes on gets the fixtures it does not have, and keeps its own', async () => {
+  using folder = makeTestFolder()
+  const accounts = folder.file('accounts')
+  mkdirSync(accounts)
+  const put = (name: string, pubkey: string, lamports: number) =>
+    writeFileSync(
+      join(accounts, name),
+      JSON.stringify({
+        pubkey,
+        account: { lamports, data: ['', 'base64'], owner: '11111111111111111111111111111111' },
+      }),
+    )
+  const [first, second] = [3, 4].map((byte) => encodeBase58(new Uint8Array(32).fill(byte))) as [string, string]
+  put('first.json', first, 1_000_000)
+  {
+    await using host = await open(folder.file('state'), { accountsDir: accounts })
+    assert.equal(host.chain.account(first, 'processed')?.lamports, 1_000_000n)
+    assert((await host.chain.airdrop(first, SOL)).ok)
+    await host.chain.produceBlock()
+  }
+  put('second.json', second, 2_000_000)
+  await using host = await open(folder.file('state'), { accountsDir: accounts })
+  await host.chain.produceBlock()
+  assert.equal(host.chain.account(first, 'processed')?.lamports, 1_000_000n + SOL)
+  assert.equal(host.chain.account(second, 'processed')?.lamports, 2_000_000n)
+})
+
+test('blocks that the disk does not take are kept and written when it does', () => {
+  using folder = makeTestFolder()
+  const head = (slot: number): Head => ({
+    slot,
+    height: slot,
+    blockhash: alice,
+    bankHash: new Uint8Array(32),
+    time: 0,
+    epochStartTimestamp: 0,
+    transactionCount: 0,
+    writeVersion: 0n,
+  })
+  const state = { accounts: new AccountStore() } as unknown as ChainState
+  const messages: string[] = []
+  const log = {
+    ...silentLogger,
+    error: (_: unknown, message: string) => messages.push(message),
+    info: (message: string) => messages.push(message),
+  } as unknown as Logger
+  const store = new ChainStore(folder.path, { log })
+  const packed = { core: new Uint8Array(9 * 1024 * 1024), writes: new Uint8Array(1) }
+  store.append(packed, state, head(1))
+  // The file is full, and the next one cannot be made.
+  renameSync(folder.file('ledger'), folder.file('elsewhere'))
+  store.append(packed, state, head(2))
+  store.append(packed, state, head(3))
+  renameSync(folder.file('elsewhere'), folder.file('ledger'))
+  store.append(packed, state, head(4))
+  assert.deepEqual(messages, ['blocks cannot be written; they are kept in memory', 'blocks are written again'])
+  using file = new LedgerFile(folder.file('ledger'))
+  assert.deepEqual(
+    [...file.readAll()].map(({ slot }) => slot),
+    [1, 2, 3, 4],
+  )
+})

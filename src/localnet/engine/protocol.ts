@@ -1,0 +1,88 @@
+import type { TransactionError } from '../chain/model.ts'
+
+/** What travels between the main process and the engine: addresses are raw bytes here, text only in the main process. */
+
+export type EngineAccount = {
+  readonly lamports: bigint
+  readonly owner: Uint8Array
+  readonly data: Uint8Array
+  readonly executable: boolean
+}
+
+export type EngineTokenBalance = {
+  readonly accountIndex: number
+  readonly mint: Uint8Array
+  readonly owner: Uint8Array
+  readonly programId: Uint8Array
+  readonly amount: bigint
+  readonly decimals: number
+}
+
+export type EngineInnerInstruction = {
+  readonly programIdIndex: number
+  readonly accounts: Uint8Array
+  readonly data: Uint8Array
+  readonly stackHeight: number
+}
+
+export type EngineMeta = {
+  readonly err: TransactionError | null
+  readonly fee: bigint
+  readonly priorityFee: bigint
+  readonly preBalances: bigint[]
+  readonly postBalances: bigint[]
+  readonly preTokenBalances: EngineTokenBalance[]
+  readonly postTokenBalances: EngineTokenBalance[]
+  readonly innerInstructions: { readonly index: number; readonly instructions: EngineInnerInstruction[] }[]
+  readonly logMessages: string[]
+  readonly loadedWritable: Uint8Array[]
+  readonly loadedReadonly: Uint8Array[]
+  readonly computeUnitsConsumed: bigint
+  readonly returnData: { readonly programId: Uint8Array; readonly data: Uint8Array } | null
+}
+
+/** The slot being filled. Lists are newest first and come before those the engine has: a new engine gets them whole. */
+export type OpenSlot = {
+  readonly slot: number
+  readonly epoch: number
+  readonly epochStartTimestamp: number
+  readonly unixTimestamp: number
+  readonly slotsPerEpoch: number
+  readonly slotHashes: readonly { readonly slot: number; readonly hash: Uint8Array }[]
+  readonly blockhashes: readonly Uint8Array[]
+}
+
+export type EngineRequest =
+  /** Runs the transaction in the open slot. `nonce`: its blockhash is not a recent one, so it must be a durable nonce. */
+  | { readonly op: 'execute'; readonly wire: Uint8Array; readonly nonce: boolean }
+  | { readonly op: 'simulate'; readonly wire: Uint8Array; readonly nonce: boolean; readonly verifySignatures: boolean }
+  /** Accounts in the form of `account-codec.ts`. */
+  | { readonly op: 'load'; readonly accounts: Uint8Array }
+  | { readonly op: 'open'; readonly slot: OpenSlot }
+  | { readonly op: 'dump' }
+
+export type ExecuteReply =
+  | { readonly landed: false; readonly err: TransactionError }
+  | {
+      readonly landed: true
+      readonly meta: EngineMeta
+      /** Changed accounts by their position among the transaction's keys. */
+      readonly writes: readonly { readonly keyIndex: number; readonly account: EngineAccount | null }[]
+    }
+
+export type SimulateReply = {
+  readonly meta: EngineMeta
+  /** One per key of the transaction; empty when it failed before its accounts were known. */
+  readonly postAccounts: readonly (EngineAccount | null)[]
+  readonly loadedAccountsDataSize: number
+}
+
+/** Addresses the engine refused, for example a program that does not load. */
+export type LoadReply = { readonly refused: readonly { readonly address: Uint8Array; readonly reason: string }[] }
+
+export type DumpReply = { readonly accounts: readonly (readonly [address: Uint8Array, account: EngineAccount])[] }
+
+export type EngineReply = ExecuteReply | SimulateReply | LoadReply | DumpReply | null
+
+export type ToEngine = { readonly seq: number; readonly request: EngineRequest }[]
+export type FromEngine = { readonly seq: number; readonly reply: EngineReply }[]

@@ -1,0 +1,119 @@
+// The package's own entry drags in all of @solana/kit: 60 MB and half a second for nothing used here.
+import internal, { type LiteSvm, type Account as SvmAccount } from 'litesvm/dist/internal.js'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import {
+  BPF_LOADER,
+  BPF_LOADER_DEPRECATED,
+  CLOCK_SYSVAR,
+  CONFIG_PROGRAM,
+  EPOCH_SCHEDULE_SYSVAR,
+  FEATURE_PROGRAM,
+  LOADER_V4,
+  MEMO_PROGRAM,
+  MEMO_PROGRAM_V4,
+  NATIVE_LOADER,
+  RECENT_BLOCKHASHES_SYSVAR,
+  SLOT_HASHES_SYSVAR,
+  SLOT_HISTORY_SYSVAR,
+  SYSTEM_PROGRAM,
+  SYSVAR_OWNER,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  UPGRADEABLE_LOADER,
+} from '../chain/addresses.ts'
+import type { EngineAccount, OpenSlot } from './protocol.ts'
+import {
+  encodeClock,
+  encodeEpochSchedule,
+  encodeRecentBlockhashes,
+  encodeSlotHashes,
+  RENT_EXEMPT_EPOCH,
+  SLOT_HISTORY_BYTES,
+  sysvarAccount,
+  writeSlotHistory,
+} from './sysvars.ts'
+
+/** The owners under which litesvm's own accounts are found; it has no way to list them all. */
+const GENESIS_OWNERS = [
+  NATIVE_LOADER,
+  BPF_LOADER_DEPRECATED,
+  BPF_LOADER,
+  UPGRADEABLE_LOADER,
+  LOADER_V4,
+  SYSVAR_OWNER,
+  FEATURE_PROGRAM,
+  CONFIG_PROGRAM,
+  TOKEN_PROGRAM,
+  TOKEN_2022_PROGRAM,
+].map((address) => decodeBase58(address))
+
+/** litesvm with accounts in this room's form. Only well-formed transactions may reach `native`: it aborts the process on others. */
+export type Svm = {
+  readonly native: LiteSvm
+  read(address: Uint8Array): EngineAccount | null
+  write(address: Uint8Array, account: EngineAccount | null): void
+  openSlot(slot: OpenSlot): void
+  genesisAccounts(): [Uint8Array, EngineAccount][]
+}
+
+export function createSvm(): Svm {
+  const native = new internal.LiteSvm()
+  // Signatures, age and duplicates are checked before: with the real parent blockhash put into every message (see
+  // `execute`), litesvm could not check them itself.
+  native.setSigverify(false)
+  native.setBlockhashCheck(false)
+  native.setTransactionHistory(0n)
+  native.withNativeMints()
+  const memo = native.getAccount(decodeBase58(MEMO_PROGRAM))
+  if (memo) native.addProgram(decodeBase58(MEMO_PROGRAM_V4), memo.data())
+  for (const { address } of native.getProgramAccounts(decodeBase58(SYSTEM_PROGRAM))) write(address, null)
+
+  // Written anew every slot: 128 KiB that need not be garbage each time.
+  const slotHistory = new Uint8Array(SLOT_HISTORY_BYTES)
+
+  function read(address: Uint8Array): EngineAccount | null {
+    const account = native.getAccount(address)
+    return account && fromSvm(account)
+  }
+
+  function write(address: Uint8Array, account: EngineAccount | null): void {
+    const { lamports, data, owner, executable } = account ?? ABSENT
+    native.setAccount(address, new internal.Account(lamports, data, owner, executable, RENT_EXEMPT_EPOCH))
+  }
+
+  function writeSysvar(address: string, data: Uint8Array): void {
+    write(decodeBase58(address), { ...sysvarAccount(data), owner: decodeBase58(SYSVAR_OWNER) })
+  }
+
+  return {
+    native,
+    read,
+    write,
+    openSlot(slot) {
+      writeSysvar(CLOCK_SYSVAR, encodeClock(slot))
+      writeSysvar(EPOCH_SCHEDULE_SYSVAR, encodeEpochSchedule(slot.slotsPerEpoch))
+      writeSysvar(SLOT_HASHES_SYSVAR, encodeSlotHashes(slot.slotHashes))
+      writeSysvar(RECENT_BLOCKHASHES_SYSVAR, encodeRecentBlockhashes(slot.blockhashes))
+      writeSysvar(SLOT_HISTORY_SYSVAR, writeSlotHistory(slotHistory, slot.slot - 1))
+    },
+    genesisAccounts() {
+      return GENESIS_OWNERS.flatMap((owner) =>
+        native
+          .getProgramAccounts(owner)
+          .map((found): [Uint8Array, EngineAccount] => [found.address, fromSvm(found.account())]),
+      )
+    },
+  }
+}
+
+/** An account without lamports does not exist. */
+const ABSENT: EngineAccount = { lamports: 0n, owner: new Uint8Array(32), data: new Uint8Array(0), executable: false }
+
+export function fromSvm(account: SvmAccount): EngineAccount {
+  return {
+    lamports: account.lamports(),
+    owner: account.owner(),
+    data: account.data(),
+    executable: account.executable(),
+  }
+}

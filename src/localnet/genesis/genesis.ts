@@ -1,0 +1,52 @@
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { SYSTEM_PROGRAM } from '../chain/addresses.ts'
+import type { Account } from '../chain/model.ts'
+import { sha256 } from '../chain/poh.ts'
+import { stakeAccount, voteAccount } from '../engine/stake-state.ts'
+import { RENT_EXEMPT_EPOCH } from '../engine/sysvars.ts'
+import type { ChainKeys } from './keys.ts'
+
+const LAMPORTS_PER_SOL = 1_000_000_000n
+/** As the test validator's genesis has it. */
+const FAUCET_LAMPORTS = 500_000_000n * LAMPORTS_PER_SOL
+const IDENTITY_LAMPORTS = 500n * LAMPORTS_PER_SOL
+const GENESIS_STAKE_LAMPORTS: bigint = 1_000_000n * LAMPORTS_PER_SOL
+
+export type Genesis = { readonly hash: string; readonly accounts: ReadonlyMap<string, Account> }
+
+/** The state before slot 0: the engine's own programs and sysvars, the chain's wallets, then the fixtures, which may replace any of them. */
+export function createGenesis(source: {
+  readonly engineAccounts: Iterable<readonly [string, Account]>
+  readonly fixtures: Iterable<readonly [string, Account]>
+  readonly keys: ChainKeys
+  readonly createdAtMs: number
+}): Genesis {
+  const { keys } = source
+  const [faucet, identity, vote, stake] = [keys.faucet, keys.identity, keys.vote, keys.stake].map(
+    (key) => key.publicKey,
+  )
+  const own: [Uint8Array, Account][] = [
+    [faucet as Uint8Array, wallet(FAUCET_LAMPORTS)],
+    [identity as Uint8Array, wallet(IDENTITY_LAMPORTS)],
+    [vote as Uint8Array, voteAccount({ node: identity as Uint8Array })],
+    [
+      stake as Uint8Array,
+      stakeAccount({ voter: vote as Uint8Array, authority: identity as Uint8Array, lamports: GENESIS_STAKE_LAMPORTS }),
+    ],
+  ]
+  const accounts = new Map<string, Account>([
+    ...source.engineAccounts,
+    ...own.map(([key, account]) => [encodeBase58(key), account] as const),
+    ...source.fixtures,
+  ])
+  return { hash: hashOf(accounts, source.createdAtMs), accounts }
+}
+
+function wallet(lamports: bigint): Account {
+  return { lamports, owner: SYSTEM_PROGRAM, data: new Uint8Array(0), executable: false, rentEpoch: RENT_EXEMPT_EPOCH }
+}
+
+function hashOf(accounts: ReadonlyMap<string, Account>, createdAtMs: number): string {
+  const header = new TextEncoder().encode(`localnet genesis ${createdAtMs}\n${[...accounts.keys()].join('\n')}`)
+  return encodeBase58(sha256(header))
+}

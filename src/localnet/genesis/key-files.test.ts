@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { test } from 'node:test'
+import { Keypair } from '@solana/web3.js'
+import { createSeededRandom } from '../../core/random.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { openKeyFile, parseKeyFile } from './key-files.ts'
+
+test('a key is made once, in the form other Solana tools read', async () => {
+  using folder = makeTestFolder()
+  const random = createSeededRandom(1)
+  const key = await openKeyFile(folder.path, 'faucet', random)
+  assert.equal(statSync(folder.file('faucet.json')).mode & 0o777, 0o600)
+  const numbers = JSON.parse(readFileSync(folder.file('faucet.json'), 'utf8')) as number[]
+  assert.deepEqual(Keypair.fromSecretKey(Uint8Array.from(numbers)).publicKey.toBytes(), key.publicKey)
+  assert.deepEqual((await openKeyFile(folder.path, 'faucet', random)).publicKey, key.publicKey)
+})
+
+test('a key that others can read is refused', async () => {
+  using folder = makeTestFolder()
+  await openKeyFile(folder.path, 'faucet', createSeededRandom(1))
+  chmodSync(folder.file('faucet.json'), 0o644)
+  await assert.rejects(openKeyFile(folder.path, 'faucet', createSeededRandom(1)), { code: 'file-mode' })
+})
+
+test('a text that is no key is refused without being quoted', () => {
+  for (const text of [
+    '',
+    '[]',
+    '[1,2,3]',
+    `[${new Uint8Array(64).fill(7).join()}]`,
+    `[${new Uint16Array(64).fill(300).join()}]`,
+    '"seed words here"',
+  ]) {
+    assert.throws(
+      () => parseKeyFile(text, 'k.json'),
+      (error: Error) => /k\.json is no keypair file/.test(error.message) && !error.message.includes('seed words'),
+    )
+  }
+})

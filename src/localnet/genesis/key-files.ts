@@ -1,0 +1,52 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ServiceError } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import { createFileExclusive } from '../../platform/files/atomic.ts'
+import { readIfThere } from '../../platform/files/read-optional.ts'
+import { checkSecretFile } from '../../platform/files/state-folder.ts'
+import { createSigningKey, type SigningKey } from '../../solana/crypto/ed25519.ts'
+import { secretOf } from './keys.ts'
+
+/** The key in `DIR/NAME.json`, in the form of `solana-keygen` (64 numbers: seed, public key); made with mode 0600 when it is not there. */
+export async function openKeyFile(dir: string, name: string, random: Random): Promise<SigningKey> {
+  const path = join(dir, `${name}.json`)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const text = readIfThere(path)
+  if (text === undefined) {
+    const key = createSigningKey(random.bytes(32))
+    await createFileExclusive(path, JSON.stringify([...secretOf(key), ...key.publicKey]))
+    return key
+  }
+  await checkSecretFile(path)
+  return parseKeyFile(text, path)
+}
+
+/** Throws without quoting the text: it may hold a secret. */
+export function parseKeyFile(text: string, path: string): SigningKey {
+  const numbers = readNumbers(text)
+  if (numbers?.length !== 64) {
+    throw new ServiceError('secret-invalid', `${path} is no keypair file: it must hold a JSON array of 64 bytes`, {
+      fields: { path },
+    })
+  }
+  const key = createSigningKey(numbers.subarray(0, 32))
+  if (Buffer.compare(key.publicKey, numbers.subarray(32)) !== 0) {
+    throw new ServiceError(
+      'secret-invalid',
+      `${path} is no keypair file: its public half does not belong to its secret half`,
+      { fields: { path } },
+    )
+  }
+  return key
+}
+
+function readNumbers(text: string): Uint8Array | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isByte = (item: unknown) => Number.isInteger(item) && (item as number) >= 0 && (item as number) <= 255
+    return Array.isArray(value) && value.every(isByte) ? Uint8Array.from(value as number[]) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,184 @@
+import { type Random, randomInt } from '../../core/random.ts'
+import { type Account, type Contract, type Slot, variable, type World } from './world.ts'
+
+export type SlotTouch = { readonly slot: Slot; readonly start: number; end: number; readonly isTransient: boolean }
+
+/** What a transaction did to an account. */
+export type AccountTouch = {
+  readonly account: Account
+  readonly nonce: number
+  readonly balanceGwei: number
+  readonly nonceAfter: number
+  balanceGweiAfter: number
+  readonly slots: SlotTouch[]
+}
+
+export type TxnLog = { readonly contract: Contract; readonly topics: readonly Uint8Array[]; readonly data: Uint8Array }
+
+export type CallFrame = {
+  readonly caller: Account
+  readonly target: Account
+  readonly opcode: number
+  readonly depth: number
+  readonly input: Uint8Array
+  readonly output: Uint8Array
+  /** The share of the transaction's gas that is spent in it and below it. */
+  readonly gasShare: number
+}
+
+/** A transaction with all its effects; planned in index order, so that effects are those of running one after the other. */
+export type Txn = {
+  readonly kind: 'transfer' | 'token' | 'swap' | 'mint'
+  readonly hash: Uint8Array
+  readonly signature: Uint8Array
+  readonly sender: Account
+  readonly nonce: number
+  readonly to: Account
+  readonly valueGwei: number
+  readonly data: Uint8Array
+  readonly isSuccess: boolean
+  readonly gasLimit: number
+  readonly gasUsed: number
+  readonly tipGwei: number
+  readonly touches: readonly AccountTouch[]
+  readonly logs: readonly TxnLog[]
+  readonly frames: readonly CallFrame[]
+  /** How long one run of it takes on a lane. */
+  readonly costNs: number
+}
+
+export const OPCODE = { call: 0xf1, staticCall: 0xfa } as const
+export const NO_BYTES = new Uint8Array(0)
+
+/** A transaction being planned. A failing one reads what it would have changed, and changes nothing but its sender's account. */
+export class Draft {
+  readonly sender: Account
+  readonly #world: World
+  readonly #random: Random
+  readonly #user: () => Account
+  readonly #plan: { kind: Txn['kind']; gas: number; costNs: number; isSuccess: boolean }
+  readonly #touches = new Map<Account, AccountTouch>()
+  readonly #logs: TxnLog[] = []
+  readonly #frames: CallFrame[] = []
+  readonly #nonce: number
+  #valueGwei = 0
+
+  constructor(
+    plan: { kind: Txn['kind']; sender: Account; gas: number; costNs: number; isSuccess: boolean },
+    world: World,
+    random: Random,
+    user: () => Account,
+  ) {
+    this.sender = plan.sender
+    this.#plan = plan
+    this.#world = world
+    this.#random = random
+    this.#user = user
+    this.#nonce = plan.sender.nonce
+    this.#touches.set(plan.sender, newTouch(plan.sender, 1))
+    plan.sender.nonce += 1
+  }
+
+  /** Somebody who is not the sender. */
+  other(account: Account): Account {
+    for (let tries = 0; account === this.sender && tries < 8; tries++) account = this.#user()
+    return account === this.sender ? this.#world.feeRecipient : account
+  }
+
+  touch(account: Account): AccountTouch {
+    const known = this.#touches.get(account)
+    if (known !== undefined) return known
+    const touch = newTouch(account, 0)
+    this.#touches.set(account, touch)
+    return touch
+  }
+
+  pay(to: Account, valueGwei: number): void {
+    this.#valueGwei = valueGwei
+    this.#move(this.sender, -valueGwei)
+    this.#move(to, valueGwei)
+  }
+
+  read(slot: Slot): void {
+    this.#touchSlot(slot)
+  }
+
+  write(slot: Slot, value: number): void {
+    const touch = this.#touchSlot(slot)
+    if (!this.#plan.isSuccess) return
+    slot.value = value
+    touch.end = value
+  }
+
+  /** A guard against being entered twice, in transient storage: set and cleared again. */
+  lock(contract: Contract, place: number): void {
+    const slot = variable(contract, place)
+    this.touch(contract).slots.push({ slot, start: 0, end: 0, isTransient: true })
+  }
+
+  log(contract: Contract, topics: readonly Uint8Array[], data: Uint8Array): void {
+    if (this.#plan.isSuccess) this.#logs.push({ contract, topics, data })
+  }
+
+  call(
+    target: Account,
+    input: Uint8Array,
+    output: Uint8Array,
+    gasShare: number,
+    place: { caller?: Account; depth?: number; opcode?: number } = {},
+  ): void {
+    const { caller = this.sender, depth = 0, opcode = OPCODE.call } = place
+    const answer = this.#plan.isSuccess ? output : NO_BYTES
+    this.#frames.push({ caller, target, opcode, depth, input, output: answer, gasShare })
+  }
+
+  end(to: Account, data: Uint8Array): Txn {
+    this.touch(to)
+    const { kind, gas, costNs, isSuccess } = this.#plan
+    const random = this.#random
+    const gasUsed = kind === 'transfer' ? gas : Math.floor(gas * (0.8 + 0.4 * random.float()) * (isSuccess ? 1 : 0.6))
+    const tipGwei = 1 + randomInt(random, 5)
+    const feeGwei = gasUsed * tipGwei
+    this.#move(this.sender, -feeGwei)
+    this.#move(this.#world.feeRecipient, feeGwei)
+    return {
+      kind,
+      hash: random.bytes(32),
+      signature: random.bytes(64),
+      sender: this.sender,
+      nonce: this.#nonce,
+      to,
+      valueGwei: this.#valueGwei,
+      data,
+      isSuccess,
+      gasLimit: kind === 'transfer' ? gas : Math.ceil(gas * 1.5),
+      gasUsed,
+      tipGwei,
+      touches: [...this.#touches.values()],
+      logs: this.#logs,
+      frames: this.#frames,
+      costNs: Math.floor(costNs * (0.7 + 0.6 * random.float())),
+    }
+  }
+
+  #touchSlot(slot: Slot): SlotTouch {
+    const { slots } = this.touch(slot.contract)
+    const known = slots.find((touch) => touch.slot === slot && !touch.isTransient)
+    if (known !== undefined) return known
+    const touch = { slot, start: slot.value, end: slot.value, isTransient: false }
+    slots.push(touch)
+    return touch
+  }
+
+  #move(account: Account, gwei: number): void {
+    // A simulated account never runs dry: there is a faucet behind the smallest balance.
+    const balance = account.balanceGwei + gwei
+    this.touch(account).balanceGweiAfter = balance < 0 ? account.balanceGwei : balance
+    account.balanceGwei = balance < 0 ? account.balanceGwei : balance
+  }
+}
+
+function newTouch(account: Account, nonces: number): AccountTouch {
+  const { nonce, balanceGwei } = account
+  return { account, nonce, balanceGwei, nonceAfter: nonce + nonces, balanceGweiAfter: balanceGwei, slots: [] }
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.ts'
+import { sendText } from '../../platform/http/server/reply.ts'
+import { readBody, startHttpServer } from '../../platform/http/server/server.ts'
+import { printAddressPort } from '../../platform/net/ip-range.ts'
+import type { ListenerOptions } from '../../platform/net/listener.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { Chain } from '../chain/model.ts'
+import type { NodeAddresses, RpcContext } from './context.ts'
+import { answerBody } from './dispatch.ts'
+import { createPrioritizationFees } from './methods/prioritization-fees.ts'
+
+export type RpcDoorOptions = {
+  readonly listen: ListenerOptions
+  /** Where PubSub is served, for getClusterNodes. */
+  readonly pubsub?: string | undefined
+}
+
+export type RpcDoorDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
+
+export type RpcDoor = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** As Agave sets it (MAX_REQUEST_BODY_SIZE). */
+const BODY_BYTES_MAX = 50 * 1024
+/** Seconds a browser may keep the answer to its preflight. */
+const CORS_MAX_AGE_SECONDS = 86_400
+
+/** JSON-RPC over HTTP with the answers of a node: jsonrpc-core's framing, plain text for everything that is not JSON-RPC. */
+export async function startRpcDoor(options: RpcDoorOptions, { chain, log, clock }: RpcDoorDeps): Promise<RpcDoor> {
+  const addresses: { -readonly [K in keyof NodeAddresses]: NodeAddresses[K] } = { pubsub: options.pubsub }
+  const context: RpcContext = { chain, clock, log, addresses, prioritizationFees: createPrioritizationFees() }
+  const server = await startHttpServer(
+    { listen: options.listen },
+    { log, clock, onRequest: (request, response) => answerRequest(context, request, response) },
+  )
+  addresses.rpc = printAddressPort(server.address.host, server.address.port)
+  return {
+    address: server.address,
+    drain: (deadlineMs) => server.drain(deadlineMs),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+async function answerRequest(context: RpcContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const cors = { 'access-control-allow-origin': '*' }
+  const path = (request.url ?? '/').split('?', 1)[0]
+  if (request.method === 'OPTIONS') return sendText(response, 200, '', { ...cors, ...preflightHeaders(request) })
+  if (request.method === 'GET' && path === '/health') return sendText(response, 200, 'ok', cors)
+  if (request.method === 'GET' && (path === '/v0/circulating-supply' || path === '/v0/total-supply')) {
+    return sendText(response, 200, await readSupply(context, path), cors)
+  }
+  if (request.method !== 'POST') {
+    return sendText(response, 405, 'Used HTTP Method is not allowed. POST or OPTIONS is required\n', {
+      ...cors,
+      allow: 'OPTIONS, POST',
+    })
+  }
+  if (!isJson(request.headers['content-type'])) {
+    return sendText(
+      response,
+      415,
+      'Supplied content type is not allowed. Content-Type: application/json is required\n',
+      cors,
+    )
+  }
+  const body = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
+  if (!body.ok) {
+    if (body.reason === 'too-large') sendText(response, 413, 'request body size exceeds allowed maximum\n', cors)
+    return
+  }
+  const answer = await answerBody(context, decodeBody(body.body))
+  const headers = { ...cors, 'content-type': 'application/json; charset=utf-8' }
+  sendText(response, 200, answer === undefined ? '' : `${answer}\n`, headers)
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Bytes that are no text are no JSON either: an empty body stands for them. */
+function decodeBody(body: Buffer): string {
+  try {
+    return UTF8.decode(body)
+  } catch {
+    return ''
+  }
+}
+
+/** The three spellings that jsonrpc-http-server takes. */
+function isJson(contentType: string | undefined): boolean {
+  return /^application\/json(; ?charset=utf-8)?$/i.test(contentType ?? '')
+}
+
+function preflightHeaders(request: IncomingMessage): OutgoingHttpHeaders {
+  const asked = request.headers['access-control-request-headers']
+  return {
+    allow: 'OPTIONS, POST',
+    'access-control-allow-methods': 'OPTIONS, POST',
+    'access-control-allow-headers': typeof asked === 'string' && asked !== '' ? asked : '*',
+    'access-control-max-age': String(CORS_MAX_AGE_SECONDS),
+    vary: 'access-control-request-headers',
+  }
+}
+
+/** Agave's two plain figures: whole SOL as text. */
+async function readSupply(context: RpcContext, path: string): Promise<string> {
+  const request = '{"jsonrpc":"2.0","id":1,"method":"getSupply","params":[{"excludeNonCirculatingAccountsList":true}]}'
+  const answer = JSON.parse((await answerBody(context, request)) ?? '{}') as {
+    result: { value: { circulating: number; total: number } }
+  }
+  const { circulating, total } = answer.result.value
+  return String((path.endsWith('total-supply') ? total : circulating) / 1e9)
+}

@@ -1,0 +1,138 @@
+import { Buffer } from 'node:buffer'
+import { decodeBase58 } from '../../../solana/crypto/base58.ts'
+import type { Account } from '../../chain/model.ts'
+import { type BankView, openBank, type RpcMethods, withContext } from '../context.ts'
+import {
+  type AccountEncoding,
+  BASE58_ACCOUNT_BYTES_MAX,
+  type DataSlice,
+  encodeAccount,
+  isTooLongForBase58,
+} from '../encode-account.ts'
+import { invalidParams, invalidRequest } from '../errors.ts'
+import { createMatcher } from '../filters.ts'
+import type { Json } from '../json.ts'
+import { listOf, readArguments, string, usize } from '../params.ts'
+import * as shape from '../request-shapes.ts'
+import { findNonCirculating } from './supply.ts'
+
+const MULTIPLE_ACCOUNTS_MAX = 100
+export const LARGEST_ACCOUNTS_MAX = 20
+/** MAX_PERMITTED_DATA_LENGTH of the System program. */
+const ACCOUNT_BYTES_MAX = 10n * 1024n * 1024n
+
+export const accountMethods: RpcMethods = {
+  getAccountInfo({ chain }, params) {
+    const [text, config] = readArguments(params, [string], [shape.accountConfig])
+    const address = shape.checkAddress(text)
+    const bank = openBank(chain, config)
+    const account = bank.readAccount(address)
+    return withContext(
+      bank.slot,
+      account && encodeRead(bank, address, account, config?.encoding ?? 'binary', shape.toDataSlice(config?.dataSlice)),
+    )
+  },
+
+  getMultipleAccounts({ chain }, params) {
+    const [texts, config] = readArguments(params, [listOf(string)], [shape.accountConfig])
+    if (texts.length > MULTIPLE_ACCOUNTS_MAX)
+      throw invalidParams(`Too many inputs provided; max ${MULTIPLE_ACCOUNTS_MAX}`)
+    const addresses = texts.map(shape.checkAddress)
+    const bank = openBank(chain, config)
+    const slice = shape.toDataSlice(config?.dataSlice)
+    const accounts = addresses.map((address) => {
+      const account = bank.readAccount(address)
+      return account && encodeRead(bank, address, account, config?.encoding ?? 'base64', slice)
+    })
+    return withContext(bank.slot, accounts)
+  },
+
+  getProgramAccounts({ chain }, params) {
+    const [text, config] = readArguments(params, [string], [shape.programAccountsConfig])
+    const program = shape.checkAddress(text)
+    const matches = createMatcher(config?.filters ?? [])
+    const bank = openBank(chain, config)
+    const found = Array.from(chain.accountsOwnedBy(program, bank.commitment)).filter(([, account]) => matches(account))
+    if (config?.sortResults ?? true) sortByAddress(found)
+    const accounts = encodeKeyed(bank, found, config?.encoding ?? 'binary', shape.toDataSlice(config?.dataSlice))
+    return config?.withContext ? withContext(bank.slot, accounts) : accounts
+  },
+
+  getBalance({ chain }, params) {
+    const [text, config] = readArguments(params, [string], [shape.contextConfig])
+    const address = shape.checkAddress(text)
+    const bank = openBank(chain, config)
+    return withContext(bank.slot, bank.readAccount(address)?.lamports ?? 0n)
+  },
+
+  getLargestAccounts({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.largestAccountsConfig])
+    const bank = openBank(chain, config)
+    const nonCirculating = config?.filter === undefined ? undefined : findNonCirculating(chain, bank)
+    const wanted = (address: string) =>
+      !nonCirculating || nonCirculating.has(address) === (config?.filter === 'nonCirculating')
+    const largest: { address: string; lamports: bigint }[] = []
+    for (const [address, { lamports }] of chain.allAccounts(bank.commitment)) {
+      const least = largest.at(-1)
+      if (!wanted(address) || (largest.length >= LARGEST_ACCOUNTS_MAX && least && lamports <= least.lamports)) continue
+      const place = largest.findIndex((other) => other.lamports < lamports)
+      largest.splice(place < 0 ? largest.length : place, 0, { address, lamports })
+      largest.length = Math.min(largest.length, LARGEST_ACCOUNTS_MAX)
+    }
+    return withContext(bank.slot, largest)
+  },
+
+  getSupply({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.supplyConfig])
+    const bank = openBank(chain, config)
+    const nonCirculating = findNonCirculating(chain, bank)
+    let total = 0n
+    let held = 0n
+    for (const [address, { lamports }] of chain.allAccounts(bank.commitment)) {
+      total += lamports
+      if (nonCirculating.has(address)) held += lamports
+    }
+    const nonCirculatingAccounts = config?.excludeNonCirculatingAccountsList ? [] : [...nonCirculating]
+    return withContext(bank.slot, { total, circulating: total - held, nonCirculating: held, nonCirculatingAccounts })
+  },
+
+  getMinimumBalanceForRentExemption({ chain }, params) {
+    const [bytes] = readArguments(params, [usize], [shape.contextConfig])
+    if (bytes > ACCOUNT_BYTES_MAX) throw invalidRequest()
+    return chain.minimumBalance(Number(bytes))
+  },
+}
+
+/** Throws -32600 for data that base58 is refused for. */
+function encodeRead(
+  bank: BankView,
+  address: string,
+  account: Account,
+  encoding: AccountEncoding,
+  dataSlice: DataSlice | undefined,
+): Json {
+  if (isTooLongForBase58(account, { encoding, dataSlice })) {
+    throw invalidRequest(
+      `Encoded binary (base 58) data should be less than ${BASE58_ACCOUNT_BYTES_MAX} bytes, please use Base64 encoding.`,
+    )
+  }
+  return encodeAccount(address, account, { encoding, dataSlice, readAccount: bank.readAccount })
+}
+
+export function encodeKeyed(
+  bank: BankView,
+  accounts: readonly (readonly [string, Account])[],
+  encoding: AccountEncoding,
+  dataSlice: DataSlice | undefined,
+): Json {
+  return accounts.map(([pubkey, account]) => ({
+    pubkey,
+    account: encodeRead(bank, pubkey, account, encoding, dataSlice),
+  }))
+}
+
+/** By the bytes of the address, as a node's sorted scan gives them. */
+export function sortByAddress(accounts: (readonly [string, Account])[]): void {
+  const keys = new Map(accounts.map(([address]) => [address, decodeBase58(address)]))
+  accounts.sort(([a], [b]) => Buffer.compare(keys.get(a) as Uint8Array, keys.get(b) as Uint8Array))
+}

@@ -1,0 +1,140 @@
+import type { Block, Chain, Commitment } from '../../chain/model.ts'
+import { blockAt, blockHeightAt, DEFAULT_COMMITMENT, openBank, type RpcMethods } from '../context.ts'
+import { encodeBlock } from '../encode-transaction.ts'
+import {
+  blockCleanedUp,
+  blockNotAvailable,
+  invalidParams,
+  minContextSlotNotReached,
+  slotSkipped,
+  unsupportedVersion,
+} from '../errors.ts'
+import { readArguments, u64, usize } from '../params.ts'
+import * as shape from '../request-shapes.ts'
+import { totalStake } from './stakes.ts'
+
+const BLOCKS_RANGE_MAX = 500_000n
+/** Lockouts a validator keeps (MAX_LOCKOUT_HISTORY), and one for the root. */
+const COMMITMENT_DEPTHS = 32
+
+export const blockMethods: RpcMethods = {
+  getBlock({ chain }, params) {
+    const [slot, config] = readArguments(params, [u64], [shape.blockConfig])
+    const commitment = atLeastConfirmed(config?.commitment)
+    const block = findBlock(chain, slot, commitment)
+    const encoded = encodeBlock(block, {
+      encoding: config?.encoding ?? 'json',
+      details: config?.transactionDetails ?? 'full',
+      showRewards: config?.rewards ?? true,
+      maxSupportedVersion: config?.maxSupportedTransactionVersion,
+    })
+    if (!encoded.ok) throw unsupportedVersion(encoded.unsupportedVersion)
+    return encoded.value
+  },
+
+  getBlocks({ chain }, params) {
+    const [start, wrapper, last] = readArguments(params, [u64], [shape.blocksWrapper, shape.contextConfig])
+    const config = last ?? (typeof wrapper === 'object' ? wrapper : {})
+    const top = BigInt(rootedSlot(chain, config))
+    const asked = typeof wrapper === 'bigint' ? wrapper : start + BLOCKS_RANGE_MAX
+    const end = asked < top ? asked : top
+    if (end < start) return []
+    if (end - start > BLOCKS_RANGE_MAX) throw invalidParams(`Slot range too large; max ${BLOCKS_RANGE_MAX}`)
+    return listBlocks(chain, Number(start), Number(end), Number.POSITIVE_INFINITY)
+  },
+
+  getBlocksWithLimit({ chain }, params) {
+    const [start, limit, config] = readArguments(params, [u64, usize], [shape.contextConfig])
+    atLeastConfirmed(config?.commitment)
+    if (limit > BLOCKS_RANGE_MAX) throw invalidParams(`Limit too large; max ${BLOCKS_RANGE_MAX}`)
+    const top = rootedSlot(chain, config ?? {})
+    return start > BigInt(top) ? [] : listBlocks(chain, Number(start), top, Number(limit))
+  },
+
+  getBlockTime({ chain }, params) {
+    const [slot] = readArguments(params, [u64])
+    if (slot === 0n) return blockAt(chain, 0)?.time ?? Math.floor(chain.startedAtMs / 1000)
+    if (slot <= BigInt(chain.slot('finalized'))) return findBlock(chain, slot, 'finalized').time
+    const block = blockAt(chain, slot)
+    if (!block) throw blockNotAvailable(slot)
+    return block.time
+  },
+
+  getBlockHeight({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.contextConfig])
+    return blockHeightAt(chain, openBank(chain, config).slot)
+  },
+
+  getSlot({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.contextConfig])
+    return openBank(chain, config).slot
+  },
+
+  getTransactionCount({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.contextConfig])
+    return chain.transactionCount(openBank(chain, config).commitment)
+  },
+
+  getFirstAvailableBlock({ chain }, params) {
+    readArguments(params, [])
+    return chain.firstAvailableSlot()
+  },
+
+  minimumLedgerSlot({ chain }, params) {
+    readArguments(params, [])
+    return chain.firstAvailableSlot()
+  },
+
+  getMaxRetransmitSlot({ chain }, params) {
+    readArguments(params, [])
+    return chain.slot('processed')
+  },
+
+  getMaxShredInsertSlot({ chain }, params) {
+    readArguments(params, [])
+    return chain.slot('processed')
+  },
+
+  /** One validator holds all stake, and votes for each block as it comes: all stake is as deep as the block is. */
+  getBlockCommitment({ chain }, params) {
+    const [slot] = readArguments(params, [u64])
+    const stake = totalStake(chain)
+    const head = chain.slot('processed')
+    const isVotedOn = slot > BigInt(chain.slot('finalized')) && slot <= BigInt(head)
+    if (!isVotedOn) return { commitment: null, totalStake: stake }
+    const commitment = Array.from({ length: COMMITMENT_DEPTHS }, () => 0n)
+    commitment[Math.min(head - Number(slot), COMMITMENT_DEPTHS - 1)] = stake
+    return { commitment, totalStake: stake }
+  },
+}
+
+/** Finalized by default; `processed` is refused by methods that read the ledger. */
+export function atLeastConfirmed(commitment: Commitment | undefined): Commitment {
+  if (commitment === 'processed') throw invalidParams('Method does not support commitment below `confirmed`')
+  return commitment ?? DEFAULT_COMMITMENT
+}
+
+/** The newest slot the ledger shows at this commitment. Throws -32016 as the config asks. */
+export function rootedSlot(chain: Chain, config: shape.ContextConfig): number {
+  const slot = chain.slot(atLeastConfirmed(config.commitment))
+  if (config.minContextSlot !== undefined && BigInt(slot) < config.minContextSlot) throw minContextSlotNotReached(slot)
+  return slot
+}
+
+function findBlock(chain: Chain, slot: bigint, commitment: Commitment): Block {
+  const finalized = BigInt(chain.slot('finalized'))
+  const isShown = slot <= finalized || (commitment === 'confirmed' && slot <= BigInt(chain.slot('confirmed')))
+  if (!isShown) throw blockNotAvailable(slot)
+  const block = blockAt(chain, slot)
+  if (block) return block
+  const firstAvailable = chain.firstAvailableSlot()
+  throw slot < BigInt(firstAvailable) ? blockCleanedUp(slot, firstAvailable) : slotSkipped(slot)
+}
+
+function listBlocks(chain: Chain, start: number, end: number, limit: number): number[] {
+  const slots: number[] = []
+  for (let slot = Math.max(start, chain.firstAvailableSlot()); slot <= end && slots.length < limit; slot++) {
+    if (chain.block(slot)) slots.push(slot)
+  }
+  return slots
+}

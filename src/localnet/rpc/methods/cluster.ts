@@ -1,0 +1,148 @@
+import { decodeBase58 } from '../../../solana/crypto/base58.ts'
+import { shredVersionOf } from '../../../solana/shred/version.ts'
+import type { Chain } from '../../chain/model.ts'
+import { API_VERSION, blockAt, blockHeightAt, openBank, type RpcMethods, withContext } from '../context.ts'
+import { blockCleanedUp, blockNotAvailable, invalidParams, noSnapshot } from '../errors.ts'
+import { type Json, jsonFloat } from '../json.ts'
+import { listOf, optional, readArguments, string, usize } from '../params.ts'
+import * as shape from '../request-shapes.ts'
+import { readPerformanceSamples, SAMPLES_MAX } from './performance-samples.ts'
+
+/** Nodes show the first bytes of a hash over their features; this one has every feature its engine knows, and its own mark. */
+const FEATURE_SET = 0x736c7569
+const INFLATION_REWARD_KEYS_MAX = 32
+const STAKE_MINIMUM_LAMPORTS = 1_000_000_000n
+const maybeLimit = optional(usize)
+const U64_MAX = 0xffffffffffffffffn
+
+export const clusterMethods: RpcMethods = {
+  getHealth(_context, params) {
+    readArguments(params, [])
+    return 'ok'
+  },
+
+  getVersion(_context, params) {
+    readArguments(params, [])
+    return { 'solana-core': API_VERSION, 'feature-set': FEATURE_SET }
+  },
+
+  getIdentity({ chain }, params) {
+    readArguments(params, [])
+    return { identity: chain.identity }
+  },
+
+  getGenesisHash({ chain }, params) {
+    readArguments(params, [])
+    return chain.genesisHash
+  },
+
+  getClusterNodes({ chain, addresses }, params) {
+    readArguments(params, [])
+    const node = {
+      pubkey: chain.identity,
+      gossip: null,
+      tvu: null,
+      tpu: null,
+      tpuQuic: null,
+      tpuForwards: null,
+      tpuForwardsQuic: null,
+      tpuVote: null,
+      serveRepair: null,
+      rpc: addresses.rpc ?? null,
+      pubsub: addresses.pubsub ?? null,
+      version: API_VERSION,
+      clientId: 'Sluice',
+      featureSet: FEATURE_SET,
+      shredVersion: shredVersionOf(decodeBase58(chain.genesisHash)),
+    }
+    return [node]
+  },
+
+  getHighestSnapshotSlot(_context, params) {
+    readArguments(params, [])
+    throw noSnapshot()
+  },
+
+  /** Null before Alpenglow, which this chain does not run. */
+  getAgGenesisCert(_context, params) {
+    readArguments(params, [])
+    return null
+  },
+
+  getEpochInfo({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.contextConfig])
+    const { slot, commitment } = openBank(chain, config)
+    return {
+      absoluteSlot: slot,
+      blockHeight: blockHeightAt(chain, slot),
+      epoch: epochOf(chain, slot),
+      slotIndex: slot % chain.slotsPerEpoch,
+      slotsInEpoch: chain.slotsPerEpoch,
+      transactionCount: chain.transactionCount(commitment),
+    }
+  },
+
+  getEpochSchedule({ chain }, params) {
+    readArguments(params, [])
+    return {
+      slotsPerEpoch: chain.slotsPerEpoch,
+      leaderScheduleSlotOffset: chain.slotsPerEpoch,
+      warmup: false,
+      firstNormalEpoch: 0,
+      firstNormalSlot: 0,
+    }
+  },
+
+  /** The chain issues nothing: no account ever earns inflation rewards. */
+  getInflationGovernor(_context, params) {
+    readArguments(params, [], [shape.contextConfig])
+    const [initial, terminal, taper, foundation, foundationTerm] = Array.from({ length: 5 }, () =>
+      jsonFloat(0),
+    ) as Json[]
+    return { initial, terminal, taper, foundation, foundationTerm }
+  },
+
+  getInflationRate({ chain }, params) {
+    readArguments(params, [])
+    const none = jsonFloat(0)
+    return { total: none, validator: none, foundation: none, epoch: epochOf(chain, chain.slot('finalized')) }
+  },
+
+  getInflationReward({ chain }, params) {
+    const [addresses, config] = readArguments(params, [listOf(string)], [shape.epochConfig])
+    if (addresses.length > INFLATION_REWARD_KEYS_MAX)
+      throw invalidParams(`Too many inputs provided; max ${INFLATION_REWARD_KEYS_MAX}`)
+    addresses.forEach(shape.checkAddress)
+    const { slot } = openBank(chain, config)
+    const epoch = config?.epoch ?? BigInt(Math.max(epochOf(chain, slot) - 1, 0))
+    checkRewardBlock(chain, rewardSlotOf(chain, epoch), slot)
+    return addresses.map(() => null)
+  },
+
+  getStakeMinimumDelegation({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.contextConfig])
+    return withContext(openBank(chain, config).slot, STAKE_MINIMUM_LAMPORTS)
+  },
+
+  getRecentPerformanceSamples({ chain }, params) {
+    const [limit] = readArguments(params, [], [maybeLimit])
+    if (limit !== undefined && limit > BigInt(SAMPLES_MAX)) throw invalidParams(`Invalid limit; max ${SAMPLES_MAX}`)
+    return readPerformanceSamples(chain, Number(limit ?? SAMPLES_MAX))
+  },
+}
+
+function epochOf(chain: Chain, slot: number): number {
+  return Math.floor(slot / chain.slotsPerEpoch)
+}
+
+/** Rewards of an epoch are paid in the first block of the next. */
+function rewardSlotOf(chain: Chain, epoch: bigint): bigint {
+  const slot = (epoch + 1n) * BigInt(chain.slotsPerEpoch)
+  return slot > U64_MAX ? U64_MAX : slot
+}
+
+function checkRewardBlock(chain: Chain, rewardSlot: bigint, top: number): void {
+  const firstAvailable = chain.firstAvailableSlot()
+  if (rewardSlot < BigInt(firstAvailable)) throw blockCleanedUp(rewardSlot, firstAvailable)
+  if (rewardSlot > BigInt(top) || !blockAt(chain, rewardSlot)) throw blockNotAvailable(rewardSlot)
+}

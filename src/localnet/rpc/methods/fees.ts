@@ -1,0 +1,57 @@
+import { encodeBase58 } from '../../../solana/crypto/base58.ts'
+import { nonceAccountIndex } from '../../../solana/transaction/durable-nonce.ts'
+import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
+import type { Chain } from '../../chain/model.ts'
+import { feeOf } from '../../engine/fees.ts'
+import { type BankView, openBank, type RpcMethods, withContext } from '../context.ts'
+import { decodeMessage } from '../decode-transaction.ts'
+import { invalidParams } from '../errors.ts'
+import { listOf, optional, readArguments, string } from '../params.ts'
+import * as shape from '../request-shapes.ts'
+
+/** MAX_TX_ACCOUNT_LOCKS. */
+const PRIORITIZATION_KEYS_MAX = 128
+
+const maybeStrings = optional(listOf(string))
+
+export const feeMethods: RpcMethods = {
+  getLatestBlockhash({ chain }, params) {
+    const [config] = readArguments(params, [], [shape.contextConfig])
+    const bank = openBank(chain, config)
+    return withContext(bank.slot, chain.latestBlockhash(bank.commitment))
+  },
+
+  isBlockhashValid({ chain }, params) {
+    const [hash, config] = readArguments(params, [string], [shape.contextConfig])
+    const fault = shape.base58Fault(hash)
+    if (fault) throw invalidParams(fault)
+    const bank = openBank(chain, config)
+    return withContext(bank.slot, chain.lastValidHeight(hash, bank.commitment) !== undefined)
+  },
+
+  getFeeForMessage({ chain }, params) {
+    const [text, config] = readArguments(params, [string], [shape.contextConfig])
+    const transaction = decodeMessage(text)
+    const bank = openBank(chain, config)
+    return withContext(bank.slot, isPayable(chain, bank, transaction) ? feeOf(transaction).total : null)
+  },
+
+  getRecentPrioritizationFees({ chain, prioritizationFees }, params) {
+    const [texts] = readArguments(params, [], [maybeStrings])
+    const addresses = texts ?? []
+    if (addresses.length > PRIORITIZATION_KEYS_MAX)
+      throw invalidParams(`Too many inputs provided; max ${PRIORITIZATION_KEYS_MAX}`)
+    addresses.forEach(shape.checkAddress)
+    return prioritizationFees(chain, addresses)
+  },
+}
+
+/** A fee is known for a blockhash that is still good, and for one that a nonce account holds. */
+function isPayable(chain: Chain, bank: BankView, transaction: ParsedTransaction): boolean {
+  const blockhash = encodeBase58(transaction.recentBlockhash)
+  if (chain.lastValidHeight(blockhash, bank.commitment) !== undefined) return true
+  const nonceIndex = nonceAccountIndex(transaction)
+  if (nonceIndex === undefined) return false
+  const account = bank.readAccount(encodeBase58(transaction.staticKeys[nonceIndex] as Uint8Array))
+  return account !== null && account.data.length === 80 && encodeBase58(account.data.subarray(40, 72)) === blockhash
+}

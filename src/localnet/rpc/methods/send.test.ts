@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { after, before, describe, it } from 'node:test'
+import * as web3 from '@solana/web3.js'
+import { startTestDoor, type TestDoor } from '../../../../test/support/rpc-door.ts'
+import { base64, type Context, key, openRpcWallet, type RpcWallet, SOL } from '../../../../test/support/rpc-wallet.ts'
+import { encodeBase58 } from '../../../solana/crypto/base58.ts'
+
+type Blockhash = { blockhash: string; lastValidBlockHeight: number }
+type Simulated = Record<string, unknown> & { err: unknown; logs: string[]; unitsConsumed: number; accounts: unknown }
+
+const FAR = 9223372036854775807n
+const poor = web3.Keypair.fromSeed(new Uint8Array(32).fill(2))
+
+describe('methods that send and price transactions', () => {
+  let door: TestDoor
+  let wallet: RpcWallet
+  before(async () => {
+    door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
+    wallet = await openRpcWallet(door)
+  })
+  after(() => door[Symbol.asyncDispose]())
+
+  const simulate = async (wire: Uint8Array, config: object = {}) => {
+    const all = { encoding: 'base64', commitment: 'processed', ...config }
+    return (await door.call<Context<Simulated>>('simulateTransaction', base64(wire), all)).value
+  }
+
+  it('getLatestBlockhash, isBlockhashValid', async () => {
+    const { value } = await door.call<Context<Blockhash>>('getLatestBlockhash', { commitment: 'processed' })
+    assert.equal(value.lastValidBlockHeight, door.chain.slot('processed') + 150)
+    const valid = async (hash: string) =>
+      (await door.call<Context<boolean>>('isBlockhashValid', hash, { commitment: 'processed' })).value
+    assert.equal(await valid(value.blockhash), true)
+    assert.equal(await valid(key(9).toBase58()), false)
+    assert.deepEqual(await door.refusal('isBlockhashValid', 'x'), [-32602, 'WrongSize'])
+    assert.deepEqual(await door.refusal('isBlockhashValid', value.blockhash, { minContextSlot: FAR }), [
+      -32016,
+      'Minimum context slot has not been reached',
+    ])
+  })
+
+  it('getFeeForMessage', async () => {
+    const fee = async (instructions: web3.TransactionInstruction[], blockhash?: string) => {
+      const transaction = new web3.Transaction({
+        feePayer: wallet.payer.publicKey,
+        recentBlockhash: blockhash ?? wallet.recent(),
+      })
+      const message = base64(transaction.add(...instructions).serializeMessage())
+      return (await door.call<Context<number | null>>('getFeeForMessage', message, { commitment: 'processed' })).value
+    }
+    assert.equal(await fee([wallet.transfer(1)]), 5000)
+    const priced = [
+      web3.ComputeBudgetProgram.setComputeUnitLimit({ units: 1000 }),
+      web3.ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 5_000_000 }),
+    ]
+    assert.equal(await fee([...priced, wallet.transfer(1)]), 5000 + 5000)
+    assert.equal(await fee([wallet.transfer(1)], key(9).toBase58()), null)
+    assert.equal((await door.refusal('getFeeForMessage', 'someInvalidMessage'))[0], -32602)
+  })
+
+  it('getRecentPrioritizationFees', async () => {
+    await wallet.send(
+      wallet.sign([web3.ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 777 }), wallet.transfer(SOL, 51)]),
+    )
+    await door.pass(1)
+    const slot = door.chain.slot('processed')
+    type Fee = { slot: number; prioritizationFee: number }
+    const at = async (...addresses: string[]) =>
+      (await door.call<Fee[]>('getRecentPrioritizationFees', addresses)).find((fee) => fee.slot === slot)
+        ?.prioritizationFee
+    assert.equal(await at(), 777)
+    assert.equal(await at(key(51).toBase58()), 777)
+    const many = Array.from({ length: 129 }, () => key(51).toBase58())
+    assert.deepEqual(await door.refusal('getRecentPrioritizationFees', many), [
+      -32602,
+      'Too many inputs provided; max 128',
+    ])
+    assert.deepEqual(await door.refusal('getRecentPrioritizationFees', ['x']), [-32602, 'Invalid param: WrongSize'])
+  })
+
+  it('requestAirdrop', async () => {
+    const address = key(52).toBase58()
+    const first = await door.call<string>('requestAirdrop', address, SOL)
+    const second = await door.call<string>('requestAirdrop', address, SOL)
+    assert.notEqual(first, second)
+    await door.pass(1)
+    assert.equal((await door.call<Context<number>>('getBalance', address, { commitment: 'processed' })).value, 2 * SOL)
+    assert.deepEqual(await door.refusal('requestAirdrop', 'x', 1), [-32602, 'Invalid param: WrongSize'])
+    assert.deepEqual(await door.refusal('requestAirdrop', address), [
+      -32602,
+      '`params` should have at least 2 argument(s)',
+    ])
+    assert.deepEqual(await door.refusal('requestAirdrop', address, 1, { recentBlockhash: 'x' }), [
+      -32602,
+      'Invalid param: WrongSize',
+    ])
+  })
+
+  it('sendTransaction lands, and tells its signature', async () => {
+    const wire = wallet.sign([wallet.transfer(SOL, 53)])
+    const signature = await wallet.send(wire)
+    assert.equal(signature, encodeBase58(wire.subarray(1, 65)))
+    const again = wallet.sign([wallet.transfer(SOL, 54)])
+    assert.equal(await door.call('sendTransaction', encodeBase58(again)), encodeBase58(again.subarray(1, 65)))
+    await door.pass(1)
+    assert.equal(
+      (await door.call<Context<number>>('getBalance', key(53).toBase58(), { commitment: 'processed' })).value,
+      SOL,
+    )
+  })
+
+  it('sendTransaction refuses in preflight, with the simulation as its data', async () => {
+    const preflight = async (wire: Uint8Array) => {
+      const { error } = await door.ask('sendTransaction', base64(wire), {
+        encoding: 'base64',
+        preflightCommitment: 'processed',
+      })
+      assert.equal(error?.code, -32002)
+      return { message: error.message, data: error.data as Simulated }
+    }
+    const forged = wallet.sign([wallet.transfer(1)])
+    forged.fill(0, 1, 65)
+    const { message, data } = await preflight(forged)
+    assert.equal(message, 'Transaction simulation failed: Transaction did not pass signature verification')
+    assert.deepEqual(Object.keys(data).sort(), [
+      'accounts',
+      'err',
+      'fee',
+      'innerInstructions',
+      'loadedAccountsDataSize',
+      'loadedAddresses',
+      'logs',
+      'postBalances',
+      'postTokenBalances',
+      'preBalances',
+      'preTokenBalances',
+      'replacementBlockhash',
+      'returnData',
+      'unitsConsumed',
+    ])
+    assert.deepEqual([data.err, data.logs, data.unitsConsumed], ['SignatureFailure', [], 0])
+
+    const unknown = await preflight(wallet.sign([wallet.transfer(1)], wallet.payer, key(9).toBase58()))
+    assert.equal(unknown.message, 'Transaction simulation failed: Blockhash not found')
+    assert.equal(unknown.data.err, 'BlockhashNotFound')
+    const broke = await preflight(wallet.sign([wallet.transfer(1, 50, poor)], poor))
+    assert.equal(
+      broke.message,
+      'Transaction simulation failed: Attempt to debit an account but found no record of a prior credit.',
+    )
+    const tooMuch = await preflight(wallet.sign([wallet.transfer(10_000 * SOL)]))
+    assert.equal(
+      tooMuch.message,
+      'Transaction simulation failed: Error processing Instruction 0: custom program error: 0x1',
+    )
+    assert.deepEqual(tooMuch.data.err, { InstructionError: [0, { Custom: 1 }] })
+    assert.ok(tooMuch.data.logs.some((line) => line.includes('insufficient lamports')))
+    const landed = wallet.sign([wallet.transfer(SOL, 55)])
+    await wallet.send(landed)
+    assert.equal(
+      (await preflight(landed)).message,
+      'Transaction simulation failed: This transaction has already been processed',
+    )
+  })
+
+  it('sendTransaction without preflight takes what it cannot land, too', async () => {
+    const failing = wallet.sign([wallet.transfer(20_000 * SOL)])
+    const signature = await wallet.send(failing, { skipPreflight: true })
+    await door.pass(1)
+    const { value } = await door.call<Context<{ err: unknown; status: unknown }[]>>('getSignatureStatuses', [signature])
+    assert.deepEqual(value[0]?.err, { InstructionError: [0, { Custom: 1 }] })
+    assert.deepEqual(value[0]?.status, { Err: { InstructionError: [0, { Custom: 1 }] } })
+    const lost = wallet.sign([wallet.transfer(1)], wallet.payer, key(9).toBase58())
+    assert.equal(await wallet.send(lost, { skipPreflight: true }), encodeBase58(lost.subarray(1, 65)))
+    assert.deepEqual(
+      await door.refusal('sendTransaction', base64(failing), { encoding: 'base64', minContextSlot: FAR }),
+      [-32016, 'Minimum context slot has not been reached'],
+    )
+    assert.deepEqual(await door.refusal('sendTransaction', base64(failing), { encoding: 'json' }), [
+      -32602,
+      'unsupported encoding: json. Supported encodings: base58, base64',
+    ])
+    assert.equal((await door.refusal('sendTransaction', base64(failing), { preflightCommitment: 'soon' }))[0], -32602)
+  })
+
+  it('simulateTransaction', async () => {
+    const wire = wallet.sign([wallet.transfer(SOL, 56)])
+    const run = await simulate(wire)
+    assert.equal(run.err, null)
+    assert.equal(run['fee'], 5000)
+    assert.equal(run.unitsConsumed, 150)
+    assert.equal(run['replacementBlockhash'], null)
+    assert.equal(run['innerInstructions'], null)
+    assert.deepEqual(run['loadedAddresses'], { writable: [], readonly: [] })
+    const [pre, post] = [run['preBalances'] as number[], run['postBalances'] as number[]]
+    assert.equal((pre[0] ?? 0) - (post[0] ?? 0), SOL + 5000)
+    assert.equal(post[1], SOL)
+    assert.ok((run['loadedAccountsDataSize'] as number) > 0)
+    assert.equal(
+      (await door.call<Context<number>>('getBalance', key(56).toBase58(), { commitment: 'processed' })).value,
+      0,
+    )
+
+    const replaced = await simulate(wallet.sign([wallet.transfer(1)], wallet.payer, key(9).toBase58()), {
+      replaceRecentBlockhash: true,
+    })
+    assert.notEqual(replaced['replacementBlockhash'], null)
+    assert.equal(
+      (await simulate(wallet.sign([wallet.transfer(1)], wallet.payer, key(9).toBase58()))).err,
+      'BlockhashNotFound',
+    )
+
+    const forged = Buffer.from(wire).fill(0, 1, 65)
+    assert.equal((await simulate(forged)).err, null)
+    assert.equal((await simulate(forged, { sigVerify: true })).err, 'SignatureFailure')
+    assert.deepEqual(
+      await door.refusal('simulateTransaction', base64(wire), {
+        encoding: 'base64',
+        sigVerify: true,
+        replaceRecentBlockhash: true,
+      }),
+      [-32602, 'sigVerify may not be used with replaceRecentBlockhash'],
+    )
+  })
+
+  it('simulateTransaction shows accounts as they would be', async () => {
+    const wire = wallet.sign([wallet.transfer(SOL, 57)])
+    const addresses = [key(57).toBase58(), wallet.payer.publicKey.toBase58()]
+    const { accounts } = (await simulate(wire, { accounts: { addresses, encoding: 'jsonParsed' } })) as unknown as {
+      accounts: { lamports: number }[]
+    }
+    assert.equal(accounts[0]?.lamports, SOL)
+    assert.equal(accounts.length, 2)
+    const failed = await simulate(wallet.sign([wallet.transfer(20_000 * SOL)]), { accounts: { addresses } })
+    assert.deepEqual(failed.accounts, [null, null])
+    const ask = (config: object) =>
+      door.refusal('simulateTransaction', base64(wire), { encoding: 'base64', accounts: config })
+    assert.deepEqual(await ask({ addresses, encoding: 'base58' }), [-32602, 'base58 encoding not supported'])
+    assert.deepEqual(await ask({ addresses: [...addresses, ...addresses] }), [
+      -32602,
+      'Too many accounts provided; max 3',
+    ])
+    assert.deepEqual(await ask({ encoding: 'base64' }), [-32602, 'Invalid params: missing field `addresses`.'])
+    assert.deepEqual(await ask({ addresses: ['x'] }), [-32602, 'Invalid param: WrongSize'])
+  })
+
+  it('a lookup table that is not there makes no valid transaction', async () => {
+    const table = new web3.AddressLookupTableAccount({
+      key: key(77),
+      state: {
+        deactivationSlot: 18446744073709551615n,
+        lastExtendedSlot: 0,
+        lastExtendedSlotStartIndex: 0,
+        addresses: [key(60)],
+      },
+    })
+    const wire = wallet.signV0([wallet.transfer(1, 60)], [table])
+    const refused = [-32602, "invalid transaction: Transaction loads an address table account that doesn't exist"]
+    for (const [method, config] of [
+      ['sendTransaction', {}],
+      ['sendTransaction', { skipPreflight: true }],
+      ['simulateTransaction', {}],
+    ] as const) {
+      assert.deepEqual(await door.refusal(method, base64(wire), { encoding: 'base64', ...config }), refused)
+    }
+  })
+})

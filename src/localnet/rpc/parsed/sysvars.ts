@@ -1,0 +1,97 @@
+import { type Json, jsonFloat } from '../json.ts'
+import { ByteReader, BytesError } from './byte-reader.ts'
+import { SYSVAR } from './program-ids.ts'
+import type { AccountToParse, ParsedState } from './state.ts'
+
+const PARSERS: Readonly<Record<string, { readonly type: string; readonly read: (read: ByteReader) => Json }>> = {
+  [SYSVAR.clock]: { type: 'clock', read: readClock },
+  [SYSVAR.epochSchedule]: {
+    type: 'epochSchedule',
+    read: (read) => ({
+      slotsPerEpoch: read.u64(),
+      leaderScheduleSlotOffset: read.u64(),
+      warmup: read.bool(),
+      firstNormalEpoch: read.u64(),
+      firstNormalSlot: read.u64(),
+    }),
+  },
+  [SYSVAR.fees]: { type: 'fees', read: (read) => ({ feeCalculator: readFeeCalculator(read) }) },
+  [SYSVAR.recentBlockhashes]: {
+    type: 'recentBlockhashes',
+    read: (read) => read.list64(40, () => ({ blockhash: read.key(), feeCalculator: readFeeCalculator(read) })),
+  },
+  [SYSVAR.rent]: { type: 'rent', read: readRent },
+  [SYSVAR.rewards]: { type: 'rewards', read: (read) => ({ validatorPointValue: jsonFloat(read.f64()) }) },
+  [SYSVAR.slotHashes]: {
+    type: 'slotHashes',
+    read: (read) => read.list64(40, () => ({ slot: read.u64(), hash: read.key() })),
+  },
+  [SYSVAR.slotHistory]: { type: 'slotHistory', read: readSlotHistory },
+  [SYSVAR.stakeHistory]: {
+    type: 'stakeHistory',
+    read: (read) =>
+      read.list64(32, () => ({
+        epoch: read.u64(),
+        stakeHistory: { effective: read.u64(), activating: read.u64(), deactivating: read.u64() },
+      })),
+  },
+  [SYSVAR.lastRestartSlot]: { type: 'lastRestartSlot', read: (read) => ({ lastRestartSlot: read.u64() }) },
+  [SYSVAR.epochRewards]: { type: 'epochRewards', read: readEpochRewards },
+}
+
+export function parseSysvar({ address, data }: AccountToParse): ParsedState | undefined {
+  const known = PARSERS[address]
+  return known && { type: known.type, info: known.read(new ByteReader(data)) }
+}
+
+function readClock(read: ByteReader): Json {
+  const slot = read.u64()
+  const epochStartTimestamp = read.i64()
+  const epoch = read.u64()
+  const leaderScheduleEpoch = read.u64()
+  return { slot, epoch, epochStartTimestamp, leaderScheduleEpoch, unixTimestamp: read.i64() }
+}
+
+/**
+ * The account keeps its old layout (rate per byte and year, years of exemption, share burnt), but since rent is only ever an exempt
+ * balance one number tells it all: lamports per byte for good.
+ */
+function readRent(read: ByteReader): Json {
+  const lamportsPerByteYear = read.u64()
+  const exemptionThreshold = read.f64()
+  read.u8()
+  if (!Number.isFinite(exemptionThreshold)) throw new BytesError('not a rent rate')
+  return { lamportsPerByte: BigInt(Math.trunc(Number(lamportsPerByteYear) * exemptionThreshold)).toString() }
+}
+
+function readFeeCalculator(read: ByteReader): Json {
+  return { lamportsPerSignature: read.u64().toString() }
+}
+
+function readEpochRewards(read: ByteReader): Json {
+  return {
+    distributionStartingBlockHeight: read.u64(),
+    numPartitions: read.u64(),
+    parentBlockhash: read.key(),
+    totalPoints: read.u128().toString(),
+    totalRewards: read.u64().toString(),
+    distributedRewards: read.u64().toString(),
+    active: read.bool(),
+  }
+}
+
+/** A vector of 64-bit words behind an option tag, its length in bits, and the next slot; shown as one digit a slot. */
+function readSlotHistory(read: ByteReader): Json {
+  const words = read.option(() => read.list64(8, () => read.u64())) ?? []
+  const bitCount = Number(read.u64())
+  const bits = words
+    .map((word) => word.toString(2).padStart(64, '0').split('').reverse().join(''))
+    .join('')
+    .slice(0, bitCount)
+  return { bits, nextSlot: read.u64() }
+}
+
+/** Unix seconds of a clock sysvar account. */
+export function readClockTimestamp(data: Uint8Array): bigint {
+  return new ByteReader(data, 32).i64()
+}

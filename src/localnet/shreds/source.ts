@@ -1,0 +1,84 @@
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import type { SigningKey } from '../../solana/crypto/ed25519.ts'
+import { encodeEntries } from '../../solana/shred/entry.ts'
+import { makeShreds } from '../../solana/shred/make.ts'
+import { shredVersionOf } from '../../solana/shred/version.ts'
+import type { Block, Chain } from '../chain/model.ts'
+
+export type ShredSourceDeps = {
+  readonly chain: Chain
+  readonly leader: SigningKey
+  readonly clock: Clock
+  readonly log: Logger
+  /** Sends one packet; whether it arrives is nobody's promise. */
+  send(packet: Uint8Array): void
+}
+
+export type ShredSource = Disposable & {
+  readonly shredVersion: number
+  shredsSent(): number
+}
+
+/** Between two erasure sets: a burst of many sets would overrun a receiver's socket buffer, which holds about 200 KiB by default. */
+const SET_SPACING_MS = 2
+/** Sets that wait to be sent; the oldest are dropped, as a switch would. */
+const SETS_WAITING_MAX = 1024
+
+/** Every frozen block as the shreds its leader would broadcast. */
+export function startShredSource(deps: ShredSourceDeps): ShredSource {
+  const { chain, leader, clock, log } = deps
+  const version = shredVersionOf(decodeBase58(chain.genesisHash))
+  const waiting: (readonly Uint8Array[])[] = []
+  let chainedRoot: Uint8Array = new Uint8Array(32)
+  let timer: Timer | undefined
+  let sent = 0
+
+  function shred(block: Block): void {
+    const { slot, parentSlot } = block
+    const shredded = makeShreds({ slot, parentSlot, version, batches: [encodeBlock(block)], chainedRoot, leader })
+    chainedRoot = shredded.lastRoot
+    for (const { data, code } of shredded.sets) waiting.push([...data, ...code])
+    const tooMany = waiting.length - SETS_WAITING_MAX
+    if (tooMany > 0) {
+      waiting.splice(0, tooMany)
+      log.warn({ sets: tooMany }, 'shreds dropped: blocks come faster than they are sent')
+    }
+    if (!timer) sendNext()
+  }
+
+  function sendNext(): void {
+    timer = undefined
+    const set = waiting.shift()
+    if (!set) return
+    for (const packet of set) deps.send(packet)
+    sent += set.length
+    if (waiting.length > 0) timer = clock.setTimer(SET_SPACING_MS, sendNext)
+  }
+
+  const unsubscribe = chain.subscribe((event) => {
+    if (event.kind === 'frozen') shred(event.block)
+  })
+  return {
+    shredVersion: version,
+    shredsSent: () => sent,
+    [Symbol.dispose]() {
+      unsubscribe()
+      timer?.cancel()
+    },
+  }
+}
+
+/** The block's entries as one batch. */
+export function encodeBlock(block: Block): Uint8Array {
+  return encodeEntries(
+    block.entries.map(({ numHashes, hash, firstTransaction, transactionCount }) => ({
+      numHashes,
+      hash,
+      transactions: block.transactions
+        .slice(firstTransaction, firstTransaction + transactionCount)
+        .map(({ wire }) => wire),
+    })),
+  )
+}

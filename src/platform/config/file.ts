@@ -1,0 +1,177 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parse, TomlError } from 'smol-toml'
+import type { z } from 'zod'
+import { messageOf, ServiceError } from '../../core/error.ts'
+import { type EnvOverride, readEnv } from './env.ts'
+import { type ConfigIssue, issuesFrom, printIssue } from './issues.ts'
+import { findKeyPositions, type KeyPath, type Position, pathKey } from './toml-positions.ts'
+
+export type ConfigOrigin =
+  | { from: 'flag' }
+  | { from: 'env'; variable: string }
+  | { from: 'file'; file: string; line: number; column: number }
+  | { from: 'default' }
+
+export type LoadedConfig<Value> = {
+  value: Value
+  /** The file that was read, as an absolute path; undefined when there was none. */
+  file: string | undefined
+  /** Where relative paths in the config begin. */
+  folder: string
+  /** Who said the value at this path: a flag, the environment, the file, or nobody. */
+  originOf(path: KeyPath): ConfigOrigin
+  /** Every single value with its origin, in the order of the schema. */
+  entries(): { path: KeyPath; value: unknown; origin: ConfigOrigin }[]
+}
+
+export type ConfigRequest<Schema extends z.ZodType> = {
+  schema: Schema
+  /** The TOML file; without it the defaults and the environment alone count. */
+  file?: string | undefined
+  env: Readonly<Record<string, string | undefined>>
+  /** Values given on the command line, which win over all others. */
+  flags?: readonly { path: KeyPath; value: unknown }[]
+}
+
+const FILE_BYTES_MAX = 1024 * 1024
+
+/** Everything that is wrong with a config, at once, each with the place to mend. */
+export class ConfigError extends ServiceError {
+  readonly issues: readonly ConfigIssue[]
+  constructor(issues: readonly ConfigIssue[], given: { fix?: string; cause?: unknown } = {}) {
+    const message = issues.map(printIssue).join('\n')
+    super('config-invalid', message, {
+      fields: { issues: issues.length, file: issues[0]?.file },
+      fix: given.fix ?? 'Mend the lines named above, then run: sluice config check',
+      cause: given.cause,
+    })
+    this.issues = issues
+  }
+}
+
+export async function loadConfig<Schema extends z.ZodType>(
+  request: ConfigRequest<Schema>,
+): Promise<LoadedConfig<z.output<Schema>>> {
+  const { schema, env, flags = [] } = request
+  const source = request.file === undefined ? undefined : await readSource(request.file)
+  const { overrides, problems } = readEnv(env, schema)
+  const input = merge(source?.table ?? {}, overrides, flags)
+
+  const origins = new Origins(source, overrides, flags)
+  const issues: ConfigIssue[] = problems.map(({ variable, message, fix }) => ({ variable, path: [], message, fix }))
+  const parsed = schema.safeParse(input)
+  if (!parsed.success)
+    issues.push(...issuesFrom(parsed.error.issues, { schema, input, placeOf: (path) => origins.placeOf(path) }))
+  if (issues.length > 0 || !parsed.success) throw new ConfigError(issues)
+
+  return {
+    value: parsed.data,
+    file: source?.file,
+    folder: source ? dirname(source.file) : resolve('.'),
+    originOf: (path) => origins.of(path),
+    entries: () => [...leaves(parsed.data, [])].map(({ path, value }) => ({ path, value, origin: origins.of(path) })),
+  }
+}
+
+type Source = { file: string; table: Record<string, unknown>; positions: Map<string, Position> }
+
+async function readSource(given: string): Promise<Source> {
+  const file = resolve(given)
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new ConfigError([{ file: given, path: [], message: `cannot be read: ${messageOf(error)}` }], {
+      fix: `Name the right file with --config, or write one with: sluice init --config ${given}`,
+      cause: error,
+    })
+  })
+  if (text.length > FILE_BYTES_MAX) {
+    throw new ConfigError([{ file: given, path: [], message: `is larger than ${FILE_BYTES_MAX} bytes` }])
+  }
+  try {
+    const table = parse(text) as Record<string, unknown>
+    return { file, table, positions: findKeyPositions(text) }
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    // The library's text quotes the lines around the mistake, which may hold anything; its first line does not.
+    const [reason = ''] = error.message.split('\n')
+    const message = reason.replace(/^Invalid TOML document: /, 'not TOML: ')
+    throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], {
+      fix: 'Mend the line named above (text stands in quotes), then run: sluice config check',
+    })
+  }
+}
+
+function merge(
+  table: Record<string, unknown>,
+  overrides: EnvOverride[],
+  flags: ConfigRequest<z.ZodType>['flags'],
+): unknown {
+  const merged = structuredClone(table)
+  for (const { path, value } of [...overrides, ...(flags ?? [])]) setAt(merged, path, value)
+  return merged
+}
+
+function setAt(target: Record<string, unknown>, path: KeyPath, value: unknown): void {
+  let holder = target
+  for (const key of path.slice(0, -1)) {
+    const below = holder[String(key)]
+    if (typeof below !== 'object' || below === null) holder[String(key)] = {}
+    holder = holder[String(key)] as Record<string, unknown>
+  }
+  holder[String(path.at(-1))] = value
+}
+
+class Origins {
+  readonly #source: Source | undefined
+  readonly #env: ReadonlyMap<string, string>
+  readonly #flags: ReadonlySet<string>
+
+  constructor(source: Source | undefined, overrides: EnvOverride[], flags: readonly { path: KeyPath }[]) {
+    this.#source = source
+    this.#env = new Map(overrides.map(({ path, variable }) => [pathKey(path), variable]))
+    this.#flags = new Set(flags.map(({ path }) => pathKey(path)))
+  }
+
+  /** The nearest of: this path, then what it lies in, since a whole table may come from one place. */
+  of(path: KeyPath): ConfigOrigin {
+    const exact = this.#at(path)
+    if (exact) return exact
+    for (let length = path.length - 1; length > 0; length--) {
+      const above = this.#at(path.slice(0, length))
+      // A table named in the file does not mean that each of its values is.
+      if (above && above.from !== 'file') return above
+    }
+    return { from: 'default' }
+  }
+
+  /** For messages: where the reader should look, if only at the table that lacks a key. */
+  placeOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'> {
+    for (let length = path.length; length > 0; length--) {
+      const found = this.#at(path.slice(0, length))
+      if (found?.from === 'flag') return { flag: true }
+      if (found?.from === 'env') return { variable: found.variable }
+      if (found?.from === 'file') return { file: found.file, line: found.line, column: found.column }
+    }
+    return this.#source ? { file: this.#source.file, line: 1, column: 1 } : {}
+  }
+
+  #at(path: KeyPath): ConfigOrigin | undefined {
+    const key = pathKey(path)
+    if (this.#flags.has(key)) return { from: 'flag' }
+    const variable = this.#env.get(key)
+    if (variable !== undefined) return { from: 'env', variable }
+    const position = this.#source?.positions.get(key)
+    return position && this.#source ? { from: 'file', file: this.#source.file, ...position } : undefined
+  }
+}
+
+function* leaves(value: unknown, path: KeyPath): Generator<{ path: KeyPath; value: unknown }> {
+  const isTable = typeof value === 'object' && value !== null && !(value instanceof Date)
+  const entries: [string | number, unknown][] = Array.isArray(value)
+    ? [...value.entries()]
+    : isTable
+      ? Object.entries(value)
+      : []
+  if (entries.length === 0) yield { path, value }
+  else for (const [key, below] of entries) yield* leaves(below, [...path, key])
+}

@@ -1,0 +1,108 @@
+import type { z } from 'zod'
+import { didYouMean } from '../../core/did-you-mean.ts'
+import { type AnySchema, keysOf, schemaAt } from './schema-walk.ts'
+import type { KeyPath } from './toml-positions.ts'
+
+/** One thing that is wrong, and where. The value itself is never part of it. */
+export type ConfigIssue = {
+  file?: string | undefined
+  line?: number | undefined
+  column?: number | undefined
+  /** Set when the value came from this variable of the environment. */
+  variable?: string | undefined
+  /** Set when the value came from the command line. */
+  flag?: boolean | undefined
+  path: KeyPath
+  message: string
+  fix?: string | undefined
+}
+
+/** `sluice.toml:12:3 bundle.rpc.port: expected number, received string (did you mean …?)` */
+export function printIssue(issue: ConfigIssue): string {
+  const place = issue.variable ?? (issue.flag ? 'command line' : filePlace(issue))
+  const key = issue.path.length === 0 ? '' : `${printPath(issue.path)}: `
+  const fix = issue.fix === undefined ? '' : ` (${issue.fix})`
+  return `${[place, `${key}${issue.message}`].filter((part) => part !== '').join(' ')}${fix}`
+}
+
+function printPath(path: KeyPath): string {
+  let text = ''
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`
+    else text += `${text === '' ? '' : '.'}${/^[\w-]+$/.test(key) ? key : JSON.stringify(key)}`
+  }
+  return text
+}
+
+type Issue = z.core.$ZodIssue
+type Context = {
+  schema: AnySchema
+  input: unknown
+  placeOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'>
+}
+
+export function issuesFrom(issues: readonly Issue[], context: Context): ConfigIssue[] {
+  return issues.flatMap((issue) => fromIssue(issue, context, []))
+}
+
+function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[] {
+  const path = [...above, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
+  const place = (at: KeyPath) => context.placeOf(at)
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => {
+        const schema = schemaAt(context.schema, path)
+        const near = schema && didYouMean(key, keysOf(schema))
+        const fix = near === undefined ? undefined : `did you mean ${near}?`
+        return { ...place([...path, key]), path: [...path, key], message: 'unknown key', fix }
+      })
+    case 'invalid_union': {
+      if (valueAt(context.input, path) === undefined) return [{ ...place(path), path, message: 'is required' }]
+      const nearest = nearestCase(issue.errors)
+      if (nearest) return nearest.flatMap((inner) => fromIssue(inner, context, path))
+      break
+    }
+    case 'invalid_value': {
+      const given = valueAt(context.input, path)
+      const known = issue.values.map(String)
+      const near = typeof given === 'string' ? didYouMean(given, known) : undefined
+      const message = known.length === 1 ? `must be ${known[0]}` : `must be one of ${known.join(', ')}`
+      return [{ ...place(path), path, message, fix: near === undefined ? undefined : `did you mean ${near}?` }]
+    }
+    case 'invalid_type': {
+      const isMissing = valueAt(context.input, path) === undefined
+      const message = isMissing ? `is required (${issue.expected})` : plain(issue.message)
+      return [{ ...place(path), path, message }]
+    }
+    default:
+  }
+  return [{ ...place(path), path, message: plain(issue.message) }]
+}
+
+/** Of several forms a value could have had, the one that came furthest is the one that was meant. */
+function nearestCase(cases: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
+  const depth = (issues: readonly Issue[]) => Math.max(0, ...issues.map((issue) => issue.path.length))
+  const ranked = cases
+    .filter((issues) => issues.length > 0)
+    .toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)
+  // When none came further than the others the general message is clearer than one form's.
+  return ranked[0] && depth(ranked[0]) > 0 ? ranked[0] : undefined
+}
+
+function plain(message: string): string {
+  return message.replace(/^Invalid input: /, '').replace(/^Too (small|big): /, '')
+}
+
+function valueAt(input: unknown, path: KeyPath): unknown {
+  let value = input
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Record<string | number, unknown>)[key]
+  }
+  return value
+}
+
+function filePlace({ file, line, column }: ConfigIssue): string {
+  if (file === undefined) return ''
+  return line === undefined ? file : `${file}:${line}:${column ?? 1}`
+}

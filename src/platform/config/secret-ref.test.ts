@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { inspect } from 'node:util'
+import { isServiceError } from '../../core/error.ts'
+import { makeTestFolder } from '../files/test-folder.ts'
+import { isSecretRef, resolveSecret } from './secret-ref.ts'
+
+test('references are told from literals', () => {
+  for (const text of ['file:/etc/x', 'file:keys/x', 'env:DB_PASSWORD']) assert(isSecretRef(text), text)
+  for (const text of ['hunter2', 'file:', 'env:', 'env:a b', 'env:1A', '', 'https://x'])
+    assert(!isSecretRef(text), text)
+})
+
+test('a secret from a file or the environment, without its last line break, and never printed', async () => {
+  using place = makeTestFolder()
+  writeFileSync(place.file('password'), 'hunter 22\n', { mode: 0o600 })
+  const secret = await resolveSecret('file:password', { env: {}, folder: place.path })
+  assert.equal(secret.reveal(), 'hunter 22')
+  assert(
+    !/hunter/.test(
+      `${String(secret)} ${JSON.stringify({ secret })} ${inspect({ secret }, { depth: 9, showHidden: true })}`,
+    ),
+  )
+  assert.equal((await resolveSecret('env:PW', { env: { PW: 'x' } })).reveal(), 'x')
+})
+
+test('what cannot be read is refused without quoting it', async () => {
+  using place = makeTestFolder()
+  const refused = (reference: string, env = {}) =>
+    resolveSecret(reference, { env, folder: place.path }).then(
+      () => assert.fail('was accepted'),
+      (error: unknown) => {
+        assert(isServiceError(error))
+        return error
+      },
+    )
+  const literal = await refused('hunter22hunter22')
+  assert.equal(literal.code, 'secret-invalid')
+  assert(!/hunter/.test(JSON.stringify(literal)) && /file:PATH/.test(literal.fix ?? ''))
+  assert.match((await refused('env:NOT_SET')).message, /NOT_SET is not set/)
+  assert.match((await refused('env:EMPTY', { EMPTY: '' })).message, /empty/)
+  assert.equal((await refused('file:none')).code, 'secret-invalid')
+  writeFileSync(place.file('open'), 'x')
+  chmodSync(place.file('open'), 0o644)
+  assert.equal((await refused('file:open')).code, 'file-mode')
+  writeFileSync(place.file('empty'), '\n', { mode: 0o600 })
+  assert.match((await refused('file:empty')).message, /is empty/)
+  writeFileSync(place.file('large'), Buffer.alloc(70_000), { mode: 0o600 })
+  assert.match((await refused('file:large')).message, /larger than/)
+})

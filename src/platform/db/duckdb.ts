@@ -1,0 +1,144 @@
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBMaterializedResult,
+  type DuckDBPendingResult,
+  DuckDBPendingResultState,
+} from '@duckdb/node-api'
+import engine, { type PendingResult } from '@duckdb/node-bindings'
+import { lowerThreads, threadsOfThisProcess } from '../process/thread-priority.ts'
+import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
+import { type DuckRows, wrapRows } from './duckdb-stream.ts'
+
+/** A whole answer. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
+export type DuckAnswer = {
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly rowCount: number
+  /** Column by column, a piece of the rows at a time. */
+  pieces(): Iterable<readonly (readonly unknown[])[]>
+}
+
+export type DuckParams = Readonly<Record<string, string | number | bigint | null>>
+
+export type DuckConnection = Disposable & {
+  run(sql: string, params?: DuckParams): Promise<DuckAnswer>
+  /**
+   * Rows as they are made, in a transaction that was begun before. What comes before the first row is done by the threads of the engine alone,
+   * which share what runs among each other. With `threads` = 1 there are none.
+   */
+  streamOnWorkers(sql: string, params?: DuckParams): Promise<DuckRows>
+  /** A statement that is run often, and on the calling thread as far as it can be, without waiting for one of the pool. */
+  prepareHere(sql: string): Promise<() => Promise<void>>
+  /** Names of the columns without running the statement. */
+  columnsOf(sql: string): Promise<readonly string[]>
+  /** Stops what runs, between two pieces of 2048 rows; what still waits for a thread does not notice. */
+  interrupt(): void
+  /** Rows are kept back until `close`; cleared, nothing of them is ever written. */
+  appendTo(schema: string, table: string): Promise<DuckAppender>
+}
+
+export type DuckDatabase = Disposable & { connect(): Promise<DuckConnection> }
+
+/** The name the engine gives to the catalogue of a file: its name up to the first dot. */
+export function catalogueOf(path: string): string {
+  return path === ':memory:' ? 'memory' : (basename(path).split('.')[0] as string)
+}
+
+/** Opens the file, or memory with `:memory:`. Settings are DuckDB's own names. With `workersYield` the engine's threads stand back behind all others. */
+export async function openDuckDatabase(
+  path: string,
+  settings: Readonly<Record<string, string>> = {},
+  { workersYield = false }: { readonly workersYield?: boolean } = {},
+): Promise<DuckDatabase> {
+  // Node's pool comes to life with its first use; whatever threads are new after the next call are the engine's.
+  await stat('.')
+  const others = threadsOfThisProcess()
+  const instance = await DuckDBInstance.create(path, { ...settings })
+  if (workersYield) lowerThreads([...threadsOfThisProcess()].filter((thread) => !others.has(thread)))
+  return {
+    connect: async () => wrapConnection(await instance.connect()),
+    [Symbol.dispose]: () => instance.closeSync(),
+  }
+}
+
+function wrapConnection(connection: DuckDBConnection): DuckConnection {
+  return {
+    async run(sql, params) {
+      return wrapAnswer(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
+    },
+    async streamOnWorkers(sql, params) {
+      const prepared = await connection.prepare(sql)
+      try {
+        if (params !== undefined) prepared.bind({ ...params })
+        const pending = prepared.startStream()
+        await untilDone(pending)
+        return wrapRows(connection, prepared, await pending.getResult())
+      } catch (error) {
+        prepared.destroySync()
+        throw error
+      }
+    },
+    async prepareHere(sql) {
+      const prepared = await connection.prepare(sql)
+      return async () => {
+        const pending = prepared.start()
+        let state: DuckDBPendingResultState
+        do state = pending.runTask()
+        while (state === DuckDBPendingResultState.RESULT_NOT_READY)
+        // Ready, or another thread has taken it and is waited for.
+        await pending.getResult()
+      }
+    },
+    async columnsOf(sql) {
+      const prepared = await connection.prepare(sql)
+      try {
+        return Array.from({ length: prepared.columnCount }, (_, at) => prepared.columnName(at))
+      } finally {
+        prepared.destroySync()
+      }
+    },
+    interrupt: () => connection.interrupt(),
+    async appendTo(schema, table) {
+      return wrapAppender(await connection.createAppender(table, schema))
+    },
+    [Symbol.dispose]: () => connection.disconnectSync(),
+  }
+}
+
+/** Looks whether it is done, less often the longer it takes: a fast statement is not held up, and many slow ones cost nothing. */
+async function untilDone(pending: DuckDBPendingResult): Promise<void> {
+  // The library has no call for looking without taking part in the work; its own wrapper holds what the engine's call wants.
+  const { pending_result: handle } = pending as unknown as { readonly pending_result: PendingResult }
+  const startedMs = performance.now()
+  for (;;) {
+    const state = engine.pending_execute_check_state(handle)
+    if (state === engine.PendingState.RESULT_READY) return
+    if (state === engine.PendingState.ERROR) {
+      const says = engine.pending_error(handle)
+      if (says !== '') throw new Error(says)
+      // This call has no word for what ended long ago, or waits for what it started itself: taking the result sees to both.
+      return
+    }
+    const waitedMs = performance.now() - startedMs
+    if (waitedMs < LOOK_EAGERLY_MS) await new Promise((resolve) => setImmediate(resolve))
+    else await delay(Math.min(waitedMs / 4, LOOK_MS))
+  }
+}
+
+const LOOK_EAGERLY_MS = 1
+const LOOK_MS = 10
+
+function wrapAnswer(result: DuckDBMaterializedResult): DuckAnswer {
+  const names = result.columnNames()
+  const types = result.columnTypes()
+  return {
+    columns: names.map((name, at) => ({ name, type: String(types[at]) })),
+    rowCount: result.rowCount,
+    *pieces() {
+      for (let at = 0; at < result.chunkCount; at++) yield result.getChunk(at).getColumns()
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import pg from 'pg'
+import { messageOf, ServiceError } from '../../core/error.ts'
+
+/** SQLSTATE codes, appendix A of the PostgreSQL manual. */
+const CODES: Readonly<Record<string, string>> = {
+  '23505': 'already-exists', // unique_violation
+  '40001': 'store-locked', // serialization_failure
+  '40P01': 'store-locked', // deadlock_detected
+  '42501': 'store-unavailable', // insufficient_privilege
+  '53100': 'disk-full',
+  '55P03': 'store-locked', // lock_not_available
+  XX001: 'store-corrupt', // data_corrupted
+  XX002: 'store-corrupt', // index_corrupted
+}
+
+/**
+ * Classes of codes, the first two characters, that say the server cannot serve us now or not with these credentials: connection, session, read-only
+ * or timed-out transaction, authorization, unknown database, resources, operator intervention, system error.
+ */
+const UNAVAILABLE_CLASSES: readonly string[] = ['08', '25', '28', '3D', '53', '57', '58']
+
+const WORDS: Readonly<Record<string, string>> = {
+  'store-locked': 'is being written by another process',
+  'disk-full': 'has no space left on the disk of its server',
+  'store-unavailable': 'cannot be used',
+  'store-corrupt': 'is damaged',
+}
+
+/** An error of the driver or the server in the house's own words; a mistake in a statement passes as it is. */
+export function postgresError(error: unknown, place: { name: string; restoreAdvice: string }): unknown {
+  const code = codeOf(error)
+  if (code === undefined) return error
+  const says = messageOf(error)
+  return new ServiceError(code, code in WORDS ? `${place.name} ${WORDS[code]}: ${says}` : says, {
+    fields: { store: place.name },
+    cause: error,
+    ...fixOf(code, says, place),
+  })
+}
+
+function fixOf(code: string, says: string, place: { restoreAdvice: string }): { fix?: string } {
+  if (code === 'store-corrupt') return { fix: place.restoreAdvice }
+  // The driver's words for a server that asks for a password when none was configured.
+  if (/SASL|password/i.test(says))
+    return { fix: 'Set access.store.password = "file:PATH" or "env:NAME" to the password of this user.' }
+  return {}
+}
+
+function codeOf(error: unknown): string | undefined {
+  // What is not the server's own answer is trouble on the way to it: sockets, TLS, time limits of the driver.
+  if (!(error instanceof pg.DatabaseError)) return 'store-unavailable'
+  const state = error.code ?? ''
+  return CODES[state] ?? (UNAVAILABLE_CLASSES.includes(state.slice(0, 2)) ? 'store-unavailable' : undefined)
+}

@@ -1,0 +1,60 @@
+import pg from 'pg'
+import { createBackoff } from '../../core/backoff.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { messageOf } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import type { Logger } from '../telemetry/logger.ts'
+
+const RECONNECT = { firstMs: 100, maxMs: 5000 }
+
+export type ListenerOptions = {
+  readonly config: pg.ClientConfig
+  readonly channel: string
+  readonly onNotice: () => void
+}
+
+/** Listens on a channel with a connection of its own, made anew with growing delays whenever it is lost. */
+export async function startPostgresListener(
+  { config, channel, onNotice }: ListenerOptions,
+  { clock, random, log }: { readonly clock: Clock; readonly random: Random; readonly log: Logger },
+): Promise<AsyncDisposable> {
+  const backoff = createBackoff(RECONNECT, random)
+  let current: pg.Client | undefined
+  let retry: Timer | undefined
+  let closed = false
+
+  async function connect(): Promise<void> {
+    const client = new pg.Client(config)
+    current = client
+    client.on('notification', onNotice)
+    client.on('error', (error) => lose(client, error))
+    client.on('end', () => lose(client, new Error('the server closed the connection')))
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${channel}`)
+      backoff.reset()
+      // Something may have been told while nobody listened.
+      onNotice()
+    } catch (error) {
+      lose(client, error)
+    }
+  }
+
+  function lose(client: pg.Client, error: unknown): void {
+    if (closed || client !== current) return
+    current = undefined
+    if (backoff.attempts() === 0)
+      log.warn({ reason: messageOf(error) }, 'lost the connection that tells of changes; polling')
+    void client.end().catch(() => {})
+    retry = clock.setTimer(backoff.nextMs(), () => void connect())
+  }
+
+  await connect()
+  return {
+    async [Symbol.asyncDispose]() {
+      closed = true
+      retry?.cancel()
+      await current?.end().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import { messageOf, ServiceError } from '../../core/error.ts'
+
+/** Where a PostgreSQL database is, without its password. */
+export type PostgresPlace = {
+  /** Host name, address, or the folder of a Unix socket. */
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly database: string
+  readonly tls: 'disable' | 'require' | 'verify-full'
+  readonly caFile: string | undefined
+}
+
+const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|\/.*)$/
+const DEFAULT_PORT = 5432
+
+/**
+ * Reads `postgres://USER@HOST:PORT/DATABASE?sslmode=…&sslrootcert=FILE`; a Unix socket is `postgres://USER@/DATABASE?host=/FOLDER`. A password in
+ * the address is refused: it would end up in process lists and backups of the config. Over a network the server's certificate is verified unless
+ * the address says otherwise; on the same machine there is no TLS by default.
+ */
+export function parsePostgresUrl(text: string): PostgresPlace {
+  const invalid = (what: string) =>
+    new ServiceError('config-invalid', `the address of the PostgreSQL store ${what}`, {
+      fix: 'Write it as postgres://USER@HOST:PORT/DATABASE and give the password as a secret reference.',
+    })
+  // A URL needs a host; that of a socket comes as a parameter.
+  const url = URL.parse(text.replace(/^(postgres(?:ql)?:\/\/[^/@]*@)\//, '$1socket/'))
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol)) throw invalid('is not a postgres:// address')
+  if (url.password !== '') throw invalid('contains a password')
+  const user = decodeURIComponent(url.username)
+  const database = decodeURIComponent(url.pathname.slice(1))
+  if (user === '' || database === '') throw invalid('names no user or no database')
+  for (const name of url.searchParams.keys()) {
+    if (!['host', 'sslmode', 'sslrootcert'].includes(name)) throw invalid(`has an unknown parameter "${name}"`)
+  }
+  const host = url.searchParams.get('host') ?? url.hostname.replace(/^\[|\]$/g, '')
+  const tls = url.searchParams.get('sslmode') ?? (LOCAL.test(host) ? 'disable' : 'verify-full')
+  if (tls !== 'disable' && tls !== 'require' && tls !== 'verify-full') {
+    throw invalid('has an sslmode other than disable, require and verify-full')
+  }
+  const port = url.port === '' ? DEFAULT_PORT : Number(url.port)
+  return { host, port, user, database, tls, caFile: url.searchParams.get('sslrootcert') ?? undefined }
+}
+
+/** How the database is named to a person. */
+export function printPostgresPlace({ host, port, database }: PostgresPlace): string {
+  return `postgres://${host.includes(':') ? `[${host}]` : host}:${port}/${database}`
+}
+
+export async function tlsOptions(
+  place: PostgresPlace,
+): Promise<false | { rejectUnauthorized: boolean; ca?: string; servername?: string }> {
+  if (place.tls === 'disable') return false
+  if (place.tls === 'require') return { rejectUnauthorized: false }
+  if (place.caFile === undefined) return { rejectUnauthorized: true }
+  try {
+    return { rejectUnauthorized: true, ca: await readFile(place.caFile, 'utf8') }
+  } catch (error) {
+    throw new ServiceError('config-invalid', `sslrootcert cannot be read: ${messageOf(error)}`, { cause: error })
+  }
+}

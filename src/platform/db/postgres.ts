@@ -1,0 +1,277 @@
+import { crc32 } from 'node:zlib'
+import pg from 'pg'
+import type { Clock } from '../../core/clock.ts'
+import { ServiceError } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { postgresError } from './postgres-error.ts'
+import { startPostgresListener } from './postgres-listener.ts'
+import { parsePostgresUrl, printPostgresPlace, tlsOptions } from './postgres-url.ts'
+import {
+  CommitInDoubt,
+  LOCK_WAIT_MS,
+  type SqlDatabase,
+  type SqlReader,
+  type SqlRow,
+  type SqlValue,
+  type SqlWriter,
+} from './sql.ts'
+
+export type PostgresOptions = {
+  /** `postgres://USER@HOST:PORT/DATABASE`, without a password. */
+  readonly url: string
+  readonly password?: string | undefined
+  /** The schema that holds the tables; made when it is missing. */
+  readonly schema?: string | undefined
+  /** How long a change waits for another writer. */
+  readonly lockWaitMs?: number | undefined
+}
+
+export type PostgresDeps = { readonly clock: Clock; readonly random: Random; readonly log: Logger }
+
+const DEFAULT_SCHEMA = 'sluice'
+const CONNECTIONS_MAX = 4
+const CONNECT_TIMEOUT_MS = 5000
+/** A statement that takes longer than this is given up, so that a server that fell silent is noticed. */
+const QUERY_TIMEOUT_MS = 30_000
+/** A server that can be reached answers the beginning of a transaction at once; on a connection that is dead without having been told, nobody does. */
+const BEGIN_TIMEOUT_MS = 5000
+/** The same for giving one up. */
+const ROLLBACK_TIMEOUT_MS = 1000
+/** A writer that stops in the middle of its change (a stopped process, a lost machine) holds the lock at most this long. */
+const IDLE_IN_CHANGE_MS = 30_000
+/** How long counting waits for a row that somebody else counts on. */
+const COUNT_WAIT_MS = 1000
+/** In case a notification is lost with its connection. */
+const POLL_MS = 500
+/** Rows fetched at a time: enough to be worth the way to the server and back. */
+const PAGE_ROWS = 500
+/** First half of the advisory lock's key: the letters SLUI. The second half tells schemas apart. */
+const LOCK_SPACE = 0x534c5549
+/** SQLSTATE of a transaction number that the server has not given out. */
+const INVALID_PARAMETER = '22023'
+/** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */
+const BIGINT_OID = 20
+
+const READ_ONLY = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY']
+
+const TYPES = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === BIGINT_OID ? Number : pg.types.getTypeParser(oid, format as 'text'),
+}
+
+export async function openPostgres(options: PostgresOptions, deps: PostgresDeps): Promise<SqlDatabase> {
+  const { clock } = deps
+  const { schema = DEFAULT_SCHEMA, lockWaitMs = LOCK_WAIT_MS, password } = options
+  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) {
+    throw new ServiceError('config-invalid', `"${schema}" is not a schema name: use a-z, 0-9 and underscore`)
+  }
+  const server = parsePostgresUrl(options.url)
+  const place = {
+    name: printPostgresPlace(server),
+    restoreAdvice: `Restore the schema "${schema}" of ${printPostgresPlace(server)} from a backup (pg_restore, or sluice restore BACKUP into a new database), then run: sluice doctor`,
+  }
+  const config: pg.ClientConfig = {
+    host: server.host,
+    port: server.port,
+    user: server.user,
+    database: server.database,
+    ssl: await tlsOptions(server),
+    ...(password === undefined ? {} : { password }),
+    application_name: 'sluice',
+    options: `-c search_path=${schema}`,
+    types: TYPES,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+  }
+  const channel = `sluice_${schema}`
+  const lockKey = crc32(schema) | 0
+
+  const pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX })
+  // The loss of a connection is no event of its own: a query under way fails, and the next use opens another connection.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => void client.on('error', () => {}))
+
+  async function translated<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call()
+    } catch (error) {
+      throw postgresError(error, place)
+    }
+  }
+
+  async function query(on: pg.Pool | pg.PoolClient, sql: string, values: readonly SqlValue[] = []): Promise<SqlRow[]> {
+    const statement = { text: numbered(sql), values: [...values], rowMode: 'array' as const }
+    return (await translated(() => on.query<SqlValue[]>(statement))).rows
+  }
+
+  const reader = (on: pg.Pool | pg.PoolClient): SqlReader => ({
+    rows: (sql, values) => query(on, sql, values),
+    pages: (sql, values) => (on instanceof pg.Pool ? pagesOfPool(sql, values) : pagesOf(on, sql, values)),
+    hasTable: async (name) =>
+      (await query(on, 'SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?', [schema, name])).length > 0,
+  })
+
+  let cursors = 0
+  async function* pagesOf(on: pg.PoolClient, sql: string, values: readonly SqlValue[] = []): AsyncGenerator<SqlRow[]> {
+    const cursor = `pages_${++cursors}`
+    await query(on, `DECLARE ${cursor} NO SCROLL CURSOR FOR ${sql}`, values)
+    for (;;) {
+      const page = await query(on, `FETCH ${PAGE_ROWS} FROM ${cursor}`)
+      const { length } = page
+      if (length > 0) yield page
+      // The driver's results hang together; an emptied one keeps nothing alive until the next full collection.
+      page.length = 0
+      if (length < PAGE_ROWS) break
+    }
+    await query(on, `CLOSE ${cursor}`)
+  }
+
+  async function* pagesOfPool(sql: string, values?: readonly SqlValue[]): AsyncGenerator<SqlRow[]> {
+    await using opened = await openTransaction(READ_ONLY)
+    yield* pagesOf(opened.client, sql, values)
+  }
+
+  const writer = (on: pg.PoolClient): SqlWriter => ({
+    ...reader(on),
+    run: async (sql, values) => void (await query(on, sql, values)),
+  })
+
+  /** A transaction on a connection of its own; leaving it without a commit rolls it back. */
+  async function openTransaction(
+    begin: readonly string[],
+    beginTimeoutMs = BEGIN_TIMEOUT_MS,
+  ): Promise<AsyncDisposable & { client: pg.PoolClient; commit(): Promise<void> }> {
+    const client = await translated(() => pool.connect())
+    let ended = false
+    const transaction = {
+      client,
+      async commit() {
+        const { command } = await translated(() => client.query('COMMIT'))
+        ended = true
+        // The server answers so when a statement had failed before: nothing was committed.
+        if (command !== 'COMMIT') throw new ServiceError('store-unavailable', `${place.name} did not commit the change`)
+      },
+      async [Symbol.asyncDispose]() {
+        const yes = () => true
+        const no = () => false
+        ended ||= await client.query(limited('ROLLBACK', ROLLBACK_TIMEOUT_MS)).then(yes, no)
+        // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
+        client.release(!ended)
+      },
+    }
+    try {
+      // All in one message: each would be a way to the server and back of its own.
+      await translated(() => client.query(limited(begin.join('; '), beginTimeoutMs)))
+      return transaction
+    } catch (error) {
+      await transaction[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** What became of a transaction whose end was not heard. */
+  async function wasCommitted(id: number): Promise<boolean> {
+    try {
+      const [[status] = []] = await query(pool, 'SELECT txid_status(?)', [id])
+      if (status === 'in progress') throw new ServiceError('store-unavailable', `${place.name} has not decided yet`)
+      return status === 'committed'
+    } catch (error) {
+      // The server has lost its newest transactions, by a crash or because another one took its place: this one never was.
+      if (error instanceof pg.DatabaseError && error.code === INVALID_PARAMETER) return false
+      throw error
+    }
+  }
+
+  const database: SqlDatabase = {
+    ...place,
+    ...reader(pool),
+    async read(work) {
+      await using view = await openTransaction(READ_ONLY)
+      return await work(reader(view.client))
+    },
+
+    async change(work) {
+      await using tx = await openTransaction(
+        [
+          'BEGIN',
+          `SET LOCAL lock_timeout = ${lockWaitMs}`,
+          `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
+          'SET LOCAL synchronous_commit = on',
+          // Held until the commit is visible: revisions are therefore given in the order of commits.
+          `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
+        ],
+        lockWaitMs + BEGIN_TIMEOUT_MS,
+      )
+      const result = await work(writer(tx.client))
+      await query(tx.client, `NOTIFY ${channel}`)
+      await tx.commit()
+      return result
+    },
+
+    async count(work) {
+      await using tx = await openTransaction([
+        'BEGIN',
+        `SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`,
+        // Or a machine that was cut off in the middle would keep the others from counting for the same customer.
+        `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
+        'SET LOCAL synchronous_commit = off',
+      ])
+      await work(writer(tx.client))
+      const [[id] = []] = await query(tx.client, 'SELECT txid_current()')
+      try {
+        await tx.commit()
+      } catch (error) {
+        throw new CommitInDoubt(place.name, () => wasCommitted(Number(id)), error)
+      }
+    },
+
+    async watch(onStir) {
+      const poll = clock.setRepeating(POLL_MS, onStir)
+      const listener = await startPostgresListener({ config, channel, onNotice: onStir }, deps)
+      return {
+        async [Symbol.asyncDispose]() {
+          poll.cancel()
+          await listener[Symbol.asyncDispose]()
+        },
+      }
+    },
+
+    // The server checks its own pages; what it hands out is checked row by row.
+    damage: async () => [],
+
+    async [Symbol.asyncDispose]() {
+      await pool.end()
+    },
+  }
+
+  try {
+    await ensureSchema(database, schema)
+  } catch (error) {
+    await database[Symbol.asyncDispose]()
+    throw error
+  }
+  return database
+}
+
+async function ensureSchema(database: SqlDatabase, schema: string): Promise<void> {
+  // Asked first, because the one who made the schema for us may not have given us the right to make one.
+  const isThere = async (on: SqlReader) =>
+    (await on.rows('SELECT 1 FROM pg_namespace WHERE nspname = ?', [schema])).length > 0
+  if (await isThere(database)) return
+  await database.change(async (tx) => {
+    if (!(await isThere(tx))) await tx.run(`CREATE SCHEMA ${schema}`)
+  })
+}
+
+/** A statement that may take less long than others; the driver's types do not know that it can be said of a single one. */
+function limited(text: string, timeoutMs: number): pg.QueryConfig {
+  return { text, query_timeout: timeoutMs } as pg.QueryConfig
+}
+
+/** `?` as the house writes it becomes `$1`, `$2` … as the server reads it. The house's statements have no `?` inside quotes. */
+function numbered(sql: string): string {
+  let count = 0
+  return sql.replaceAll('?', () => `$${++count}`)
+}

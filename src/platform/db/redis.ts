@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import { createClient } from '@redis/client'
+import { createBackoff } from '../../core/backoff.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { messageOf, ServiceError } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import { resolveSecret, type Secret, type SecretSources } from '../config/secret-ref.ts'
+import type { Logger } from '../telemetry/logger.ts'
+
+export type RedisOptions = {
+  /** `redis://HOST:PORT/DB` or `rediss://…`, without a password. */
+  readonly url: string
+  readonly password?: Secret | undefined
+  readonly connectTimeoutMs?: number
+  /** A server that leaves a command unanswered for this long counts as gone. */
+  readonly answerTimeoutMs?: number
+  /** Commands on their way; one more is answered `busy`. */
+  readonly commandsMax?: number
+}
+
+export type RedisDeps = { readonly clock: Clock; readonly log: Logger; readonly random: Random }
+
+export type RedisReply = string | number | null | readonly RedisReply[]
+
+/** Losing the server is weather, not an error: callers have something else to do then. `refused` is the server's own no. */
+export type RedisOutcome =
+  | { readonly ok: true; readonly reply: RedisReply }
+  | { readonly ok: false; readonly reason: 'down' | 'busy' | 'refused'; readonly says: string }
+
+export type RedisScript = { readonly text: string; readonly sha1: string }
+
+/** One connection to Redis or Valkey that comes back by itself. While it is down every command is answered at once. */
+export type RedisLink = AsyncDisposable & {
+  isUp(): boolean
+  /** Runs an atomic script by its hash, sending its text only when the server does not know it. Never rejects. */
+  run(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<RedisOutcome>
+  /** Resolves once the first attempt to connect has ended, either way. */
+  readonly tried: Promise<void>
+}
+
+const DEFAULTS = { connectTimeoutMs: 2000, answerTimeoutMs: 1000, commandsMax: 4096 }
+const RETRY = { firstMs: 50, maxMs: 2000 }
+
+export function createRedisScript(text: string): RedisScript {
+  return { text, sha1: createHash('sha1').update(text).digest('hex') }
+}
+
+/** What is used of the library's client. */
+type Client = {
+  readonly isOpen: boolean
+  connect(): Promise<unknown>
+  destroy(): void
+  sendCommand(command: readonly string[]): Promise<unknown>
+  on(event: 'error' | 'end', listener: (error: unknown) => void): unknown
+  removeAllListeners(event: 'error' | 'end'): unknown
+}
+
+/** It never reconnects by itself: a connection that ended is replaced, so that there is one place that decides when. */
+function makeClient(options: RedisOptions): Client {
+  const { url, password, connectTimeoutMs = DEFAULTS.connectTimeoutMs, commandsMax = DEFAULTS.commandsMax } = options
+  return createClient({
+    url,
+    ...(password === undefined ? {} : { password: password.reveal() }),
+    socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false },
+    disableOfflineQueue: true,
+    // The link counts what is on its way; the library's own commands of a new connection come on top.
+    commandsQueueMaxLength: commandsMax + 16,
+  }) as unknown as Client
+}
+
+type Pending = { readonly sentAtMs: number; settle(outcome: RedisOutcome): void }
+
+export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
+  const options = { ...DEFAULTS, ...given }
+  const { clock, log, random } = deps
+  const backoff = createBackoff(RETRY, random)
+  // In the order they were sent, which is the order the server answers in.
+  const pending = new Set<Pending>()
+  const tried = Promise.withResolvers<void>()
+  let client: Client | undefined
+  let retry: Timer | undefined
+  let isClosed = false
+  let isTold = false
+
+  async function connect(): Promise<void> {
+    const candidate = makeClient(options)
+    let cause = 'connection closed'
+    candidate.on('error', (error: unknown) => {
+      cause = messageOf(error)
+      lose(candidate, cause)
+    })
+    candidate.on('end', () => lose(candidate, cause))
+    try {
+      await candidate.connect()
+    } catch (error) {
+      discard(candidate)
+      tellGone(messageOf(error))
+      again()
+      return
+    } finally {
+      tried.resolve()
+    }
+    if (isClosed) return discard(candidate)
+    client = candidate
+    backoff.reset()
+    if (isTold) log.info({ url: options.url }, 'redis is reachable again')
+    isTold = false
+  }
+
+  function again(): void {
+    if (isClosed) return
+    retry = clock.setTimer(backoff.nextMs(), () => void connect())
+  }
+
+  function lose(lost: Client, cause: string): void {
+    if (client !== lost) return
+    client = undefined
+    discard(lost)
+    for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', says: cause })
+    tellGone(cause)
+    again()
+  }
+
+  function tellGone(cause: string): void {
+    if (isTold || isClosed) return
+    isTold = true
+    log.warn({ url: options.url, err: cause }, 'redis cannot be reached; trying on')
+  }
+
+  // Every connection has one watch over its oldest command instead of a timer for each.
+  const watch = clock.setRepeating(options.answerTimeoutMs / 4, () => {
+    const [oldest] = pending
+    if (client === undefined || oldest === undefined) return
+    if (clock.monotonicMs() - oldest.sentAtMs > options.answerTimeoutMs) lose(client, 'no answer in time')
+  })
+  watch.unref?.()
+
+  function send(command: readonly string[]): Promise<RedisOutcome> {
+    const to = client
+    if (to === undefined) return Promise.resolve({ ok: false, reason: 'down', says: 'not connected' })
+    if (pending.size >= options.commandsMax) {
+      return Promise.resolve({ ok: false, reason: 'busy', says: `${options.commandsMax} commands wait for an answer` })
+    }
+    return new Promise((resolve) => {
+      const entry: Pending = {
+        sentAtMs: clock.monotonicMs(),
+        settle(outcome) {
+          pending.delete(entry)
+          resolve(outcome)
+        },
+      }
+      pending.add(entry)
+      to.sendCommand(command).then(
+        (reply) => entry.settle({ ok: true, reply: reply as RedisReply }),
+        (error: unknown) => {
+          const says = messageOf(error)
+          entry.settle({ ok: false, reason: client === to ? 'refused' : 'down', says })
+        },
+      )
+    })
+  }
+
+  void connect()
+
+  return {
+    isUp: () => client !== undefined,
+    tried: tried.promise,
+    async run({ text, sha1 }, keys, args) {
+      const rest = [String(keys.length), ...keys, ...args]
+      const outcome = await send(['EVALSHA', sha1, ...rest])
+      if (outcome.ok || outcome.reason !== 'refused' || !outcome.says.startsWith('NOSCRIPT')) return outcome
+      return send(['EVAL', text, ...rest])
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true
+      watch.cancel()
+      retry?.cancel()
+      const last = client
+      client = undefined
+      for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', says: 'closing' })
+      if (last !== undefined) discard(last)
+      await Promise.resolve()
+    },
+  }
+}
+
+/** Asks the server once whether it is there and lets us in; says why not as an error. */
+export async function pingRedis(
+  place: { readonly url: string; readonly password?: string | undefined },
+  sources: SecretSources,
+): Promise<void> {
+  const password = place.password === undefined ? undefined : await resolveSecret(place.password, sources)
+  const client = makeClient({ url: place.url, password })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.sendCommand(['PING'])
+  } catch (error) {
+    throw new ServiceError('store-unavailable', messageOf(error), { fields: { url: place.url }, cause: error })
+  } finally {
+    discard(client)
+  }
+}
+
+/** Ends a client whatever state it is in; late errors of it have nobody to tell. */
+function discard(client: Client): void {
+  client.removeAllListeners('end')
+  client.removeAllListeners('error')
+  client.on('error', () => {})
+  if (client.isOpen) client.destroy()
+}

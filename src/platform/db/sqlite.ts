@@ -1,0 +1,187 @@
+import { link, mkdir, open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Clock } from '../../core/clock.ts'
+import { isServiceError, messageOf, ServiceError } from '../../core/error.ts'
+import type { Random } from '../../core/random.ts'
+import { syncPath } from '../files/sync-path.ts'
+import { delay } from '../process/clock.ts'
+import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
+import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
+import { sqliteError } from './sqlite-error.ts'
+import { APPLICATION_ID, checkHeader, corrupt, placeOf } from './sqlite-file.ts'
+
+export type SqliteOptions = {
+  readonly file: string
+  /** How long a change waits for another writer. */
+  readonly lockWaitMs?: number | undefined
+}
+
+export type SqliteDeps = { readonly clock: Clock }
+
+/** Pause between two attempts to get the write lock. Short, so that a busy writer in another process does not shut this one out. */
+const LOCK_RETRY_MS = 2
+const WATCH_MS = 100
+const DAMAGE_LINES_MAX = 5
+
+/**
+ * Opens a database file that is there. A missing, empty or foreign file is an error: new ones are made by `createSqliteFile` alone, whole or not at
+ * all, so an empty file is never a new store but a damaged one.
+ */
+export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps): Promise<SqlDatabase> {
+  const { file, lockWaitMs = LOCK_WAIT_MS } = options
+  const place = placeOf(file)
+  await checkHeader(place)
+
+  const opened = new Map<string, SqliteConnection>()
+  function connection(purpose: 'change' | 'count' | 'read'): SqliteConnection {
+    const found = opened.get(purpose) ?? new SqliteConnection(place, purpose)
+    opened.set(purpose, found)
+    return found
+  }
+
+  /** A connection has one transaction at a time, as the file has one writer. */
+  const busy = new Set<string>()
+  function begin(purpose: 'change' | 'count'): SqliteConnection {
+    if (busy.has(purpose)) throw new ServiceError('store-locked', `another ${purpose} of ${file} is under way`)
+    const writer = connection(purpose)
+    writer.execute('BEGIN IMMEDIATE')
+    busy.add(purpose)
+    return writer
+  }
+
+  async function commit<T>(purpose: 'change' | 'count', writer: SqliteConnection, work: (tx: SqlWriter) => Promise<T>) {
+    try {
+      const result = await work(writer)
+      if (purpose === 'change') writer.describeItself()
+      writer.execute('COMMIT')
+      return result
+    } finally {
+      busy.delete(purpose)
+      writer.rollBack()
+    }
+  }
+
+  /** Tries again while another connection writes or recovers, without blocking the event loop. */
+  async function patiently<T>(attempt: () => T): Promise<T> {
+    const untilMs = clock.monotonicMs() + lockWaitMs
+    for (;;) {
+      try {
+        return attempt()
+      } catch (error) {
+        if (!isServiceError(error, 'store-locked') || clock.monotonicMs() >= untilMs) throw error
+      }
+      await delay(clock, LOCK_RETRY_MS)
+    }
+  }
+
+  /** A connection that sees the state of this moment until it is closed. */
+  async function openView(): Promise<SqliteConnection> {
+    const view = new SqliteConnection(place, 'read')
+    try {
+      view.execute('BEGIN')
+      // The state is chosen by the first read, not by BEGIN.
+      await patiently(() => view.query('SELECT 1 FROM sqlite_master LIMIT 1'))
+      return view
+    } catch (error) {
+      view[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  try {
+    const isSound = await patiently(() => connection('read').describesItself())
+    if (!isSound) throw corrupt(place, 'the description of its tables is damaged')
+  } catch (error) {
+    opened.get('read')?.[Symbol.dispose]()
+    // These statements are right for every database, so an error that is not in our words is the file's.
+    throw isServiceError(error) ? error : corrupt(place, messageOf(error))
+  }
+
+  return {
+    name: file,
+    restoreAdvice: place.restoreAdvice,
+    rows: (sql, values) => patiently(() => connection('read').query(sql, values)),
+    hasTable: async (name) => (await patiently(() => connection('read').query(TABLE_NAMED, [name]))).length > 0,
+    async *pages(sql, values) {
+      using view = await openView()
+      yield* view.pages(sql, values)
+    },
+    async read(work) {
+      using view = await openView()
+      return await work(view)
+    },
+
+    change: async (work) => commit('change', await patiently(() => begin('change')), work),
+    count: async (work) => commit('count', begin('count'), work),
+
+    async watch(onStir) {
+      const watcher = new SqliteConnection(place, 'read')
+      // Cheap: the engine compares a counter in shared memory. It moves with the commits of all other connections, also of this process.
+      const readVersion = () => watcher.query('PRAGMA data_version')[0]?.[0]
+      let version = await patiently(readVersion)
+      const timer = clock.setRepeating(WATCH_MS, () => {
+        try {
+          const versionNow = readVersion()
+          if (versionNow === version) return
+          version = versionNow
+        } catch {
+          // Whoever is called reads the file too, meets the same error and can say so.
+        }
+        onStir()
+      })
+      return {
+        async [Symbol.asyncDispose]() {
+          timer.cancel()
+          watcher[Symbol.dispose]()
+        },
+      }
+    },
+
+    async damage() {
+      using checker = new SqliteConnection(place, 'check')
+      // Not quick_check: that one does not compare indexes with their tables, and names are looked up through indexes.
+      const lines = await patiently(() => checker.query(`PRAGMA integrity_check(${DAMAGE_LINES_MAX})`))
+      return lines.map(([line]) => String(line)).filter((line) => line !== 'ok')
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const each of opened.values()) each[Symbol.dispose]()
+      opened.clear()
+    },
+  }
+}
+
+/**
+ * Makes a new database file: filled by `prepare` under another name and linked into place when it is whole and on the disk. When somebody else was
+ * quicker, theirs stays.
+ */
+export async function createSqliteFile(
+  options: SqliteOptions,
+  deps: SqliteDeps & { readonly random: Random },
+  prepare: (database: SqlDatabase) => Promise<void>,
+): Promise<void> {
+  const { file } = options
+  const draft = `${file}.new-${Buffer.from(deps.random.bytes(6)).toString('hex')}`
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await (await open(draft, 'wx', 0o600)).close()
+    {
+      using connection = new SqliteConnection(placeOf(draft), 'change')
+      connection.execute(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA journal_mode = WAL`)
+      connection.describeItself()
+    }
+    {
+      await using database = await openSqlite({ ...options, file: draft }, deps)
+      await prepare(database)
+    }
+    await syncPath(draft)
+    await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await syncPath(dirname(file))
+  } catch (error) {
+    throw isServiceError(error) ? error : sqliteError(error, placeOf(file))
+  } finally {
+    for (const ending of ['', '-wal', '-shm']) await rm(draft + ending, { force: true })
+  }
+}

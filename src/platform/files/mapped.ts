@@ -1,0 +1,119 @@
+import { fstatSync } from 'node:fs'
+import { messageOf } from '../../core/error.ts'
+
+/**
+ * A file as memory: what another process writes into it is seen at once, without a call to the system. Every read and every write is
+ * followed by a barrier, so that they take effect in the order in which they are called, on processors that reorder them too.
+ *
+ * Touching what was cut off a file under its mapping ends the process with SIGBUS: whoever reads asks for the file's length first
+ * (`ring-file.ts`), and where files may be cut, positional reads are the safe way and give the same results.
+ */
+export type MappedFile = {
+  readonly sizeBytes: number
+  read(place: number, target: Uint8Array, targetAt: number, length: number): void
+  write(place: number, bytes: Uint8Array): void
+  /** Writes eight bytes in one store that no reader can see half of, after everything written before. `place` is a multiple of 8. */
+  storeU64(place: number, value: number): void
+  close(): void
+}
+
+/** What this machine can do beyond Node: map files, and hold the advisory lock by which rings name their writer. */
+export type FileMapper =
+  | {
+      readonly ok: true
+      /** Maps an open file as long as it is now. The descriptor may be closed afterwards. */
+      map(descriptor: number, options: { isWritable: boolean }): MappedFile
+      /** How long an open file is now. A third of the time of fstat, and nothing to collect afterwards. */
+      bytesOf(descriptor: number): number
+      /** Takes flock(2) without waiting; false when somebody else holds it. It is let go with the descriptor. */
+      tryLock(descriptor: number): boolean
+    }
+  | { readonly ok: false; readonly reason: string }
+
+// Values of <sys/mman.h>, <unistd.h> and <sys/file.h>, the same on all Linux architectures.
+const PROT_READ = 1
+const PROT_WRITE = 2
+const MAP_SHARED = 1
+const SEEK_END = 2
+const LOCK_EX = 2
+const LOCK_NB = 4
+const EWOULDBLOCK = 11
+/** What mmap answers when it fails: the highest address there is. */
+const MAP_FAILED = 2n ** 64n - 1n
+
+/** Loads the foreign-function interface. Where it does not load, says why, and callers read and write by position instead. */
+export async function loadFileMapper(load = () => import('koffi')): Promise<FileMapper> {
+  try {
+    const { default: koffi } = await load()
+    const libc = koffi.load('libc.so.6')
+    const mmap = libc.func('uintptr_t mmap(void *, size_t, int, int, int, int64_t)')
+    const munmap = libc.func('int munmap(uintptr_t, size_t)')
+    const lseek = libc.func('int64_t lseek(int, int64_t, int)')
+    const flock = libc.func('int flock(int, int)')
+    return {
+      ok: true,
+      map(descriptor, { isWritable }) {
+        const sizeBytes = Number(fstatSync(descriptor, { bigint: true }).size)
+        const protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
+        const address: number | bigint = mmap(null, sizeBytes, protection, MAP_SHARED, descriptor, 0)
+        if (BigInt.asUintN(64, BigInt(address)) === MAP_FAILED) {
+          throw new Error(`a file of ${sizeBytes} bytes cannot be mapped (error ${koffi.errno()})`)
+        }
+        return createMappedFile(koffi.view(address, sizeBytes), () => void munmap(address, sizeBytes))
+      },
+      // Nobody here reads from where a file stands, so it may stand anywhere. A failure is below 0: no bytes.
+      bytesOf: (descriptor) => Number(lseek(descriptor, 0, SEEK_END)),
+      tryLock(descriptor) {
+        if (flock(descriptor, LOCK_EX | LOCK_NB) === 0) return true
+        const code = koffi.errno()
+        if (code === EWOULDBLOCK) return false
+        throw new Error(`a file cannot be locked (error ${code})`)
+      },
+    }
+  } catch (error) {
+    return { ok: false, reason: `files cannot be mapped here: ${messageOf(error)}` }
+  }
+}
+
+function createMappedFile(memory: ArrayBuffer, unmap: () => void): MappedFile {
+  const sizeBytes = memory.byteLength
+  // Emptied on close: a view of memory that is no longer mapped would end the process when touched.
+  let bytes = new Uint8Array(memory)
+  let words = new BigUint64Array(memory, 0, Math.floor(sizeBytes / 8))
+  const fence = createFence()
+  return {
+    sizeBytes,
+    read(place, target, targetAt, length) {
+      const there = Math.max(0, Math.min(length, bytes.length - place))
+      if (there > 0) target.set(bytes.subarray(place, place + there), targetAt)
+      if (there < length) target.fill(0, targetAt + there, targetAt + length)
+      fence()
+    },
+    write(place, given) {
+      bytes.set(given, place)
+      fence()
+    },
+    storeU64(place, value) {
+      Atomics.store(words, place / 8, BigInt(value))
+      fence()
+    },
+    close() {
+      if (bytes.length === 0) return
+      bytes = new Uint8Array(0)
+      words = new BigUint64Array(0)
+      unmap()
+    },
+  }
+}
+
+/**
+ * Orders everything before it before everything after it. A store alone holds back what came before, a load alone what comes after;
+ * both are sequentially consistent, so the load is not taken before the store, and together they let nothing pass.
+ */
+function createFence(): () => void {
+  const word = new Int32Array(new SharedArrayBuffer(4))
+  return () => {
+    Atomics.store(word, 0, 1)
+    Atomics.load(word, 0)
+  }
+}

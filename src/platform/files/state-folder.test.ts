@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { isServiceError } from '../../core/error.ts'
+import { createFileExclusive, writeFileAtomic } from './atomic.ts'
+import { checkSecretFile, openStateFolder } from './state-folder.ts'
+import { makeTestFolder } from './test-folder.ts'
+
+const modeOf = (path: string) => statSync(path).mode & 0o777
+
+test('the folder and those inside are made for their owner alone', async () => {
+  using place = makeTestFolder()
+  const state = await openStateFolder(place.file('a/b'))
+  assert.equal(modeOf(state.path), 0o700)
+  assert.equal(modeOf(await state.folder('keys')), 0o700)
+  assert.equal(state.file('access.db'), `${state.path}/access.db`)
+  await openStateFolder(place.file('a/b'))
+})
+
+test('a folder others may look into is refused with the command that closes it', async () => {
+  using place = makeTestFolder()
+  chmodSync(place.path, 0o755)
+  await assert.rejects(
+    openStateFolder(place.path),
+    (error) => isServiceError(error, 'file-mode') && error.fix === `chmod 700 ${place.path}`,
+  )
+})
+
+test('a path that cannot be a folder is refused', async () => {
+  using place = makeTestFolder()
+  writeFileSync(place.file('plain'), '')
+  await assert.rejects(openStateFolder(place.file('plain/x')), (error) => isServiceError(error, 'state-unwritable'))
+})
+
+test('secret files must be 0600 and of this user; the fix quotes odd paths', async () => {
+  using place = makeTestFolder()
+  mkdirSync(place.file("it's here"), { mode: 0o700 })
+  const path = place.file("it's here/secret")
+  writeFileSync(path, 'x', { mode: 0o600 })
+  await checkSecretFile(path)
+  chmodSync(path, 0o400)
+  await checkSecretFile(path)
+  for (const mode of [0o644, 0o640, 0o604, 0o601]) {
+    chmodSync(path, mode)
+    await assert.rejects(checkSecretFile(path), (error) => {
+      assert(isServiceError(error, 'file-mode'))
+      assert.match(error.fix ?? '', /^chmod 600 '.*it'\\''s here\/secret'$/)
+      return true
+    })
+  }
+  await assert.rejects(checkSecretFile(place.file('none')), (error) => isServiceError(error, 'secret-invalid'))
+  if (process.getuid?.() === 0) {
+    chmodSync(path, 0o600)
+    chownSync(path, 12345, 12345)
+    await assert.rejects(checkSecretFile(path), /belongs to user 12345/)
+  }
+})
+
+test('a file is replaced as a whole, private, and no temporary is left', async () => {
+  using place = makeTestFolder()
+  const path = place.file('data')
+  await writeFileAtomic(path, 'one')
+  await writeFileAtomic(path, Buffer.from('two'))
+  assert.equal(readFileSync(path, 'utf8'), 'two')
+  assert.equal(modeOf(path), 0o600)
+  await assert.rejects(writeFileAtomic(place.file('no/such'), 'x'), (error) =>
+    isServiceError(error, 'state-unwritable'),
+  )
+  mkdirSync(place.file('folder'))
+  await assert.rejects(writeFileAtomic(place.file('folder'), 'x'))
+  assert.deepEqual(readdirSync(place.path).toSorted(), ['data', 'folder'])
+})
+
+test('an exclusive file is made once', async () => {
+  using place = makeTestFolder()
+  await createFileExclusive(place.file('token'), 'x')
+  assert.equal(modeOf(place.file('token')), 0o600)
+  await assert.rejects(
+    createFileExclusive(place.file('token'), 'y'),
+    (error) => isServiceError(error, 'state-unwritable') && /Remove/.test(error.fix ?? ''),
+  )
+})
+
+test('what systemd hands over as a credential may be root’s and open to the group', async (t) => {
+  using place = makeTestFolder()
+  mkdirSync(place.file('credentials'), { mode: 0o700 })
+  for (const path of ['credentials/key', 'beside']) writeFileSync(place.file(path), 'x', { mode: 0o440 })
+  const before = process.env['CREDENTIALS_DIRECTORY']
+  t.after(() => {
+    if (before === undefined) delete process.env['CREDENTIALS_DIRECTORY']
+    else process.env['CREDENTIALS_DIRECTORY'] = before
+  })
+  process.env['CREDENTIALS_DIRECTORY'] = place.file('credentials')
+  await checkSecretFile(place.file('credentials/key'))
+  await assert.rejects(checkSecretFile(place.file('beside')), (error) => isServiceError(error, 'file-mode'))
+  await assert.rejects(checkSecretFile(place.file('credentials/../beside')), (error) =>
+    isServiceError(error, 'file-mode'),
+  )
+})

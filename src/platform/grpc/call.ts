@@ -1,0 +1,226 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { RequestProblem } from './frame-reader.ts'
+import { ACCEPTED_ENCODINGS, frameMessage, type GrpcEncoding } from './framing.ts'
+import type { Inflate } from './inflater.ts'
+import { RequestReader } from './requests.ts'
+import { encodeGrpcMessage, GrpcCode, type GrpcStatus, parseGrpcTimeout } from './status.ts'
+
+/** One call of one client, unary or streaming: messages in, messages out, one status at the end. */
+export type GrpcCall = {
+  /** For example `/geyser.Geyser/Subscribe`. */
+  readonly path: string
+  readonly metadata: IncomingHttpHeaders
+  /** Names and values in turn, as they came: the view above hides that a name came twice. */
+  readonly rawMetadata: readonly string[]
+  readonly remoteAddress: string
+  /** How messages sent by this side are encoded: gzip when the client itself sends gzip. */
+  readonly sendEncoding: GrpcEncoding
+  /** Messages flow from the moment the listener is set. Before that nothing is read, inflated or decoded. */
+  onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void
+  /** The client will send no more; it still listens. */
+  onHalfClose(listener: () => void): void
+  /** The call is over, however it ended; with the status, where this side ended it. Called exactly once. */
+  onClose(listener: (status?: GrpcStatus) => void): void
+  /** Everything written so far has left, after a write that answered false. */
+  onWritable(listener: () => void): void
+  /** The server is about to stop: a long call should end itself. */
+  onShutdown(listener: () => void): void
+  pauseMessages(): void
+  resumeMessages(): void
+  /** Answers the headers now; otherwise they go out with the first message. */
+  sendHeaders(metadata?: Readonly<Record<string, string>>): void
+  /** Frames, encodes and writes one message. False means: better wait for `onWritable`. */
+  send(message: Uint8Array): boolean
+  /** Writes messages that already carry their prefixes, as many as wanted. False means: better wait for `onWritable`. */
+  writeFramed(frames: Uint8Array): boolean
+  /** The same for several pieces at once. `onLeft` is called when this side needs their bytes no longer; on a call that is cut off, never. */
+  writePieces(pieces: readonly Uint8Array[], onLeft: () => void): boolean
+  end(status: GrpcStatus): void
+  /** Ends the call without a status; what was written may be lost. */
+  abort(): void
+  /** Lets the client make no further call on its connection, which closes with the last one that is open. */
+  closeConnection(): void
+  readonly isOver: boolean
+}
+
+export type MessageLimits = {
+  /** Bytes of one message, as it arrives and inflated. Evaluated for each message. */
+  readonly bytesMax: () => number
+  /** A message is refused by its size or its form; the call ends with the status right after. */
+  readonly onRefused?: (problem: RequestProblem) => void
+}
+
+export type GrpcCallOptions = {
+  readonly messageBytesMax: number
+  /** How long a client that does not read may delay the end of its call. */
+  readonly endGraceMs: number
+}
+
+type GrpcCallParts = {
+  readonly stream: ServerHttp2Stream
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
+  readonly clock: Clock
+  readonly inflate: Inflate
+}
+
+export function createGrpcCall(
+  options: GrpcCallOptions,
+  { stream, headers, rawHeaders, clock, inflate }: GrpcCallParts,
+): GrpcCall & { shutdown(): void } {
+  const { messageBytesMax, endGraceMs } = options
+  const sendEncoding: GrpcEncoding = headers['grpc-encoding'] === 'gzip' && acceptsGzip(headers) ? 'gzip' : 'identity'
+  const closeListeners: ((status?: GrpcStatus) => void)[] = []
+  const shutdownListeners: (() => void)[] = []
+  const endListeners: (() => void)[] = []
+  let reader: RequestReader | undefined
+  let isHeld = false
+  let endedBy: GrpcStatus | undefined
+  let trailers: Record<string, string> | undefined
+  let isClosed = false
+  let timer: Timer | undefined
+
+  const timeoutMs = parseGrpcTimeout(headers['grpc-timeout'] as string | undefined)
+  if (timeoutMs !== undefined) {
+    timer = clock.setTimer(timeoutMs, () => end({ code: GrpcCode.deadlineExceeded, message: 'deadline exceeded' }))
+  }
+
+  stream.on('wantTrailers', () => stream.sendTrailers(trailers ?? {}))
+  // Resets and broken connections are a client's way to leave; 'close' follows and is where the call ends.
+  stream.on('error', () => {})
+  stream.on('close', () => {
+    isClosed = true
+    reader?.close()
+    timer?.cancel()
+    for (const listener of closeListeners) listener(endedBy)
+  })
+
+  function onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void {
+    const messages = new RequestReader({
+      encoding: headers['grpc-encoding'] === 'gzip' ? 'gzip' : 'identity',
+      source: stream,
+      inflate,
+      bytesMax: () => Math.min(messageBytesMax, limits?.bytesMax() ?? messageBytesMax),
+      onMessage: listener,
+      onEnd() {
+        for (const ended of endListeners) ended()
+      },
+      onProblem(problem) {
+        limits?.onRefused?.(problem)
+        end(problem)
+      },
+    })
+    reader = messages
+    if (isHeld) messages.hold()
+    stream.on('data', (chunk: Buffer) => messages.push(chunk))
+    stream.on('end', () => messages.end())
+  }
+
+  function sendHeaders(metadata: Readonly<Record<string, string>> = {}): void {
+    if (stream.headersSent || isOver()) return
+    stream.respond(
+      {
+        ':status': 200,
+        'content-type': 'application/grpc',
+        'grpc-accept-encoding': ACCEPTED_ENCODINGS,
+        ...(sendEncoding === 'gzip' ? { 'grpc-encoding': 'gzip' } : {}),
+        ...metadata,
+      },
+      { waitForTrailers: true },
+    )
+  }
+
+  function writeFramed(frames: Uint8Array): boolean {
+    if (isOver()) return false
+    sendHeaders()
+    return stream.write(frames)
+  }
+
+  function writePieces(pieces: readonly Uint8Array[], onLeft: () => void): boolean {
+    if (isOver()) return false
+    sendHeaders()
+    stream.cork()
+    let isFree = true
+    for (const [at, piece] of pieces.entries()) {
+      const isLast = at === pieces.length - 1
+      // On a stream that is reset while its bytes are on their way, the runtime may still be writing them.
+      isFree = isLast ? stream.write(piece, (error) => error ?? onLeft()) : stream.write(piece)
+    }
+    stream.uncork()
+    return isFree
+  }
+
+  function end(status: GrpcStatus): void {
+    if (isOver()) return
+    endedBy = status
+    trailers = statusTrailers(status)
+    reader?.close()
+    timer?.cancel()
+    if (stream.headersSent) stream.end()
+    else stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
+    // What the client still sends is read and dropped. A reset right here would overtake the status, so one that keeps
+    // its side open, or does not read, is only reset after the grace.
+    stream.resume()
+    timer = clock.setTimer(endGraceMs, abort)
+    timer.unref?.()
+  }
+
+  function abort(): void {
+    if (!isClosed) stream.close(constants.NGHTTP2_CANCEL)
+  }
+
+  function isOver(): boolean {
+    return isClosed || trailers !== undefined || stream.destroyed
+  }
+
+  return {
+    path: headers[':path'] ?? '',
+    metadata: headers,
+    rawMetadata: rawHeaders,
+    remoteAddress: stream.session?.socket?.remoteAddress ?? '',
+    sendEncoding,
+    onMessage,
+    onHalfClose: (listener) => void endListeners.push(listener),
+    onClose(listener) {
+      if (isClosed) listener(endedBy)
+      else closeListeners.push(listener)
+    },
+    onWritable: (listener) => void stream.on('drain', listener),
+    onShutdown: (listener) => void shutdownListeners.push(listener),
+    pauseMessages() {
+      isHeld = true
+      reader?.hold()
+    },
+    resumeMessages() {
+      isHeld = false
+      reader?.release()
+    },
+    sendHeaders,
+    send: (message) => writeFramed(frameMessage(message, sendEncoding)),
+    writeFramed,
+    writePieces,
+    end,
+    abort,
+    closeConnection: () => stream.session?.close(),
+    get isOver() {
+      return isOver()
+    },
+    shutdown() {
+      for (const listener of shutdownListeners) listener()
+    },
+  }
+}
+
+function statusTrailers({ code, message, metadata }: GrpcStatus): Record<string, string> {
+  return {
+    ...metadata,
+    'grpc-status': String(code),
+    ...(message === undefined ? {} : { 'grpc-message': encodeGrpcMessage(message) }),
+  }
+}
+
+function acceptsGzip(headers: IncomingHttpHeaders): boolean {
+  const accepted = headers['grpc-accept-encoding']
+  return typeof accepted === 'string' && accepted.split(',').some((name) => name.trim() === 'gzip')
+}

@@ -1,0 +1,173 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Clock } from '../../core/clock.ts'
+import { HEARTBEAT_DEFAULTS, type HeartbeatOptions, startHeartbeat } from '../net/heartbeat.ts'
+import { hostHeader, type PinnedAddress } from '../net/pinned-address.ts'
+import { createHttp2Tap, type Http2Tap, type OpenSocket } from './http2-tap.ts'
+import { type GrpcStream, openGrpcStream } from './stream.ts'
+
+export type GrpcClientOptions = {
+  /** Sent with every call. May hold a credential, so it is never printed. */
+  readonly metadata?: Readonly<Record<string, string>>
+  readonly connectTimeoutMs?: number
+  readonly heartbeat?: HeartbeatOptions
+  /** How much a server may send before it is read: per call, and over all calls of the connection. */
+  readonly streamWindowBytes?: number
+  readonly sessionWindowBytes?: number
+  /** Certificates to trust instead of the system's. */
+  readonly ca?: string | undefined
+}
+
+export type GrpcClientDeps = { readonly clock: Clock; readonly address: PinnedAddress }
+
+export type GrpcLoss = {
+  readonly cause: 'address' | 'connect' | 'closed' | 'dead' | 'protocol'
+  readonly says: string
+}
+
+/** One HTTP/2 connection to a gRPC server, for many calls at once. */
+export type GrpcSession = Disposable & {
+  /** Takes new calls: it stands, the server has not said that it goes, and allows one more. */
+  readonly isUsable: boolean
+  readonly openStreams: number
+  /** A raw call in both directions; the path is for example `/geyser.Geyser/Subscribe`. */
+  open(path: string, metadata: Readonly<Record<string, string>>): GrpcStream
+  /** Called exactly once. Open calls have been told before. */
+  onClose(listener: (loss: GrpcLoss) => void): void
+}
+
+export type GrpcOpening =
+  | { readonly ok: true; readonly session: GrpcSession }
+  | { readonly ok: false; readonly loss: GrpcLoss }
+
+const MIB = 1024 * 1024
+/** Windows as performance.md section 3 found them: with those of the protocol a fast stream waits for every round trip. */
+const DEFAULTS = {
+  connectTimeoutMs: 5000,
+  heartbeat: HEARTBEAT_DEFAULTS,
+  streamWindowBytes: 4 * MIB,
+  sessionWindowBytes: 16 * MIB,
+}
+const SESSION_MEMORY_MIB_MAX = 64
+/** Where a server names no limit of its own. */
+const STREAMS_MAX = 1000
+
+/** Never rejects: a server that is not there is an outcome. Resolves when the server has shown that it speaks HTTP/2. */
+export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClientDeps): Promise<GrpcOpening> {
+  const options = { ...DEFAULTS, ...given }
+  const { clock, address } = deps
+  const place = await address.current()
+  if (!place.ok) return { ok: false, loss: { cause: 'address', says: place.says } }
+  const { remote } = address
+  const tap = createHttp2Tap((onread) => openSocket({ ip: place.ip, onread }, deps, options.ca), options)
+  const session = connectHttp2(`${remote.secure ? 'https' : 'http'}://${hostHeader(remote)}`, {
+    createConnection: () => tap.connection,
+    maxSessionMemory: SESSION_MEMORY_MIB_MAX,
+    settings: { enablePush: false, initialWindowSize: options.streamWindowBytes },
+  })
+  return new Promise((resolve) => {
+    let isSettled = false
+    const settle = (opening: GrpcOpening) => {
+      if (isSettled) return
+      isSettled = true
+      timeout.cancel()
+      if (!opening.ok) {
+        address.lost('unreachable')
+        session.destroy()
+      }
+      resolve(opening)
+    }
+    const fail = (says: string) => settle({ ok: false, loss: { cause: 'connect', says } })
+    const timeout = clock.setTimer(options.connectTimeoutMs, () => fail('no answer in time'))
+    session.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'connection failed'))
+    session.on('close', () => fail('connection closed'))
+    session.once('remoteSettings', () => {
+      if (isSettled) return
+      session.setLocalWindowSize(options.sessionWindowBytes)
+      settle({ ok: true, session: wrap(session, tap, options, deps) })
+    })
+  })
+}
+
+function wrap(
+  session: ClientHttp2Session,
+  tap: Http2Tap,
+  options: typeof DEFAULTS & GrpcClientOptions,
+  { clock, address }: GrpcClientDeps,
+): GrpcSession {
+  const closeListeners: ((loss: GrpcLoss) => void)[] = []
+  let openStreams = 0
+  let loss: GrpcLoss | undefined
+  const heartbeat = startHeartbeat(options.heartbeat, {
+    clock,
+    ping: () => {
+      if (session.destroyed) return
+      session.ping((error) => {
+        if (error === null) heartbeat.heard()
+      })
+    },
+    onDead: () => leave({ cause: 'dead', says: 'pings are not answered' }),
+  })
+
+  function leave(why: GrpcLoss): void {
+    if (loss !== undefined) return
+    loss = why
+    heartbeat[Symbol.dispose]()
+    address.lost('broken')
+    session.destroy()
+  }
+
+  session.on('error', (error: NodeJS.ErrnoException) => leave({ cause: 'protocol', says: error.code ?? 'failed' }))
+  // The runtime closes the streams of a session before the session itself.
+  session.on('close', () => {
+    leave({ cause: 'closed', says: 'connection closed' })
+    for (const listener of closeListeners.splice(0)) listener(loss as GrpcLoss)
+  })
+
+  const isUsable = () => loss === undefined && !session.closed && !session.destroyed
+  return {
+    get isUsable() {
+      const allowed = session.remoteSettings.maxConcurrentStreams ?? STREAMS_MAX
+      return isUsable() && openStreams < Math.min(allowed, STREAMS_MAX)
+    },
+    get openStreams() {
+      return openStreams
+    },
+    open(path, metadata) {
+      openStreams += 1
+      const headers = {
+        ':method': 'POST',
+        ':path': path,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        ...metadata,
+        ...options.metadata,
+      }
+      const stream = openGrpcStream(isUsable() ? { session, tap } : undefined, headers)
+      stream.onEnd(() => void (openStreams -= 1))
+      return stream
+    },
+    onClose(listener) {
+      if (session.destroyed && loss !== undefined) listener(loss)
+      else closeListeners.push(listener)
+    },
+    [Symbol.dispose]: () => leave({ cause: 'closed', says: 'closed from this side' }),
+  }
+}
+
+function openSocket(
+  { ip, onread }: { ip: string; onread: Parameters<OpenSocket>[0] },
+  { address: { remote } }: GrpcClientDeps,
+  ca: string | undefined,
+): Socket {
+  const place = { host: ip, port: remote.port, noDelay: true, keepAlive: true, onread }
+  if (!remote.secure) return connect(place)
+  return connectTls({
+    ...place,
+    ...(isIP(remote.host) === 0 ? { servername: remote.host } : {}),
+    ...(ca === undefined ? {} : { ca }),
+    ALPNProtocols: ['h2'],
+    minVersion: 'TLSv1.2',
+  })
+}

@@ -1,0 +1,176 @@
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { Clock } from '../../core/clock.ts'
+import type { ConnectionCapsOptions } from '../net/connection-caps.ts'
+import { type ListenerOptions, openListener } from '../net/listener.ts'
+import type { DoorMetrics } from '../net/listener-metrics.ts'
+import type { TlsFilesOptions } from '../net/tls-files.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { createGrpcCall, type GrpcCall } from './call.ts'
+import { ACCEPTED_ENCODINGS } from './framing.ts'
+import { createInflater, type Inflate } from './inflater.ts'
+import { watchSession } from './session.ts'
+import { GrpcCode, type GrpcStatus } from './status.ts'
+
+export type GrpcServerOptions = {
+  readonly listen: ListenerOptions
+  readonly caps?: ConnectionCapsOptions
+  readonly tlsFiles?: TlsFilesOptions
+  readonly streamsPerConnectionMax?: number
+  readonly sessionMemoryMiBMax?: number
+  readonly messageBytesMax?: number
+  readonly metadataBytesMax?: number
+  /** A connection that has not spoken HTTP/2 by then is closed. */
+  readonly firstBytesMs?: number
+  readonly keepAliveMs?: number
+  readonly keepAliveTimeoutMs?: number
+  /** How long a client that does not read may delay the end of its call. */
+  readonly endGraceMs?: number
+}
+
+export type GrpcServerDeps = {
+  readonly log: Logger
+  readonly clock: Clock
+  /** Called for each call whose framing is sound; the call lives until `end`, `abort` or the client leaves. */
+  onCall(call: GrpcCall): void
+} & Partial<DoorMetrics>
+
+export type GrpcServer = AsyncDisposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  readonly openCalls: number
+  /** Takes no more calls, tells the open ones, and waits for them until the deadline. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** Limits of the reference (robustness.md section 4); HTTP/2 of Node would allow 4 billion streams. */
+const DEFAULTS = {
+  streamsPerConnectionMax: 100,
+  sessionMemoryMiBMax: 16,
+  messageBytesMax: 4 * 1024 * 1024,
+  metadataBytesMax: 8 * 1024,
+  firstBytesMs: 5000,
+  keepAliveMs: 30_000,
+  keepAliveTimeoutMs: 10_000,
+  endGraceMs: 5000,
+}
+/** Large enough that a request of the maximal size needs few round trips. */
+const WINDOW_BYTES = 1024 * 1024
+
+/** A gRPC server on node:http2. It frames, limits and ends calls; what they mean is for `onCall`. */
+export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
+  const options = { ...DEFAULTS, ...given }
+  const { log, clock } = deps
+  const sessions = new Set<ServerHttp2Session>()
+  const calls = new Set<ReturnType<typeof createGrpcCall>>()
+  const inflater = createInflater()
+  const inflateOf = new WeakMap<object, Inflate>()
+
+  const http2: Http2Server = createServer({
+    maxSessionMemory: options.sessionMemoryMiBMax,
+    settings: {
+      maxConcurrentStreams: options.streamsPerConnectionMax,
+      maxHeaderListSize: options.metadataBytesMax,
+      initialWindowSize: WINDOW_BYTES,
+      enablePush: false,
+    },
+  })
+  http2.on('session', (session) => {
+    sessions.add(session)
+    inflateOf.set(session, inflater.forConnection())
+    session.setLocalWindowSize(WINDOW_BYTES)
+    session.on('close', () => sessions.delete(session))
+    watchSession(session, { clock, options })
+  })
+  http2.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) =>
+    accept(stream, headers, raw),
+  )
+  http2.on('sessionError', (err) => log.debug({ err }, 'gRPC connection failed'))
+
+  function accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+    const refusal = refuse(stream, headers)
+    if (refusal === 'answered') return
+    const inflate = inflateOf.get(stream.session as object) ?? inflater.forConnection()
+    const call = createGrpcCall(options, { stream, headers, rawHeaders, clock, inflate })
+    calls.add(call)
+    call.onClose(() => calls.delete(call))
+    if (refusal) call.end(refusal)
+    else deps.onCall(call)
+  }
+
+  /** What is not gRPC is answered in HTTP; what is, with a status. */
+  function refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): GrpcStatus | 'answered' | undefined {
+    const httpStatus =
+      headers[':method'] !== 'POST' ? 405 : isGrpcContentType(headers['content-type']) ? undefined : 415
+    if (httpStatus !== undefined) {
+      stream.on('error', () => {})
+      stream.respond({ ':status': httpStatus }, { endStream: true })
+      stream.resume()
+      const cut = clock.setTimer(options.endGraceMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
+      stream.on('close', () => cut.cancel())
+      return 'answered'
+    }
+    if (metadataBytes(headers) > options.metadataBytesMax) {
+      return { code: GrpcCode.resourceExhausted, message: `metadata larger than ${options.metadataBytesMax} bytes` }
+    }
+    const encoding = headers['grpc-encoding'] ?? 'identity'
+    if (encoding !== 'identity' && encoding !== 'gzip') {
+      return {
+        code: GrpcCode.unimplemented,
+        message: `grpc-encoding ${String(encoding).slice(0, 32)} is not supported`,
+        metadata: { 'grpc-accept-encoding': ACCEPTED_ENCODINGS },
+      }
+    }
+    return undefined
+  }
+
+  const listener = await openListener(options.listen, {
+    log,
+    clock,
+    alpnProtocols: ['h2'],
+    caps: options.caps,
+    tlsFiles: options.tlsFiles,
+    onRefused: deps.onRefused,
+    onNotAfter: deps.onNotAfter,
+    onConnection: (socket) => void http2.emit('connection', socket),
+  })
+
+  async function drain(deadlineMs: number): Promise<void> {
+    const cut = clock.setTimer(deadlineMs, () => listener.destroyConnections())
+    await listener.stopAccepting()
+    // The GOAWAY of `close` keeps new calls from coming; `shutdown` asks the open ones to end.
+    for (const session of sessions) session.close()
+    for (const call of calls) call.shutdown()
+    await listener.allClosed()
+    cut.cancel()
+    await listener[Symbol.asyncDispose]()
+  }
+
+  return {
+    address: listener.address,
+    get openCalls() {
+      return calls.size
+    },
+    drain,
+    // Connections are cut, which clients take for UNAVAILABLE; resetting their streams would look like a fault.
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  }
+}
+
+function isGrpcContentType(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^application\/grpc(?:\+proto)?(?:;|$)/i.test(contentType)
+}
+
+/** RFC 9113 section 10.5.1: names, values and 32 bytes for each field. */
+function metadataBytes(headers: IncomingHttpHeaders): number {
+  let bytes = 0
+  for (const [name, value] of Object.entries(headers)) {
+    for (const one of Array.isArray(value) ? value : [value]) bytes += name.length + String(one ?? '').length + 32
+  }
+  return bytes
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { until } from '../../process/test-wait.ts'
+import { createHttpClient, HttpCallFailed, readReplyText } from './client.ts'
+
+describe('a client whose answers are streams', () => {
+  let server: Server
+  let url: string
+  let answer: (request: IncomingMessage, response: ServerResponse) => void
+  before(async () => {
+    server = createServer((request, response) => answer(request, response)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  })
+  after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const open = () => createHttpClient({ url, connectionsMax: 2, connectMs: 2000 })
+
+  test('sends the body with its length and nothing of its own', async () => {
+    using client = open()
+    let told: IncomingMessage | undefined
+    answer = (request, response) => {
+      told = request
+      request.pipe(response)
+    }
+    const reply = await client.send({
+      method: 'POST',
+      target: '/x?y=1',
+      headers: { 'x-a': 'b' },
+      body: Buffer.from('hello'),
+    })
+    assert.equal(await readReplyText(reply, 100), 'hello')
+    assert.equal(told?.url, '/x?y=1')
+    assert.deepEqual(Object.keys(told?.headers ?? {}).toSorted(), ['connection', 'content-length', 'host', 'x-a'])
+  })
+
+  test('what is not read waits at the server', async () => {
+    using client = open()
+    const piece = Buffer.alloc(64 * 1024)
+    let sent = 0
+    let isFull = false
+    answer = (_request, response) => {
+      const more = (): void => {
+        for (; sent < 1024 && !isFull; sent++) isFull = !response.write(piece)
+        if (sent === 1024) response.end()
+      }
+      response.on('drain', () => {
+        isFull = false
+        more()
+      })
+      more()
+    }
+    const reply = await client.send({ method: 'GET', target: '/', headers: {} })
+    await until('the server has to wait', () => isFull)
+    assert.ok(sent < 1000, `${sent} pieces left the server unread`)
+    let bytes = 0
+    for await (const chunk of reply.body as AsyncIterable<Buffer>) bytes += chunk.length
+    assert.equal(bytes, 1024 * piece.length)
+  })
+
+  test('it is known whether the server can have seen the call', async () => {
+    using client = open()
+    answer = (request) => void request.socket.destroy()
+    await assert.rejects(client.send({ method: 'GET', target: '/', headers: {} }), (error: unknown) => {
+      return error instanceof HttpCallFailed && error.isSent
+    })
+    using nobody = createHttpClient({ url: 'http://127.0.0.1:1', connectionsMax: 1, connectMs: 2000 })
+    await assert.rejects(nobody.send({ method: 'GET', target: '/', headers: {} }), (error: unknown) => {
+      return error instanceof HttpCallFailed && !error.isSent
+    })
+  })
+
+  test('a signal ends the call before its answer and in the middle of it', async () => {
+    using client = open()
+    let isClosed = false
+    answer = (_request, response) => void response.on('close', () => (isClosed = true))
+    const before_ = new AbortController()
+    const pending = client.send({ method: 'GET', target: '/', headers: {}, signal: before_.signal })
+    setImmediate(() => before_.abort())
+    await assert.rejects(pending, HttpCallFailed)
+    answer = (_request, response) => {
+      response.on('close', () => (isClosed = true))
+      response.write('begun')
+    }
+    isClosed = false
+    const middle = new AbortController()
+    const reply = await client.send({ method: 'GET', target: '/', headers: {}, signal: middle.signal })
+    middle.abort()
+    await assert.rejects(readReplyText(reply, 100))
+    await until('the server sees it', () => isClosed)
+  })
+
+  test('an answer that should be small and is not is given up', async () => {
+    using client = open()
+    answer = (_request, response) => response.end(Buffer.alloc(2000))
+    const reply = await client.send({ method: 'GET', target: '/', headers: {} })
+    await assert.rejects(readReplyText(reply, 1000), /more than 1000 bytes/)
+  })
+})

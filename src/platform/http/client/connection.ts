@@ -1,0 +1,196 @@
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { RemoteAddress } from '../../net/pinned-address.ts'
+import type { TurnWriter, TurnWrites } from '../../net/write-batching.ts'
+import type { Carrier, HttpCause, HttpExchange } from './exchange.ts'
+import { type ResponseHead, ResponseReader, type ResponseReaderOptions, type ResponseSink } from './response-reader.ts'
+
+export type HttpConnectionOptions = {
+  readonly remote: RemoteAddress
+  readonly ip: string
+  /** Request line and headers up to the value of Content-Length. */
+  readonly head: string
+  /** Certificates to trust instead of the system's. */
+  readonly ca?: string | undefined
+  readonly reader?: ResponseReaderOptions
+  /** Filled by one read at a time and used by all connections of a pool. */
+  readonly readBuffer: Buffer
+  readonly writes: TurnWrites
+}
+
+export type HttpConnectionEvents = {
+  onReady(connection: HttpConnection): void
+  /** The answer is whole and the connection sound: it can take the next call. */
+  onIdle(connection: HttpConnection, idleHintMs: number | undefined): void
+  /** Called once; the exchange it carried is told afterwards. */
+  onGone(connection: HttpConnection, how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly says: string }): void
+}
+
+const KEEP_ALIVE_PROBE_MS = 30_000
+
+/** One connection to a server with at most one call on it. Whatever it did not expect ends it. */
+export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
+  readonly openedAtMs: number
+  idleUntilMs = Number.POSITIVE_INFINITY
+  #state: 'connecting' | 'idle' | 'busy' | 'gone' = 'connecting'
+  #exchange: HttpExchange | undefined
+  #served = 0
+  #keepsAlive = false
+  #isPaused = false
+  #idleHintMs: number | undefined
+  /** The request, until the end of the turn in which it was given. */
+  #out: string | undefined
+  readonly #head: string
+  readonly #writes: TurnWrites
+  readonly #socket: Socket
+  readonly #reader: ResponseReader
+  readonly #events: HttpConnectionEvents
+
+  constructor(options: HttpConnectionOptions, events: HttpConnectionEvents, nowMs: number) {
+    this.openedAtMs = nowMs
+    this.#head = options.head
+    this.#writes = options.writes
+    this.#events = events
+    this.#reader = new ResponseReader(this, options.reader)
+    this.#socket = openSocket(options, (bytes) => this.#onBytes(bytes))
+    this.#socket.on(options.remote.secure ? 'secureConnect' : 'connect', () => {
+      this.#state = 'idle'
+      this.#events.onReady(this)
+    })
+    this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#leave('broken', codeOf(error)))
+    this.#socket.on('end', () => this.#onEnd())
+    this.#socket.on('close', () => this.#leave('broken', 'connection closed'))
+  }
+
+  get isConnecting(): boolean {
+    return this.#state === 'connecting'
+  }
+
+  get exchange(): HttpExchange | undefined {
+    return this.#exchange
+  }
+
+  /** Only on a connection that is ready and idle. */
+  send(exchange: HttpExchange): void {
+    this.#state = 'busy'
+    this.#exchange = exchange
+    exchange.carrier = this
+    this.#reader.begin()
+    this.#out = this.#head + requestTail(exchange)
+    this.#writes.add(this)
+  }
+
+  writeNow(): void {
+    const out = this.#out
+    this.#out = undefined
+    if (out !== undefined) this.#socket.write(out, 'latin1')
+  }
+
+  cut(cause: HttpCause, says: string): void {
+    this.#leave(cause, says)
+  }
+
+  pauseReading(): void {
+    if (this.#state !== 'busy') return
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resumeReading(): void {
+    if (!this.#isPaused || this.#state === 'gone') return
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+
+  onHead(head: ResponseHead): void {
+    this.#keepsAlive = head.keepsAlive
+    this.#idleHintMs = head.idleHintMs
+    this.#exchange?.onHead(head)
+  }
+
+  onBody(bytes: Buffer): void {
+    this.#exchange?.onBody(bytes)
+  }
+
+  #onBytes(bytes: Buffer): void {
+    if (this.#state !== 'busy') return this.#leave('broken', 'bytes that nobody asked for')
+    const result = this.#reader.push(bytes)
+    // The exchange may have cut the connection while it was told.
+    if ((this.#state as string) === 'gone' || result === 'more') return
+    if (result === 'fault') return this.#leave('bad-response', this.#reader.fault)
+    this.#complete(result === 'done' && this.#keepsAlive)
+  }
+
+  #onEnd(): void {
+    if (this.#state === 'busy' && this.#reader.end() === 'done') this.#complete(false)
+    else this.#leave('broken', 'connection closed')
+  }
+
+  /** The answer is whole. The connection is given back before the answer goes out, so that the next call can use it. */
+  #complete(isSound: boolean): void {
+    const exchange = this.#exchange as HttpExchange
+    this.#exchange = undefined
+    // From here on the connection may carry somebody else's call: the finished one must not reach it any more.
+    exchange.carrier = undefined
+    this.#served += 1
+    if (isSound) {
+      this.#state = 'idle'
+      this.resumeReading()
+      this.#events.onIdle(this, this.#idleHintMs)
+    } else {
+      this.#leave('closed', 'not to be used again')
+    }
+    exchange.onEnd()
+  }
+
+  #leave(cause: HttpCause, says: string): void {
+    if (this.#state === 'gone') return
+    const was = this.#state
+    const exchange = this.#exchange
+    const isUnsent = this.#out !== undefined
+    this.#out = undefined
+    this.#state = 'gone'
+    this.#exchange = undefined
+    this.#socket.destroy()
+    this.#events.onGone(this, { was, says })
+    if (exchange === undefined) return
+    const isStale = cause === 'broken' && this.#served > 0 && !exchange.hasReply
+    exchange.fail(isUnsent ? 'not-sent' : 'maybe-sent', isStale ? 'stale' : cause, says)
+  }
+}
+
+function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onBytes: (bytes: Buffer) => void): Socket {
+  const place = {
+    host: ip,
+    port: remote.port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    onread: {
+      buffer: readBuffer,
+      callback: (bytes: number) => {
+        onBytes(bytes === readBuffer.length ? readBuffer : readBuffer.subarray(0, bytes))
+        return true
+      },
+    },
+  }
+  if (!remote.secure) return connect(place)
+  return connectTls({
+    ...place,
+    ...(isIP(remote.host) === 0 ? { servername: remote.host } : {}),
+    ...(ca === undefined ? {} : { ca }),
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+  })
+}
+
+/** The value of Content-Length and all that follows, one character a byte. */
+function requestTail({ body, bodyBytes }: HttpExchange): string {
+  const isAscii = typeof body === 'string' && body.length === bodyBytes
+  return `${bodyBytes}\r\n\r\n${isAscii ? body : Buffer.from(body as string).toString('latin1')}`
+}
+
+/** The system's word for what happened; its message would name the address. */
+function codeOf(error: NodeJS.ErrnoException): string {
+  return error.code ?? 'connection failed'
+}

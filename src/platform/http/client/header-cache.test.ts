@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { seedFor } from '../../../core/test-seed.ts'
+import { SameHead } from './header-cache.ts'
+import { type ResponseHead, ResponseReader } from './response-reader.ts'
+
+const head = (length: string, name = 'Content-Length') =>
+  `POST / HTTP/1.1\r\nHost: h\r\n${name}: ${length}\r\nx-token: t\r\n\r\n`
+
+function remembered(text: string, length: number): SameHead<string> {
+  const same = new SameHead<string>()
+  same.remember(Buffer.from(text, 'latin1'), { from: 0, to: text.length }, length, 'meant')
+  return same
+}
+
+describe('a head is known again', () => {
+  test('as it was, wherever it begins, and with any other length', () => {
+    const same = remembered(head('12'), 12)
+    for (const [before, length] of [
+      ['', '12'],
+      ['xyz', '12'],
+      ['', '7'],
+      ['..', '1234567'],
+      ['', '99'],
+    ] as const) {
+      const bytes = Buffer.from(`${before}${head(length)}body`)
+      assert(same.matches(bytes, before.length), length)
+      assert.equal(same.length, Number(length))
+      assert.equal(bytes.toString('latin1', same.bodyAt), 'body')
+      assert.equal(same.meaning, 'meant')
+    }
+  })
+
+  test('and no other: a byte that differs, one that is missing, a length in another form', () => {
+    const same = remembered(head('12'), 12)
+    const text = head('12')
+    const from = text.indexOf('12')
+    for (let at = 0; at < text.length; at++) {
+      const isDigit = at === from || at === from + 1
+      const bytes = Buffer.from(text)
+      bytes[at] = isDigit ? 0x78 : (bytes[at] as number) ^ 1
+      assert(!same.matches(bytes, 0), `byte ${at}`)
+      assert(!same.matches(Buffer.from(text.slice(0, at)), 0), `cut at ${at}`)
+    }
+    for (const length of ['', '0', '012', '+12', ' 12', '12 ', '12,12', '1 2', '12345678', '0x12', '1e1']) {
+      assert(!same.matches(Buffer.from(head(length)), 0), length)
+    }
+  })
+
+  test('only where its length is told once and plainly', () => {
+    for (const [text, length] of [
+      [head('12').replace(': 12', ':12'), 12],
+      [head('12', 'CONTENT-length'), 12],
+    ] as const) {
+      assert(remembered(text, length).matches(Buffer.from(text), 0), text)
+    }
+    for (const [text, length] of [
+      [head(' 12'), 12],
+      [head('012'), 12],
+      [head('12 '), 12],
+      [head('0'), 0],
+      [head('12345678'), 12345678],
+      [head('12', 'x-content-length'), 12],
+      [head('13'), 12],
+      ['POST / HTTP/1.1\r\n\r\n', 12],
+    ] as const) {
+      assert(!remembered(text, length).matches(Buffer.from(text), 0), text)
+    }
+  })
+
+  test('nothing is known before anything was remembered, nor after it was forgotten', () => {
+    const same = new SameHead<string>()
+    assert(!same.matches(Buffer.from(head('12')), 0))
+    same.remember(Buffer.from(head('12')), { from: 0, to: head('12').length }, 12, 'meant')
+    same.forget()
+    assert(!same.matches(Buffer.from(head('12')), 0))
+    assert.equal(same.meaning, undefined)
+  })
+})
+
+/** What a reader says of a row of answers, each on its own. */
+function read(answers: readonly string[], readerFor: () => ResponseReader, told: (ResponseHead | string)[]): void {
+  let reader = readerFor()
+  for (const answer of answers) {
+    reader.begin()
+    const result = reader.push(Buffer.from(answer, 'latin1'))
+    told.push(result === 'fault' ? reader.fault : result)
+    // As a connection does: after what it did not expect it is done.
+    if (result !== 'done') reader = readerFor()
+  }
+}
+
+test('property: a reader of many answers says of each what a new one would', () => {
+  const fields = [
+    'Connection: keep-alive',
+    'connection: close',
+    'Keep-Alive: timeout=5',
+    'Date: today',
+    'Transfer-Encoding: chunked',
+  ]
+  const answer = fc
+    .tuple(
+      fc.constantFrom('200 OK', '200 OK', '200 OK', '204 No Content', '503 No'),
+      fc.subarray(fields),
+      fc.constantFrom('3', '3', '12', '0', '03', ' 3', '3\r\nContent-Length: 3', 'x'),
+      fc.constantFrom('abc', 'abc', 'abcdefghijkl', ''),
+    )
+    .map(([status, some, length, body]) =>
+      [`HTTP/1.1 ${status}`, ...some, `Content-Length: ${length}`, '', body].join('\r\n'),
+    )
+  fc.assert(
+    fc.property(fc.array(answer, { minLength: 2, maxLength: 8 }), (answers) => {
+      const fresh: (ResponseHead | string)[] = []
+      const kept: (ResponseHead | string)[] = []
+      const sinkOf = (told: (ResponseHead | string)[]) => ({
+        onHead: (one: ResponseHead) => void told.push(one),
+        onBody: (bytes: Buffer) => void told.push(bytes.toString('latin1')),
+      })
+      for (const one of answers) read([one], () => new ResponseReader(sinkOf(fresh)), fresh)
+      read(answers, () => new ResponseReader(sinkOf(kept)), kept)
+      assert.deepEqual(kept, fresh)
+    }),
+    seedFor('answers of one connection', 500),
+  )
+})

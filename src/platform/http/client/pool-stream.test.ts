@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { createManualClock } from '../../../core/clock.ts'
+import { until } from '../../process/test-wait.ts'
+import type { BodyListener } from './exchange.ts'
+import { ok, openTestPool, startAnswerServer, textOf } from './test-pool.ts'
+
+/** Waits until a number has not moved for a while. */
+async function untilStill(what: string, read: () => number): Promise<void> {
+  let last = read()
+  let same = 0
+  await until(what, () => {
+    const now = read()
+    same = now === last ? same + 1 : 0
+    last = now
+    return same >= 10
+  })
+}
+
+type Collected = { chunks: Buffer[]; bytes: number; end: string; listener: BodyListener }
+function collect(): Collected {
+  const collected: Collected = {
+    chunks: [],
+    bytes: 0,
+    end: '',
+    listener: {
+      onData(chunk) {
+        collected.chunks.push(chunk)
+        collected.bytes += chunk.length
+      },
+      onEnd: () => void (collected.end = 'end'),
+      onFail: (cause) => void (collected.end = cause),
+    },
+  }
+  return collected
+}
+
+test('a large answer is a stream: nothing is read before it is started, nor while it is paused', async () => {
+  const BYTES = 20_000_000
+  const big = Buffer.alloc(BYTES)
+  for (let at = 0; at < BYTES; at += 4) big.writeUInt32LE(at, at)
+  await using server = await startAnswerServer((socket, { number }) => {
+    if (number > 1) return void socket.write(ok('next'))
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${BYTES}\r\n\r\n`)
+    for (let at = 0; at < BYTES; at += 100_000) socket.write(big.subarray(at, at + 100_000))
+  })
+  using on = openTestPool(server.port, { connectionsMax: 1 })
+  const outcome = await on.call()
+  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
+  const sender = [...server.sockets][0] as Socket
+  await untilStill('the server is held up', () => sender.writableLength)
+  const heldBack = sender.writableLength
+  assert.ok(heldBack > BYTES / 2, `${heldBack} bytes left at the server`)
+  const collected = collect()
+  let pauses = 0
+  const { rest } = outcome
+  rest.start({
+    ...collected.listener,
+    onData(chunk) {
+      collected.listener.onData(chunk)
+      if (collected.bytes > BYTES / 4 && pauses === 0) {
+        pauses += 1
+        rest.pause()
+      }
+    },
+  })
+  await until('it is paused', () => pauses === 1)
+  const atPause = collected.bytes
+  await untilStill('the server is held up again', () => sender.writableLength)
+  assert.ok(sender.writableLength > BYTES / 4 && sender.writableLength < heldBack)
+  assert.equal(collected.bytes, atPause)
+  rest.resume()
+  await until('all is here', () => collected.end !== '')
+  assert.equal(collected.end, 'end')
+  assert.ok(Buffer.concat([outcome.body, ...collected.chunks]).equals(big))
+  assert.equal(textOf(await on.call()), 'next', 'the connection is used again')
+  assert.equal(server.connections(), 1)
+})
+
+test('a large answer in chunks is collected up to the limit, then streamed', async () => {
+  const piece = 'x'.repeat(1000)
+  await using server = await startAnswerServer((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+    for (let at = 0; at < 100; at++) socket.write(`3e8\r\n${piece}\r\n`)
+    socket.write('0\r\n\r\n')
+  })
+  using on = openTestPool(server.port, { wholeBytesMax: 10_000 })
+  const outcome = await on.call()
+  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
+  assert.ok(outcome.body.length > 10_000 && outcome.body.length <= 11_000)
+  const collected = collect()
+  outcome.rest.start(collected.listener)
+  await until('all is here', () => collected.end !== '')
+  assert.deepEqual([outcome.body.length + collected.bytes, collected.end], [100_000, 'end'])
+})
+
+test('a stream that stalls fails after the stall time, a paused one does not; an aborted one ends its connection', async () => {
+  const clock = createManualClock()
+  await using server = await startAnswerServer((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`)
+  })
+  using on = openTestPool(server.port, { stallMs: 10_000 }, clock)
+  const outcome = await on.call()
+  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
+  clock.advance(100_000)
+  const collected = collect()
+  outcome.rest.start(collected.listener)
+  await until('what there is has come', () => collected.bytes + outcome.body.length === 100_000)
+  clock.advance(9_900)
+  assert.equal(collected.end, '')
+  clock.advance(100)
+  assert.equal(collected.end, 'deadline')
+
+  const second = await on.call()
+  assert.ok(second.kind === 'reply' && second.rest !== undefined)
+  second.rest.abort()
+  await until('the server sees it go', () => server.sockets.size === 0)
+  assert.equal(on.pool.inFlight, 0)
+})
+
+test('what is said to a stream after its end does not touch the connection, which serves somebody else by then', async () => {
+  let answerSecond = () => {}
+  await using server = await startAnswerServer((socket, { number }) => {
+    if (number === 1) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${'x'.repeat(200_000)}`)
+    else answerSecond = () => void socket.write(ok('second'))
+  })
+  using on = openTestPool(server.port, { connectionsMax: 1 })
+  const first = await on.call()
+  assert.ok(first.kind === 'reply' && first.rest !== undefined)
+  const collected = collect()
+  first.rest.start(collected.listener)
+  await until('the first is whole', () => collected.end === 'end')
+
+  const second = on.call()
+  await until('the second is on its way', () => server.seen.length === 2)
+  first.rest.pause()
+  first.rest.resume()
+  first.rest.abort()
+  answerSecond()
+  const outcome = await second
+  assert.equal(outcome.kind, 'reply')
+  assert.equal(server.connections(), 1, 'on the same connection')
+})

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { until } from '../process/test-wait.ts'
+import { gunzipBytes, gzipBytes, gzipRest } from './gzip.ts'
+import type { AnswerRest } from './server/post.ts'
+
+test('what is packed unpacks to the same bytes, up to the limit and not a byte beyond', async () => {
+  const bytes = Buffer.from('{"a":1}'.repeat(1000))
+  assert.deepEqual(gunzipSync(await gzipBytes(bytes)), bytes)
+  const packed = gzipSync(bytes)
+  assert.deepEqual(await gunzipBytes(packed, { bodyBytesMax: bytes.length }), { ok: true, body: bytes })
+  assert.deepEqual(await gunzipBytes(packed, { bodyBytesMax: bytes.length - 1 }), { ok: false, reason: 'too-large' })
+  for (const broken of [packed.subarray(0, -3), Buffer.from('no gzip'), Buffer.alloc(0)]) {
+    assert.deepEqual(await gunzipBytes(broken, { bodyBytesMax: 1e6 }), { ok: false, reason: 'malformed' })
+  }
+})
+
+/** A source that counts what is asked of it and gives as long as it is not held. */
+function source(chunks: number): AnswerRest & { given: number; aborted: number } {
+  let listener: Parameters<AnswerRest['start']>[0] | undefined
+  let isHeld = false
+  const self = {
+    given: 0,
+    aborted: 0,
+    start(to: Parameters<AnswerRest['start']>[0]) {
+      listener = to
+      flow()
+    },
+    pause() {
+      isHeld = true
+    },
+    resume() {
+      if (!isHeld) return
+      isHeld = false
+      flow()
+    },
+    abort() {
+      self.aborted += 1
+    },
+  }
+  function flow(): void {
+    while (!isHeld && self.given < chunks) {
+      self.given += 1
+      listener?.onData(incompressible(self.given))
+    }
+    if (!isHeld && self.given === chunks) {
+      self.given += 1
+      listener?.onEnd()
+    }
+  }
+  return self
+}
+
+/** Packing does not make these smaller, so what waits behind is as much as it seems. */
+function incompressible(seed: number): Buffer {
+  const bytes = Buffer.alloc(65_536)
+  let state = seed
+  for (let at = 0; at < bytes.length; at++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    bytes[at] = state >>> 24
+  }
+  return bytes
+}
+
+test('a stream is packed on its way, and held while its reader waits', async () => {
+  const from = source(100)
+  const rest = gzipRest(Buffer.from('first'), from)
+  const out: Buffer[] = []
+  let isOver = false
+  rest.start({
+    onData: (chunk) => void out.push(chunk),
+    onEnd: () => {
+      isOver = true
+    },
+    onFail: () => assert.fail('it cannot fail'),
+  })
+  rest.pause()
+  let before = -1
+  await until('the source is held', () => {
+    const isQuiet = before === from.given
+    before = from.given
+    return isQuiet
+  })
+  assert(from.given < 50, `${from.given} of 100 pieces were taken for nobody`)
+  rest.resume()
+  await until('all has come', () => isOver)
+  const expected = Buffer.concat([
+    Buffer.from('first'),
+    ...Array.from({ length: 100 }, (_, at) => incompressible(at + 1)),
+  ])
+  assert.deepEqual(gunzipSync(Buffer.concat(out)), expected)
+})
+
+test('a reader that leaves lets the source go, once', () => {
+  const from = source(100)
+  const rest = gzipRest(Buffer.from('first'), from)
+  rest.start({ onData() {}, onEnd() {}, onFail: () => assert.fail('it was not the source') })
+  rest.abort()
+  rest.abort()
+  assert.equal(from.aborted, 1)
+})
+
+test('a source that fails is told as such', async () => {
+  let failed = 0
+  const rest = gzipRest(Buffer.from('first'), { start: (to) => to.onFail(), pause() {}, resume() {}, abort() {} })
+  rest.start({ onData() {}, onEnd: () => assert.fail('it has no end'), onFail: () => void (failed += 1) })
+  await until('it is told', () => failed === 1)
+})

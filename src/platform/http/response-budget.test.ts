@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createResponseBudget } from './response-budget.ts'
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('bytes are taken up to the limit of the process and of their owner, and refused by its name', () => {
+  const budget = createResponseBudget({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, createManualClock())
+  assert.deepEqual([budget.acquire('a', 60), budget.acquire('a', 1), budget.acquire('b', 40)], [true, false, true])
+  assert.equal(budget.exceeded('c', 1), 'heldBytes')
+  budget.release('b', 40)
+  assert.equal(budget.exceeded('a', 1), 'heldBytesPerSubscription')
+  assert.equal(budget.exceeded('c', 40), undefined)
+  budget.release('a', 60)
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('who waits gets room when there is some, unless its time is over or it has left', async () => {
+  const clock = createManualClock()
+  const budget = createResponseBudget({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, clock)
+  budget.acquire('a', 60)
+  const seen: string[] = []
+  budget.acquireLater('a', 30, (isTaken) => seen.push(`a ${isTaken}`))
+  budget.acquireLater('b', 50, (isTaken) => seen.push(`b ${isTaken}`))
+  budget.acquireLater('b', 1, () => seen.push('left')).cancel()
+  budget.acquire('c', 10)
+  budget.release('c', 10)
+  await turn()
+  assert.deepEqual(seen, [])
+  budget.release('a', 20)
+  await turn()
+  // 30 for the first would be within the process's limit, and beyond its owner's.
+  assert.deepEqual(seen, ['b true'])
+  clock.advance(1000)
+  assert.deepEqual(seen, ['b true', 'a false'])
+  assert.equal(budget.heldBytes, 90)
+  assert.equal(clock.pendingTimers(), 0)
+})

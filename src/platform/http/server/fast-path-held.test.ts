@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { until } from '../../process/test-wait.ts'
+import { silentLogger } from '../../telemetry/logger.ts'
+import type { HttpAnswer, PostHandler } from './post.ts'
+import { answerPost } from './post-fallback.ts'
+import { type HttpServer, type HttpServerOptions, startHttpServer } from './server.ts'
+
+const answerOf = (body: string): HttpAnswer => ({ status: 200, headers: {}, body })
+const post = (body = '{}') => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]))
+
+const handlerOf = (respond: (body: string) => Promise<HttpAnswer>): PostHandler => ({
+  headers: {},
+  judge: () => ({
+    requestId: 'x',
+    bodyBytesMax: 1000,
+    tooLarge: () => ({ ...answerOf('too large'), status: 413 }),
+    onBody: (body, responder) => void respond(String(body)).then((answer) => responder.respond(answer)),
+  }),
+})
+
+const start = (plainPosts: PostHandler, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> =>
+  startHttpServer(
+    { listen: { host: '127.0.0.1', port: 0 }, ...options },
+    {
+      log: silentLogger,
+      plainPosts,
+      onRequest: (request, response) => answerPost(request, response, plainPosts),
+    },
+  )
+
+function client(server: HttpServer): Socket & { text: string; isClosed: boolean } {
+  const socket = Object.assign(connect(server.address.port, '127.0.0.1'), { text: '', isClosed: false })
+  socket.on('data', (chunk: Buffer) => void (socket.text += chunk.toString('latin1')))
+  socket.on('error', () => {})
+  socket.on('close', () => void (socket.isClosed = true))
+  return socket
+}
+
+test('what all clients send ahead has a total, and who exceeds it is cut', async () => {
+  const held = Promise.withResolvers<HttpAnswer>()
+  await using server = await start(
+    handlerOf(() => held.promise),
+    { pendingBytesMax: 100_000 },
+  )
+  const clients = Array.from({ length: 6 }, () => client(server))
+  // The first of each is not answered; behind it come 30,000 bytes.
+  for (const socket of clients) socket.write(post() + post('x'.repeat(900)).repeat(30))
+  await until('some are cut', () => clients.filter(({ isClosed }) => isClosed).length === 3)
+  held.resolve(answerOf('now'))
+  const kept = clients.filter(({ isClosed }) => !isClosed)
+  await until('the others are answered', () => kept.every(({ text }) => statusesOf(text).length === 31))
+  // What they had sent ahead does not count any more.
+  const later = client(server)
+  later.write(post() + post('x'.repeat(900)).repeat(30))
+  await until('another may send ahead', () => statusesOf(later.text).length === 31)
+  for (const socket of [...kept, later]) socket.destroy()
+})
+
+for (const [reader, more] of [
+  ['the fast path', 'Content-Length: 1000\r\n\r\n'],
+  ['the complete reader', 'Transfer-Encoding: chunked\r\n\r\n3e8\r\n'],
+] as const) {
+  test(`bodies that are not complete need room, and give it back: ${reader}`, async () => {
+    let room = 2000
+    const { judge } = handlerOf(async (body) => answerOf(String(body.length)))
+    const handler: PostHandler = {
+      headers: {},
+      judge: (head) => ({
+        ...(judge(head) as Extract<ReturnType<typeof judge>, { bodyBytesMax: number }>),
+        holdBody(bytes) {
+          if (bytes > room) return { ...answerOf('no room'), status: 503 }
+          room -= bytes
+          return undefined
+        },
+        releaseBody: (bytes) => void (room += bytes),
+      }),
+    }
+    await using server = await start(handler)
+    const head = `POST / HTTP/1.1\r\nHost: a\r\n${more}`
+    const slow = [client(server), client(server)]
+    for (const socket of slow) socket.write(head + 'x'.repeat(900))
+    await until('they hold it', () => room <= 200)
+    const third = client(server)
+    third.write(head + 'x'.repeat(900))
+    await until('the third is refused', () => third.text.includes('no room'))
+    assert.deepEqual(statusesOf(third.text), [503])
+    slow[0]?.destroy()
+    await until('who leaves gives it back', () => room >= 1000)
+    slow[1]?.write(`${'x'.repeat(100)}${more.startsWith('Transfer') ? '\r\n0\r\n\r\n' : ''}`)
+    await until('the other is answered', () => slow[1]?.text.endsWith('1000') === true)
+    await until('and all is given back', () => room === 2000)
+    for (const socket of [...slow, third]) socket.destroy()
+  })
+}

@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { createManualClock } from '../../../core/clock.ts'
+import { makeTestCert } from '../../net/test-cert.ts'
+import { systemClock } from '../../process/clock.ts'
+import { until } from '../../process/test-wait.ts'
+import { createLogger, silentLogger } from '../../telemetry/logger.ts'
+import type { AnswerRest, HttpAnswer, PostHandler, PostHead } from './post.ts'
+import { answerPost } from './post-fallback.ts'
+import { sendJson } from './reply.ts'
+import { type HttpServer, type HttpServerOptions, startHttpServer } from './server.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const answerOf = (body: string): HttpAnswer => ({ status: 200, headers: JSON_TYPE, body })
+const post = (body = '{}', more = '') =>
+  `POST / HTTP/1.1\r\nHost: a\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+/** A handler that answers with what `respond` makes of the body. */
+const handlerOf = (respond: (body: string, head: PostHead) => Promise<HttpAnswer>): PostHandler => ({
+  headers: { 'x-common': '1' },
+  judge: (head) => ({
+    requestId: 'id-1',
+    bodyBytesMax: 1000,
+    tooLarge: () => ({ ...answerOf('too large'), status: 413 }),
+    onBody: (body, responder) =>
+      void respond(String(body), head).then(
+        (answer) => responder.respond(answer),
+        (error: unknown) => responder.fail(error),
+      ),
+  }),
+})
+
+const echo = handlerOf(async (body) => answerOf(body))
+
+function start(
+  plainPosts: PostHandler | undefined,
+  options: Partial<HttpServerOptions> & { clock?: typeof systemClock; log?: typeof silentLogger } = {},
+): Promise<HttpServer> {
+  const { clock = systemClock, log = silentLogger, ...more } = options
+  return startHttpServer(
+    { listen: { host: '127.0.0.1', port: 0 }, ...more },
+    {
+      log,
+      clock,
+      plainPosts,
+      onRequest: (request, response) =>
+        request.method === 'POST' && request.url === '/'
+          ? answerPost(request, response, plainPosts ?? echo)
+          : sendJson(response, 200, { by: 'node:http' }),
+    },
+  )
+}
+
+/** A client that keeps all it is told. */
+function client(server: HttpServer): Socket & { text: string; isClosed: boolean } {
+  const socket = Object.assign(connect({ port: server.address.port, host: '127.0.0.1', allowHalfOpen: true }), {
+    text: '',
+    isClosed: false,
+  })
+  socket.on('data', (chunk: Buffer) => {
+    socket.text += chunk.toString('latin1')
+  })
+  socket.on('end', () => socket.end())
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    socket.isClosed = true
+  })
+  return socket
+}
+
+async function ask(server: HttpServer, bytes: string): Promise<string> {
+  const socket = client(server)
+  socket.write(bytes)
+  socket.end()
+  await until('the server has closed', () => socket.isClosed)
+  return socket.text
+}
+
+const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
+
+test('answers look the same whichever reader took the request', async () => {
+  const rest = (): AnswerRest => ({
+    start(listener) {
+      // Later, since node:http joins what is written within one turn.
+      setImmediate(() => {
+        listener.onData(Buffer.from('second'))
+        setImmediate(() => listener.onEnd())
+      })
+    },
+    pause() {},
+    resume() {},
+    abort() {},
+  })
+  const answers: HttpAnswer[] = [
+    answerOf('{"result":"äöü"}'),
+    { status: 204, headers: { 'x-ratelimit-cost': '1' }, body: '' },
+    { status: 429, headers: { ...JSON_TYPE, 'retry-after': '1' }, body: '{}' },
+    { ...answerOf('late'), closes: true },
+    { ...answerOf('first'), rest: rest() },
+    { ...answerOf(''), body: Buffer.alloc(200_000, 'y') },
+  ]
+  for (const answer of answers) {
+    const handler = handlerOf(async () => (answer.rest ? { ...answer, rest: rest() } : answer))
+    await using plain = await start(handler)
+    await using node = await startHttpServer(
+      { listen: { host: '127.0.0.1', port: 0 } },
+      { log: silentLogger, onRequest: (request, response) => answerPost(request, response, handler) },
+    )
+    const undated = (text: string) => text.replace(/Date: [^\r]*/, 'Date: now')
+    const [quick, complete] = [await ask(plain, post()), await ask(node, post())]
+    assert.equal(undated(quick), undated(complete))
+    assert.match(quick, /\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/)
+  }
+})
+
+test('a plain connection serves many posts, and what is not plain goes on at node:http', async () => {
+  await using server = await start(echo)
+  const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+  const chunked = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nodd\r\n0\r\n\r\n'
+  const text = await ask(server, post('one') + post('two') + chunked + get + post('three'))
+  assert.deepEqual(statusesOf(text), [200, 200, 200, 200, 200])
+  assert.match(text, /one[^]*two[^]*odd[^]*node:http[^]*three$/)
+})
+
+test('heads and bodies in pieces stay with their connection, whatever others send between', async () => {
+  await using server = await start(echo)
+  const clients = Array.from({ length: 4 }, () => client(server))
+  // Of equal length and different content, so that bytes of another connection would fit in unnoticed.
+  const requests = clients.map((_, at) => post(`"body of ${at}"`, `x-name: client-${at}\r\n`))
+  const length = requests[0]?.length ?? 0
+  const step = 9
+  for (let from = 0; from < length; from += step) {
+    for (const [at, socket] of clients.entries()) {
+      const { bytesWritten } = socket
+      socket.write((requests[at] as string).slice(from, from + step))
+      await until('it has left', () => socket.writableLength === 0 && socket.bytesWritten > bytesWritten)
+    }
+    // A whole request on a connection of its own: when it is answered, all pieces before it have been read.
+    await ask(server, post('"between"', 'x-name: another1\r\n'))
+  }
+  for (const [at, socket] of clients.entries()) {
+    await until('it is answered', () => socket.text !== '')
+    assert.match(socket.text, new RegExp(`^HTTP/1\\.1 200 [^]*"body of ${at}"$`))
+    socket.destroy()
+  }
+})
+
+test('a request answered by its head alone leaves no trace of its body', async () => {
+  const refusing: PostHandler = {
+    headers: {},
+    judge: ({ headers }) =>
+      headers.includes('bad')
+        ? { requestId: 'x', answer: { ...answerOf('no'), status: 401 } }
+        : headers.includes('late')
+          ? { requestId: 'x', answer: Promise.resolve({ ...answerOf('no'), status: 401, closes: true }) }
+          : echo.judge({ target: '/', headers, bodyBytes: 0, connection: {} }),
+  }
+  await using server = await start(refusing)
+  const smuggled = post('hidden')
+  const text = await ask(
+    server,
+    post(smuggled, 'x-token: bad\r\n') + post('seen') + post('x', 'x-token: late\r\n') + post(),
+  )
+  assert.deepEqual(statusesOf(text), [401, 200, 401])
+  assert(!text.includes('hidden') && text.includes('seen'))
+  assert.match(text, /401[^]*200[^]*401[^]*Connection: close/)
+})
+
+test('time: a silent socket, a slow head and a slow body are told 408, an idle one is closed without a word', async () => {
+  const clock = createManualClock()
+  await using server = await start(echo, { clock })
+  const [silent, slowHead, slowBody, idle, trickle] = [0, 0, 0, 0, 0].map(() => client(server)) as [
+    ReturnType<typeof client>,
+    ...ReturnType<typeof client>[],
+  ] &
+    ReturnType<typeof client>[]
+  slowHead?.write('POST / HT')
+  slowBody?.write(post('0123456789').slice(0, -3))
+  idle?.write(post())
+  trickle?.write('P')
+  await until('all have arrived', () => server.connections() === 5 && idle?.text !== '')
+  // Nothing on the wire says when the server has read these bytes; one more request tells that it has read what came before.
+  await ask(server, post())
+  await clock.advanceAsync(6000)
+  await until('slow heads are refused', () => [silent, slowHead, trickle].every((one) => one?.isClosed === true))
+  for (const one of [silent, slowHead, trickle]) assert.match(one?.text ?? '', /^HTTP\/1\.1 408 [^]*request-timeout/)
+  assert.equal(slowBody?.isClosed, false)
+  await clock.advanceAsync(10_000)
+  await until('the slow body is refused', () => slowBody?.isClosed === true)
+  assert.match(slowBody?.text ?? '', /^HTTP\/1\.1 408 /)
+  assert.equal(idle?.isClosed, false)
+  await clock.advanceAsync(51_000)
+  await until('the idle one is closed', () => idle?.isClosed === true)
+  assert.deepEqual(statusesOf(idle?.text ?? ''), [200])
+})
+
+test('who sends ahead waits in its own socket', async () => {
+  const held = Promise.withResolvers<HttpAnswer>()
+  let asked = 0
+  let connection: Partial<Socket> = {}
+  const server = await start(
+    handlerOf((_body, head) => {
+      asked += 1
+      connection = head.connection as Partial<Socket>
+      return asked === 1 ? held.promise : Promise.resolve(answerOf('next'))
+    }),
+  )
+  const socket = client(server)
+  const ahead = 20_000
+  socket.write(post().repeat(ahead))
+  await until('the first is being answered', () => asked === 1)
+  await until('the sender feels it', () => socket.writableLength > 0 || (connection.bytesRead ?? 0) > 0)
+  assert((connection.bytesRead ?? 0) < 300_000, `${connection.bytesRead} bytes were read ahead`)
+  held.resolve(answerOf('first'))
+  await until('all up to the limit of a connection are answered, in turn', () => socket.isClosed, 30_000)
+  assert.equal(asked, 10_000)
+  await server[Symbol.asyncDispose]()
+})
+
+test('a client that does not read holds the source, and is cut off in the end', async () => {
+  const clock = createManualClock()
+  const seen = { paused: 0, resumed: 0, aborted: 0 }
+  let flow = () => {}
+  const rest: AnswerRest = {
+    start(listener) {
+      flow = () => {
+        const before = seen.paused
+        for (let chunks = 0; chunks < 1000 && seen.paused === before; chunks++) listener.onData(Buffer.alloc(65_536))
+      }
+      flow()
+    },
+    pause: () => void (seen.paused += 1),
+    resume() {
+      seen.resumed += 1
+      flow()
+    },
+    abort: () => void (seen.aborted += 1),
+  }
+  await using server = await start(
+    handlerOf(async () => ({ ...answerOf('begins'), rest })),
+    { clock },
+  )
+  const socket = client(server)
+  socket.pause()
+  socket.write(post())
+  await until('the source is held', () => seen.paused > 0)
+  const before = seen.resumed
+  socket.resume()
+  await until('a reader lets it flow again', () => seen.resumed > before + 3)
+  socket.pause()
+  // What the sockets between still take is taken before the clock moves.
+  let bytes = -1
+  await until('nothing moves any more', () => {
+    const isQuiet = bytes === socket.bytesRead
+    bytes = socket.bytesRead
+    return isQuiet
+  })
+  for (let second = 0; second < 13; second++) await clock.advanceAsync(1000)
+  await until('the stalled reader is cut off and the source let go', () => seen.aborted === 1)
+  socket.destroy()
+})
+
+test('an answer whose source fails ends the connection without its end', async () => {
+  const rest: AnswerRest = { start: (listener) => listener.onFail(), pause() {}, resume() {}, abort() {} }
+  await using server = await start(handlerOf(async () => ({ ...answerOf('half'), rest })))
+  const text = await ask(server, post())
+  assert(!text.endsWith('0\r\n\r\n'))
+})
+
+test('a source whose client has left is let go', async () => {
+  let aborted = 0
+  const made = Promise.withResolvers<HttpAnswer>()
+  let asked = false
+  await using server = await start(
+    handlerOf(() => {
+      asked = true
+      return made.promise
+    }),
+  )
+  const socket = client(server)
+  socket.write(post())
+  await until('it is asked', () => asked)
+  socket.resetAndDestroy()
+  await until('the server has noticed', () => server.connections() === 0)
+  made.resolve({
+    ...answerOf(''),
+    rest: { start: () => assert.fail('nobody listens'), pause() {}, resume() {}, abort: () => void (aborted += 1) },
+  })
+  await until('it is let go', () => aborted === 1)
+})
+
+test('drain: calls in flight are answered and told to close, idle connections end, the port is given up', async () => {
+  const held: ((answer: HttpAnswer) => void)[] = []
+  const server = await start(
+    handlerOf((body) =>
+      body === 'hold' ? new Promise((resolve) => void held.push(resolve)) : Promise.resolve(answerOf('now')),
+    ),
+    { clock: createManualClock() },
+  )
+  const flying = Array.from({ length: 50 }, () => client(server))
+  for (const socket of flying) socket.write(post('hold'))
+  const idle = client(server)
+  idle.write(post())
+  await until('all are in flight', () => held.length === 50 && idle.text !== '')
+  server.beginLameDuck()
+  assert.match(await ask(server, post()), /200 OK[^]*Connection: close/)
+  const drained = server.drain(10_000)
+  await until('the idle one is closed', () => idle.isClosed)
+  for (const answer of held) answer(answerOf('done'))
+  await drained
+  for (const socket of flying) assert.match(socket.text, /^HTTP\/1\.1 200 OK[^]*Connection: close[^]*done$/)
+})
+
+test('a handler that throws or rejects answers 500 without detail and the connection lives', async () => {
+  const lines: string[] = []
+  const log = createLogger({ level: 'error', destination: { write: (line: string) => lines.push(line) } })
+  const handler = handlerOf((body) =>
+    body === 'bad' ? Promise.reject(new Error('SECRET')) : Promise.resolve(answerOf('fine')),
+  )
+  const judge: PostHandler['judge'] = (head) => {
+    if (head.headers.includes('throw')) throw new Error('SECRET')
+    return handler.judge(head)
+  }
+  await using server = await start({ ...handler, judge }, { log })
+  const text = await ask(server, post('bad') + post('a', 'x: throw\r\n') + post('good'))
+  assert.deepEqual(statusesOf(text), [500, 500, 200])
+  assert(!text.includes('SECRET'))
+  assert.equal(lines.length, 2)
+})
+
+test('the same over TLS, also where node:http goes on', async () => {
+  using cert = makeTestCert()
+  await using server = await start(echo, { listen: { host: '127.0.0.1', port: 0, tls: cert } })
+  const socket = connectTls({ port: server.address.port, host: '127.0.0.1', rejectUnauthorized: false })
+  let text = ''
+  socket.on('data', (chunk: Buffer) => {
+    text += String(chunk)
+  })
+  socket.write(`${post('one')}${post('two')}GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+  await until('all is answered', () => statusesOf(text).length === 3 && text.includes('node:http'))
+  assert.match(text, /one[^]*two[^]*node:http/)
+  socket.destroy()
+})

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { get } from 'node:http'
+import { test } from 'node:test'
+import { createManualClock } from '../../../core/clock.ts'
+import { Secret } from '../../config/secret-ref.ts'
+import { createLifecycle } from '../../process/lifecycle.ts'
+import { silentLogger } from '../../telemetry/logger.ts'
+import { createMetricsRegistry } from '../../telemetry/metrics-registry.ts'
+import { startOperatorListener } from './operator-listener.ts'
+
+async function start(bearer?: Secret, hosts: readonly string[] = []) {
+  const clock = createManualClock()
+  const registry = createMetricsRegistry({ processMetrics: true, build: { version: '0.0.1' } })
+  const life = createLifecycle({}, { clock, log: silentLogger })
+  const listen = { host: '127.0.0.1', port: 0 }
+  const server = await startOperatorListener(
+    { listen, bearer, hosts },
+    { log: silentLogger, registry, health: () => life.health(), clock },
+  )
+  const url = `http://127.0.0.1:${server.address.port}`
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(url + path, init)
+    return { status: response.status, text: await response.text(), type: response.headers.get('content-type') ?? '' }
+  }
+  return {
+    clock,
+    life,
+    port: server.address.port,
+    ask,
+    async [Symbol.asyncDispose]() {
+      registry[Symbol.dispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('readiness follows the state and names the reasons; liveness is always 200', async () => {
+  await using house = await start()
+  const { life, ask, clock } = house
+  assert.equal((await ask('/readyz')).status, 503)
+  assert.equal((await ask('/healthz')).status, 200)
+  life.started()
+  assert.deepEqual(JSON.parse((await ask('/readyz')).text), {
+    state: 'ok',
+    ready: true,
+    uptime_seconds: 0,
+    reasons: [],
+  })
+  life.degraded('disk', 'full')
+  clock.advance(7000)
+  const degraded = await ask('/readyz')
+  assert.equal(degraded.status, 200)
+  assert.deepEqual(JSON.parse(degraded.text), {
+    state: 'degraded',
+    ready: true,
+    uptime_seconds: 7,
+    reasons: [{ part: 'disk', reason: 'full', age_seconds: 7 }],
+  })
+  life.stop('SIGTERM')
+  assert.equal((await ask('/readyz')).status, 503)
+  assert.match((await ask('/healthz')).text, /"state":"draining"/)
+})
+
+test('a thousand requests change nothing', async () => {
+  await using house = await start()
+  house.life.started()
+  const before = (await house.ask('/healthz')).text
+  for (let n = 0; n < 1000; n++) await house.ask(n % 2 === 0 ? '/readyz' : '/healthz')
+  assert.equal((await house.ask('/healthz')).text, before)
+})
+
+test('metrics in the format that was asked for, clean for promtool', async (t) => {
+  await using house = await start()
+  const classic = await house.ask('/metrics')
+  assert.match(classic.type, /^text\/plain; version=0\.0\.4/)
+  const open = await house.ask('/metrics', { headers: { accept: 'application/openmetrics-text; version=1.0.0' } })
+  assert.match(open.type, /^application\/openmetrics-text/)
+  assert(open.text.endsWith('# EOF\n'))
+  const checked = spawnSync('promtool', ['check', 'metrics'], { input: classic.text, encoding: 'utf8' })
+  if (checked.error && 'code' in checked.error && checked.error.code === 'ENOENT') {
+    t.skip('PROMTOOL IS NOT INSTALLED: install the Debian package "prometheus"')
+    return
+  }
+  assert.equal(`${checked.stdout}${checked.stderr}${checked.status}`, '0')
+})
+
+test('other paths and methods are refused without echo', async () => {
+  await using house = await start()
+  const missing = await house.ask('/CANARY?x=CANARY')
+  assert.equal(missing.status, 404)
+  assert(!missing.text.includes('CANARY'))
+  assert.equal((await house.ask('/readyz', { method: 'POST' })).status, 405)
+  assert.equal((await house.ask('/readyz', { method: 'HEAD' })).text, '')
+})
+
+test('with a token set the metrics need it, health does not', async () => {
+  await using house = await start(new Secret('open-sesame'))
+  assert.equal((await house.ask('/metrics')).status, 401)
+  assert.equal((await house.ask('/metrics', { headers: { authorization: 'Bearer open-sesamo' } })).status, 401)
+  assert.equal((await house.ask('/metrics', { headers: { authorization: 'Bearer open-sesame' } })).status, 200)
+  assert.equal((await house.ask('/healthz')).status, 200)
+})
+
+test('a page of another name gets nothing, whatever name it gave this address (DNS rebinding)', async () => {
+  await using house = await start(undefined, ['metrics.example'])
+  const statusFor = (host: string, path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const request = get({ port: house.port, host: '127.0.0.1', path, headers: { host } }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      request.on('error', reject)
+    })
+  for (const path of ['/metrics', '/healthz', '/readyz', '/other']) {
+    assert.equal(await statusFor('evil.example:9464', path), 421, path)
+    assert.notEqual(await statusFor('metrics.example:9464', path), 421, path)
+    assert.notEqual(await statusFor(`localhost:${house.port}`, path), 421, path)
+  }
+})

@@ -1,0 +1,97 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../../core/clock.ts'
+import type { Secret } from '../../config/secret-ref.ts'
+import type { ListenerOptions } from '../../net/listener.ts'
+import type { DoorMetrics } from '../../net/listener-metrics.ts'
+import { systemClock } from '../../process/clock.ts'
+import type { Health } from '../../process/lifecycle.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import { type MetricsRegistry, negotiateFormat } from '../../telemetry/metrics-registry.ts'
+import { createHostAllowList } from './host-allow-list.ts'
+import { sendJson, sendText } from './reply.ts'
+import { type HttpServer, startHttpServer } from './server.ts'
+
+export type OperatorListenerOptions = {
+  listen: ListenerOptions
+  bearer?: Secret | undefined
+  /** Names by which it is reached, beside loopback, addresses and where it listens. */
+  hosts?: readonly string[] | undefined
+}
+export type OperatorListenerDeps = Partial<DoorMetrics> & {
+  log: Logger
+  registry: MetricsRegistry
+  /** Metrics that are shown here, by name; all where it is left out. */
+  isShown?: ((name: string) => boolean) | undefined
+  /** Read at each request, changed by none. */
+  health(): Health
+  clock?: Clock | undefined
+}
+
+/**
+ * For the operator's own eyes: `/metrics` for Prometheus, `/healthz` (the process lives) and `/readyz` (send work here)
+ * for balancers and supervisors. A degraded process is ready: it serves, and says what is wrong.
+ */
+export function startOperatorListener(
+  options: OperatorListenerOptions,
+  deps: OperatorListenerDeps,
+): Promise<HttpServer> {
+  const { log, clock = systemClock } = deps
+  const isAllowedHost = createHostAllowList({ listenHost: options.listen.host, hosts: options.hosts ?? [] })
+  return startHttpServer(
+    { listen: options.listen },
+    {
+      log,
+      clock,
+      isForOperator: true,
+      onRefused: deps.onRefused,
+      onNotAfter: deps.onNotAfter,
+      async onRequest(request, response) {
+        if (!isAllowedHost(request.headers.host)) return sendJson(response, 421, UNKNOWN_HOST)
+        const path = request.url?.split('?', 1)[0]
+        const known = path === '/metrics' || path === '/healthz' || path === '/readyz'
+        if (!known) return sendJson(response, 404, { error: 'not-found', paths: ['/metrics', '/healthz', '/readyz'] })
+        if (request.method !== 'GET' && request.method !== 'HEAD') {
+          return sendJson(response, 405, { error: 'method-not-allowed' }, { allow: 'GET, HEAD' })
+        }
+        if (path !== '/metrics') return sendHealth(path, response)
+        if (options.bearer && !hasBearer(request, options.bearer)) {
+          return sendJson(response, 401, { error: 'unauthorized' }, { 'www-authenticate': 'Bearer' })
+        }
+        const format = negotiateFormat(request.headers.accept)
+        const text = await deps.registry.text(format, deps.isShown)
+        sendText(response, 200, text, { 'content-type': deps.registry.contentType(format) })
+      },
+    },
+  )
+
+  function sendHealth(path: '/healthz' | '/readyz', response: ServerResponse): void {
+    const { state, reasons, startedMs } = deps.health()
+    const ready = state === 'ok' || state === 'degraded'
+    const nowMs = clock.nowMs()
+    const body = {
+      state,
+      ready,
+      uptime_seconds: age(startedMs, nowMs),
+      reasons: reasons.map(({ part, reason, sinceMs }) => ({ part, reason, age_seconds: age(sinceMs, nowMs) })),
+    }
+    sendJson(response, path === '/healthz' || ready ? 200 : 503, body, { 'cache-control': 'no-store' })
+  }
+}
+
+const UNKNOWN_HOST = {
+  error: 'host-not-allowed',
+  fix: 'Ask by address, or add the name that this request gives as Host to metrics.hosts.',
+}
+
+function age(sinceMs: number, nowMs: number): number {
+  return Math.max(0, Math.floor((nowMs - sinceMs) / 1000))
+}
+
+function hasBearer(request: IncomingMessage, expected: Secret): boolean {
+  const given = request.headersDistinct['authorization'] ?? []
+  if (given.length !== 1) return false
+  const sent = Buffer.from(given[0] as string)
+  const wanted = Buffer.from(`Bearer ${expected.reveal()}`)
+  return sent.length === wanted.length && timingSafeEqual(sent, wanted)
+}

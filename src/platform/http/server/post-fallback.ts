@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type HttpAnswer, type PostHandler, piecesOf } from './post.ts'
+import { leavesMuchUnread } from './reply.ts'
+import { readBody } from './server.ts'
+
+/** A POST that node:http has read, put before the same handler as the plain ones. */
+export async function answerPost(
+  request: IncomingMessage,
+  response: ServerResponse,
+  handler: PostHandler,
+): Promise<void> {
+  const length = request.headers['content-length']
+  const verdict = handler.judge({
+    target: request.url ?? '/',
+    headers: request.rawHeaders,
+    bodyBytes: length === undefined ? undefined : Number(length),
+    connection: request.socket,
+  })
+  response.setHeader('x-request-id', verdict.requestId)
+  const send = (answer: HttpAnswer) => sendAnswer(response, answer, handler.headers)
+  if ('answer' in verdict) return send(await verdict.answer)
+  let heldBytes = 0
+  let refusal: HttpAnswer | undefined
+  const mayHold = (bytes: number): boolean => {
+    refusal = verdict.holdBody?.(bytes)
+    if (refusal === undefined) heldBytes += bytes
+    return refusal === undefined
+  }
+  try {
+    const read = await readBody(request, { bodyBytesMax: verdict.bodyBytesMax, mayHold })
+    if (read.ok) send(await new Promise<HttpAnswer>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
+    else if (refusal !== undefined) send(refusal)
+    else if (read.reason === 'too-large') send(verdict.tooLarge())
+  } finally {
+    verdict.releaseBody?.(heldBytes)
+  }
+}
+
+function sendAnswer(
+  response: ServerResponse,
+  { status, headers, body, rest, closes }: HttpAnswer,
+  commonHeaders: Readonly<Record<string, string>>,
+): void {
+  if (response.destroyed) return rest?.abort()
+  if (closes === true || leavesMuchUnread(response)) response.shouldKeepAlive = false
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const fields = { ...headers, ...commonHeaders }
+  const isSized = rest === undefined && status !== 204
+  response.writeHead(status, isSized ? { ...fields, 'content-length': bytes.length } : fields)
+  if (rest === undefined) {
+    const pieces = piecesOf(bytes)
+    const last = pieces.pop()
+    for (const piece of pieces) response.write(piece)
+    response.end(last)
+    return
+  }
+  response.write(bytes)
+  response.on('drain', () => rest.resume())
+  response.on('close', () => rest.abort())
+  rest.start({
+    onData(chunk) {
+      if (!response.write(chunk)) rest.pause()
+    },
+    onEnd: () => void response.end(),
+    // The status is on its way already: cutting the connection is the only way left to say that this is not all.
+    onFail: () => void response.destroy(),
+  })
+}

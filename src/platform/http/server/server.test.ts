@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict'
+import { Agent, get, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { createManualClock } from '../../../core/clock.ts'
+import { createSeededRandom } from '../../../core/random.ts'
+import { makeTestCert } from '../../net/test-cert.ts'
+import { until } from '../../process/test-wait.ts'
+import { createLogger, silentLogger } from '../../telemetry/logger.ts'
+import { sendJson, sendRaw } from './reply.ts'
+import { requestIdOf } from './request-id.ts'
+import { type HttpServer, type HttpServerDeps, type HttpServerOptions, readBody, startHttpServer } from './server.ts'
+
+const LOOPBACK = { host: '127.0.0.1', port: 0 }
+
+const start = (deps: Partial<HttpServerDeps> = {}, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> =>
+  startHttpServer(
+    { listen: LOOPBACK, ...options },
+    { log: silentLogger, onRequest: (_request, response) => sendJson(response, 200, { ok: true }), ...deps },
+  )
+
+/** Writes the bytes and returns all that comes back until the server closes. */
+function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(server.address.port, '127.0.0.1')
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += String(chunk)
+    })
+    socket.on('error', () => {})
+    // A server that never closes fails the test instead of holding it up.
+    socket.setTimeout(20_000, () => socket.destroy())
+    socket.on('close', () => resolve(text))
+    for (const part of parts) socket.write(part)
+  })
+}
+
+const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+const fields = (count: number) => Array.from({ length: count }, (_, n) => `h${n}: v\r\n`).join('')
+
+test('hostile heads get their own answers and never echo the request', async () => {
+  await using server = await start()
+  const cases: [number, string][] = [
+    [400, 'GET /CANARY HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n'],
+    [400, 'GET /CANARY HTTP/1.1\r\n\r\n'],
+    [400, 'GET /CANARY HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\nx'],
+    [400, 'GET /CANARY HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx'],
+    [400, 'GET /CANARY HTTP/1.1\r\nHost : a\r\n\r\n'],
+    [400, 'GET /CANARY HTTP/1.1\nHost: a\n\n'],
+    [400, 'GET /CANARY HTTP/1.1\r\nHost: a\r\nx: a\r\n b\r\n\r\n'],
+    [400, 'CANARY\r\n\r\n'],
+    [431, `GET /CANARY HTTP/1.1\r\nHost: a\r\n${fields(64)}\r\n`],
+    [431, `GET /CANARY HTTP/1.1\r\nHost: a\r\n${fields(2000)}\r\n`],
+    [431, `GET /CANARY HTTP/1.1\r\nHost: a\r\nx: ${'a'.repeat(17_000)}\r\n\r\n`],
+    [200, `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields(62)}\r\n`],
+  ]
+  for (const [status, head] of cases) {
+    const answer = await raw(server, head)
+    assert.equal(statusOf(answer), status, head.slice(0, 120))
+    assert(!answer.includes('CANARY'), answer)
+  }
+})
+
+test('two Hosts and too many fields are refused on an upgrade too', async () => {
+  await using server = await start({ onUpgrade: (_request, socket) => sendRaw(socket, 426, '{}') })
+  const upgrade = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n'
+  assert.equal(statusOf(await raw(server, `${upgrade}\r\n`)), 426)
+  assert.equal(statusOf(await raw(server, `${upgrade}Host: b\r\n\r\n`)), 400)
+  assert.equal(statusOf(await raw(server, `${upgrade}${fields(70)}\r\n`)), 431)
+})
+
+test('a slow head, a silent socket and a slow body end with 408', async () => {
+  const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await readBody(request, { bodyBytesMax: 100 })
+    if (body.ok) sendJson(response, 200, {})
+  }
+  await using server = await start({ onRequest }, { headersTimeoutMs: 300, requestTimeoutMs: 600 })
+  const answers = await Promise.all([
+    raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n'),
+    raw(server, ''),
+    raw(server, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc'),
+  ])
+  for (const answer of answers) assert.equal(statusOf(answer), 408, answer)
+})
+
+test('a body is read up to its limit; one byte more is 413 and ends the connection without reading the rest', async () => {
+  let mostRead = 0
+  const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
+    const read = await readBody(request, { bodyBytesMax: 65_536 })
+    mostRead = Math.max(mostRead, request.socket.bytesRead)
+    if (read.ok) sendJson(response, 200, { bytes: read.body.length })
+    else if (read.reason === 'too-large') sendJson(response, 413, { error: 'too-large' })
+  }
+  await using server = await start({ onRequest })
+  const sized = (bytes: number) => `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${bytes}\r\n\r\n`
+  const chunked = (bytes: number) =>
+    `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n`
+  assert.match(await raw(server, sized(65_536), Buffer.alloc(65_536)), /200 OK[^]*"bytes":65536/)
+  assert.equal(statusOf(await raw(server, sized(65_537), Buffer.alloc(65_537))), 413)
+  assert.match(await raw(server, chunked(65_536), Buffer.alloc(65_536), '\r\n0\r\n\r\n'), /200 OK/)
+  assert.equal(statusOf(await raw(server, chunked(65_537), Buffer.alloc(65_537), '\r\n0\r\n\r\n')), 413)
+  mostRead = 0
+  const keepAlive = (head: string) => head.replace('Connection: close\r\n', '')
+  const answer = await raw(server, keepAlive(chunked(30_000_000)), Buffer.alloc(30_000_000))
+  assert.equal(statusOf(answer), 413)
+  assert.match(answer, /connection: close/i)
+  assert(mostRead < 1_000_000, `${mostRead} bytes were read`)
+  assert.match(await raw(server, keepAlive(sized(30_000_000)), Buffer.alloc(30_000_000)), /413[^]*connection: close/i)
+})
+
+test('readBody says when the peer left', async () => {
+  let reason = ''
+  await using server = await start({
+    async onRequest(request) {
+      const read = await readBody(request, { bodyBytesMax: 100 })
+      reason = read.ok ? 'ok' : read.reason
+    },
+  })
+  const socket = connect(server.address.port, '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\nabc')
+  await until('the request has arrived', () => server.connections() === 1 && socket.bytesWritten > 50)
+  setImmediate(() => socket.destroy())
+  await until('the reader was told', () => reason === 'aborted')
+})
+
+test('a handler that throws or rejects answers 500 without detail and the server lives', async () => {
+  const lines: string[] = []
+  const log = createLogger({ level: 'error', destination: { write: (line: string) => lines.push(line) } })
+  await using server = await start({
+    log,
+    onRequest(request, response) {
+      if (request.url === '/sync') throw new Error('SECRET detail')
+      if (request.url === '/late') {
+        response.write('begun')
+        return Promise.reject(new Error('SECRET detail'))
+      }
+      return Promise.reject(new Error('SECRET detail'))
+    },
+  })
+  for (const path of ['/sync', '/async', '/late']) {
+    const answer = await raw(server, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    assert.equal(statusOf(answer), path === '/late' ? 200 : 500)
+    assert(!answer.includes('SECRET'))
+  }
+  assert.equal(lines.length, 3)
+})
+
+test('HEAD has the headers of GET and no body', async () => {
+  await using server = await start()
+  const answer = await raw(server, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  assert.match(answer, /content-length: 11/i)
+  assert(answer.endsWith('\r\n\r\n'))
+})
+
+test('the same server with TLS', async () => {
+  using cert = makeTestCert()
+  await using server = await start({}, { listen: { ...LOOPBACK, tls: cert } })
+  const status = await new Promise((resolve, reject) => {
+    const options = { port: server.address.port, host: '127.0.0.1', rejectUnauthorized: false, agent: false as const }
+    httpsRequest(options, (response) => resolve(response.resume().statusCode))
+      .on('error', reject)
+      .end()
+  })
+  assert.equal(status, 200)
+})
+
+test('disposing does not wait for idle keep-alive connections', async () => {
+  const server = await start()
+  const agent = new Agent({ keepAlive: true })
+  await new Promise((resolve) =>
+    get({ port: server.address.port, host: '127.0.0.1', agent }, (response) =>
+      response.resume().on('end', () => resolve(0)),
+    ),
+  )
+  assert.equal(server.connections(), 1)
+  await server[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+  agent.destroy()
+})
+
+test('drain: answers in flight are finished with connection: close, idle ones closed, the port given up', async () => {
+  const held: ServerResponse[] = []
+  const server = await start({ onRequest: (_request, response) => void held.push(response) })
+  const flying = Array.from({ length: 50 }, () => raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'))
+  const agent = new Agent({ keepAlive: true })
+  await until('all are in flight', () => held.length === 50)
+  const idle = new Promise((resolve) =>
+    get({ port: server.address.port, host: '127.0.0.1', agent }, (response) =>
+      response.resume().on('end', () => resolve(0)),
+    ),
+  )
+  await until('the idle one is in flight', () => held.length === 51)
+  sendJson(held.pop() as ServerResponse, 200, {})
+  await idle
+  const drained = server.drain(10_000)
+  await until(
+    'the port is given up',
+    async () => statusOf(await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')) !== 200,
+  )
+  assert.equal(server.draining, true)
+  for (const response of held) sendJson(response, 200, { ok: true })
+  for (const answer of await Promise.all(flying)) assert.match(answer, /^HTTP\/1\.1 200[^]*connection: close/i)
+  await drained
+  agent.destroy()
+})
+
+test('lame duck: still taken, each answer says close; after the deadline what hangs is cut', async () => {
+  const clock = createManualClock()
+  let hanging: ServerResponse | undefined
+  const server = await start({
+    clock,
+    onRequest(request, response) {
+      if (request.url === '/hang') hanging = response
+      else sendJson(response, 200, {})
+    },
+  })
+  const cut = raw(server, 'GET /hang HTTP/1.1\r\nHost: a\r\n\r\n')
+  await until('one hangs', () => hanging !== undefined)
+  const drained = server.drain(10_000, { lameDuckMs: 5000 })
+  assert.match(await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1\.1 200[^]*connection: close/i)
+  await clock.advanceAsync(5000)
+  await until('the port is given up', async () => (await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')) === '')
+  await clock.advanceAsync(5000)
+  assert.equal(await cut, '')
+  await drained
+})
+
+test('answers begun before the drain end their connection too', async () => {
+  let begun: ServerResponse | undefined
+  // On a clock that stands still the deadline cannot help.
+  const server = await start({
+    clock: createManualClock(),
+    onRequest(_request, response) {
+      response.writeHead(200, { 'content-length': 4 })
+      response.write('ab')
+      begun = response
+    },
+  })
+  const answer = raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await until('it has begun', () => begun !== undefined)
+  const drained = server.drain(5000)
+  await until('the port is given up', async () => (await raw(server, '')) === '')
+  begun?.end('cd')
+  assert.match(await answer, /abcd$/)
+  await drained
+})
+
+test('a door may read connections first and hand them on', async () => {
+  let seen = ''
+  await using server = await start({
+    onConnection(socket) {
+      socket.once('data', (chunk: Buffer) => {
+        seen = String(chunk)
+        socket.pause()
+        socket.unshift(chunk)
+        server.takeConnection(socket)
+        socket.resume()
+      })
+    },
+  })
+  assert.equal(statusOf(await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')), 200)
+  assert.match(seen, /^GET/)
+})
+
+test('many requests on one connection, up to the limit', async () => {
+  await using server = await start({}, { requestsPerConnectionMax: 3, keepAliveMs: 100 })
+  const answer = await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(4))
+  assert.deepEqual(
+    [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+    ['200', '200', '200', '503'],
+  )
+  assert.match(answer, /connection: close/i)
+})
+
+test('request ids: a good one is kept, a trace id is used, else a ULID; never one that holds a token', () => {
+  const deps = { clock: createManualClock(), random: createSeededRandom(1) }
+  const idOf = (headersDistinct: NodeJS.Dict<string[]>) => requestIdOf({ headersDistinct }, deps)
+  const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/
+  assert.equal(idOf({ 'x-request-id': ['abc-1.2:3'] }), 'abc-1.2:3')
+  assert.match(idOf({ 'x-request-id': ['a', 'b'] }), ulid)
+  assert.match(idOf({ 'x-request-id': ['a\nb'] }), ulid)
+  assert.match(idOf({ 'x-request-id': ['x'.repeat(129)] }), ulid)
+  assert.match(idOf({ 'x-request-id': ['slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'] }), ulid)
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+  assert.equal(idOf({ traceparent: [`00-${trace}-00f067aa0ba902b7-01`] }), trace)
+  assert.match(idOf({ traceparent: [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`] }), ulid)
+  assert.match(idOf({}), ulid)
+})
+
+test('a client that half-closes still gets its answer', async () => {
+  await using server = await start()
+  const answer = await new Promise<string>((resolve) => {
+    const request = httpRequest({ port: server.address.port, host: '127.0.0.1', agent: false }, (response) => {
+      response.resume().on('end', () => resolve(String(response.statusCode)))
+    })
+    request.end()
+    request.on('socket', (socket) => socket.on('connect', () => socket.end()))
+  })
+  assert.equal(answer, '200')
+})
+
+test('what every answer to an address carries is there whatever the handler answers, and on errors', async () => {
+  const marked = { deprecation: '@1', link: '</v2/>; rel="successor-version"' }
+  await using server = await start({
+    headersFor: (url) => (url.startsWith('/v1/') ? marked : undefined),
+    onRequest(request, response) {
+      if (request.url === '/v1/throws') throw new Error('no')
+      sendJson(response, 200, { ok: true }, { 'cache-control': 'no-store' })
+    },
+  })
+  const ask = (path: string) => fetch(`http://127.0.0.1:${server.address.port}${path}`)
+  for (const [path, status] of [
+    ['/v1/x?y=1', 200],
+    ['/v1/throws', 500],
+  ] as const) {
+    const answer = await ask(path)
+    assert.equal(answer.status, status)
+    assert.equal(answer.headers.get('deprecation'), '@1')
+    assert.equal(answer.headers.get('link'), marked.link)
+  }
+  assert.equal((await ask('/v2/x')).headers.get('deprecation'), null)
+})

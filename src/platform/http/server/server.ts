@@ -1,0 +1,324 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock, Timer } from '../../../core/clock.ts'
+import type { ConnectionCapsOptions } from '../../net/connection-caps.ts'
+import { type ListenerOptions, type ListenerRefusal, openListener } from '../../net/listener.ts'
+import { createTurnAway } from '../../net/overload-response.ts'
+import type { TlsFilesOptions } from '../../net/tls-files.ts'
+import { createStallWatch } from '../../net/write-stall.ts'
+import { delay, systemClock } from '../../process/clock.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import { createPlainServer, type PlainServer } from './fast-path-server.ts'
+import { continueInTurn, upgradeInTurn } from './pipelined.ts'
+import type { PostHandler } from './post.ts'
+import { sendJson, sendRaw } from './reply.ts'
+
+export type HttpServerOptions = {
+  listen: ListenerOptions
+  headersTimeoutMs?: number
+  requestTimeoutMs?: number
+  /** How long a connection may stay idle between two requests. */
+  keepAliveMs?: number
+  headerBytesMax?: number
+  headerFieldsMax?: number
+  requestsPerConnectionMax?: number
+  /** A peer that takes nothing of an answer for so long is cut off. */
+  stallMs?: number
+  /** Bytes that wait for all peers together to read them, and again those that all peers sent ahead of their turn. */
+  pendingBytesMax?: number
+  caps?: ConnectionCapsOptions
+  tlsFiles?: TlsFilesOptions
+}
+
+export type HttpServerDeps = {
+  log: Logger
+  clock?: Clock | undefined
+  onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void>
+  /**
+   * Takes posts to `/` off the quick reader: those in the plain form that nearly all have. Others come to `onRequest`,
+   * which puts them before the same handler with `answerPost`.
+   */
+  plainPosts?: PostHandler | undefined
+  /** Headers that every answer to this address carries, for instance that its version is retired. */
+  headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
+  onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
+  /**
+   * Sees each new connection before HTTP does, for a door with a reader of its own. Such a door hands what it does not
+   * read itself to `HttpServer.takeConnection`.
+   */
+  onConnection?: ((socket: Socket) => void) | undefined
+  isForOperator?: boolean | undefined
+  onRefused?: ((reason: ListenerRefusal) => void) | undefined
+  onNotAfter?: ((notAfterMs: number) => void) | undefined
+}
+
+export type HttpServer = AsyncDisposable & {
+  readonly address: { host: string; port: number }
+  readonly secure: boolean
+  readonly draining: boolean
+  connections(): number
+  /** Gives HTTP a connection that `onConnection` held back. Bytes already read go back by `socket.unshift` first. */
+  takeConnection(socket: Socket): void
+  /** From now on every answer says `connection: close`; connections are still taken. */
+  beginLameDuck(): void
+  /**
+   * Ends in three steps: for `lameDuckMs` new connections are still taken while every answer says `connection: close`;
+   * then the port is given up and idle connections are closed; what is still open at the deadline is cut.
+   */
+  drain(deadlineMs: number, options?: { lameDuckMs?: number }): Promise<void>
+}
+
+/** Limits of the reference; Node ships 60 s, 300 s and a check every 30 s. */
+const DEFAULTS = {
+  headersTimeoutMs: 5000,
+  requestTimeoutMs: 15_000,
+  keepAliveMs: 65_000,
+  headerBytesMax: 16 * 1024,
+  headerFieldsMax: 64,
+  requestsPerConnectionMax: 10_000,
+  stallMs: 10_000,
+  pendingBytesMax: 64 * 1024 * 1024,
+}
+const CHECK_PERIOD_MS = 1000
+/** More than a plain request has, head and body. */
+const READ_BYTES = 128 * 1024
+
+export async function startHttpServer(given: HttpServerOptions, deps: HttpServerDeps): Promise<HttpServer> {
+  const options = { ...DEFAULTS, ...given }
+  const { log, clock = systemClock } = deps
+  const open = new Set<ServerResponse>()
+  const stalls = createStallWatch(options)
+  /** Connections on which a head was refused: what follows it may be the inside of something, whatever it looks like. */
+  const refused = new WeakSet<Duplex>()
+  let draining = false
+
+  const http = createHttp(options, deps)
+  // What comes of an upgrade has rules of its own for readers that are slow. A listener alone would already mean that upgrades are taken.
+  if (deps.onUpgrade) http.on('upgrade', (_request, socket: Duplex) => stalls.forget(socket))
+  continueInTurn(
+    http,
+    (request) => refused.has(request.socket) || refuseHead(request, options.headerFieldsMax) !== undefined,
+  )
+  const plain = plainServerFor(http, () => draining, options, { ...deps, clock })
+  http.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (refused.has(request.socket)) return
+    open.add(response)
+    if (draining) response.shouldKeepAlive = false
+    response.once('close', () => {
+      open.delete(response)
+      if (draining) http.closeIdleConnections()
+    })
+    const refusal = refuseHead(request, options.headerFieldsMax)
+    if (refusal) {
+      refused.add(request.socket)
+      response.shouldKeepAlive = false
+      sendJson(response, refusal.status, refusal.body)
+      return
+    }
+    for (const [name, value] of Object.entries(deps.headersFor?.(request.url ?? '/') ?? {}))
+      response.setHeader(name, value)
+    runHandler(() => deps.onRequest(request, response), response, log)
+  })
+
+  await using opening = new AsyncDisposableStack()
+  opening.defer(() => void http.close())
+  const listener = opening.use(
+    await openListener(options.listen, {
+      log,
+      clock,
+      allowHalfOpen: true,
+      readBuffer: plain && Buffer.allocUnsafeSlow(READ_BYTES),
+      alpnProtocols: ['http/1.1'],
+      caps: options.caps,
+      tlsFiles: options.tlsFiles,
+      isForOperator: deps.isForOperator,
+      turnAway: createTurnAway(clock),
+      onRefused: deps.onRefused,
+      onNotAfter: deps.onNotAfter,
+      onConnection(socket) {
+        stalls.watch(socket)
+        if (deps.onConnection) deps.onConnection(socket)
+        else if (plain) plain.take(socket)
+        else takeConnection(socket)
+      },
+    }),
+  )
+  const sweep = clock.setRepeating(CHECK_PERIOD_MS, () => {
+    stalls.sweep(clock.monotonicMs())
+    plain?.sweep()
+  })
+  sweep.unref?.()
+  opening.use(sweep)
+  const opened = opening.move()
+
+  function takeConnection(socket: Socket): void {
+    http.emit('connection', socket)
+  }
+
+  function beginLameDuck(): void {
+    draining = true
+    for (const response of open) {
+      if (!response.headersSent) response.shouldKeepAlive = false
+    }
+  }
+
+  async function drain(deadlineMs: number, { lameDuckMs = 0 }: { lameDuckMs?: number } = {}): Promise<void> {
+    beginLameDuck()
+    const endMs = clock.monotonicMs() + deadlineMs
+    if (lameDuckMs > 0) await delay(clock, Math.min(lameDuckMs, deadlineMs))
+    await listener.stopAccepting()
+    http.closeIdleConnections()
+    plain?.closeIdle()
+    let timer: Timer | undefined
+    const deadline = new Promise<void>((resolve) => {
+      timer = clock.setTimer(Math.max(0, endMs - clock.monotonicMs()), resolve)
+    })
+    await Promise.race([listener.allClosed(), deadline])
+    timer?.cancel()
+    if (listener.connections() > 0) {
+      log.warn({ connections: listener.connections() }, 'connections cut at the end of the drain')
+    }
+    await opened.disposeAsync()
+  }
+
+  return {
+    address: listener.address,
+    secure: listener.secure,
+    get draining() {
+      return draining
+    },
+    connections: () => listener.connections(),
+    takeConnection,
+    beginLameDuck,
+    drain,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function plainServerFor(
+  http: Server,
+  isDraining: () => boolean,
+  options: typeof DEFAULTS,
+  { plainPosts, clock, log }: HttpServerDeps & { clock: Clock },
+): PlainServer | undefined {
+  if (plainPosts === undefined) return undefined
+  return createPlainServer(options, {
+    handler: plainPosts,
+    clock,
+    log,
+    isDraining,
+    handOver: (socket) => void http.emit('connection', socket),
+  })
+}
+
+function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
+  const http = createServer({
+    headersTimeout: options.headersTimeoutMs,
+    requestTimeout: options.requestTimeoutMs,
+    keepAliveTimeout: options.keepAliveMs,
+    connectionsCheckingInterval: CHECK_PERIOD_MS,
+    maxHeaderSize: options.headerBytesMax,
+    insecureHTTPParser: false,
+    joinDuplicateHeaders: false,
+    // Looked at by `refuseHead`: the runtime's own refusal would go on with the requests behind it.
+    requireHostHeader: false,
+  })
+  http.maxHeadersCount = options.headerFieldsMax
+  http.maxRequestsPerSocket = options.requestsPerConnectionMax
+  // Without this the server closes as soon as a client has finished sending, and an answer that takes a while is lost.
+  Object.assign(http, { httpAllowHalfOpen: true })
+  const { onUpgrade } = deps
+  if (onUpgrade) {
+    upgradeInTurn(http, (request, socket, head) => {
+      const refusal = refuseHead(request, options.headerFieldsMax)
+      if (refusal) sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
+      else onUpgrade(request, socket, head)
+    })
+  }
+  http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
+    // The text of the parser's error is not passed on: it may quote the request.
+    sendRaw(socket, status, JSON.stringify({ error: reason }))
+  })
+  // The timeouts are watched from the moment a server listens. This one never does, its connections are handed to it.
+  http.emit('listening')
+  return http
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'headers-too-large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body-too-large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request-timeout'],
+}
+
+type HeadRefusal = { status: number; body: { error: string } }
+
+/** What Node lets pass and the house does not (robustness: T5, trap 7.1). */
+function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefusal | undefined {
+  const { rawHeaders: fields, httpVersion } = request
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, body: { error: 'http-version' } }
+  if (fields.length / 2 > headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
+  let hosts = 0
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+    // Other codings than plain chunks, and chunks from HTTP/1.0, are read differently by others (RFC 9112 sections 6.1 and 7).
+    if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
+      const isPlain = httpVersion === '1.1' && fields[at + 1]?.toLowerCase() === 'chunked'
+      if (!isPlain) return { status: 400, body: { error: 'transfer-encoding' } }
+    }
+  }
+  if (hosts > 1) return { status: 400, body: { error: 'several-hosts' } }
+  return hosts === 0 && httpVersion === '1.1' ? { status: 400, body: { error: 'no-host' } } : undefined
+}
+
+function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {
+  const fail = (error: unknown) => {
+    // The doors set it before anything can go wrong, so that customer and log speak of the same request.
+    log.error({ err: error, request_id: response.getHeader('x-request-id') }, 'request handler failed')
+    if (response.headersSent) response.destroy()
+    else sendJson(response, 500, { error: 'internal' })
+  }
+  try {
+    handle()?.catch(fail)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+export type Body = { ok: true; body: Buffer } | { ok: false; reason: 'too-large' | 'no-room' | 'aborted' }
+
+export type BodyLimits = {
+  readonly bodyBytesMax: number
+  /** Whether so many more bytes may be kept. */
+  readonly mayHold?: ((bytes: number) => boolean) | undefined
+}
+
+/** The whole body, or why not. A body over the limit is not read further; answering it ends the connection. */
+export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Body> {
+  if (request.destroyed) return Promise.resolve({ ok: false, reason: 'aborted' })
+  if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytesMax) {
+    return Promise.resolve({ ok: false, reason: 'too-large' })
+  }
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const finish = (result: Body) => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose)
+      if (!result.ok) request.pause()
+      resolve(result)
+    }
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > limits.bodyBytesMax) finish({ ok: false, reason: 'too-large' })
+      else if (limits.mayHold?.(chunk.length) === false) finish({ ok: false, reason: 'no-room' })
+      else chunks.push(chunk)
+    }
+    const onEnd = () => finish({ ok: true, body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks) })
+    const onClose = () => finish({ ok: false, reason: 'aborted' })
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore)
+  })
+}
+
+function ignore(): void {}

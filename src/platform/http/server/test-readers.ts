@@ -1,0 +1,150 @@
+import type { Socket } from 'node:net'
+import { type Duplex, duplexPair } from 'node:stream'
+import type { Clock } from '../../../core/clock.ts'
+import { silentLogger } from '../../telemetry/logger.ts'
+import { createPlainServer } from './fast-path-server.ts'
+import type { PostHandler } from './post.ts'
+import { answerPost } from './post-fallback.ts'
+import { sendJson } from './reply.ts'
+import { type HttpServer, startHttpServer } from './server.ts'
+
+/** A request as a reader understood it. `body` is undefined where it never came to an end. */
+export type ReadRequest = {
+  readonly method: string
+  readonly target: string
+  readonly headers: readonly string[]
+  body: string | undefined
+}
+
+export type ReadResult = {
+  readonly requests: ReadRequest[]
+  /** What the server said when it could not read on; undefined when it could. */
+  readonly refusal: string | undefined
+  readonly text: string
+}
+
+/** For tests: the two ways into the house side by side, fed with the same bytes, in memory. */
+export type HttpReaders = AsyncDisposable & {
+  /** The quick reader, with node:http behind it. */
+  plain(chunks: readonly Buffer[]): Promise<ReadResult & { handedOver: boolean }>
+  /** node:http alone. */
+  node(chunks: readonly Buffer[]): Promise<ReadResult>
+}
+
+export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
+  // By connection, since both readers name it in every head.
+  const seen = new WeakMap<object, ReadRequest[]>()
+  const handed = new WeakSet<object>()
+  const note = (connection: object, request: ReadRequest) => {
+    seen.get(connection)?.push(request)
+    return request
+  }
+  const handler: PostHandler = {
+    headers: { 'x-common': 'yes' },
+    judge({ target, headers, connection }) {
+      const request = note(connection, { method: 'POST', target, headers, body: undefined })
+      const answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
+      return {
+        requestId: 'id',
+        bodyBytesMax: 65_536,
+        tooLarge: () => ({ ...answer, status: 413, body: '{"error":"too-large"}' }),
+        onBody(body, responder) {
+          request.body = body.toString('latin1')
+          responder.respond(answer)
+        },
+      }
+    },
+  }
+  const server: HttpServer = await startHttpServer(
+    // Some requests never end for node:http (an upgrade that is not taken, its body cut short); time ends them for both alike.
+    { listen: { host: '127.0.0.1', port: 0 }, headersTimeoutMs: 4000, requestTimeoutMs: 4000 },
+    {
+      log: silentLogger,
+      clock,
+      async onRequest(request, response) {
+        const { method = '', url = '', rawHeaders } = request
+        if (method === 'POST' && /^\/(\?|$)/.test(url)) return answerPost(request, response, handler)
+        note(request.socket, { method, target: url, headers: rawHeaders, body: undefined })
+        request.resume()
+        sendJson(response, 200, {})
+      },
+    },
+  )
+  const plain = createPlainServer(
+    { headersTimeoutMs: 5000, requestTimeoutMs: 15_000, keepAliveMs: 65_000, requestsPerConnectionMax: 10_000 },
+    {
+      handler,
+      clock,
+      log: silentLogger,
+      isDraining: () => false,
+      handOver(socket) {
+        handed.add(socket)
+        server.takeConnection(socket)
+      },
+    },
+  )
+
+  async function run(
+    chunks: readonly Buffer[],
+    take: (socket: Socket) => void,
+  ): Promise<ReadResult & { socket: object }> {
+    const [client, socket] = duplexPair()
+    const requests: ReadRequest[] = []
+    seen.set(socket, requests)
+    const text = readAll(client)
+    take(socket as unknown as Socket)
+    for (const chunk of chunks) {
+      client.write(chunk)
+      // Answers leave at the ends of turns. Which of them have when more comes, or the end, must not be chance.
+      for (let turns = 0; turns < TURNS; turns++) await nextTurn()
+    }
+    client.end()
+    const answers = await within(HANG_MS, text, chunks)
+    return { requests, refusal: refusalIn(answers), text: answers, socket }
+  }
+
+  return {
+    async plain(chunks) {
+      const { socket, ...result } = await run(chunks, plain.take)
+      return { ...result, handedOver: handed.has(socket) }
+    },
+    node: (chunks) => run(chunks, server.takeConnection),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+/** Refusals of the parser carry an error and close; they are the last thing said. */
+function refusalIn(answers: string): string | undefined {
+  return /HTTP\/1\.1 (4\d\d) [^]*\r\n\r\n\{"error":"([^"]*)"\}$/.exec(answers)?.slice(1).join(' ')
+}
+
+function readAll(stream: Duplex): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    stream.setEncoding('latin1')
+    stream.on('data', (chunk: string) => {
+      text += chunk
+    })
+    stream.on('error', () => {})
+    stream.on('end', () => resolve(text))
+    stream.on('close', () => resolve(text))
+  })
+}
+
+const HANG_MS = 30_000
+/** More than there are requests in a run. */
+const TURNS = 8
+
+async function within<T>(ms: number, result: Promise<T>, chunks: readonly Buffer[]): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no end of: ${JSON.stringify(chunks.map(String))}`)), ms)
+  try {
+    return await Promise.race([result, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

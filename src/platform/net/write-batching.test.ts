@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createTurnWrites, type TurnWriter } from './write-batching.ts'
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+test('what is added in a turn is written at its end, in order; what is added meanwhile in the next', async () => {
+  const writes = createTurnWrites()
+  const written: string[] = []
+  const writer = (name: string, then?: TurnWriter): TurnWriter => ({
+    writeNow() {
+      written.push(name)
+      if (then !== undefined) writes.add(then)
+    },
+  })
+  writes.add(writer('a', writer('c')))
+  await Promise.resolve()
+  writes.add(writer('b'))
+  assert.deepEqual(written, [])
+  await nextTurn()
+  assert.deepEqual(written, ['a', 'b'])
+  await nextTurn()
+  assert.deepEqual(written, ['a', 'b', 'c'])
+  await nextTurn()
+  writes.add(writer('d'))
+  await nextTurn()
+  assert.deepEqual(written, ['a', 'b', 'c', 'd'])
+})

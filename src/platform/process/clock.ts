@@ -1,0 +1,33 @@
+// Imported although it is a global: the runtime finds that one through a getter, each time.
+import { performance } from 'node:perf_hooks'
+import type { Clock, Timer } from '../../core/clock.ts'
+
+/** The longest delay a timer of the runtime takes; above it the runtime would fire at once. */
+const DELAY_MS_MAX = 2 ** 31 - 1
+
+/** The machine's own time. */
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  setTimer(delayMs, run) {
+    const handle = setTimeout(run, within(delayMs))
+    return timer(handle, () => clearTimeout(handle))
+  },
+  setRepeating(periodMs, run) {
+    const handle = setInterval(run, within(periodMs))
+    return timer(handle, () => clearInterval(handle))
+  },
+}
+
+/** Resolves after the delay on the given clock. */
+export function delay(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(delayMs, resolve))
+}
+
+function within(ms: number): number {
+  return Math.min(Math.max(0, ms), DELAY_MS_MAX)
+}
+
+function timer(handle: NodeJS.Timeout, cancel: () => void): Timer {
+  return { cancel, unref: () => void handle.unref(), [Symbol.dispose]: cancel }
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { isServiceError, ServiceError } from '../../core/error.ts'
+import { makeTestFolder } from '../files/test-folder.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import { openControlClient } from './control-client.ts'
+import { type ControlMethods, openControlSocket } from './control-socket.ts'
+import { until } from './test-wait.ts'
+
+let streamEnded = 0
+
+const methods: ControlMethods = {
+  status: () => ({ state: 'ok' }),
+  nothing: () => undefined,
+  echo: (params) => Promise.resolve(params),
+  refuse() {
+    throw new ServiceError('busy', 'not now', { fix: 'try later' })
+  },
+  crash: () => Promise.reject(new Error('boom slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2')),
+  hang: () => new Promise(() => {}),
+  async *count(params) {
+    for (let n = 0; n < (params as { to: number }).to; n++) yield n
+  },
+  async *forever(_params, { signal }) {
+    try {
+      while (!signal.aborted) {
+        yield 'tick'
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    } finally {
+      streamEnded += 1
+    }
+  },
+}
+
+const open = (path: string) => openControlSocket(path, { log: silentLogger, methods })
+
+test('calls, streams and errors; the file is private and goes away at the end', async () => {
+  using place = makeTestFolder()
+  const path = place.file('control.sock')
+  {
+    await using _control = await open(path)
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    using client = await openControlClient(path)
+    assert.deepEqual(await client.call('status'), { state: 'ok' })
+    assert.equal(await client.call('nothing'), null)
+    const many = await Promise.all([1, 2, 3].map((n) => client.call('echo', { n })))
+    assert.deepEqual(many, [{ n: 1 }, { n: 2 }, { n: 3 }])
+    const items: unknown[] = []
+    for await (const item of client.stream('count', { to: 2000 })) items.push(item)
+    assert.equal(items.length, 2000)
+    assert.equal(items.at(-1), 1999)
+    await assert.rejects(client.call('refuse'), (error) => isServiceError(error, 'busy') && error.fix === 'try later')
+    await assert.rejects(
+      client.call('crash'),
+      (error) => isServiceError(error, 'internal') && !/QRSTUV/.test(error.message),
+    )
+    await assert.rejects(client.call('toString'), /does not know/)
+    await assert.rejects(async () => {
+      for await (const _ of client.stream('refuse')) assert.fail('no item')
+    }, /not now/)
+  }
+  assert(!existsSync(path))
+})
+
+test('leaving a stream early ends it in the process', async () => {
+  using place = makeTestFolder()
+  await using _control = await open(place.file('c'))
+  const before = streamEnded
+  using client = await openControlClient(place.file('c'))
+  let seen = 0
+  for await (const _ of client.stream('forever')) {
+    seen += 1
+    if (seen === 10) break
+  }
+  await until('the process has noticed', () => streamEnded === before + 1)
+})
+
+test('a process that is not there, one that leaves, and one that does not answer', async () => {
+  using place = makeTestFolder()
+  const refused = (error: unknown) => isServiceError(error, 'control-unavailable') && /--state/.test(error.fix ?? '')
+  await assert.rejects(openControlClient(place.file('none')), refused)
+  await assert.rejects(openControlClient(join('/nowhere', 'x'.repeat(150))), refused)
+  const control = await open(place.file('c'))
+  const clock = createManualClock()
+  using client = await openControlClient(place.file('c'), { clock, answerMsMax: 1000 })
+  const unanswered = client.call('hang')
+  clock.advance(1000)
+  await assert.rejects(unanswered, /no answer to hang/)
+  const waiting = assert.rejects(client.call('hang'), refused)
+  await control[Symbol.asyncDispose]()
+  await waiting
+  await assert.rejects(client.call('status'), refused)
+})
+
+test('a socket file left by a killed process is replaced', async () => {
+  using place = makeTestFolder()
+  writeFileSync(place.file('c'), '')
+  await using _control = await open(place.file('c'))
+  using client = await openControlClient(place.file('c'))
+  assert.deepEqual(await client.call('status'), { state: 'ok' })
+})
+
+test('a state folder deeper than the kernel takes for an address still works', async () => {
+  using place = makeTestFolder()
+  const deep = join(place.path, 'x'.repeat(100), 'y'.repeat(100))
+  mkdirSync(deep, { recursive: true })
+  await using control = await open(join(deep, 'control.sock'))
+  using client = await openControlClient(control.path)
+  assert.deepEqual(await client.call('status'), { state: 'ok' })
+})
+
+test('lines that are no requests, too long, or too many at once get an error', async () => {
+  using place = makeTestFolder()
+  await using _control = await open(place.file('c'))
+  async function send(text: string, answers: number): Promise<string[]> {
+    const socket = connect(place.file('c')).on('error', () => {})
+    let got = ''
+    socket.on('data', (chunk) => {
+      got += String(chunk)
+    })
+    socket.write(text)
+    await until(`${answers} answers`, () => got.split('\n').length > answers)
+    socket.destroy()
+    return got.trimEnd().split('\n')
+  }
+  for (const bad of ['nonsense', '[]', 'null', '{"v":2,"id":1,"method":"status"}', '{"v":1,"method":"status"}']) {
+    assert.match((await send(`${bad}\n`, 1))[0] ?? '', /bad-request/)
+  }
+  assert.match((await send('x'.repeat(300_000), 1))[0] ?? '', /at most 262144 bytes/)
+  const hang = (id: number) => `{"v":1,"id":${id},"method":"hang"}\n`
+  const answers = await send(
+    `${Array.from({ length: 17 }, (_, id) => hang(id)).join('')}{"v":1,"id":99,"method":"status"}\n`,
+    2,
+  )
+  assert.match(answers[0] ?? '', /"id":16.*busy/)
+})

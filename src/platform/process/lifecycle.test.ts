@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createLogger, silentLogger } from '../telemetry/logger.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { type SignalSource, watchSignals } from './signals.ts'
+
+function make(options = {}) {
+  const clock = createManualClock(1_000_000)
+  return { clock, life: createLifecycle(options, { clock, log: silentLogger }) }
+}
+
+test('starting, ok, degraded with reasons and ages, ok again, draining', () => {
+  const { clock, life } = make()
+  assert.deepEqual(life.health(), { state: 'starting', reasons: [], startedMs: 1_000_000 })
+  life.degraded('disk', 'full')
+  assert.equal(life.health().state, 'starting')
+  life.started()
+  assert.equal(life.health().state, 'degraded')
+  clock.advance(5000)
+  life.degraded('disk', 'nearly full')
+  life.degraded('store', 'locked')
+  assert.deepEqual(life.health().reasons, [
+    { part: 'disk', reason: 'nearly full', sinceMs: 1_000_000 },
+    { part: 'store', reason: 'locked', sinceMs: 1_005_000 },
+  ])
+  assert(life.isReady())
+  life.recovered('disk')
+  life.recovered('store')
+  assert.equal(life.health().state, 'ok')
+  life.stop('SIGTERM')
+  assert.equal(life.health().state, 'draining')
+  assert(!life.isReady())
+  life.started()
+  assert.equal(life.health().state, 'draining')
+})
+
+test('readiness goes first, then lame duck, then all is closed in reverse with the time that is left', async () => {
+  const { clock, life } = make({ lameDuckMs: 5000, deadlineMs: 20_000 })
+  const story: string[] = []
+  life.started()
+  life.use('store', { [Symbol.dispose]: () => void story.push('store') })
+  life.defer('bundle', (leftMs) => void story.push(`bundle ${leftMs}`))
+  life.use('shreds', { [Symbol.asyncDispose]: async () => void story.push('shreds') })
+  life.onDraining(() => story.push('told'))
+  life.onDraining(() => assert.fail('a hook that fails stops nothing'))
+  life.stop('SIGTERM')
+  assert(life.stopping.aborted)
+  assert.deepEqual(story, ['told'])
+  await clock.advanceAsync(4999)
+  assert.deepEqual(story, ['told'])
+  await clock.advanceAsync(1)
+  assert.deepEqual(story, ['told', 'shreds', 'bundle 15000', 'store'])
+  assert.deepEqual(await life.stopped, { clean: true, reason: 'SIGTERM' })
+  assert.equal(clock.pendingTimers(), 0)
+})
+
+test('a second signal leaves at once', async () => {
+  const { clock, life } = make()
+  life.defer('stuck', () => new Promise(() => {}))
+  life.stop('SIGTERM')
+  await clock.advanceAsync(6000)
+  life.stop('SIGINT')
+  assert.deepEqual(await life.stopped, { clean: false, reason: 'SIGTERM' })
+})
+
+test('what does not close by the deadline is given up', async () => {
+  const { clock, life } = make({ lameDuckMs: 0, deadlineMs: 1000 })
+  life.defer('stuck', () => new Promise(() => {}))
+  life.stop('SIGTERM')
+  await clock.advanceAsync(999)
+  let done = false
+  void life.stopped.then(() => {
+    done = true
+  })
+  await clock.advanceAsync(0)
+  assert.equal(done, false)
+  await clock.advanceAsync(1)
+  assert.equal((await life.stopped).clean, false)
+})
+
+test('one part that fails to close does not keep the others open', async () => {
+  const { clock, life } = make({ lameDuckMs: 0 })
+  let closed = false
+  life.defer('good', () => {
+    closed = true
+  })
+  life.defer('bad', () => Promise.reject(new Error('x')))
+  life.stop('SIGTERM')
+  await clock.advanceAsync(0)
+  assert.deepEqual(await life.stopped, { clean: false, reason: 'SIGTERM' })
+  assert(closed)
+})
+
+test('signals reach their callbacks; reloads run one at a time; a failed one is reported', async () => {
+  const source = new EventEmitter()
+  const lines: string[] = []
+  const log = createLogger({ level: 'info', destination: { write: (line: string) => lines.push(line) } })
+  const stops: string[] = []
+  const waiting: PromiseWithResolvers<void>[] = []
+  const watching = watchSignals({
+    source: source as SignalSource,
+    log,
+    onStop: (signal) => void stops.push(signal),
+    onReload() {
+      const run = Promise.withResolvers<void>()
+      waiting.push(run)
+      return run.promise
+    },
+  })
+  source.emit('SIGTERM')
+  source.emit('SIGINT')
+  assert.deepEqual(stops, ['SIGTERM', 'SIGINT'])
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  source.emit('SIGHUP')
+  source.emit('SIGHUP')
+  source.emit('SIGHUP')
+  await turn()
+  assert.equal(waiting.length, 1)
+  waiting[0]?.reject(new Error('bad config'))
+  await turn()
+  assert.equal(waiting.length, 2)
+  assert.match(lines.join(''), /reload failed.*|bad config/)
+  waiting[1]?.resolve()
+  await turn()
+  assert.equal(waiting.length, 2)
+  watching[Symbol.dispose]()
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) assert.equal(source.listenerCount(signal), 0)
+})
+
+test('a reload that throws at once is reported too', async () => {
+  const source = new EventEmitter()
+  const lines: string[] = []
+  using _watching = watchSignals({
+    source: source as SignalSource,
+    log: createLogger({ level: 'error', destination: { write: (line: string) => lines.push(line) } }),
+    onStop() {},
+    onReload() {
+      throw new Error('at once')
+    },
+  })
+  source.emit('SIGHUP')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.match(lines.join(''), /at once/)
+})

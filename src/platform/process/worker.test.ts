@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { makeTestFolder } from '../files/test-folder.ts'
+import { until } from './test-wait.ts'
+import { openWorkerPort, processTimeMs, startWorker } from './worker.ts'
+
+const OWN = JSON.stringify(new URL('./worker.ts', import.meta.url).href)
+
+function entryOf(folder: { file(name: string): string }, body: string): URL {
+  writeFileSync(
+    folder.file('entry.mjs'),
+    `import { openWorkerPort, processTimeMs } from ${OWN}\nconst port = openWorkerPort()\n${body}`,
+  )
+  return pathToFileURL(folder.file('entry.mjs'))
+}
+
+test('a thread gets its data, answers messages, and ends when it is told to', async () => {
+  using folder = makeTestFolder()
+  const entry = entryOf(folder, 'port.onMessage((message) => port.post([port.data, message, processTimeMs()]))')
+  const messages: [{ a: number }, string, number][] = []
+  {
+    await using thread = startWorker<string, [{ a: number }, string, number]>(
+      entry,
+      { a: 1 },
+      {
+        onMessage: (message) => void messages.push(message),
+        onDeath: (error) => assert.fail(error),
+      },
+    )
+    thread.post('hello')
+    await until('it answered', () => messages.length === 1)
+  }
+  const [data, text, timeMs] = messages[0] ?? assert.fail()
+  assert.deepEqual([data, text], [{ a: 1 }, 'hello'])
+  // Both threads count from the same moment.
+  assert(Math.abs(processTimeMs() - timeMs) < 60_000)
+})
+
+test('a thread that dies is told with its error; one that hangs is cut', async () => {
+  using folder = makeTestFolder()
+  const deaths: string[] = []
+  const deps = { onMessage() {}, onDeath: (error: Error) => void deps.deaths.push(error.message), deaths }
+  startWorker(entryOf(folder, "port.onMessage(() => { throw new Error('broken') })"), {}, deps).post('x')
+  await until('its death is told', () => deaths.length === 1)
+  assert.deepEqual(deaths, ['broken'])
+  const hanging = startWorker(entryOf(folder, 'port.onMessage(() => { for (;;) {} })'), {}, deps)
+  hanging.post('x')
+  await hanging[Symbol.asyncDispose]()
+  assert.equal(deaths.length, 1, 'an end that was asked for is no death')
+})
+
+test('in the main thread there is no port', () => assert.equal(openWorkerPort(), undefined))
+
+test('what a thread said last is heard before it is told that it ended, however busy the listener was', async () => {
+  using folder = makeTestFolder()
+  const entry = entryOf(folder, "port.post('one'); port.post('the reason')")
+  const heard: string[] = []
+  const ended = Promise.withResolvers<void>()
+  startWorker<never, string>(
+    entry,
+    {},
+    {
+      onMessage: (message) => void heard.push(message),
+      onDeath: (error) => ended.resolve(void heard.push(error.message)),
+    },
+  )
+  // So long that both pieces of news wait side by side: then the end comes first.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  await ended.promise
+  assert.deepEqual(heard, ['one', 'the reason', 'the thread ended with code 0'])
+})

@@ -1,0 +1,387 @@
+import { applyFrame } from './apply-frame.ts'
+import { ENDS, type QuicDeps, type QuicEnd, type QuicOptions, type QuicState } from './connection-options.ts'
+import { CryptoStream } from './crypto-stream.ts'
+import { type Frame, isAckEliciting, readFrames } from './frames.ts'
+import { Patience } from './idle-timeout.ts'
+import { KeyRing } from './key-ring.ts'
+import { retryTag } from './keys.ts'
+import { OneTimer } from './one-timer.ts'
+import { Outbox } from './outbox.ts'
+import { isSame, type Level, type OpenedPacket, type PacketHead, readPacketHeads, VERSION_1 } from './packet.ts'
+import { IDS_MAX, PeerIds } from './peer-ids.ts'
+import { ReceivedPackets } from './received-packets.ts'
+import { LEVELS, Recovery } from './recovery.ts'
+import { SendStreams, type StreamOutcome } from './send-streams.ts'
+import { createTlsClient, type TlsClient } from './tls-client.ts'
+import { checkIds, type PeerParameters, readPeerParameters, writeOwnParameters } from './transport-parameters.ts'
+import { CODES, QuicError } from './wire.ts'
+
+const ID_BYTES = 8
+const HELD_MAX = 8
+/** Acknowledgements of application data are held back for so long, or for two packets (RFC 9000 section 13.2). */
+const ACK_DELAY_MS = 20
+const ACK_EVERY = 2
+
+/** A QUIC version 1 client connection that sends one-way streams and takes none (RFC 9000, 9001, 9002). */
+export class QuicConnection {
+  readonly #deps: QuicDeps
+  readonly #source: Uint8Array
+  readonly #firstDestination: Uint8Array
+  readonly #ids: PeerIds
+  readonly #keys = new KeyRing()
+  readonly #recovery: Recovery
+  readonly #streams: SendStreams
+  readonly #outbox: Outbox
+  readonly #tls: TlsClient
+  readonly #timer: OneTimer
+  readonly #received = forLevels(() => new ReceivedPackets())
+  readonly #crypto = forLevels(() => new CryptoStream())
+  #state: QuicState = 'handshaking'
+  #retrySource: Uint8Array | undefined
+  #hasServerId = false
+  #peer: PeerParameters | undefined
+  #held: Uint8Array[] = []
+  readonly #patience: Patience
+  #isFlushPlanned = false
+  #ackDueMs = Number.POSITIVE_INFINITY
+  #goneAtMs = Number.POSITIVE_INFINITY
+  #peerKey: Uint8Array | undefined
+
+  constructor(options: QuicOptions, deps: QuicDeps) {
+    this.#deps = deps
+    this.#source = deps.randomBytes(ID_BYTES)
+    this.#firstDestination = deps.randomBytes(ID_BYTES)
+    this.#ids = new PeerIds(this.#firstDestination)
+    this.#keys.installInitial(this.#firstDestination)
+    this.#recovery = new Recovery({
+      initialWindowBytes: options.initialWindowBytes,
+      datagramBytes: Outbox.datagramBytes,
+    })
+    this.#streams = new SendStreams({
+      queuedMax: options.streamsQueuedMax,
+      activeMax: options.streamsActiveMax,
+      pieceBytesMax: Outbox.pieceBytes,
+    })
+    this.#outbox = new Outbox({
+      source: this.#source,
+      ids: this.#ids,
+      keys: this.#keys,
+      recovery: this.#recovery,
+      streams: this.#streams,
+      received: this.#received,
+      crypto: this.#crypto,
+      keyUpdatePackets: options.keyUpdatePackets,
+      send: (datagram) => deps.send(datagram),
+    })
+    this.#timer = new OneTimer(deps.clock, () => this.#onTimer())
+    this.#patience = new Patience(options, deps.clock.monotonicMs())
+    this.#tls = createTlsClient(options, {
+      randomBytes: deps.randomBytes,
+      onSend: (level, bytes) => this.#crypto[level].write(bytes, Outbox.pieceBytes),
+      onSecrets: (level, secrets) => this.#keys.install(level, secrets),
+      onTransportParameters: (bytes) => this.#takeParameters(readPeerParameters(bytes)),
+      isPeer: (publicKey) => {
+        this.#peerKey = publicKey
+        return deps.isPeer(publicKey)
+      },
+      onDone: () => {
+        this.#state = 'open'
+        deps.onOpen()
+      },
+    })
+    this.#tls.start(writeOwnParameters({ idleTimeoutMs: options.idleTimeoutMs, source: this.#source, idsMax: IDS_MAX }))
+    this.#work()
+  }
+
+  get state(): QuicState {
+    return this.#state
+  }
+
+  /** The key the server proved to hold. */
+  get peerKey(): Uint8Array | undefined {
+    return this.#peerKey
+  }
+
+  get stats() {
+    const { smoothedMs, lostPackets, windowBytes, bytesInFlight } = this.#recovery
+    return {
+      rttMs: smoothedMs,
+      lostPackets,
+      packetsSent: this.#outbox.packetsSent,
+      windowBytes,
+      bytesInFlight,
+      keyUpdates: this.#keys.updates,
+      hasRetried: this.#retrySource !== undefined,
+      queued: this.#streams.queued,
+      active: this.#streams.active,
+    }
+  }
+
+  /**
+   * Sends the bytes as a stream of their own. False when nothing more is taken: too many wait, or the connection is over; otherwise
+   * `done` is called exactly once.
+   */
+  send(bytes: Uint8Array, done: (outcome: StreamOutcome) => void): boolean {
+    if (this.#state !== 'handshaking' && this.#state !== 'open') return false
+    if (!this.#streams.offer(bytes, done)) return false
+    if (this.#state === 'open') this.#workSoon()
+    return true
+  }
+
+  /** What is given in one turn of the loop shares its packets. */
+  #workSoon(): void {
+    if (this.#isFlushPlanned) return
+    this.#isFlushPlanned = true
+    this.#deps.soon(() => {
+      this.#isFlushPlanned = false
+      this.#work()
+    })
+  }
+
+  close(code = 0, says = ''): void {
+    this.#shut({ by: 'us', code, isApplication: true, says })
+  }
+
+  receive(datagram: Uint8Array): void {
+    if (this.#state === 'gone' || this.#state === 'draining') return
+    if (this.#state === 'closing') return this.#outbox.answerWithClose()
+    try {
+      this.#readDatagram(datagram)
+      this.#work()
+    } catch (error) {
+      if (!(error instanceof QuicError)) throw error
+      this.#shut({ by: 'fault', code: error.code, isApplication: false, says: error.message })
+    }
+  }
+
+  #readDatagram(datagram: Uint8Array): void {
+    let isOurs = false
+    for (const head of readPacketHeads(datagram, this.#source)) {
+      if (head.kind === 'retry') return this.#onRetry(datagram, head)
+      if (head.kind === 'version-negotiation') return this.#onVersions(head.versions)
+      if (head.kind === 'skipped') continue
+      if (!this.#keys.has(head.level)) {
+        this.#hold(datagram.subarray(head.from, head.to), head.level)
+        continue
+      }
+      if (this.#readPacket(datagram, head)) isOurs = true
+      if (this.#isOver()) return
+    }
+    if (!isOurs && this.#ids.isReset(datagram)) {
+      this.#end('draining', ENDS.reset)
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#state !== 'handshaking' && this.#state !== 'open'
+  }
+
+  /** A packet whose keys are still to come is kept for a moment: networks change the order. */
+  #hold(packet: Uint8Array, level: Level): void {
+    if (level !== 'initial' && this.#state === 'handshaking' && this.#held.length < HELD_MAX)
+      this.#held.push(Uint8Array.from(packet))
+  }
+
+  #readPacket(datagram: Uint8Array, head: Extract<PacketHead, { kind: 'protected' }>): boolean {
+    const nowMs = this.#deps.clock.monotonicMs()
+    const received = this.#received[head.level]
+    const opened = this.#keys.open(datagram, head, {
+      largest: received.largest,
+      nowMs,
+      keepOldMs: 3 * this.#recovery.ptoMs,
+    })
+    if (opened === undefined) return false
+    if (!received.add(opened.packetNumber, nowMs)) return true
+    if (head.level !== 'application' && !this.#takeServerId(head.source)) return true
+    this.#patience.heardAtMs = nowMs
+    this.#outbox.isSilentSince = false
+    this.#onFrames(head.level, opened, nowMs)
+    return true
+  }
+
+  /** The first packet of the server names it; later ones with another name are not of this connection. */
+  #takeServerId(source: Uint8Array): boolean {
+    if (this.#hasServerId) return isSame(source, this.#ids.current) || this.#state === 'open'
+    this.#hasServerId = true
+    this.#ids.replaceFirst(Uint8Array.from(source))
+    return true
+  }
+
+  #onFrames(level: Level, { payload }: OpenedPacket, nowMs: number): void {
+    const received = this.#received[level]
+    let wantsAck = false
+    for (const frame of readFrames(payload)) {
+      if (isAckEliciting(frame)) wantsAck = true
+      this.#onFrame(level, frame, nowMs)
+      if (this.#isOver()) return
+    }
+    if (!wantsAck) return
+    received.unacked += 1
+    const isLate = level !== 'application' || received.unacked >= ACK_EVERY
+    this.#ackDueMs = Math.min(this.#ackDueMs, isLate ? nowMs : nowMs + ACK_DELAY_MS)
+  }
+
+  #onFrame(level: Level, frame: Frame, nowMs: number): void {
+    switch (frame.type) {
+      case 'padding':
+      case 'ping':
+        return
+      case 'ack': {
+        const exponent = level === 'application' ? (this.#peer?.ackDelayExponent ?? 3) : 3
+        const delayMs = (frame.delay * 2 ** exponent) / 1000
+        const nextNumber = this.#outbox.nextNumber(level)
+        if (!this.#recovery.onAck(level, frame.ranges, { delayMs, nowMs, nextNumber })) {
+          throw new QuicError(CODES.protocolViolation, 'a packet acknowledged that was not sent')
+        }
+        return
+      }
+      case 'crypto':
+        for (const { type, message } of this.#crypto[level].receive(frame.offset, frame.data))
+          this.#tls.receive(level, type, message)
+        return this.#replayHeld()
+      case 'close':
+        return this.#end('draining', {
+          by: 'peer',
+          code: frame.code,
+          isApplication: frame.isApplication,
+          says: frame.reason,
+        })
+      default:
+        if (level !== 'application')
+          throw new QuicError(CODES.protocolViolation, `${frame.type} before the handshake is over`)
+        if (frame.type === 'handshake-done') this.#onConfirmed()
+        else applyFrame(frame, { streams: this.#streams, ids: this.#ids, outbox: this.#outbox })
+    }
+  }
+
+  #onConfirmed(): void {
+    if (this.#state !== 'open') throw new QuicError(CODES.protocolViolation, 'the handshake is not over')
+    if (this.#recovery.isConfirmed) return
+    this.#recovery.isConfirmed = true
+    this.#discard('handshake')
+  }
+
+  #replayHeld(): void {
+    if (this.#held.length === 0 || !this.#keys.has('handshake')) return
+    const held = this.#held
+    this.#held = []
+    for (const packet of held) this.#readDatagram(packet)
+  }
+
+  #onRetry(datagram: Uint8Array, head: Extract<PacketHead, { kind: 'retry' }>): void {
+    const isLate = this.#hasServerId || this.#retrySource !== undefined || head.token.length === 0
+    const body = datagram.subarray(head.from, head.to - 16)
+    if (isLate || !isSame(retryTag(this.#firstDestination, body), datagram.subarray(head.to - 16, head.to))) return
+    this.#retrySource = Uint8Array.from(head.source)
+    this.#ids.replaceFirst(this.#retrySource)
+    this.#keys.installInitial(this.#retrySource)
+    this.#outbox.token = Uint8Array.from(head.token)
+    this.#recovery.discard('initial')
+    this.#crypto.initial.resendAll()
+  }
+
+  #onVersions(versions: readonly number[]): void {
+    if (this.#hasServerId || this.#retrySource !== undefined || versions.includes(VERSION_1)) return
+    this.#end('draining', ENDS.version)
+  }
+
+  #takeParameters(peer: PeerParameters): void {
+    checkIds(peer, {
+      originalDestination: this.#firstDestination,
+      initialSource: this.#ids.current,
+      retrySource: this.#retrySource,
+    })
+    this.#peer = peer
+    this.#patience.peerIdleMs = peer.idleTimeoutMs
+    this.#recovery.peerAckDelayMsMax = peer.ackDelayMsMax
+    if (peer.resetToken !== undefined) this.#ids.setFirstToken(peer.resetToken)
+    this.#streams.begin({ dataMax: peer.dataMax, streamDataMax: peer.uniStreamDataMax, streamsMax: peer.uniStreamsMax })
+  }
+
+  #discard(level: Level): void {
+    this.#keys.discard(level)
+    this.#recovery.discard(level)
+    this.#received[level].unacked = 0
+  }
+
+  /** Sends what there is to send and sets the one timer. */
+  #work(): void {
+    if (this.#isOver()) return
+    const nowMs = this.#deps.clock.monotonicMs()
+    const isAckDue = nowMs >= this.#ackDueMs
+    const sent = this.#outbox.flush(nowMs, { isAckDue, mayStream: this.#state === 'open' })
+    if (isAckDue || sent.hasAck) this.#ackDueMs = Number.POSITIVE_INFINITY
+    if (sent.hasHandshake && this.#keys.has('initial')) this.#discard('initial')
+    this.#setTimer(nowMs)
+  }
+
+  #onTimer(): void {
+    const nowMs = this.#deps.clock.monotonicMs()
+    if (this.#isOver()) {
+      if (nowMs < this.#goneAtMs) return this.#setTimer(nowMs)
+      this.#state = 'gone'
+      return this.#deps.onGone()
+    }
+    if (nowMs >= this.#idleAtMs()) return this.#end('gone', ENDS.idle)
+    if (this.#state === 'handshaking' && nowMs >= this.#patience.handshakeAtMs) {
+      return this.#end('gone', ENDS.handshakeTimeout)
+    }
+    const due = this.#recovery.deadlineMs((level) => this.#keys.has(level), nowMs)
+    if (nowMs >= due.atMs) {
+      if (due.kind === 'loss') this.#recovery.detectLost(due.level, nowMs)
+      else {
+        this.#recovery.ptoCount += 1
+        this.#recovery.repeatOldest(due.level, 2)
+        this.#outbox.probe(due.level, 2)
+      }
+    }
+    if (nowMs >= this.#keepAliveAtMs()) this.#outbox.probe('application', 1)
+    this.#work()
+  }
+
+  #idleAtMs(): number {
+    return this.#patience.idleAtMs(this.#outbox, this.#recovery.ptoMs)
+  }
+
+  #keepAliveAtMs(): number {
+    return this.#state === 'open' ? this.#patience.keepAliveAtMs(this.#outbox) : Number.POSITIVE_INFINITY
+  }
+
+  #setTimer(nowMs: number): void {
+    const handshakeAtMs = this.#state === 'handshaking' ? this.#patience.handshakeAtMs : Number.POSITIVE_INFINITY
+    const atMs = this.#isOver()
+      ? this.#goneAtMs
+      : Math.min(
+          this.#recovery.deadlineMs((level) => this.#keys.has(level), nowMs).atMs,
+          this.#ackDueMs,
+          this.#idleAtMs(),
+          this.#keepAliveAtMs(),
+          handshakeAtMs,
+        )
+    this.#timer.set(atMs, nowMs)
+  }
+
+  /** Tells the peer and stays for a moment, to tell it again if it did not hear. */
+  #shut(end: QuicEnd): void {
+    if (this.#isOver()) return
+    this.#outbox.close(end, this.#deps.clock.monotonicMs())
+    this.#end('closing', end)
+  }
+
+  #end(state: 'closing' | 'draining' | 'gone', end: QuicEnd): void {
+    if (this.#isOver()) return
+    this.#state = state
+    const nowMs = this.#deps.clock.monotonicMs()
+    this.#goneAtMs = state === 'gone' ? nowMs : nowMs + 3 * this.#recovery.ptoMs
+    for (const level of LEVELS) this.#recovery.discard(level)
+    this.#timer.cancel()
+    this.#streams.failAll()
+    this.#deps.onEnd(end)
+    if (state === 'gone') this.#deps.onGone()
+    else this.#setTimer(nowMs)
+  }
+}
+
+function forLevels<Value>(make: () => Value): Record<Level, Value> {
+  return { initial: make(), handshake: make(), application: make() }
+}

@@ -1,0 +1,131 @@
+import { isIPv6 } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import type { BatchMemory } from './batch-memory.ts'
+import type { UdpDestination, UdpFault } from './port.ts'
+import { encodeSocketAddress } from './socket-address.ts'
+import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
+
+type DestinationDeps = {
+  readonly calls: UdpCalls
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly memory: BatchMemory
+}
+
+/**
+ * A path that cannot take segmented sends (its MTU is smaller than a packet, or its device cannot do the checksums) is served packet by packet
+ * for this long, then segments are tried again.
+ */
+const PLAIN_MS = 30_000
+/** An error of an earlier packet is told by the next send, which then sends nothing; so a send is repeated, but not for ever. */
+const ATTEMPTS_MAX = 4
+const FLAGS: number = LINUX.MSG_DONTWAIT | LINUX.MSG_NOSIGNAL
+
+const CANNOT_SEGMENT: readonly number[] = [ERRNO.EINVAL, ERRNO.EMSGSIZE, ERRNO.EIO, ERRNO.ENOPROTOOPT]
+
+export function openBatchDestination(
+  { to, sendBufferBytes }: { to: { readonly ip: string; readonly port: number }; sendBufferBytes: number },
+  { calls, clock, memory }: DestinationDeps,
+): UdpDestination {
+  let fd = calls.socket(isIPv6(to.ip) ? LINUX.AF_INET6 : LINUX.AF_INET)
+  let fault: UdpFault | undefined
+  let plainUntilMs = 0
+  if (fd >= 0) {
+    const value = new Uint8Array(Int32Array.of(sendBufferBytes).buffer)
+    calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_SNDBUF, value)
+    calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_SNDBUFFORCE, value)
+    const connected = calls.connect(fd, encodeSocketAddress(to))
+    if (connected < 0) {
+      // No route now. The next send tells so again, and the route may come.
+      fault = faultOf(-connected)
+    }
+  }
+
+  function sendSegments(first: number, second: number): number {
+    memory.setCounts(first, second)
+    const [firstHeader, secondHeader] = memory.segmentHeaders
+    let sent = 0
+    let isFirstOut = first === 0
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const count = (isFirstOut ? 0 : 1) + (second > 0 ? 1 : 0)
+      const result = calls.sendmmsg(fd, isFirstOut ? secondHeader : firstHeader, count, FLAGS)
+      if (result === count) return first + second
+      if (result > 0) {
+        isFirstOut = true
+        sent = first
+        continue
+      }
+      if (CANNOT_SEGMENT.includes(-result)) {
+        plainUntilMs = clock.monotonicMs() + PLAIN_MS
+        return sent + sendPlain(isFirstOut ? 0 : first, second)
+      }
+      fault = faultOf(-result)
+      if (fault !== 'refused') return sent
+    }
+    return sent
+  }
+
+  function sendPlain(first: number, second: number): number {
+    return sendRange(0, first) + sendRange(memory.secondStart(), second)
+  }
+
+  function sendRange(from: number, count: number): number {
+    let sent = 0
+    for (let attempt = 0; attempt < ATTEMPTS_MAX && sent < count; attempt++) {
+      const result = calls.sendmmsg(fd, memory.plainHeader(from + sent), count - sent, FLAGS)
+      if (result > 0) sent += result
+      else fault = faultOf(-result)
+      if (result <= 0 && fault !== 'refused') break
+    }
+    return sent
+  }
+
+  return {
+    send(first, second) {
+      if (fd < 0) {
+        fault = 'other'
+        return 0
+      }
+      if (first + second === 0) return 0
+      if (plainUntilMs === 0) return sendSegments(first, second)
+      if (clock.monotonicMs() >= plainUntilMs) {
+        plainUntilMs = 0
+        return sendSegments(first, second)
+      }
+      return sendPlain(first, second)
+    },
+    takeFault() {
+      const taken = fault
+      fault = undefined
+      return taken
+    },
+    poll() {
+      const error = new Int32Array(1)
+      if (fd >= 0) calls.getOption(fd, LINUX.SOL_SOCKET, LINUX.SO_ERROR, new Uint8Array(error.buffer))
+      if (error[0] !== 0) fault = faultOf(error[0] as number)
+    },
+    close() {
+      if (fd >= 0) calls.close(fd)
+      fd = -1
+    },
+  }
+}
+
+function faultOf(errno: number): UdpFault {
+  switch (errno) {
+    case ERRNO.ECONNREFUSED:
+      return 'refused'
+    case ERRNO.EHOSTUNREACH:
+    case ERRNO.ENETUNREACH:
+    case ERRNO.EHOSTDOWN:
+    case ERRNO.ENETDOWN:
+      return 'unreachable'
+    case ERRNO.EAGAIN:
+    case ERRNO.ENOBUFS:
+    case ERRNO.ENOMEM:
+      return 'buffer-full'
+    case ERRNO.EMSGSIZE:
+      return 'too-big'
+    default:
+      return 'other'
+  }
+}

@@ -1,0 +1,118 @@
+import { isIPv6 } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import { listenError } from '../net/listener.ts'
+import { openBatchDestination } from './batch-destination.ts'
+import { type BatchMemory, createBatchMemory } from './batch-memory.ts'
+import { BATCH_PACKETS, TICK_MS, type UdpPort, type UdpPortOptions } from './port.ts'
+import { decodeSocketAddress, encodeSocketAddress, ipv6Text } from './socket-address.ts'
+import { createSourceFilter, type SourceFilter } from './source-filter.ts'
+import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
+
+/** The counter of dropped packets among the figures of SO_MEMINFO (linux/sock_diag.h, SK_MEMINFO_DROPS). */
+const MEMINFO_DROPS = 8
+const MEMINFO_FIGURES = 9
+
+type BatchDeps = { readonly calls: UdpCalls; readonly clock: Pick<Clock, 'monotonicMs'> }
+
+/**
+ * The port over recvmmsg and sendmmsg. `run` holds its thread: it sleeps in the kernel until a packet comes or a tick is due, so it belongs
+ * into a thread of its own.
+ */
+export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: BatchDeps): UdpPort {
+  const { listen } = options
+  const family = isIPv6(listen.host) ? LINUX.AF_INET6 : LINUX.AF_INET
+  const fd = calls.socket(family)
+  if (fd < 0) throw listenError(errorOf(-fd), listen)
+  const bound = calls.bind(fd, encodeSocketAddress({ ip: listen.host, port: listen.port }))
+  if (bound < 0) {
+    calls.close(fd)
+    throw listenError(errorOf(-bound), listen)
+  }
+  setNumber(calls, fd, LINUX.SO_RCVBUF, options.receiveBufferBytes)
+  // Only a privileged process may go beyond the system's limit; for others this changes nothing.
+  setNumber(calls, fd, LINUX.SO_RCVBUFFORCE, options.receiveBufferBytes)
+  // struct timeval: seconds and microseconds, 64 bits each.
+  calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_RCVTIMEO, bytesOf(BigInt64Array.of(0n, BigInt(TICK_MS * 1000))))
+
+  const memory = createBatchMemory(calls)
+  const filter = createSourceFilter(options.sources)
+  const markSources = family === LINUX.AF_INET ? markV4Sources : markV6Sources
+  const name = new Uint8Array(family === LINUX.AF_INET ? 16 : 28)
+  calls.socketName(fd, name)
+
+  return {
+    engine: 'sendmmsg',
+    address: decodeSocketAddress(name),
+    arena: memory,
+    // The kernel doubles what it is asked for, for its own bookkeeping, and tells the doubled figure.
+    receiveBufferBytes: getNumber(calls, fd, LINUX.SO_RCVBUF) / 2,
+    async run(handlers) {
+      let nextTickMs = 0
+      for (;;) {
+        const count = calls.recvmmsg(fd, memory.receiveHeaders, BATCH_PACKETS, LINUX.MSG_WAITFORONE)
+        if (count > 0) {
+          memory.takeLengths(count)
+          markSources(memory, filter, count)
+          handlers.onBatch(count)
+        }
+        const nowMs = clock.monotonicMs()
+        if (nowMs < nextTickMs) continue
+        nextTickMs = nowMs + TICK_MS
+        if (!handlers.onTick()) return
+      }
+    },
+    stage: memory.stage,
+    connect: (to) => openBatchDestination({ to, sendBufferBytes: options.sendBufferBytes }, { calls, clock, memory }),
+    overruns() {
+      const figures = new Uint32Array(MEMINFO_FIGURES)
+      calls.getOption(fd, LINUX.SOL_SOCKET, LINUX.SO_MEMINFO, bytesOf(figures))
+      return figures[MEMINFO_DROPS] as number
+    },
+    [Symbol.dispose]: () => calls.close(fd),
+  }
+}
+
+/** Packets mostly come from the address of the one before, so the list is asked only when it changes. */
+function markV4Sources({ words, bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
+  let known = 0
+  let place = -1
+  for (let slot = 0; slot < count; slot++) {
+    const wordAt = nameWordAt(slot) + 1
+    const address = words[wordAt] as number
+    if (slot === 0 || address !== known) {
+      known = address
+      const at = wordAt * 4
+      place = filter.ofV4(
+        ((bytes[at] as number) << 24) |
+          ((bytes[at + 1] as number) << 16) |
+          ((bytes[at + 2] as number) << 8) |
+          (bytes[at + 3] as number),
+      )
+    }
+    sources[slot] = place
+  }
+}
+
+function markV6Sources({ bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
+  for (let slot = 0; slot < count; slot++) sources[slot] = filter.ofText(ipv6Text(bytes, nameWordAt(slot) * 4 + 8))
+}
+
+function setNumber(calls: UdpCalls, fd: number, option: number, value: number): void {
+  calls.setOption(fd, LINUX.SOL_SOCKET, option, bytesOf(Int32Array.of(value)))
+}
+
+function getNumber(calls: UdpCalls, fd: number, option: number): number {
+  const value = new Int32Array(1)
+  calls.getOption(fd, LINUX.SOL_SOCKET, option, bytesOf(value))
+  return value[0] as number
+}
+
+function bytesOf(numbers: ArrayBufferView): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
+}
+
+/** An error as Node's own sockets would throw it. */
+function errorOf(number: number): NodeJS.ErrnoException {
+  const name = Object.entries(ERRNO).find(([, value]) => value === number)?.[0] ?? `error ${number}`
+  return Object.assign(new Error(name), { code: name, errno: -number })
+}

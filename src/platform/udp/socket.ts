@@ -1,0 +1,63 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { isIPv6 } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { listenError } from '../net/listener.ts'
+
+type Place = { readonly ip: string; readonly port: number }
+
+/** A UDP socket for a few packets in both directions. */
+export type UdpSocket = Disposable & {
+  readonly address: { readonly host: string; readonly port: number }
+  /** Sends one packet; whether it arrives is nobody's promise. */
+  send(packet: Uint8Array, to: Place): void
+}
+
+export type UdpSocketOptions = {
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly receiveBufferBytes?: number | undefined
+}
+
+/** A socket at this address and no other process at it. What the network answers to single packets is not heard: it would end the process. */
+export async function bindUdp(listen: UdpSocketOptions['listen']): Promise<Socket> {
+  const socket = createSocket(isIPv6(listen.host) ? 'udp6' : 'udp4')
+  try {
+    socket.bind({ address: listen.host, port: listen.port, exclusive: true })
+    await once(socket, 'listening')
+  } catch (error) {
+    socket.close()
+    throw listenError(error as NodeJS.ErrnoException, listen)
+  }
+  socket.on('error', () => {})
+  return socket
+}
+
+export async function openUdpSocket(
+  { listen, receiveBufferBytes }: UdpSocketOptions,
+  onPacket: (packet: Buffer, from: Place) => void,
+): Promise<UdpSocket> {
+  const socket = await bindUdp(listen)
+  socket.on('message', (packet, from) => onPacket(packet, { ip: unmapped(from.address), port: from.port }))
+  if (receiveBufferBytes !== undefined) {
+    try {
+      socket.setRecvBufferSize(receiveBufferBytes)
+    } catch {
+      // The system keeps its own size.
+    }
+  }
+  const { address, port } = socket.address()
+  return {
+    address: { host: address, port },
+    send: (packet, to) => socket.send(packet, to.port, to.ip, () => {}),
+    [Symbol.dispose]: () => void socket.close(),
+  }
+}
+
+/** The literal addresses of this machine. */
+export function ownAddresses(): Set<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []))
+}
+
+function unmapped(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { OPCODE, openRawWs, rawFrame } from '../../../test/support/raw-ws.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { startHttpServer } from '../http/server/server.ts'
+import { until } from '../process/test-wait.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import type { WsConnection } from './connection.ts'
+import { createWsServer } from './server.ts'
+
+type Serve = (connection: WsConnection) => void
+
+const echo: Serve = (connection) => connection.onMessage((text) => connection.send(`echo ${text}`))
+
+async function start(serve: Serve = echo) {
+  const clock = createManualClock()
+  let admitted = 0
+  const ws = createWsServer(
+    { messageBytesMax: 4096 },
+    { clock, admit: () => void admitted++, onConnection: (connection) => serve(connection) },
+  )
+  const http = await startHttpServer(
+    { listen: { host: '127.0.0.1', port: 0 } },
+    { log: silentLogger, onRequest: (_, response) => void response.end(), onUpgrade: ws.upgrade },
+  )
+  return {
+    ws,
+    clock,
+    admitted: () => admitted,
+    url: `ws://127.0.0.1:${http.address.port}/`,
+    async [Symbol.asyncDispose]() {
+      await ws[Symbol.asyncDispose]()
+      await http[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const closeFrame = (code: number) => rawFrame(Uint8Array.of(code >> 8, code & 0xff), OPCODE.close)
+
+test('a version other than 13 is refused with 426 and the version that is spoken, before anything is admitted', async () => {
+  await using server = await start()
+  for (const version of ['8', '7', '0', '14', '0xd', '13.0', '13, 8', '', undefined]) {
+    const { head } = await openRawWs(server.url, { 'sec-websocket-version': version })
+    assert.match(head, /^HTTP\/1\.1 426 /, String(version))
+    assert.match(head, /\r\nsec-websocket-version: 13\r\n/i)
+    assert.match(head, /\r\nupgrade: websocket\r\n/i)
+  }
+  assert.deepEqual([server.admitted(), server.ws.connections()], [0, 0])
+})
+
+test('HTTP/1.0 is not upgraded', async () => {
+  await using server = await start()
+  const { head } = await openRawWs(server.url, {}, '1.0')
+  assert.match(head, /^HTTP\/1\.1 426 /)
+  assert.deepEqual([server.admitted(), server.ws.connections()], [0, 0])
+})
+
+test('no sub-protocol is agreed on', async () => {
+  await using server = await start()
+  const { head, socket } = await openRawWs(server.url, { 'sec-websocket-protocol': 'graphql-ws, jsonrpc' })
+  assert.match(head, /^HTTP\/1\.1 101 /)
+  assert.doesNotMatch(head, /sec-websocket-protocol/i)
+  socket.destroy()
+})
+
+test('a binary message that is UTF-8 is taken; one that is not closes with 1003', async () => {
+  await using server = await start()
+  const client = await openRawWs(server.url)
+  client.socket.write(rawFrame('é', OPCODE.binary))
+  await until('it is answered', () => client.frames.length === 1)
+  assert.equal(client.frames[0]?.payload.toString(), 'echo é')
+  client.socket.write(rawFrame(Uint8Array.of(0xff, 0xfe), OPCODE.binary))
+  await until('it is closed', () => client.frames.length === 2)
+  assert.deepEqual([client.frames[1]?.opcode, client.frames[1]?.payload.readUInt16BE(0)], [OPCODE.close, 1003])
+  client.socket.destroy()
+})
+
+for (const code of [1000, 4000]) {
+  test(`requests before a close frame with ${code} are answered before it is`, async () => {
+    const work = Promise.withResolvers<void>()
+    await using server = await start((connection) =>
+      connection.onMessage((text) => {
+        if (text === 'now') return connection.send('now')
+        return work.promise.then(() => connection.send(text))
+      }),
+    )
+    const client = await openRawWs(server.url)
+    client.socket.write(Buffer.concat([rawFrame('later'), rawFrame('now'), closeFrame(code)]))
+    await until('what needs no time is answered', () => client.frames.length === 1)
+    assert.equal(server.ws.connections(), 1)
+    work.resolve()
+    await until('it is closed', () => client.isClosed)
+    assert.deepEqual(
+      client.frames.map(({ opcode, payload }) => (opcode === OPCODE.close ? payload.readUInt16BE(0) : String(payload))),
+      ['now', 'later', code],
+    )
+  })
+}
+
+test('what takes too long does not keep a peer that has closed', async () => {
+  let closedWith: number | undefined
+  await using server = await start((connection) => {
+    connection.onMessage(() => new Promise(() => {}))
+    connection.onClose((code) => {
+      closedWith = code
+    })
+  })
+  const client = await openRawWs(server.url)
+  client.socket.write(Buffer.concat([rawFrame('never'), rawFrame('', OPCODE.ping), closeFrame(1000)]))
+  await until('the ping before the close frame is answered', () => client.frames.length === 1)
+  server.clock.advance(9999)
+  assert.equal(client.frames.length, 1)
+  server.clock.advance(1)
+  await until('it is closed', () => client.isClosed)
+  assert.equal(client.frames[1]?.opcode, OPCODE.close)
+  assert.equal(closedWith, 1000)
+})
+
+test('a violation after a request is closed at once', async () => {
+  await using server = await start((connection) => connection.onMessage(() => new Promise(() => {})))
+  const client = await openRawWs(server.url)
+  client.socket.write(Buffer.concat([rawFrame('never'), rawFrame('x', 3)]))
+  await until('it is closed', () => client.frames.length === 1)
+  assert.equal(client.frames[0]?.payload.readUInt16BE(0), 1002)
+  client.socket.destroy()
+})

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { WebSocket } from 'ws'
+import { createManualClock } from '../../core/clock.ts'
+import { startHttpServer } from '../http/server/server.ts'
+import { until } from '../process/test-wait.ts'
+import { silentLogger } from '../telemetry/logger.ts'
+import type { WsConnection } from './connection.ts'
+import { encodeTextFrame } from './frame.ts'
+import { createWsServer, type WsServerDeps, type WsServerOptions } from './server.ts'
+
+async function start(options: Partial<WsServerOptions> = {}, deps: Partial<WsServerDeps> = {}) {
+  const clock = createManualClock()
+  const connections: WsConnection[] = []
+  const ws = createWsServer(
+    { messageBytesMax: 4096, ...options },
+    {
+      clock,
+      onConnection(connection) {
+        connections.push(connection)
+        connection.onMessage((text) => connection.send(`echo ${text}`))
+      },
+      ...deps,
+    },
+  )
+  const http = await startHttpServer(
+    { listen: { host: '127.0.0.1', port: 0 } },
+    { log: silentLogger, onRequest: (_, response) => void response.end(), onUpgrade: ws.upgrade },
+  )
+  return {
+    ws,
+    clock,
+    connections,
+    port: http.address.port,
+    url: `ws://127.0.0.1:${http.address.port}`,
+    async [Symbol.asyncDispose]() {
+      await ws[Symbol.asyncDispose]()
+      await http[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function open(url: string): Promise<WebSocket> {
+  const client = new WebSocket(url)
+  client.on('error', () => {})
+  await once(client, 'open')
+  return client
+}
+
+test('messages go both ways, of every frame size, and deflate is never agreed on', async () => {
+  await using server = await start()
+  const client = await open(server.url)
+  assert.equal(client.extensions, '')
+  client.send('hello')
+  assert.equal(String((await once(client, 'message'))[0]), 'echo hello')
+  const [connection] = server.connections
+  for (const size of [0, 125, 126, 65_535, 65_536, 200_000]) {
+    connection?.sendFrame(encodeTextFrame('é'.repeat(size / 2)))
+    const [message] = await once(client, 'message')
+    assert.equal(String(message).length, Math.floor(size / 2))
+  }
+  client.terminate()
+})
+
+test('what is sent within one turn is joined and keeps its order', async () => {
+  await using server = await start()
+  const client = await open(server.url)
+  const received: string[] = []
+  client.on('message', (message: Buffer) => received.push(message.toString()))
+  const connection = server.connections[0] as WsConnection
+  for (let i = 0; i < 1000; i++) connection.send(String(i))
+  assert.equal(connection.pendingBytes, 1000 * 2 + 2890)
+  await until('all messages came', () => received.length === 1000)
+  assert.deepEqual(
+    received,
+    Array.from({ length: 1000 }, (_, index) => String(index)),
+  )
+  client.terminate()
+})
+
+test('too large a message closes with 1009, text that is not UTF-8 with 1007', async () => {
+  await using server = await start()
+  const large = await open(server.url)
+  large.send('a'.repeat(4096))
+  await once(large, 'message')
+  large.send('a'.repeat(4097))
+  assert.equal((await once(large, 'close'))[0], 1009)
+  const garbled = await open(server.url)
+  garbled.send(Buffer.from([0xff, 0xfe]), { binary: false })
+  assert.equal((await once(garbled, 'close'))[0], 1007)
+  await until('no connection is left', () => server.ws.connections() === 0)
+})
+
+test('a handshake can be refused with status, headers and body', async () => {
+  await using server = await start(
+    {},
+    { admit: () => ({ status: 429, body: 'later', headers: { 'retry-after': '7' } }) },
+  )
+  const client = new WebSocket(server.url)
+  const [, response] = await once(client, 'unexpected-response')
+  assert.deepEqual([response.statusCode, response.headers['retry-after']], [429, '7'])
+  response.resume()
+})
+
+test('connections beyond the maximum are refused', async () => {
+  await using server = await start({ connectionsMax: 1 })
+  const first = await open(server.url)
+  const second = new WebSocket(server.url)
+  const [, response] = await once(second, 'unexpected-response')
+  assert.equal(response.statusCode, 503)
+  response.resume()
+  first.terminate()
+  await until('no connection is left', () => server.ws.connections() === 0)
+  ;(await open(server.url)).terminate()
+})
+
+test('a client with too much waiting is closed with 1013 and its backlog dropped', async () => {
+  await using server = await start({ pendingBytesMax: 100_000 })
+  const client = await open(server.url)
+  const connection = server.connections[0] as WsConnection
+  const frame = encodeTextFrame('a'.repeat(40_000))
+  connection.sendFrame(frame)
+  connection.sendFrame(frame)
+  assert.ok(connection.isOpen)
+  connection.sendFrame(frame)
+  assert.ok(!connection.isOpen)
+  assert.equal((await once(client, 'close'))[0], 1013)
+})
+
+test('a client that reads nothing is cut after the stall time and the grace', async () => {
+  await using server = await start({ pendingBytesMax: 100_000_000 })
+  const client = await open(server.url)
+  client.pause()
+  const connection = server.connections[0] as WsConnection
+  const frame = encodeTextFrame('a'.repeat(1_000_000))
+  // More than the buffers of both kernels hold.
+  for (let i = 0; i < 30; i++) connection.sendFrame(frame)
+  await until('bytes are waiting', () => connection.pendingBytes > 0)
+  await turn()
+  server.clock.advance(4999)
+  assert.ok(connection.isOpen)
+  server.clock.advance(1)
+  assert.ok(!connection.isOpen)
+  server.clock.advance(1000)
+  await until('no connection is left', () => server.ws.connections() === 0)
+  client.terminate()
+})
+
+test('a peer that does not answer pings is cut, one that does is not', async () => {
+  await using server = await start({ pingMs: 1000 })
+  const living = await open(server.url)
+  const dead = connect(server.port, '127.0.0.1')
+  dead.write(
+    'GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
+  dead.resume()
+  await until('both are connected', () => server.ws.connections() === 2)
+  server.clock.advance(1000)
+  await once(living, 'ping')
+  // The echo comes after the pong.
+  living.send('after the pong')
+  await once(living, 'message')
+  server.clock.advance(1000)
+  await until('one is left', () => server.ws.connections() === 1)
+  assert.equal(living.readyState, WebSocket.OPEN)
+  living.terminate()
+  dead.destroy()
+})
+
+test('pings are answered', async () => {
+  await using server = await start()
+  const client = await open(server.url)
+  client.ping('abc')
+  assert.equal(String((await once(client, 'pong'))[0]), 'abc')
+  client.terminate()
+})
+
+test('drain closes with 1012 after what was sent, and cuts those that do not answer', async () => {
+  await using server = await start()
+  const client = await open(server.url)
+  const received: string[] = []
+  client.on('message', (message: Buffer) => received.push(message.toString()))
+  server.connections[0]?.send('last words')
+  const drained = server.ws.drain(60_000)
+  assert.equal((await once(client, 'close'))[0], 1012)
+  assert.deepEqual(received, ['last words'])
+  await drained
+
+  await using other = await start()
+  const stubborn = connect(other.port, '127.0.0.1')
+  stubborn.write(
+    'GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
+  stubborn.resume()
+  await until('it is connected', () => other.ws.connections() === 1)
+  const cut = other.ws.drain(60_000)
+  other.clock.advance(1000)
+  await cut
+  stubborn.destroy()
+})
+
+async function turn(count = 1): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('what every answer to an address carries is there on the upgrade and on its refusal', async () => {
+  const marked = { deprecation: '@1', sunset: 'Wed, 31 Jan 2029 00:00:00 GMT' }
+  await using server = await start(
+    {},
+    {
+      headersFor: (url) => (url.startsWith('/v1/') ? marked : undefined),
+      admit: (request) => (request.url?.includes('refused') === true ? { status: 401, body: 'no' } : undefined),
+    },
+  )
+  for (const [path, status, deprecation] of [
+    ['/v1/ws', 101, '@1'],
+    ['/v1/refused', 401, '@1'],
+    ['/ws', 101, undefined],
+    ['/refused', 401, undefined],
+  ] as const) {
+    const client = new WebSocket(server.url + path)
+    client.on('error', () => {})
+    const [answer] = await Promise.race([
+      once(client, 'upgrade'),
+      once(client, 'unexpected-response').then(([, response]) => [response]),
+    ])
+    assert.equal(answer.statusCode, status, path)
+    assert.equal(answer.headers['deprecation'], deprecation, path)
+    assert.equal(answer.headers['sunset'], deprecation && marked.sunset, path)
+    client.terminate()
+  }
+})

@@ -1,0 +1,170 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { Clock } from '../../core/clock.ts'
+import { sendRaw } from '../http/server/reply.ts'
+import { createWriteRounds } from '../net/fair-flush-scheduler.ts'
+import {
+  createWsConnection,
+  WsCloseCode,
+  type WsConnection,
+  type WsConnectionOptions,
+  type WsMeter,
+} from './connection.ts'
+import { WsSocket } from './socket.ts'
+
+export type WsServerOptions = Partial<WsConnectionOptions> & {
+  /** Of one frame and of one message; more closes with 1009. */
+  readonly messageBytesMax: number
+  readonly connectionsMax?: number
+  readonly pingMs?: number
+  /** A peer that has not said anything for so many whole ping periods is cut. */
+  readonly missesMax?: number
+}
+
+export type WsRefusal = {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type WsServerDeps = {
+  readonly clock: Clock
+  /** Looks at the handshake; what it gives is answered instead of the upgrade. */
+  readonly admit?: (request: IncomingMessage) => WsRefusal | undefined
+  /** Headers that every answer to this address carries, the upgrade itself included; as in `startHttpServer`. */
+  readonly headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
+  readonly onConnection: (connection: WsConnection, request: IncomingMessage) => void
+  readonly meter?: WsMeter | undefined
+  /** A peer was cut because it said nothing any more. */
+  readonly onDead?: (connection: WsConnection) => void
+}
+
+export type WsServer = AsyncDisposable & {
+  /** For `onUpgrade` of the HTTP server in front. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  connections(): number
+  /** Closes every connection with 1012, spread over a while so that not all come back at once, and cuts what is left at the deadline. */
+  drain(deadlineMs: number, spreadMs?: number): Promise<void>
+}
+
+/** Limits of the reference (robustness.md section 4). */
+const DEFAULTS = {
+  pendingBytesMax: 4 * 1024 * 1024,
+  stallMs: 5000,
+  closeGraceMs: 1000,
+  answerGraceMs: 10_000,
+  connectionsMax: 10_000,
+  pingMs: 30_000,
+  missesMax: 1,
+  controlPerSecondMax: 10,
+}
+
+/** WebSockets on top of an HTTP server: handshake, limits, heartbeat, one write per socket and turn. */
+export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsServer {
+  const { clock, admit, headersFor, onConnection, onDead } = deps
+  const options = { ...DEFAULTS, ...given }
+  type Connection = ReturnType<typeof createWsConnection>
+  const connections = new Set<Connection>()
+  const rounds = createWriteRounds(clock)
+  let onAllClosed: (() => void) | undefined
+  let isDraining = false
+
+  const library = new WebSocketServer<typeof WsSocket>({
+    WebSocket: WsSocket,
+    noServer: true,
+    // No sub-protocol is spoken; the library would agree to the first one offered.
+    handleProtocols: () => false,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: options.messageBytesMax,
+    autoPong: false,
+  })
+  if (headersFor !== undefined) {
+    library.on('headers', (lines, request) => {
+      for (const [name, value] of Object.entries(headersFor(request.url ?? '/') ?? {})) lines.push(`${name}: ${value}`)
+    })
+  }
+  const heartbeat = clock.setRepeating(options.pingMs, () => {
+    for (const connection of connections) if (!connection.beat(options.missesMax)) onDead?.(connection)
+  })
+  heartbeat.unref?.()
+
+  function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const refusal = refuse(request)
+    if (refusal) {
+      sendRaw(socket, refusal.status, refusal.body, { ...headersFor?.(request.url ?? '/'), ...refusal.headers })
+      return
+    }
+    library.handleUpgrade(request, socket, head, (ws) => {
+      const connection = createWsConnection(options, {
+        ws,
+        socket,
+        remoteAddress: (socket as Socket).remoteAddress ?? '',
+        clock,
+        meter: deps.meter,
+        onDirty: () => rounds.add(connection),
+      })
+      connections.add(connection)
+      connection.onClose(() => {
+        connections.delete(connection)
+        if (connections.size === 0) onAllClosed?.()
+      })
+      onConnection(connection, request)
+    })
+  }
+
+  function refuse(request: IncomingMessage): WsRefusal | undefined {
+    if (!isHandshake(request)) return NOT_A_HANDSHAKE
+    if (isDraining) return { status: 503, body: 'server is shutting down' }
+    if (connections.size >= options.connectionsMax) return { status: 503, body: 'too many connections' }
+    return admit?.(request)
+  }
+
+  async function drain(deadlineMs: number, spreadMs = 0): Promise<void> {
+    isDraining = true
+    heartbeat.cancel()
+    const allClosed = new Promise<void>((resolve) => {
+      onAllClosed = resolve
+    })
+    const leaving = [...connections].map((connection, at, all) => {
+      const close = () => connection.close(WsCloseCode.serviceRestart, 'server is shutting down')
+      if (at > 0 && spreadMs > 0) return clock.setTimer((spreadMs * at) / all.length, close)
+      close()
+      return undefined
+    })
+    if (connections.size === 0) return
+    const cut = clock.setTimer(deadlineMs, terminateAll)
+    await allClosed
+    cut.cancel()
+    for (const timer of leaving) timer?.cancel()
+  }
+
+  function terminateAll(): void {
+    for (const connection of connections) connection.terminate()
+  }
+
+  return {
+    upgrade,
+    connections: () => connections.size,
+    drain,
+    async [Symbol.asyncDispose]() {
+      isDraining = true
+      heartbeat.cancel()
+      terminateAll()
+      library.close()
+    },
+  }
+}
+
+/** RFC 6455 section 4.2.1: version 13, over HTTP/1.1. The library takes version 8 and HTTP/1.0 too. */
+function isHandshake({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers['sec-websocket-version'] === '13'
+}
+
+const NOT_A_HANDSHAKE: WsRefusal = {
+  status: 426,
+  body: JSON.stringify({ error: 'WebSocket version 13 over HTTP/1.1 is required' }),
+  headers: { connection: 'close, upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
+}

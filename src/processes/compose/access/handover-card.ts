@@ -1,0 +1,140 @@
+import type { CreatedSubscription } from '../../../access/provisioning/subscriptions.ts'
+import type { Limits } from '../../../contract/limits.ts'
+import { printAddressPort } from '../../../platform/net/ip-range.ts'
+import type { Endpoints } from './endpoints.ts'
+
+export type CardInput = CreatedSubscription & { readonly limits: Limits; readonly endpoints: Endpoints }
+
+/** What the operator pastes to the customer. Holds the secrets of the subscription, so it is printed once and kept nowhere. */
+export function handoverCard(input: CardInput): string {
+  const { subscription } = input
+  const until = subscription.validUntil === null ? 'no end' : `valid until ${lastDay(subscription.validUntil)}`
+  const sections = [
+    [`Sluice subscription  ${subscription.name}          plan ${subscription.plan}, ${until}`],
+    bundleLines(input),
+    indexerLines(input),
+    shredLines(input),
+    senderLines(input),
+    executionLines(input),
+    secretLines(input),
+    pasteLines(input),
+    variableLines(input),
+  ]
+  return `${sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n')}\n`
+}
+
+function bundleLines({ subscription, endpoints, limits }: CardInput): string[] {
+  if (!subscription.products.includes('bundle') && !subscription.products.includes('dedicated-node')) return []
+  return [
+    fact('RPC', endpoints.rpc ?? NOT_IN_BUILD),
+    fact('WS', endpoints.ws ?? NOT_IN_BUILD),
+    fact('gRPC', endpoints.grpc ?? NOT_IN_BUILD),
+    ...limitWords(limits).map((words, at) => fact(at === 0 ? 'limits' : '', words)),
+  ]
+}
+
+function indexerLines({ subscription, endpoints, credential }: CardInput): string[] {
+  if (!subscription.products.includes('indexer')) return []
+  const lines = [fact('SQL', endpoints.indexer ?? NOT_IN_BUILD)]
+  if (credential !== undefined)
+    lines.push(
+      fact('', `user     ${credential.record.username}`),
+      fact('', `password ${credential.password}   shown once`),
+    )
+  return lines
+}
+
+function shredLines({ subscription, destination }: CardInput): string[] {
+  if (!subscription.products.includes('shreds-raw')) return []
+  if (destination === undefined) return [fact('shreds', 'no destination yet; give the operator one IP:PORT')]
+  return [fact('shreds', `UDP to ${printAddressPort(destination.ip, destination.port)} (${destination.proof})`)]
+}
+
+/** Open to everybody; the tip is the ticket. */
+function senderLines({ endpoints: { sender, tipAccounts = [] } }: CardInput): string[] {
+  if (sender === undefined) return []
+  return [
+    fact('sender', `${sender}   no token, a tip in each transaction`),
+    fact('', `accounts for tips: curl ${sender}/tips`),
+    ...tipAccounts.map((account) => fact('', account)),
+  ]
+}
+
+/** Belongs to no subscription; shown where it is open. */
+function executionLines({ endpoints: { execution } }: CardInput): string[] {
+  return execution === undefined ? [] : [fact('stream', `${execution}   what the EVM chain does, live`)]
+}
+
+function secretLines({ token }: CardInput): string[] {
+  return token === undefined ? [] : [fact('token', `${token.secret}   shown once`)]
+}
+
+/** One working line per way of use, only for doors that are open. A line begins with its command, so that all can be pasted at once. */
+function pasteLines({ subscription, endpoints, token, credential }: CardInput): string[] {
+  if (token === undefined) return []
+  const lines: string[] = []
+  const header = `-H 'x-token: ${token.secret}'`
+  if (subscription.products.includes('bundle') && endpoints.rpc !== undefined) {
+    const question = `'{"jsonrpc":"2.0","id":1,"method":"getSlot"}'`
+    lines.push('# a call', `curl ${header} -H 'content-type: application/json' -d ${question} ${endpoints.rpc}`)
+    if (endpoints.ws !== undefined)
+      lines.push(
+        '# a WebSocket address, good for a minute, for clients that can set no header',
+        `curl -X POST ${header} ${endpoints.rpc}/v1/ws-ticket`,
+      )
+    lines.push('# what you have and what is left', `curl ${header} ${endpoints.rpc}/v1/whoami`)
+  }
+  if (credential !== undefined && endpoints.indexer !== undefined) {
+    const login = `-u '${credential.record.username}:${credential.password}'`
+    lines.push('# SQL', `curl ${login} ${header} --data 'select * from coverage' ${endpoints.indexer}`)
+  }
+  return lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []
+}
+
+/** The names that the pages of docs/customers and the examples look for. */
+function variableLines({ subscription, endpoints, token, credential }: CardInput): string[] {
+  if (token === undefined) return []
+  const isBundle = subscription.products.includes('bundle') || subscription.products.includes('dedicated-node')
+  const variables: readonly (readonly [string, string | undefined])[] = [
+    ['SLUICE_TOKEN', token.secret],
+    ['SLUICE_RPC', isBundle ? endpoints.rpc : undefined],
+    ['SLUICE_WS', isBundle ? endpoints.ws : undefined],
+    ['SLUICE_GRPC', isBundle ? endpoints.grpc : undefined],
+    ['SLUICE_SQL', credential === undefined ? undefined : endpoints.indexer],
+    ['SLUICE_SQL_USER', credential?.record.username],
+    ['SLUICE_SQL_PASSWORD', credential?.password],
+    ['SLUICE_SEND', endpoints.sender],
+    ['SLUICE_STREAM', endpoints.execution],
+  ]
+  const given = variables.filter(([, value]) => value !== undefined)
+  return ['', '  # for the examples of the documents', ...given.map(([name, value]) => `  export ${name}=${value}`)]
+}
+
+const NOT_IN_BUILD = '(not available in this build)'
+
+function fact(label: string, value: string): string {
+  return `  ${label.padEnd(7)}${value}`
+}
+
+/** Two lines, so that neither is broken on a narrow terminal. */
+function limitWords(limits: Limits): string[] {
+  const number = (value: number | null): string => (value === null ? 'unlimited' : String(value))
+  const rates = [
+    `${number(limits.unitsPerSecond)} units/s`,
+    `${number(limits.sendsPerSecond)} sends/s`,
+    ...(limits.unitsPerMonth === null ? [] : [`${limits.unitsPerMonth} units/month`]),
+  ]
+  const seats = [
+    `${number(limits.wsConnections)} WS connections`,
+    `${number(limits.wsSubscriptions)} WS subscriptions`,
+    `${number(limits.grpcStreams)} gRPC streams`,
+  ]
+  return [rates.join(' · '), seats.join(' · ')]
+}
+
+function lastDay(validUntil: number): string {
+  return new Date(validUntil - 1).toISOString().slice(0, 10)
+}

@@ -1,0 +1,33 @@
+import { type Access, startAccess } from '../../../access/service.ts'
+import type { AccessStore } from '../../../access/store/store.ts'
+import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
+import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Deps } from '../process/deps.ts'
+import { type UsageWatch, watchUsage } from '../top/usage-watch.ts'
+import { openAccessStore } from './open-store.ts'
+
+export type AccessPartDeps = Deps & { readonly registry: MetricsRegistry; readonly lifecycle: Lifecycle }
+
+export type AccessPart = AsyncDisposable & {
+  readonly store: AccessStore
+  readonly usage: UsageWatch
+  readonly access: Access
+}
+
+/** The store the configuration names, read whole, and what the doors of this process ask of it. */
+export async function openAccess(settings: Settings, deps: AccessPartDeps): Promise<AccessPart> {
+  const { config, loaded } = settings
+  const { log, clock, random, env, registry, lifecycle } = deps
+  await using opening = new AsyncDisposableStack()
+  const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
+  const usage = watchUsage(store, { clock })
+  const access = opening.use(
+    await startAccess(
+      { ...config.access, plans: config.plans },
+      { store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+    ),
+  )
+  const opened = opening.move()
+  return { store, usage, access, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}

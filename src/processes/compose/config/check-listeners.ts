@@ -1,0 +1,181 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { listenAddress } from '../../../contract/listener-option.ts'
+import { ServiceError } from '../../../core/error.ts'
+import { isInstanceLocked } from '../../../platform/files/instance-lock.ts'
+import { checkSecretFile } from '../../../platform/files/state-folder.ts'
+import { isLoopbackAddress } from '../../../platform/net/connection-caps.ts'
+import { systemClock } from '../../../platform/process/clock.ts'
+import { type Config, type ConfigPart, servedParts } from './config.ts'
+import { bad, type Finding, ok, warn } from './finding.ts'
+
+const DAY_MS = 86_400_000
+const CERTIFICATE_WARN_DAYS = 21
+
+export type Door = { readonly name: string; readonly option: Config['bundle']['rpc'] }
+
+/** Each TCP door: its address may be public, its port is free or ours, its certificate is usable for a while. */
+export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
+  const running = isRunning(stateDir)
+  const findings = await checkListenerFiles(config, folder)
+  for (const door of doorsOf(config)) findings.push(await checkPort(door, running))
+  findings.push(checkMetricsOpen(config))
+  return findings
+}
+
+/** What can be said of the doors without opening one. */
+export async function checkListenerFiles(config: Config, folder: string): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const door of doorsOf(config)) {
+    findings.push(checkPublic(door))
+    if (door.option.tls !== undefined) findings.push(...(await checkCertificate(door, folder)))
+  }
+  return [...findings, ...findShared(doorsOf(config))]
+}
+
+/** Two doors cannot have one port, unless each has an address of its own. Port 0 is a free one for each. */
+export function findShared(doors: readonly Door[]): Finding[] {
+  const findings: Finding[] = []
+  doors.forEach((door, at) => {
+    const { host, port } = listenAddress(door.option)
+    const other = doors.slice(0, at).find(({ option }) => {
+      const taken = listenAddress(option)
+      return (
+        port !== 0 && taken.port === port && (taken.host === host || isEveryAddress(host) || isEveryAddress(taken.host))
+      )
+    })
+    if (other === undefined) return
+    const [first, second] = [`${other.name}.listen`, `${door.name}.listen`]
+    findings.push(
+      bad(
+        'listener',
+        `${first} and ${second} have the same port: ${other.option.listen} and ${door.option.listen}`,
+        `set ${second} to a port of its own`,
+      ),
+    )
+  })
+  return findings
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+/** The TCP doors of a process that uses these parts of the configuration. */
+export function doorsOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Door[] {
+  const { metrics, bundle, sender, execution, indexer } = config
+  const doors: Partial<Record<ConfigPart, Door[]>> = {
+    metrics: [{ name: 'metrics', option: metrics }],
+    bundle: [
+      { name: 'bundle.rpc', option: bundle.rpc },
+      { name: 'bundle.ws', option: bundle.ws },
+      { name: 'bundle.grpc', option: bundle.grpc },
+    ],
+    sender: [{ name: 'sender', option: sender }],
+    execution: [{ name: 'execution', option: execution }],
+    indexer: [{ name: 'indexer', option: indexer }],
+  }
+  return parts.flatMap((part) => doors[part] ?? [])
+}
+
+function checkPublic({ name, option }: Door): Finding {
+  const { host } = listenAddress(option)
+  if (isLoopbackHost(host) || option.tls !== undefined || option.plaintext === 'behind-proxy')
+    return ok('listener', `${name} on ${option.listen}`)
+  return bad(
+    'listener',
+    `${name} listens on the public address ${option.listen} without TLS`,
+    `set ${name}.tls = { cert = "…", key = "…" }, or ${name}.plaintext = "behind-proxy" where a proxy ends TLS`,
+  )
+}
+
+function checkMetricsOpen({ metrics }: Config): Finding {
+  const { host } = listenAddress(metrics)
+  if (isLoopbackHost(host) || metrics.bearer !== undefined)
+    return ok('metrics', metrics.bearer === undefined ? 'loopback only' : 'asks for its bearer')
+  return bad(
+    'metrics',
+    `operator metrics are open to everyone on ${metrics.listen}`,
+    'set metrics.listen = "127.0.0.1:9464", or metrics.bearer = "file:PATH"',
+  )
+}
+
+async function checkCertificate({ name, option }: Door, folder: string): Promise<Finding[]> {
+  const { cert = '', key = '' } = option.tls ?? {}
+  const paths = { cert: resolve(folder, cert), key: resolve(folder, key) }
+  try {
+    const certificate = new X509Certificate(await readFile(paths.cert))
+    const privateKey = createPrivateKey(await readFile(paths.key))
+    if (!certificate.checkPrivateKey(privateKey)) {
+      return [
+        bad(
+          'certificate',
+          `${name}: ${paths.key} is not the key of ${paths.cert}`,
+          `openssl x509 -in ${paths.cert} -noout -pubkey   # compare, then set ${name}.tls.key`,
+        ),
+      ]
+    }
+    await checkSecretFile(paths.key)
+    return [checkDays(name, paths.cert, certificate)]
+  } catch (error) {
+    if (error instanceof ServiceError)
+      return [bad('certificate', `${name}: ${error.message}`, error.fix ?? `chmod 600 ${paths.key}`)]
+    const reason = (error as Error).message.split('\n')[0] ?? ''
+    return [
+      bad(
+        'certificate',
+        `${name}: certificate or key cannot be read: ${reason}`,
+        `openssl x509 -in ${paths.cert} -noout -dates   # then set ${name}.tls`,
+      ),
+    ]
+  }
+}
+
+function checkDays(name: string, path: string, certificate: X509Certificate): Finding {
+  const days = Math.floor((certificate.validToDate.getTime() - systemClock.nowMs()) / DAY_MS)
+  const renew = `renew ${path}; it is read again by itself`
+  if (days < 0) return bad('certificate', `${name}: ${path} has expired`, renew)
+  if (certificate.validFromDate.getTime() > systemClock.nowMs())
+    return bad('certificate', `${name}: ${path} is not valid yet`, 'timedatectl set-ntp true')
+  if (days < CERTIFICATE_WARN_DAYS) return warn('certificate', `${name}: ${path} ends in ${days} days`, renew)
+  return ok('certificate', `${name}: ${days} days left`)
+}
+
+async function checkPort({ name, option }: Door, running: boolean): Promise<Finding> {
+  const { host, port } = listenAddress(option)
+  const code = await tryPort(host, port)
+  if (code === undefined || (code === 'EADDRINUSE' && running))
+    return ok('port', `${option.listen} is ${code === undefined ? 'free' : 'held by Sluice'}`)
+  if (code === 'EADDRINUSE')
+    return bad(
+      'port',
+      `${name}: ${option.listen} is taken by another process`,
+      `ss -lntup 'sport = :${port}'   # then stop it, or change ${name}.listen`,
+    )
+  if (code === 'EACCES')
+    return bad('port', `${name}: this user may not open ${option.listen}`, `change ${name}.listen to a port above 1023`)
+  return bad(
+    'port',
+    `${name}: ${option.listen} is not an address of this machine (${code})`,
+    `ip addr   # then set ${name}.listen to an address listed`,
+  )
+}
+
+function tryPort(host: string, port: number): Promise<string | undefined> {
+  return new Promise((done) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'error'))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => done(undefined)))
+  })
+}
+
+function isRunning(stateDir: string): boolean {
+  return existsSync(stateDir) && isInstanceLocked({ path: stateDir, file: (...parts) => join(stateDir, ...parts) })
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host)
+}

@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { ServiceError } from '../../../core/error.ts'
+import { isSecretRef, resolveSecret } from '../../../platform/config/secret-ref.ts'
+import { checkListener } from '../../../platform/net/listener.ts'
+import { doorsOf, findShared } from './check-listeners.ts'
+import type { Config, ConfigPart } from './config.ts'
+import type { Finding } from './finding.ts'
+import { listenerOf } from './listener.ts'
+import type { Settings } from './settings.ts'
+
+/**
+ * Everything about the configuration that would stop the start, found before anything is opened: a port that stands open for a moment in front of
+ * a service that then does not come is worse than none, and an operator mends all faults at once. Throws them together. Of a part that this process
+ * does not use nothing is asked: its secrets may be another user's.
+ */
+export async function refuseFaults(
+  { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
+  { env, parts }: { env: NodeJS.ProcessEnv; parts: readonly ConfigPart[] },
+): Promise<void> {
+  const faults: ServiceError[] = []
+  const note = async (key: string, check: () => Promise<unknown>): Promise<void> => {
+    try {
+      await check()
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      faults.push(new ServiceError(error.code, `${key}: ${error.message}`, { fix: error.fix ?? `Correct ${key}.` }))
+    }
+  }
+
+  for (const { path, value } of loaded.entries()) {
+    if (typeof value !== 'string' || !isSecretRef(value) || !isUsed(path, parts, config)) continue
+    await note(path.join('.'), () => resolveSecret(value, { env, folder: loaded.folder }))
+  }
+  const doors = doorsOf(config, parts)
+  for (const { name, option } of doors) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
+  faults.push(...findShared(doors).map(errorOf))
+  if (parts.includes('sender')) await note('sender.quic.identity', async () => checkIdentity(config, loaded.folder))
+
+  const [only] = faults
+  if (only !== undefined && faults.length === 1) throw only
+  if (faults.length > 1) {
+    throw new ServiceError(
+      'config-invalid',
+      `${faults.length} faults\n${lines(faults.map(({ message }) => message))}`,
+      {
+        fix: `mend them all\n${lines(faults.map(({ fix = '' }) => fix))}`,
+      },
+    )
+  }
+}
+
+function isUsed([part, key]: readonly (string | number)[], parts: readonly ConfigPart[], { indexer }: Config): boolean {
+  if (!parts.includes(part as ConfigPart)) return false
+  return !(part === 'indexer' && key === 'clickhouse' && indexer.engine !== 'clickhouse')
+}
+
+function checkIdentity({ sender }: Config, folder: string): void {
+  const { enabled, identity } = sender.quic
+  if (!enabled || identity === undefined || existsSync(resolve(folder, identity))) return
+  throw new ServiceError('secret-invalid', `there is no file ${identity}`, {
+    fix: 'Name a keypair file as solana-keygen writes it, ending in .json, with mode 0600.',
+  })
+}
+
+function errorOf(finding: Finding): ServiceError {
+  return new ServiceError('config-invalid', finding.says, 'fix' in finding ? { fix: finding.fix } : {})
+}
+
+function lines(texts: readonly string[]): string {
+  return texts.map((text) => `  - ${text}`).join('\n')
+}

@@ -1,0 +1,56 @@
+import type { Plans } from '../../../access/plan.ts'
+import { ServiceError } from '../../../core/error.ts'
+import type { Logger } from '../../../platform/telemetry/logger.ts'
+import type { Settings } from './settings.ts'
+
+export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; says: string[] }>
+
+type ReloadDeps = {
+  readonly log: Logger
+  readonly readSettings: () => Promise<Settings>
+  readonly setPlans: (plans: Plans) => void
+}
+
+/** Values that take effect while running. Everything else is named as waiting for a restart. */
+const LIVE = [/^log\.level$/, /^plans\./]
+
+/**
+ * Reads the configuration again. A file with a mistake throws, and the one in force stays. What the file says is compared with what runs, not with
+ * the file of the last reload: a value that waits for a restart is named each time until it is in force.
+ */
+export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
+  const inForce = valuesOf(started)
+  return async () => {
+    const next = await deps.readSettings().catch((error: unknown) => {
+      if (!(error instanceof ServiceError)) throw error
+      throw new ServiceError(error.code, `${error.message}\nthe configuration in force stays`, {
+        ...(error.fix === undefined ? {} : { fix: error.fix }),
+      })
+    })
+    const given = valuesOf(next)
+    const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
+      (key) => inForce.get(key) !== given.get(key),
+    )
+    const changed = differing.filter((key) => LIVE.some((pattern) => pattern.test(key)))
+    const needRestart = differing.filter((key) => !changed.includes(key))
+    deps.log.level = next.config.log.level
+    deps.setPlans(next.config.plans)
+    for (const key of changed) {
+      const value = given.get(key)
+      if (value === undefined) inForce.delete(key)
+      else inForce.set(key, value)
+    }
+    deps.log.info({ changed, needRestart }, 'configuration reloaded')
+    const says = [
+      ...(differing.length === 0 ? ['nothing changed'] : []),
+      ...changed.map((key) => `${key} is in force`),
+      ...needRestart.map((key) => `${key} needs a restart`),
+    ]
+    return { changed, needRestart, says }
+  }
+}
+
+/** Every value by its path, as text that can be compared. */
+function valuesOf({ loaded }: Settings): Map<string, string> {
+  return new Map(loaded.entries().map(({ path, value }) => [path.join('.'), JSON.stringify(value)]))
+}

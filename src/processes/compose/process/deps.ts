@@ -1,0 +1,32 @@
+import { readlinkSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import type { Actor } from '../../../access/store/model.ts'
+import type { Clock } from '../../../core/clock.ts'
+import type { Random } from '../../../core/random.ts'
+import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
+import type { Logger } from '../../../platform/telemetry/logger.ts'
+
+/** The living things every service is given. */
+export type Deps = {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly env: NodeJS.ProcessEnv
+  /** Where the log can be looked at while it is written. */
+  readonly logTap?: LogTap
+}
+
+/** Who sits at the keyboard, for the audit log. */
+export function currentActor(env: NodeJS.ProcessEnv): Actor {
+  const { uid, username } = userInfo()
+  return { uid, user: username, sudoUser: env['SUDO_USER'] ?? null, tty: terminalName() }
+}
+
+function terminalName(): string | null {
+  try {
+    const name = readlinkSync('/proc/self/fd/0')
+    return /^\/dev\/(pts\/|tty)/.test(name) ? name : null
+  } catch {
+    return null
+  }
+}

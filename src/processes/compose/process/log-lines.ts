@@ -1,0 +1,137 @@
+import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { ServiceError } from '../../../core/error.ts'
+import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
+import { LOG_LEVELS, type LogLevel } from '../../../platform/telemetry/logger.ts'
+
+/** What `sluice logs tail` asks of a running process. */
+export type LogRequest = {
+  readonly sub?: string | undefined
+  readonly level?: string | undefined
+  readonly lines: number
+  readonly follow: boolean
+}
+
+/** What came over the control socket, as far as it makes sense; the command line has checked it before. */
+export function parseLogRequest(params: unknown): LogRequest {
+  const { sub, level, lines, follow } = (params ?? {}) as Record<string, unknown>
+  return {
+    sub: typeof sub === 'string' ? sub : undefined,
+    level: typeof level === 'string' && (LOG_LEVELS as readonly string[]).includes(level) ? level : undefined,
+    lines: typeof lines === 'number' && Number.isSafeInteger(lines) && lines >= 0 ? lines : 0,
+    follow: follow === true,
+  }
+}
+
+export type LogSources = {
+  readonly snapshot: AccessSnapshot
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** What one subscription does now. */
+  readonly ratesOf: (subscriptionId: string) => SubscriptionRates
+}
+
+/** Counted since the process began to look. */
+export type SubscriptionRates = {
+  readonly calls: number
+  readonly units: number
+  readonly refused: number
+  readonly streams: number
+}
+
+/** How often a follower of one subscription is told its rates, while there is something to tell. */
+const RATES_MS = 10_000
+
+/**
+ * Lines of the log that pass: as they were written, so masked and bounded already. Filtered here and not by the reader, so that what nobody wants to
+ * see is not sent. Who follows one subscription is also told its rates, which no log is written for.
+ */
+export async function* logLines(tap: LogTap, request: LogRequest, sources: LogSources): AsyncGenerator<string> {
+  const id = request.sub === undefined ? undefined : subscriptionOf(request.sub, sources.snapshot)
+  const passes = createLineFilter(request, id, sources.snapshot)
+  // Asked for before the past is sent, so that no line falls between the two.
+  const following = request.follow ? tap.follow(sources.signal)[Symbol.asyncIterator]() : undefined
+  const first = following?.next()
+  const past = request.lines === 0 ? [] : tap.recent().filter(passes).slice(-request.lines)
+  for (const line of past) yield line.trimEnd()
+  if (following === undefined || first === undefined) return
+  let coming = first
+  using rates = id === undefined ? undefined : followRates(id, sources)
+  for (;;) {
+    const next = await Promise.race(rates === undefined ? [coming] : [coming, rates.next()])
+    if (typeof next === 'string') {
+      if (next !== '') yield next
+      continue
+    }
+    if (next.done === true) return
+    coming = following.next()
+    if (passes(next.value)) yield next.value.trimEnd()
+  }
+}
+
+/** One text each beat, empty while nothing happens: a promise that nobody keeps for long, however many lines are awaited beside it. */
+function followRates(subscription: string, { clock, ratesOf }: LogSources): Disposable & { next(): Promise<string> } {
+  let before = ratesOf(subscription)
+  let told = Promise.withResolvers<string>()
+  const timer = clock.setRepeating(RATES_MS, () => {
+    const now = ratesOf(subscription)
+    told.resolve(ratesLine(now, before))
+    told = Promise.withResolvers()
+    before = now
+  })
+  return { next: () => told.promise, [Symbol.dispose]: () => timer[Symbol.dispose]() }
+
+  function ratesLine(now: SubscriptionRates, then: SubscriptionRates): string {
+    const perSecond = (name: 'calls' | 'units' | 'refused') =>
+      Math.round((Math.max(0, now[name] - then[name]) * 10_000) / RATES_MS) / 10
+    const rates = { calls: perSecond('calls'), units: perSecond('units'), refused: perSecond('refused') }
+    if (rates.calls === 0 && rates.refused === 0 && now.streams === then.streams) return ''
+    const time = new Date(clock.nowMs()).toISOString()
+    const record = { level: 'info', time, part: 'access', subscription, ...rates, streams: now.streams }
+    return JSON.stringify({ ...record, msg: 'rates a second' })
+  }
+}
+
+function createLineFilter(
+  { level }: LogRequest,
+  id: string | undefined,
+  snapshot: AccessSnapshot,
+): (line: string) => boolean {
+  const least = level === undefined ? 0 : LOG_LEVELS.indexOf(level as LogLevel)
+  const concerns = id === undefined ? () => true : createConcern(id, snapshot)
+  return (line) => {
+    // A reader that fell behind is told so, whatever it asked for.
+    if (line.includes('"lost":')) return true
+    const record = parse(line)
+    return record !== undefined && concerns(record) && LOG_LEVELS.indexOf(record['level'] as LogLevel) >= least
+  }
+}
+
+/** What is said of the subscription itself, of its customer, and of the nodes that serve it: its own, or those that all share. */
+function createConcern(id: string, snapshot: AccessSnapshot): (record: Record<string, unknown>) => boolean {
+  const customerId = snapshot.subscription(id)?.customerId
+  const hasOwnNodes = [...snapshot.nodes()].some(({ subscriptionId }) => subscriptionId === id)
+  return ({ part, subscription, customer, upstream }) => {
+    if (subscription !== undefined) return subscription === id
+    if (customer !== undefined) return customer === customerId
+    return part === 'upstreams' && upstream !== undefined && !hasOwnNodes
+  }
+}
+
+/** Records name a subscription by its id. */
+function subscriptionOf(idOrName: string, snapshot: AccessSnapshot): string {
+  const byId = snapshot.subscription(idOrName)
+  if (byId !== undefined) return byId.id
+  for (const { id, name } of snapshot.subscriptions()) if (name === idOrName) return id
+  throw new ServiceError('not-found', `there is no subscription "${idOrName}"`, {
+    fix: 'List them with: sluice sub list',
+  })
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { createManualClock } from '../../../core/clock.ts'
+import { createLifecycle } from '../../../platform/process/lifecycle.ts'
+import { silentLogger } from '../../../platform/telemetry/logger.ts'
+import { untilRevision } from '../access/demo.ts'
+import { runUntilSignal } from './run-until-signal.ts'
+
+function fakeProcess() {
+  return Object.assign(new EventEmitter(), { env: {}, pid: 1, exitCode: undefined as number | undefined, exit() {} })
+}
+
+test('a signal during the start ends the process in order once it stands', { timeout: 5000 }, async () => {
+  const process = fakeProcess()
+  const lifecycle = createLifecycle(
+    { lameDuckMs: 0, deadlineMs: 1000 },
+    { clock: createManualClock(), log: silentLogger },
+  )
+  const closed: string[] = []
+  lifecycle.defer('service', () => void closed.push('service'))
+  const ready = Promise.withResolvers<void>()
+  const running = runUntilSignal(process, silentLogger, async () => {
+    await ready.promise
+    return { lifecycle }
+  })
+  process.emit('SIGTERM')
+  ready.resolve()
+  await running
+  assert.deepEqual(closed, ['service'])
+  assert.equal(process.exitCode, undefined, 'a clean end')
+  assert.equal(process.listenerCount('SIGTERM'), 0)
+})
+
+test('the demo card waits until the doors know its token', async () => {
+  let revision = 1
+  let changed = () => {}
+  const access = {
+    snapshot: () => ({ revision }),
+    onChange(listener: () => void) {
+      changed = listener
+      return { [Symbol.dispose]() {} }
+    },
+  } as unknown as Parameters<typeof untilRevision>[0]
+  let isDone = false
+  const waiting = untilRevision(access, 3).then(() => (isDone = true))
+  for (const next of [2, 3]) {
+    await Promise.resolve()
+    assert.equal(isDone, false, `at revision ${revision}`)
+    revision = next
+    changed()
+    await Promise.resolve()
+  }
+  await waiting
+})

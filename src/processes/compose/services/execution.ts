@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import type { Access } from '../../../access/service.ts'
+import { executionMetrics } from '../../../execution/metrics.ts'
+import { type Execution, startExecution } from '../../../execution/service.ts'
+import { startRingSource } from '../../../execution/source/ring-source.ts'
+import { openNumberFile } from '../../../platform/files/number.ts'
+import type { StateFolder } from '../../../platform/files/state-folder.ts'
+import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
+import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import { listenerOf } from '../config/listener.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Deps } from '../process/deps.ts'
+import { VERSION } from '../process/version.ts'
+import { openExecutionRing } from './execution-ring.ts'
+import { openPage } from './page.ts'
+
+export type ExecutionPartDeps = Deps & {
+  readonly state: StateFolder
+  readonly registry: MetricsRegistry
+  readonly access: Access
+  readonly doorMetrics: DoorMetrics
+  readonly memory: MemoryGuard
+}
+
+/** What stays when the service is started again: the ring, if it is written here, the page, the metrics. */
+export type ExecutionPart = AsyncDisposable & {
+  start(port: number | undefined): Promise<Execution>
+}
+
+/** A larger block is folded, but not kept for JSON-RPC. */
+const BLOCK_BYTES_MAX = 32 * 1024 * 1024
+
+/** The execution service as the configuration wants it. */
+export async function openExecution(settings: Settings, deps: ExecutionPartDeps): Promise<ExecutionPart> {
+  const { config, loaded } = settings
+  const { state, access, log, clock, random, registry, doorMetrics } = deps
+  const {
+    listen,
+    tls,
+    plaintext,
+    ring: _ring,
+    node: _node,
+    ringStart,
+    ringRead,
+    enabled: _enabled,
+    ...options
+  } = config.execution
+  const metrics = executionMetrics(registry)
+  const seqStore = openNumberFile(join(await state.folder('execution'), 'seq'))
+  await using opening = new AsyncDisposableStack()
+  const ring = opening.use(await openExecutionRing(settings, deps))
+  const { page } = await openPage({ names: ring.names, log })
+  const opened = opening.move()
+  return {
+    start(port) {
+      const listener = listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayOpenStream)
+      return startExecution(
+        { ...options, listen: port === undefined ? listener : { ...listener, port } },
+        {
+          log,
+          clock,
+          random,
+          version: VERSION,
+          registry,
+          metrics,
+          access,
+          seqStore,
+          page,
+          ...doorMetrics,
+          startSource: (onMessages) =>
+            startRingSource(
+              {
+                kind: ring.kind,
+                path: ring.path,
+                start: ringStart,
+                way: ringRead,
+                topAccessesMs: options.topAccesses.everyMs,
+                topAccessesResetMs: options.topAccesses.resetMs,
+                blockBytesMax: BLOCK_BYTES_MAX,
+              },
+              { log, clock, random, onMessages },
+            ),
+        },
+      )
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { Access } from '../../../access/service.ts'
+import type { SlotRange } from '../../../indexer/ingest/slot-ranges.ts'
+import { QueryError } from '../../../indexer/query/error.ts'
+import { type Indexer, startIndexer } from '../../../indexer/service.ts'
+import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
+import type { StateFolder } from '../../../platform/files/state-folder.ts'
+import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
+import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import type { Upstreams } from '../../../upstreams/service.ts'
+import { listenerOf } from '../config/listener.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Deps } from '../process/deps.ts'
+
+export type IndexerPartDeps = Deps & {
+  readonly state: StateFolder
+  readonly access: Access
+  readonly registry: MetricsRegistry
+  readonly upstreams: Upstreams
+  readonly doorMetrics: DoorMetrics
+  readonly memory: MemoryGuard
+}
+
+/** What the command line may ask of a running indexer. */
+export function indexerMethods(indexer: Indexer | undefined): Record<string, (params: unknown) => unknown> {
+  return {
+    indexer: () => indexer?.status() ?? null,
+    'indexer-query': async (params) => {
+      const { query, format } = params as { query: string; format: string }
+      if (indexer === undefined) return null
+      try {
+        const { body } = await indexer.query(String(query), String(format))
+        return { ok: true, text: Buffer.from(body).toString('utf8') }
+      } catch (error) {
+        if (error instanceof QueryError) return { ok: false, says: error.body.trimEnd() }
+        throw error
+      }
+    },
+    'indexer-backfill': (params) => {
+      const { from, to } = params as SlotRange
+      return { outcome: indexer?.backfill({ from: Number(from), to: Number(to) }) }
+    },
+    'indexer-backfill-stop': () => {
+      indexer?.stopBackfill()
+      return {}
+    },
+  }
+}
+
+/** The indexer as the configuration wants it, over the shared nodes, with its data in the state folder. */
+export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
+  const { listen, tls, plaintext, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
+  const { access, upstreams, log, clock, random, registry, doorMetrics, env } = deps
+  return startIndexer(
+    options,
+    {
+      listener: listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayAccept),
+      dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
+      ...(engine === 'clickhouse' && clickhouse !== undefined
+        ? await clickHouseOf(clickhouse, { env, folder: loaded.folder })
+        : {}),
+      displayName: config.host,
+    },
+    { access, upstream: upstreams.of(undefined), log, clock, random, registry, doorMetrics },
+  )
+}
+
+/** The operator's server with the passwords of our accounts on it. */
+async function clickHouseOf(
+  { accounts, ...clickhouse }: NonNullable<Settings['config']['indexer']['clickhouse']>,
+  sources: SecretSources,
+) {
+  const read = async (reference: string): Promise<string> =>
+    (await resolveSecret(reference, sources)).reveal().trimEnd()
+  return {
+    clickhouse: { ...clickhouse, password: await read(clickhouse.password) },
+    accounts: accounts && { ...accounts, url: clickhouse.url, password: await read(accounts.password) },
+  }
+}

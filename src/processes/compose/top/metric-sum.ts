@@ -1,0 +1,44 @@
+import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+
+export type MetricSum = {
+  /** All series of a metric that have these labels, added up; 0 for a metric this process does not have. */
+  sum(name: string, labels?: Readonly<Record<string, string>>): number
+  /** The same by each value of one label that has counted anything. */
+  by(name: string, label: string): Readonly<Record<string, number>>
+}
+
+/** Reads figures where they are counted already, so that `top` and Prometheus can never tell two stories. */
+export function createMetricSum(registry: Pick<MetricsRegistry, 'describe' | 'value'>): MetricSum {
+  const lists = new Map(registry.describe().map(({ name, labels }) => [name, labels]))
+
+  function sum(name: string, fixed: Readonly<Record<string, string>> = {}): number {
+    const labels = lists.get(name)
+    if (labels === undefined) return 0
+    let total = 0
+    for (const combination of combinations(labels, fixed)) total += registry.value(name, combination) ?? 0
+    return total
+  }
+
+  return {
+    sum,
+    by(name, label) {
+      const values = (lists.get(name)?.[label] ?? []).map((value) => [value, sum(name, { [label]: value })] as const)
+      return Object.fromEntries(values.filter(([, count]) => count > 0))
+    },
+  }
+}
+
+function* combinations(
+  labels: Readonly<Record<string, readonly string[]>>,
+  fixed: Readonly<Record<string, string>>,
+): Generator<Record<string, string>> {
+  const [first, ...rest] = Object.entries(labels)
+  if (first === undefined) {
+    yield {}
+    return
+  }
+  const [name, listed] = first
+  const given = fixed[name]
+  for (const value of given === undefined ? listed : [given])
+    for (const others of combinations(Object.fromEntries(rest), fixed)) yield { [name]: value, ...others }
+}

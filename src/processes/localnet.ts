@@ -1,0 +1,45 @@
+import type { Clock } from '../core/clock.ts'
+import type { Random } from '../core/random.ts'
+import { type LocalnetOptionsInput, parseLocalnetOptions } from '../localnet/options.ts'
+import { type Localnet, startLocalnet } from '../localnet/service.ts'
+import { takeInstanceLock } from '../platform/files/instance-lock.ts'
+import { openStateFolder } from '../platform/files/state-folder.ts'
+import { createLifecycle, type Lifecycle } from '../platform/process/lifecycle.ts'
+import type { Logger } from '../platform/telemetry/logger.ts'
+import { openUdpSender } from '../platform/udp/sender.ts'
+
+export type LocalnetAloneDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
+
+export type LocalnetAlone = { readonly lifecycle: Lifecycle; readonly localnet: Localnet }
+
+/** The embedded chain as a process of its own. With a state folder it goes on where it stopped; its files lie in `localnet/` there. */
+export async function startLocalnetAlone(
+  input: LocalnetOptionsInput & { readonly stateDir?: string | undefined },
+  deps: LocalnetAloneDeps,
+): Promise<LocalnetAlone> {
+  const { log, clock, random } = deps
+  // Nobody balances load in front of a chain for development: it leaves at once.
+  const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs: 10_000 }, { clock, log })
+  await using opening = new AsyncDisposableStack()
+  let chainDir: string | undefined
+  if (input.stateDir !== undefined) {
+    const state = await openStateFolder(input.stateDir)
+    opening.use(takeInstanceLock(state))
+    chainDir = await state.folder('localnet')
+  }
+  const options = parseLocalnetOptions({ ...input, stateDir: chainDir })
+  const localnet = opening.use(await startLocalnet(options, { log, clock, random, openUdpSender }))
+
+  const opened = opening.move()
+  lifecycle.defer('localnet', async (deadlineMs) => {
+    await localnet.drain(Math.min(deadlineMs, DRAIN_MS))
+    await opened.disposeAsync()
+  })
+  lifecycle.started()
+  for (const { name, address } of localnet.addresses) log.info({ service: name, address }, 'listening')
+  log.info({ slot: localnet.chain.slot('processed'), genesisHash: localnet.chain.genesisHash }, 'localnet runs')
+  return { lifecycle, localnet }
+}
+
+/** Streams are told to go and get this long for it. */
+const DRAIN_MS = 2_000

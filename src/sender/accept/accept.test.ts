@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import { manySigned, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../../test/support/sender.ts'
+import { createManualClock, type ManualClock } from '../../core/clock.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { parseSenderOptions, type SenderOptionsInput } from '../options.ts'
+import type { Receipt } from '../receipts/receipt.ts'
+import { createReceipts, type Receipts } from '../receipts/receipts.ts'
+import { type Accept, type Acceptance, createAccept } from './accept.ts'
+import { decodeText, decodeWire } from './decode.ts'
+import { tipTerms } from './tip-terms.ts'
+import type { Verdict } from './verifiers.ts'
+
+const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
+const WINDOW_MS = 120_000
+const wire = tipped(walletOf(0), BLOCKHASH, 'one')
+
+describe('accept, on a clock of its own', () => {
+  let clock: ManualClock
+  let receipts: Receipts
+  let sent: Receipt[]
+  let checks: ((verdict: Verdict) => void)[]
+  let world: { isOpen: boolean; delayMs: number; isJournalOpen: boolean; isDoubtful: boolean; recorded: boolean }
+  let accept: Accept
+
+  function open(limits: SenderOptionsInput['limits'] = {}): void {
+    clock = createManualClock()
+    sent = []
+    checks = []
+    world = { isOpen: true, delayMs: 0, isJournalOpen: true, isDoubtful: false, recorded: true }
+    const options = parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, limits })
+    receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
+    accept = createAccept(options.limits, {
+      ...tipTerms(options),
+      receipts,
+      clock,
+      dispatch: {
+        get isOpen() {
+          return world.isOpen
+        },
+        start: (receipt) => sent.push(receipt),
+        [Symbol.dispose]() {},
+      },
+      landing: { check: () => undefined },
+      verifiers: {
+        get delayMs() {
+          return world.delayMs
+        },
+        check: (_wire, _transaction, done) => checks.push(done) > 0,
+      },
+      journal: {
+        get isOpen() {
+          return world.isJournalOpen
+        },
+        get isDoubtful() {
+          return world.isDoubtful
+        },
+        accepted: () => Promise.resolve(world.recorded),
+      },
+      onDispatched() {},
+    })
+  }
+
+  beforeEach(() => open())
+
+  const give = async (bytes = wire, address = 'somebody') => accept(() => decodeWire(bytes), address)
+  /** For what is told at once: nothing is checked, nothing waited for. */
+  function giveNow(bytes = wire): Acceptance {
+    const outcome = accept(() => decodeWire(bytes), 'somebody')
+    assert.ok(!(outcome instanceof Promise), 'nothing is waited for')
+    return outcome
+  }
+
+  const limitOf = (outcome: Acceptance) => (outcome.ok ? undefined : outcome.refusal.data['limit'])
+
+  async function giveChecked(bytes = wire, verdict: Verdict = 'good', address = 'somebody') {
+    const outcome = give(bytes, address)
+    checks.at(-1)?.(verdict)
+    checks = []
+    return outcome
+  }
+
+  test('known ones: on their way, landed and expired are told without a check, until the window has passed', async () => {
+    assert.deepEqual(await giveChecked(), { ok: true, signature: signatureOf(wire), isNew: true })
+    const known = { ok: true, signature: signatureOf(wire), isNew: false }
+    assert.deepEqual(giveNow(), known)
+    receipts.finish(sent[0] as Receipt, 'expired', 7)
+    clock.advance(WINDOW_MS - 1)
+    assert.deepEqual([giveNow(), sent.length, checks.length], [known, 1, 0])
+    clock.advance(1)
+    assert.deepEqual(await giveChecked(), { ...known, isNew: true }, 'it may be tried again')
+    assert.equal(sent.length, 2)
+    receipts.land(sent[1] as Receipt, { slot: 1, confirmation: 'confirmed', error: null })
+    clock.advance(WINDOW_MS * 2)
+    assert.deepEqual([giveNow(), sent.length], [known, 2], 'one that landed is done')
+  })
+
+  test('two at once share a check; other bytes under the same signature do not, and cannot take its place', async () => {
+    const [first, second] = [give(), give()]
+    const forged = Uint8Array.from(wire)
+    forged[forged.length - 1] = (forged.at(-1) as number) ^ 1
+    const third = give(forged)
+    assert.equal(checks.length, 2)
+    checks[1]?.('bad')
+    checks[0]?.('good')
+    assert.deepEqual([(await first).ok, (await second).ok, (await third).ok, sent.length], [true, true, false, 1])
+    assert.equal((await giveChecked(forged, 'bad')).ok, false, 'nor afterwards')
+  })
+
+  for (const [verdict, code, limit] of [
+    ['bad', 'signature-invalid', undefined],
+    ['late', 'rate-limited', 'checkDelayMsMax'],
+  ] as const) {
+    test(`${verdict}: refused, not sent, and the payer has not paid`, async () => {
+      open({ perPayerPerSecond: 1, perPayerBurst: 1 })
+      const outcome = await giveChecked(wire, verdict)
+      assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), sent.length], [code, limit, 0])
+      assert.ok((await giveChecked()).ok, 'the one place of the payer is still there')
+      assert.equal(limitOf(await giveChecked(tipped(walletOf(0), BLOCKHASH, 'two'))), 'perPayerPerSecond')
+      assert.equal(sent.length, 1)
+    })
+  }
+
+  test('what is shut is said before anything is checked, and nothing is left behind', async () => {
+    for (const [change, code, limit] of [
+      [{ isOpen: false }, 'no-path', undefined],
+      [{ isJournalOpen: false }, 'not-recorded', undefined],
+      [{ delayMs: 11 }, 'rate-limited', 'checkDelayMsMax'],
+    ] as const) {
+      Object.assign(world, change)
+      const outcome = giveNow()
+      assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), checks.length], [code, limit, 0])
+      Object.assign(world, { isOpen: true, isJournalOpen: true, delayMs: 0 })
+    }
+    assert.deepEqual([receipts.size, sent.length], [0, 0])
+    assert.ok((await giveChecked()).ok)
+  })
+
+  const of = (payer: number, memo: string) => tipped(walletOf(payer), BLOCKHASH, memo)
+
+  test('what one address has on its way is bounded, those under check included, and others go on', async () => {
+    open({ pendingPerAddressMax: 2 })
+    assert.ok((await giveChecked(of(1, 'a'))).ok)
+    const checked = give(of(2, 'b'))
+    assert.deepEqual([limitOf(giveNow(of(3, 'c'))), checks.length], ['pendingPerAddressMax', 1], 'before it is checked')
+    checks.shift()?.('good')
+    assert.ok((await checked).ok)
+    const refused = giveNow(of(3, 'c'))
+    assert.deepEqual([limitOf(refused), refused.ok || refused.refusal.data['size']], ['pendingPerAddressMax', 2])
+    assert.ok((await giveChecked(of(3, 'c'), 'good', 'another')).ok)
+    receipts.finish(sent[0] as Receipt, 'expired', 7)
+    assert.ok((await giveChecked(of(4, 'd'))).ok, 'there is room again')
+    assert.equal(limitOf(giveNow(of(5, 'e'))), 'pendingPerAddressMax')
+  })
+
+  test('what one payer has on its way is bounded, from however many addresses', async () => {
+    open({ pendingPerPayerMax: 2 })
+    for (const memo of ['a', 'b']) assert.ok((await giveChecked(of(1, memo), 'good', memo)).ok)
+    const refused = await giveChecked(of(1, 'c'), 'good', 'c')
+    assert.deepEqual(
+      [limitOf(refused), refused.ok || refused.refusal.data['size'], sent.length],
+      ['pendingPerPayerMax', 2, 2],
+    )
+    assert.ok((await giveChecked(of(2, 'c'), 'good', 'c')).ok)
+    receipts.land(sent[0] as Receipt, { slot: 1, confirmation: 'confirmed', error: null })
+    assert.ok((await giveChecked(of(1, 'd'), 'good', 'd')).ok, 'there is room again')
+  })
+
+  test('signatures to check are a budget of the address, taken before any is checked', async () => {
+    open({ signaturesPerAddressPerSecond: 12, perAddressBurst: 1, perAddressPerSecond: 1000 })
+    const forged = (n: number) => manySigned(10, BLOCKHASH, String(n))
+    assert.equal((await giveChecked(forged(1), 'bad')).ok, false)
+    clock.advance(10)
+    const outcome = giveNow(forged(2))
+    assert.deepEqual([limitOf(outcome), checks.length], ['signaturesPerAddressPerSecond', 0])
+    const another = give(forged(2), 'another')
+    assert.equal(checks.length, 1, 'others are checked meanwhile')
+    checks.shift()?.('bad')
+    assert.equal((await another).ok, false)
+    clock.advance(1000)
+    void give(forged(3))
+    assert.equal(checks.length, 1)
+  })
+
+  test('the largest transaction fits into the budget of an address, however small its rate is', async () => {
+    open({ perAddressPerSecond: 1, perAddressBurst: 1 })
+    assert.ok((await giveChecked(manySigned(10, BLOCKHASH, 'large'))).ok)
+  })
+
+  test('a transaction on its way keeps its own bytes, not the memory that many requests share', async () => {
+    const outcome = accept(() => decodeText(Buffer.from(wire).toString('base64'), 'base64'), 'somebody')
+    checks.shift()?.('good')
+    assert.ok((await outcome).ok)
+    assert.equal(sent[0]?.job?.wire.buffer.byteLength, wire.length)
+  })
+
+  test('over the limit of its address nobody is decoded', async () => {
+    open({ perAddressPerSecond: 1, perAddressBurst: 1 })
+    assert.ok((await giveChecked()).ok)
+    assert.equal(limitOf(await accept(() => assert.fail('not looked at'), 'somebody')), 'perAddressPerSecond')
+    assert.ok((await accept(() => decodeWire(wire), 'another')).ok)
+  })
+
+  test('a disk that refuses: told as sent where it was, and not sent where the disk was doubtful before', async () => {
+    world.recorded = false
+    const told = await giveChecked()
+    assert.deepEqual([told.ok ? 'yes' : told.refusal.data['sent'], sent.length], [true, 1])
+    world.isDoubtful = true
+    const held = await giveChecked(tipped(walletOf(0), BLOCKHASH, 'two'))
+    assert.deepEqual([held.ok ? 'yes' : held.refusal.data['sent'], sent.length], [false, 1])
+    world.recorded = true
+    assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, 'three'))).ok)
+  })
+})

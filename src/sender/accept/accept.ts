@@ -1,0 +1,206 @@
+import { hash } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { nonceAccountIndex } from '../../solana/transaction/durable-nonce.ts'
+import { checkTip, type TipRule } from '../../solana/transaction/tip.ts'
+import { type ParsedTransaction, SIGNATURES_MAX } from '../../solana/transaction/types.ts'
+import { type Dispatch, sendBody } from '../dispatch/dispatch.ts'
+import type { SenderLimits } from '../options.ts'
+import { createCounts } from '../receipts/counts.ts'
+import type { Journal } from '../receipts/journal.ts'
+import { isSettled, type Receipt } from '../receipts/receipt.ts'
+import type { Receipts } from '../receipts/receipts.ts'
+import { createAddressTexts } from './address-texts.ts'
+import type { Decoded } from './decode.ts'
+import type { Landing, Tip } from './landing.ts'
+import {
+  type Refusal,
+  refuseLimit,
+  refuseNotRecorded,
+  refusePlain,
+  refuseTip,
+  refuseUndecodable,
+  type TipTerms,
+} from './refusal.ts'
+import type { Verdict, Verifiers } from './verifiers.ts'
+
+export type Acceptance =
+  | { readonly ok: true; readonly signature: string; readonly isNew: boolean }
+  | { readonly ok: false; readonly refusal: Refusal }
+
+export type AcceptDeps = {
+  readonly rule: TipRule
+  readonly terms: TipTerms
+  readonly receipts: Receipts
+  readonly dispatch: Dispatch
+  readonly landing: Landing
+  readonly verifiers: Pick<Verifiers, 'check' | 'delayMs'>
+  readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
+  onDispatched(tookMs: number): void
+  readonly clock: Clock
+}
+
+/** One transaction from one address: taken and sent, known already, or refused with nothing sent. Told at once where nothing is waited for. */
+export type Accept = (decode: () => Decoded, address: string) => Acceptance | Promise<Acceptance>
+
+/** The same signature within this time is the same transaction; afterwards an unlucky one may be tried again. */
+const DEDUP_MS = 120_000
+const RETRY_MS = 1000
+
+export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
+  const { rule, terms, receipts, dispatch, clock } = deps
+  const nowMs = () => clock.monotonicMs()
+  const addresses = createKeyedBuckets({ perSecond: limits.perAddressPerSecond, burst: limits.perAddressBurst }, nowMs)
+  const signatures = createKeyedBuckets(signatureBudget(limits), nowMs)
+  const textOf = createAddressTexts()
+  const payers = createKeyedBuckets({ perSecond: limits.perPayerPerSecond, burst: limits.perPayerBurst }, nowMs)
+  /** Under check, by signature, so that two who send the same at once share one check. */
+  const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
+  /** And by address. */
+  const checkingOf = createCounts()
+
+  return (decode, address) => {
+    const startedMs = nowMs()
+    const place = addresses.take(address)
+    if (!place.ok) return refuse(refuseLimit('perAddressPerSecond', limits.perAddressPerSecond, place.retryAfterMs))
+    const decoded = decode()
+    if (!decoded.ok) return refuse(refuseUndecodable(decoded))
+    const { wire, transaction, base64 } = decoded
+    const tip = checkTip(transaction, rule)
+    if (!tip.ok) return refuse(refuseTip(tip.fault, tip.foundLamports, terms))
+
+    const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
+    const wireHash = hash('sha256', wire, 'base64')
+    const known = receipts.get(signature)
+    if (known !== undefined && known.wireHash === wireHash && !mayRepeat(known))
+      return { ok: true, signature, isNew: false }
+    const same = checking.get(signature)
+    if (same !== undefined && same.wireHash === wireHash) {
+      return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
+    }
+
+    const shut = whyShut(address)
+    if (shut !== undefined) return refuse(shut)
+    const budget = signatures.take(address, transaction.signatures.length)
+    if (!budget.ok) {
+      const { perSecond } = signatureBudget(limits)
+      return refuse(refuseLimit('signaturesPerAddressPerSecond', perSecond, budget.retryAfterMs))
+    }
+    const job = { address, signature, wire, wireHash, transaction, base64, tip, startedMs }
+    // Somebody else's bytes under the same signature are checked beside it; they cannot both be good.
+    const key = same === undefined ? signature : `${signature} ${wireHash}`
+    const outcome = checkAndSend(job, key)
+    checking.set(key, { wireHash, outcome })
+    return outcome
+  }
+
+  /** Known before anything dear is done: the wait for a check is bounded, so that what is accepted goes out at once. */
+  function whyShut(address: string): Refusal | undefined {
+    const { checkingMax, checkDelayMsMax, pendingMax, pendingPerAddressMax } = limits
+    if (!dispatch.isOpen) return refusePlain('no-path')
+    if (!deps.journal.isOpen) return refuseNotRecorded(false)
+    if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
+    if (deps.verifiers.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
+    if (receipts.pending + checking.size >= pendingMax) return refuseLimit('pendingMax', pendingMax, RETRY_MS)
+    if (receipts.pendingOfAddress(address) + checkingOf.of(address) >= pendingPerAddressMax)
+      return refuseLimit('pendingPerAddressMax', pendingPerAddressMax, RETRY_MS)
+    return undefined
+  }
+
+  function verify(wire: Uint8Array, transaction: ParsedTransaction): Promise<Verdict | 'full'> {
+    return new Promise((resolve) => {
+      if (!deps.verifiers.check(wire, transaction, resolve)) resolve('full')
+    })
+  }
+
+  async function checkAndSend(job: CheckJob, key: string): Promise<Acceptance> {
+    checkingOf.add(job.address, 1)
+    try {
+      const verdict = await verify(job.wire, job.transaction)
+      return await sendChecked(job, verdict)
+    } finally {
+      checking.delete(key)
+      checkingOf.add(job.address, -1)
+    }
+  }
+
+  async function sendChecked(job: CheckJob, verdict: Verdict | 'full'): Promise<Acceptance> {
+    const { signature, wire, wireHash, transaction, tip, startedMs } = job
+    if (verdict === 'full') return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
+    if (verdict === 'late') return refuse(refuseLimit('checkDelayMsMax', limits.checkDelayMsMax, RETRY_MS))
+    if (verdict === 'bad') return refuse(refusePlain('signature-invalid'))
+    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
+    const blockhash = textOf(transaction.recentBlockhash)
+    const cannotLand = deps.landing.check(transaction, tip, { feePayer, blockhash })
+    const refusal = cannotLand instanceof Promise ? await cannotLand : cannotLand
+    if (refusal !== undefined) return refuse(refusal)
+    const known = receipts.get(signature)
+    if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
+    const { pendingPerPayerMax } = limits
+    if (receipts.pendingOfPayer(feePayer) >= pendingPerPayerMax)
+      return refuse(refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS))
+    // Only now is it certain that the payer signed: nobody can use up the budget of another.
+    const place = payers.take(feePayer)
+    if (!place.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, place.retryAfterMs))
+    const receipt: Receipt = {
+      signature,
+      state: 'accepted',
+      acceptedMs: clock.nowMs(),
+      acceptedAtMs: nowMs(),
+      finishedAtMs: undefined,
+      address: job.address,
+      feePayer,
+      tip: { account: textOf(tip.account), lamports: tip.lamports },
+      blockhash: nonceAccountIndex(transaction) === undefined ? blockhash : undefined,
+      wireHash,
+      // A copy: the bytes are part of 64 KiB that many requests share, and would keep all of it.
+      job: { signature, wire: new Uint8Array(wire), body: sendBody(job.base64 ?? base64Of(wire)) },
+      attempts: [],
+      attemptsLeftOut: 0,
+      landed: undefined,
+      expiredHeight: undefined,
+    }
+    // The disk may hold up the answer, not the transaction; but one that refused lately has to take the line before anything is sent.
+    const { isDoubtful } = deps.journal
+    const recorded = deps.journal.accepted(receipt)
+    if (isDoubtful && !(await recorded)) return refuse(refuseNotRecorded(false))
+    receipts.add(receipt)
+    dispatch.start(receipt)
+    deps.onDispatched(nowMs() - startedMs)
+    return (await recorded) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
+  }
+
+  /** One that landed is done; one that did not may be sent again, if its sender wants to, once the window has passed. */
+  function mayRepeat(receipt: Receipt): boolean {
+    if (receipt.state === 'unknown') return true
+    if (!isSettled(receipt) || receipt.state === 'landed') return false
+    return nowMs() - receipt.acceptedAtMs >= DEDUP_MS
+  }
+}
+
+/** A signature costs 0.2 ms to check, so that the largest transaction costs as much as twelve others. */
+function signatureBudget(limits: SenderLimits): { readonly perSecond: number; readonly burst: number } {
+  const { perAddressPerSecond, perAddressBurst } = limits
+  const perSecond = limits.signaturesPerAddressPerSecond ?? Math.max(SIGNATURES_MAX, 2 * perAddressPerSecond)
+  return { perSecond, burst: Math.max(perSecond, perAddressBurst) }
+}
+
+type CheckJob = {
+  readonly address: string
+  readonly signature: string
+  readonly wire: Uint8Array
+  readonly wireHash: string
+  readonly transaction: ParsedTransaction
+  readonly base64: string | undefined
+  readonly tip: Tip
+  readonly startedMs: number
+}
+
+function base64Of(wire: Uint8Array): string {
+  return Buffer.from(wire.buffer, wire.byteOffset, wire.length).toString('base64')
+}
+
+function refuse(refusal: Refusal): Acceptance {
+  return { ok: false, refusal }
+}

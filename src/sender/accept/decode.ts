@@ -1,0 +1,81 @@
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import { isDecodeFault, parseTransaction, type TransactionFault } from '../../solana/transaction/transaction.ts'
+import { type ParsedTransaction, WIRE_BYTES_MAX, WIRE_BYTES_V1_MAX } from '../../solana/transaction/types.ts'
+
+export type Encoding = 'base64' | 'base58'
+
+/** Bytes as they came and what they say, and as base64 where they came in it. `fault` is for programs, `says` in a node's words. */
+export type Decoded =
+  | {
+      readonly ok: true
+      readonly wire: Uint8Array
+      readonly transaction: ParsedTransaction
+      readonly base64: string | undefined
+    }
+  | { readonly ok: false; readonly fault: TransactionFault | 'encoding' | 'base64' | 'base58'; readonly says: string }
+
+const TYPE = 'solana_transaction::versioned::VersionedTransaction'
+/** Characters that the largest transaction takes. Version 1 outgrows what base58 is taken for. */
+const BASE64_CHARS_MAX = Math.ceil(WIRE_BYTES_V1_MAX / 3) * 4
+const BASE58_CHARS_MAX = 1683
+
+/** Without a word on the encoding base64 is tried first, then base58: hardly a text is a transaction in both. */
+export function decodeText(text: string, encoding: Encoding | undefined): Decoded {
+  if (encoding === 'base64') return decodeBase64Text(text)
+  if (encoding === 'base58') return decodeBase58Text(text)
+  const first = decodeBase64Text(text)
+  if (first.ok) return first
+  const second = decodeBase58Text(text)
+  // The fault told is that of the encoding that could be read at all.
+  return second.ok || first.fault === 'base64' ? second : first
+}
+
+export function decodeWire(wire: Uint8Array, base64?: string): Decoded {
+  const parsed = parseTransaction(wire)
+  if (parsed.ok) return { ok: true, wire, transaction: parsed.transaction, base64 }
+  const { reason } = parsed
+  if (reason === 'too-large') {
+    return {
+      ok: false,
+      fault: reason,
+      says: `decoded ${TYPE} too large: ${wire.length} bytes (max: ${limitOf(wire)} bytes)`,
+    }
+  }
+  const says = isDecodeFault(reason)
+    ? `failed to deserialize ${TYPE}: ${reason}`
+    : 'invalid transaction: Transaction failed to sanitize accounts offsets correctly'
+  return { ok: false, fault: reason, says }
+}
+
+function limitOf(wire: Uint8Array): number {
+  return wire[0] === 0x81 ? WIRE_BYTES_V1_MAX : WIRE_BYTES_MAX
+}
+
+function decodeBase64Text(text: string): Decoded {
+  if (text.length > BASE64_CHARS_MAX) return tooLong('base64', text.length, BASE64_CHARS_MAX)
+  // Buffer skips what is no base64: only a text that comes out of its bytes again was one, whole and in the one form there is.
+  const wire = Buffer.from(text, 'base64')
+  if (text === '' || wire.toString('base64') !== text) return notIn('base64')
+  return decodeWire(wire, text)
+}
+
+function decodeBase58Text(text: string): Decoded {
+  if (text.length > BASE58_CHARS_MAX) return tooLong('base58', text.length, BASE58_CHARS_MAX)
+  try {
+    return text === '' ? notIn('base58') : decodeWire(decodeBase58(text))
+  } catch {
+    return notIn('base58')
+  }
+}
+
+function notIn(encoding: Encoding): Decoded {
+  return { ok: false, fault: encoding, says: `invalid ${encoding} encoding` }
+}
+
+function tooLong(encoding: Encoding, chars: number, charsMax: number): Decoded {
+  return {
+    ok: false,
+    fault: 'too-large',
+    says: `${encoding} encoded ${TYPE} too large: ${chars} bytes (max: encoded/raw ${charsMax}/${encoding === 'base64' ? WIRE_BYTES_V1_MAX : WIRE_BYTES_MAX})`,
+  }
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { advanceNonce } from '../../../test/support/nonce.ts'
+import { sign, TIP_ACCOUNTS, tipInstruction, walletOf } from '../../../test/support/sender.ts'
+import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { type Instruction, transferInstruction } from '../../solana/transaction/build.ts'
+import { checkTip } from '../../solana/transaction/tip.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import type { AccountChecks } from './account-checks.ts'
+import type { Account } from './account-lookups.ts'
+import { createLanding } from './landing.ts'
+import { tipTerms } from './tip-terms.ts'
+
+const SYSTEM = encodeBase58(new Uint8Array(32))
+const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
+const [PAYER, OTHER] = [walletOf(0), walletOf(1)]
+const { rule, terms } = tipTerms({ tipAccounts: TIP_ACCOUNTS, minTipLamports: 1_000_000 })
+const [FEE, TIP] = [5000n, 1_000_000n]
+
+async function refusalOf(account: Account, instructions: readonly Instruction[], age: 'fresh' | 'expired' = 'fresh') {
+  const parsed = parseTransaction(sign(PAYER, BLOCKHASH, instructions))
+  assert.ok(parsed.ok)
+  const tip = checkTip(parsed.transaction, rule)
+  assert.ok(tip.ok)
+  const checks: AccountChecks = { check: (_address, faultOf) => faultOf(account) }
+  const landing = createLanding({
+    freshness: { check: () => age },
+    payers: checks,
+    nonces: checks,
+    terms,
+  })
+  return landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })
+}
+
+const holding = (lamports: bigint, owner = SYSTEM): Account => ({ lamports, owner, data: new Uint8Array() })
+const named = (address: Uint8Array): Instruction => ({
+  programId: new Uint8Array(32).fill(60),
+  accounts: [{ address, signer: false, writable: true }],
+  data: new Uint8Array(),
+})
+
+test('a payer needs the fee and the tip, to the lamport', async () => {
+  const instructions = [tipInstruction(PAYER)]
+  assert.equal(await refusalOf(holding(FEE + TIP), instructions), undefined)
+  const refusal = await refusalOf(holding(FEE + TIP - 1n), instructions)
+  assert.deepEqual(refusal?.data, {
+    payer: 'payer',
+    lamports: 1_004_999,
+    requiredLamports: 1_005_000,
+    reason: 'lamports',
+  })
+})
+
+test('an account of a program pays no fees, whatever it holds', async () => {
+  const refusal = await refusalOf(holding(10n ** 12n, BLOCKHASH), [tipInstruction(PAYER)])
+  assert.deepEqual([refusal?.code, refusal?.data['reason']], ['payer-cannot-pay', 'owner'])
+})
+
+test('data of a nonce account in an account of a program is no nonce', async () => {
+  const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
+  const data = Uint8Array.of(
+    1,
+    0,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    ...PAYER.publicKey,
+    ...decodeBase58(BLOCKHASH),
+    ...new Uint8Array(8),
+  )
+  const instructions = [advanceNonce(keys), tipInstruction(PAYER)]
+  const refusal = async (owner: string) =>
+    (await refusalOf({ lamports: 10n ** 12n, owner, data }, instructions, 'expired'))?.data['reason']
+  assert.deepEqual([await refusal(SYSTEM), await refusal(BLOCKHASH)], [undefined, 'not-a-nonce'])
+})
+
+test('payers and nonce accounts are checked apart', async () => {
+  const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
+  const parsed = parseTransaction(sign(PAYER, BLOCKHASH, [advanceNonce(keys), tipInstruction(PAYER)]))
+  assert.ok(parsed.ok)
+  const tip = checkTip(parsed.transaction, rule)
+  assert.ok(tip.ok)
+  const checked = { payers: [] as string[], nonces: [] as string[] }
+  const noting = (kind: keyof typeof checked): AccountChecks => ({
+    check: (address) => void checked[kind].push(address),
+  })
+  const freshness = { check: () => 'expired' as const }
+  const landing = createLanding({ freshness, payers: noting('payers'), nonces: noting('nonces'), terms })
+  await landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })
+  assert.deepEqual(checked, { payers: ['payer'], nonces: [encodeBase58(OTHER.publicKey)] })
+})
+
+test('a tip that an earlier instruction may bring in is not asked for; the fee always is', async () => {
+  for (const [what, earlier, isRequired] of [
+    ['it names the payer', named(PAYER.publicKey), false],
+    ['it names another account', named(OTHER.publicKey), true],
+  ] as const) {
+    const instructions = [earlier, tipInstruction(PAYER)]
+    assert.equal((await refusalOf(holding(FEE), instructions)) !== undefined, isRequired, what)
+    assert.notEqual(await refusalOf(holding(FEE - 1n), instructions), undefined, what)
+  }
+  const later = transferInstruction({ from: PAYER.publicKey, to: OTHER.publicKey, lamports: 1n })
+  assert.notEqual(
+    await refusalOf(holding(FEE), [tipInstruction(PAYER), later]),
+    undefined,
+    'a later one brings nothing',
+  )
+})

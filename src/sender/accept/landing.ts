@@ -1,0 +1,76 @@
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { isNonceAuthorized, nonceAccountIndex, readNonceAccount } from '../../solana/transaction/durable-nonce.ts'
+import { feeFloor } from '../../solana/transaction/fee-floor.ts'
+import type { TipCheck } from '../../solana/transaction/tip.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import type { AccountChecks } from './account-checks.ts'
+import type { Account } from './account-lookups.ts'
+import type { Freshness } from './freshness.ts'
+import { type NonceFault, type Refusal, refuseBlockhash, refuseNonce, refusePayer, type TipTerms } from './refusal.ts'
+import { after, type Soon } from './soon.ts'
+
+/** Finds the transactions that certainly cannot land, so that nobody can have them sent again and again at no cost. */
+export type Landing = {
+  /** `feePayer` and `blockhash` are the transaction's, in base58. */
+  check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Soon<Refusal | undefined>
+}
+
+export type Tip = Extract<TipCheck, { ok: true }>
+type Texts = { readonly feePayer: string; readonly blockhash: string }
+
+const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
+
+export function createLanding(deps: {
+  readonly freshness: Pick<Freshness, 'check'>
+  /** Each with a memory of its own: a nonce account is any account that somebody names, and must not displace payers. */
+  readonly payers: AccountChecks
+  readonly nonces: AccountChecks
+  readonly terms: TipTerms
+}): Landing {
+  const { freshness, payers, nonces, terms } = deps
+
+  function checkLifetime(transaction: ParsedTransaction, tip: Tip, { blockhash }: Texts): Soon<Refusal | undefined> {
+    const unlessFresh = (refusal: () => Refusal) =>
+      after(freshness.check(blockhash), (age) => (age === 'expired' ? refusal() : undefined))
+    const index = nonceAccountIndex(transaction)
+    if (index === undefined) return unlessFresh(() => refuseBlockhash(tip.lamports, terms))
+    const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
+    // The runtime looks at recent blockhashes first: with one of them any nonce will do.
+    return after(
+      nonces.check(address, (account) => nonceFault(transaction, account)),
+      (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
+    )
+  }
+
+  function checkPayer(transaction: ParsedTransaction, tip: Tip, { feePayer }: Texts): Soon<Refusal | undefined> {
+    const required = feeFloor(transaction) + (paysTipFromBalance(transaction, tip) ? tip.lamports : 0n)
+    return payers.check(feePayer, (account) => {
+      const lamports = account?.lamports ?? 0n
+      const reason = account === null ? 'not-found' : account.owner === SYSTEM_PROGRAM ? 'lamports' : 'owner'
+      if (reason === 'lamports' && lamports >= required) return undefined
+      return refusePayer({ payer: feePayer, lamports, required, reason })
+    })
+  }
+
+  return {
+    check(transaction, tip, texts) {
+      const lifetime = checkLifetime(transaction, tip, texts)
+      const payer = checkPayer(transaction, tip, texts)
+      return after(lifetime, (refusal) => refusal ?? payer)
+    },
+  }
+}
+
+/** Whether the tip comes out of what the payer has now. An earlier instruction that names the payer may bring it the lamports. */
+function paysTipFromBalance({ instructions }: ParsedTransaction, { from, instruction }: Tip): boolean {
+  return from === 0 && !instructions.slice(0, instruction).some(({ accounts }) => accounts.includes(0))
+}
+
+/** As the runtime does (agave: check_transaction_age, verify_nonce_account). */
+function nonceFault(transaction: ParsedTransaction, account: Account): NonceFault | undefined {
+  if (account === null) return 'not-found'
+  const held = account.owner === SYSTEM_PROGRAM ? readNonceAccount(account.data) : undefined
+  if (held === undefined) return 'not-a-nonce'
+  if (Buffer.compare(held.nonce, transaction.recentBlockhash) !== 0) return 'value'
+  return isNonceAuthorized(transaction, held.authority) ? undefined : 'authority'
+}

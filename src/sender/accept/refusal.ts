@@ -1,0 +1,154 @@
+import { docsUrl, ERRORS } from '../../contract/errors.ts'
+import type { TipFault } from '../../solana/transaction/tip.ts'
+import type { Decoded } from './decode.ts'
+
+export type RefusalCode =
+  | 'invalid-params'
+  | 'method-not-found'
+  | 'invalid-request'
+  | 'signature-invalid'
+  | 'signature-count'
+  | 'tip-missing'
+  | 'tip-too-small'
+  | 'tip-through-lookup-table'
+  | 'blockhash-expired'
+  | 'payer-cannot-pay'
+  | 'nonce-invalid'
+  | 'no-path'
+  | 'not-recorded'
+  | 'rate-limited'
+  | 'draining'
+
+/** A transaction not taken: nothing of it was sent anywhere. */
+export type Refusal = {
+  readonly code: RefusalCode
+  readonly message: string
+  /** What a program can mend its transaction by. */
+  readonly data: Readonly<Record<string, unknown>>
+  readonly retryAfterMs?: number
+}
+
+/** The limits of the open door by the name that a refusal and the metrics use. */
+export type SenderLimitName =
+  | 'perAddressPerSecond'
+  | 'signaturesPerAddressPerSecond'
+  | 'perPayerPerSecond'
+  | 'checkingMax'
+  | 'checkDelayMsMax'
+  | 'pendingMax'
+  | 'pendingPerAddressMax'
+  | 'pendingPerPayerMax'
+  | 'readsPerAddressPerSecond'
+  | 'waitersMax'
+  | 'waitersPerAddressMax'
+
+const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
+  perAddressPerSecond: 'transactions per second from one address',
+  signaturesPerAddressPerSecond: 'signatures per second from one address',
+  perPayerPerSecond: 'transactions per second of one fee payer',
+  checkingMax: 'transactions being checked or recorded at once',
+  checkDelayMsMax: 'milliseconds of waiting for a check',
+  pendingMax: 'transactions on their way at once',
+  pendingPerAddressMax: 'transactions of one address on their way at once',
+  pendingPerPayerMax: 'transactions of one fee payer on their way at once',
+  readsPerAddressPerSecond: 'requests per second from one address, beside transactions',
+  waitersMax: 'receipts waited for at once',
+  waitersPerAddressMax: 'receipts waited for by one address at once',
+}
+
+/** What every refusal over the tip or the blockhash tells, so that one look is enough to build the next transaction. */
+export type TipTerms = { readonly minTipLamports: number; readonly tipAccounts: readonly string[] }
+
+export function refuseUndecodable({ fault, says }: Extract<Decoded, { ok: false }>): Refusal {
+  if (fault === 'signature-count') {
+    return { code: 'signature-count', message: ERRORS['signature-count'].sentence, data: { reason: fault } }
+  }
+  return { code: 'invalid-params', message: says, data: { reason: fault } }
+}
+
+const TIP_CODES = {
+  'below-minimum': 'tip-too-small',
+  'lookup-table': 'tip-through-lookup-table',
+  'read-only': 'tip-missing',
+  source: 'tip-missing',
+  'no-transfer': 'tip-missing',
+} as const satisfies Record<TipFault, RefusalCode>
+
+export function refuseTip(fault: TipFault, foundLamports: bigint, terms: TipTerms): Refusal {
+  const code = TIP_CODES[fault]
+  return { code, message: ERRORS[code].sentence, data: { ...tipData(terms, foundLamports), reason: fault } }
+}
+
+export function refuseBlockhash(foundLamports: bigint, terms: TipTerms): Refusal {
+  return {
+    code: 'blockhash-expired',
+    message: ERRORS['blockhash-expired'].sentence,
+    data: tipData(terms, foundLamports),
+  }
+}
+
+export type PayerFault = {
+  readonly payer: string
+  readonly lamports: bigint
+  readonly required: bigint
+  /** `owner`: the account belongs to a program, and fees are paid by accounts of the System Program alone. */
+  readonly reason: 'not-found' | 'owner' | 'lamports'
+}
+
+export function refusePayer({ payer, lamports, required, reason }: PayerFault): Refusal {
+  return {
+    code: 'payer-cannot-pay',
+    message: ERRORS['payer-cannot-pay'].sentence,
+    data: { payer, lamports: Number(lamports), requiredLamports: Number(required), reason },
+  }
+}
+
+/** `value`: the account holds another nonce than the transaction. `authority`: its authority does not sign. */
+export type NonceFault = 'not-found' | 'not-a-nonce' | 'value' | 'authority'
+
+export function refuseNonce(nonceAccount: string, reason: NonceFault): Refusal {
+  return { code: 'nonce-invalid', message: ERRORS['nonce-invalid'].sentence, data: { nonceAccount, reason } }
+}
+
+/** `required` and `found` are the names other senders use. */
+function tipData({ minTipLamports, tipAccounts }: TipTerms, found: bigint): Refusal['data'] {
+  const foundLamports = Number(found)
+  return { minTipLamports, foundLamports, tipAccounts, required: minTipLamports, found: foundLamports }
+}
+
+export function refuseLimit(limit: SenderLimitName, size: number, retryAfterMs: number): Refusal {
+  return {
+    code: 'rate-limited',
+    message: `limit reached: ${size} ${LIMIT_WORDS[limit]}`,
+    data: { reason: 'rate', limit, size, retryAfterMs: Math.ceil(retryAfterMs) },
+    retryAfterMs,
+  }
+}
+
+export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found' | 'invalid-request'): Refusal {
+  return { code, message: ERRORS[code].sentence, data: {} }
+}
+
+/** Nothing is accepted that could not be told of after a restart. One that was sent before the disk failed is told as such. */
+export function refuseNotRecorded(wasSent: boolean): Refusal {
+  return {
+    code: 'not-recorded',
+    message: ERRORS['not-recorded'].sentence,
+    data: { reason: 'journal', sent: wasSent },
+    retryAfterMs: 1000,
+  }
+}
+
+/** The error member of a JSON-RPC answer. */
+export function errorOf(refusal: Refusal, requestId: string): { code: number; message: string; data: string } {
+  return {
+    code: ERRORS[refusal.code].jsonRpc,
+    message: refusal.message,
+    data: JSON.stringify({ ...refusal.data, request_id: requestId, docs_url: docsUrl(refusal.code) }),
+  }
+}
+
+/** Whole seconds below 120, the only form that the common Solana clients honour. */
+export function retryAfterOf({ retryAfterMs = 0 }: Refusal): number {
+  return Math.min(119, Math.max(1, Math.ceil(retryAfterMs / 1000)))
+}

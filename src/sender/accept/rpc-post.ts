@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer'
+import { docsUrl, ERRORS } from '../../contract/errors.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import type { HttpAnswer, PostHandler, PostHead } from '../../platform/http/server/post.ts'
+import { createRequestIds } from '../../platform/http/server/request-id.ts'
+import { createRpc, type RpcAnswer, type RpcDeps } from './rpc.ts'
+
+export type RpcPostsDeps = RpcDeps & {
+  /** Whose request it is, for the limits by address. */
+  addressOf(head: PostHead): string
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** A base64 transaction of the largest kind with its frame takes 5.6 KB. */
+export const BODY_BYTES_MAX = 8 * 1024
+
+/** JSON-RPC by POST, for whichever reader took the request off the wire. */
+export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, deps: RpcPostsDeps): PostHandler {
+  const rpc = createRpc(deps)
+  const requestIdOf = createRequestIds(deps)
+  return {
+    headers: commonHeaders,
+    judge(head) {
+      const requestId = requestIdOf(head.headers)
+      if (!isJson(head.headers)) return { requestId, answer: NOT_JSON }
+      const tooLarge = () => answerTooLarge(requestId)
+      if ((head.bodyBytes ?? 0) > BODY_BYTES_MAX) return { requestId, answer: tooLarge() }
+      const address = deps.addressOf(head)
+      return {
+        requestId,
+        bodyBytesMax: BODY_BYTES_MAX,
+        tooLarge,
+        onBody(body, responder) {
+          // Bytes that are not UTF-8 are no JSON; read as text they would come back changed.
+          const answered = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, requestId })
+          if (!(answered instanceof Promise)) return responder.respond(httpAnswerOf(answered))
+          answered
+            .then((answer) => responder.respond(httpAnswerOf(answer)))
+            .catch((error: unknown) => responder.fail(error))
+        },
+      }
+    },
+  }
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const NOT_JSON: HttpAnswer = {
+  status: 415,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  body: 'Content-Type: application/json is required',
+}
+
+function httpAnswerOf({ status, body, retryAfterSeconds }: RpcAnswer): HttpAnswer {
+  return { status, headers: retryAfterSeconds === undefined ? JSON_TYPE : retryHeaders(retryAfterSeconds), body }
+}
+
+function retryHeaders(seconds: number): HttpAnswer['headers'] {
+  return { ...JSON_TYPE, 'retry-after': String(seconds) }
+}
+
+export function answerTooLarge(requestId: string): HttpAnswer {
+  const error = {
+    code: ERRORS['too-large'].jsonRpc,
+    message: `limit reached: ${BODY_BYTES_MAX} bytes in one request body`,
+    data: { limit: 'bodyBytesMax', size: BODY_BYTES_MAX, request_id: requestId, docs_url: docsUrl('too-large') },
+  }
+  return { status: 413, headers: JSON_TYPE, body: JSON.stringify({ jsonrpc: '2.0', error, id: null }) }
+}
+
+function isJson(headers: readonly string[]): boolean {
+  let type: string | undefined
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string
+    // Lengths first: most headers are told apart without a look at their letters.
+    if (name.length === 12 && name.toLowerCase() === 'content-type') type ??= headers[at + 1]
+    else if (name.length === 16 && name.toLowerCase() === 'content-encoding') return false
+  }
+  return type === 'application/json' || /^application\/json *(;|$)/i.test(type ?? '')
+}

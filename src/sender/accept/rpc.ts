@@ -1,0 +1,137 @@
+import { ERRORS } from '../../contract/errors.ts'
+import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../../solana/json/json-rpc.ts'
+import type { Accept, Acceptance } from './accept.ts'
+import { type Decoded, decodeText, type Encoding } from './decode.ts'
+import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
+import { after, type Soon } from './soon.ts'
+
+export type RpcAnswer = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
+
+export type RpcDeps = {
+  readonly accept: Accept
+  readonly terms: TipTerms
+  readonly version: string
+  /** Whether a transaction could be sent now. */
+  readonly isHealthy: () => boolean
+  /** The refusal of a call that is no transaction, where its address has made too many. */
+  takeRead(address: string): Refusal | undefined
+  onDenied(refusal: Refusal): void
+  onDuplicate(): void
+}
+
+/** Calls in one body; each is counted, and none depends on another. */
+export const BATCH_MAX = 10
+const DEPTH_MAX = 16
+
+type Caller = { readonly address: string; readonly requestId: string }
+type Answered = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
+
+type Outcome = { readonly result: string } | { readonly refusal: Refusal }
+
+/** JSON-RPC as a node answers it, for the few methods that make sense here. */
+export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcAnswer> {
+  return (text, caller) => {
+    const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX })
+    if (!body.ok || body.items.length === 0) {
+      const refusal = deps.takeRead(caller.address)
+      if (refusal !== undefined) return join([refused('null', refusal, caller)], false)
+    }
+    if (!body.ok) {
+      const code = body.reason === 'batch-too-long' ? 'invalid-request' : 'parse-error'
+      const message = code === 'parse-error' ? ERRORS[code].sentence : `a batch has at most ${BATCH_MAX} calls`
+      return { status: 200, body: writeError('null', { code: ERRORS[code].jsonRpc, message }) }
+    }
+    const [first] = body.items
+    if (first === undefined) return { status: 200, body: plainError('null', 'invalid-request') }
+    if (!body.batch) return after(answer(first, caller), (answered) => join([answered], false))
+    return Promise.all(body.items.map(async (item) => answer(item, caller))).then((answers) => join(answers, true))
+  }
+
+  function answer(item: RequestItem, caller: Caller): Soon<Answered> {
+    const { id: rawId, methodName, jsonrpc, duplicate } = item
+    const id = rawId !== undefined && idKind(rawId) !== 'other' && duplicate !== 'id' ? rawId : 'null'
+    if (
+      !item.isObject ||
+      jsonrpc !== '"2.0"' ||
+      methodName === undefined ||
+      duplicate !== undefined ||
+      (rawId !== undefined && id === 'null' && rawId !== 'null')
+    ) {
+      const refusal = deps.takeRead(caller.address)
+      return refusal === undefined ? { text: plainError(id, 'invalid-request') } : refused(id, refusal, caller)
+    }
+    return after(call(methodName, item.params, caller), (outcome) => {
+      const answered: Answered =
+        'result' in outcome ? { text: writeResult(id, outcome.result) } : refused(id, outcome.refusal, caller)
+      // A call without an id is a notification: carried out, not answered.
+      return rawId === undefined ? { ...answered, text: undefined } : answered
+    })
+  }
+
+  function call(method: string, params: string | undefined, caller: Caller): Soon<Outcome> {
+    if (method === 'sendTransaction') {
+      return after(
+        deps.accept(() => readSend(params), caller.address),
+        tell,
+      )
+    }
+    const refusal = deps.takeRead(caller.address)
+    if (refusal !== undefined) {
+      deps.onDenied(refusal)
+      return { refusal }
+    }
+    switch (method) {
+      case 'getTipAccounts':
+        return { result: JSON.stringify(deps.terms.tipAccounts) }
+      case 'getHealth':
+        return deps.isHealthy() ? { result: '"ok"' } : { refusal: refusePlain('no-path') }
+      case 'getVersion':
+        return { result: JSON.stringify({ 'solana-core': `sluice-${deps.version}`, 'feature-set': 0 }) }
+      default:
+        return { refusal: refusePlain('method-not-found') }
+    }
+  }
+
+  function tell(outcome: Acceptance): Outcome {
+    if (outcome.ok) {
+      if (!outcome.isNew) deps.onDuplicate()
+      return { result: JSON.stringify(outcome.signature) }
+    }
+    deps.onDenied(outcome.refusal)
+    return { refusal: outcome.refusal }
+  }
+}
+
+function refused(id: string, refusal: Refusal, { requestId }: Caller): Answered {
+  const limited = refusal.code === 'rate-limited' ? refusal : undefined
+  return { text: writeError(id, errorOf(refusal, requestId)), limited }
+}
+
+function join(answers: readonly Answered[], isBatch: boolean): RpcAnswer {
+  const said = answers.flatMap(({ text }) => (text === undefined ? [] : [text]))
+  // Only where nothing got through does the whole answer say so: clients do not read the body of a 429.
+  const limited = answers.every((one) => one.limited !== undefined) ? answers[0]?.limited : undefined
+  return {
+    status: limited === undefined ? (said.length === 0 ? 204 : 200) : 429,
+    body: isBatch && said.length > 0 ? `[${said.join(',')}]` : (said[0] ?? ''),
+    ...(limited === undefined ? {} : { retryAfterSeconds: retryAfterOf(limited) }),
+  }
+}
+
+/** `[text, { encoding }]`; options that have no meaning here are passed over, as they are for preflight and retries. */
+function readSend(params: string | undefined): Decoded {
+  const list: unknown = params === undefined ? undefined : JSON.parse(params)
+  const [text, config] = Array.isArray(list) ? (list as unknown[]) : []
+  if (typeof text !== 'string') {
+    return { ok: false, fault: 'encoding', says: 'Invalid params: give the transaction as a string, then options' }
+  }
+  const encoding = (config as { encoding?: unknown } | null | undefined)?.encoding ?? undefined
+  if (encoding !== undefined && encoding !== 'base64' && encoding !== 'base58') {
+    return { ok: false, fault: 'encoding', says: `unsupported encoding. Supported encodings: base58, base64` }
+  }
+  return decodeText(text, encoding as Encoding | undefined)
+}
+
+function plainError(id: string, code: 'invalid-request'): string {
+  return writeError(id, { code: ERRORS[code].jsonRpc, message: ERRORS[code].sentence })
+}

@@ -1,0 +1,46 @@
+import { ServiceError } from '../../core/error.ts'
+import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { checkTip, type TipRule } from '../../solana/transaction/tip.ts'
+import { decodeText, decodeWire } from './decode.ts'
+import { type Refusal, refuseTip, refuseUndecodable, type TipTerms } from './refusal.ts'
+
+/** The tip rule of a configuration, as the check uses it and as refusals tell it. */
+export function tipTerms(options: { readonly tipAccounts: readonly string[]; readonly minTipLamports: number }): {
+  readonly rule: TipRule
+  readonly terms: TipTerms
+} {
+  const { tipAccounts, minTipLamports } = options
+  if (tipAccounts.length === 0) {
+    throw new ServiceError('config-invalid', 'the sender has no tip account', {
+      fix: 'Set sender.tipAccounts to at least one address, or start once without: sluice serve',
+    })
+  }
+  return {
+    rule: { accounts: tipAccounts.map((account) => decodeBase58(account)), minLamports: BigInt(minTipLamports) },
+    terms: { tipAccounts, minTipLamports },
+  }
+}
+
+export type TipVerdict =
+  | { readonly ok: true; readonly signature: string; readonly account: string; readonly lamports: string }
+  | { readonly ok: false; readonly refusal: Refusal }
+
+/** What the door would say of the tip of a transaction, given as base64, base58 or bytes. Signatures and blockhash are not looked at. */
+export function judgeTip(transaction: string | Uint8Array, options: Parameters<typeof tipTerms>[0]): TipVerdict {
+  const { rule, terms } = tipTerms(options)
+  const decoded = typeof transaction === 'string' ? decodeText(transaction, undefined) : decodeWire(transaction)
+  if (!decoded.ok) return { ok: false, refusal: refuseUndecodable(decoded) }
+  const tip = checkTip(decoded.transaction, rule)
+  if (!tip.ok) return { ok: false, refusal: refuseTip(tip.fault, tip.foundLamports, terms) }
+  return {
+    ok: true,
+    signature: encodeBase58(decoded.transaction.signatures[0] as Uint8Array),
+    account: encodeBase58(tip.account),
+    lamports: tip.lamports.toString(),
+  }
+}
+
+/** The text form of a public key. */
+export function addressOf(publicKey: Uint8Array): string {
+  return encodeBase58(publicKey)
+}

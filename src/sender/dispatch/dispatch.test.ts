@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import type { AttemptAnswer, Receipt } from '../receipts/receipt.ts'
+import { createReceipts } from '../receipts/receipts.ts'
+import { receiptOf } from '../receipts/test-receipt.ts'
+import { createDispatch, type Path } from './dispatch.ts'
+
+const OPTIONS = { resendMs: 2000, endMs: 9000, resendsPerSecond: 1000 }
+
+/** A way out that notes what it is given, and answers as it is told to. */
+function testPath(
+  name: string,
+): Path & { isOpen: boolean; hasSpare: boolean; answer: AttemptAnswer; readonly sent: string[] } {
+  return {
+    name,
+    isOpen: true,
+    hasSpare: true,
+    answer: 'taken',
+    sent: [],
+    send(job, report) {
+      this.sent.push(job.signature)
+      report({ to: name, answer: this.answer, says: '' })
+    },
+  }
+}
+
+function openTest(options = OPTIONS) {
+  const clock = createManualClock()
+  const receipts = createReceipts(
+    { receiptsMax: 10_000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
+    { clock, onFinished() {} },
+  )
+  const paths = [testPath('first'), testPath('second'), testPath('third')] as const
+  const dispatch = createDispatch(options, { paths, receipts, clock, onAttempt() {} })
+  const start = (signature: string, given: Partial<Receipt> = {}) => {
+    const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), ...given })
+    receipts.add(receipt)
+    dispatch.start(receipt)
+    return receipt
+  }
+  return { clock, receipts, paths, dispatch, start, counts: () => paths.map(({ sent }) => sent.length) }
+}
+
+test('a path that is down is passed over, wherever it stands, and used again when it is up', () => {
+  const { clock, paths, dispatch, start, counts } = openTest()
+  for (const [at, down] of paths.entries()) {
+    down.isOpen = false
+    start(`without ${at}`)
+    down.isOpen = true
+  }
+  assert.deepEqual(
+    paths.map(({ sent }) => sent),
+    [
+      ['without 1', 'without 2'],
+      ['without 0', 'without 2'],
+      ['without 0', 'without 1'],
+    ],
+  )
+  clock.advance(OPTIONS.resendMs + 50)
+  assert.deepEqual(counts(), [5, 5, 5])
+  for (const path of paths) path.isOpen = false
+  assert.equal(dispatch.isOpen, false)
+})
+
+test('sent again until it lands, and on from there only if its block is taken back; at the end it is given up', () => {
+  const { clock, receipts, start, counts } = openTest()
+  const receipt = start('one')
+  assert.deepEqual([receipt.state, counts()], ['sent', [1, 1, 1]])
+  clock.advance(OPTIONS.resendMs - 50)
+  assert.deepEqual(counts(), [1, 1, 1])
+  clock.advance(100)
+  assert.deepEqual(
+    [counts(), receipt.attempts.map(({ times }) => times)],
+    [
+      [2, 2, 2],
+      [2, 2, 2],
+    ],
+  )
+  receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
+  clock.advance(OPTIONS.resendMs * 1.5)
+  assert.deepEqual([counts(), receipt.job === undefined], [[2, 2, 2], false], 'it landed, and is kept at hand')
+  receipts.unland(receipt)
+  clock.advance(OPTIONS.resendMs)
+  assert.deepEqual([counts(), receipt.state], [[3, 3, 3], 'sent'])
+  clock.advance(OPTIONS.endMs)
+  const atEnd = counts()
+  assert.deepEqual([receipt.state, receipt.job], ['ended', undefined])
+  clock.advance(OPTIONS.endMs)
+  assert.deepEqual(counts(), atEnd)
+})
+
+test('one whose block is safe, or that expired, is let go and not sent any more', () => {
+  const { clock, receipts, start, counts } = openTest()
+  const [landed, expired] = [start('landed'), start('expired')]
+  receipts.land(landed, { slot: 1, confirmation: 'confirmed', error: null })
+  receipts.finish(expired, 'expired', 9)
+  clock.advance(OPTIONS.endMs * 2)
+  assert.deepEqual([counts(), landed.job, expired.job], [[2, 2, 2], undefined, undefined])
+})
+
+test('refused and busy everywhere is not sent; one that took it makes it sent', () => {
+  const { paths, start } = openTest()
+  for (const path of paths) path.answer = 'refused'
+  paths[1].answer = 'busy'
+  assert.equal(start('one').state, 'accepted')
+  paths[2].answer = 'taken'
+  assert.equal(start('two').state, 'sent')
+})
+
+test('re-sends have a rate: a new transaction goes out at once, whatever waits to be sent again', () => {
+  const { clock, paths, start } = openTest({ ...OPTIONS, resendsPerSecond: 100 })
+  for (let n = 0; n < 1000; n++) start(`old ${n}`)
+  const [{ sent }] = paths
+  sent.length = 0
+  clock.advance(OPTIONS.resendMs + 1000)
+  assert.ok(sent.length > 80 && sent.length <= 120, `${sent.length} sent again in a second`)
+  assert.deepEqual(sent.slice(0, 3), ['old 0', 'old 1', 'old 2'], 'those that wait longest come first')
+  sent.length = 0
+  start('new')
+  assert.deepEqual(sent, ['new'])
+})
+
+test('over its rate nothing is forgotten: what is settled goes, what has come to its end is ended in time', () => {
+  const { clock, receipts, start } = openTest({ ...OPTIONS, resendsPerSecond: 1 })
+  const waiting = Array.from({ length: 100 }, (_, n) => start(`${n}`))
+  const last = waiting.at(-1) as Receipt
+  receipts.finish(last, 'expired', 7)
+  clock.advance(OPTIONS.resendMs + 100)
+  assert.equal(last.job, undefined)
+  clock.advance(OPTIONS.endMs)
+  assert.deepEqual(new Set(waiting.map(({ state }) => state)), new Set(['ended', 'expired']))
+})
+
+test('a path without capacity to spare gets new transactions and no re-sends', () => {
+  const { clock, paths, start, counts } = openTest()
+  paths[0].hasSpare = false
+  start('old')
+  clock.advance(OPTIONS.resendMs + 50)
+  assert.deepEqual(counts(), [1, 2, 2])
+  start('new')
+  assert.deepEqual(counts(), [2, 3, 3])
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { parseSenderOptions } from '../options.ts'
+import { createHttpPath, createUpstreamPath } from './http-paths.ts'
+
+const JOB = { signature: 's', wire: new Uint8Array(1), body: '{}' }
+
+test('an HTTP path keeps half of its rate and half of its calls for new transactions', async () => {
+  // Takes requests and never responds.
+  const silent = createServer(() => {})
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  using _closing = { [Symbol.dispose]: () => silent.close().closeAllConnections() }
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  for (const [limits, sends] of [
+    [{ perSecond: 4, inFlightMax: 100 }, 3],
+    [{ perSecond: 100, inFlightMax: 4 }, 2],
+  ] as const) {
+    const [options] = parseSenderOptions({ relays: [{ name: 'relay', url, allowPrivate: true, ...limits }] }).relays
+    assert.ok(options !== undefined)
+    const clock = createManualClock()
+    using path = createHttpPath(options, { clock, random: createSeededRandom(1), credential: undefined })
+    for (let sent = 0; sent < sends; sent++) {
+      assert.equal(path.hasSpare, true, `after ${sent}`)
+      path.send(JOB, () => {})
+    }
+    assert.equal(path.hasSpare, false)
+  }
+})
+
+test('the upstream path keeps half of its calls for new transactions', () => {
+  const call = () => ({ abort() {} })
+  const path = createUpstreamPath({ isAvailable: true, call } as never, 4)
+  for (const expected of [true, true, false]) {
+    assert.equal(path.hasSpare, expected)
+    path.send(JOB, () => assert.fail('never answered'))
+  }
+})

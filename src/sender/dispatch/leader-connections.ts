@@ -1,0 +1,144 @@
+import type { Clock, Timer } from '../../core/clock.ts'
+import { TokenBucket } from '../../core/token-bucket.ts'
+import type { QuicConnection } from '../../platform/quic/connection.ts'
+import type { QuicEnd } from '../../platform/quic/connection-options.ts'
+import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
+import type { Leader } from './leaders.ts'
+
+export type OpenLeader = (
+  leader: Leader,
+  on: { onOpen(): void; onEnd(end: QuicEnd): void },
+) => Pick<QuicConnection, 'state' | 'send' | 'close'>
+
+export type LeaderConnectionsOptions = { readonly connectionsMax: number; readonly perLeaderPerSecond: number }
+
+export type LeaderConnectionsDeps = { readonly clock: Clock; readonly open: OpenLeader }
+
+/** Connections to leaders, made ahead of their turn and given up after it. */
+export type LeaderConnections = Disposable & {
+  /** Has connections to these made ready; others that were not wanted for a while are closed. */
+  warm(leaders: readonly Leader[]): void
+  /** `answer` is called exactly once. */
+  send(
+    leader: Leader,
+    wire: Uint8Array,
+    answer: (outcome: StreamOutcome | 'busy' | 'unreachable', says: string) => void,
+  ): void
+  isUsable(leader: Leader): boolean
+  /** Whether half of the streams that it may be sent at once are free. */
+  hasSpare(leader: Leader): boolean
+  readonly open: number
+}
+
+/** A validator takes 8 new connections a minute from an address (agave: QUIC connection rate limit); half of it is used. */
+const CONNECTS_PER_MINUTE = 4
+const CONNECTS_BURST = 2
+/** A leader is forgotten when it was not wanted for so long. */
+const KEEP_MS = 30_000
+/** An unstaked connection may open 20 streams in 100 ms. */
+const BURST_MS = 100
+
+type Entry = {
+  readonly leader: Leader
+  readonly connects: TokenBucket
+  readonly streams: TokenBucket
+  connection: ReturnType<OpenLeader> | undefined
+  wantedAtMs: number
+  lastEnd: string
+}
+
+export function createLeaderConnections(
+  { connectionsMax, perLeaderPerSecond }: LeaderConnectionsOptions,
+  { clock, open }: LeaderConnectionsDeps,
+): LeaderConnections {
+  /** In the order in which they were wanted last. */
+  const entries = new Map<string, Entry>()
+  const streamsBurst = Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000)
+  let isClosed = false
+
+  function entryOf(leader: Leader): Entry | undefined {
+    const nowMs = clock.monotonicMs()
+    let entry = entries.get(leader.identity)
+    if (entry !== undefined && (entry.leader.ip !== leader.ip || entry.leader.port !== leader.port)) {
+      drop(entry)
+      entry = undefined
+    }
+    if (entry === undefined && entries.size >= connectionsMax) {
+      const [oldest] = entries.values()
+      if (oldest === undefined || nowMs - oldest.wantedAtMs < BURST_MS) return undefined
+      drop(oldest)
+    }
+    entry ??= {
+      leader,
+      connects: new TokenBucket({ capacity: CONNECTS_BURST, perSecond: CONNECTS_PER_MINUTE / 60 }, nowMs),
+      streams: new TokenBucket({ capacity: streamsBurst, perSecond: perLeaderPerSecond }, nowMs),
+      connection: undefined,
+      wantedAtMs: nowMs,
+      lastEnd: '',
+    }
+    entry.wantedAtMs = nowMs
+    entries.delete(leader.identity)
+    entries.set(leader.identity, entry)
+    return entry
+  }
+
+  function connect(entry: Entry): void {
+    if (entry.connection !== undefined || isClosed || !entry.connects.take(1, clock.monotonicMs())) return
+    const connection = open(entry.leader, {
+      onOpen() {},
+      onEnd(end) {
+        if (entry.connection === connection) entry.connection = undefined
+        entry.lastEnd = `${end.by} ${end.code}${end.says === '' ? '' : `: ${end.says}`}`
+      },
+    })
+    entry.connection = connection
+  }
+
+  function drop(entry: Entry): void {
+    entries.delete(entry.leader.identity)
+    const { connection } = entry
+    entry.connection = undefined
+    connection?.close(0, '')
+  }
+
+  const timer: Timer = clock.setRepeating(1000, () => {
+    const nowMs = clock.monotonicMs()
+    for (const entry of [...entries.values()]) if (nowMs - entry.wantedAtMs > KEEP_MS) drop(entry)
+  })
+  timer.unref?.()
+
+  return {
+    warm(leaders) {
+      for (const leader of leaders) {
+        const entry = entryOf(leader)
+        if (entry !== undefined) connect(entry)
+      }
+    },
+    send(leader, wire, answer) {
+      const entry = entryOf(leader)
+      if (entry === undefined) return answer('busy', `${connectionsMax} connections to leaders`)
+      connect(entry)
+      const { connection } = entry
+      if (connection === undefined) return answer('unreachable', entry.lastEnd)
+      if (!entry.streams.take(1, clock.monotonicMs()))
+        return answer('busy', `${perLeaderPerSecond} per second to one leader`)
+      const isTaken = connection.send(wire, (outcome) => answer(outcome, outcome === 'lost' ? entry.lastEnd : ''))
+      if (!isTaken) answer('busy', 'too many streams wait for the leader')
+    },
+    isUsable(leader) {
+      return entries.get(leader.identity)?.connection !== undefined
+    },
+    hasSpare(leader) {
+      const streams = entries.get(leader.identity)?.streams
+      return streams === undefined || streams.level(clock.monotonicMs()) >= streamsBurst / 2
+    },
+    get open() {
+      return [...entries.values()].filter(({ connection }) => connection?.state === 'open').length
+    },
+    [Symbol.dispose]() {
+      isClosed = true
+      timer.cancel()
+      for (const entry of [...entries.values()]) drop(entry)
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
+import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
+import { startLeaders } from './leaders.ts'
+
+const leader = (n: number) => ({ identity: `leader ${n}`, ip: '192.0.2.1', port: 8000 + n })
+
+test('the leader of now and those after it, as far as they can be reached', async () => {
+  const clock = createManualClock()
+  let slot = 0
+  const asked: string[] = []
+  const ask = async (method: string, params: readonly unknown[]) => {
+    asked.push(method)
+    if (method === 'getClusterNodes') {
+      return [
+        { pubkey: 'a', tpuQuic: '203.0.113.5:8009' },
+        { pubkey: 'b', tpuQuic: '10.0.0.1:8009' },
+        { pubkey: 'c', tpuQuic: '[2600:1f18::5]:8010' },
+        { pubkey: 'd', tpuQuic: null },
+        { pubkey: 'e', tpuQuic: '169.254.169.254:80' },
+      ]
+    }
+    const from = params[0] as number
+    return Array.from({ length: 1000 }, (_, at) => 'abcde'[Math.floor((from + at) / 4) % 5])
+  }
+  using leaders = startLeaders({ ask, slot: () => slot, clock, allowPrivate: false })
+  await clock.advanceAsync(2000)
+  assert.deepEqual([leaders.next(3), asked], [[], []], 'before the slot is known nobody is asked')
+  slot = 40
+  await clock.advanceAsync(1000)
+  // 203.0.113.0/24 is for documents and never connected to; a private address only where that is allowed.
+  assert.deepEqual(
+    leaders.next(3).map(({ identity }) => identity),
+    ['c'],
+  )
+  assert.equal(asked.filter((method) => method === 'getSlotLeaders').length, 1)
+  slot = 900
+  await clock.advanceAsync(3000)
+  assert.equal(
+    asked.filter((method) => method === 'getSlotLeaders').length,
+    2,
+    'the schedule is fetched again before it ends',
+  )
+})
+
+test('the leaders of a slot are found once, and anew with the next slot, schedule or address', async () => {
+  const clock = createManualClock()
+  let slot = 4
+  let port = 8009
+  const ask = async (method: string, params: readonly unknown[]) => {
+    if (method === 'getClusterNodes') return ['a', 'b', 'c'].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
+    return Array.from({ length: 1000 }, (_, at) => 'abc'[Math.floor(((params[0] as number) + at) / 4) % 3])
+  }
+  using leaders = startLeaders({ ask, slot: () => slot, clock, allowPrivate: true })
+  const names = (count: number) => leaders.next(count).map(({ identity }) => identity)
+  assert.deepEqual(names(2), [])
+  await clock.advanceAsync(1000)
+  assert.deepEqual(
+    [names(2), names(3), names(2)],
+    [
+      ['b', 'c'],
+      ['b', 'c', 'a'],
+      ['b', 'c'],
+    ],
+  )
+  slot = 8
+  assert.deepEqual(names(2), ['c', 'a'])
+  port = 9000
+  await clock.advanceAsync(61_000)
+  assert.equal(leaders.next(1)[0]?.port, 9000)
+})
+
+test('connections are made ahead, bounded, and not made too often', () => {
+  const clock = createManualClock()
+  const opened: string[] = []
+  const ends: (() => void)[] = []
+  const sent: [string, (outcome: StreamOutcome) => void][] = []
+  const open: OpenLeader = (to, on) => {
+    opened.push(to.identity)
+    let isOver = false
+    const end = () => {
+      if (isOver) return
+      isOver = true
+      on.onEnd({ by: 'peer', code: 4, isApplication: true, says: 'too_many' })
+    }
+    ends.push(end)
+    return {
+      get state() {
+        return isOver ? ('gone' as const) : ('open' as const)
+      },
+      send(_bytes, done) {
+        sent.push([to.identity, done])
+        return !isOver
+      },
+      close: end,
+    }
+  }
+  using connections = createLeaderConnections({ connectionsMax: 3, perLeaderPerSecond: 100 }, { clock, open })
+  connections.warm([leader(1), leader(2)])
+  connections.warm([leader(1), leader(2)])
+  assert.deepEqual([opened, connections.open], [['leader 1', 'leader 2'], 2])
+
+  const answers: string[] = []
+  const send = (n: number) =>
+    connections.send(leader(n), new Uint8Array(1), (outcome, says) => answers.push(`${outcome} ${says}`.trim()))
+  send(1)
+  sent[0]?.[1]('delivered')
+  assert.deepEqual(answers, ['delivered'])
+  for (let n = 0; n < 20; n++) send(1)
+  assert.ok(answers.includes('busy 100 per second to one leader'), 'the rate a leader allows is kept')
+
+  // A leader that turns us away is tried again only a few times a minute.
+  ends[0]?.()
+  answers.length = 0
+  for (let n = 0; n < 10; n++) {
+    send(1)
+    ends.at(-1)?.()
+    clock.advance(100)
+  }
+  assert.equal(opened.filter((identity) => identity === 'leader 1').length, 2)
+  assert.ok(answers.some((answer) => answer.startsWith('unreachable peer 4: too_many')))
+
+  clock.advance(1000)
+  connections.warm([leader(3), leader(4), leader(5)])
+  assert.equal(connections.open <= 3, true)
+  clock.advance(40_000)
+  assert.equal(connections.open, 0, 'leaders that nobody wants are let go')
+})
+
+test('half of the streams to a leader are kept for new transactions', () => {
+  const clock = createManualClock()
+  const open: OpenLeader = () => ({ state: 'open', send: () => true, close() {} })
+  using connections = createLeaderConnections({ connectionsMax: 3, perLeaderPerSecond: 100 }, { clock, open })
+  assert.equal(connections.hasSpare(leader(1)), true, 'one without a connection')
+  // Ten may go at once.
+  for (let sent = 0; sent < 6; sent++) {
+    assert.equal(connections.hasSpare(leader(1)), true)
+    connections.send(leader(1), new Uint8Array(1), () => {})
+  }
+  assert.equal(connections.hasSpare(leader(1)), false)
+})

@@ -1,0 +1,94 @@
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { openQuic } from '../../platform/quic/open-quic.ts'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import { TPU_ALPN, tpuCertificate } from '../../solana/crypto/tpu-certificate.ts'
+import type { QuicOptions } from '../options.ts'
+import type { Path } from './dispatch.ts'
+import { createLeaderConnections } from './leader-connections.ts'
+import { startLeaders } from './leaders.ts'
+import type { AskNode } from './node-call.ts'
+
+export type QuicPathDeps = {
+  readonly identity: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject }
+  readonly ask: AskNode
+  slot(): number
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export type QuicPath = Disposable & {
+  readonly path: Path
+  /** Connections that can carry transactions. */
+  readonly connections: number
+  says(): string
+}
+
+const WARM_MS = 200
+/** What a validator's own client uses (agave: quic-client); the window is that of 128 packets. */
+const CONNECTION = {
+  idleTimeoutMs: 10_000,
+  keepAliveMs: 1000,
+  handshakeTimeoutMs: 4000,
+  initialWindowBytes: 128 * 1232,
+  streamsQueuedMax: 512,
+} as const
+
+/** Straight to the leader of now and those after it: one stream for each transaction, over connections made ahead of time. */
+export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPath {
+  const { clock, random, identity } = deps
+  using opening = new DisposableStack()
+  const certificate = { der: tpuCertificate(identity.publicKey), privateKey: identity.privateKey }
+  const leaders = opening.use(startLeaders({ ...deps, allowPrivate: options.allowPrivate }))
+  const connections = opening.use(
+    createLeaderConnections(options, {
+      clock,
+      open(leader, on) {
+        const key = decodeBase58(leader.identity)
+        return openQuic(
+          { ...CONNECTION, to: leader, alpn: TPU_ALPN, serverName: `${leader.ip}.${leader.port}.sol`, certificate },
+          // Whoever answers has to be the validator that leads: its certificate carries its identity.
+          { clock, random, isPeer: (peerKey) => Buffer.compare(peerKey, key) === 0, ...on },
+        )
+      },
+    }),
+  )
+  const warming = clock.setRepeating(WARM_MS, () => connections.warm(leaders.next(options.warmLeaders)))
+  warming.unref?.()
+  opening.use(warming)
+
+  const path: Path = {
+    name: 'quic',
+    get isOpen() {
+      return leaders.next(options.leaders).some(connections.isUsable)
+    },
+    get hasSpare() {
+      return leaders.next(options.leaders).every(connections.hasSpare)
+    },
+    send(job, report) {
+      for (const leader of leaders.next(options.leaders)) {
+        connections.send(leader, job.wire, (outcome, says) =>
+          report({
+            to: leader.identity,
+            answer:
+              outcome === 'delivered' ? 'taken' : outcome === 'busy' || outcome === 'refused' ? outcome : 'failed',
+            says: outcome === 'delivered' ? '' : says || outcome,
+          }),
+        )
+      }
+    },
+  }
+  const opened = opening.move()
+  return {
+    path,
+    get connections() {
+      return connections.open
+    },
+    says: () =>
+      leaders.known === 0
+        ? 'no leader tells a QUIC address'
+        : `${connections.open} connections to leaders, ${leaders.known} known`,
+    [Symbol.dispose]: () => opened.dispose(),
+  }
+}

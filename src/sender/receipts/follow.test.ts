@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import type { Upstream } from '../../upstreams/service.ts'
+import { createDispatch, type Path } from '../dispatch/dispatch.ts'
+import { startFollow } from './follow.ts'
+import type { AttemptReport, Receipt } from './receipt.ts'
+import { createReceipts } from './receipts.ts'
+import { receiptOf } from './test-receipt.ts'
+
+type Status = { slot: number; err: unknown; confirmationStatus: string } | null
+
+/** The stages behind the door on a manual clock, with a node that says what the test wants. */
+function rig(options = { resendMs: 2000, endMs: 60_000 }) {
+  const clock = createManualClock()
+  const node = { slot: 100, statuses: new Map<string, Status>(), isValid: true, height: 90, isUp: true }
+  const ask = async (method: string, params: readonly unknown[]) => {
+    if (!node.isUp) return undefined
+    if (method === 'getSignatureStatuses') {
+      return {
+        context: { slot: node.slot },
+        value: (params[0] as string[]).map((one) => node.statuses.get(one) ?? null),
+      }
+    }
+    return method === 'isBlockhashValid' ? { value: node.isValid } : node.height
+  }
+  const finished: string[] = []
+  const receipts = createReceipts(
+    { receiptsMax: 10, keepMs: 600_000, waitersMax: 2, waitersPerAddressMax: 2 },
+    { clock, onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`) },
+  )
+  const sent: string[] = []
+  const path: Path = {
+    name: 'path',
+    isOpen: true,
+    hasSpare: true,
+    send(job, report) {
+      sent.push(job.signature)
+      report({ to: 'node', answer: 'taken', says: '' })
+    },
+  }
+  const attempts: AttemptReport[] = []
+  const dispatch = createDispatch(
+    { ...options, resendsPerSecond: 1000 },
+    {
+      paths: [path],
+      receipts,
+      clock,
+      onAttempt: (report) => attempts.push(report),
+    },
+  )
+  const unlanded: Receipt[] = []
+  const ws = { subscribe: () => undefined } as unknown as Upstream['ws']
+  const follow = startFollow({ receipts, ask, ws, clock, onUnlanded: (receipt) => unlanded.push(receipt) })
+  return {
+    clock,
+    node,
+    receipts,
+    dispatch,
+    sent,
+    finished,
+    unlanded,
+    accept(signature: string, blockhash = 'blockhash'): Receipt {
+      const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), blockhash })
+      receipts.add(receipt)
+      dispatch.start(receipt)
+      return receipt
+    },
+    [Symbol.dispose]() {
+      follow[Symbol.dispose]()
+      dispatch[Symbol.dispose]()
+      receipts[Symbol.dispose]()
+    },
+  }
+}
+
+test('sent again until it lands, then no more; its confirmation grows', async () => {
+  using house = rig()
+  const receipt = house.accept('a')
+  assert.equal(receipt.state, 'sent')
+  await house.clock.advanceAsync(7000)
+  assert.equal(house.sent.length, 4)
+  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
+  await house.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.state, receipt.landed?.slot, receipt.landed?.confirmation], ['landed', 101, 'processed'])
+  const before = house.sent.length
+  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'finalized' })
+  await house.clock.advanceAsync(20_000)
+  assert.equal(house.sent.length, before)
+  assert.deepEqual(
+    [receipt.landed?.confirmation, house.receipts.watched.size, receipt.job],
+    ['finalized', 0, undefined],
+  )
+  assert.deepEqual(house.finished, ['a landed'])
+})
+
+test('a block that is taken back takes the receipt back, and the transaction goes out again', async () => {
+  using house = rig()
+  const receipt = house.accept('a')
+  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
+  await house.clock.advanceAsync(2000)
+  assert.equal(receipt.state, 'landed')
+  house.node.statuses.delete('a')
+  house.node.slot = 120
+  await house.clock.advanceAsync(2000)
+  assert.equal(receipt.state, 'landed', 'a node that is a little behind proves nothing')
+  house.node.slot = 140
+  const before = house.sent.length
+  await house.clock.advanceAsync(5000)
+  assert.deepEqual([receipt.state, house.receipts.pending, house.unlanded.length], ['sent', 1, 1])
+  assert.ok(house.sent.length > before)
+})
+
+test('expired only when the blockhash is too old and the chain was asked again after that', async () => {
+  using house = rig()
+  const receipt = house.accept('a')
+  house.node.isValid = false
+  house.node.height = 260
+  await house.clock.advanceAsync(12_000)
+  assert.deepEqual([receipt.state, receipt.expiredHeight, house.receipts.pending], ['expired', 260, 0])
+
+  const late = house.accept('b', 'another')
+  await house.clock.advanceAsync(4000)
+  house.node.statuses.set('b', { slot: 300, err: { InstructionError: [0, 'x'] }, confirmationStatus: 'confirmed' })
+  await house.clock.advanceAsync(12_000)
+  assert.deepEqual([late.state, late.landed?.error], ['landed', { InstructionError: [0, 'x'] }])
+})
+
+test('with no node to ask it ends at the configured end, and says that it does not know', async () => {
+  using house = rig({ resendMs: 1000, endMs: 10_000 })
+  house.node.isUp = false
+  const receipt = house.accept('a')
+  const wait = house.receipts.wait(receipt, 60_000, 'reader')
+  assert.ok('over' in wait)
+  let isOver = false
+  void wait.over.then(() => {
+    isOver = true
+  })
+  await house.clock.advanceAsync(9000)
+  assert.equal(isOver, false)
+  await house.clock.advanceAsync(3000)
+  assert.deepEqual([receipt.state, isOver, receipt.job], ['ended', true, undefined])
+})
+
+test('a transaction that is sent anew has one receipt, and lands once', async () => {
+  using house = rig()
+  const before = receiptOf('a', { state: 'unknown', job: undefined })
+  house.receipts.add(before)
+  const again = house.accept('a')
+  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'confirmed' })
+  await house.clock.advanceAsync(3000)
+  assert.deepEqual([before.state, again.state, house.finished], ['unknown', 'landed', ['a landed']])
+})
+
+test('receipts and those who wait for them have an end', () => {
+  using house = rig()
+  for (let n = 0; n < 30; n++) {
+    const receipt = house.accept(`s${n}`)
+    house.receipts.finish(receipt, 'ended')
+  }
+  assert.equal(house.receipts.size, 10)
+  assert.equal(house.receipts.get('s0'), undefined)
+  const last = house.accept('last')
+  const wait = (reader: string) => house.receipts.wait(last, 1000, reader)
+  const [first] = [wait('a'), wait('b')]
+  assert.deepEqual(wait('c'), { limit: 'waitersMax' })
+  assert.ok('giveUp' in first)
+  first.giveUp()
+  assert.ok('over' in wait('c'))
+  house.clock.advance(700_000)
+  assert.equal(house.receipts.size, 0)
+})

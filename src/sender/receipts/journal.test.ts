@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { type JournalDeps, openJournal } from './journal.ts'
+import { readJournal } from './journal-lines.ts'
+import { receiptOf } from './test-receipt.ts'
+
+const signature = (n: number) => encodeBase58(new Uint8Array(64).fill(n))
+
+type Files = readonly [AppendFile, AppendFile]
+
+/** A journal over these files, with what was told about failures. */
+async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
+  const told: string[] = []
+  const clock = createManualClock()
+  const found = await readJournal(files, 1000)
+  const journal = await openJournal({
+    files,
+    found,
+    unfinished: () => [],
+    onFailure: (error) => told.push(String(error)),
+    onRecovery: () => told.push('recovered'),
+    clock,
+    ...given,
+  })
+  return { journal, told, clock }
+}
+
+test('two files by turns: nothing unfinished is lost when one is overwritten', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const open = new Set([receiptOf(signature(1)), receiptOf(signature(2))])
+  const { journal, told } = await openTestJournal([first, second], { unfinished: () => open, bytesMax: 1000 })
+  for (const receipt of open) assert.ok(await journal.accepted(receipt))
+  for (let n = 10; n < 60; n++) {
+    const receipt = receiptOf(signature(n))
+    assert.ok(await journal.accepted(receipt))
+    Object.assign(receipt, {
+      state: 'landed',
+      finishedAtMs: 1,
+      landed: { slot: n, confirmation: 'confirmed', error: null, atMs: 2000 + n },
+    })
+    journal.finished(receipt)
+    await journal.settled()
+  }
+  assert.deepEqual(told, [])
+  assert.ok((await first.size()) <= 1200 && (await second.size()) <= 1200)
+  const { entries } = await readJournal([first, second], 1000)
+  const stateOf = (n: number) => entries.find((entry) => entry.signature === signature(n))?.state
+  assert.deepEqual([stateOf(1), stateOf(2), stateOf(59)], ['accepted', 'accepted', 'landed'])
+  assert.equal(entries.find((entry) => entry.signature === signature(59))?.slot, 59)
+
+  // The next process goes on in the newer file.
+  const next = await openTestJournal([first, second], { bytesMax: 1000 })
+  assert.ok(await next.journal.accepted(receiptOf(signature(99))))
+  const again = (await readJournal([first, second], 1000)).entries
+  assert.equal(again.find((entry) => entry.signature === signature(99))?.state, 'accepted')
+  assert.equal(again.find((entry) => entry.signature === signature(1))?.state, 'accepted')
+})
+
+test('the next process goes on in the newer file, whichever is longer, and empties the older one', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const accept = async (n: number, bytesMax: number) =>
+    (await openTestJournal([first, second], { bytesMax })).journal.accepted(receiptOf(signature(n)))
+  // One line in the first file fills it; the second may grow to two.
+  await accept(1, 150)
+  await accept(2, 150)
+  await accept(3, 300)
+  assert.ok((await second.size()) > (await first.size()))
+  await accept(4, 250)
+  const { entries } = await readJournal([first, second], 10)
+  assert.deepEqual(new Set(entries.map((entry) => entry.signature)), new Set([2, 3, 4].map(signature)))
+})
+
+test('a crash while the files change places: the full one is still the newer', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1)))
+  appendFileSync(folder.file('b'), 'turn')
+  await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(2)))
+  assert.equal(readFileSync(folder.file('a'), 'latin1').split('\n').length, 3, 'both lines')
+})
+
+for (const [what, torn] of [
+  ['half a line', 'accepted 5to'],
+  ['a block that never reached the disk', '\0'.repeat(4096)],
+] as const) {
+  test(`after a crash in the middle of a write, the next line is not swallowed by ${what}`, async () => {
+    using folder = makeTestFolder()
+    await using first = await openAppendFile(folder.file('a'), 'write')
+    await using second = await openAppendFile(folder.file('b'), 'write')
+    await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1)))
+    appendFileSync(folder.file('a'), torn)
+    const { journal } = await openTestJournal([first, second])
+    assert.match(readFileSync(folder.file('a'), 'latin1'), /^accepted \w+ \d+ \n$/, 'it is cut off')
+    await journal.accepted(receiptOf(signature(2)))
+    const { entries } = await readJournal([first, second], 10)
+    assert.deepEqual(
+      entries.map((entry) => entry.signature),
+      [signature(1), signature(2)],
+    )
+  })
+}
+
+test('a disk that cannot be written is told, and tried again after a while', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  let isFull = true
+  const faulty: AppendFile = {
+    ...first,
+    async writeAt(at, text) {
+      if (!isFull) return first.writeAt(at, text)
+      // A full disk takes what still fits.
+      await first.writeAt(at, text.slice(0, -3))
+      throw new Error('disk full')
+    },
+  }
+  const { journal, told, clock } = await openTestJournal([faulty, second])
+  assert.equal(journal.isOpen, true)
+  const refused = journal.accepted(receiptOf(signature(1)))
+  assert.equal(await refused, false)
+  assert.deepEqual([journal.isOpen, told], [false, ['Error: disk full']])
+  assert.equal(readFileSync(folder.file('a'), 'utf8'), '', 'nothing of a refused line stays')
+  clock.advance(1000)
+  assert.deepEqual([journal.isOpen, journal.isDoubtful], [true, true], 'it is time to try again')
+  isFull = false
+  assert.equal(await journal.accepted(receiptOf(signature(2))), true)
+  assert.deepEqual([journal.isOpen, journal.isDoubtful, told.at(-1)], [true, false, 'recovered'])
+  const { entries } = await readJournal([first, second], 10)
+  assert.deepEqual(
+    entries.map((entry) => entry.signature),
+    [signature(2)],
+  )
+})
+
+test('what comes during a write waits for it, shares the next, and hears together what became of that', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const writes: { readonly text: string; readonly over: PromiseWithResolvers<void> }[] = []
+  const slow: AppendFile = {
+    ...first,
+    async writeAt(at, text) {
+      const over = Promise.withResolvers<void>()
+      writes.push({ text, over })
+      await over.promise
+      return at + text.length
+    },
+  }
+  const { journal, told } = await openTestJournal([slow, second])
+  const heard: number[] = []
+  const accept = (n: number) =>
+    void journal.accepted(receiptOf(signature(n))).then((isRecorded) => heard.push(isRecorded ? n : -n))
+  const turn = () => new Promise(setImmediate)
+  accept(1)
+  await turn()
+  for (let n = 2; n < 50; n++) accept(n)
+  await turn()
+  assert.deepEqual([writes.length, heard], [1, []])
+  writes[0]?.over.resolve()
+  await turn()
+  assert.deepEqual([writes.length, heard], [2, [1]], 'the others came after it had begun')
+  assert.equal(writes[1]?.text.split('\n').length, 49, 'one write for all of them')
+  writes[1]?.over.reject(new Error('input/output error'))
+  await turn()
+  await journal.settled()
+  assert.deepEqual([heard.length, heard[1], journal.isOpen, told], [49, -2, false, ['Error: input/output error']])
+})

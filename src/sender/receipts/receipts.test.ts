@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createReceipts } from './receipts.ts'
+import { receiptOf } from './test-receipt.ts'
+
+const OPTIONS = { receiptsMax: 3, keepMs: 1000, waitersMax: 4, waitersPerAddressMax: 2 }
+
+function openTest() {
+  const clock = createManualClock()
+  const receipts = createReceipts(OPTIONS, { clock, onFinished() {} })
+  const receipt = receiptOf('one')
+  receipts.add(receipt)
+  const wait = (address: string, waitMs = 1000) => receipts.wait(receipt, waitMs, address)
+  const limitOf = (address: string) => {
+    const waiting = wait(address)
+    return 'limit' in waiting ? waiting.limit : undefined
+  }
+  return { clock, receipts, receipt, wait, limitOf }
+}
+
+test('one address takes its share of the waiters, and leaves the rest to others', async () => {
+  const { clock, wait, limitOf } = openTest()
+  const [first, second] = [wait('a'), wait('a', 2000)]
+  assert.ok(!('limit' in first) && !('limit' in second))
+  assert.equal(limitOf('a'), 'waitersPerAddressMax')
+  assert.deepEqual([limitOf('b'), limitOf('b')], [undefined, undefined])
+  assert.equal(limitOf('c'), 'waitersMax')
+  first.giveUp()
+  first.giveUp()
+  await first.over
+  assert.deepEqual([limitOf('a'), limitOf('a')], [undefined, 'waitersPerAddressMax'], 'given up once, room for one')
+  clock.advance(2000)
+  await second.over
+  assert.deepEqual([limitOf('a'), limitOf('a'), limitOf('a')], [undefined, undefined, 'waitersPerAddressMax'])
+})
+
+test('pending ones are counted by address and payer, through every change of state', () => {
+  const { receipts, receipt } = openTest()
+  const of = () => [receipts.pending, receipts.pendingOfAddress('address'), receipts.pendingOfPayer('payer')]
+  assert.deepEqual(of(), [1, 1, 1])
+  receipts.noteAttempt(receipt, { path: 'p', to: 't', answer: 'taken', says: '' })
+  assert.deepEqual(of(), [1, 1, 1], 'sent is on its way too')
+  receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
+  assert.deepEqual(of(), [0, 0, 0])
+  receipts.unland(receipt)
+  assert.deepEqual(of(), [1, 1, 1])
+  receipts.add(receiptOf('one'))
+  assert.deepEqual(of(), [1, 1, 1], 'one of the same signature takes its place')
+  for (const signature of ['two', 'three', 'four']) receipts.add(receiptOf(signature))
+  assert.deepEqual(of(), [3, 3, 3], 'the oldest is forgotten')
+  receipts.add(receiptOf('five', { state: 'unknown', address: undefined, feePayer: undefined }))
+  assert.deepEqual(of(), [2, 2, 2])
+})
+
+test('an attempt that is taken moves an accepted transaction on, and never one that has landed', () => {
+  const { receipts, receipt } = openTest()
+  const report = { path: 'rpc', to: 'node', answer: 'taken', says: '' } as const
+  receipts.noteAttempt(receipt, { ...report, answer: 'failed' })
+  assert.equal(receipt.state, 'accepted')
+  receipts.noteAttempt(receipt, report)
+  assert.equal(receipt.state, 'sent')
+  receipts.land(receipt, { slot: 5, confirmation: 'confirmed', error: null })
+  receipts.noteAttempt(receipt, report)
+  assert.equal(receipt.state, 'landed')
+})

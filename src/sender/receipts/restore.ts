@@ -1,0 +1,45 @@
+import type { Clock } from '../../core/clock.ts'
+import type { JournalEntry } from './journal-lines.ts'
+import type { Receipt } from './receipt.ts'
+import type { Receipts } from './receipts.ts'
+
+/** Receipts of before the restart. Those without an end are told as unknown, and looked for on the chain. Returns how many. */
+export function restoreReceipts(
+  entries: readonly JournalEntry[],
+  receipts: Receipts,
+  { clock, keepMs }: { readonly clock: Clock; readonly keepMs: number },
+): number {
+  const nowMs = clock.nowMs()
+  let unknown = 0
+  for (const { signature, state, atMs, slot } of entries) {
+    // A clock that was set back makes an entry of the future; it is kept like a new one.
+    const ageMs = Math.max(0, nowMs - atMs)
+    if (ageMs >= keepMs) continue
+    const atMonotonicMs = clock.monotonicMs() - ageMs
+    const receipt: Receipt = {
+      signature,
+      state: state === 'accepted' ? 'unknown' : state === 'failed' ? 'landed' : state,
+      acceptedMs: atMs,
+      acceptedAtMs: atMonotonicMs,
+      finishedAtMs: atMonotonicMs,
+      address: undefined,
+      feePayer: undefined,
+      tip: undefined,
+      blockhash: undefined,
+      wireHash: '',
+      job: undefined,
+      attempts: [],
+      attemptsLeftOut: 0,
+      landed:
+        slot === undefined
+          ? undefined
+          : { slot, confirmation: 'processed', error: state === 'failed' ? FAILED_SAYS : null, atMs },
+      expiredHeight: undefined,
+    }
+    receipts.add(receipt)
+    if (state === 'accepted') unknown += 1
+  }
+  return unknown
+}
+
+const FAILED_SAYS = 'it failed; the chain keeps the error'

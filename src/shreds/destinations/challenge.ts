@@ -1,0 +1,93 @@
+import { challengeCodeOf } from '../../access/provisioning/destinations.ts'
+import { messageOf } from '../../core/error.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { LeaseBook } from './leases.ts'
+
+/** Asks destinations whether they want to be sent to, and hears their answer. */
+export type Challenger = {
+  setOpen(challenges: LeaseBook['challenges']): void
+  /** Sends what is due. */
+  tick(nowMs: number): void
+  /** A packet came back. */
+  hear(packet: Uint8Array, from: { readonly ip: string; readonly port: number }): void
+}
+
+export type ChallengerDeps = {
+  readonly log: Logger
+  readonly key: Uint8Array
+  send(packet: Uint8Array, to: { readonly ip: string; readonly port: number }): void
+  /** Writes down that the destination is proven. */
+  prove(subscriptionId: string, code: string): Promise<void>
+  onSent(): void
+}
+
+/**
+ * An address that has not answered gets three packets of less than 64 bytes and no more: the limit of RFC 9000 for addresses that are not
+ * validated. They are due at fixed moments after the destination was set, so a process that starts again does not send them again.
+ */
+export const PROBES = 3
+export const PROBE_EVERY_MS = 5000
+const PACKET_BYTES_MAX = 64
+const PREFIX = 'sluice-challenge 1 '
+
+export function challengePacket(code: string): Uint8Array {
+  return new TextEncoder().encode(`${PREFIX}${code}\n`)
+}
+
+/** The code of a challenge, or undefined when the packet is none. */
+export function readChallenge(packet: Uint8Array): string | undefined {
+  if (packet.length > PACKET_BYTES_MAX) return undefined
+  const match = /^sluice-challenge 1 ([0-9a-f]{32})\s*$/.exec(new TextDecoder('latin1').decode(packet))
+  return match?.[1]
+}
+
+type Open = {
+  readonly subscriptionId: string
+  readonly ip: string
+  readonly port: number
+  readonly setAt: number
+  probesSent: number
+  isProving: boolean
+}
+
+export function createChallenger({ log, key, send, prove, onSent }: ChallengerDeps): Challenger {
+  let open = new Map<string, Open>()
+
+  async function proveNow(code: string, challenge: Open): Promise<void> {
+    challenge.isProving = true
+    try {
+      await prove(challenge.subscriptionId, code)
+      log.info({ subscription: challenge.subscriptionId }, 'destination proven')
+    } catch (error) {
+      challenge.isProving = false
+      log.warn({ subscription: challenge.subscriptionId, reason: messageOf(error) }, 'destination could not be proven')
+    }
+  }
+
+  return {
+    setOpen(challenges) {
+      const next = new Map<string, Open>()
+      for (const { subscriptionId, destination } of challenges) {
+        const { ip, port, setAt } = destination
+        const code = challengeCodeOf(key, destination)
+        next.set(code, open.get(code) ?? { subscriptionId, ip, port, setAt, probesSent: 0, isProving: false })
+      }
+      open = next
+    },
+    tick(nowMs) {
+      for (const [code, challenge] of open) {
+        const due = Math.floor((nowMs - challenge.setAt) / PROBE_EVERY_MS) + 1
+        if (due < 1 || due > PROBES || challenge.probesSent >= due) continue
+        challenge.probesSent = due
+        send(challengePacket(code), challenge)
+        onSent()
+      }
+    },
+    hear(packet, from) {
+      const code = readChallenge(packet)
+      const challenge = code === undefined ? undefined : open.get(code)
+      if (code === undefined || challenge === undefined || challenge.isProving) return
+      if (from.ip === challenge.ip && from.port === challenge.port) void proveNow(code, challenge)
+    },
+  }
+}

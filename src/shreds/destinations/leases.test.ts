@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SKEW_MS } from '../../access/authorize.ts'
+import { CHALLENGE_MS } from '../../access/provisioning/destinations.ts'
+import type { Destination, Subscription } from '../../access/store/model.ts'
+import { type Candidate, candidatesOf, type DestinationsSnapshot, type LeaseRefusal, leasesOf } from './leases.ts'
+import type { DestinationRules } from './rules.ts'
+
+const NOW = 1_800_000_000_000
+const RULES: DestinationRules = {
+  allowLoopback: false,
+  allowPrivate: false,
+  ownAddresses: new Set(),
+  sourcePort: 20_000,
+}
+
+let made = 0
+function candidate(
+  destination: Partial<Destination> = {},
+  subscription: Partial<Subscription> = {},
+  more: Partial<Candidate> = {},
+): Candidate {
+  const id = subscription.id ?? `sub_${++made}`
+  return {
+    subscription: {
+      id,
+      revision: 1,
+      customerId: 'cus_1',
+      name: id,
+      plan: 'starter',
+      products: ['shreds-raw'],
+      overrides: {},
+      state: 'active',
+      createdAt: 0,
+      validUntil: null,
+      ...subscription,
+    },
+    customerState: 'active',
+    destination: {
+      id,
+      revision: 1,
+      ip: '1.2.3.4',
+      port: 20_001,
+      proof: 'proven',
+      paused: false,
+      setAt: NOW - 86_400_000,
+      ...destination,
+    },
+    pending: undefined,
+    ...more,
+  }
+}
+const book = (...candidates: Candidate[]) => leasesOf(candidates, { rules: RULES, leasesMax: 3 }, NOW)
+
+const TABLE: readonly (readonly [string, LeaseRefusal | 'leased', Candidate])[] = [
+  ['proven', 'leased', candidate()],
+  ['vouched', 'leased', candidate({ proof: 'vouched' })],
+  ['unproven', 'unproven', candidate({ proof: 'unproven' })],
+  ['paused', 'paused', candidate({ paused: true })],
+  ['suspended', 'suspended', candidate({}, { state: 'suspended' })],
+  ['of a suspended customer', 'suspended', candidate({}, {}, { customerState: 'suspended' })],
+  ['cancelled', 'cancelled', candidate({}, { state: 'cancelled' })],
+  ['at its end, within the skew', 'leased', candidate({}, { validUntil: NOW - SKEW_MS })],
+  ['past its end', 'expired', candidate({}, { validUntil: NOW - SKEW_MS - 1 })],
+  ['in a private network', 'private', candidate({ ip: '10.0.0.1', proof: 'vouched' })],
+  ['on loopback', 'loopback', candidate({ ip: '127.0.0.1', proof: 'vouched' })],
+  ['a multicast group', 'multicast', candidate({ ip: '224.0.0.1', proof: 'vouched' })],
+  ['an IPv4 address written as IPv6', 'ipv4-mapped', candidate({ ip: '::ffff:1.2.3.4' })],
+  ['a port of the system', 'low-port', candidate({ port: 53 })],
+]
+
+for (const [name, expected, given] of TABLE) {
+  test(`a destination that is ${name}: ${expected}`, () => {
+    const { leases, refusals } = book(given)
+    assert.equal(refusals.get(given.subscription.id) ?? 'leased', expected)
+    const { ip, port } = given.destination
+    assert.deepEqual(leases, expected === 'leased' ? [{ subscriptionId: given.subscription.id, ip, port }] : [])
+  })
+}
+
+test('one place serves one subscription, the first that had it; there are no more leases than allowed', () => {
+  const first = candidate()
+  const second = candidate()
+  const others = [20_002, 20_003, 20_004].map((port) => candidate({ port }))
+  const { leases, refusals } = book(first, second, ...others)
+  assert.deepEqual(
+    leases.map(({ port }) => port),
+    [20_001, 20_002, 20_003],
+  )
+  assert.equal(refusals.get(second.subscription.id), 'taken')
+  assert.equal(refusals.get(others[2]?.subscription.id ?? ''), 'too-many')
+})
+
+test('an address is challenged for one who names it, however many do', () => {
+  const waiting = { proof: 'unproven', setAt: NOW - 1000 } as const
+  const first = candidate(waiting, { id: 'first' })
+  const pending: Destination = { ...first.destination, id: 'first/pending' }
+  const second = candidate(waiting, { id: 'second' })
+  const elsewhere = candidate({ ...waiting, port: 20_009 }, { id: 'elsewhere' })
+  const { challenges } = book({ ...first, pending }, second, elsewhere)
+  assert.deepEqual(
+    challenges.map(({ subscriptionId, destination }) => [subscriptionId, destination.id]),
+    [
+      ['first', first.destination.id],
+      ['elsewhere', elsewhere.destination.id],
+    ],
+  )
+})
+
+test('a destination that waits for its proof is challenged, and the old one goes on', () => {
+  const waiting = { ip: '5.6.7.8', proof: 'unproven', setAt: NOW - 1000, id: 'x/pending' } as const
+  const given = candidate({}, { id: 'x' })
+  const pending: Destination = { ...given.destination, ...waiting }
+  const { leases, challenges } = book({ ...given, pending })
+  assert.equal(leases[0]?.ip, '1.2.3.4')
+  assert.deepEqual(challenges, [{ subscriptionId: 'x', destination: pending }])
+  const none = (changes: Partial<Destination>, subscription: Partial<Subscription> = {}) =>
+    assert.deepEqual(book({ ...candidate({}, subscription), pending: { ...pending, ...changes } }).challenges, [])
+  none({ paused: true })
+  none({ proof: 'proven' })
+  none({ setAt: NOW - CHALLENGE_MS })
+  none({ ip: '10.0.0.1' })
+  none({ ip: '255.255.255.255' })
+  none({}, { state: 'suspended' })
+  none({}, { state: 'cancelled' })
+})
+
+test('candidates are looked for among the destinations, however many subscriptions there are', () => {
+  const { subscription, destination } = candidate({}, { id: 'a' })
+  const named = (id: string, changes: Partial<Destination> = {}): Destination => ({ ...destination, id, ...changes })
+  const destinations = [
+    named('late', { setAt: NOW }),
+    named('b', { setAt: NOW - 5 }),
+    named('a', { setAt: NOW - 5 }),
+    named('a/pending', { proof: 'unproven' }),
+    named('other-product'),
+    named('gone'),
+    named('orphan', { setAt: NOW + 1 }),
+  ]
+  const subscriptions = new Map<string, Subscription>([
+    ['a', subscription],
+    ['b', { ...subscription, id: 'b' }],
+    ['late', { ...subscription, id: 'late' }],
+    ['other-product', { ...subscription, id: 'other-product', products: ['bundle'] }],
+    ['orphan', { ...subscription, id: 'orphan', customerId: 'cus_gone' }],
+  ])
+  let asked = 0
+  const snapshot: DestinationsSnapshot = {
+    destinations: () => destinations,
+    destination: (id) => destinations.find((each) => each.id === id),
+    subscription(id) {
+      asked += 1
+      return subscriptions.get(id)
+    },
+    customer: (id) =>
+      id === 'cus_1' ? { id, revision: 1, name: id, contact: '', state: 'active', createdAt: 0 } : undefined,
+  }
+  const found = candidatesOf(snapshot)
+  assert.deepEqual(
+    found.map((each) => [each.subscription.id, each.customerState, each.pending?.id]),
+    [
+      ['a', 'active', 'a/pending'],
+      ['b', 'active', undefined],
+      ['late', 'active', undefined],
+      ['orphan', 'suspended', undefined],
+    ],
+  )
+  assert.equal(asked, destinations.length)
+})

@@ -1,0 +1,64 @@
+import { type AddressKind, addressKind } from '../../platform/net/ip-range.ts'
+
+/** Where shreds may never be pushed, whatever the store says. Asked when a destination is set, and again whenever leases are given. */
+export type DestinationRules = {
+  readonly allowLoopback: boolean
+  readonly allowPrivate: boolean
+  /** Addresses of this machine. */
+  readonly ownAddresses: ReadonlySet<string>
+  /** The port shreds come in by: sending there would feed the relay its own packets. */
+  readonly sourcePort: number
+}
+
+export type DestinationRefusal =
+  | Exclude<AddressKind, 'public'>
+  | 'not-literal'
+  | 'low-port'
+  | 'reflector-port'
+  | 'own-address'
+  | 'source-port'
+
+const PORT_MIN = 1024
+/** Services known for answering small packets with large ones, or for acting on any packet: nobody receives shreds there. */
+const REFLECTOR_PORTS: ReadonlySet<number> = new Set([1434, 1900, 3283, 3702, 5353, 5683, 10_001, 11_211, 37_810])
+
+export function refusalOf(
+  { ip, port }: { readonly ip: string; readonly port: number },
+  rules: DestinationRules,
+): DestinationRefusal | undefined {
+  const kind = addressKind(ip)
+  if (kind === undefined) return 'not-literal'
+  const isOwn = kind === 'loopback' || rules.ownAddresses.has(ip)
+  if (isOwn && port === rules.sourcePort) return 'source-port'
+  if (port < PORT_MIN || port > 65_535) return 'low-port'
+  if (REFLECTOR_PORTS.has(port)) return 'reflector-port'
+  if (kind === 'loopback') return rules.allowLoopback ? undefined : 'loopback'
+  if (kind === 'private') return rules.allowPrivate ? ownRefusal(ip, rules) : 'private'
+  return kind === 'public' ? ownRefusal(ip, rules) : kind
+}
+
+function ownRefusal(ip: string, { ownAddresses, allowLoopback }: DestinationRules): DestinationRefusal | undefined {
+  return ownAddresses.has(ip) && !allowLoopback ? 'own-address' : undefined
+}
+
+/** Why, in words for the operator. */
+export function refusalWords(refusal: DestinationRefusal): string {
+  switch (refusal) {
+    case 'not-literal':
+      return 'it is not a literal address'
+    case 'low-port':
+      return `its port is below ${PORT_MIN}`
+    case 'reflector-port':
+      return 'its port belongs to a service that can be made to flood others'
+    case 'own-address':
+      return 'it is an address of this machine'
+    case 'source-port':
+      return 'it is the port that shreds come in by'
+    case 'loopback':
+      return 'it is a loopback address; shreds.destinations.allowLoopback = true allows those for development'
+    case 'private':
+      return 'it is in a private network; shreds.destinations.allowPrivate = true allows those'
+    default:
+      return `it is of the kind ${refusal}`
+  }
+}

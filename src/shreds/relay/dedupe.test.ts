@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createShredHead, LAYOUTS, type ShredHead } from '../../solana/shred/shred.ts'
+import { createDedupe } from './dedupe.ts'
+
+function head(slot: number, index: number, kind: 'data' | 'code' = 'data'): ShredHead {
+  return { ...createShredHead(), slot, index, setIndex: index - (index % 32), layout: LAYOUTS[kind] }
+}
+const signature = (fill: number, last = fill): Int32Array => new Int32Array(16).fill(fill).with(15, last)
+
+test('a shred is known by slot, index, kind and signature, and by nothing else', () => {
+  const dedupe = createDedupe({ slots: 8, shredsPerSlotMax: 32_768 })
+  const a = signature(1)
+  assert.equal(dedupe.has(a, 0, head(5, 33)), false)
+  assert.equal(dedupe.add(a, 0, head(5, 33)), true)
+  assert.equal(dedupe.has(a, 0, head(5, 33)), true)
+  assert.equal(dedupe.has(a, 0, { ...head(5, 33), layout: LAYOUTS.resignedData }), true, 'kind, not variant')
+  assert.equal(dedupe.has(a, 0, head(5, 33, 'code')), false)
+  assert.equal(dedupe.has(a, 0, head(5, 34)), false)
+  assert.equal(dedupe.has(a, 0, head(6, 33)), false)
+  assert.equal(dedupe.has(signature(1, 2), 0, head(5, 33)), false, 'the last word of the signature counts')
+})
+
+test('two versions of one set by one leader pass once each', () => {
+  const dedupe = createDedupe({ slots: 4, shredsPerSlotMax: 32_768 })
+  for (const version of [1, 2, 3]) {
+    assert.equal(dedupe.has(signature(version), 0, head(9, 0)), false)
+    dedupe.add(signature(version), 0, head(9, 0))
+  }
+  for (const version of [1, 2, 3]) {
+    assert.equal(dedupe.has(signature(version), 0, head(9, 0)), true)
+    assert.equal(dedupe.has(signature(version), 0, head(9, 1)), false)
+  }
+})
+
+test('signatures beyond 257 of one slot are refused, and a later slot begins anew', () => {
+  const dedupe = createDedupe({ slots: 2, shredsPerSlotMax: 64 })
+  for (let i = 0; i < 257; i++) assert.equal(dedupe.add(signature(i), 0, head(1, 0)), true)
+  assert.equal(dedupe.add(signature(999), 0, head(1, 0)), false)
+  assert.equal(dedupe.add(signature(5), 0, head(1, 1)), true, 'known ones still count')
+  assert.equal(dedupe.add(signature(999), 0, head(3, 0)), true)
+  assert.equal(dedupe.has(signature(5), 0, head(1, 0)), false, 'slot 3 took the place of slot 1')
+})
+
+test('the largest index, and the words of a packet anywhere in the arena', () => {
+  const dedupe = createDedupe({ slots: 2, shredsPerSlotMax: 32_768 })
+  const words = new Int32Array(1024).fill(7, 512, 528)
+  dedupe.add(words, 512, head(2, 32_767, 'code'))
+  assert.equal(dedupe.has(signature(7), 0, head(2, 32_767, 'code')), true)
+  assert.equal(dedupe.has(words, 0, head(2, 32_767, 'code')), false)
+})
+
+test('agrees with a set of texts over random shreds of moving slots', (t) => {
+  const random = createRandom(seedOf(t))
+  const dedupe = createDedupe({ slots: 16, shredsPerSlotMax: 128 })
+  const known = new Set<string>()
+  for (let run = 0; run < (isFull ? 1_000_000 : 50_000); run++) {
+    const slot = Math.floor(run / 2000) + random(8)
+    const kind = random(2) === 0 ? 'data' : 'code'
+    const shred = head(slot, random(128), kind)
+    const fill = random(20) === 0 ? random(4) : shred.setIndex
+    const key = `${slot} ${shred.index} ${kind} ${fill}`
+    assert.equal(dedupe.has(signature(fill), 0, shred), known.has(key), key)
+    assert.equal(dedupe.add(signature(fill), 0, shred), true)
+    known.add(key)
+  }
+})

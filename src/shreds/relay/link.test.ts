@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { blockPackets, openSink, sendAll } from '../../../test/support/shreds.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import { until } from '../../platform/process/test-wait.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { startRelayLink } from './link.ts'
+import type { RelayOptions, RelayReport } from './protocol.ts'
+
+const OPTIONS: RelayOptions = {
+  port: {
+    listen: { host: '127.0.0.1', port: 0 },
+    sources: ['127.0.0.1'],
+    receiveBufferBytes: 1024 * 1024,
+    sendBufferBytes: 1024 * 1024,
+  },
+  signatures: 'auto',
+  signatureFailuresPerSecond: 200,
+  shredsPerSlotMax: 32_768,
+  window: { backSlots: 64, aheadSlots: 32 },
+  caps: {
+    destinationPacketsPerSecond: 1_000_000,
+    destinationBytesPerSecond: 1_000_000_000,
+    totalPacketsPerSecond: 1_000_000,
+    totalBytesPerSecond: 1_000_000_000,
+  },
+  leaders: [],
+  destinations: [],
+}
+
+test('a thread that dies is started again on the same port, with the destinations it had', async () => {
+  using sink = await openSink()
+  const states: boolean[] = []
+  const reports: RelayReport[] = []
+  await using relay = await startRelayLink(OPTIONS, {
+    clock: systemClock,
+    random: secureRandom,
+    log: silentLogger,
+    onReport: (report) => void reports.push(report),
+    onState: (isUp) => void states.push(isUp),
+  })
+  await relay.setDestinations([{ subscriptionId: 'one', ip: '127.0.0.1', port: sink.port }])
+  const { port } = relay.ready.address
+  await sendAll(sink.socket, blockPackets(1), port)
+  await until('the first block has come', () => sink.packets.length === 64)
+
+  // Leaders that are not even a list end the thread, as any mistake in it would.
+  relay.setLeaders(7 as unknown as [])
+  // The next one begins with what is known by then.
+  relay.setLeaders([])
+  await until('it is back', () => states.join() === 'false,true', 20_000)
+  await sendAll(sink.socket, blockPackets(2), port)
+  await until('the second block has come', () => sink.packets.length === 128)
+  const told = () => reports.flatMap((report) => report.destinations).reduce((sum, { packets }) => sum + packets, 0)
+  await until('the second block was reported', () => told() >= 64)
+  assert.equal(relay.ready.address.port, port)
+})
+
+test('a port in use at the first start is told to the caller, once, and not taken for a loss', async () => {
+  using taken = await openSink()
+  const states: boolean[] = []
+  const listen = { host: '127.0.0.1', port: taken.port }
+  await assert.rejects(
+    startRelayLink(
+      { ...OPTIONS, port: { ...OPTIONS.port, listen } },
+      {
+        clock: systemClock,
+        random: secureRandom,
+        log: silentLogger,
+        onReport: () => {},
+        onState: (isUp) => void states.push(isUp),
+      },
+    ),
+    { code: 'address-in-use' },
+  )
+  assert.deepEqual(states, [])
+})

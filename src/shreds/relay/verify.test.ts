@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { brokenRule, decodeShred, merkleRoot } from '../../../test/support/shred-decoder.ts'
+import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { createSigningKey } from '../../solana/crypto/ed25519.ts'
+import { createSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
+import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
+import { createVerifier, type Verdict, type Verifier } from './verify.ts'
+
+const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
+const SLOTS = 8
+
+function check(verifier: Verifier, packet: Uint8Array, nowMs = 0): Verdict {
+  const head = createShredHead()
+  assert.equal(scanShred(packet, 0, packet.length, head), undefined)
+  return verifier.check(packet, 0, head, nowMs)
+}
+
+function newVerifier(failuresPerSecond = 1000): Verifier {
+  const verifier = createVerifier({ failuresPerSecond, slots: SLOTS })
+  verifier.setLeaders([{ fromSlot: 0, toSlot: 1000, identities: [LEADER_ID] }])
+  return verifier
+}
+
+test('every shred of a signed set passes, in any order; another leader, slot or signature does not', () => {
+  const verifier = newVerifier()
+  const packets = blockPackets(10, { sets: 2 })
+  for (const packet of packets.toReversed()) assert.equal(check(verifier, packet), 'signed')
+  for (const packet of blockPackets(10, { leader: MALLORY })) assert.equal(check(verifier, packet), 'forged')
+  const moved = Uint8Array.from(packets[0] as Uint8Array)
+  moved[65] = 11
+  assert.equal(check(verifier, moved), 'forged')
+})
+
+test('a slot without a known leader is not checked; a schedule by slots is obeyed', () => {
+  const verifier = createVerifier({ failuresPerSecond: 1000, slots: SLOTS })
+  const [packet] = blockPackets(10) as [Uint8Array]
+  assert.equal(check(verifier, packet), 'unchecked')
+  const mallory = encodeBase58(MALLORY.publicKey)
+  // Slots 8 to 11 are the leader's, 12 and 13 mallory's, 14 and 15 nobody's.
+  const leaderOfSlot = Uint32Array.of(1, 1, 1, 1, 2, 2, 0, 0)
+  verifier.setLeaders([{ fromSlot: 8, toSlot: 16, identities: [LEADER_ID, mallory], leaderOfSlot }])
+  assert.equal(check(verifier, packet), 'signed')
+  assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array), 'forged')
+  assert.equal(check(verifier, blockPackets(12, { leader: MALLORY })[0] as Uint8Array), 'signed')
+  assert.equal(check(verifier, blockPackets(14)[0] as Uint8Array), 'unchecked')
+  assert.equal(check(verifier, blockPackets(16)[0] as Uint8Array), 'unchecked')
+})
+
+test('a damaged shred that comes first does not spoil its set', () => {
+  const verifier = newVerifier()
+  const packets = blockPackets(10)
+  const damaged = Uint8Array.from(packets[3] as Uint8Array)
+  damaged[500] = (damaged[500] as number) ^ 1
+  assert.equal(check(verifier, damaged), 'forged')
+  for (const packet of packets) assert.equal(check(verifier, packet), 'signed')
+  assert.equal(check(verifier, damaged), 'forged')
+})
+
+test('forgeries are paid for so many a second; sets that are proven are not affected', () => {
+  const verifier = newVerifier(5)
+  const [known, ...others] = blockPackets(10) as [Uint8Array, ...Uint8Array[]]
+  assert.equal(check(verifier, known), 'signed')
+  const junk = blockPackets(11, { leader: MALLORY })
+  const verdicts = junk.map((packet) => check(verifier, packet, 0))
+  assert.deepEqual([...new Set(verdicts)], ['forged', 'too-many-forged'])
+  assert.equal(verdicts.filter((verdict) => verdict === 'forged').length, 5)
+  for (const packet of others) assert.equal(check(verifier, packet, 0), 'signed')
+  assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 0), 'too-many-forged')
+  assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 300), 'signed')
+})
+
+test('sets are remembered for as long as their slot can be current, also when the chain begins anew at a lower slot', () => {
+  const verifier = newVerifier()
+  const provenAfter = (slot: number): number => {
+    assert.equal(check(verifier, blockPackets(slot)[0] as Uint8Array), 'signed')
+    return verifier.provenSets()
+  }
+  for (let slot = 100; slot < 140; slot++) assert.equal(provenAfter(slot), Math.min(slot - 99, SLOTS))
+  // A slot ahead of the others does not push out those that are still current beside it.
+  assert.equal(provenAfter(143), 5)
+  assert.equal(provenAfter(140), 6)
+  assert.equal(provenAfter(20), 1)
+  assert.equal(provenAfter(21), 2)
+})
+
+test('with part of the tree known, any changed byte under the signature is noticed: against a tree computed apart', (t) => {
+  const random = createRandom(seedOf(t))
+  const packets = blockPackets(10, { sets: 2 })
+  const head = createShredHead()
+  for (const set of [packets.slice(0, 64), packets.slice(64)]) {
+    const [first] = set as [Uint8Array]
+    const root = merkleRoot(decodeShred(first))
+    scanShred(first, 0, first.length, head)
+    assert.deepEqual(Buffer.from(rootOfPacket(first, 0, head)), root)
+    const proofs = createSetProofs(root)
+    for (let run = 0; run < (isFull ? 200_000 : 6_000); run++) {
+      const packet = Uint8Array.from(set[random(64)] as Uint8Array)
+      const isChanged = random(3) > 0
+      // Not the retransmitter's signature, which is outside the tree.
+      const at = 64 + random(packet.length - 64 - 64 - 1)
+      if (isChanged) packet[at] = (packet[at] as number) ^ (1 + random(255))
+      if (brokenRule(packet) !== undefined) continue
+      scanShred(packet, 0, packet.length, head)
+      const expected = Buffer.compare(merkleRoot(decodeShred(packet)), root) === 0
+      assert.equal(proofs.isUnder(packet, 0, head), expected, `byte ${isChanged ? at : 'none'}`)
+    }
+  }
+})

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import type { DropReason, RelayReport } from '../relay/protocol.ts'
+import { newRelayCounts } from '../relay/receive.ts'
+import { type Alarm, createAlarms } from './alarms.ts'
+
+function report(received: number, dropped: Partial<Record<DropReason, number>> = {}, overruns = 0): RelayReport {
+  const counts = newRelayCounts()
+  Object.assign(counts.dropped, dropped)
+  return {
+    kind: 'report',
+    counts,
+    perSource: [received],
+    destinations: [],
+    newestSlot: 1,
+    version: 1,
+    windowResets: 0,
+    overruns,
+  }
+}
+
+function start() {
+  const told: string[] = []
+  const alarms = createAlarms(
+    { sourceLostMs: 10_000 },
+    { log: silentLogger, onChange: (alarm, isRaised) => void told.push(`${isRaised ? '+' : '-'}${alarm}`) },
+  )
+  return { alarms, told }
+}
+
+test('silence is an alarm only after something was heard, and ends with the first packet', () => {
+  const { alarms, told } = start()
+  for (let ms = 0; ms <= 60_000; ms += 1000) alarms.tick(ms)
+  assert.deepEqual(told, [])
+  alarms.take(report(10), 60_000)
+  for (let ms = 60_000; ms < 70_000; ms += 1000) alarms.tick(ms)
+  assert.deepEqual(told, [])
+  alarms.tick(70_000)
+  assert.deepEqual([told, alarms.raised()], [['+source-lost'], ['source-lost']])
+  alarms.take(report(1), 70_500)
+  alarms.tick(71_000)
+  assert.deepEqual(told, ['+source-lost', '-source-lost'])
+})
+
+const TROUBLES: readonly (readonly [
+  Alarm,
+  Partial<Record<DropReason, number>>,
+  Partial<Record<DropReason, number>>,
+])[] = [
+  ['old-slots', { late: 5000 }, { late: 500 }],
+  ['refused-source', { source: 1000 }, { source: 50 }],
+  ['version-mismatch', { version: 1000 }, { version: 10 }],
+  ['forged', { forged: 20 }, { forged: 5 }],
+  ['forged', { 'too-many-forged': 5000 }, {}],
+]
+
+for (const [alarm, bad, good] of TROUBLES) {
+  test(`${alarm}: raised by ${JSON.stringify(bad)} a second, not by ${JSON.stringify(good)}, and called off after ten quiet seconds`, () => {
+    const { alarms, told } = start()
+    alarms.take(report(8000, good), 500)
+    alarms.tick(1000)
+    assert.deepEqual(told, [])
+    alarms.take(report(8000, bad), 1500)
+    alarms.tick(2000)
+    assert.deepEqual(told, [`+${alarm}`])
+    for (let ms = 3000; ms < 12_000; ms += 1000) {
+      alarms.take(report(8000), ms)
+      alarms.tick(ms)
+    }
+    assert.deepEqual(told, [`+${alarm}`])
+    alarms.take(report(8000), 12_000)
+    alarms.tick(12_000)
+    assert.deepEqual(told, [`+${alarm}`, `-${alarm}`])
+  })
+}
+
+test('packets that the kernel threw away are an alarm once for each growth', () => {
+  const { alarms, told } = start()
+  alarms.take(report(10, {}, 7), 0)
+  alarms.tick(1000)
+  for (let ms = 2000; ms <= 11_000; ms += 1000) {
+    alarms.take(report(10, {}, 7), ms)
+    alarms.tick(ms)
+  }
+  assert.deepEqual(told, ['+overrun', '-overrun'])
+})

@@ -1,0 +1,109 @@
+import type { LeaseBook, LeaseRefusal } from '../destinations/leases.ts'
+import { keyOf } from '../relay/fan-out.ts'
+import type { RelayReady } from '../relay/link.ts'
+import type { DestinationState, Lease, RelayCounts, RelayReport } from '../relay/protocol.ts'
+import { newRelayCounts } from '../relay/receive.ts'
+import type { Alarm } from './alarms.ts'
+
+/** What the service tells the operator who asks. */
+export type ShredsStatus = {
+  readonly engine: string
+  readonly address: { readonly host: string; readonly port: number }
+  readonly receiveBufferBytes: number
+  readonly newestSlot: number | null
+  readonly version: number | null
+  /** Packets a second over about the last ten seconds, by place in the list of sources. */
+  readonly sourceRates: readonly number[]
+  /** Since the start. */
+  readonly counts: RelayCounts
+  readonly overruns: number
+  readonly alarms: readonly Alarm[]
+  readonly destinations: readonly {
+    readonly subscriptionId: string
+    readonly state: DestinationState
+    readonly seat: number | null
+    readonly packets: number
+    readonly bytes: number
+    readonly unsent: number
+    readonly lastFault: string | null
+  }[]
+  readonly refused: readonly { readonly subscriptionId: string; readonly reason: LeaseRefusal }[]
+}
+
+type Now = {
+  readonly served: readonly Lease[]
+  readonly refusals: LeaseBook['refusals']
+  readonly alarms: readonly Alarm[]
+  seatOf(subscriptionId: string): number | undefined
+  totals(subscriptionId: string): { packets: number; bytes: number; unsent: number }
+}
+
+/** Reports that rates are taken over: ten seconds of them. */
+const REPORTS_KEPT = 50
+const REPORT_SECONDS = 0.2
+
+export function createShredsStatus() {
+  const counts = newRelayCounts()
+  const recent: (readonly number[])[] = []
+  const states = new Map<string, { state: DestinationState; lastFault: string | undefined }>()
+  let ready: RelayReady | undefined
+  let last: RelayReport | undefined
+
+  return {
+    readings: {
+      newestSlot: (): number | undefined => last?.newestSlot,
+      receiveBufferBytes: (): number => ready?.receiveBufferBytes ?? 0,
+    },
+    setReady(now: RelayReady): void {
+      ready = now
+    },
+    take(report: RelayReport): void {
+      last = report
+      recent.push(report.perSource)
+      if (recent.length > REPORTS_KEPT) recent.shift()
+      addCounts(counts, report.counts)
+      states.clear()
+      for (const { lease, state, lastFault } of report.destinations) states.set(keyOf(lease), { state, lastFault })
+    },
+    now({ served, refusals, alarms, seatOf, totals }: Now): ShredsStatus {
+      const seconds = Math.max(1, recent.length) * REPORT_SECONDS
+      const sourceCount = recent.at(-1)?.length ?? 0
+      return {
+        engine: ready?.engine ?? '',
+        address: ready?.address ?? { host: '', port: 0 },
+        receiveBufferBytes: ready?.receiveBufferBytes ?? 0,
+        newestSlot: last?.newestSlot ?? null,
+        version: last?.version ?? null,
+        sourceRates: Array.from({ length: sourceCount }, (_, at) =>
+          Math.round(recent.reduce((sum, each) => sum + (each[at] ?? 0), 0) / seconds),
+        ),
+        counts: structuredClone(counts),
+        overruns: last?.overruns ?? 0,
+        alarms,
+        destinations: served.map((lease) => {
+          const known = states.get(keyOf(lease))
+          return {
+            subscriptionId: lease.subscriptionId,
+            state: known?.state ?? 'sending',
+            seat: seatOf(lease.subscriptionId) ?? null,
+            ...totals(lease.subscriptionId),
+            lastFault: known?.lastFault ?? null,
+          }
+        }),
+        refused: [...refusals].map(([subscriptionId, reason]) => ({ subscriptionId, reason })),
+      }
+    },
+  }
+}
+
+function addCounts(sum: RelayCounts, more: RelayCounts): void {
+  sum.received += more.received
+  sum.relayed += more.relayed
+  sum.unchecked += more.unchecked
+  for (const [reason, count] of entriesOf(more.dropped)) sum.dropped[reason] += count
+  for (const [fault, count] of entriesOf(more.faults)) sum.faults[fault] += count
+}
+
+function entriesOf<Key extends string>(record: Record<Key, number>): [Key, number][] {
+  return Object.entries(record) as [Key, number][]
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRandom, seedOf } from '../../../test/support/property.ts'
+import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { createSigningKey } from '../../solana/crypto/ed25519.ts'
+import { encodeEntries } from '../../solana/shred/entry.ts'
+import { makeShreds } from '../../solana/shred/make.ts'
+import { challengePacket } from '../destinations/challenge.ts'
+import { createListener } from './listen.ts'
+
+const LEADERS = [{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }]
+
+/** A block of real entries: as many as fill so many sets. */
+function entryBlock(slot: number, batches = 1) {
+  const bytes = Array.from({ length: batches }, (_, at) =>
+    encodeEntries(
+      Array.from({ length: 700 }, (_, i) => ({
+        numHashes: BigInt(i),
+        hash: new Uint8Array(32).fill(slot + at + i),
+        transactions: [],
+      })),
+    ),
+  )
+  const { sets } = makeShreds({
+    slot,
+    parentSlot: slot - 2,
+    version: VERSION,
+    batches: bytes,
+    chainedRoot: new Uint8Array(32),
+    leader: LEADER,
+  })
+  return { bytes: Buffer.concat(bytes), packets: sets.flatMap(({ data, code }) => [...data, ...code]) }
+}
+
+test('any half of each set gives the block back, in any order', (t) => {
+  const random = createRandom(seedOf(t))
+  const { bytes, packets } = entryBlock(100, 2)
+  const blocks: Buffer[] = []
+  const listener = createListener({
+    slotMs: 400,
+    leaders: LEADERS,
+    onBlock: (_, batches) => void blocks.push(Buffer.concat(batches)),
+  })
+  const kept: Uint8Array[] = []
+  for (let at = 0; at < packets.length; at += 64) {
+    const set = packets.slice(at, at + 64)
+    while (set.length > 32) set.splice(random(set.length), 1)
+    kept.push(...set)
+  }
+  while (kept.length > 0) listener.take(kept.splice(random(kept.length), 1)[0] as Uint8Array, 5)
+  const { lines, totals } = listener.end()
+  assert.deepEqual(blocks, [bytes])
+  const [line] = lines
+  assert.deepEqual(
+    [line?.slot, line?.parentSlot, line?.isWhole, line?.signature, line?.block?.entries, line?.block?.undecodable],
+    [100, 98, true, 'good', 1400, 0],
+  )
+  const data = packets.length / 2
+  assert.equal((line?.data ?? 0) + (line?.recovered ?? 0), data)
+  assert.deepEqual([totals.missing, totals.slotsWhole], [0, 1])
+})
+
+test('gaps are told by index, copies and stragglers counted', () => {
+  const { packets } = entryBlock(100)
+  const listener = createListener({ slotMs: 400 })
+  const isLost = (packet: Uint8Array) => {
+    const index = Buffer.from(packet).readUInt32LE(73)
+    return (packet[64] as number) >> 4 < 8 || (index >= 3 && index <= 7) || index === 33
+  }
+  for (const packet of packets) if (!isLost(packet)) listener.take(packet, 0)
+  listener.take(packets[0] as Uint8Array, 0)
+  const { lines, totals } = listener.end()
+  assert.deepEqual(lines[0]?.gaps, [
+    [3, 7],
+    [33, 33],
+  ])
+  assert.deepEqual([lines[0]?.isWhole, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
+  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsWhole], [1, 6, 0])
+  listener.take(packets[0] as Uint8Array, 0)
+  assert.equal(listener.totals().late, 1)
+})
+
+test('damaged, forged and malformed packets are told apart and spoil no block', () => {
+  const { bytes, packets } = entryBlock(100)
+  const blocks: Buffer[] = []
+  const listener = createListener({
+    slotMs: 400,
+    leaders: LEADERS,
+    onBlock: (_, batches) => void blocks.push(Buffer.concat(batches)),
+  })
+  const damaged = Uint8Array.from(packets[2] as Uint8Array)
+  damaged[300] = (damaged[300] as number) ^ 255
+  const forged = blockPackets(100, { leader: createSigningKey(new Uint8Array(32).fill(9)) })
+  for (const packet of [damaged, ...forged.slice(0, 40), new Uint8Array(1203), new Uint8Array(3)])
+    listener.take(packet, 0)
+  for (const packet of packets) listener.take(packet, 0)
+  const { lines, totals } = listener.end()
+  assert.deepEqual(blocks, [bytes])
+  assert.deepEqual([lines[0]?.signature, lines[0]?.odd, lines[0]?.isWhole], ['good', 41, true])
+  assert.deepEqual([totals.malformed, totals.faults], [2, { variant: 1, 'too-short': 1 }])
+})
+
+test('without a leader the signature is unknown; with another it is bad', () => {
+  for (const [identities, expected] of [
+    [[], 'unknown'],
+    [['no key at all'], 'unknown'],
+    [[encodeBase58(createSigningKey(new Uint8Array(32).fill(9)).publicKey)], 'bad'],
+  ] as const) {
+    const listener = createListener({ slotMs: 400, leaders: [{ fromSlot: 0, toSlot: 1000, identities }] })
+    for (const packet of blockPackets(5)) listener.take(packet, 0)
+    assert.equal(listener.end().lines[0]?.signature, expected, identities.join())
+  }
+})
+
+test('latency is measured against the pace of the earliest slot; slots that never came are counted', () => {
+  const listener = createListener({ slotMs: 400 })
+  const arrivals = [
+    [10, 1000],
+    [11, 1400],
+    [12, 1950],
+    [15, 3000],
+  ] as const
+  for (const [slot, atMs] of arrivals) for (const packet of blockPackets(slot)) listener.take(packet, atMs)
+  const { lines, totals } = listener.end()
+  assert.deepEqual(
+    lines.map(({ latencyMs }) => Math.round(latencyMs)),
+    [0, 0, 150, 0],
+  )
+  assert.deepEqual([totals.slots, totals.slotsMissing], [4, 2])
+})
+
+test('a challenge is given back as it came and is no shred', () => {
+  const listener = createListener({ slotMs: 400 })
+  const challenge = challengePacket('ab'.repeat(16))
+  assert.equal(listener.take(challenge, 0), challenge)
+  assert.deepEqual([listener.totals().challenges, listener.totals().packets], [1, 0])
+})
+
+test('whole slots are told while listening; an old one is told when newer ones have come', () => {
+  const listener = createListener({ slotMs: 400 })
+  for (const packet of blockPackets(100)) listener.take(packet, 0)
+  for (const packet of blockPackets(101).slice(0, 20)) listener.take(packet, 0)
+  assert.deepEqual(
+    listener.lines().map(({ slot }) => slot),
+    [100],
+  )
+  for (const packet of blockPackets(110).slice(0, 1)) listener.take(packet, 0)
+  assert.deepEqual(
+    listener.lines().map(({ slot, isWhole }) => [slot, isWhole]),
+    [[101, false]],
+  )
+})
+
+test('no more slots are held than allowed', () => {
+  const listener = createListener({ slotMs: 400, slotsMax: 3 })
+  for (let slot = 100; slot < 110; slot++) listener.take(blockPackets(slot)[0] as Uint8Array, 0)
+  assert.equal(listener.end().lines.length, 10)
+})

@@ -1,0 +1,227 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../../core/json-bytes.ts'
+
+export type ScanFault = 'not-json' | 'too-deep'
+
+/**
+ * Walks over JSON text (RFC 8259) and says where values end, without building them. Strict: what it accepts every parser accepts,
+ * unpaired surrogates and numbers beyond a double among the refused. After a fault it stands still.
+ */
+export class JsonScanner {
+  at = 0
+  fault: ScanFault | undefined
+  readonly #text: string
+  readonly #depthMax: number
+  #depth = 0
+  /** Whether the string passed last has a backslash in it. */
+  #hasEscape = false
+  /** Where the member's name passed last ends. */
+  #nameEnd = 0
+
+  constructor(text: string, depthMax: number) {
+    this.#text = text
+    this.#depthMax = depthMax
+  }
+
+  peek(): string | undefined {
+    return this.#text[this.at]
+  }
+
+  skipSpace(): void {
+    for (;;) {
+      const code = this.#code()
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
+      this.at++
+    }
+  }
+
+  expectEnd(): void {
+    this.skipSpace()
+    if (this.at < this.#text.length) this.#fail()
+  }
+
+  skipValue(): void {
+    this.skipSpace()
+    switch (this.#code()) {
+      case OPEN_BRACE:
+        return this.#skipObject()
+      case OPEN_BRACKET:
+        return this.#skipArray()
+      case QUOTE:
+        return this.#skipString()
+      case 0x74:
+        return this.#skipWord('true')
+      case 0x66:
+        return this.#skipWord('false')
+      case 0x6e:
+        return this.#skipWord('null')
+      default:
+        this.#skipNumber()
+    }
+  }
+
+  /** Stands on `[`. `visit` must move past one value, unless it stops. */
+  eachElement(visit: () => 'go on' | 'stop'): 'ended' | 'stopped' {
+    if (!this.#enter(CLOSE_BRACKET)) return 'ended'
+    do {
+      if (visit() === 'stop') return 'stopped'
+    } while (this.#hasMore(CLOSE_BRACKET))
+    return 'ended'
+  }
+
+  /** Stands on `{`. `visit` gets the name and must move past its value. */
+  eachMember(visit: (name: string) => void): void {
+    if (!this.#enter(CLOSE_BRACE)) return
+    do {
+      const from = this.at
+      if (!this.#skipName()) return
+      const raw = this.#text.slice(from, this.#nameEnd)
+      visit(this.#hasEscape ? (JSON.parse(raw) as string) : raw.slice(1, -1))
+    } while (this.#hasMore(CLOSE_BRACE))
+  }
+
+  #skipObject(): void {
+    if (!this.#enter(CLOSE_BRACE)) return
+    do {
+      if (!this.#skipName()) return
+      this.skipValue()
+    } while (this.#hasMore(CLOSE_BRACE))
+  }
+
+  #skipArray(): void {
+    if (!this.#enter(CLOSE_BRACKET)) return
+    do this.skipValue()
+    while (this.#hasMore(CLOSE_BRACKET))
+  }
+
+  /** A member's name and its colon. */
+  #skipName(): boolean {
+    if (this.#code() !== QUOTE) this.#fail()
+    else this.#skipString()
+    if (this.fault !== undefined) return false
+    this.#nameEnd = this.at
+    this.skipSpace()
+    if (this.#code() !== COLON) this.#fail()
+    this.at++
+    return this.fault === undefined
+  }
+
+  /** Past the opening bracket to the first thing inside; false when there is none, or nothing may follow. */
+  #enter(close: number): boolean {
+    if (this.#depth >= this.#depthMax) {
+      this.fault ??= 'too-deep'
+      return false
+    }
+    this.#depth++
+    this.at++
+    this.skipSpace()
+    if (this.#code() !== close) return true
+    this.#leave()
+    return false
+  }
+
+  #leave(): void {
+    this.#depth--
+    this.at++
+  }
+
+  /** After a value: true over a comma to what follows it, false over the closing bracket or at a fault. */
+  #hasMore(close: number): boolean {
+    if (this.fault !== undefined) return false
+    this.skipSpace()
+    const next = this.#code()
+    if (next === COMMA) {
+      this.at++
+      this.skipSpace()
+      return true
+    }
+    if (next === close) this.#leave()
+    else this.#fail()
+    return false
+  }
+
+  #skipWord(word: string): void {
+    if (this.#text.startsWith(word, this.at)) this.at += word.length
+    else this.#fail()
+  }
+
+  #skipNumber(): void {
+    const end = wholeNumberEnd(this.#text, this.at)
+    if (end !== -1) {
+      this.at = end
+      return
+    }
+    NUMBER.lastIndex = this.at
+    const match = NUMBER.exec(this.#text)
+    if (!match || !Number.isFinite(Number(match[0]))) return this.#fail()
+    this.at = NUMBER.lastIndex
+  }
+
+  #skipString(): void {
+    const text = this.#text
+    let at = this.at + 1
+    this.#hasEscape = false
+    for (;;) {
+      const code = text.charCodeAt(at)
+      if (code === QUOTE) break
+      // Past the end the code is NaN, which fails both comparisons: test for what may stand there.
+      if (!(code >= 0x20)) return this.#fail()
+      if (code === BACKSLASH) {
+        const length = escapeLength(text, at)
+        if (length === 0) return this.#fail()
+        this.#hasEscape = true
+        at += length
+      } else {
+        at++
+      }
+    }
+    this.at = at + 1
+  }
+
+  #code(): number {
+    return this.#text.charCodeAt(this.at)
+  }
+
+  #fail(): void {
+    this.fault ??= 'not-json'
+  }
+}
+
+/** Behind a whole number of the common kind; -1 where one has to look closer. */
+function wholeNumberEnd(text: string, from: number): number {
+  let at = from
+  let code = text.charCodeAt(at)
+  if (code === 0x30) return -1
+  while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
+  const goesOn = code === 0x2e || code === 0x45 || code === 0x65
+  return at === from || goesOn || at - from > 15 ? -1 : at
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const HEX4 = /[0-9a-fA-F]{4}/y
+
+/** Characters of the escape at `at`, a surrogate pair as one; 0 where it is none. */
+function escapeLength(text: string, at: number): number {
+  const kind = text[at + 1]
+  if (kind !== 'u') return kind !== undefined && '"\\/bfnrt'.includes(kind) ? 2 : 0
+  const first = hex4(text, at + 2)
+  if (first === undefined || (first >= 0xdc00 && first <= 0xdfff)) return 0
+  if (first < 0xd800 || first > 0xdbff) return 6
+  if (!text.startsWith('\\u', at + 6)) return 0
+  const second = hex4(text, at + 8)
+  return second !== undefined && second >= 0xdc00 && second <= 0xdfff ? 12 : 0
+}
+
+function hex4(text: string, at: number): number | undefined {
+  HEX4.lastIndex = at
+  const match = HEX4.exec(text)
+  return match ? Number.parseInt(match[0], 16) : undefined
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createSigningKey } from '../crypto/ed25519.ts'
+import { buildLegacyMessage, memoInstruction, signMessage } from '../transaction/build.ts'
+import { decodeBatch, type EntryToEncode, encodeEntries } from './entry.ts'
+
+const payer = createSigningKey(new Uint8Array(32).fill(1))
+
+function transactionOf(text: string): Uint8Array {
+  return signMessage(
+    buildLegacyMessage({
+      feePayer: payer.publicKey,
+      recentBlockhash: new Uint8Array(32).fill(2),
+      instructions: [memoInstruction(new Uint8Array(32).fill(3), text)],
+    }),
+    [payer],
+  )
+}
+
+const entries: EntryToEncode[] = [
+  { numHashes: 1n, hash: new Uint8Array(32).fill(4), transactions: [transactionOf('a'), transactionOf('bc')] },
+  { numHashes: 2n ** 64n - 1n, hash: new Uint8Array(32).fill(5), transactions: [] },
+  { numHashes: 0n, hash: new Uint8Array(32).fill(6), transactions: [transactionOf('d'.repeat(900))] },
+]
+
+/** The wire bytes of what was decoded: signatures and message follow each other after the count. */
+function encodeAgain(bytes: Uint8Array): Uint8Array | string {
+  const result = decodeBatch(bytes)
+  if (!result.ok) return result.reason
+  assert.equal(result.kind, 'entries')
+  return encodeEntries(
+    (result.kind === 'entries' ? result.entries : []).map((entry) => ({
+      ...entry,
+      transactions: entry.transactions.map((transaction) => {
+        const start = (transaction.version === 1 ? transaction.message : (transaction.signatures[0] as Uint8Array))
+          .byteOffset
+        const from = start - bytes.byteOffset - (transaction.version === 1 ? 0 : 1)
+        return bytes.subarray(from, from + transaction.wireLength)
+      }),
+    })),
+  )
+}
+
+test('entries come back as they were encoded', () => {
+  const bytes = encodeEntries(entries)
+  const result = decodeBatch(bytes)
+  assert.ok(result.ok && result.kind === 'entries')
+  assert.deepEqual(
+    result.entries.map(({ numHashes, hash }) => ({ numHashes, hash })),
+    entries.map(({ numHashes, hash }) => ({ numHashes, hash })),
+  )
+  assert.deepEqual(
+    result.entries.map((entry) => entry.transactions.length),
+    [2, 0, 1],
+  )
+  assert.deepEqual(encodeAgain(bytes), bytes)
+})
+
+test('the layout is count, then hashes, hash, count, transactions', () => {
+  const bytes = Buffer.from(encodeEntries(entries.slice(0, 2)))
+  const [first, second] = [transactionOf('a'), transactionOf('bc')]
+  const u64 = (value: bigint) => {
+    const eight = Buffer.alloc(8)
+    eight.writeBigUInt64LE(value)
+    return eight
+  }
+  const hash = (byte: number) => Buffer.alloc(32, byte)
+  const expected = [u64(2n), u64(1n), hash(4), u64(2n), first, second, u64(2n ** 64n - 1n), hash(5), u64(0n)]
+  assert.deepEqual(bytes, Buffer.concat(expected))
+})
+
+test('every cut and every longer form is refused', () => {
+  const bytes = encodeEntries(entries)
+  for (let length = 0; length < bytes.length; length++) {
+    assert.equal(encodeAgain(bytes.subarray(0, length)), 'truncated', `cut at ${length}`)
+  }
+  assert.equal(encodeAgain(Uint8Array.of(...bytes, 0)), 'trailing-bytes')
+})
+
+test('counts that no batch can hold are refused without being followed', () => {
+  const bytes = encodeEntries(entries)
+  assert.equal(encodeAgain(bytes.with(7, 0x80)), 'truncated')
+  assert.equal(encodeAgain(bytes.with(8 + 47, 0x80)), 'truncated')
+})
+
+test('mutated batches are accepted only when they encode back to the same bytes', (t) => {
+  const random = createRandom(seedOf(t))
+  const bytes = encodeEntries(entries)
+  let accepted = 0
+  for (let run = 0; run < (isFull ? 300_000 : 5000); run++) {
+    const mutant = mutate(bytes, random)
+    const again =
+      decodeBatch(mutant).ok && mutant.subarray(0, 8).some((byte) => byte !== 0) ? encodeAgain(mutant) : undefined
+    if (again === undefined) continue
+    accepted++
+    assert.deepEqual(again, mutant)
+  }
+  assert.ok(accepted > 100)
+  for (let run = 0; run < 1000; run++) decodeBatch(randomBytesOf(random, random(200)))
+})
+
+test('a count of zero is a block marker', () => {
+  const marker = (version: number, variant: number, length: number, body: number[]) =>
+    Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, version, 0, variant, length, 0, ...body)
+  const names = ['block-footer', 'block-header', 'update-parent', 'genesis-certificate']
+  for (const [variant, name] of names.entries()) {
+    const result = decodeBatch(marker(1, variant, 3, [7, 8, 9]))
+    assert.deepEqual(result, { ok: true, kind: 'marker', marker: { variant: name, body: Uint8Array.of(7, 8, 9) } })
+  }
+  const reasonOf = (bytes: Uint8Array) => {
+    const result = decodeBatch(bytes)
+    return result.ok ? 'ok' : result.reason
+  }
+  assert.equal(reasonOf(marker(2, 0, 0, [])), 'marker-version')
+  assert.equal(reasonOf(marker(1, 4, 0, [])), 'marker-variant')
+  assert.equal(reasonOf(marker(1, 0, 3, [7, 8])), 'truncated')
+  assert.equal(reasonOf(marker(1, 0, 1, [7, 8])), 'trailing-bytes')
+  assert.equal(reasonOf(new Uint8Array(8)), 'truncated')
+})

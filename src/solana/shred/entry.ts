@@ -1,0 +1,97 @@
+import { readTransaction } from '../transaction/transaction.ts'
+import type { ParsedTransaction, TransactionFault } from '../transaction/types.ts'
+
+/** A proof-of-history entry. One without transactions is a tick. */
+export type Entry = {
+  readonly numHashes: bigint
+  readonly hash: Uint8Array
+  readonly transactions: readonly ParsedTransaction[]
+}
+
+/** What to encode: transactions in wire form. */
+export type EntryToEncode = {
+  readonly numHashes: bigint
+  readonly hash: Uint8Array
+  readonly transactions: readonly Uint8Array[]
+}
+
+/** Facts about the block that Alpenglow puts among the entries (SIMD-0307, SIMD-0337). After an update-parent, earlier data of the slot is void. */
+export type BlockMarker = {
+  readonly variant: 'block-footer' | 'block-header' | 'update-parent' | 'genesis-certificate'
+  readonly body: Uint8Array
+}
+
+export type BatchDecode =
+  | { readonly ok: true; readonly kind: 'entries'; readonly entries: readonly Entry[] }
+  | { readonly ok: true; readonly kind: 'marker'; readonly marker: BlockMarker }
+  | { readonly ok: false; readonly reason: TransactionFault | 'marker-version' | 'marker-variant' }
+
+const ENTRY_HEAD_BYTES = 48
+const MARKERS = ['block-footer', 'block-header', 'update-parent', 'genesis-certificate'] as const
+
+/** The bytes of an entry batch: u64 count, then per entry u64 hashes, hash, u64 count, transactions. */
+export function encodeEntries(entries: readonly EntryToEncode[]): Uint8Array {
+  let length = 8
+  for (const { transactions } of entries) {
+    length += ENTRY_HEAD_BYTES
+    for (const wire of transactions) length += wire.length
+  }
+  const bytes = new Uint8Array(length)
+  const view = new DataView(bytes.buffer)
+  view.setBigUint64(0, BigInt(entries.length), true)
+  let at = 8
+  for (const { numHashes, hash, transactions } of entries) {
+    view.setBigUint64(at, numHashes, true)
+    bytes.set(hash, at + 8)
+    view.setBigUint64(at + 40, BigInt(transactions.length), true)
+    at += ENTRY_HEAD_BYTES
+    for (const wire of transactions) {
+      bytes.set(wire, at)
+      at += wire.length
+    }
+  }
+  return bytes
+}
+
+/** Decodes one batch, to its last byte. Never throws. The result's arrays are views into `bytes`. */
+export function decodeBatch(bytes: Uint8Array): BatchDecode {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (bytes.length < 8) return { ok: false, reason: 'truncated' }
+  const count = view.getBigUint64(0, true)
+  if (count === 0n) return decodeMarker(bytes, view)
+  if (count > BigInt(Math.floor((bytes.length - 8) / ENTRY_HEAD_BYTES))) return { ok: false, reason: 'truncated' }
+
+  const entries: Entry[] = []
+  let at = 8
+  for (let left = Number(count); left > 0; left--) {
+    if (at + ENTRY_HEAD_BYTES > bytes.length) return { ok: false, reason: 'truncated' }
+    const transactionCount = view.getBigUint64(at + 40, true)
+    const head = {
+      numHashes: view.getBigUint64(at, true),
+      hash: new Uint8Array(bytes.buffer, bytes.byteOffset + at + 8, 32),
+    }
+    at += ENTRY_HEAD_BYTES
+    if (transactionCount > BigInt(bytes.length - at)) return { ok: false, reason: 'truncated' }
+    const transactions: ParsedTransaction[] = []
+    for (let rest = Number(transactionCount); rest > 0; rest--) {
+      const transaction = readTransaction(bytes, at)
+      if (typeof transaction === 'string') return { ok: false, reason: transaction }
+      transactions.push(transaction)
+      at += transaction.wireLength
+    }
+    entries.push({ ...head, transactions })
+  }
+  return at === bytes.length ? { ok: true, kind: 'entries', entries } : { ok: false, reason: 'trailing-bytes' }
+}
+
+/** u64 0, u16 version 1, u8 variant, u16 length, body of that length. */
+function decodeMarker(bytes: Uint8Array, view: DataView): BatchDecode {
+  if (bytes.length < 13) return { ok: false, reason: 'truncated' }
+  if (view.getUint16(8, true) !== 1) return { ok: false, reason: 'marker-version' }
+  const variant = MARKERS[bytes[10] as number]
+  if (variant === undefined) return { ok: false, reason: 'marker-variant' }
+  const end = 13 + view.getUint16(11, true)
+  if (end > bytes.length) return { ok: false, reason: 'truncated' }
+  if (end < bytes.length) return { ok: false, reason: 'trailing-bytes' }
+  return { ok: true, kind: 'marker', marker: { variant, body: bytes.subarray(13, end) } }
+}

@@ -1,0 +1,60 @@
+import { verifyEd25519 } from '../crypto/ed25519.ts'
+import { readLegacyOrV0 } from './legacy.ts'
+import { type ParsedTransaction, type TransactionFault, type TransactionRead } from './types.ts'
+import { readV1 } from './v1.ts'
+
+export type { ParsedTransaction, TransactionFault } from './types.ts'
+
+export type TransactionParse =
+  | { readonly ok: true; readonly transaction: ParsedTransaction }
+  | { readonly ok: false; readonly reason: TransactionFault }
+
+/**
+ * Parses one whole transaction in any of the three wire formats: canonical lengths only, every index and limit checked, nothing after
+ * the end. Never throws. The result's arrays are views into `wire`.
+ */
+export function parseTransaction(wire: Uint8Array): TransactionParse {
+  const read = readTransaction(wire, 0)
+  if (typeof read === 'string') return { ok: false, reason: read }
+  if (read.wireLength !== wire.length) return { ok: false, reason: 'trailing-bytes' }
+  return { ok: true, transaction: read }
+}
+
+/** As parseTransaction, for a transaction that begins at `offset` and may be followed by other bytes; it says where it ends by `wireLength`. */
+export function readTransaction(bytes: Uint8Array, offset: number): TransactionRead {
+  const first = bytes[offset]
+  if (first === undefined) return 'truncated'
+  // A legacy signature count never has the high bit: 12 signatures fill the packet (SIMD-0385 relies on this).
+  if (first < 0x80) return readLegacyOrV0(bytes, offset)
+  return first === 0x81 ? readV1(bytes, offset) : 'version-unsupported'
+}
+
+/** Faults of the bytes themselves, which a node reports as a failed deserialization; all others it calls a failed sanitization. */
+export function isDecodeFault(reason: TransactionFault): boolean {
+  return (
+    reason === 'truncated' ||
+    reason === 'too-large' ||
+    reason === 'trailing-bytes' ||
+    reason === 'length-not-canonical' ||
+    reason === 'version-unsupported'
+  )
+}
+
+export function isSigner(transaction: ParsedTransaction, index: number): boolean {
+  return index < transaction.header.numRequiredSignatures
+}
+
+/** Whether the header marks this static key as writable. */
+export function isWritableStatic(transaction: ParsedTransaction, index: number): boolean {
+  const { numRequiredSignatures, numReadonlySigned, numReadonlyUnsigned } = transaction.header
+  return index < numRequiredSignatures
+    ? index < numRequiredSignatures - numReadonlySigned
+    : index < transaction.staticKeys.length - numReadonlyUnsigned
+}
+
+/** Whether every signature is the one its key made over the message. */
+export function verifySignatures(transaction: ParsedTransaction): boolean {
+  return transaction.signatures.every((signature, index) =>
+    verifyEd25519(transaction.message, signature, transaction.staticKeys[index] as Uint8Array),
+  )
+}
