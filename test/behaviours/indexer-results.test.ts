@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { loadMemoryRelease } from '../../src/platform/process/memory-release.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
 
@@ -14,9 +13,8 @@ const LARGE = `${ROWS} LIMIT 40000`
 const LARGEST = `${ROWS} LIMIT 100000`
 
 /** Outside of the heap, once garbage is gone. */
-function bytesInUse(): number {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+async function bytesInUse(): Promise<number> {
+  const { collect } = await loadMemoryRelease()
   collect()
   const { arrayBuffers, external } = process.memoryUsage()
   return arrayBuffers + external
@@ -74,9 +72,9 @@ describe('results that are not read', () => {
   })
 
   test('do not come into this process before they are read', async () => {
-    const before = bytesInUse()
+    const before = await bytesInUse()
     const sockets = await Promise.all([stall(slow, LARGEST), stall(slow, LARGEST), stall(other, LARGEST)])
-    const grown = bytesInUse() - before
+    const grown = (await bytesInUse()) - before
     for (const socket of sockets) socket.destroy()
     assert.ok(grown < 30e6, `${grown} bytes of three results`)
     await until('the permits are free', () => rig.indexer.status().runningQueries === 0)
