@@ -129,7 +129,10 @@ describe('requests that are too much', () => {
     const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
     const floods = Array.from({ length: CONNECTIONS }, () => open('transfer-encoding: chunked'))
     for (const { socket } of floods) for (let at = 0; at < 40; at++) if (!socket.destroyed) socket.write(piece)
-    await until('all are refused', () => floods.every(({ text }) => text.startsWith('HTTP/1.1 413')))
+    // The server closes with bytes unread, so the reset may overtake the 413 on its way to a client that only writes.
+    await until('all are refused', () => floods.every(({ text, isClosed }) => text !== '' || isClosed))
+    const responses = floods.map(({ text }) => text.slice(0, 12)).filter((head) => head !== '')
+    assert.deepEqual(new Set(responses), new Set(['HTTP/1.1 413']))
     const grownBytes = rssBytes() - before
     for (const { socket } of floods) socket.destroy()
     t.diagnostic(`${CONNECTIONS} floods of 2.5 MB: RSS grew by ${(grownBytes / 2 ** 20).toFixed(1)} MiB`)
