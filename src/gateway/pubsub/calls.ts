@@ -53,10 +53,12 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
     let heldBytes = 0
     let limit: HeldBytesLimit | undefined
     const hold = (bytes: number): boolean => {
-      limit = budget.exceeded(owner, bytes)
-      if (limit !== undefined) return false
+      if (!budget.acquire(owner, bytes)) {
+        limit = budget.exceeded(owner, bytes) ?? 'heldBytes'
+        return false
+      }
       heldBytes += bytes
-      return budget.acquire(owner, bytes)
+      return true
     }
     const whole = await readWholeAnswer(outcome, { bytesMax: ANSWER_BYTES_MAX, hold })
     budget.release(owner, heldBytes)
