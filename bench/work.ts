@@ -1,4 +1,4 @@
-import { allCases, type CaseFigure, startMeasuredSluice } from '../test/work/measure.ts'
+import { allCases, type CaseFigure, startMeasuredSluice } from '../test/request-cost/measure.ts'
 
 /**
  * The most CPU time that one request takes from an event loop without a pause: a corpus of worst requests to every

@@ -28,10 +28,10 @@ test('a version stays twelve months after it is marked', () => {
   assert.throws(() => createVersionHeaders({ v1: { ...MARK, deprecatedFrom: 'soon' } }), /not a day/)
 })
 
-test('every door with versioned paths says it', () => {
+test('every server with versioned paths sends the headers of its version', () => {
   const source = join(import.meta.dirname, '..')
-  const doors = globSync('{gateway,sender,execution,indexer,shreds}/**/http.ts', { cwd: source })
-  assert.ok(doors.length >= 3)
+  const servers = globSync('{gateway,sender,execution,indexer,shreds}/**/http.ts', { cwd: source })
+  assert.ok(servers.length >= 3)
   const versioned = new Set(
     globSync('{gateway,sender,execution,indexer,shreds}/**/*.ts', { cwd: source, exclude: ['**/*.test.ts'] })
       .filter((path) => /['^]\\?\/(api\\?\/)?v1\\?\//.test(readFileSync(join(source, path), 'utf8')))
@@ -40,8 +40,8 @@ test('every door with versioned paths says it', () => {
   assert.ok(versioned.size >= 3, [...versioned].join(' '))
   const sockets = globSync('{gateway,execution}/**/ws.ts', { cwd: source })
   assert.equal(sockets.length, 2)
-  const servers = [...versioned].map((name) => doors.filter((path) => path.startsWith(`${name}/`)))
+  const ofModules = [...versioned].map((name) => servers.filter((path) => path.startsWith(`${name}/`)))
   const hasHeaders = (path: string) => readFileSync(join(source, path), 'utf8').includes('headersFor: versionHeaders')
-  for (const paths of servers) assert.ok(paths.some(hasHeaders), paths.join(' '))
+  for (const paths of ofModules) assert.ok(paths.some(hasHeaders), paths.join(' '))
   for (const path of sockets) assert.ok(hasHeaders(path), path)
 })

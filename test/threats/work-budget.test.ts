@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { allCases, type CaseFigure, startMeasuredSluice } from '../work/measure.ts'
-import { send } from '../work/work-case.ts'
+import { allCases, type CaseFigure, startMeasuredSluice } from '../request-cost/measure.ts'
+import { send } from '../request-cost/work-case.ts'
 
 /**
  * The bound is 50 ms and `bench/work.ts` measures it; here it is looser, since caches and the clock rate of a processor that

@@ -18,7 +18,7 @@ export class HeldBlock {
   readonly id: Hex
   readonly hash: Hex
   readonly txnHashes: readonly Hex[]
-  /** Told apart from another block of the same id. */
+  /** Distinguishes it from another block of the same id. */
   readonly key: number
   /** The filter of all its logs, unless the source has none. */
   readonly bloom: Uint8Array | undefined

@@ -7,7 +7,7 @@ import type { MemoryRelease } from './memory-release.ts'
 export type MemoryPressure = 'none' | 'no-new-streams' | 'no-new-sockets'
 
 export type MemoryGuard = Disposable & {
-  /** What must be refused for now; measured by a timer, so asking is free. */
+  /** What is refused at present. A timer measures, so a call costs nothing. */
   pressure(): MemoryPressure
   mayOpenStream(): boolean
   mayAccept(): boolean
