@@ -1,5 +1,5 @@
 import { createAdmission } from '../src/access/authorize.ts'
-import { CARRIERS, collectToken, type PresentedToken } from '../src/access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../src/access/credentials.ts'
 import { accessMetrics } from '../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../src/access/plan.ts'
 import { Calendar } from '../src/access/quota/calendar.ts'
@@ -30,7 +30,7 @@ const requests = Array.from({ length: TOKENS }, (_, at) => {
 })
 fixture.publish()
 
-const presented = requests.map((headers) => collectToken(CARRIERS.rpc, headers))
+const presented = requests.map((headers) => collectToken(CREDENTIAL_SOURCES.rpc, headers))
 
 const registry = createMetricsRegistry()
 const calendar = new Calendar(systemClock)
@@ -57,7 +57,7 @@ function admitToken(at: number): boolean {
 }
 
 function admitRequest(at: number): boolean {
-  const token = collectToken(CARRIERS.rpc, requests[at % TOKENS] as string[])
+  const token = collectToken(CREDENTIAL_SOURCES.rpc, requests[at % TOKENS] as string[])
   const caller = admission.authenticate(token, 'bundle', systemClock.nowMs())
   return caller.ok && admission.admit(caller, calls[at % calls.length] as Call).ok
 }

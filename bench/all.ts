@@ -30,12 +30,12 @@ const MINUTES_MAX = 3
 const { values } = parseArgs({ options: { out: { type: 'string' }, only: { type: 'string' } } })
 const only = values.only?.split(',')
 
-function tell(line: string): void {
+function report(line: string): void {
   process.stdout.write(`${line}\n`)
   if (values.out !== undefined) appendFileSync(values.out, `${line}\n`)
 }
 
-tell(
+report(
   JSON.stringify({
     machine: {
       arch: arch(),
@@ -60,9 +60,9 @@ for (const { name, args = [], minutesMax = MINUTES_MAX } of BENCHES) {
   child.stdout.on('data', (chunk: Buffer) => {
     const lines = (rest + chunk.toString()).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') tell(`${name} ${line}`)
+    for (const line of lines) if (line !== '') report(`${name} ${line}`)
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
   const seconds = Math.round((performance.now() - startedMs) / 1000)
-  tell(`${name} ${JSON.stringify({ bench: name, seconds, ended: code === 0 ? 'well' : `with ${code ?? signal}` })}`)
+  report(`${name} ${JSON.stringify({ bench: name, seconds, ended: code === 0 ? 'well' : `with ${code ?? signal}` })}`)
 }

@@ -23,8 +23,8 @@ type All = { sluice?: Figures; nginx?: Figures; haproxy?: Figures }
 
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-grpc-'))
 try {
-  say('grpc', await compare(0), 'at least 0.8 of haproxy')
-  say('grpc-paced', await compare(PACED_PER_SECOND), 'at most 35 % of a core at 20,000 messages a second')
+  report('grpc', await compare(0), 'at least 0.8 of haproxy')
+  report('grpc-paced', await compare(PACED_PER_SECOND), 'at most 35 % of a core at 20,000 messages a second')
 } finally {
   await rm(folder, { recursive: true, force: true })
 }
@@ -65,22 +65,22 @@ async function measure(proxy: Proxy): Promise<Figures> {
   await using load = startPinned(LOAD_CORE, process.execPath, [script, ...args])
   let before = 0
   for await (const line of createInterface({ input: load.child.stdout as NodeJS.ReadableStream })) {
-    const said = JSON.parse(line) as 'begin' | { messages: number; seconds: number }
-    if (said === 'begin') {
+    const message = JSON.parse(line) as 'begin' | { messages: number; seconds: number }
+    if (message === 'begin') {
       before = proxy.cpuMicros()
       continue
     }
     const cpuMicros = proxy.cpuMicros() - before
     return {
-      messagesPerSecond: Math.round(said.messages / said.seconds),
-      cpuMicrosPerMessage: Number((cpuMicros / said.messages).toFixed(2)),
-      corePercent: Number((cpuMicros / said.seconds / 10_000).toFixed(1)),
+      messagesPerSecond: Math.round(message.messages / message.seconds),
+      cpuMicrosPerMessage: Number((cpuMicros / message.messages).toFixed(2)),
+      corePercent: Number((cpuMicros / message.seconds / 10_000).toFixed(1)),
     }
   }
   throw new Error('the clients ended without a figure')
 }
 
-function say(bench: string, figures: All, goal: string): void {
+function report(bench: string, figures: All, goal: string): void {
   const { sluice, nginx, haproxy } = figures
   const line = {
     bench,

@@ -112,8 +112,8 @@ async function measureFairness(): Promise<void> {
   const ask = async (query: string): Promise<number> => {
     const startedMs = performance.now()
     const job = { query, parameters: {}, defaultFormat: 'JSONCompactEachRow', settings: {}, limits }
-    const answer = await store.ask({ kind: 'query', id: ++id, job, owner: String(id) })
-    if (!answer.ok) throw new Error(answer.message)
+    const response = await store.ask({ kind: 'query', id: ++id, job, owner: String(id) })
+    if (!response.ok) throw new Error(response.message)
     return performance.now() - startedMs
   }
   const short = 'SELECT count(*) FROM transactions'
@@ -144,8 +144,8 @@ async function timePack(
     for (const { sql: query } of QUERY_PACK) {
       const startedMs = performance.now()
       const job = { query, parameters, defaultFormat: 'JSONCompact', settings: {}, limits }
-      const answer = await store.ask({ kind: 'query', id: -times.length - 1, job, owner: 'pack' })
-      if (!answer.ok) throw new Error(answer.message)
+      const response = await store.ask({ kind: 'query', id: -times.length - 1, job, owner: 'pack' })
+      if (!response.ok) throw new Error(response.message)
       times.push(performance.now() - startedMs)
     }
   } while (isWanted())

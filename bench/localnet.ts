@@ -58,7 +58,7 @@ async function runClient(count: number): Promise<void> {
   const [{ port, engine }] = (await once(node, 'message')) as [{ port: number; engine: number }]
   const call = await openCaller(port)
   await call('getHealth', '[]')
-  const firstAnswerMs = performance.now() - startMs
+  const firstResponseMs = performance.now() - startMs
   await pause(REST_MS)
   const restMb = (rssOf(node.pid as number) + rssOf(engine)) / 1024
 
@@ -89,7 +89,7 @@ async function runClient(count: number): Promise<void> {
       cores: cpus().length,
       node: process.version,
       count,
-      firstAnswerMs: round(firstAnswerMs),
+      firstResponseMs: round(firstResponseMs),
       restMb: round(restMb),
       submitsPerSecond: round(submitsPerSecond),
       sendTransactionsPerSecond: round(sendsPerSecond),
@@ -124,7 +124,7 @@ async function openCaller(port: number): Promise<(method: string, params: string
   await once(socket, 'connect')
   socket.setNoDelay()
   let received = ''
-  let answer: ((body: string) => void) | undefined
+  let response: ((body: string) => void) | undefined
   socket.setEncoding('utf8').on('data', (text: string) => {
     received += text
     const bodyAt = received.indexOf('\r\n\r\n') + 4
@@ -132,12 +132,12 @@ async function openCaller(port: number): Promise<(method: string, params: string
     if (bodyAt < 4 || received.length < bodyAt + length) return
     const body = received.slice(bodyAt)
     received = ''
-    answer?.(body)
+    response?.(body)
   })
   return async (method, params) => {
     const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`
     const { promise, resolve } = Promise.withResolvers<string>()
-    answer = resolve
+    response = resolve
     socket.write(
       `POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     )

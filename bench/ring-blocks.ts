@@ -70,6 +70,6 @@ export function createBlockSource(recorder: ExecRecorder, options: { txnsPerBloc
 
 /** Place k is chosen about 1 / k of the time. */
 function pick<Item>(items: readonly Item[], random: Random): Item {
-  const place = Math.floor(items.length ** random.float()) - 1
-  return items[Math.max(0, Math.min(items.length - 1, place + randomInt(random, 2)))] as Item
+  const position = Math.floor(items.length ** random.float()) - 1
+  return items[Math.max(0, Math.min(items.length - 1, position + randomInt(random, 2)))] as Item
 }

@@ -33,7 +33,7 @@ const CALL = JSON.stringify({
 type Proxy = PinnedProcess & { readonly port: number; readonly token: string }
 type Figures = { perSecond: number; cpuMicros: number }
 
-type Settings = { folder: string; upstreamPort: number; answer: string; filler: string }
+type Settings = { folder: string; upstreamPort: number; response: string; filler: string }
 type ProxyName = keyof typeof PROXIES
 
 const PROXIES = {
@@ -51,12 +51,12 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-async function compare(answerBytes: number): Promise<void> {
+async function compare(responseBytes: number): Promise<void> {
   await using running = new AsyncDisposableStack()
   const upstreamPort = await freePort()
-  const settings = { folder, upstreamPort, answer: answerOf(answerBytes), filler: 'x'.repeat(FILLER_BYTES) }
+  const settings = { folder, upstreamPort, response: responseOf(responseBytes), filler: 'x'.repeat(FILLER_BYTES) }
   running.use(startPinned(LOAD_CORE, 'nginx', ['-c', await configure('nginx-upstream.conf', settings)]))
-  await answers(upstreamPort)
+  await responses(upstreamPort)
   const proxies = new Map<string, Proxy>()
   for (const [name, start] of Object.entries(PROXIES)) proxies.set(name, running.use(await start(settings)))
 
@@ -69,9 +69,9 @@ async function compare(answerBytes: number): Promise<void> {
     Figures
   >
   const { sluice, nginx, haproxy, nodeHttp } = figures
-  say({
+  report({
     bench: 'rpc',
-    answerBytes,
+    answerBytes: responseBytes,
     ...figures,
     ratioNginx: ratio(sluice.perSecond, nginx.perSecond),
     ratioHaproxy: ratio(sluice.perSecond, haproxy.perSecond),
@@ -80,7 +80,7 @@ async function compare(answerBytes: number): Promise<void> {
     cpuRatioNodeHttp: ratio(nodeHttp.cpuMicros, sluice.cpuMicros),
     goal: 'at least 0.40 of nginx and 3 of node:http with 400 B answers',
   })
-  if (answerBytes > 1000) return
+  if (responseBytes > 1000) return
   const gateway = proxies.get('sluice') as Proxy
   const perSecond = Math.round(sluice.perSecond / 2)
   const paced = { token: gateway.token, body: CALL, connections: CONNECTIONS }
@@ -89,9 +89,9 @@ async function compare(answerBytes: number): Promise<void> {
     { ...paced, port: gateway.port },
     { perSecond, pairs: Math.max(LATENCY_PAIRS_MIN, Math.round(seconds)) },
   )
-  say({ bench: 'rpc-latency', perSecond, ...latency, goal: 'p50 at most 0.3 ms, p99 at most 2 ms' })
+  report({ bench: 'rpc-latency', perSecond, ...latency, goal: 'p50 at most 0.3 ms, p99 at most 2 ms' })
   await using held = await holdConnections({ port: gateway.port, token: gateway.token, body: CALL, connections: 1000 })
-  say({
+  report({
     bench: 'rpc-memory',
     connections: held.open,
     rssMb: Math.round(gateway.rssBytes() / 1e6),
@@ -115,7 +115,7 @@ async function startDebian(program: 'nginx' | 'haproxy', settings: Settings): Pr
     token: BENCH_TOKEN,
   })
   const started = startPinned(PROXY_CORE, program, program === 'nginx' ? ['-c', file] : ['-db', '-f', file])
-  await answers(port)
+  await responses(port)
   return { ...started, port, token: BENCH_TOKEN }
 }
 
@@ -123,7 +123,7 @@ async function startNodeHttp({ upstreamPort }: Settings): Promise<Proxy> {
   const port = await freePort()
   const script = join(import.meta.dirname, 'reference/node-http-proxy.ts')
   const started = startPinned(PROXY_CORE, process.execPath, [script, String(port), String(upstreamPort), BENCH_TOKEN])
-  await answers(port)
+  await responses(port)
   return { ...started, port, token: BENCH_TOKEN }
 }
 
@@ -138,7 +138,7 @@ async function measure(proxy: Proxy): Promise<Figures> {
 }
 
 /** An answer of this many bytes, as a node would give it, in nginx's words: it takes no text longer than 4096 bytes, so filler comes in parts. */
-function answerOf(bytes: number): string {
+function responseOf(bytes: number): string {
   const frame = '{"jsonrpc":"2.0","result":{"context":{"slot":1000},"value":"@"},"id":1}'
   const fillerBytes = bytes - frame.length + 1
   return frame.replace('@', '${filler}'.repeat(fillerBytes / FILLER_BYTES) + 'x'.repeat(fillerBytes % FILLER_BYTES))
@@ -154,7 +154,7 @@ async function configure(name: string, values: Readonly<Record<string, string | 
   return file
 }
 
-async function answers(port: number): Promise<void> {
+async function responses(port: number): Promise<void> {
   const endMs = performance.now() + 10_000
   while (performance.now() < endMs) {
     const isUp = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' }).then(
@@ -176,6 +176,6 @@ function ratio(a: number, b: number): number {
   return Number((a / b).toFixed(2))
 }
 
-function say(line: object): void {
+function report(line: object): void {
   process.stdout.write(`${JSON.stringify({ ...line, node: process.version, arch: process.arch })}\n`)
 }

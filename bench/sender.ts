@@ -8,7 +8,7 @@ import { type SigningKey, verifyEd25519 } from '../src/solana/crypto/ed25519.ts'
 import { parseTransaction } from '../src/solana/transaction/transaction.ts'
 import { hasPeer, type QuicPeer, startQuicPeer } from '../test/support/quic-peer.ts'
 import { startTestSender, tipped, walletOf } from '../test/support/sender.ts'
-import { type LoadAnswer, openSenderLoad, sendTransactionBody } from '../test/support/sender-load.ts'
+import { type LoadResponse, openSenderLoad, sendTransactionBody } from '../test/support/sender-load.ts'
 import { NODE_BLOCKHASH, type NodeTask } from '../test/support/sender-node.ts'
 import { startSenderNode } from '../test/support/sender-process.ts'
 
@@ -38,9 +38,9 @@ async function runAll(count: number, connections: number): Promise<void> {
     const { message, signatures, staticKeys } = parsed.transaction
     if (!verifyEd25519(message, signatures[0] as Uint8Array, staticKeys[0] as Uint8Array)) throw new Error('bad')
   })
-  say({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism() })
-  say({ figure: 'parses per core and second', value: Math.round(1e6 / microsOf(wires, parseTransaction)) })
-  say({ figure: 'CPU of one signature check', micros: Math.round(checkMicros) })
+  write({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism() })
+  write({ figure: 'parses per core and second', value: Math.round(1e6 / microsOf(wires, parseTransaction)) })
+  write({ figure: 'CPU of one signature check', micros: Math.round(checkMicros) })
   await using leader = hasPeer('deno')
     ? await startQuicPeer('deno', { maxConcurrentUnidirectionalStreams: 512 })
     : undefined
@@ -88,7 +88,7 @@ async function measure(kind: 'forwarder' | 'sender', on: Bench): Promise<void> {
   const before = await cpuOf(child)
   const seconds = await sendAll(load.post, full, connections)
   const cpuMicros = ((await cpuOf(child)) - before) / full.length
-  say({
+  write({
     figure: 'transactions per core and second',
     of: kind,
     value: Math.round(1e6 / cpuMicros),
@@ -99,13 +99,13 @@ async function measure(kind: 'forwarder' | 'sender', on: Bench): Promise<void> {
   await arrivalsAt(node)
   const sentMs = await sendPaced(load.post, paced, full.length / seconds / 3)
   const byText = await arrivalsAt(node)
-  tell(kind, 'http', sentMs, (wire) => byText.get(textOf(wire).slice(0, 86)))
+  report(kind, 'http', sentMs, (wire) => byText.get(textOf(wire).slice(0, 86)))
   if (kind === 'forwarder' || leader === undefined) return
   const byStart = await leader.times()
-  tell(kind, 'quic', sentMs, (wire) => byStart.get(Buffer.from(wire).readUInt32BE(0)))
+  report(kind, 'quic', sentMs, (wire) => byStart.get(Buffer.from(wire).readUInt32BE(0)))
 }
 
-function tell(
+function report(
   kind: string,
   path: 'http' | 'quic',
   sentMs: ReadonlyMap<Uint8Array, number>,
@@ -115,7 +115,7 @@ function tell(
   const sorted = tookMs.toSorted((a, b) => a - b)
   const at = (share: number) => Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 100) / 100
   const figures = { p50Ms: at(0.5), p99Ms: at(0.99), arrived: sorted.length, of: sentMs.size }
-  say({ figure: "from the client's first byte to the path's first byte", from: kind, path, ...figures })
+  write({ figure: "from the client's first byte to the path's first byte", from: kind, path, ...figures })
 }
 
 /** CPU of one call, in microseconds. */
@@ -131,7 +131,7 @@ function textOf(wire: Uint8Array): string {
   return Buffer.from(wire).toString('base64')
 }
 
-type Post = (body: string) => Promise<LoadAnswer>
+type Post = (body: string) => Promise<LoadResponse>
 
 async function sendOne(post: Post, wire: Uint8Array): Promise<void> {
   const { body } = await post(sendTransactionBody(wire))
@@ -154,14 +154,14 @@ async function sendAll(post: Post, wires: readonly Uint8Array[], connections: nu
 async function sendPaced(post: Post, wires: readonly Uint8Array[], perSecond: number) {
   const sentMs = new Map<Uint8Array, number>()
   const startedMs = performance.now()
-  const answers: Promise<void>[] = []
+  const responses: Promise<void>[] = []
   for (const [n, wire] of wires.entries()) {
     const waitMs = startedMs + (n * 1000) / perSecond - performance.now()
     if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs))
     sentMs.set(wire, performance.timeOrigin + performance.now())
-    answers.push(sendOne(post, wire))
+    responses.push(sendOne(post, wire))
   }
-  await Promise.all(answers)
+  await Promise.all(responses)
   return sentMs
 }
 
@@ -206,9 +206,9 @@ async function runForwarder(nodeUrl: string): Promise<void> {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'content-length': incoming.headers['content-length'] ?? 0 },
       },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 500, { 'content-type': 'application/json' })
-        answer.pipe(response)
+      (reply) => {
+        response.writeHead(reply.statusCode ?? 500, { 'content-type': 'application/json' })
+        reply.pipe(response)
       },
     )
     call.on('error', () => response.destroy())
@@ -231,8 +231,8 @@ async function serveQuestions(url: string, isWarm: () => boolean): Promise<void>
 
 async function ask(child: ChildProcess): Promise<{ readonly cpu: number; readonly isWarm: boolean }> {
   child.send('?')
-  const [answer] = (await once(child, 'message')) as [{ cpu: number; isWarm: boolean }]
-  return answer
+  const [response] = (await once(child, 'message')) as [{ cpu: number; isWarm: boolean }]
+  return response
 }
 
 async function cpuOf(child: ChildProcess): Promise<number> {
@@ -246,6 +246,6 @@ async function untilWarm(child: ChildProcess): Promise<void> {
   }
 }
 
-function say(value: object): void {
+function write(value: object): void {
   process.stdout.write(`${JSON.stringify({ bench: 'sender', ...value })}\n`)
 }

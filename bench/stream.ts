@@ -104,7 +104,7 @@ async function measureReplay(entries: number): Promise<void> {
 function publish(service: TestExecution): void {
   const t = (Number(process.hrtime.bigint()) / 1e6).toFixed(2).padStart(20)
   const data = { account: [], storage: [], t, fill: 'x'.repeat(FRAME_BYTES - 97) }
-  service.source.tell({ kind: 'top-accesses', data })
+  service.source.report({ kind: 'top-accesses', data })
 }
 
 function open(port: number, path: string): Socket {

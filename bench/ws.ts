@@ -97,7 +97,7 @@ async function measure(proxy: Proxy, { readers, nodePort }: { readers: string; n
     clients,
     measureMs: seconds * 1000,
   })
-  await fetch(`http://127.0.0.1:${nodePort}/start`).then((answer) => answer.text())
+  await fetch(`http://127.0.0.1:${nodePort}/start`).then((response) => response.text())
   await pause(WARM_MS)
   const before = proxy.cpuMicros()
   const counted = await load.measure()

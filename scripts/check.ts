@@ -37,8 +37,8 @@ let tally: TestTally = { passed: 0, failures: [], skips: [] }
 let unstable: string[] = []
 
 await step('needs', () => {
-  missingNeeds = prepareTestNeeds(say)
-  if (missingNeeds.length > 0) say(`MISSING: ${missingNeeds.join(', ')}: their tests cannot run here`)
+  missingNeeds = prepareTestNeeds(report)
+  if (missingNeeds.length > 0) report(`MISSING: ${missingNeeds.join(', ')}: their tests cannot run here`)
   return missingNeeds.length === 0 || !isCi
 })
 if (positionals.length === 0) {
@@ -49,7 +49,7 @@ if (positionals.length === 0) {
   await step('generated', () => runNode('scripts/generate.ts', '--check'))
 }
 await step('tests', async () => {
-  say(`seed ${seed}; to repeat: SLUICE_SEED=${seed} npm run ${values.full ? 'test:full' : 'test'}`)
+  report(`seed ${seed}; to repeat: SLUICE_SEED=${seed} npm run ${values.full ? 'test:full' : 'test'}`)
   const options = {
     root,
     concurrency: availableParallelism(),
@@ -57,23 +57,26 @@ await step('tests', async () => {
     silenceMs: values.full ? 2 * 3_600_000 : 360_000,
     showSeeds: values.full,
     progressMs: values.full ? 60_000 : undefined,
-    say,
+    report,
   }
-  const isWhole = positionals.length === 0
-  tally = await runTests({ ...options, patterns: isWhole ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern) })
-  if (isWhole && !values.full) {
+  const isComplete = positionals.length === 0
+  tally = await runTests({
+    ...options,
+    patterns: isComplete ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern),
+  })
+  if (isComplete && !values.full) {
     const runAlone = (file: string) => runTests({ ...options, patterns: [file], concurrency: 1 })
-    const settled = await runAgain(tally, runAlone, say)
+    const settled = await runAgain(tally, runAlone, report)
     unstable = settled.unstable
     tally.failures = settled.failures
   }
   const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))
-  for (const { test, reason } of tally.skips) say(`SKIPPED  ${test}: ${reason}`)
+  for (const { test, reason } of tally.skips) report(`SKIPPED  ${test}: ${reason}`)
   return tally.failures.length === 0 && refused.length === 0 && tally.passed > 0
 })
 
-say(failedSteps.length === 0 ? '\nall steps passed' : `\nfailed steps: ${failedSteps.join(', ')}`)
-say(
+report(failedSteps.length === 0 ? '\nall steps passed' : `\nfailed steps: ${failedSteps.join(', ')}`)
+report(
   `${tally.passed} passed, ${tally.failures.length} failed, ${tally.skips.length} skipped` +
     (unstable.length === 0 ? '' : `, ${unstable.length} UNSTABLE: ${unstable.join('; ')}`),
 )
@@ -85,11 +88,11 @@ function mayBeSkipped(reason: string): boolean {
 }
 
 async function step(name: string, run: () => boolean | Promise<boolean>): Promise<void> {
-  say(`\n== ${name}`)
+  report(`\n== ${name}`)
   const startedMs = performance.now()
   const passed = await run()
   if (!passed) failedSteps.push(name)
-  say(`== ${name}: ${passed ? 'ok' : 'FAILED'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+  report(`== ${name}: ${passed ? 'ok' : 'FAILED'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
 }
 
 function runTool(tool: string, ...args: string[]): boolean {
@@ -104,6 +107,6 @@ function toPattern(path: string): string {
   return path.endsWith('.ts') ? path : `${path.replace(/\/$/, '')}/**/*.test.ts`
 }
 
-function say(line: string): void {
+function report(line: string): void {
   process.stdout.write(`${line}\n`)
 }

@@ -8,14 +8,14 @@ const root = join(import.meta.dirname, '..')
 export function keepFresh(files: Readonly<Record<string, string>>): void {
   const isCheck = process.argv.includes('--check')
   for (const [path, text] of Object.entries(files)) {
-    const place = join(root, path)
-    if (readIfThere(place) === text) continue
+    const position = join(root, path)
+    if (readIfThere(position) === text) continue
     if (isCheck) {
       process.stderr.write(`${path} is stale\n`)
       process.exitCode = 1
     } else {
-      mkdirSync(dirname(place), { recursive: true })
-      writeFileSync(place, text)
+      mkdirSync(dirname(position), { recursive: true })
+      writeFileSync(position, text)
       process.stdout.write(`${path} written\n`)
     }
   }

@@ -39,12 +39,12 @@ const baselines = new Set<string>()
 let done = 0
 await Promise.all(Array.from({ length: availableParallelism() }, () => work()))
 
-say('\n| file | faults | noticed | survived |\n|---|---|---|---|')
+report('\n| file | faults | noticed | survived |\n|---|---|---|---|')
 for (const [file, { noticed, survived }] of [...tally].toSorted(([one], [other]) => one.localeCompare(other))) {
-  say(`| ${file} | ${noticed + survived} | ${noticed} | ${survived} |`)
+  report(`| ${file} | ${noticed + survived} | ${noticed} | ${survived} |`)
 }
-for (const { file, mutant } of survivors) say(`survived: ${file}:${mutant.line}  ${mutant.from}  ->  ${mutant.to}`)
-say(`\n${done} faults, ${done - survivors.length} noticed, ${survivors.length} survived; seed ${values.seed}`)
+for (const { file, mutant } of survivors) report(`survived: ${file}:${mutant.line}  ${mutant.from}  ->  ${mutant.to}`)
+report(`\n${done} faults, ${done - survivors.length} noticed, ${survivors.length} survived; seed ${values.seed}`)
 
 /** The same number from every file, chosen by the seed. */
 function chooseJobs(): Job[] {
@@ -68,7 +68,8 @@ async function work(): Promise<void> {
       cpSync(join(root, part), join(folder, part), { recursive: true })
     }
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-    for (let job = jobs.shift(); job !== undefined && Date.now() < endMs; job = jobs.shift()) await judge(job, folder)
+    for (let job = jobs.shift(); job !== undefined && Date.now() < endMs; job = jobs.shift())
+      await validate(job, folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -82,7 +83,7 @@ async function checkBaseline(tests: readonly string[], folder: string): Promise<
   if ((await runTests(tests, folder)) === 'noticed') throw new Error(`these tests fail without any fault: ${key}`)
 }
 
-async function judge(job: Job, folder: string): Promise<void> {
+async function validate(job: Job, folder: string): Promise<void> {
   await checkBaseline(job.tests, folder)
   const path = join(folder, job.file)
   const original = readFileSync(path, 'utf8')
@@ -94,7 +95,7 @@ async function judge(job: Job, folder: string): Promise<void> {
   entry[outcome]++
   tally.set(job.file, entry)
   if (outcome === 'survived') survivors.push(job)
-  say(`${done}  ${outcome}  ${job.file}:${job.mutant.line}  ${short(job.mutant.from)}  ->  ${short(job.mutant.to)}`)
+  report(`${done}  ${outcome}  ${job.file}:${job.mutant.line}  ${short(job.mutant.from)}  ->  ${short(job.mutant.to)}`)
 }
 
 async function runTests(tests: readonly string[], folder: string): Promise<Outcome> {
@@ -131,6 +132,6 @@ function short(text: string): string {
   return line.length > 60 ? `${line.slice(0, 57)}...` : line
 }
 
-function say(line: string): void {
+function report(line: string): void {
   process.stdout.write(`${line}\n`)
 }

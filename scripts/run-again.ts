@@ -11,7 +11,7 @@ const TIMES = 2
 export async function runAgain(
   tally: TestTally,
   runAlone: (file: string) => Promise<TestTally>,
-  say: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<{ failures: string[]; unstable: string[] }> {
   const files = new Set(tally.failures.map(fileOf))
   const unstable: string[] = []
@@ -19,12 +19,12 @@ export async function runAgain(
   if (files.size > FILES_MAX || [...files].some((file) => !file.endsWith('.test.ts')))
     return { failures: tally.failures, unstable }
   for (const file of files) {
-    say(`\nAGAIN   ${file}, alone, ${TIMES} times`)
+    report(`\nAGAIN   ${file}, alone, ${TIMES} times`)
     let passes = 0
     while (passes < TIMES && (await runAlone(file)).failures.length === 0) passes += 1
     if (passes === TIMES) unstable.push(...tally.failures.filter((failure) => fileOf(failure) === file))
   }
-  for (const failure of unstable) say(`UNSTABLE  ${failure}: failed beside others, passed ${TIMES} times alone`)
+  for (const failure of unstable) report(`UNSTABLE  ${failure}: failed beside others, passed ${TIMES} times alone`)
   return { failures: tally.failures.filter((failure) => !unstable.includes(failure)), unstable }
 }
 

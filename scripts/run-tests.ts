@@ -13,7 +13,7 @@ export type TestOptions = {
   showSeeds: boolean
   /** How often a run that takes hours says where it is. */
   progressMs?: number | undefined
-  say: (line: string) => void
+  report: (line: string) => void
 }
 
 export type TestTally = {
@@ -24,23 +24,23 @@ export type TestTally = {
 
 const NOTHING_REPORTED = 'reported no test: it has none, or something in it ended the process with exit code 0'
 
-type FileState = { names: string[]; output: string; troubles: string[]; seeds: Set<string>; tests: number }
+type FileState = { names: string[]; output: string; failures: string[]; seeds: Set<string>; tests: number }
 
 /** Runs the test files, says one line for each, everything about those that fail, and returns what happened. */
 export async function runTests(options: TestOptions): Promise<TestTally> {
-  const { root, patterns, concurrency, testTimeoutMs, silenceMs, say } = options
+  const { root, patterns, concurrency, testTimeoutMs, silenceMs, report: write } = options
   const tally: TestTally = { passed: 0, failures: [], skips: [] }
   const files = new Map<string, FileState>()
   const running = new Map<string, number>()
   const silence = new AbortController()
   let watchdog: NodeJS.Timeout | undefined
   let filesDone = 0
-  const sayProgress = () => {
+  const reportProgress = () => {
     const all = globSync(patterns, { cwd: root }).length
     const now = [...running].map(([name, sinceMs]) => `${relative(root, name)} (${minutesSince(sinceMs)})`)
-    say(`....  ${filesDone} of ${all} files done; running: ${now.join(', ')}`)
+    write(`....  ${filesDone} of ${all} files done; running: ${now.join(', ')}`)
   }
-  const progress = options.progressMs === undefined ? undefined : setInterval(sayProgress, options.progressMs)
+  const progress = options.progressMs === undefined ? undefined : setInterval(reportProgress, options.progressMs)
 
   const reports = run({
     globPatterns: patterns,
@@ -65,7 +65,7 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
   clearTimeout(watchdog)
   clearInterval(progress)
   if (files.size === 0) tally.failures.push(`no test file matches ${patterns.join(' ')}`)
-  for (const failure of tally.failures) say(`FAILED  ${failure}`)
+  for (const failure of tally.failures) write(`FAILED  ${failure}`)
   return tally
 }
 
@@ -80,7 +80,7 @@ function handleReport(report: { type: string; data: unknown }, { files, tally, o
   const entry = data.entryFile ?? data.file
   if (entry === undefined) return
   const path = relative(options.root, entry)
-  const file = files.get(path) ?? { names: [], output: '', troubles: [], seeds: new Set(), tests: 0 }
+  const file = files.get(path) ?? { names: [], output: '', failures: [], seeds: new Set(), tests: 0 }
   files.set(path, file)
 
   switch (report.type) {
@@ -98,15 +98,15 @@ function handleReport(report: { type: string; data: unknown }, { files, tally, o
       return
     case 'test:pass':
     case 'test:fail':
-      judge(report.type === 'test:pass', data, { path, file, tally })
-      if (isWholeFile(data)) sayFile({ path, file, options })
+      validate(report.type === 'test:pass', data, { path, file, tally })
+      if (isWholeFile(data)) reportFile({ path, file, options })
       return
     case 'test:summary':
-      sayFile({ path, file, options, durationMs: data.duration_ms })
+      reportFile({ path, file, options, durationMs: data.duration_ms })
   }
 }
 
-function judge(
+function validate(
   passed: boolean,
   data: ReportData,
   { path, file, tally }: { path: string; file: FileState; tally: TestTally },
@@ -116,7 +116,7 @@ function judge(
   if (!isSuite) file.tests += 1
   if (isWholeFile(data) && passed) {
     tally.failures.push(`${path}: ${NOTHING_REPORTED}`)
-    file.troubles.push(NOTHING_REPORTED)
+    file.failures.push(NOTHING_REPORTED)
   } else if (data.skip !== undefined || data.todo !== undefined) {
     tally.skips.push({ test: title, reason: String(data.skip ?? `todo ${data.todo}`) })
   } else if (passed) {
@@ -124,13 +124,13 @@ function judge(
   } else if (data.details.error?.failureType !== 'subtestsFailed') {
     const { error } = data.details
     tally.failures.push(title)
-    file.troubles.push(
+    file.failures.push(
       `${title}\n${indent(inspect(error?.cause ?? error, { depth: 8, colors: process.stdout.isTTY }))}`,
     )
   }
 }
 
-function sayFile({
+function reportFile({
   path,
   file,
   options,
@@ -142,12 +142,12 @@ function sayFile({
   durationMs?: number
 }): void {
   const seconds = durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1).padStart(6)} s`
-  const verdict = file.troubles.length === 0 ? 'ok  ' : 'FAIL'
-  options.say(`${verdict}  ${path.padEnd(64)} ${String(file.tests).padStart(4)} tests ${seconds}`)
-  for (const seed of options.showSeeds ? file.seeds : []) options.say(indent(seed))
-  for (const trouble of file.troubles) options.say(`\n${indent(trouble)}`)
-  if (file.troubles.length > 0 && file.output !== '')
-    options.say(`\n${indent(`what ${path} printed:\n${indent(file.output)}`)}`)
+  const verdict = file.failures.length === 0 ? 'ok  ' : 'FAIL'
+  options.report(`${verdict}  ${path.padEnd(64)} ${String(file.tests).padStart(4)} tests ${seconds}`)
+  for (const seed of options.showSeeds ? file.seeds : []) options.report(indent(seed))
+  for (const failure of file.failures) options.report(`\n${indent(failure)}`)
+  if (file.failures.length > 0 && file.output !== '')
+    options.report(`\n${indent(`what ${path} printed:\n${indent(file.output)}`)}`)
 }
 
 /** The fields used of what `node:test` reports; each kind of report has some of them. */

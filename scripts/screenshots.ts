@@ -20,7 +20,7 @@ const { values } = parseArgs({
 const target = join(root, 'dist/screenshots')
 const PICTURE_BYTES_MAX = 300_000
 const PAGE_MARGIN = 8
-const SIZES = { desk: { width: 1440, height: 904 }, phone: { width: 390, height: 844 } } as const
+const SIZES = { executor: { width: 1440, height: 904 }, phone: { width: 390, height: 844 } } as const
 /** Of the README: the live page in the dark, and a block opened in the light. */
 const BEST = { 'live-dark-desk': 'live-page.png', 'block-light-desk': 'live-page-block.png' } as const
 
@@ -28,7 +28,7 @@ await mkdir(target, { recursive: true })
 await using rig = await startPageRig({ blockMs: 400, tps: 300, abandonedShare: 0.03 })
 await using browser = await startChromium(WEBGL)
 const { page, errors } = await browser.open(rig.url)
-await page.setViewportSize(SIZES.desk)
+await page.setViewportSize(SIZES.executor)
 await untilState(page, 'live')
 process.stdout.write(`waiting ${values.seconds} s for the charts to fill\n`)
 await pause(Number(values.seconds) * 1000)
@@ -46,10 +46,10 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       )
       await settle(page, view)
       const path = join(target, `${view}-${colorScheme}-${size}.png`)
-      const isWhole = size === 'phone' && (view === 'live' || view === 'api')
-      if (isWhole) await showWhole(page)
+      const isComplete = size === 'phone' && (view === 'live' || view === 'api')
+      if (isComplete) await showWhole(page)
       await page.screenshot({ path })
-      if (isWhole) await page.setViewportSize(viewport)
+      if (isComplete) await page.setViewportSize(viewport)
       process.stdout.write(`${path}\n`)
     }
   }

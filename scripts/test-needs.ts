@@ -59,12 +59,12 @@ const NEEDS: readonly Need[] = [
  * Looks for every need and installs what is missing from Debian or Ubuntu, asking nothing.
  * Returns the names of what is still missing afterwards.
  */
-export function prepareTestNeeds(say: (line: string) => void): string[] {
+export function prepareTestNeeds(report: (line: string) => void): string[] {
   const missing = NEEDS.filter((need) => need.find() === undefined)
   if (missing.length === 0) return []
-  for (const need of missing) say(`missing: ${need.name} (Debian package ${need.debian}), used for ${need.why}`)
-  const problem = installFromDebian([...new Set(missing.map((need) => need.debian))], say)
-  if (problem !== undefined) say(`cannot install: ${problem}`)
+  for (const need of missing) report(`missing: ${need.name} (Debian package ${need.debian}), used for ${need.why}`)
+  const problem = installFromDebian([...new Set(missing.map((need) => need.debian))], report)
+  if (problem !== undefined) report(`cannot install: ${problem}`)
   return NEEDS.filter((need) => need.find() === undefined).map((need) => need.name)
 }
 
@@ -81,13 +81,13 @@ apt-get update -qq
 apt-get install -y -qq --no-install-recommends "$@"
 `
 
-function installFromDebian(packages: string[], say: (line: string) => void): string | undefined {
+function installFromDebian(packages: string[], report: (line: string) => void): string | undefined {
   if (findInPath('apt-get') === undefined) return 'there is no apt-get on this machine'
   const isRoot = process.getuid?.() === 0
   if (!isRoot && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status !== 0) {
     return `not root, and sudo asks for a password; run: sudo apt-get install ${packages.join(' ')}`
   }
-  say(`installing with apt-get: ${packages.join(' ')}`)
+  report(`installing with apt-get: ${packages.join(' ')}`)
   const command = [...(isRoot ? [] : ['sudo', '-n']), 'sh', '-c', INSTALL, 'sh', ...packages]
   const { status } = spawnSync(command[0] ?? 'sh', command.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] })
   return status === 0 ? undefined : `apt-get ended with ${status ?? 'a signal'}`

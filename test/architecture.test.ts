@@ -36,15 +36,15 @@ const FOLDER_FILES_MAX = 25
 /** The plan of the house. Nothing else states these rules; ARCHITECTURE.md explains them. */
 const plan: Plan = {
   rooms: {
-    core: { floor: 0, sees: [], node: 'pure', npm: [] },
+    core: { layer: 0, sees: [], node: 'pure', npm: [] },
 
-    contract: { floor: 1, sees: ['core'], node: 'service', npm: ['zod'] },
-    solana: { floor: 1, sees: ['core'], node: 'pure', npm: ['@bufbuild/protobuf', '@scure/base'] },
-    evm: { floor: 1, sees: ['core'], node: 'pure', npm: [] },
-    platform: { floor: 1, sees: ['core'], node: 'system', npm: 'all' },
+    contract: { layer: 1, sees: ['core'], node: 'service', npm: ['zod'] },
+    solana: { layer: 1, sees: ['core'], node: 'pure', npm: ['@bufbuild/protobuf', '@scure/base'] },
+    evm: { layer: 1, sees: ['core'], node: 'pure', npm: [] },
+    platform: { layer: 1, sees: ['core'], node: 'system', npm: 'all' },
 
-    access: { floor: 2, sees: ['core', 'contract', 'platform'], node: 'service', npm: [] },
-    upstreams: { floor: 2, sees: ['core', 'contract', 'platform', 'solana'], node: 'service', npm: [] },
+    access: { layer: 2, sees: ['core', 'contract', 'platform'], node: 'service', npm: [] },
+    upstreams: { layer: 2, sees: ['core', 'contract', 'platform', 'solana'], node: 'service', npm: [] },
 
     gateway: service(['solana', 'access', 'upstreams']),
     sender: service(['solana', 'access', 'upstreams']),
@@ -57,17 +57,17 @@ const plan: Plan = {
       npm: ['litesvm'],
       nodeExtra: ['child_process', 'fs', 'fs/promises', 'module', 'v8'],
     },
-    dashboard: { floor: 3, sees: ['contract'], node: 'pure', npm: PAGE },
+    dashboard: { layer: 3, sees: ['contract'], node: 'pure', npm: PAGE },
 
-    processes: { floor: 4, sees: SERVICES, node: 'system', npm: [] },
+    processes: { layer: 4, sees: SERVICES, node: 'system', npm: [] },
     // Starts processes and asks running ones; nothing imports it.
-    cli: { floor: 5, sees: [...SERVICES, 'processes'], node: 'system', npm: [] },
+    cli: { layer: 5, sees: [...SERVICES, 'processes'], node: 'system', npm: [] },
   },
-  npmPlaces: [
-    { place: /\/options\.ts$/, npm: ['zod'] },
-    { place: /^src\/processes\/compose\/config\/config\.ts$/, npm: ['zod'] },
-    { place: /^src\/processes\/compose\/services\/page-bundle\.ts$/, npm: ['esbuild'] },
-    { place: /^src\/cli\//, npm: CLI },
+  npmExceptions: [
+    { position: /\/options\.ts$/, npm: ['zod'] },
+    { position: /^src\/processes\/compose\/config\/config\.ts$/, npm: ['zod'] },
+    { position: /^src\/processes\/compose\/services\/page-bundle\.ts$/, npm: ['esbuild'] },
+    { position: /^src\/cli\//, npm: CLI },
   ],
   pureNode: ['assert', 'assert/strict', 'buffer', 'crypto'],
   serviceNode: [
@@ -83,15 +83,15 @@ const plan: Plan = {
     'util',
     'zlib',
   ],
-  consolePlaces: /^src\/cli\//,
-  exitPlaces: /^src\/(processes|cli)\//,
+  consoleFiles: /^src\/cli\//,
+  exitFiles: /^src\/(processes|cli)\//,
   generated: /^src\/solana\/gen\//,
   linesMax: 400,
   dependencies: new Set([...Object.keys(packageJson.dependencies), ...PAGE, 'esbuild']),
 }
 
 function service(more: string[]): Plan['rooms'][string] {
-  return { floor: 3, sees: ['core', 'contract', 'platform', ...more], node: 'service', npm: [] }
+  return { layer: 3, sees: ['core', 'contract', 'platform', ...more], node: 'service', npm: [] }
 }
 
 describe('the house', () => {
@@ -109,7 +109,7 @@ describe('the house', () => {
   })
 
   test('stands as drawn in the plan', () => {
-    const objections = findObjections(files, plan).map(({ rule, at, says }) => `${at}: ${says} [${rule}]`)
+    const objections = findObjections(files, plan).map(({ rule, at, message }) => `${at}: ${message} [${rule}]`)
     assert.deepEqual(objections, [])
   })
 
@@ -131,11 +131,11 @@ describe('the house', () => {
 
   test('has a line for every room in ARCHITECTURE.md, which names files that are there', () => {
     const lines = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(/^\| `(\w+)` \|(.*)$/gm)
-    const named = new Map([...lines].map(([, room = '', text = '']) => [room, text.matchAll(/`([\w/-]+\.tsx?)`/g)]))
+    const named = new Map([...lines].map(([, module = '', text = '']) => [module, text.matchAll(/`([\w/-]+\.tsx?)`/g)]))
     assert.deepEqual(new Set(named.keys()), new Set(Object.keys(plan.rooms)))
     const there = new Set(files.map(({ path }) => path))
-    for (const [room, names] of named)
-      for (const [, name] of names) assert.ok(there.has(`src/${room}/${name}`), `src/${room}/${name}`)
+    for (const [module, names] of named)
+      for (const [, name] of names) assert.ok(there.has(`src/${module}/${name}`), `src/${module}/${name}`)
   })
 
   test('has no folder of more than 25 source files, tests and generated code aside', () => {
@@ -179,7 +179,7 @@ describe('the rule can say no', () => {
         'src/platform/files.ts': `import { readFileSync } from 'node:fs'\nimport pino from 'pino'\nexport const read = () => [readFileSync, pino]`,
         'src/access/options.ts': `import * as z from 'zod'\nimport { clock } from '../core/clock.ts'\nexport const options = [z, clock]`,
         'src/access/authorize.ts': `// console.log(1)\nimport type { Server } from 'node:http'\nexport const text = "import x from 'express'; console.log()"\nexport const pattern = /import 'y'|^(?:_\\d+)*$|\\{\\s*(\\w+)\\s*:|[a-z]+/\nexport type S = Server`,
-        'src/access/authorize.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { house } from '../../test/house.ts'\nconsole.log(test, fc, text, house)`,
+        'src/access/authorize.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { house } from '../../test/whole-sluice.ts'\nconsole.log(test, fc, text, house)`,
         'src/cli/commands/status.ts': `import { run } from '@stricli/core'\nimport { text } from '../../access/admit.ts'\nconsole.log(run, text)\nprocess.exit(1)\nexport const lazy = () => import('../../access/options.ts')`,
         'src/cli/define.ts': `export const load = () => import('./run.ts')\nexport type Flags = { x: 1 }`,
         'src/cli/commands/run.ts': `import type { Flags } from './define.ts'\nexport const run = (flags: Flags) => flags`,
@@ -304,7 +304,12 @@ function plantedExamples(): Planted[] {
     one('down to a room it must not see', 'direction', 'src/execution/x.ts', `import { x } from '../solana/x.ts'; x()`),
     one('localnet from a service', 'direction', 'src/gateway/x.ts', `import { x } from '../localnet/x.ts'; x()`),
     one('out of src', 'outside', 'src/core/x.ts', `import { x } from '../../scripts/x.ts'; x()`),
-    one('a test helper from the program', 'outside', 'src/core/x.ts', `import { x } from '../../test/house.ts'; x()`),
+    one(
+      'a test helper from the program',
+      'outside',
+      'src/core/x.ts',
+      `import { x } from '../../test/whole-sluice.ts'; x()`,
+    ),
     one('a test from the program', 'outside', 'src/core/x.ts', `import { x } from './y.test.ts'; x()`),
     one(
       'an import that cannot be read',

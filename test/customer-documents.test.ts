@@ -51,7 +51,7 @@ describe('the pages for customers', () => {
       },
     })
     await running.line(/"msg":"started"/)
-    const at = async (door: string, scheme: string) => `${scheme}://${await running.address(door)}`
+    const at = async (server: string, scheme: string) => `${scheme}://${await running.address(server)}`
     env = {
       SLUICE_RPC: await at('rpc', 'http'),
       SLUICE_WS: await at('ws', 'ws'),
@@ -67,12 +67,12 @@ describe('the pages for customers', () => {
     await until(
       'the chain moves and its calls are served',
       async () => {
-        const answer = await fetch(env['SLUICE_RPC'] as string, {
+        const response = await fetch(env['SLUICE_RPC'] as string, {
           method: 'POST',
           headers: { 'x-token': env['SLUICE_TOKEN'] as string, 'content-type': 'application/json' },
           body: '{"jsonrpc":"2.0","id":1,"method":"getBlockHeight"}',
         })
-        return Number(((await answer.json()) as { result?: number }).result) > 2
+        return Number(((await response.json()) as { result?: number }).result) > 2
       },
       60_000,
     )
@@ -106,12 +106,12 @@ describe('the pages for customers', () => {
         timeout: RUNS_MS_MAX,
         killSignal: 'SIGKILL',
       })
-      let said = ''
-      child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
-      child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+      let message = ''
+      child.stdout.on('data', (chunk: Buffer) => (message += chunk.toString()))
+      child.stderr.on('data', (chunk: Buffer) => (message += chunk.toString()))
       const [code] = (await once(child, 'close')) as [number | null]
-      assert.equal(code, 0, said)
-      assert.ok(said.trim() !== '' || text.includes('-sfO'), 'it said nothing')
+      assert.equal(code, 0, message)
+      assert.ok(message.trim() !== '' || text.includes('-sfO'), 'it said nothing')
     })
   }
 })

@@ -125,16 +125,16 @@ test('every panel has a title of its own in its row and says how it is computed'
       assert.equal(new Set(inRow.map((panel) => panel.title)).size, inRow.length, `${board.title}, ${title}`)
       for (const { how, title: name } of inRow) assert.ok(how.length > 15 && how.endsWith('.'), `${title}: ${name}`)
     }
-    const json = JSON.parse(grafanaJson(board)) as { panels: { id: number; gridPos: Place }[] }
-    const places = json.panels.map(({ gridPos }) => gridPos)
+    const json = JSON.parse(grafanaJson(board)) as { panels: { id: number; gridPos: Position }[] }
+    const positions = json.panels.map(({ gridPos }) => gridPos)
     assert.equal(new Set(json.panels.map(({ id }) => id)).size, json.panels.length)
-    for (const [at, one] of places.entries())
-      for (const other of places.slice(at + 1)) assert.ok(!overlap(one, other), 'no panel lies on another')
+    for (const [at, one] of positions.entries())
+      for (const other of positions.slice(at + 1)) assert.ok(!overlap(one, other), 'no panel lies on another')
   }
 })
 
-type Place = { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+type Position = { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
 
-function overlap(a: Place, b: Place): boolean {
+function overlap(a: Position, b: Position): boolean {
   return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 }

@@ -110,7 +110,7 @@ export function parseRegex(literal: string): Regex {
     if (escaped === 'x' || escaped === 'u') {
       const digits = source.slice(at, at + (escaped === 'x' ? 2 : 4))
       at += digits.length
-      return new Set([placeOf(Number.parseInt(digits, 16))])
+      return new Set([positionOf(Number.parseInt(digits, 16))])
     }
     return new Set([CONTROL[escaped] ?? code(escaped)])
   }
@@ -145,10 +145,10 @@ export function parseRegex(literal: string): Regex {
 }
 
 function code(char: string): number {
-  return placeOf(char.charCodeAt(0))
+  return positionOf(char.charCodeAt(0))
 }
 
-function placeOf(character: number): number {
+function positionOf(character: number): number {
   if (character < OTHER_BLANKS) return character
   return /\s/.test(String.fromCharCode(character)) ? OTHER_BLANKS : OTHERS
 }

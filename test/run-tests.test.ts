@@ -75,27 +75,27 @@ describe('files that failed beside others', () => {
   const failing = (...failures: string[]): TestTally => ({ passed: 9, failures, skips: [] })
   const settle = async (failures: string[], alone: (file: string, time: number) => boolean) => {
     const ran: string[] = []
-    const said: string[] = []
+    const message: string[] = []
     const settled = await runAgain(
       failing(...failures),
       async (file) => {
         ran.push(file)
         return alone(file, ran.filter((other) => other === file).length) ? failing() : failing(`${file}: again`)
       },
-      (line) => void said.push(line),
+      (line) => void message.push(line),
     )
-    return { ...settled, ran, said: said.join('\n') }
+    return { ...settled, ran, message: message.join('\n') }
   }
 
   test('are run twice alone; what passes both times is unstable and told, what fails once more has failed', async () => {
-    const { failures, unstable, ran, said } = await settle(
+    const { failures, unstable, ran, message } = await settle(
       ['a.test.ts: one', 'b.test.ts: two', 'a.test.ts: group > three', 'c.test.ts'],
       (file, time) => file === 'a.test.ts' || (file === 'b.test.ts' && time === 1),
     )
     assert.deepEqual(failures, ['b.test.ts: two', 'c.test.ts'])
     assert.deepEqual(unstable, ['a.test.ts: one', 'a.test.ts: group > three'])
     assert.deepEqual(ran, ['a.test.ts', 'a.test.ts', 'b.test.ts', 'b.test.ts', 'c.test.ts'])
-    assert.match(said, /^UNSTABLE {2}a\.test\.ts: group > three: failed beside others, passed 2 times alone$/m)
+    assert.match(message, /^UNSTABLE {2}a\.test\.ts: group > three: failed beside others, passed 2 times alone$/m)
   })
 
   test('many of them, or a run that was given up, stay failures', async () => {

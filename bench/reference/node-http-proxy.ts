@@ -19,9 +19,9 @@ createServer((request, response) => {
   request.on('end', () => {
     const body = Buffer.concat(chunks)
     const headers = { 'content-type': 'application/json', 'content-length': body.length }
-    const upstream = requestOf({ agent, host: '127.0.0.1', port: upstreamPort, method: 'POST', headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, { 'content-type': 'application/json' })
-      answer.pipe(response)
+    const upstream = requestOf({ agent, host: '127.0.0.1', port: upstreamPort, method: 'POST', headers }, (reply) => {
+      response.writeHead(reply.statusCode ?? 502, { 'content-type': 'application/json' })
+      reply.pipe(response)
     })
     upstream.on('error', () => response.destroy())
     upstream.end(body)

@@ -32,7 +32,7 @@ const update = frameMessage(
 )
 /** `:status: 200` from the static table, and content-type as a literal that is not indexed (RFC 7541 section 6). */
 const TYPE = 'application/grpc'
-const ANSWER = Buffer.concat([Buffer.from([0x88, 0x0f, 0x10, TYPE.length]), Buffer.from(TYPE)])
+const RESPONSE = Buffer.concat([Buffer.from([0x88, 0x0f, 0x10, TYPE.length]), Buffer.from(TYPE)])
 
 type Stream = { readonly id: number; window: number; readonly frame: Buffer }
 type Peer = {
@@ -90,7 +90,7 @@ function onFrame(peer: Peer, frame: Buffer): void {
     if (id === 0) peer.window += by
     else if (stream !== undefined) stream.window += by
   } else if (type === HEADERS) {
-    peer.socket.write(frameOf(HEADERS, END_HEADERS, id, ANSWER))
+    peer.socket.write(frameOf(HEADERS, END_HEADERS, id, RESPONSE))
     peer.streams.set(id, { id, window: peer.initialWindow, frame: frameOf(DATA, 0, id, update) })
   } else if (type === DATA && payload.length > 0) {
     peer.socket.write(frameOf(WINDOW_UPDATE, 0, 0, uint32(payload.length)))

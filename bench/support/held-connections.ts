@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { readAnswers } from './paced-load.ts'
+import { readResponses } from './paced-load.ts'
 
 /** Opens so many connections, makes some calls on each, and keeps them open. */
 export async function holdConnections(options: {
@@ -17,10 +17,10 @@ export async function holdConnections(options: {
     sockets.push(socket)
     await once(socket, 'connect')
     await new Promise<void>((resolve) => {
-      let answered = 0
-      readAnswers(socket, () => {
-        answered += 1
-        if (answered === CALLS_EACH) resolve()
+      let responded = 0
+      readResponses(socket, () => {
+        responded += 1
+        if (responded === CALLS_EACH) resolve()
         else socket.write(request)
       })
       socket.write(request)

@@ -76,7 +76,7 @@ export async function openPaced({ port, token, body, connections }: PacedLoad): 
   const waiting: number[] = []
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   for (const socket of sockets) {
-    readAnswers(socket, () => {
+    readResponses(socket, () => {
       took.push(performance.now() - (dueOn.get(socket) as number))
       const due = waiting.shift()
       if (due === undefined) idle.push(socket)
@@ -141,7 +141,7 @@ async function open(port: number): Promise<Socket> {
 }
 
 /** Calls back for each whole answer of known length. */
-export function readAnswers(socket: Socket, onAnswer: () => void): void {
+export function readResponses(socket: Socket, onResponse: () => void): void {
   let pending: Buffer = Buffer.alloc(0)
   let left = 0
   socket.on('data', (chunk: Buffer) => {
@@ -158,7 +158,7 @@ export function readAnswers(socket: Socket, onAnswer: () => void): void {
       if (pending.length < left) return
       pending = pending.subarray(left)
       left = 0
-      onAnswer()
+      onResponse()
     }
   })
 }

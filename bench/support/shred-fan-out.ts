@@ -72,10 +72,10 @@ export async function openFanOutRig(programs: Programs): Promise<FanOutRig> {
     // A child whose standard input ends has lost its parent.
     const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] })
     children.add(child)
-    let said = ''
-    child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    let message = ''
+    child.stdout?.on('data', (chunk: Buffer) => (message += chunk.toString()))
     const ended = once(child, 'close').finally(() => children.delete(child))
-    return { child, lines: () => said.split('\n').slice(0, -1), ended }
+    return { child, lines: () => message.split('\n').slice(0, -1), ended }
   }
 
   async function startFanOut(variant: Variant, n: number) {

@@ -14,7 +14,7 @@ import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
 const [port = '0', count = '0', firstPort = '0', engine = 'sendmmsg', signatures = 'off'] = process.argv.slice(2)
 const UNLIMITED = 1e9
 const total = { in: 0, out: 0 }
-function tell(): void {
+function report(): void {
   process.stdout.write(`${JSON.stringify({ ms: performance.now(), cpuMs: busiestThreadMs(), ...total })}\n`)
 }
 
@@ -75,7 +75,7 @@ const relay = await startRelayLink(
       if (atStart.size === 0) return
       total.in += counts.received
       for (const { packets } of destinations) total.out += packets
-      tell()
+      report()
     },
   },
 )
@@ -85,7 +85,7 @@ async function end(): Promise<void> {
   if (isEnding) return
   isEnding = true
   await relay[Symbol.asyncDispose]()
-  tell()
+  report()
   process.stdin.destroy()
 }
 process.on('SIGTERM', () => void end())

@@ -5,7 +5,7 @@ import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
 import type { MetricDescription } from '../../src/platform/telemetry/metric-family.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { DOORS } from '../../src/processes/compose/config/listener-names.ts'
+import { LISTENERS } from '../../src/processes/compose/config/listener-names.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
@@ -13,7 +13,7 @@ import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 /** Every metric a process can have. `NODE` and `PATH` stand for the names of the operator's own nodes and ways out. */
 export function describeMetrics(): MetricDescription[] {
   using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
-  createListenerMetrics(registry, DOORS)
+  createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry, ['NODE'], () => 0)
   accessMetrics(registry)
   bundleMetrics(registry)

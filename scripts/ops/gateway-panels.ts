@@ -36,7 +36,7 @@ export const OVERVIEW_PANELS: readonly Panel[] = [
     title: 'Connections turned away',
     how: 'Connections refused before they could speak, by door and limit.',
     unit: 'reqps',
-    queries: [rate('sluice_process_connections_refused_total', 'door, reason')],
+    queries: [rate('sluice_process_connections_refused_total', 'listener, reason')],
   },
 ]
 
@@ -269,8 +269,8 @@ export const PROCESS_PANELS: readonly Panel[] = [
     kind: 'stat',
     queries: [
       {
-        ...worst('sluice_tls_not_after_timestamp_seconds', 'door'),
-        expr: `${worst('sluice_tls_not_after_timestamp_seconds', 'door').expr} * 1000`,
+        ...worst('sluice_tls_not_after_timestamp_seconds', 'listener'),
+        expr: `${worst('sluice_tls_not_after_timestamp_seconds', 'listener').expr} * 1000`,
       },
     ],
   },

@@ -75,7 +75,7 @@ export const SHREDS_PANELS: readonly Panel[] = [
     title: 'Bytes out',
     how: 'Bytes of shreds a second, by seat of the destination.',
     unit: 'Bps',
-    queries: [rate('sluice_shreds_sent_bytes_total', 'seat')],
+    queries: [rate('sluice_shreds_sent_bytes_total', 'destination')],
   },
   {
     title: 'Not relayed',
@@ -87,7 +87,7 @@ export const SHREDS_PANELS: readonly Panel[] = [
     title: 'Not sent',
     how: 'Relayed packets that did not go to a destination, by reason and by seat.',
     unit: 'short',
-    queries: [rate('sluice_shreds_unsent_total', 'reason'), rate('sluice_shreds_unsent_by_seat_total', 'seat')],
+    queries: [rate('sluice_shreds_unsent_total', 'reason'), rate('sluice_shreds_unsent_by_seat_total', 'destination')],
   },
   {
     title: 'Destinations',

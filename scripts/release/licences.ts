@@ -34,11 +34,11 @@ export function thirdPartyLicences(
       `${nameOf(folder)} ${version}  ${license}${isPage ? '  (in the live page)' : ''}`,
   )
   // What lies on one level in the published tree may lie deeper in the checkout.
-  const placeOf = new Map([...locked].map(([folder, { version }]) => [`${nameOf(folder)} ${version}`, folder]))
+  const positionOf = new Map([...locked].map(([folder, { version }]) => [`${nameOf(folder)} ${version}`, folder]))
   const owners = new Map<string, string[]>()
   for (const [folder, { cpu, os, version }] of shipped) {
     if (cpu !== undefined || os !== undefined) continue
-    const text = licenceText(join(root, placeOf.get(`${nameOf(folder)} ${version}`) ?? folder))
+    const text = licenceText(join(root, positionOf.get(`${nameOf(folder)} ${version}`) ?? folder))
     if (text !== undefined) owners.set(text, [...(owners.get(text) ?? []), nameOf(folder)])
   }
   const texts = [...owners].map(([text, names]) => `${'='.repeat(80)}\n${names.join(', ')}\n\n${text}\n`)

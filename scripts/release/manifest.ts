@@ -79,9 +79,9 @@ function runtimePackages(
   for (const folder of [...closureOf(Object.keys(direct), locked)].toSorted()) {
     const entry = locked.get(folder)
     assert.ok(entry !== undefined && entry.dev !== true && entry.devOptional !== true, `${folder} is for development`)
-    const place = `node_modules/${nameOf(folder)}`
-    assert.equal(packages[place], undefined, `${nameOf(folder)} is needed in two versions: one level is not enough`)
-    packages[place] = entry
+    const position = `node_modules/${nameOf(folder)}`
+    assert.equal(packages[position], undefined, `${nameOf(folder)} is needed in two versions: one level is not enough`)
+    packages[position] = entry
   }
   return packages
 }

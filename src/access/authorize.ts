@@ -148,12 +148,12 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     if ('refused' in presented) return REFUSED[presented.refused]
     if (!isWellFormed) return REFUSED.malformed
     if (found === undefined || !isSame) return REFUSED.unknown
-    const entry = judge(found, product, nowMs)
+    const entry = validate(found, product, nowMs)
     if (entry.ok) remember(byText, text, entry)
     return entry
   }
 
-  function judge(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
+  function validate(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
     const reason = refusalOf(found, product, nowMs)
     if (reason === undefined) return entryOf(found)
     deps.onRefused?.(found.subscription.id, { reason, product })
@@ -202,7 +202,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
   function renew(tokenSha256: string, product: ProductKey, nowMs: number): Entry | Refused {
     const current = snapshot()
     const found = current.byDigest(tokenSha256)
-    return found === undefined ? REFUSED.unknown : judge(found, product, nowMs)
+    return found === undefined ? REFUSED.unknown : validate(found, product, nowMs)
   }
 
   /** Most have no end, and then the clock is not asked. */

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { checkProperty } from '../../test/support/property.ts'
-import { CARRIER_LENGTH_MAX, CARRIERS, collectLogin, collectToken, type PresentedToken } from './credentials.ts'
+import {
+  CARRIER_LENGTH_MAX,
+  CREDENTIAL_SOURCES,
+  collectLogin,
+  collectToken,
+  type PresentedToken,
+} from './credentials.ts'
 
 const A = 'slc_000000000000000000000000000000000JcP3N'
 const B = 'slc_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz1IfYpL'
@@ -64,35 +70,41 @@ describe('token carriers', () => {
     assert.ok(TABLE.length >= 40)
     for (const [headers, query, rpc, others] of TABLE) {
       const shown = JSON.stringify([headers, query])
-      assert.deepEqual(collectToken(CARRIERS.rpc, headers, query), rpc, `rpc ${shown}`)
-      for (const door of ['ws', 'grpc', 'execution'] as const) {
-        assert.deepEqual(collectToken(CARRIERS[door], headers, query), others, `${door} ${shown}`)
+      assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, headers, query), rpc, `rpc ${shown}`)
+      for (const server of ['ws', 'grpc', 'execution'] as const) {
+        assert.deepEqual(collectToken(CREDENTIAL_SOURCES[server], headers, query), others, `${server} ${shown}`)
       }
     }
   })
 
   test('a WebSocket reads its query only where the operator said so, and x-api-key never', () => {
-    assert.deepEqual(collectToken(CARRIERS.wsWithQuery, [], `api-key=${A}`), token(A))
-    assert.deepEqual(collectToken(CARRIERS.wsWithQuery, ['x-token', A], `api_key=${B}`), conflicting)
-    assert.deepEqual(collectToken(CARRIERS.wsWithQuery, ['x-api-key', A], ''), missing)
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.wsWithQuery, [], `api-key=${A}`), token(A))
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.wsWithQuery, ['x-token', A], `api_key=${B}`), conflicting)
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.wsWithQuery, ['x-api-key', A], ''), missing)
   })
 
   test('the indexer takes its token in x-token alone', () => {
-    assert.deepEqual(collectToken(CARRIERS.indexer, ['authorization', `Bearer ${A}`], ''), missing)
-    assert.deepEqual(collectToken(CARRIERS.indexer, ['authorization', 'Basic dTpw', 'x-token', A], ''), token(A))
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.indexer, ['authorization', `Bearer ${A}`], ''), missing)
+    assert.deepEqual(
+      collectToken(CREDENTIAL_SOURCES.indexer, ['authorization', 'Basic dTpw', 'x-token', A], ''),
+      token(A),
+    )
   })
 
   test('an oversized value is presented as an empty one', () => {
-    assert.deepEqual(collectToken(CARRIERS.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX)]), token('x'.repeat(8192)))
-    assert.deepEqual(collectToken(CARRIERS.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX + 1)]), token(''))
-    assert.deepEqual(collectToken(CARRIERS.rpc, [], `api-key=${'x'.repeat(100_000)}`), token(''))
-    assert.deepEqual(collectToken(CARRIERS.rpc, [], '&'.repeat(100_000)), missing)
+    assert.deepEqual(
+      collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX)]),
+      token('x'.repeat(8192)),
+    )
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX + 1)]), token(''))
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, [], `api-key=${'x'.repeat(100_000)}`), token(''))
+    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, [], '&'.repeat(100_000)), missing)
   })
 
   test('agrees with a plain restatement of the rule on random requests', (t) => {
-    const carrier = fc.constantFrom('x-token', 'authorization', 'x-api-key', 'api-key', 'api_key', 'other')
+    const credentialSource = fc.constantFrom('x-token', 'authorization', 'x-api-key', 'api-key', 'api_key', 'other')
     const value = fc.constantFrom(A, B, '')
-    const property = fc.property(fc.array(fc.tuple(carrier, value), { maxLength: 5 }), (carried) => {
+    const property = fc.property(fc.array(fc.tuple(credentialSource, value), { maxLength: 5 }), (carried) => {
       const headers = carried
         .filter(([name]) => name !== 'api-key' && name !== 'api_key')
         .flatMap(([name, text]) => [name, name === 'authorization' ? `Bearer ${text}` : text])
@@ -105,7 +117,7 @@ describe('token carriers', () => {
       const values = new Set(counted.map(([, text]) => text))
       const expected =
         counted.length === 0 ? missing : isTwice || values.size > 1 ? conflicting : token([...values][0] ?? '')
-      assert.deepEqual(collectToken(CARRIERS.rpc, headers, query), expected)
+      assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, headers, query), expected)
     })
     checkProperty(t, property, 1000, 50_000)
   })

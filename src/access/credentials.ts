@@ -13,11 +13,11 @@ export type PresentedLogin =
   | { readonly refused: 'missing' | 'conflicting' | 'malformed' }
 
 /** Which carriers a door reads besides `x-token`. What a door does not read does not authenticate there, and is not a conflict either. */
-export type Carriers = { readonly bearer: boolean; readonly apiKeyHeader: boolean; readonly query: boolean }
+export type CredentialSources = { readonly bearer: boolean; readonly apiKeyHeader: boolean; readonly query: boolean }
 
-const HEADERS_ONLY: Carriers = { bearer: true, apiKeyHeader: false, query: false }
+const HEADERS_ONLY: CredentialSources = { bearer: true, apiKeyHeader: false, query: false }
 
-export const CARRIERS = {
+export const CREDENTIAL_SOURCES = {
   rpc: { bearer: true, apiKeyHeader: true, query: true },
   ws: HEADERS_ONLY,
   /** For an operator who accepts the token in the query of a WebSocket address. */
@@ -26,7 +26,7 @@ export const CARRIERS = {
   execution: HEADERS_ONLY,
   /** Basic occupies `Authorization` there. */
   indexer: { ...HEADERS_ONLY, bearer: false },
-} as const satisfies Record<string, Carriers>
+} as const satisfies Record<string, CredentialSources>
 
 /** A longer value is presented as an empty one: no token is that long, and nothing then handles the bulk of it. */
 export const CARRIER_LENGTH_MAX = 8192
@@ -40,7 +40,11 @@ const CONFLICTING: PresentedToken = { refused: 'conflicting' }
  * All carriers present are collected. None: missing. The same carrier twice, equal or not: conflicting. Different carriers: accepted when their
  * values are equal, else conflicting. `query` is the part of the address after `?`, used only where the door reads it.
  */
-export function collectToken(carriers: Carriers, headers: readonly string[], query = ''): PresentedToken {
+export function collectToken(
+  credentialSources: CredentialSources,
+  headers: readonly string[],
+  query = '',
+): PresentedToken {
   let xToken: string | undefined
   let authorization: string | undefined
   let apiKey: string | undefined
@@ -50,10 +54,10 @@ export function collectToken(carriers: Carriers, headers: readonly string[], que
     if (name.length === 7 && isNamed(name, 'x-token')) {
       if (xToken !== undefined) return CONFLICTING
       xToken = headers[at + 1] as string
-    } else if (name.length === 13 && carriers.bearer && isNamed(name, 'authorization')) {
+    } else if (name.length === 13 && credentialSources.bearer && isNamed(name, 'authorization')) {
       if (authorization !== undefined) return CONFLICTING
       authorization = headers[at + 1] as string
-    } else if (name.length === 9 && carriers.apiKeyHeader && isNamed(name, 'x-api-key')) {
+    } else if (name.length === 9 && credentialSources.apiKeyHeader && isNamed(name, 'x-api-key')) {
       if (apiKey !== undefined) return CONFLICTING
       apiKey = headers[at + 1] as string
     }
@@ -68,7 +72,7 @@ export function collectToken(carriers: Carriers, headers: readonly string[], que
     if (token !== undefined && token !== apiKey) return CONFLICTING
     token = apiKey
   }
-  if (carriers.query && query !== '') return withQuery(token, query)
+  if (credentialSources.query && query !== '') return withQuery(token, query)
   return present(token)
 }
 

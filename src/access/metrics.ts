@@ -1,7 +1,7 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_WORDS, type LimitName } from '../contract/limits.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { SEAT_NAMES, type SeatsTaken } from './quota/permits.ts'
+import { PERMIT_NAMES, type PermitsAcquired } from './quota/permits.ts'
 import type { UsageInterface } from './store/model.ts'
 import type { UsageState } from './usage.ts'
 
@@ -24,7 +24,7 @@ export type AccessMetrics = {
 /** Values that are asked for when somebody looks. */
 export type AccessReadings = {
   usage(): UsageState
-  seats(): SeatsTaken
+  permits(): PermitsAcquired
   snapshot(): { revision: number; subscriptions: number; tokens: number }
   /** Undefined where the quota is not shared. */
   shared(): { isUp: boolean; processes: number } | undefined
@@ -71,8 +71,8 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     () => read.snapshot().subscriptions,
   )
   gauge('sluice_access_tokens', 'Tokens in the snapshot, whatever their state.', () => read.snapshot().tokens)
-  for (const name of SEAT_NAMES)
-    gauge(SEAT_METRICS[name], `${LIMIT_WORDS[name]} of all subscriptions.`, () => read.seats()[name])
+  for (const name of PERMIT_NAMES)
+    gauge(PERMIT_METRICS[name], `${LIMIT_WORDS[name]} of all subscriptions.`, () => read.permits()[name])
   gauge(
     'sluice_access_quota_shared_up',
     '1 while the shared ledger answers, 0 while local shares are used or nothing is shared.',
@@ -102,12 +102,12 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
 /** For a registry that is only described. */
 const NOTHING_TO_READ: AccessReadings = {
   usage: () => ({ waitingRows: 0, lostRows: 0, flushes: 0, failing: undefined }),
-  seats: () => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 }),
+  permits: () => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 }),
   snapshot: () => ({ revision: 0, subscriptions: 0, tokens: 0 }),
   shared: () => undefined,
 }
 
-const SEAT_METRICS = {
+const PERMIT_METRICS = {
   wsConnections: 'sluice_access_ws_connections',
   wsSubscriptions: 'sluice_access_ws_subscriptions',
   grpcStreams: 'sluice_access_grpc_streams',

@@ -63,8 +63,8 @@ const planSchema = z
     methods: limitFields.methods.default({}),
   })
   .superRefine((limits, context) => {
-    for (const { limit, says } of findPlanFaults(limits)) {
-      context.addIssue({ code: 'custom', path: [limit], message: `${limit} ${says}` })
+    for (const { limit, message } of findPlanFaults(limits)) {
+      context.addIssue({ code: 'custom', path: [limit], message: `${limit} ${message}` })
     }
   })
 

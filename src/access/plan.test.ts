@@ -93,7 +93,7 @@ describe('access options', () => {
   })
 
   test('own plans join the built-in ones, with defaults for the rest', () => {
-    const { plans } = parseAccessOptions({ plans: { desk: plan } })
+    const { plans } = parseAccessOptions({ plans: { executor: plan } })
     assert.deepEqual(Object.keys(plans), [...Object.keys(BUILT_IN_PLANS), 'desk'])
     assert.equal(plans['desk']?.wsSubscriptions, null)
     assert.equal(plans['desk']?.batchItems, 100)
@@ -104,17 +104,17 @@ describe('access options', () => {
       grpcBlockedOwners: ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'],
       grpcResume: true,
     }
-    const { plans: strict } = parseAccessOptions({ plans: { desk: { ...plan, ...rules } } })
+    const { plans: strict } = parseAccessOptions({ plans: { executor: { ...plan, ...rules } } })
     assert.deepEqual({ ...strict['desk'], ...rules }, strict['desk'])
   })
 
   test('mistakes are refused where they stand', () => {
     const cases: [AccessOptionsInput, string][] = [
-      [{ plans: { desk: { ...plan, sendsPerSecond: 101 } } }, 'plans.desk.sendsPerSecond'],
-      [{ plans: { desk: { ...plan, unitsPerSecond: -1 } } }, 'plans.desk.unitsPerSecond'],
-      [{ plans: { desk: { ...plan, wsConections: 1 } as typeof plan } }, 'plans.desk'],
-      [{ plans: { desk: { ...plan, grpcKinds: [] } } }, 'plans.desk.grpcKinds'],
-      [{ plans: { desk: { ...plan, grpcBlockedOwners: ['0OIl'] } } }, 'plans.desk.grpcBlockedOwners.0'],
+      [{ plans: { executor: { ...plan, sendsPerSecond: 101 } } }, 'plans.desk.sendsPerSecond'],
+      [{ plans: { executor: { ...plan, unitsPerSecond: -1 } } }, 'plans.desk.unitsPerSecond'],
+      [{ plans: { executor: { ...plan, wsConections: 1 } as typeof plan } }, 'plans.desk'],
+      [{ plans: { executor: { ...plan, grpcKinds: [] } } }, 'plans.desk.grpcKinds'],
+      [{ plans: { executor: { ...plan, grpcBlockedOwners: ['0OIl'] } } }, 'plans.desk.grpcBlockedOwners.0'],
       [{ plans: { 'A b': plan } }, 'plans.A b'],
       [{ store: { engine: 'postgres', url: 'postgres://u:secret@h/d' } }, 'store.url'],
       [{ quota: { shared: { url: 'redis://:secret@h' } } }, 'quota.shared.url'],

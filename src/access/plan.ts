@@ -90,9 +90,9 @@ export function dearestCost(limits: Limits): number {
 }
 
 /** Promises of a plan that its own other limits would break, one sentence each with the limit it is about. */
-export function findPlanFaults(limits: Limits): { limit: keyof Limits; says: string }[] {
-  const faults: { limit: keyof Limits; says: string }[] = []
-  const object = (limit: keyof Limits, says: string) => void faults.push({ limit, says })
+export function findPlanFaults(limits: Limits): { limit: keyof Limits; message: string }[] {
+  const faults: { limit: keyof Limits; message: string }[] = []
+  const object = (limit: keyof Limits, message: string) => void faults.push({ limit, message })
   const { unitsPerSecond, sendsPerSecond, unitsPerMonth, wsConnections, wsSubscriptions, batchItems } = limits
 
   if (limits.wsConnections === 0) object('wsConnections', 'is 0, but the token has to work on WebSocket too')

@@ -32,9 +32,9 @@ const LOST_MS = isFull ? 1500 : 3000
 async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-access-'))
   const audit = { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' }
-  const place = { engine: 'sqlite', file: join(folder, 'access.db') } as const
+  const position = { engine: 'sqlite', file: join(folder, 'access.db') } as const
   const openIt = () =>
-    openStore({ place, audit, check: 'quick' }, { clock: systemClock, random: secureRandom, log: silentLogger })
+    openStore({ position, audit, check: 'quick' }, { clock: systemClock, random: secureRandom, log: silentLogger })
   const operator = await openIt()
   const on = () => ({
     store: operator,
@@ -144,16 +144,16 @@ describe('access', () => {
     const { secret, id } = await folder.subscribe('first', 'professional')
     await using running = await folder.start()
     const caller = must(running.enter(secret))
-    const gate = Promise.withResolvers<void>()
+    const policy = Promise.withResolvers<void>()
     const writing = folder.on().store.change(folder.on(), async () => {
-      await gate.promise
+      await policy.promise
       return { audit: { action: 'test.wait', subjects: [] }, result: undefined }
     })
     await until('a flush to find the store busy', () => {
       assert.equal(running.access.admit(caller, RPC).ok, true)
       return running.access.usage.state().failing?.code === 'store-locked'
     })
-    gate.resolve()
+    policy.resolve()
     await writing
     await until('the next flush', () => running.access.usage.state().failing === undefined)
     await running.access.usage.flush()
@@ -171,17 +171,17 @@ describe('access', () => {
     child.stdin.write(`${secret}\n`)
     let text = ''
     child.stdout.on('data', (bytes: Buffer) => (text += bytes.toString('ascii')))
-    const told = () =>
+    const reported = () =>
       text
         .slice(0, text.lastIndexOf('\n'))
         .split('\n')
         .map((line) => line.split(' ').map(Number))
-    const ranMs = () => (told().at(-1)?.[0] ?? 0) - (told()[0]?.[0] ?? 0)
+    const ranMs = () => (reported().at(-1)?.[0] ?? 0) - (reported()[0]?.[0] ?? 0)
     await until('a few flushes', () => ranMs() > LOST_MS + 500, 60_000)
     child.kill('SIGKILL')
     await gone
-    const [killedAtMs = 0, admitted = 0] = told().at(-1) ?? []
-    const [, before = 0] = told().findLast(([atMs = 0]) => atMs <= killedAtMs - LOST_MS) ?? []
+    const [killedAtMs = 0, admitted = 0] = reported().at(-1) ?? []
+    const [, before = 0] = reported().findLast(([atMs = 0]) => atMs <= killedAtMs - LOST_MS) ?? []
     const [row] = await folder.on().store.usage({ subscriptionId: id })
     assert.ok(row !== undefined && before > 0)
     assert.ok(row.calls >= before, `${row.calls} written, ${before} admitted a second before the end`)
@@ -228,27 +228,27 @@ describe('access', () => {
     const { secret, id } = await folder.subscribe('first')
     await using running = await folder.start()
     const { limits } = must(running.enter(secret))
-    const seat = running.access.slots.acquire(id, 'grpcStreams', limits)
-    assert.ok(seat.ok)
+    const permit = running.access.permits.acquire(id, 'grpcStreams', limits)
+    assert.ok(permit.ok)
     assert.equal(running.registry.value('sluice_access_grpc_streams'), 1)
-    assert.equal(running.access.slots.acquire(id, 'grpcStreams', limits).ok, false)
+    assert.equal(running.access.permits.acquire(id, 'grpcStreams', limits).ok, false)
     assert.equal(running.registry.value('sluice_access_limited_total', { limit: 'grpcStreams' }), 1)
-    seat.release()
+    permit.release()
     assert.equal(running.registry.value('sluice_access_grpc_streams'), 0)
   })
 
   test('plans can be exchanged while running, and a plan that is gone is told', async () => {
     await using folder = await openFolder()
-    const desk = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
+    const executor = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
     const { secret } = await folder.subscribe('first', 'desk')
-    await using running = await folder.start({ plans: { desk } })
+    await using running = await folder.start({ plans: { desk: executor } })
     const caller = must(running.enter(secret))
     assert.equal(caller.limits.unitsPerSecond, 40)
     assert.equal(running.health.size, 0)
     running.access.setPlans(BUILT_IN_PLANS)
     assert.equal(must(running.enter(secret)).limits, BUILT_IN_PLANS.starter)
     assert.match(running.health.get('plans') ?? '', /desk/)
-    running.access.setPlans({ ...BUILT_IN_PLANS, desk: { ...desk, unitsPerSecond: 50 } })
+    running.access.setPlans({ ...BUILT_IN_PLANS, executor: { ...executor, unitsPerSecond: 50 } })
     assert.equal(running.health.has('plans'), false)
     assert.equal(must(running.enter(secret)).limits.unitsPerSecond, 50)
   })

@@ -15,7 +15,7 @@ import { createPlanTable, type Plans, type PlanTable } from './plan.ts'
 import { createCustomerNotes } from './provisioning/customer-notes.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
-import { createSlots, type Slots } from './quota/permits.ts'
+import { createPermits, type Permits } from './quota/permits.ts'
 import { createLedger } from './quota/quota.ts'
 import { type SharedLedger, startSharedLedger } from './quota/shared-quota.ts'
 import { followStore } from './snapshot/follow.ts'
@@ -53,7 +53,7 @@ export type AccessDeps = SecretSources & {
 export type Access = AsyncDisposable &
   Admissions & {
     snapshot(): AccessSnapshot
-    readonly slots: Slots
+    readonly permits: Permits
     readonly usage: Pick<Usage, 'flush' | 'state'>
     plans(): PlanTable
     /** Takes over plans of a configuration that was read again. */
@@ -83,10 +83,10 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const calendar = new Calendar(clock)
   const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
   const usage = opening.use(startUsage({ store, calendar, clock, log }))
-  const slots = createSlots()
+  const permits = createPermits()
   const metrics = accessMetrics(deps.registry, {
     usage: usage.state,
-    seats: slots.total,
+    permits: permits.total,
     snapshot: () => ({ ...follower.current().counts(), revision: follower.current().revision }),
     shared: () => shared?.state(),
   })
@@ -111,12 +111,12 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     const { keyPrefix, processesAssumed } = given
     shared = await startSharedLedger(
       { keyPrefix, processesAssumed, processId },
-      { redis, calendar, clock, log, metrics, spentBefore, onState: tellQuota },
+      { redis, calendar, clock, log, metrics, spentBefore, onState: reportQuota },
     )
     return stack.use(shared)
   }
 
-  function tellQuota(isUp: boolean): void {
+  function reportQuota(isUp: boolean): void {
     if (isUp) lifecycle.recovered('quota')
     else lifecycle.degraded('quota', 'redis is away: each process goes on with its local share')
   }
@@ -131,7 +131,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     )
   }
 
-  function tellUsage(): void {
+  function reportUsage(): void {
     const { failing } = usage.state()
     if (failing?.code === 'disk-full') lifecycle.degraded('disk', 'full: use is counted in memory')
     else lifecycle.recovered('disk')
@@ -187,7 +187,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
   for (const timer of [
     clock.setRepeating(SWEEP_MS, () => ledger.sweep(clock.monotonicMs())),
-    clock.setRepeating(HEALTH_MS, tellUsage),
+    clock.setRepeating(HEALTH_MS, reportUsage),
     clock.setRepeating(STORE_MS, probeStore),
     clock.setRepeating(PRUNE_MS, pruneUsage),
   ]) {
@@ -199,16 +199,16 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   return {
     ...admission,
     snapshot: follower.current,
-    slots: {
-      ...slots,
+    permits: {
+      ...permits,
       acquire(subscriptionId, name, limits) {
-        const seat = slots.acquire(subscriptionId, name, limits)
-        if (!seat.ok) {
+        const permit = permits.acquire(subscriptionId, name, limits)
+        if (!permit.ok) {
           metrics.limited[name].inc()
-          const kind = { limit: name, size: seat.limitSize, code: ERRORS['rate-limited'].jsonRpc }
+          const kind = { limit: name, size: permit.limitSize, code: ERRORS['rate-limited'].jsonRpc }
           notes.note({ subscription: subscriptionId, message: 'refused', kind })
         }
-        return seat
+        return permit
       },
     },
     usage,

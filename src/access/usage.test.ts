@@ -15,7 +15,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
   const stored = new Map<string, UsageRow>()
   const lastUsed = new Map<string, number>()
   const batches: number[] = []
-  const state = { error: undefined as Error | undefined, failAt: 0, gate: undefined as Promise<void> | undefined }
+  const state = { error: undefined as Error | undefined, failAt: 0, policy: undefined as Promise<void> | undefined }
   const logged: string[] = []
   const log = {
     ...silentLogger,
@@ -30,7 +30,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
     ...options,
     store: {
       async addUsage(rows, used) {
-        await state.gate
+        await state.policy
         if (state.error !== undefined && batches.length >= state.failAt) throw state.error
         batches.push(rows.length)
         for (const row of rows) {
@@ -161,29 +161,29 @@ describe('usage', () => {
 
   test('what is counted during a slow write goes with the next', async () => {
     const { usage, state, total, clock, tick } = open()
-    const gate = Promise.withResolvers<void>()
-    state.gate = gate.promise
+    const policy = Promise.withResolvers<void>()
+    state.policy = policy.promise
     const a = usage.createMeter('sub_a', 'tok_a')
     usage.countAdmitted(a, 'rpc', 1)
     await tick()
     usage.countAdmitted(a, 'rpc', 1)
     await tick()
     assert.deepEqual(total(), { calls: 0, units: 0 })
-    gate.resolve()
+    policy.resolve()
     await clock.advanceAsync(1000)
     assert.deepEqual(total(), { calls: 2, units: 2 })
   })
 
   test('closing writes the rest, also what came during a write', async () => {
     const { usage, state, total, clock } = open()
-    const gate = Promise.withResolvers<void>()
-    state.gate = gate.promise
+    const policy = Promise.withResolvers<void>()
+    state.policy = policy.promise
     const a = usage.createMeter('sub_a', 'tok_a')
     usage.countAdmitted(a, 'rpc', 1)
     const writing = usage.flush()
     usage.countAdmitted(a, 'rpc', 1)
     const closing = usage[Symbol.asyncDispose]()
-    gate.resolve()
+    policy.resolve()
     await Promise.all([writing, closing])
     assert.deepEqual(total(), { calls: 2, units: 2 })
     assert.equal(clock.pendingTimers(), 0)

@@ -12,7 +12,7 @@ import { openAccessStore } from '../processes/compose/access/open-store.ts'
 import { loadSettings, type Settings } from '../processes/compose/config/settings.ts'
 import { currentActor } from '../processes/compose/process/deps.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
-import { printJson, say } from './output/print.ts'
+import { printJson, write } from './output/print.ts'
 
 /** One run of a command on the access store. */
 export type Session = Settings &
@@ -73,6 +73,6 @@ function isThere(file: string): boolean {
 
 /** The last word of a command that changed something, or would have. */
 export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
-  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, says: sentence })
-  say(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
+  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, message: sentence })
+  write(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
 }

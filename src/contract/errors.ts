@@ -2,7 +2,7 @@ import type { ErrorEntry } from './error-entry.ts'
 import { OPERATOR_ERRORS } from './operator-errors.ts'
 
 /** Answers a caller can get from a door of the house. */
-const DOOR_ERRORS = {
+const SERVER_ERRORS = {
   unauthorized: {
     http: 401,
     jsonRpc: -32401,
@@ -211,7 +211,7 @@ const DOOR_ERRORS = {
   },
 } as const satisfies Record<string, ErrorEntry>
 
-export const ERRORS = { ...DOOR_ERRORS, ...OPERATOR_ERRORS }
+export const ERRORS = { ...SERVER_ERRORS, ...OPERATOR_ERRORS }
 
 export type ErrorCode = keyof typeof ERRORS
 

@@ -5,8 +5,8 @@ import { createConcurrencyLimit } from './concurrency-limit.ts'
 test('so many tasks run at once, the others wait and start in order, also after a failure', async () => {
   const limit = createConcurrencyLimit(2)
   const started: number[] = []
-  const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
-  const runs = gates.map(({ promise }, at) =>
+  const policies = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
+  const runs = policies.map(({ promise }, at) =>
     limit.run(async () => {
       started.push(at)
       await promise
@@ -15,11 +15,11 @@ test('so many tasks run at once, the others wait and start in order, also after 
   )
   await new Promise(setImmediate)
   assert.deepEqual([started, limit.running], [[0, 1], 2])
-  gates[1]?.reject(new Error('failed'))
+  policies[1]?.reject(new Error('failed'))
   await assert.rejects(runs[1] as Promise<number>, /failed/)
   await new Promise(setImmediate)
   assert.deepEqual([started, limit.running], [[0, 1, 2], 2])
-  for (const gate of gates) gate.resolve()
+  for (const policy of policies) policy.resolve()
   assert.deepEqual(await Promise.all([runs[0], runs[2], runs[3], runs[4]]), [0, 2, 3, 4])
   assert.deepEqual([started, limit.running], [[0, 1, 2, 3, 4], 0])
 })

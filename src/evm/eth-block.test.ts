@@ -46,23 +46,23 @@ function recordTxns(recorder: ExecRecorder, txns: readonly Txn[]): void {
   const at = { timeNs: 1n }
   recorder.add('BLOCK_START', { number: 9n, txn_count: BigInt(txns.length), base_fee_per_gas: 3n }, at)
   const steps = txns.map(({ logs, keys, auths, type }, txnIndex) => {
-    const place = { ...at, txnIndex }
+    const position = { ...at, txnIndex }
     return [
-      () => recorder.add('TXN_HEADER_START', { txn_hash: slotOf(txnIndex), txn_type: type, data: '0xabcd' }, place),
+      () => recorder.add('TXN_HEADER_START', { txn_hash: slotOf(txnIndex), txn_type: type, data: '0xabcd' }, position),
       () =>
         recorder.add(
           'TXN_ACCESS_LIST_ENTRY',
           { storage_keys: Array.from({ length: keys }, (_, n) => slotOf(n)) },
-          place,
+          position,
         ),
       ...Array.from(
         { length: auths },
-        (_, n) => () => recorder.add('TXN_AUTH_LIST_ENTRY', { nonce: BigInt(n) }, place),
+        (_, n) => () => recorder.add('TXN_AUTH_LIST_ENTRY', { nonce: BigInt(n) }, position),
       ),
-      () => recorder.add('TXN_EVM_OUTPUT', { gas_used: BigInt(txnIndex + 5), log_count: logs.length }, place),
+      () => recorder.add('TXN_EVM_OUTPUT', { gas_used: BigInt(txnIndex + 5), log_count: logs.length }, position),
       ...logs.map(({ contract, topics }, index) => () => {
         const payload = { index, address: addressOf(contract), topics: topics.map(slotOf), data: '0x01' as const }
-        recorder.add('TXN_LOG', payload, place)
+        recorder.add('TXN_LOG', payload, position)
       }),
     ]
   })
@@ -94,7 +94,7 @@ describe('a block read by transaction', () => {
         for (const [index, { logs }] of txns.entries()) {
           assert.deepEqual(JSON.parse(transactionText(block, index, admitAll)), transactionOf(whole, index))
           assert.deepEqual(textOf(receiptPieces(block, index, admitAll)), receipts[index])
-          const keys = [...block.logsOf(index)].map((place) => block.logKeys(place))
+          const keys = [...block.logsOf(index)].map((position) => block.logKeys(position))
           const shown = logs.map((_, at) => logOf(whole, index, at))
           assert.deepEqual(
             keys,

@@ -88,9 +88,9 @@ export class EthBlock implements EthBlockHead {
       if (at % STEP_EVENTS === 0) yield
       const index = batch.txnIndex(at)
       if (index < 0) continue
-      const place = next[index] as number
-      order[place] = at
-      next[index] = place + 1
+      const position = next[index] as number
+      order[position] = at
+      next[index] = position + 1
     }
     const sums = yield* sumUp(batch, { order, first })
     return sums === undefined ? undefined : new EthBlock(head, batch, { order, first, ...sums })

@@ -83,13 +83,13 @@ describe('transactions by type', () => {
   }
 
   test('lists come from their own events', () => {
-    const place = { ...at, txnIndex: 0 }
+    const position = { ...at, txnIndex: 0 }
     const block = blockWith({ txn_type: 4, access_list_count: 1, auth_list_count: 1 }, (recorder) => {
-      recorder.add('TXN_ACCESS_LIST_ENTRY', { address: addressOf(3), storage_keys: [slotOf(8)] }, place)
+      recorder.add('TXN_ACCESS_LIST_ENTRY', { address: addressOf(3), storage_keys: [slotOf(8)] }, position)
       recorder.add(
         'TXN_AUTH_LIST_ENTRY',
         { chain_id: 1n, address: addressOf(4), nonce: 6n, y_parity: true, r: 255n },
-        place,
+        position,
       )
     })
     const json = transactionOf(block, 0)

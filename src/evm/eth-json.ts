@@ -65,7 +65,7 @@ export function transactionJson(block: EthBlockHead, { index, header, accessList
     ...(!isLegacy && { yParity: toQuantity(header.y_parity ? 1 : 0) }),
     v: toQuantity(signatureV(header)),
     hash: header.txn_hash,
-    ...placeJson(block, index),
+    ...positionJson(block, index),
     from: header.sender,
     gasPrice: toQuantity(effectiveGasPrice(header, block.start.base_fee_per_gas)),
     blockTimestamp: toQuantity(block.start.timestamp),
@@ -81,7 +81,7 @@ export function receiptJson(block: EthBlockHead, txn: EthReceipt, bloom: Hex): J
     cumulativeGasUsed: toQuantity(cumulativeGas),
     logsBloom: bloom,
     transactionHash: header.txn_hash,
-    ...placeJson(block, index),
+    ...positionJson(block, index),
     gasUsed: toQuantity(output.gas_used),
     effectiveGasPrice: toQuantity(effectiveGasPrice(header, block.start.base_fee_per_gas)),
     from: header.sender,
@@ -96,7 +96,7 @@ export function logJson(block: EthBlockHead, txn: EthReceipt, log: EventPayload<
     address: log.address,
     topics: log.topics,
     data: log.data,
-    ...placeJson(block, txn.index),
+    ...positionJson(block, txn.index),
     blockTimestamp: toQuantity(block.start.timestamp),
     transactionHash: txn.header.txn_hash,
     logIndex: toQuantity(txn.firstLogIndex + at),
@@ -104,7 +104,7 @@ export function logJson(block: EthBlockHead, txn: EthReceipt, log: EventPayload<
   }
 }
 
-function placeJson({ start, end }: EthBlockHead, index: number): Json {
+function positionJson({ start, end }: EthBlockHead, index: number): Json {
   return { blockHash: end.eth_block_hash, blockNumber: toQuantity(start.number), transactionIndex: toQuantity(index) }
 }
 

@@ -31,9 +31,9 @@ export function* receiptPieces(block: EthBlock, index: number, admit: Admit, blo
   const txn = block.receipt(index)
   yield '{"logs":['
   let at = 0
-  for (const place of block.logsOf(index)) {
-    admit(block.batch.payloadSize(place))
-    const log = block.log(place)
+  for (const position of block.logsOf(index)) {
+    admit(block.batch.payloadSize(position))
+    const log = block.log(position)
     bloom.add(log)
     yield `${at === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, log, at))}`
     at += 1

@@ -63,14 +63,14 @@ function moveLanes(state: Uint32Array, moved: Uint32Array): void {
   moved[1] = state[1] as number
   for (let lane = 1; lane < LANES; lane++) {
     const distance = ROTATIONS[lane] as number
-    const place = (TARGETS[lane] as number) * 2
+    const position = (TARGETS[lane] as number) * 2
     const by = distance & 31
     // From 32 on the halves change places.
     const half = distance >>> 5
     const low = state[lane * 2 + half] as number
     const high = state[lane * 2 + 1 - half] as number
-    moved[place] = (low << by) | (high >>> (32 - by))
-    moved[place + 1] = (high << by) | (low >>> (32 - by))
+    moved[position] = (low << by) | (high >>> (32 - by))
+    moved[position + 1] = (high << by) | (low >>> (32 - by))
   }
 }
 

@@ -49,7 +49,7 @@ export function bloomBits(value: Uint8Array): readonly number[] {
 
 export function setBloomBits(bloom: Uint8Array, bits: readonly number[]): void {
   for (const bit of bits) {
-    const place = BLOOM_BYTES - 1 - (bit >>> 3)
-    bloom[place] = (bloom[place] as number) | (1 << (bit & 7))
+    const position = BLOOM_BYTES - 1 - (bit >>> 3)
+    bloom[position] = (bloom[position] as number) | (1 << (bit & 7))
   }
 }

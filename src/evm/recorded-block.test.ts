@@ -7,7 +7,7 @@ import { recordedDataFolder, skipWithoutRecordedData } from '../../test/recorded
 import { headerJson } from './eth-json.ts'
 import type { ExecEvent } from './event/exec-event.ts'
 import { BlockFold } from './fold/block.ts'
-import { createFoldLog, type FoldLog, feed } from './fold/test-fold.ts'
+import { createFoldLog, type FoldLog, upstreamSubscription } from './fold/test-fold.ts'
 import { createRingReader, type RingReader } from './ring/reader.ts'
 import { createMemorySource } from './ring/source.ts'
 import { decodeAll } from './ring/test-ring.ts'
@@ -42,7 +42,7 @@ function readBlock(): WholeBlock {
 function foldRecording(seed: number): FoldLog & { fold: BlockFold } {
   const log = createFoldLog()
   const fold = new BlockFold({ seed }, log.sink)
-  feed(fold, openRecording())
+  upstreamSubscription(fold, openRecording())
   return { ...log, fold }
 }
 
@@ -147,8 +147,8 @@ describe('the recorded block', { skip }, () => {
       ...same
     } = reference.contention[0] ?? {}
     for (const seed of [0, 1, 0xdeadbeef]) {
-      const { contention, tps, fold, said } = foldRecording(seed)
-      assert.deepEqual(said, [
+      const { contention, tps, fold, message } = foldRecording(seed)
+      assert.deepEqual(message, [
         'Proposed 15000001',
         'TPS 15000001',
         'ContentionData 15000001',

@@ -181,20 +181,24 @@ describe('the size of a block in RLP', () => {
           start,
           (recorder) => {
             for (const [txnIndex, { header: given, keys, auths }] of txns.entries()) {
-              const place = { timeNs: 1n, txnIndex }
+              const position = { timeNs: 1n, txnIndex }
               const chain = given.txn_type === 0 ? {} : { chain_id: given.chain_id || 1n }
-              recorder.add('TXN_HEADER_START', { ...given, ...chain, to: addressOf(9) }, place)
+              recorder.add('TXN_HEADER_START', { ...given, ...chain, to: addressOf(9) }, position)
               if (given.txn_type !== 0)
                 for (const count of keys) {
                   const storage_keys = Array.from({ length: count }, (_, key) => slotOf(key))
-                  recorder.add('TXN_ACCESS_LIST_ENTRY', { address: addressOf(3), storage_keys }, place)
+                  recorder.add('TXN_ACCESS_LIST_ENTRY', { address: addressOf(3), storage_keys }, position)
                 }
               if (given.txn_type === 4)
                 for (let auth = 0; auth < auths; auth++) {
                   const tuple = { chain_id: BigInt(auth), nonce: BigInt(auth * 100), r: 2n ** 255n, s: 128n }
-                  recorder.add('TXN_AUTH_LIST_ENTRY', { ...tuple, address: addressOf(4), y_parity: auth === 1 }, place)
+                  recorder.add(
+                    'TXN_AUTH_LIST_ENTRY',
+                    { ...tuple, address: addressOf(4), y_parity: auth === 1 },
+                    position,
+                  )
                 }
-              recorder.add('TXN_EVM_OUTPUT', {}, place)
+              recorder.add('TXN_EVM_OUTPUT', {}, position)
             }
           },
           gas,

@@ -57,41 +57,45 @@ export function recordBlock(recorder: ExecRecorder, block: TestBlock): void {
   )
 }
 
-type TxnPlace = { index: number; startNs: bigint; hasOlderOrder: boolean }
+type TxnPosition = { index: number; startNs: bigint; hasOlderOrder: boolean }
 
 /** The events of one transaction as steps, so that those of several can be mixed. */
-function txnParts(recorder: ExecRecorder, txn: TestTxn, { index, startNs, hasOlderOrder }: TxnPlace): (() => void)[] {
+function txnParts(
+  recorder: ExecRecorder,
+  txn: TestTxn,
+  { index, startNs, hasOlderOrder }: TxnPosition,
+): (() => void)[] {
   const enterNs = startNs + 10n + BigInt(index)
-  const place = { timeNs: enterNs + TIMES.perEvent, txnIndex: index }
+  const position = { timeNs: enterNs + TIMES.perEvent, txnIndex: index }
   const exit = () => recorder.add('TXN_PERF_EVM_EXIT', {}, { timeNs: enterNs + TIMES.txnSpan, txnIndex: index })
   const logs = txn.logs ?? 0
   return [
     () => recorder.add('TXN_PERF_EVM_ENTER', {}, { timeNs: enterNs, txnIndex: index }),
     ...(hasOlderOrder ? [exit] : []),
-    () => recorder.add('TXN_HEADER_START', { nonce: BigInt(index), ...txn.header }, place),
-    () => recorder.add('TXN_HEADER_END', {}, place),
-    () => recorder.add('TXN_EVM_OUTPUT', { status: true, gas_used: 21_000n, log_count: logs }, place),
-    ...Array.from({ length: logs }, (_, log) => () => recorder.add('TXN_LOG', { index: log }, place)),
-    () => recordAccesses(recorder, txn.accesses, { ...place, context: 1 }),
+    () => recorder.add('TXN_HEADER_START', { nonce: BigInt(index), ...txn.header }, position),
+    () => recorder.add('TXN_HEADER_END', {}, position),
+    () => recorder.add('TXN_EVM_OUTPUT', { status: true, gas_used: 21_000n, log_count: logs }, position),
+    ...Array.from({ length: logs }, (_, log) => () => recorder.add('TXN_LOG', { index: log }, position)),
+    () => recordAccesses(recorder, txn.accesses, { ...position, context: 1 }),
     () => recorder.add('TXN_END', {}, { timeNs: enterNs + 2n * TIMES.perEvent, txnIndex: index }),
     ...(hasOlderOrder ? [] : [exit]),
   ]
 }
 
-type AccessPlace = { timeNs: bigint; txnIndex?: number; context: number }
+type AccessPosition = { timeNs: bigint; txnIndex?: number; context: number }
 
 function recordAccesses(
   recorder: ExecRecorder,
   accesses: readonly TestAccess[],
-  { context, ...place }: AccessPlace,
+  { context, ...position }: AccessPosition,
 ): void {
   const byContract = Map.groupBy(accesses, ({ contract }) => contract)
-  recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: byContract.size, access_context: context }, place)
+  recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: byContract.size, access_context: context }, position)
   for (const [accountIndex, [contract, slots]] of [...byContract].entries()) {
     const address = addressOf(contract)
     const transient = slots.filter(({ isTransient }) => isTransient === true).length
     const counts = { storage_key_count: slots.length - transient, transient_count: transient }
-    recorder.add('ACCOUNT_ACCESS', { index: accountIndex, address, access_context: context, ...counts }, place)
+    recorder.add('ACCOUNT_ACCESS', { index: accountIndex, address, access_context: context, ...counts }, position)
     for (const { slot, isModified = false, isTransient = false } of slots) {
       const payload = {
         address,
@@ -100,7 +104,7 @@ function recordAccesses(
         modified: isModified,
         transient: isTransient,
       }
-      recorder.add('STORAGE_ACCESS', payload, { ...place, accountIndex })
+      recorder.add('STORAGE_ACCESS', payload, { ...position, accountIndex })
     }
   }
 }

@@ -5,7 +5,7 @@ import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
 import { DEFAULT_KINDS, RAW_EVENTS, type RawEventName } from '../contract/stream-events.ts'
 import { seedFor } from '../core/test-seed.ts'
 import { BlockStore } from './rpc/block-store.ts'
-import { answerBody, testMethods } from './rpc/test-rpc.ts'
+import { responseBody, testMethods } from './rpc/test-rpc.ts'
 import { checkCursor } from './stream/resume-cursor.ts'
 import { parseSubscribeMessage, parseSubscribeQuery } from './stream/subscription.ts'
 
@@ -103,9 +103,9 @@ test('any JSON-RPC body is answered, and never with an internal error', () => {
   )
   fc.assert(
     fc.property(body, (text) => {
-      const answer = answerBody(Buffer.from(text), { methods, onFault })
-      if (answer.status === 204) return assert.equal(answer.text, '')
-      const parsed = JSON.parse(answer.text) as Record<string, unknown> | Record<string, unknown>[]
+      const response = responseBody(Buffer.from(text), { methods, onFault })
+      if (response.status === 204) return assert.equal(response.text, '')
+      const parsed = JSON.parse(response.text) as Record<string, unknown> | Record<string, unknown>[]
       for (const one of Array.isArray(parsed) ? parsed : [parsed]) {
         assert.equal(one['jsonrpc'], '2.0')
         assert.notEqual('result' in one, 'error' in one)

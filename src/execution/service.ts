@@ -5,12 +5,12 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import { processTimeMs } from '../platform/process/worker.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { createCrossOrigin } from './api/cross-origin.ts'
-import { type Page, startHttpDoor } from './api/http.ts'
+import { type Page, startHttpEndpoint } from './api/http.ts'
 import { Views } from './api/views.ts'
 import { createWorkBudget } from './api/work-budget.ts'
 import type { ExecutionMetrics } from './metrics.ts'
@@ -18,22 +18,22 @@ import type { ExecutionOptions } from './options.ts'
 import { BlockStore } from './rpc/block-store.ts'
 import { createRpc } from './rpc/rpc.ts'
 import { watchVitalSigns } from './source/liveness.ts'
-import { NO_STATS, type Source, type SourcePosition, type SourceTrouble, type StartSource } from './source/message.ts'
+import { NO_STATS, type Source, type SourceFailure, type SourcePosition, type StartSource } from './source/message.ts'
 import type { Wanted } from './source/wanted-events.ts'
 import { type HelloFacts, StreamHub } from './stream/hub.ts'
 import { createSeqCounter, type SeqStore } from './stream/seq-counter.ts'
 import { takeMessages } from './stream/take-messages.ts'
-import { createWsDoor, type WsDoorOptions } from './stream/ws.ts'
+import { createWsEndpoint, type WsServerOptions } from './stream/ws.ts'
 
 export type ExecutionSettings = Omit<
   ExecutionOptions,
   'enabled' | 'listen' | 'tls' | 'plaintext' | 'ring' | 'ringStart' | 'ringRead' | 'node'
 > & {
   readonly listen: ListenerOptions
-  readonly ws?: Pick<WsDoorOptions, 'countsLoopback'>
+  readonly ws?: Pick<WsServerOptions, 'countsLoopback'>
 }
 
-export type ExecutionDeps = DoorMetrics & {
+export type ExecutionDeps = ListenerMetrics & {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
@@ -51,7 +51,7 @@ export type Execution = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   /** Resolves when the service has ended by itself, because its source was silent for 30 s. */
   readonly ended: Promise<void>
-  status(): { status: 'healthy' | 'degraded'; blockNumber: number; connections: number; trouble: string | undefined }
+  status(): { status: 'healthy' | 'degraded'; blockNumber: number; connections: number; failure: string | undefined }
   beginLameDuck(): void
   /** Closes WebSockets with 1012, finishes answers, gives up the port. */
   drain(deadlineMs: number): Promise<void>
@@ -71,9 +71,9 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
   /** Clients may ask for raw events before the source has started. */
   const now: { source?: Source; wanted?: Wanted } = {}
   let position: SourcePosition = { seqno: 0, lagEvents: 0, readMs: 0, stats: NO_STATS }
-  let trouble: SourceTrouble | undefined
+  let failure: SourceFailure | undefined
 
-  const vitals = opening.use(watchVitalSigns({ clock, onSilent }))
+  const liveness = opening.use(watchVitalSigns({ clock, onSilent }))
   const views = new Views()
   const { heldMax: blocksMax, bytesMax } = options.blocks
   const blocks = new BlockStore({ blocksMax, bytesMax }, { stageOf: (id) => views.lifecycle.stageOf(id) })
@@ -105,17 +105,17 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   now.source = opening.use(
     await deps.startSource((messages) =>
-      takeMessages(messages, { hub, views, blocks, onProgress, onFinalized, onOpened, onRestart, onTrouble }),
+      takeMessages(messages, { hub, views, blocks, onProgress, onFinalized, onOpened, onRestart, onFailure }),
     ),
   )
   if (now.wanted !== undefined) now.source.setWanted(now.wanted)
 
-  const gate = { access: options.auth === 'token' ? access : undefined, clock }
+  const policy = { access: options.auth === 'token' ? access : undefined, clock }
   const clientAddress = createClientAddress(options.trustedProxies)
   const budget = createWorkBudget(options.work, clock)
   const { connectionsMax, connectionsPerAddress, client } = options
   const ws = opening.use(
-    createWsDoor(
+    createWsEndpoint(
       {
         connectionsMax,
         connectionsPerAddress,
@@ -123,7 +123,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         pingsMissedMax: client.pingsMissedMax,
         ...options.ws,
       },
-      { ...gate, hub, rules, clientAddress, metrics, budget },
+      { ...policy, hub, rules, clientAddress, metrics, budget },
     ),
   )
   const rpc = createRpc(options.rpc, {
@@ -136,10 +136,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     clientVersion: `Sluice/v${deps.version}`,
   })
   const http = opening.use(
-    await startHttpDoor(
+    await startHttpEndpoint(
       { listen: options.listen },
       {
-        ...gate,
+        ...policy,
         log,
         random: deps.random,
         onRefused: deps.onRefused,
@@ -148,7 +148,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         onUpgrade: ws.upgrade,
         routes: {
           views,
-          vitals,
+          liveness,
           window: () => hub.window,
           connections: () => ws.connections,
           ringSeqno: () => position.seqno,
@@ -170,8 +170,8 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     waitingFrames: () => ws.waitingFrames,
     window: () => ({ ...hub.window, entriesMax: options.resume.entriesMax }),
     ring: () => position,
-    ageSeconds: () => vitals.ageMs / 1000,
-    isHealthy: () => vitals.isHealthy,
+    ageSeconds: () => liveness.ageMs / 1000,
+    isHealthy: () => liveness.isHealthy,
     blockNumber: () => views.blockNumber,
     tps: () => views.tps,
     blocksHeld: () => blocks.size,
@@ -190,10 +190,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     address: http.address,
     ended,
     status: () => ({
-      status: vitals.status,
+      status: liveness.status,
       blockNumber: views.blockNumber,
       connections: ws.connections,
-      trouble: trouble?.message,
+      failure: failure?.message,
     }),
     beginLameDuck: () => http.beginLameDuck(),
     drain,
@@ -201,7 +201,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
   }
 
   function onSilent(): void {
-    log.error({ silentMs: Math.round(vitals.ageMs), trouble: trouble?.message }, 'no event for 30 s: the service ends')
+    log.error(
+      { silentMs: Math.round(liveness.ageMs), failure: failure?.message },
+      'no event for 30 s: the service ends',
+    )
     metrics.serviceRestarts.inc()
     http.beginLameDuck()
     clock.setTimer(LAME_DUCK_MS, () => {
@@ -241,7 +244,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   function onProgress(reached: SourcePosition): void {
     position = reached
-    vitals.beat()
+    liveness.beat()
     metrics.publish.observe(Math.max(0, processTimeMs() - reached.readMs) / 1000)
   }
 
@@ -258,8 +261,8 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     log.warn({ lastSeqno: position.seqno }, 'the event ring was replaced')
   }
 
-  function onTrouble(found: SourceTrouble | undefined): void {
-    trouble = found
+  function onFailure(found: SourceFailure | undefined): void {
+    failure = found
     if (found !== undefined) log.warn({ reason: found.code, detail: found.message }, 'the event ring cannot be read')
   }
 }

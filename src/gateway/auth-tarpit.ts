@@ -15,13 +15,13 @@ export type Peer = {
  */
 export type LateRefusals = {
   /** Counts one refused token; `answer` is called at once, or late, with whether the connection is to be closed after it. */
-  refuse(peer: Peer, late: { inc(): void }, answer: (closes: boolean) => void): void
+  refuse(peer: Peer, late: { inc(): void }, respond: (closes: boolean) => void): void
   /** The same for an answer that is a value: as it is, or late and with the word that it closes. */
-  answered<Answer extends object>(
+  responded<Response extends object>(
     peer: Peer,
     late: { inc(): void },
-    answer: Answer,
-  ): Answer | Promise<Answer & { readonly closes: true }>
+    response: Response,
+  ): Response | Promise<Response & { readonly closes: true }>
   /** The address of the client, past the proxies the operator trusts. */
   addressOf(peer: Peer): string
 }
@@ -77,13 +77,13 @@ export function createLateRefusals(options: LateRefusalsOptions, clock: Clock): 
     return true
   }
 
-  function whenDue(late: { inc(): void }, answer: () => void): void {
+  function whenDue(late: { inc(): void }, respond: () => void): void {
     late.inc()
-    if (waiting >= WAITING_MAX) return answer()
+    if (waiting >= WAITING_MAX) return respond()
     waiting += 1
     const timer = clock.setTimer(LATE_MS, () => {
       waiting -= 1
-      answer()
+      respond()
     })
     timer.unref?.()
   }
@@ -92,13 +92,13 @@ export function createLateRefusals(options: LateRefusalsOptions, clock: Clock): 
 
   return {
     addressOf,
-    refuse(peer, late, answer) {
-      if (isLate(peer)) whenDue(late, () => answer(true))
-      else answer(false)
+    refuse(peer, late, respond) {
+      if (isLate(peer)) whenDue(late, () => respond(true))
+      else respond(false)
     },
-    answered(peer, late, answer) {
-      if (!isLate(peer)) return answer
-      return new Promise((resolve) => whenDue(late, () => resolve({ ...answer, closes: true })))
+    responded(peer, late, response) {
+      if (!isLate(peer)) return response
+      return new Promise((resolve) => whenDue(late, () => resolve({ ...response, closes: true })))
     },
   }
 }

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/authorize.ts'
-import { CARRIERS, collectToken } from '../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { ResponseBudget } from '../platform/http/response-budget.ts'
-import { answerPost } from '../platform/http/server/post-fallback.ts'
+import { respondToPost } from '../platform/http/server/post-fallback.ts'
 import { sendJson, sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { CustomerPage, CustomerPages } from './account/endpoints.ts'
-import type { DoorMeter } from './metrics.ts'
+import type { ListenerMeter } from './metrics.ts'
 import { refuseSize } from './refusal.ts'
 import { createRpcPosts } from './rpc/http.ts'
 import { refuse } from './rpc/refusal.ts'
-import type { Rpc, RpcAnswer } from './rpc/rpc.ts'
+import type { Rpc, RpcResponse } from './rpc/rpc.ts'
 
-export type RpcDoorDeps = DoorMetrics & {
-  readonly meter: Pick<DoorMeter, 'refused'>
+export type RpcServerDeps = ListenerMetrics & {
+  readonly meter: Pick<ListenerMeter, 'refused'>
   readonly rpc: Rpc
   readonly pages: CustomerPages
   /** How the nodes behind are, in the words of a node's own health page. */
@@ -46,7 +46,7 @@ const PREFLIGHT = {
 }
 
 /** The RPC door: JSON-RPC on `/`, the health page, and what a customer may ask about itself. */
-export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoorDeps): Promise<HttpServer> {
+export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcServerDeps): Promise<HttpServer> {
   const { rpc, pages, log, clock } = deps
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
   return startHttpServer(options, {
@@ -55,10 +55,10 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
     clock,
     onRefused: deps.onRefused,
     onNotAfter: deps.onNotAfter,
-    plainPosts: posts,
+    fastPathPosts: posts,
     async onRequest(request, response) {
       const [path, query] = splitTarget(request.url ?? '')
-      if (path === '/' && request.method === 'POST') return answerPost(request, response, posts)
+      if (path === '/' && request.method === 'POST') return respondToPost(request, response, posts)
       const requestId = requestIdOf(request, deps)
       response.setHeader('x-request-id', requestId)
       if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
@@ -77,20 +77,20 @@ export function startRpcDoor(options: { listen: ListenerOptions }, deps: RpcDoor
         )
       }
       const head = { headers: request.rawHeaders, requestId, connection: request.socket }
-      const caller = rpc.authenticate(head, collectToken(CARRIERS.rpc, head.headers, query), clock.nowMs())
-      if (!('subscription' in caller)) return send(response, await caller.answer)
-      if (page !== undefined) return answerPage(page, caller, { request, response, requestId, meter: deps.meter })
+      const caller = rpc.authenticate(head, collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query), clock.nowMs())
+      if (!('subscription' in caller)) return send(response, await caller.response)
+      if (page !== undefined) return servePage(page, caller, { request, response, requestId, meter: deps.meter })
     },
   })
 }
 
-type PageVisit = Pick<RpcDoorDeps, 'meter'> & {
+type PageVisit = Pick<RpcServerDeps, 'meter'> & {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
 }
 
-async function answerPage(
+async function servePage(
   page: CustomerPage,
   caller: Caller,
   { request, response, requestId, meter }: PageVisit,
@@ -102,13 +102,13 @@ async function answerPage(
     meter.refused('requestBytes', { subscription: caller.subscription.id, code: 'too-large' })
     return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), { requestId }))
   }
-  const { status, body, headers } = await page.answer(caller, { body: read.body, requestId })
+  const { status, body, headers } = await page.respond(caller, { body: read.body, requestId })
   sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })
 }
 
 const NO_BODY = { ok: true, body: Buffer.alloc(0) } as const
 
-function send(response: ServerResponse, { status, body, headers, closes }: RpcAnswer): void {
+function send(response: ServerResponse, { status, body, headers, closes }: RpcResponse): void {
   if (closes === true) response.shouldKeepAlive = false
   sendText(response, status, body, { ...headers, ...CORS })
 }

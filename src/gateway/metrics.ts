@@ -44,7 +44,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 type Count = { inc(by?: number): void }
 
 /** What one door counts. */
-export type DoorMeter = {
+export type ListenerMeter = {
   /** An admitted request; a method that is on no list counts as `other`. */
   request(method: string): void
   /** A refusal, by the limit it names; and whose it was, where nobody else tells the log. */
@@ -56,7 +56,7 @@ export type DoorMeter = {
 }
 
 /** A door whose connections stay open. */
-export type StreamMeter = DoorMeter & {
+export type StreamMeter = ListenerMeter & {
   readonly open: { inc(): void; dec(): void }
   readonly messagesOut: Count
   readonly bytesOut: Count
@@ -65,11 +65,11 @@ export type StreamMeter = DoorMeter & {
 
 /** What the bundle tells Prometheus. Counters of the hot path are looked up once, here. */
 export type BundleMetrics = {
-  readonly rpc: DoorMeter
+  readonly rpc: ListenerMeter
   readonly ws: StreamMeter
   readonly grpc: StreamMeter
   /** Gaps told to clients that asked to be told. */
-  readonly gapsTold: Count
+  readonly gapsReported: Count
   /** Streams of a lost node, by what became of them where the plan lets them go on. */
   readonly resumes: Readonly<Record<(typeof RESUME_RESULTS)[number], Count>>
   readonly cache: Readonly<Record<(typeof CACHE_RESULTS)[number], Count>>
@@ -142,7 +142,7 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
     read: () => read.upstreamSubscriptions(),
   })
 
-  function door(name: (typeof INTERFACES)[number]): DoorMeter {
+  function server(name: (typeof INTERFACES)[number]): ListenerMeter {
     const byMethod = byName([...METHODS, OTHER], (method) => requests.with({ interface: name, method }))
     const other = byMethod.get(OTHER) as Count
     const took = seconds.with({ interface: name })
@@ -156,7 +156,7 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
 
   function stream(name: (typeof STREAMING)[number]): StreamMeter {
     return {
-      ...door(name),
+      ...server(name),
       open: open.with({ interface: name }),
       messagesOut: messages.with({ interface: name }),
       bytesOut: bytes.with({ interface: name }),
@@ -165,10 +165,10 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
   }
 
   return {
-    rpc: door('rpc'),
+    rpc: server('rpc'),
     ws: stream('ws'),
     grpc: stream('grpc'),
-    gapsTold: gaps.with({}),
+    gapsReported: gaps.with({}),
     resumes: { resumed: resumes.with({ result: 'resumed' }), ended: resumes.with({ result: 'ended' }) },
     cache: { hit: cache.with({ result: 'hit' }), miss: cache.with({ result: 'miss' }) },
   }

@@ -1,6 +1,6 @@
 import type { CustomerNotes } from '../access/provisioning/customer-notes.ts'
 import { ERRORS } from '../contract/errors.ts'
-import type { DoorMeter } from './metrics.ts'
+import type { ListenerMeter } from './metrics.ts'
 
 /** Whose request a door refused by itself, and with which error. */
 export type RefusedOf = {
@@ -9,9 +9,9 @@ export type RefusedOf = {
 }
 
 /** The same counters, which also tell the log what a door refused a customer. What `access` refuses is told there. */
-export function tellRefusals<Meter extends DoorMeter>(
+export function reportRefusals<Meter extends ListenerMeter>(
   meter: Meter,
-  door: 'rpc' | 'ws' | 'grpc',
+  server: 'rpc' | 'ws' | 'grpc',
   notes: Pick<CustomerNotes, 'note'>,
 ): Meter {
   return {
@@ -19,7 +19,7 @@ export function tellRefusals<Meter extends DoorMeter>(
     refused(limit: string, of?: RefusedOf) {
       meter.refused(limit)
       if (of === undefined) return
-      const kind = { interface: door, limit, code: ERRORS[of.code].jsonRpc }
+      const kind = { interface: server, limit, code: ERRORS[of.code].jsonRpc }
       notes.note({ subscription: of.subscription, message: 'refused', kind })
     },
   }

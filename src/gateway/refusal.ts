@@ -1,5 +1,5 @@
 import type { OverLimit } from '../access/quota/charge.ts'
-import type { NoSeat } from '../access/quota/permits.ts'
+import type { NoPermit } from '../access/quota/permits.ts'
 import { docsUrl, ERRORS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_WORDS } from '../contract/limits.ts'
 import type { HeldBytesLimit } from '../platform/http/response-budget.ts'
@@ -42,7 +42,7 @@ export function refuseOverLimit(over: OverLimit, method: string, nowMs: number):
   }
 }
 
-export function refuseSeat({ limitName, limitSize }: NoSeat): Refusal {
+export function refusePermit({ limitName, limitSize }: NoPermit): Refusal {
   return {
     code: 'rate-limited',
     message: `limit reached: ${limitSize} ${LIMIT_WORDS[limitName]}`,

@@ -4,21 +4,21 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createResponseBudget, type ResponseBudget } from '../platform/http/response-budget.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { Upstreams } from '../upstreams/service.ts'
-import { tellConnections } from './account/connection-notes.ts'
+import { reportConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
 import { createCustomerPages } from './account/endpoints.ts'
 import { createLateRefusals } from './auth-tarpit.ts'
-import { startGrpcDoor } from './geyser/grpc.ts'
-import { startRpcDoor } from './http.ts'
+import { startGrpcEndpoint } from './geyser/grpc.ts'
+import { startRpcServer } from './http.ts'
 import { bundleMetrics } from './metrics.ts'
-import { startWsDoor } from './pubsub/ws.ts'
-import { tellRefusals } from './refusal-notes.ts'
+import { startWsServer } from './pubsub/ws.ts'
+import { reportRefusals } from './refusal-notes.ts'
 import { createForward, measured } from './rpc/forward.ts'
-import { type AnswerCacheOptions, createAnswerCache, withAnswerCache } from './rpc/response-cache.ts'
+import { createResponseCache, type ResponseCacheOptions, withResponseCache } from './rpc/response-cache.ts'
 import { asked, createRpc } from './rpc/rpc.ts'
 
 export type BundleListeners = {
@@ -32,7 +32,7 @@ export type BundleListeners = {
   /** Refused tokens of one address that are answered at once, before further ones are answered late. */
   readonly failuresMax?: number | undefined
   /** Keeps answers that never change. */
-  readonly cache?: AnswerCacheOptions | undefined
+  readonly cache?: ResponseCacheOptions | undefined
 }
 
 export type BundleDeps = {
@@ -42,7 +42,7 @@ export type BundleDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly registry: MetricsRegistry
-  readonly doorMetrics: (door: 'rpc' | 'ws' | 'grpc') => DoorMetrics
+  readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc') => ListenerMetrics
   /** Bytes of requests and responses that the process holds; by default one of the usual size. */
   readonly budget?: ResponseBudget | undefined
 }
@@ -63,12 +63,12 @@ export type Bundle = AsyncDisposable & {
 
 /** One token opens three doors; the budget is one; the nodes behind answer. */
 export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
-  const { access, upstreams, clock, random, doorMetrics } = deps
+  const { access, upstreams, clock, random, listenerMetrics } = deps
   const budget = deps.budget ?? createResponseBudget(USUAL_BUDGET, clock)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
   const notes = opening.use(createCustomerNotes({ log, clock }))
-  const connections = tellConnections(createConnections(deps), { notes, clock })
+  const connections = reportConnections(createConnections(deps), { notes, clock })
   const late = createLateRefusals(listeners, clock)
   const counted = bundleMetrics(deps.registry, {
     cache: () => cache?.size ?? { entries: 0, bytes: 0 },
@@ -76,24 +76,24 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   })
   const metrics = {
     ...counted,
-    rpc: tellRefusals(counted.rpc, 'rpc', notes),
-    ws: tellRefusals(counted.ws, 'ws', notes),
-    grpc: tellRefusals(counted.grpc, 'grpc', notes),
+    rpc: reportRefusals(counted.rpc, 'rpc', notes),
+    ws: reportRefusals(counted.ws, 'ws', notes),
+    grpc: reportRefusals(counted.grpc, 'grpc', notes),
   }
-  const cache = listeners.cache && createAnswerCache(listeners.cache, metrics.cache)
+  const cache = listeners.cache && createResponseCache(listeners.cache, metrics.cache)
   const direct = createForward(upstreams)
-  const forward = cache === undefined ? direct : withAnswerCache(direct, upstreams, cache)
+  const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, cache)
   const common = { access, upstreams, log, clock, random, connections, late, metrics }
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
-    await startWsDoor(
+    await startWsServer(
       { listen: wsListen, queryToken },
-      { ...common, budget, callUpstream: asked(measured(forward, clock, metrics.ws)), ...doorMetrics('ws') },
+      { ...common, budget, callUpstream: asked(measured(forward, clock, metrics.ws)), ...listenerMetrics('ws') },
     ),
   )
   const { healthPerSecond, ...grpcListen } = listeners.grpc
   const grpc = opening.use(
-    await startGrpcDoor({ listen: grpcListen, healthPerSecond }, { ...common, ...doorMetrics('grpc') }),
+    await startGrpcEndpoint({ listen: grpcListen, healthPerSecond }, { ...common, ...listenerMetrics('grpc') }),
   )
   const rpc = createRpc({
     access,
@@ -104,7 +104,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     budget,
   })
   const http = opening.use(
-    await startRpcDoor(
+    await startRpcServer(
       { listen: listeners.rpc },
       {
         ...common,
@@ -119,11 +119,11 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
           wsUrl: listeners.wsUrl?.(ws.address.port),
         }),
         health: () => healthOf(upstreams),
-        ...doorMetrics('rpc'),
+        ...listenerMetrics('rpc'),
       },
     ),
   )
-  const doors = [http, ws, grpc]
+  const servers = [http, ws, grpc]
   const opened = opening.move()
   return {
     rpc: http.address,
@@ -131,10 +131,10 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     grpc: grpc.address,
     connections,
     beginLameDuck() {
-      for (const door of doors) door.beginLameDuck()
+      for (const server of servers) server.beginLameDuck()
     },
     async drain(deadlineMs) {
-      await Promise.all(doors.map((door) => door.drain(deadlineMs)))
+      await Promise.all(servers.map((server) => server.drain(deadlineMs)))
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

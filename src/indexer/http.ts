@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/authorize.ts'
-import { CARRIERS, collectLogin, collectToken } from '../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../access/credentials.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -10,10 +10,10 @@ import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
-import { answerOnTables, DATABASE, type QueryDone, type QueryLimits } from './duckdb/run-query.ts'
+import { DATABASE, type QueryDone, type QueryLimits, respondFromTables } from './duckdb/run-query.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import { QueryError } from './query/error.ts'
 import type { QueryExecutor } from './query/executor.ts'
@@ -21,7 +21,7 @@ import { type QueryRequest, readQueryRequest } from './query/request.ts'
 import { sendResult } from './query/response.ts'
 import type { QueryResult } from './query/result.ts'
 
-export type IndexerDoorOptions = {
+export type IndexerServerOptions = {
   readonly listen: ListenerOptions
   readonly limits: QueryLimits
   /** How long a client may take to read a result. */
@@ -29,7 +29,7 @@ export type IndexerDoorOptions = {
   readonly displayName: string
 }
 
-export type IndexerDoorDeps = DoorMetrics & {
+export type IndexerServerDeps = ListenerMetrics & {
   readonly access: Access
   /** Who runs the queries: the embedded database, or the operator's ClickHouse. */
   readonly engine: { readonly executor: QueryExecutor } | { readonly proxy: ClickHouseProxy }
@@ -47,7 +47,7 @@ export const QUERY_BYTES_MAX = 256 * 1024
 const KEEP_ALIVE_MS = 10_000
 
 /** The query door: ClickHouse's HTTP interface, for those who hold both the database login and the token. */
-export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorDeps): Promise<HttpServer> {
+export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -73,13 +73,13 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
       queryId = asked.queryId ?? queryId
       const query = await readQuery(request, asked.query)
       if ('proxy' in engine) {
-        const known = answerOnTables(asked, query, options.limits, deps.coverageSlot())
+        const known = respondFromTables(asked, query, options.limits, deps.coverageSlot())
         // Judged before it is counted: what is refused is not charged.
-        const judged = known === undefined ? engine.proxy.judge(asked, query) : asked
+        const validated = known === undefined ? engine.proxy.validate(asked, query) : asked
         admit(caller)
         if (known !== undefined) {
           using result = wholeResult(known)
-          return await answer(response, result, request, asked, queryId, seconds())
+          return await respond(response, result, request, asked, queryId, seconds())
         }
         using left = leaving(request, response)
         const { proxy } = engine
@@ -88,7 +88,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
             subscriptionId: caller.subscription.id,
             plan: caller.subscription.plan,
             login,
-            asked: judged,
+            asked: validated,
             acceptEncoding: header(request, 'accept-encoding'),
             headers: { ...common(queryId), 'x-sluice-coverage-slot': String(deps.coverageSlot()) },
           },
@@ -104,7 +104,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
       const { query: _head, queryId: _id, holding: _held, ...given } = asked
       const job = { ...given, query, limits: options.limits }
       using result = await runCharged(caller, () => executor.run(caller.subscription.id, job, left.signal))
-      await answer(response, result, request, asked, queryId, seconds())
+      await respond(response, result, request, asked, queryId, seconds())
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())
@@ -115,7 +115,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
   /** Either half missing or wrong gives the same answer, and the same work is done for all. */
   function authenticate(request: IncomingMessage): { caller: Caller; login: Login } {
     const { rawHeaders } = request
-    const token = collectToken(CARRIERS.indexer, rawHeaders)
+    const token = collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders)
     const login = collectLogin(rawHeaders)
     const caller = access.authenticateIndexer(token, login, clock.nowMs())
     if (!caller.ok || 'refused' in login) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
@@ -145,7 +145,7 @@ export function startIndexerDoor(options: IndexerDoorOptions, deps: IndexerDoorD
     }
   }
 
-  async function answer(
+  async function respond(
     response: ServerResponse,
     result: QueryResult,
     request: IncomingMessage,

@@ -2,19 +2,19 @@ import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { Upstream } from '../upstreams/service.ts'
 import { type ClickHouseAccountsSource, openClickHouseAccounts } from './clickhouse/accounts.ts'
 import { createClickHouseProxy } from './clickhouse/proxy.ts'
 import type { ClickHouseStoreOptions } from './clickhouse/store.ts'
-import { startIndexerDoor } from './http.ts'
+import { startIndexerServer } from './http.ts'
 import { type Backfill, type BackfillStatus, startBackfill } from './ingest/backfill.ts'
 import { createBlockFetch } from './ingest/block-fetch.ts'
 import { followCoverage } from './ingest/follow-coverage.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
-import { type Keeper, type KeeperStatus, keepIngesting } from './ingest/supervise.ts'
+import { type IngestSupervisor, type IngestSupervisorStatus, keepIngesting } from './ingest/supervise.ts'
 import { indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryExecutor } from './query/executor.ts'
@@ -27,12 +27,12 @@ export type IndexerDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly registry: MetricsRegistry
-  readonly doorMetrics: DoorMetrics
+  readonly listenerMetrics: ListenerMetrics
 }
 
 export type Indexer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
-  status(): KeeperStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
+  status(): IngestSupervisorStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
   /** Writes a range of history, as far as the chain goes, one at a time. */
   backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip' | 'not-here'
   stopBackfill(): void
@@ -45,7 +45,7 @@ export type Indexer = AsyncDisposable & {
 /** Blocks from a node into tables, and SQL over HTTP out of them. The database lives in a process of its own. */
 export async function startIndexer(
   options: Omit<IndexerOptions, 'listen' | 'tls' | 'plaintext' | 'enabled' | 'engine' | 'clickhouse'>,
-  place: {
+  position: {
     readonly listener: ListenerOptions
     /** Of the embedded database. */
     readonly dataFile: string
@@ -56,44 +56,44 @@ export async function startIndexer(
   },
   deps: IndexerDeps,
 ): Promise<Indexer> {
-  const { access, upstream, clock, random, doorMetrics } = deps
+  const { access, upstream, clock, random, listenerMetrics } = deps
   const log = deps.log.child({ part: 'indexer' })
   const metrics = indexerMetrics(deps.registry)
   const { store, ingest, query } = options
   await using opening = new AsyncDisposableStack()
 
-  const keeper = opening.use(await openKeeper())
+  const supervisor = opening.use(await openSupervisor())
   const engine = openEngine()
   const runner = opening.use('executor' in engine ? engine.executor : engine.proxy)
-  const door = opening.use(
-    await startIndexerDoor(
+  const server = opening.use(
+    await startIndexerServer(
       {
-        listen: place.listener,
+        listen: position.listener,
         limits: query,
         readSecondsMax: query.readSecondsMax,
-        displayName: place.displayName,
+        displayName: position.displayName,
       },
       {
         access,
         engine,
-        coverageSlot: () => keeper.status().ingest?.headSlot ?? 0,
+        coverageSlot: () => supervisor.status().ingest?.headSlot ?? 0,
         metrics,
         log,
         clock,
         random,
-        ...doorMetrics,
+        ...listenerMetrics,
       },
     ),
   )
 
   /** Who fills the tables: this process, or another one that writes into the same server. */
-  async function openKeeper(): Promise<Keeper> {
-    if (!ingest.enabled && place.clickhouse !== undefined) return followCoverage(place.clickhouse, { clock, log })
+  async function openSupervisor(): Promise<IngestSupervisor> {
+    if (!ingest.enabled && position.clickhouse !== undefined) return followCoverage(position.clickhouse, { clock, log })
     return keepIngesting(
       {
         store: {
-          clickhouse: place.clickhouse,
-          path: place.dataFile,
+          clickhouse: position.clickhouse,
+          path: position.dataFile,
           memoryBytes: store.memoryBytes,
           threads: store.threads,
           rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
@@ -113,14 +113,14 @@ export async function startIndexer(
 
   /** Who runs the queries. */
   function openEngine() {
-    if (place.clickhouse === undefined) {
+    if (position.clickhouse === undefined) {
       const limits = { ...query, residentBytesMax: store.residentBytesMax }
-      return { executor: createQueryExecutor(limits, { store: keeper.store, clock, log, metrics }) }
+      return { executor: createQueryExecutor(limits, { store: supervisor.store, clock, log, metrics }) }
     }
-    const { database } = place.clickhouse
+    const { database } = position.clickhouse
     const given = { database, limits: query, concurrent: query.concurrentPerSubscription }
-    const accounts = place.accounts && opening.use(openClickHouseAccounts(place.accounts, given, { access, log }))
-    const target = { ...query, ...place.clickhouse, limits: query }
+    const accounts = position.accounts && opening.use(openClickHouseAccounts(position.accounts, given, { access, log }))
+    const target = { ...query, ...position.clickhouse, limits: query }
     return { proxy: createClickHouseProxy(target, { clock, random, log, metrics, accounts }) }
   }
 
@@ -128,17 +128,17 @@ export async function startIndexer(
   opening.defer(() => backfill?.stop())
   const opened = opening.move()
   return {
-    address: door.address,
-    status: () => ({ ...keeper.status(), runningQueries: runner.running, backfill: backfill?.status() }),
+    address: server.address,
+    status: () => ({ ...supervisor.status(), runningQueries: runner.running, backfill: backfill?.status() }),
     backfill(wanted) {
-      if (!keeper.status().ingests) return 'not-here'
+      if (!supervisor.status().ingests) return 'not-here'
       if (backfill?.status().state === 'running') return 'busy'
       // Beyond what the chain has there is nothing to ask for.
-      const range = { from: wanted.from, to: Math.min(wanted.to, keeper.status().ingest?.tipSlot ?? 0) }
+      const range = { from: wanted.from, to: Math.min(wanted.to, supervisor.status().ingest?.tipSlot ?? 0) }
       if (range.from > range.to) return 'beyond-tip'
       backfill = startBackfill(range, {
         fetch: createBlockFetch(upstream, 'finalized'),
-        store: keeper.store,
+        store: supervisor.store,
         clock,
         log,
       })
@@ -151,8 +151,8 @@ export async function startIndexer(
       using result = await engine.executor.run('operator', job, new AbortController().signal)
       return { body: await collectResult(result) }
     },
-    beginLameDuck: () => door.beginLameDuck(),
-    drain: (deadlineMs) => door.drain(deadlineMs),
+    beginLameDuck: () => server.beginLameDuck(),
+    drain: (deadlineMs) => server.drain(deadlineMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

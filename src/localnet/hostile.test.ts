@@ -88,7 +88,7 @@ test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, a
   assert((await chain.airdrop(alice.publicKey.toBase58(), 10n ** 15n)).ok)
   await chain.produceBlock()
   const random = createSeededRandom(SEED)
-  const answers = new Map<string, number>()
+  const responses = new Map<string, number>()
   let halfway = 0
   for (let done = 0; done < COUNT; done += 500) {
     const wires = seeds(chain.latestBlockhash('processed').blockhash)
@@ -96,15 +96,15 @@ test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, a
       chain.submit(mutate(random, wires[randomInt(random, wires.length)] as Uint8Array)),
     )
     for (const outcome of await Promise.all(batch))
-      answers.set(nameOf(outcome), (answers.get(nameOf(outcome)) ?? 0) + 1)
+      responses.set(nameOf(outcome), (responses.get(nameOf(outcome)) ?? 0) + 1)
     clock.advance(400)
     if (done < COUNT / 2) halfway = memoryOf(chain)
   }
   // Flat: the second half of the run needs no more than the first.
   const grown = memoryOf(chain) - halfway
   assert(grown < MEMORY_GROWTH_MAX, `grew by ${Math.round(grown / 1e6)} MB`)
-  assert(answers.has('"SanitizeFailure"') && answers.has('"SignatureFailure"'), [...answers.keys()].join())
-  assert(!answers.has('engine-down') && !answers.has('queue-full'), [...answers.keys()].join())
+  assert(responses.has('"SanitizeFailure"') && responses.has('"SignatureFailure"'), [...responses.keys()].join())
+  assert(!responses.has('engine-down') && !responses.has('queue-full'), [...responses.keys()].join())
   assert.equal(chain.engineRestarts(), 0)
   assert((await chain.airdrop(alice.publicKey.toBase58(), 1_000_000n)).ok)
 })
@@ -134,18 +134,18 @@ test('what the parser lets through does not abort the engine, even unsigned', as
   const random = createSeededRandom(SEED)
   const wires = seeds(encodeBase58(parent))
   let executed = 0
-  let answered = 0
+  let responded = 0
   const batchSize = 500
   for (let done = 0; done < COUNT; done += batchSize) {
     for (let i = 0; i < batchSize; i++) {
       const wire = mutate(random, wires[randomInt(random, wires.length)] as Uint8Array)
       engine.send({ op: 'simulate', wire, nonce: false, verifySignatures: false }, (reply) => {
-        answered++
+        responded++
         assert(reply !== 'engine-down')
         if ((reply as SimulateReply).meta.err === null) executed++
       })
     }
-    await until('the batch is answered', () => answered === done + batchSize, 30_000)
+    await until('the batch is answered', () => responded === done + batchSize, 30_000)
   }
   assert(executed > COUNT / 100, `${executed} of ${COUNT} ran`)
   assert.equal(engine.restarts(), 0)

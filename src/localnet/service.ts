@@ -8,10 +8,10 @@ import type { LocalChain } from './chain/chain.ts'
 import { openChain } from './chain/open.ts'
 import { secretOf } from './genesis/keys.ts'
 import { startTraffic } from './genesis/traffic.ts'
-import { startGeyserDoor } from './geyser/grpc.ts'
+import { startGeyserServer } from './geyser/grpc.ts'
 import type { LocalnetOptions } from './options.ts'
-import { startPubSubDoor } from './pubsub/ws.ts'
-import { startRpcDoor } from './rpc/http.ts'
+import { startPubSubServer } from './pubsub/ws.ts'
+import { startRpcServer } from './rpc/http.ts'
 import { startShredSource } from './shreds/source.ts'
 
 export type LocalnetDeps = {
@@ -42,10 +42,10 @@ export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps
   const { log, clock, random = secureRandom } = deps
   await using opening = new AsyncDisposableStack()
   const { chain, keys } = opening.use(await openChain(options, { log, clock, random }))
-  const ws = opening.use(await startPubSubDoor({ listen: options.ws }, { chain, log, clock }))
+  const ws = opening.use(await startPubSubServer({ listen: options.ws }, { chain, log, clock }))
   const pubsub = printAddressPort(ws.address.host, ws.address.port)
-  const rpc = opening.use(await startRpcDoor({ listen: options.rpc, pubsub }, { chain, log, clock }))
-  const grpc = opening.use(await startGeyserDoor({ listen: options.grpc }, { chain, log, clock }))
+  const rpc = opening.use(await startRpcServer({ listen: options.rpc, pubsub }, { chain, log, clock }))
+  const grpc = opening.use(await startGeyserServer({ listen: options.grpc }, { chain, log, clock }))
 
   if (options.shreds.to !== undefined) {
     const sender = opening.use(await openShredSocket(options.shreds.to, deps))
@@ -56,19 +56,19 @@ export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps
     opening.use(startTraffic({ tps: options.traffic.tps }, { chain, clock, random, log, secret }))
   }
 
-  const doors = { rpc, ws, grpc }
+  const servers = { rpc, ws, grpc }
   const opened = opening.move()
   return {
     chain,
     rpc: rpc.address,
     ws: ws.address,
     grpc: grpc.address,
-    addresses: Object.entries(doors).map(([name, { address }]) => ({
+    addresses: Object.entries(servers).map(([name, { address }]) => ({
       name: `localnet ${name}`,
       address: printAddressPort(address.host, address.port),
     })),
     async drain(deadlineMs) {
-      await Promise.all(Object.values(doors).map((door) => door.drain(deadlineMs)))
+      await Promise.all(Object.values(servers).map((server) => server.drain(deadlineMs)))
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

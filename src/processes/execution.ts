@@ -6,11 +6,11 @@ import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openAloneOperator } from './compose/process/standalone-operator.ts'
+import { openStandaloneOperator } from './compose/process/standalone-operator.ts'
 import { VERSION } from './compose/process/version.ts'
 import { openExecution } from './compose/services/execution.ts'
 
-export type ExecutionAlone = {
+export type ExecutionProcess = {
   readonly lifecycle: Lifecycle
   readonly execution: Execution
   /** What the process should end with: 75 when its source fell silent, so that a supervisor starts it again. */
@@ -20,7 +20,7 @@ export type ExecutionAlone = {
 const SILENT_EXIT_CODE = 75
 
 /** The execution service as a process of its own. When its source is silent for 30 s it ends, and the process with it. */
-export async function startExecutionAlone(settings: Settings, deps: Deps): Promise<ExecutionAlone> {
+export async function startExecutionProcess(settings: Settings, deps: Deps): Promise<ExecutionProcess> {
   const { config } = settings
   const { log, clock, env } = deps
   let isSilent = false
@@ -28,27 +28,34 @@ export async function startExecutionAlone(settings: Settings, deps: Deps): Promi
   const { lameDuckMs, deadlineMs } = config.drain
   const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs }, { clock, log })
   await using opening = new AsyncDisposableStack()
-  const { state, registry, doorMetrics } = opening.use(
+  const { state, registry, listenerMetrics } = opening.use(
     await openProcess(settings, {
       env,
       parts: ['metrics', 'access', 'execution'],
-      doors: ['metrics', 'execution'],
+      servers: ['metrics', 'execution'],
     }),
   )
   const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
   const customers = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
   const { access } = customers
   const part = opening.use(
-    await openExecution(settings, { ...deps, state, access, registry, memory, doorMetrics: doorMetrics('execution') }),
+    await openExecution(settings, {
+      ...deps,
+      state,
+      access,
+      registry,
+      memory,
+      listenerMetrics: listenerMetrics('execution'),
+    }),
   )
   const execution = opening.use(await part.start(undefined))
   const operator = opening.use(
-    await openAloneOperator(settings, {
+    await openStandaloneOperator(settings, {
       ...deps,
       state,
       lifecycle,
       registry,
-      doorMetrics,
+      listenerMetrics,
       service: { name: 'execution', address: execution.address },
       customers,
     }),

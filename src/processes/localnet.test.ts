@@ -17,14 +17,14 @@ import { systemClock } from '../platform/process/clock.ts'
 import { secureRandom } from '../platform/process/random.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
-import { startLocalnetAlone } from './localnet.ts'
+import { startLocalnetProcess } from './localnet.ts'
 
 const anyPort = { host: '127.0.0.1', port: 0 }
 
 async function start(input: LocalnetOptionsInput) {
   const ports = { rpc: anyPort, ws: anyPort, grpc: anyPort, slotMs: 50 }
   const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
-  const { lifecycle, localnet } = await startLocalnetAlone({ ...ports, ...input }, deps)
+  const { lifecycle, localnet } = await startLocalnetProcess({ ...ports, ...input }, deps)
   const stop = async () => {
     lifecycle.stop('test')
     assert.deepEqual(await lifecycle.stopped, { clean: true, reason: 'test' })

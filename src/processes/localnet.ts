@@ -8,15 +8,15 @@ import { createLifecycle, type Lifecycle } from '../platform/process/lifecycle.t
 import type { Logger } from '../platform/telemetry/logger.ts'
 import { openUdpSender } from '../platform/udp/sender.ts'
 
-export type LocalnetAloneDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
+export type LocalnetProcessDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
-export type LocalnetAlone = { readonly lifecycle: Lifecycle; readonly localnet: Localnet }
+export type LocalnetProcess = { readonly lifecycle: Lifecycle; readonly localnet: Localnet }
 
 /** The embedded chain as a process of its own. With a state folder it goes on where it stopped; its files lie in `localnet/` there. */
-export async function startLocalnetAlone(
+export async function startLocalnetProcess(
   input: LocalnetOptionsInput & { readonly stateDir?: string | undefined },
-  deps: LocalnetAloneDeps,
-): Promise<LocalnetAlone> {
+  deps: LocalnetProcessDeps,
+): Promise<LocalnetProcess> {
   const { log, clock, random } = deps
   // Nobody balances load in front of a chain for development: it leaves at once.
   const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs: 10_000 }, { clock, log })

@@ -6,14 +6,14 @@ import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openAloneOperator } from './compose/process/standalone-operator.ts'
+import { openStandaloneOperator } from './compose/process/standalone-operator.ts'
 import { VERSION } from './compose/process/version.ts'
 import { openSender } from './compose/services/sender.ts'
 
-export type SenderAlone = { readonly lifecycle: Lifecycle; readonly sender: Sender }
+export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender }
 
 /** The sender as a process of its own, with a loop that nothing else holds up. It asks for no token, and so needs no access store. */
-export async function startSenderAlone(settings: Settings, deps: Deps): Promise<SenderAlone> {
+export async function startSenderProcess(settings: Settings, deps: Deps): Promise<SenderProcess> {
   const { config, loaded } = settings
   const { log, clock, random, env } = deps
   if (config.upstreams.nodes.length === 0) {
@@ -23,11 +23,11 @@ export async function startSenderAlone(settings: Settings, deps: Deps): Promise<
   }
   const lifecycle = createLifecycle(config.drain, { clock, log })
   await using opening = new AsyncDisposableStack()
-  const { state, registry, doorMetrics } = opening.use(
+  const { state, registry, listenerMetrics } = opening.use(
     await openProcess(settings, {
       env,
       parts: ['metrics', 'sender', 'upstreams'],
-      doors: ['metrics', 'sender'],
+      servers: ['metrics', 'sender'],
     }),
   )
   const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
@@ -42,16 +42,16 @@ export async function startSenderAlone(settings: Settings, deps: Deps): Promise<
       upstreams,
       lifecycle,
       memory,
-      doorMetrics: doorMetrics('sender'),
+      listenerMetrics: listenerMetrics('sender'),
     }),
   )
   const operator = opening.use(
-    await openAloneOperator(settings, {
+    await openStandaloneOperator(settings, {
       ...deps,
       state,
       lifecycle,
       registry,
-      doorMetrics,
+      listenerMetrics,
       service: { name: 'sender', address: sender.address },
       upstreams: () => upstreams.status(),
       methods: { 'tip-stats': () => ({ ...sender.stats(), ways: sender.paths() }) },

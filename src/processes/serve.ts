@@ -7,23 +7,23 @@ import { startUpstreams } from '../upstreams/service.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { makeDemo, returningHint, untilRevision } from './compose/access/demo.ts'
 import { endpointsOf } from './compose/access/endpoints.ts'
-import { tellChanges } from './compose/access/notify-changes.ts'
+import { notifyChanges } from './compose/access/notify-changes.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { servedParts } from './compose/config/config.ts'
 import { listenerOf } from './compose/config/listener.ts'
-import { DOORS } from './compose/config/listener-names.ts'
+import { LISTENERS } from './compose/config/listener-names.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
 import { currentActor, type Deps } from './compose/process/deps.ts'
 import { logLines, parseLogRequest } from './compose/process/log-lines.ts'
 import { openMemoryGuard, openResponseBudget } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { drainMethod, openOperatorDoor } from './compose/process/operator-listener.ts'
+import { drainMethod, openOperatorServer } from './compose/process/operator-listener.ts'
 import { VERSION } from './compose/process/version.ts'
 import { nodeOf, startEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { openExecution } from './compose/services/execution.ts'
 import { indexerMethods, openIndexer } from './compose/services/indexer.ts'
-import { createLeaderFeed } from './compose/services/leader-schedule.ts'
+import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { openSender } from './compose/services/sender.ts'
 import { openShreds } from './compose/services/shreds.ts'
 import { keepExecution } from './compose/services/supervise-execution.ts'
@@ -66,14 +66,14 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   await using opening = new AsyncDisposableStack()
   const services: { name: string; address: string }[] = []
 
-  const { state, registry, doorMetrics } = opening.use(
-    await openProcess(settings, { env, parts: servedParts(config), doors: DOORS }),
+  const { state, registry, listenerMetrics } = opening.use(
+    await openProcess(settings, { env, parts: servedParts(config), servers: LISTENERS }),
   )
   const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
   const budget = openResponseBudget(config, { clock, log, registry })
   const { store, usage, access } = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
 
-  const leaders = createLeaderFeed()
+  const leaders = createLeaderSchedule()
   const shreds = config.shreds.enabled
     ? opening.use(await openShreds(settings, { ...deps, state, store, access, registry, lifecycle, leaders }))
     : undefined
@@ -95,7 +95,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     ),
   )
   opening.use(await followDedicatedNodes(access, upstreams))
-  opening.use(await tellChanges(store, access, log.child({ part: 'access' })))
+  opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined)
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   const bundle = opening.use(
@@ -114,7 +114,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         trustedProxies: config.bundle.trustedProxies,
         cache: config.bundle.cache.enabled ? config.bundle.cache : undefined,
       },
-      { access, upstreams, log, clock, random, registry, doorMetrics, budget },
+      { access, upstreams, log, clock, random, registry, listenerMetrics, budget },
     ),
   )
   for (const name of ['rpc', 'ws', 'grpc'] as const) {
@@ -129,7 +129,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           upstreams,
           lifecycle,
           memory,
-          doorMetrics: doorMetrics('sender'),
+          listenerMetrics: listenerMetrics('sender'),
         }),
       )
     : undefined
@@ -144,7 +144,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           access,
           registry,
           memory,
-          doorMetrics: doorMetrics('execution'),
+          listenerMetrics: listenerMetrics('execution'),
         }),
       )
     : undefined
@@ -164,7 +164,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
           registry,
           upstreams,
           memory,
-          doorMetrics: doorMetrics('indexer'),
+          listenerMetrics: listenerMetrics('indexer'),
         }),
       )
     : undefined
@@ -172,7 +172,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     services.push({ name: 'indexer', address: printAddressPort(indexer.address.host, indexer.address.port) })
 
   const operator = opening.use(
-    await openOperatorDoor(settings, { ...deps, registry, lifecycle, doorMetrics: doorMetrics('metrics') }),
+    await openOperatorServer(settings, { ...deps, registry, lifecycle, listenerMetrics: listenerMetrics('metrics') }),
   )
   services.push({ name: 'metrics', address: printAddressPort(operator.address.host, operator.address.port) })
 

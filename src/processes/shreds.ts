@@ -5,30 +5,30 @@ import { openAccess } from './compose/access/open-access.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openAloneOperator } from './compose/process/standalone-operator.ts'
+import { openStandaloneOperator } from './compose/process/standalone-operator.ts'
 import { VERSION } from './compose/process/version.ts'
-import { createLeaderFeed } from './compose/services/leader-schedule.ts'
+import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { openShreds } from './compose/services/shreds.ts'
 
-export type ShredsAlone = { readonly lifecycle: Lifecycle; readonly shreds: Shreds }
+export type ShredsProcess = { readonly lifecycle: Lifecycle; readonly shreds: Shreds }
 
 /** ShredStream Raw as a process of its own, so that nothing else delays a packet. Nodes are only asked who leads, where any are named. */
-export async function startShredsAlone(settings: Settings, deps: Deps): Promise<ShredsAlone> {
+export async function startShredsProcess(settings: Settings, deps: Deps): Promise<ShredsProcess> {
   const { config, loaded } = settings
   const { log, clock, random, env } = deps
   // Nobody connects to this process, so nobody has to be told to go elsewhere.
   const lifecycle = createLifecycle({ ...config.drain, lameDuckMs: 0 }, { clock, log })
   await using opening = new AsyncDisposableStack()
-  const { state, registry, doorMetrics } = opening.use(
+  const { state, registry, listenerMetrics } = opening.use(
     await openProcess(settings, {
       env,
       parts: ['metrics', 'access', 'shreds', 'upstreams'],
-      doors: ['metrics'],
+      servers: ['metrics'],
     }),
   )
   const customers = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
   const { store, access } = customers
-  const leaders = createLeaderFeed()
+  const leaders = createLeaderSchedule()
   const shreds = opening.use(
     await openShreds(settings, { ...deps, state, store, access, registry, lifecycle, leaders }),
   )
@@ -39,12 +39,12 @@ export async function startShredsAlone(settings: Settings, deps: Deps): Promise<
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   }
   const operator = opening.use(
-    await openAloneOperator(settings, {
+    await openStandaloneOperator(settings, {
       ...deps,
       state,
       lifecycle,
       registry,
-      doorMetrics,
+      listenerMetrics,
       service: { name: 'shreds', address: shreds.address },
       customers,
       methods: { shreds: () => shreds.status() },

@@ -5,23 +5,23 @@ import type { Clock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import type { Random } from '../core/random.ts'
 import type { PostHead } from '../platform/http/server/post.ts'
-import { answerPost } from '../platform/http/server/post-fallback.ts'
+import { respondToPost } from '../platform/http/server/post-fallback.ts'
 import { sendJson, sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
 import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
-import { answerTooLarge, BODY_BYTES_MAX, createRpcPosts } from './accept/rpc-post.ts'
+import { BODY_BYTES_MAX, createRpcPosts, responseTooLarge } from './accept/rpc-post.ts'
 import { isSettled, printReceipt } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
 
-export type DoorOptions = {
+export type ServerOptions = {
   readonly listen: ListenerOptions
   readonly trustedProxies: readonly string[]
   readonly readsPerAddressPerSecond: number
@@ -29,7 +29,7 @@ export type DoorOptions = {
   readonly waitersPerAddressMax: number
 }
 
-export type DoorDeps = DoorMetrics & {
+export type ServerDeps = ListenerMetrics & {
   readonly accept: Accept
   readonly receipts: Receipts
   readonly terms: TipTerms
@@ -45,7 +45,7 @@ export type DoorDeps = DoorMetrics & {
 const WAIT_SECONDS_MAX = 60
 const WAITERS_RETRY_MS = 1000
 /** A process that dies between sending a transaction and writing it down takes both its answer and its receipt along. */
-const NO_RECEIPT_SAYS =
+const NO_RECEIPT_MESSAGE =
   'no transaction with this signature was accepted here in the last 10 minutes; one that was never answered may have been sent all the same, so look for it on the chain'
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
@@ -67,7 +67,7 @@ type Visit = {
 }
 
 /** The open door: no token, the tip is the ticket. */
-export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<HttpServer> {
+export function startSenderServer(options: ServerOptions, deps: ServerDeps): Promise<HttpServer> {
   const { accept, receipts, terms, clock } = deps
   const addressOf = createClientAddress(options.trustedProxies)
   const perSecond = options.readsPerAddressPerSecond
@@ -85,11 +85,11 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
       addressOf: options.trustedProxies.length > 0 ? headAddressOf : createConnectionAddress(headAddressOf),
     },
   )
-  const answerRpc = ({ request, response }: Visit) => answerPost(request, response, posts)
+  const respondToRpc = ({ request, response }: Visit) => respondToPost(request, response, posts)
 
   const routes: Routes = {
-    '/': { allow: 'POST', run: answerRpc },
-    '/fast': { allow: 'POST', run: answerRpc },
+    '/': { allow: 'POST', run: respondToRpc },
+    '/fast': { allow: 'POST', run: respondToRpc },
     '/api/v1/transactions': { allow: 'POST', run: takeRaw },
     '/ping': { allow: 'GET', run: ({ response }) => sendText(response, 200, 'ok', CORS) },
     '/tips': {
@@ -106,7 +106,7 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
       clock,
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
-      plainPosts: posts,
+      fastPathPosts: posts,
       headersFor: versionHeaders,
       async onRequest(request, response) {
         const requestId = requestIdOf(request, deps)
@@ -115,7 +115,7 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
         const visit = { request, response, query: searchParams, requestId, address: peerKey(addressOf(request)) }
         const receipt = RECEIPT.exec(pathname)
         const route =
-          receipt === null ? routes[pathname] : { allow: 'GET', run: () => tellReceipt(visit, receipt[1] as string) }
+          receipt === null ? routes[pathname] : { allow: 'GET', run: () => reportReceipt(visit, receipt[1] as string) }
         // A transaction has limits of its own, and calls are counted one by one.
         const isPost = request.method === 'POST' && route?.allow === 'POST'
         const refusal = isPost ? undefined : takeRead(visit.address)
@@ -140,8 +140,8 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
     }
     const wanted = query.get('response') ?? 'signature'
     if (wanted !== 'signature' && wanted !== 'none') {
-      const says = 'response is signature or none'
-      return sendJson(response, 400, { error: 'invalid-params', message: says, request_id: requestId }, CORS)
+      const message = 'response is signature or none'
+      return sendJson(response, 400, { error: 'invalid-params', message: message, request_id: requestId }, CORS)
     }
     const body = await readWhole(request, response, requestId)
     if (body === undefined) return
@@ -156,15 +156,15 @@ export function startSenderDoor(options: DoorOptions, deps: DoorDeps): Promise<H
     deny(response, outcome.refusal, requestId)
   }
 
-  async function tellReceipt({ response, query, requestId, address }: Visit, signature: string): Promise<void> {
+  async function reportReceipt({ response, query, requestId, address }: Visit, signature: string): Promise<void> {
     const waitSeconds = query.get('wait') ?? '0'
     if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
-      const says = `wait is a whole number of seconds up to ${WAIT_SECONDS_MAX}`
-      return sendJson(response, 400, { error: 'invalid-params', message: says, request_id: requestId }, CORS)
+      const message = `wait is a whole number of seconds up to ${WAIT_SECONDS_MAX}`
+      return sendJson(response, 400, { error: 'invalid-params', message: message, request_id: requestId }, CORS)
     }
     const receipt = receipts.get(signature)
     if (receipt === undefined) {
-      return sendJson(response, 404, { error: 'not-found', message: NO_RECEIPT_SAYS, request_id: requestId }, CORS)
+      return sendJson(response, 404, { error: 'not-found', message: NO_RECEIPT_MESSAGE, request_id: requestId }, CORS)
     }
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)
@@ -206,7 +206,7 @@ async function readWhole(
   const read = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
   if (read.ok) return read.body
   if (read.reason === 'too-large') {
-    const { status, body } = answerTooLarge(requestId)
+    const { status, body } = responseTooLarge(requestId)
     sendText(response, status, body, { 'content-type': 'application/json', ...CORS })
   }
   return undefined

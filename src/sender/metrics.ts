@@ -31,7 +31,7 @@ const LIMITS = [
   'waitersPerAddressMax',
 ] as const satisfies SenderLimitName[]
 const STATES = ['landed', 'expired', 'ended', 'unknown'] as const
-const ANSWERS = ['taken', 'refused', 'failed', 'busy'] as const
+const RESPONSES = ['taken', 'refused', 'failed', 'busy'] as const
 const DISPATCH_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1]
 const LAND_BUCKETS = [0.1, 0.2, 0.4, 0.8, 1.2, 2, 3, 5, 8, 13, 20, 30, 60]
 
@@ -60,9 +60,9 @@ export function senderMetrics(
   const attempts = registry.counter({
     name: 'sluice_sender_attempts_total',
     help: 'Times a transaction was sent on a path, by the answer.',
-    labels: { path, answer: ANSWERS },
+    labels: { path, response: RESPONSES },
   })
-  const firstAnswer = registry.histogram({
+  const firstResponse = registry.histogram({
     name: 'sluice_sender_first_answer_seconds',
     help: 'From accepting a transaction to the first answer of a path.',
     labels: { path },
@@ -96,8 +96,8 @@ export function senderMetrics(
       received.inc({ result: result as (typeof RESULTS)[number] }),
     limited: (limit: SenderLimitName) => limited.inc({ limit }),
     finished: (state: (typeof STATES)[number]) => finished.inc({ state }),
-    attempt: (on: string, answer: (typeof ANSWERS)[number]) => attempts.inc({ path: on, answer }),
-    firstAnswer: (on: string, ms: number) => firstAnswer.observe(ms / 1000, { path: on }),
+    attempt: (on: string, response: (typeof RESPONSES)[number]) => attempts.inc({ path: on, response }),
+    firstResponse: (on: string, ms: number) => firstResponse.observe(ms / 1000, { path: on }),
     firstDispatch: (ms: number) => firstDispatch.observe(ms / 1000),
     timeToLand: (on: string, ms: number) => timeToLand.observe(ms / 1000, { path: on }),
     tip: (lamports: bigint) => tips.inc({}, Number(lamports)),

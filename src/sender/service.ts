@@ -5,7 +5,7 @@ import type { Random } from '../core/random.ts'
 import { resolveSecret } from '../platform/config/secret-ref.ts'
 import type { AppendFile } from '../platform/files/append.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
-import type { DoorMetrics } from '../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
@@ -21,7 +21,7 @@ import { createDispatch, type Path } from './dispatch/dispatch.ts'
 import { createHttpPath, createUpstreamPath } from './dispatch/http-paths.ts'
 import { createAskNode } from './dispatch/node-call.ts'
 import { startQuicPath } from './dispatch/quic-path.ts'
-import { startSenderDoor } from './http.ts'
+import { startSenderServer } from './http.ts'
 import { senderMetrics } from './metrics.ts'
 import type { SenderOptions } from './options.ts'
 import { startFollow } from './receipts/follow.ts'
@@ -29,7 +29,7 @@ import { openJournal } from './receipts/journal.ts'
 import { readJournal } from './receipts/journal-lines.ts'
 import { createReceipts } from './receipts/receipts.ts'
 import { restoreReceipts } from './receipts/restore.ts'
-import { createStats, type SenderStats, takers } from './receipts/stats.ts'
+import { consumers, createStats, type SenderStats } from './receipts/stats.ts'
 
 export type SenderDeps = {
   /** The nodes that are asked about the chain, and one way to send. */
@@ -48,7 +48,7 @@ export type SenderDeps = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly folder?: string | undefined
   readonly version: string
-  readonly doorMetrics: DoorMetrics
+  readonly listenerMetrics: ListenerMetrics
 }
 
 export type Sender = AsyncDisposable & {
@@ -56,7 +56,7 @@ export type Sender = AsyncDisposable & {
   readonly tipAccounts: readonly string[]
   stats(): SenderStats
   /** How each way out is, for the operator. */
-  paths(): readonly { readonly path: string; readonly isOpen: boolean; readonly says: string }[]
+  paths(): readonly { readonly path: string; readonly isOpen: boolean; readonly message: string }[]
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
@@ -113,7 +113,7 @@ export async function startSender(
           stats.finished(receipt)
           if (receipt.landed === undefined) return
           if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
-          for (const path of takers(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
+          for (const path of consumers(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
         },
       },
     ),
@@ -146,10 +146,10 @@ export async function startSender(
         paths,
         receipts,
         clock,
-        onAttempt({ path, answer }, receipt) {
-          metrics.attempt(path, answer)
-          if (answer !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
-            metrics.firstAnswer(path, clock.monotonicMs() - receipt.acceptedAtMs)
+        onAttempt({ path, response }, receipt) {
+          metrics.attempt(path, response)
+          if (response !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
+            metrics.firstResponse(path, clock.monotonicMs() - receipt.acceptedAtMs)
           }
         },
       },
@@ -186,8 +186,8 @@ export async function startSender(
     },
     clock,
   })
-  const door = opening.use(
-    await startSenderDoor(
+  const server = opening.use(
+    await startSenderServer(
       { listen: options.listener, trustedProxies: options.trustedProxies, ...limits },
       {
         accept,
@@ -203,25 +203,25 @@ export async function startSender(
         log,
         clock,
         random,
-        ...deps.doorMetrics,
+        ...deps.listenerMetrics,
       },
     ),
   )
   const opened = opening.move()
   return {
-    address: door.address,
+    address: server.address,
     tipAccounts: terms.tipAccounts,
     stats: () => stats.read(receipts.pending),
     paths: () =>
       paths.map((path) => ({
         path: path.name,
         isOpen: path.isOpen,
-        says: path.name === quic?.path.name ? quic.says() : '',
+        message: path.name === quic?.path.name ? quic.message() : '',
       })),
-    beginLameDuck: () => door.beginLameDuck(),
+    beginLameDuck: () => server.beginLameDuck(),
     async drain(deadlineMs) {
       receipts.wakeAll()
-      await door.drain(deadlineMs)
+      await server.drain(deadlineMs)
       await journal.settled()
     },
     async [Symbol.asyncDispose]() {

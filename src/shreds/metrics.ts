@@ -12,12 +12,12 @@ import { ALARMS, type Alarm } from './report/alarms.ts'
  * Destinations have seats, numbers that are given out again, so that each has series of its own without its address or subscription in a
  * label; `sluice shred show` tells who sits where. Those beyond the last seat share one.
  */
-export const SEATS = 64
-const SEAT_NAMES = [...Array.from({ length: SEATS }, (_, i) => String(i + 1)), 'more']
+export const LABELLED_DESTINATIONS_MAX = 64
+const DESTINATION_LABELS = [...Array.from({ length: LABELLED_DESTINATIONS_MAX }, (_, i) => String(i + 1)), 'more']
 const SOURCE_NAMES = Array.from({ length: 8 }, (_, i) => String(i + 1))
 
 export type ShredsMetrics = {
-  take(report: RelayReport, seatOf: (subscriptionId: string) => number | undefined): void
+  take(report: RelayReport, destinationIndexOf: (subscriptionId: string) => number | undefined): void
   setAlarm(alarm: Alarm, isRaised: boolean): void
   setRefused(count: number): void
   readonly challengesSent: { inc(): void }
@@ -47,18 +47,18 @@ export function shredsMetrics(
   })
   const sent = registry.counter({
     name: 'sluice_shreds_sent_total',
-    help: 'Packets sent, by seat of the destination.',
-    labels: { seat: SEAT_NAMES },
+    help: 'Packets sent, by index of the destination.',
+    labels: { destination: DESTINATION_LABELS },
   })
   const sentBytes = registry.counter({
     name: 'sluice_shreds_sent_bytes_total',
-    help: 'Bytes of shreds sent, by seat of the destination.',
-    labels: { seat: SEAT_NAMES },
+    help: 'Bytes of shreds sent, by index of the destination.',
+    labels: { destination: DESTINATION_LABELS },
   })
-  const unsentBySeat = registry.counter({
+  const unsentByDestination = registry.counter({
     name: 'sluice_shreds_unsent_by_seat_total',
-    help: 'Relayed packets that did not go to a destination, by its seat.',
-    labels: { seat: SEAT_NAMES },
+    help: 'Relayed packets that did not go to a destination, by its index.',
+    labels: { destination: DESTINATION_LABELS },
   })
   const unsent = registry.counter({
     name: 'sluice_shreds_unsent_total',
@@ -115,7 +115,7 @@ export function shredsMetrics(
       alarms.set(isRaised ? 1 : 0, { alarm })
       if (isRaised) raised.inc({ alarm })
     },
-    take(report, seatOf) {
+    take(report, destinationIndexOf) {
       const { counts, perSource, destinations } = report
       perSource.forEach((count, at) => {
         const source = SOURCE_NAMES[Math.min(at, SOURCE_NAMES.length - 1)] as string
@@ -128,16 +128,18 @@ export function shredsMetrics(
       overrunsSeen = report.overruns
       const byState: Record<DestinationState, number> = { sending: 0, paused: 0, trying: 0 }
       for (const each of destinations) {
-        const seat = SEAT_NAMES[(seatOf(each.lease.subscriptionId) ?? SEATS + 1) - 1] ?? 'more'
+        const destination =
+          DESTINATION_LABELS[(destinationIndexOf(each.lease.subscriptionId) ?? LABELLED_DESTINATIONS_MAX + 1) - 1] ??
+          'more'
         let lost = 0
         for (const reason of UNSENT_REASONS) {
           unsent.inc({ reason }, each.unsent[reason])
           lost += each.unsent[reason]
         }
         byState[each.state] += 1
-        sent.inc({ seat }, each.packets)
-        sentBytes.inc({ seat }, each.bytes)
-        unsentBySeat.inc({ seat }, lost)
+        sent.inc({ destination }, each.packets)
+        sentBytes.inc({ destination }, each.bytes)
+        unsentByDestination.inc({ destination }, lost)
         refusals.inc(each.refusals)
       }
       for (const state of DESTINATION_STATES) states.set(byState[state], { state })

@@ -8,7 +8,7 @@ import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
 import { createChallenger } from './destinations/challenge.ts'
 import { candidatesOf, type LeaseBook, leasesOf } from './destinations/leases.ts'
 import type { DestinationRules } from './destinations/rules.ts'
-import { SEATS, shredsMetrics } from './metrics.ts'
+import { LABELLED_DESTINATIONS_MAX, shredsMetrics } from './metrics.ts'
 import { parseListen, type ShredsOptions } from './options.ts'
 import type { LeaderRange } from './relay/leaders.ts'
 import { startRelayLink } from './relay/link.ts'
@@ -32,10 +32,10 @@ export type ShredsDeps = {
   /** Writes down that a destination gave back its code. */
   prove(subscriptionId: string, code: string): Promise<void>
   /** Who leads which slots, where that is known; signatures are checked there. */
-  readonly leaders?: LeaderFeed | undefined
+  readonly leaders?: LeaderSchedule | undefined
 }
 
-export type LeaderFeed = {
+export type LeaderSchedule = {
   ranges(): readonly LeaderRange[]
   onChange(listener: () => void): Disposable
 }
@@ -61,7 +61,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
   const metrics = shredsMetrics(deps.registry, status.readings)
   const store = opening.use(await openReportStore(deps.reportFile, { clock, random, create: true }))
   const delivery = opening.use(startDelivery(options, { store, clock, log }))
-  const seats = createSeats()
+  const destinationIndexes = createDestinationIndexes()
   const alarms = createAlarms(options, {
     log,
     onChange(alarm, isRaised) {
@@ -104,19 +104,19 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         leaders: deps.leaders?.ranges() ?? [],
         destinations: [],
       },
-      { clock, random, log, onReport: takeReport, onState: tellRelay },
+      { clock, random, log, onReport: takeReport, onState: reportRelay },
     ),
   )
   rules = { ...rules, sourcePort: relay.ready.address.port }
 
   function takeReport(report: RelayReport): void {
     delivery.take(report.destinations)
-    metrics.take(report, seats.of)
+    metrics.take(report, destinationIndexes.of)
     alarms.take(report, clock.monotonicMs())
     status.take(report)
   }
 
-  function tellRelay(isUp: boolean): void {
+  function reportRelay(isUp: boolean): void {
     if (isUp) lifecycle.recovered('shreds relay')
     else lifecycle.degraded('shreds relay', 'the relaying thread is gone and is started again')
   }
@@ -140,14 +140,14 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     const isSame = isSameList(next.leases, book.leases)
     book = next
     if (isSame) return
-    seats.settle(next.leases)
+    destinationIndexes.settle(next.leases)
     void relay.setDestinations(next.leases).then(() => {
       served = next.leases
     })
   }
   /** Where packets go at this moment: what the relay has said it obeys. */
   let served = book.leases
-  seats.settle(book.leases)
+  destinationIndexes.settle(book.leases)
   await relay.setDestinations(book.leases)
   follow()
 
@@ -196,7 +196,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
       status.now({
         served,
         refusals: book.refusals,
-        seatOf: seats.of,
+        destinationIndexOf: destinationIndexes.of,
         totals: delivery.totals,
         alarms: alarms.raised(),
       }),
@@ -221,7 +221,7 @@ function isSameList(a: readonly Lease[], b: readonly Lease[]): boolean {
 }
 
 /** Numbers for those who are served, for metrics; one that is free is given out again. */
-function createSeats() {
+function createDestinationIndexes() {
   const taken = new Map<string, number>()
   return {
     of: (subscriptionId: string): number | undefined => taken.get(subscriptionId),
@@ -233,7 +233,7 @@ function createSeats() {
       for (const subscriptionId of here) {
         if (taken.has(subscriptionId)) continue
         while (numbers.has(next)) next += 1
-        if (next > SEATS) return
+        if (next > LABELLED_DESTINATIONS_MAX) return
         numbers.add(next)
         taken.set(subscriptionId, next)
       }

@@ -81,9 +81,9 @@ test('a credential that breaks its header stops the start; of a dedicated node i
     (await rig.upstreams.of(id).ask(callOf('getBalance', rpcBody('getBalance')))).kind
   assert.deepEqual(
     [await kindFor('sub_1'), await kindFor('sub_2'), await kindFor('sub_3')],
-    ['no-upstream', 'answered', 'no-upstream'],
+    ['no-upstream', 'responded', 'no-upstream'],
   )
   assert.ok(!rig.log.join('').includes('lines'))
   await rig.upstreams.setDedicated([own('sub_1', 'env:GOOD'), own('sub_2', 'env:GOOD')])
-  assert.equal(await kindFor('sub_1'), 'answered')
+  assert.equal(await kindFor('sub_1'), 'responded')
 })

@@ -38,8 +38,8 @@ function wholeNumberAt(body: Buffer, from: number): number | undefined {
     if (digit < 0 || digit > 9) break
     value = value * 10 + digit
   }
-  const isWhole = at > from && (body[at] === COMMA || body[at] === CLOSE_BRACE)
-  return isWhole && Number.isSafeInteger(value) ? value : undefined
+  const isComplete = at > from && (body[at] === COMMA || body[at] === CLOSE_BRACE)
+  return isComplete && Number.isSafeInteger(value) ? value : undefined
 }
 
 /** Behind the opening of the context. */

@@ -38,7 +38,7 @@ describe('F1: an upstream refuses connections', () => {
       ...Array.from({ length: 64 }, () => read(shared)),
       ...Array.from({ length: 16 }, () => shared.ask(callOf('sendTransaction', rpcBody('sendTransaction')))),
     ])
-    for (const outcome of outcomes) assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b', textOf(outcome))
+    for (const outcome of outcomes) assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b', textOf(outcome))
     assert.equal(b.node.calls.length, 80)
     const [first] = rig.upstreams.status()
     assert.deepEqual([first?.state, first?.reason], ['failing', 'ECONNREFUSED'])
@@ -53,11 +53,11 @@ describe('F1: an upstream refuses connections', () => {
     ]
     await using rig = await startRig({ clock: systemClock, nodes, health: { probeMs: 60_000 } })
     const shared = rig.upstreams.of(undefined)
-    assert.equal((await read(shared)).kind, 'answered')
+    assert.equal((await read(shared)).kind, 'responded')
     let asked = 0
-    const answer = () => (++asked === 1 ? ('reset' as const) : { status: 429, body: 'too many' })
-    a.node.answer = answer
-    b.node.answer = answer
+    const respond = () => (++asked === 1 ? ('reset' as const) : { status: 429, body: 'too many' })
+    a.node.respond = respond
+    b.node.respond = respond
     assert.equal((await read(shared)).kind, 'failed-maybe-sent')
     assert.equal(asked, 2)
   })
@@ -66,7 +66,7 @@ describe('F1: an upstream refuses connections', () => {
     await using a = await proxied()
     await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
     const shared = rig.upstreams.of(undefined)
-    assert.equal((await read(shared)).kind, 'answered')
+    assert.equal((await read(shared)).kind, 'responded')
     await a.proxy.disable()
     await until('the breaker is open', async () => {
       await read(shared)
@@ -94,7 +94,7 @@ describe('F1: an upstream refuses connections', () => {
     await a.proxy.enable()
     const tookMs = await advanceUntil(clock, 'it is back', () => stateNow() === 'healthy')
     assert.ok(tookMs <= 2000, `${tookMs} ms`)
-    assert.equal((await read(rig.upstreams.of(undefined))).kind, 'answered')
+    assert.equal((await read(rig.upstreams.of(undefined))).kind, 'responded')
   })
 
   test('the breaker opens after five failures in a row', async () => {
@@ -118,7 +118,7 @@ describe('F2: an upstream is slow', () => {
     await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
     const shared = rig.upstreams.of(undefined)
     await until('it is known', () => shared.bestSlot === 1000)
-    a.node.answer = () => 'hang'
+    a.node.respond = () => 'hang'
     for (const [method, deadlineMs] of [
       ['getBalance', 10_000],
       ['getProgramAccounts', 60_000],
@@ -126,7 +126,7 @@ describe('F2: an upstream is slow', () => {
       const before = a.node.calls.length
       let outcome: CallOutcome | undefined
       const startedMs = clock.monotonicMs()
-      shared.call(callOf(method, rpcBody(method)), (told) => void (outcome = told))
+      shared.call(callOf(method, rpcBody(method)), (reported) => void (outcome = reported))
       await until('it is on its way', () => a.node.calls.length === before + 1)
       assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 1)
       const tookMs = await advanceUntil(clock, 'it ended', () => outcome !== undefined, { stepMs: 25 })
@@ -146,7 +146,7 @@ describe('F2: an upstream is slow', () => {
       connections: { rpcPerNodeMax: 1 },
       calls: { deadlineMs: 300, heavyDeadlineMs: 60_000 },
     })
-    a.node.answer = () => 'hang'
+    a.node.respond = () => 'hang'
     const shared = rig.upstreams.of(undefined)
     const hanging = shared.call(callOf('getProgramAccounts', rpcBody('getProgramAccounts')), () => {})
     await until('it is on its way', () => a.node.calls.length === 1)
@@ -166,11 +166,11 @@ describe('F2: an upstream is slow', () => {
     await until('it is known', () => shared.bestSlot === 1000)
     const many = (method: string) =>
       Promise.all(Array.from({ length: 10 }, () => shared.ask(callOf(method, rpcBody(method)))))
-    a.node.answer = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
+    a.node.respond = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
     for (const { kind } of await many('getProgramAccounts')) assert.equal(kind, 'timeout')
     assert.equal(rig.upstreams.status()[0]?.state, 'healthy')
-    assert.equal((await read(shared)).kind, 'answered')
-    a.node.answer = () => 'hang'
+    assert.equal((await read(shared)).kind, 'responded')
+    a.node.respond = () => 'hang'
     for (const { kind } of await many('getBalance')) assert.equal(kind, 'timeout')
     assert.equal(rig.upstreams.status()[0]?.state, 'failing')
   })
@@ -195,7 +195,7 @@ describe('F2: an upstream is slow', () => {
     for (let round = 0; round < 50; round++) {
       const startedMs = performance.now()
       const outcome = await read(shared)
-      assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b')
+      assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
       assert.ok(performance.now() - startedMs < 1000)
     }
     await Promise.all(slow)
@@ -221,7 +221,7 @@ test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than 
   const client = async () => {
     while (isRunning) {
       counts.asked += 1
-      if ((await read(shared)).kind !== 'answered') counts.failed += 1
+      if ((await read(shared)).kind !== 'responded') counts.failed += 1
       await pause(1)
     }
   }
@@ -261,7 +261,7 @@ test('F4: a half-open upstream is found within 25 s and calls go on elsewhere', 
   assert.ok(tookMs <= 25_000, `${tookMs} ms`)
   for (let round = 0; round < 10; round++) {
     const outcome = await read(shared)
-    assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b')
+    assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
   }
   a.proxy.clear()
   a.proxy.resetConnections()
@@ -288,7 +288,7 @@ describe('F5: an upstream is behind in slots', () => {
     const ask = async () => {
       const outcome = await shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
       slotsSeen.push(Number(/"slot":(\d+)/.exec(textOf(outcome))?.[1]))
-      return outcome.kind === 'answered' ? outcome.upstream : outcome.kind
+      return outcome.kind === 'responded' ? outcome.upstream : outcome.kind
     }
     b.tick(25)
     await advanceUntil(clock, 'the best is known', () => shared.bestSlot === 1025)
@@ -332,7 +332,7 @@ describe('F5: an upstream is behind in slots', () => {
     rig.upstreams.drain('b')
     assert.equal(shared.slotsBehind, 100)
     assert.equal(rig.registry.value('sluice_upstreams_all_behind'), 1)
-    assert.equal((await read(shared)).kind, 'answered')
+    assert.equal((await read(shared)).kind, 'responded')
   })
 
   test('a node behind its own shreds is out although its slot is the best known', async () => {

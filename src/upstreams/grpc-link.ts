@@ -54,13 +54,13 @@ export function createGrpcLinks(
   let isClosed = false
 
   async function connect(node: UpstreamNode, ofNode: NodeSessions): Promise<GrpcSession | undefined> {
-    const { grpc: door } = node
-    if (door === undefined || isClosed) return undefined
+    const { grpc: server } = node
+    if (server === undefined || isClosed) return undefined
     const meter = metrics.of(node.label)
-    const opening = await openGrpcSession({ metadata: door.headers, ca }, { clock, address: door.address })
+    const opening = await openGrpcSession({ metadata: server.headers, ca }, { clock, address: server.address })
     if (!opening.ok) {
-      door.gate.failed()
-      node.lastFailure = opening.loss.says
+      server.backoff.failed()
+      node.lastFailure = opening.loss.message
       meter.grpcLosses[reasonOf(opening.loss)].inc()
       return undefined
     }
@@ -69,7 +69,7 @@ export function createGrpcLinks(
       session[Symbol.dispose]()
       return undefined
     }
-    door.gate.worked()
+    server.backoff.worked()
     ofNode.open.add(session)
     session.onClose((loss) => {
       ofNode.open.delete(session)

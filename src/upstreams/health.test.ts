@@ -6,7 +6,7 @@ const limits = { lagSlotsMax: 25, shredLagSlotsMax: 100 }
 
 test('out at more than 25 slots behind the best, in again at half of that', () => {
   const health = createSlotHealth(limits)
-  health.toldHead(1000)
+  health.reportedHead(1000)
   assert.equal(health.assess(1025), false)
   assert.equal(health.isLagging, false)
   assert.equal(health.assess(1026), true)
@@ -20,31 +20,31 @@ test('out at more than 25 slots behind the best, in again at half of that', () =
 
 test('out when far behind its own shreds although nobody is ahead of it', () => {
   const health = createSlotHealth(limits)
-  health.toldHead(1000)
-  health.toldShredSlot(1100)
+  health.reportedHead(1000)
+  health.reportedShredSlot(1100)
   health.assess(1000)
   assert.equal(health.isLagging, false)
-  health.toldShredSlot(1101)
+  health.reportedShredSlot(1101)
   health.assess(1000)
   assert.equal(health.lagReason, 'behind-own-shreds')
-  health.toldHead(1051)
+  health.reportedHead(1051)
   health.assess(1051)
   assert.equal(health.isLagging, false)
 })
 
 test('unknown is not unhealthy', () => {
   const health = createSlotHealth(limits)
-  health.toldShredSlot(5000)
+  health.reportedShredSlot(5000)
   health.assess(10_000)
   assert.deepEqual([health.isLagging, health.lagSlots], [false, 0])
 })
 
 test('slots of answers only raise; a head far below the known one is a node that started over', () => {
   const health = createSlotHealth(limits)
-  assert.equal(health.toldHead(1000), true)
+  assert.equal(health.reportedHead(1000), true)
   assert.equal(health.sawSlot(968), false)
-  assert.equal(health.toldHead(990), false, 'a fork, or another machine behind the same name')
+  assert.equal(health.reportedHead(990), false, 'a fork, or another machine behind the same name')
   assert.equal(health.slot, 1000)
-  assert.equal(health.toldHead(10), true)
+  assert.equal(health.reportedHead(10), true)
   assert.equal(health.slot, 10)
 })

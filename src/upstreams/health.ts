@@ -13,8 +13,8 @@ export type SlotHealth = {
   /** A slot that came with an answer or a notification. It can lag behind the node's head, so it only ever raises. */
   sawSlot(slot: number): boolean
   /** What the node says its head is; may take it back, as after a restart from a snapshot. */
-  toldHead(slot: number): boolean
-  toldShredSlot(slot: number): boolean
+  reportedHead(slot: number): boolean
+  reportedShredSlot(slot: number): boolean
   /** Compares with the best of the pool; true when its place in the rotation changed. */
   assess(bestSlot: number): boolean
 }
@@ -34,12 +34,12 @@ export function createSlotHealth(options: Pick<HealthOptions, 'lagSlotsMax' | 's
     lagSlots: 0,
     lagReason: undefined,
     sawSlot: raise,
-    toldHead(to) {
+    reportedHead(to) {
       if (to + RESTART_SLOTS >= health.slot) return raise(to)
       health.slot = to
       return true
     },
-    toldShredSlot(to) {
+    reportedShredSlot(to) {
       const isNew = to !== health.shredSlot
       health.shredSlot = to
       return isNew

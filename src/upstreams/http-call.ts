@@ -28,7 +28,7 @@ export type UpstreamCall = {
 /** What became of it. The answer is the node's own bytes. */
 export type CallOutcome =
   | {
-      readonly kind: 'answered'
+      readonly kind: 'responded'
       readonly status: number
       readonly body: Buffer
       /** More of a large answer, to be read as a stream. */
@@ -39,9 +39,9 @@ export type CallOutcome =
   /** Not sent when no connection was free all the while. */
   | { readonly kind: 'timeout'; readonly isSent: boolean }
   /** Certainly not carried out. */
-  | { readonly kind: 'failed-not-sent'; readonly says: string }
+  | { readonly kind: 'failed-not-sent'; readonly message: string }
   /** May have been carried out; a write must not be repeated without looking. */
-  | { readonly kind: 'failed-maybe-sent'; readonly says: string }
+  | { readonly kind: 'failed-maybe-sent'; readonly message: string }
 
 export type CallDeps = {
   readonly clock: Clock
@@ -139,13 +139,13 @@ class ForwardedCall {
 
   #settleReply(reply: Reply, tookMs: number, nowMs: number): void {
     const node = this.#node
-    const verdict = judge(reply)
+    const verdict = validate(reply)
     const isGood = verdict === 'good' || verdict === 'elsewhere'
     if (!isGood) node.lastFailure = `HTTP ${reply.head.status}`
     node.breaker.record(isGood, nowMs)
     this.#meter.call(isGood ? 'answered' : 'failed', tookMs)
     if (isGood) {
-      node.answered(tookMs)
+      node.responded(tookMs)
       this.#harvest(reply.body)
     }
     const result = outcomeOf(reply, verdict, node.name)
@@ -155,12 +155,12 @@ class ForwardedCall {
     this.#finish(isGood ? result : this.#lastWord(result))
   }
 
-  #settleFailure({ kind, cause, says }: Exclude<HttpOutcome, Reply>, tookMs: number): void {
+  #settleFailure({ kind, cause, message }: Exclude<HttpOutcome, Reply>, tookMs: number): void {
     const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy'
     // A heavy call past its deadline says more about the call than about the node, which others may be using.
     const isCallsOwn = cause === 'deadline' && this.#call.isHeavy
     if (!isOurs && !isCallsOwn) {
-      this.#node.lastFailure = says
+      this.#node.lastFailure = message
       this.#node.breaker.record(false)
     }
     this.#meter.call(cause === 'deadline' ? 'timeout' : 'failed', tookMs)
@@ -169,7 +169,7 @@ class ForwardedCall {
         ? { kind: 'timeout', isSent: kind === 'maybe-sent' }
         : cause === 'busy'
           ? { kind: 'no-upstream', retryAfterMs: RETRY_AFTER_MS }
-          : { kind: kind === 'not-sent' ? 'failed-not-sent' : 'failed-maybe-sent', says }
+          : { kind: kind === 'not-sent' ? 'failed-not-sent' : 'failed-maybe-sent', message }
     const mayRepeat = kind === 'not-sent' || this.#call.kind === 'read'
     const why = cause === 'stale' ? 'stale' : kind === 'not-sent' ? 'connect' : 'broken'
     if (mayRepeat && this.#tryOther(result, why)) return
@@ -200,7 +200,7 @@ class ForwardedCall {
   /** The second node failed too: then an answer of the first is what there is, and what the first may have carried out was sent. */
   #lastWord(result: CallOutcome): CallOutcome {
     const before = this.#before
-    if (before?.kind === 'answered') return before
+    if (before?.kind === 'responded') return before
     if (before?.kind !== 'failed-maybe-sent') return result
     return result.kind === 'timeout' ? { kind: 'timeout', isSent: true } : before
   }
@@ -215,12 +215,12 @@ class ForwardedCall {
   }
 
   #finish(outcome: CallOutcome): void {
-    if (this.#isAborted && outcome.kind === 'answered') outcome.rest?.abort()
+    if (this.#isAborted && outcome.kind === 'responded') outcome.rest?.abort()
     this.#deps.done(outcome)
   }
 }
 
-function judge({ head: { status }, body }: Reply): Verdict {
+function validate({ head: { status }, body }: Reply): Verdict {
   if (status >= 200 && status < 300) {
     if (!mayBeJson(body)) return 'broken'
     return ELSEWHERE_CODES.has(errorCodeOf(body)) ? 'elsewhere' : 'good'
@@ -243,15 +243,15 @@ function outcomeOf(reply: Reply, verdict: Verdict, upstream: string): CallOutcom
   const { head, body, rest } = reply
   if (verdict === 'refused') {
     rest?.abort()
-    return { kind: 'failed-not-sent', says: `the node answered HTTP ${head.status}` }
+    return { kind: 'failed-not-sent', message: `the node answered HTTP ${head.status}` }
   }
   if (verdict === 'broken' && (rest !== undefined || !isJsonRpcBody(body))) {
     rest?.abort()
-    return { kind: 'failed-maybe-sent', says: `the node answered HTTP ${head.status}` }
+    return { kind: 'failed-maybe-sent', message: `the node answered HTTP ${head.status}` }
   }
-  return answered(head, body, rest, upstream)
+  return responded(head, body, rest, upstream)
 }
 
-function answered(head: ResponseHead, body: Buffer, rest: BodyRest | undefined, upstream: string): CallOutcome {
-  return { kind: 'answered', status: head.status, body, rest, upstream }
+function responded(head: ResponseHead, body: Buffer, rest: BodyRest | undefined, upstream: string): CallOutcome {
+  return { kind: 'responded', status: head.status, body, rest, upstream }
 }

@@ -23,7 +23,7 @@ export type NodeMeter = {
   readonly wsLosses: Readonly<Record<LossReason, Count>>
   readonly grpcLosses: Readonly<Record<LossReason, Count>>
   /** Only for the nodes of the config: one series cannot stand for several nodes. */
-  readonly place:
+  readonly position:
     | { readonly slot: Setting; readonly lag: Setting; state(now: (typeof NODE_STATES)[number]): void }
     | undefined
 }
@@ -101,7 +101,7 @@ export function upstreamsMetrics(
       grpcStreams: grpcStreams.with(at),
       wsLosses: byName(LOSSES, (reason) => wsLosses.with({ ...at, reason })),
       grpcLosses: byName(LOSSES, (reason) => grpcLosses.with({ ...at, reason })),
-      place: isListed
+      position: isListed
         ? {
             slot: slot.with(at),
             lag: lag.with(at),

@@ -10,20 +10,20 @@ import {
   type PinnedAddressDeps,
   parseRemoteAddress,
 } from '../platform/net/pinned-address.ts'
-import { createGate, type Gate } from './address-policy.ts'
+import { type AddressBackoff, createAddressBackoff } from './address-backoff.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { createSlotHealth, type SlotHealth } from './health.ts'
 import type { UpstreamsOptions } from './options.ts'
 import type { Candidate } from './pick.ts'
 
-export type DoorKind = 'rpc' | 'ws' | 'grpc'
+export type ServerKind = 'rpc' | 'ws' | 'grpc'
 export type NodeState = 'healthy' | 'lagging' | 'failing' | 'drained'
 
 /** Where one of a node's services is and what it wants to see. The headers hold the credential and are never printed. */
-export type Door = {
+export type Server = {
   readonly address: PinnedAddress
   readonly headers: Readonly<Record<string, string>>
-  readonly gate: Gate
+  readonly backoff: AddressBackoff
 }
 
 export type NodeSpec = {
@@ -54,12 +54,12 @@ export type UpstreamNode = Disposable & {
   /** What its metrics go by. */
   readonly label: string
   readonly http: HttpPool | undefined
-  readonly ws: Door | undefined
-  readonly grpc: Door | undefined
+  readonly ws: Server | undefined
+  readonly grpc: Server | undefined
   readonly breaker: Breaker
   readonly health: SlotHealth
   /** What `pick` sees of it, for each kind of door. */
-  readonly candidates: Readonly<Record<DoorKind, NodeCandidate>>
+  readonly candidates: Readonly<Record<ServerKind, NodeCandidate>>
   isDrained: boolean
   /** The last thing that went wrong, in words without address and secret. */
   lastFailure: string
@@ -69,7 +69,7 @@ export type UpstreamNode = Disposable & {
   isWsUp: boolean
   /** Moving average of answered calls; undefined before the first. */
   readonly latencyMs: number | undefined
-  answered(latencyMs: number): void
+  responded(latencyMs: number): void
   state(): { readonly state: NodeState; readonly reason: string }
   /** Called when the breaker wants a probe, and when the state may have changed. */
   onHalfOpen: () => void
@@ -86,7 +86,7 @@ const LATENCY_SHARE = 0.1
 export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: NodeDeps): UpstreamNode {
   const { clock, random } = deps
   const headers = credentialHeaders(spec)
-  const rpc = openDoor(spec.rpc, HTTP)
+  const rpc = openServer(spec.rpc, HTTP)
   const http =
     rpc &&
     (deps.createHttp ?? createHttpPool)(
@@ -108,25 +108,25 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   const open = { ws: 0, grpc: 0 }
   let latencyMs: number | undefined
 
-  function openDoor(text: string | undefined, protocols: readonly string[]): Door | undefined {
+  function openServer(text: string | undefined, protocols: readonly string[]): Server | undefined {
     if (text === undefined) return undefined
     const remote = parseRemoteAddress(text, protocols)
     assert(remote !== undefined, `the address of node ${spec.name} was checked before`)
     const { allowPrivate } = spec
     const address = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
-    return { address, headers, gate: createGate(options.breaker, deps) }
+    return { address, headers, backoff: createAddressBackoff(options.breaker, deps) }
   }
 
-  function candidate(hasDoor: () => boolean, work: () => number): NodeCandidate {
-    return new DoorCandidate(
+  function candidate(hasServer: () => boolean, work: () => number): NodeCandidate {
+    return new ServerCandidate(
       () => node,
-      hasDoor,
+      hasServer,
       () => work() / spec.weight,
     )
   }
 
-  const ws = openDoor(spec.ws, WS)
-  const grpc = openDoor(spec.grpc, HTTP)
+  const ws = openServer(spec.ws, WS)
+  const grpc = openServer(spec.grpc, HTTP)
   const node: UpstreamNode = {
     name: spec.name,
     label: spec.label,
@@ -145,18 +145,18 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
         () => http?.inFlight ?? 0,
       ),
       ws: candidate(
-        () => node.isWsUp && ws?.gate.isShut === false,
+        () => node.isWsUp && ws?.backoff.isShut === false,
         () => open.ws,
       ),
       grpc: candidate(
-        () => grpc !== undefined && !grpc.gate.isShut,
+        () => grpc !== undefined && !grpc.backoff.isShut,
         () => open.grpc,
       ),
     },
     get latencyMs() {
       return latencyMs
     },
-    answered(tookMs) {
+    responded(tookMs) {
       latencyMs = latencyMs === undefined ? tookMs : latencyMs + LATENCY_SHARE * (tookMs - latencyMs)
     },
     state() {
@@ -180,14 +180,14 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
 }
 
 /** One class for all, so that the runtime knows its getters wherever nodes are compared. */
-class DoorCandidate implements NodeCandidate {
+class ServerCandidate implements NodeCandidate {
   readonly #nodeOf: () => UpstreamNode
-  readonly #hasDoor: () => boolean
+  readonly #hasServer: () => boolean
   readonly #load: () => number
 
-  constructor(nodeOf: () => UpstreamNode, hasDoor: () => boolean, load: () => number) {
+  constructor(nodeOf: () => UpstreamNode, hasServer: () => boolean, load: () => number) {
     this.#nodeOf = nodeOf
-    this.#hasDoor = hasDoor
+    this.#hasServer = hasServer
     this.#load = load
   }
 
@@ -197,7 +197,7 @@ class DoorCandidate implements NodeCandidate {
 
   get isAvailable(): boolean {
     const { isDrained, breaker } = this.node
-    return !isDrained && breaker.state === 'closed' && this.#hasDoor()
+    return !isDrained && breaker.state === 'closed' && this.#hasServer()
   }
 
   get isLagging(): boolean {

@@ -10,7 +10,7 @@ export type Candidate = {
   readonly load: number
 }
 
-export type Wish = {
+export type PickCriteria = {
   /** The newest slot this client was shown; 0 for a new one. */
   readonly minSlot: number
   /** A number that moves on with each choice, so that equal nodes take turns. */
@@ -21,7 +21,10 @@ export type Wish = {
  * The node for one call: one that does not take the client back in time before one that would, one in rotation before one
  * that lags, and among equals the one with the least to do. When every node is behind what the client has seen, the newest.
  */
-export function pick<Node extends Candidate>(nodes: readonly Node[], { minSlot, turn }: Wish): Node | undefined {
+export function pick<Node extends Candidate>(
+  nodes: readonly Node[],
+  { minSlot, turn }: PickCriteria,
+): Node | undefined {
   let best: Node | undefined
   let bestRank = 0
   for (let step = 0; step < nodes.length; step++) {

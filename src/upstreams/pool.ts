@@ -1,5 +1,5 @@
 import type { Logger } from '../platform/telemetry/logger.ts'
-import type { DoorKind, NodeCandidate, UpstreamNode } from './node.ts'
+import type { NodeCandidate, ServerKind, UpstreamNode } from './node.ts'
 import { pick } from './pick.ts'
 
 /** How far a client has been taken along the chain; whoever serves it keeps one of these for it. */
@@ -17,7 +17,7 @@ export type Pool = {
   readonly bestSlot: number
   /** Every node that could be taken is behind; they are taken all the same. The least number of slots it is behind. */
   readonly slotsBehind: number | undefined
-  pick(kind: DoorKind, view?: ClientView, except?: UpstreamNode): UpstreamNode | undefined
+  pick(kind: ServerKind, view?: ClientView, except?: UpstreamNode): UpstreamNode | undefined
   /** A node's slot moved, or its state: compares all of them anew. */
   assess(): void
 }
@@ -25,7 +25,7 @@ export type Pool = {
 export type PoolDeps = { readonly log: Logger; readonly onAssessed?: () => void }
 
 export function createPool(nodes: readonly UpstreamNode[], owner: string | undefined, deps: PoolDeps): Pool {
-  const candidates: Readonly<Record<DoorKind, readonly NodeCandidate[]>> = {
+  const candidates: Readonly<Record<ServerKind, readonly NodeCandidate[]>> = {
     rpc: nodes.map((node) => node.candidates.rpc),
     ws: nodes.map((node) => node.candidates.ws),
     grpc: nodes.map((node) => node.candidates.grpc),

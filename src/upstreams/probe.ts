@@ -29,11 +29,11 @@ export function startProbes(
   let isAsking = false
   let isClosed = false
 
-  function ask(body: Uint8Array, told: (outcome: HttpOutcome) => void): void {
+  function ask(body: Uint8Array, reported: (outcome: HttpOutcome) => void): void {
     http?.call({ body, deadlineMs: options.probeTimeoutMs }, (outcome) => {
       if (isClosed) {
         if (outcome.kind === 'reply') outcome.rest?.abort()
-      } else told(outcome)
+      } else reported(outcome)
     })
   }
 
@@ -44,17 +44,17 @@ export function startProbes(
     ask(HEAD, (outcome) => {
       isAsking = false
       const isGood = isAlive(outcome)
-      if (isGood) node.answered(clock.monotonicMs() - startedMs)
-      else node.lastFailure = outcome.kind === 'reply' ? `HTTP ${outcome.head.status}` : outcome.says
+      if (isGood) node.responded(clock.monotonicMs() - startedMs)
+      else node.lastFailure = outcome.kind === 'reply' ? `HTTP ${outcome.head.status}` : outcome.message
       const slot = slotOf(outcome)
       // The slot first: a node that comes back is judged by where it is now.
-      if (slot !== undefined && node.health.toldHead(slot)) onSlot()
+      if (slot !== undefined && node.health.reportedHead(slot)) onSlot()
       node.breaker.recordProbe(isGood)
     })
     // A node that does not know the method has no shred lag that could count against it.
     ask(SHREDS, (outcome) => {
       const slot = slotOf(outcome)
-      if (slot !== undefined && node.health.toldShredSlot(slot)) onSlot()
+      if (slot !== undefined && node.health.reportedShredSlot(slot)) onSlot()
     })
   }
 

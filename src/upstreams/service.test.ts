@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type FakeAnswer, startFakeNode } from '../../test/faults/fake-node.ts'
+import { type FakeResponse, startFakeNode } from '../../test/faults/fake-node.ts'
 import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
 import { rpcBody, startRig, textOf } from '../../test/faults/upstreams-rig.ts'
 import { createSeededRandom } from '../core/random.ts'
@@ -31,14 +31,14 @@ async function twoNodes(options: UpstreamsOptionsInput = {}) {
 
 test('the bytes of an answer are the node’s own, and the node sees the call and its own credential alone', async () => {
   await using node = await startFakeNode()
-  node.answer = () => ({ result: GOOD })
+  node.respond = () => ({ result: GOOD })
   await using rig = await startRig({
     clock: systemClock,
     nodes: [{ name: 'a', rpc: `${node.rpc}/some/path`, credential: 'env:KEY', credentialHeader: 'authorization' }],
     env: { KEY: 'canary-of-the-node' },
   })
   const outcome = await rig.upstreams.of(undefined).ask(callOf('getBalance', rpcBody('getBalance', '[ "x" ]')))
-  assert.ok(outcome.kind === 'answered')
+  assert.ok(outcome.kind === 'responded')
   assert.equal(outcome.body.toString(), `{"jsonrpc":"2.0","result":${GOOD},"id":7}\n`)
   assert.deepEqual([outcome.status, outcome.upstream], [200, 'a'])
   const [seen] = node.calls
@@ -51,12 +51,12 @@ test('the bytes of an answer are the node’s own, and the node sees the call an
     'host',
   ])
   assert.equal(seen?.headers['authorization'], 'Bearer canary-of-the-node')
-  const said = [...rig.log, JSON.stringify(rig.upstreams.status()), await rig.registry.text()].join('\n')
-  assert.ok(!said.includes('canary') && !said.includes(String(node.ports.rpc)))
+  const message = [...rig.log, JSON.stringify(rig.upstreams.status()), await rig.registry.text()].join('\n')
+  assert.ok(!message.includes('canary') && !message.includes(String(node.ports.rpc)))
 })
 
 describe('what is asked of a second node', () => {
-  const faults: [name: string, answer: FakeAnswer, read: 'retried' | 'returned'][] = [
+  const faults: [name: string, answer: FakeResponse, read: 'retried' | 'returned'][] = [
     ['a reset', 'reset', 'retried'],
     ['HTTP 503', { status: 503, body: '<html>down' }, 'retried'],
     ['HTTP 429', { status: 429, body: 'slow down' }, 'retried'],
@@ -77,7 +77,7 @@ describe('what is asked of a second node', () => {
     ['-32601', { error: '{"code":-32601,"message":"Method not found"}' }, 'returned'],
     ['HTTP 413 about the request', { status: 413, body: 'too large' }, 'returned'],
   ]
-  for (const [name, answer, read] of faults) {
+  for (const [name, response, read] of faults) {
     test(`${name}: a read is ${read}, a write never repeated`, async () => {
       await using on = await twoNodes()
       for (const kind of ['read', 'write'] as const) {
@@ -87,10 +87,10 @@ describe('what is asked of a second node', () => {
         const script = () => {
           if (!isFirst) return { result: GOOD }
           isFirst = false
-          return answer
+          return response
         }
-        on.a.answer = script
-        on.b.answer = script
+        on.a.respond = script
+        on.b.respond = script
         const method = kind === 'read' ? 'getBalance' : 'sendTransaction'
         const outcome = await on.shared.ask(callOf(method, rpcBody(method)))
         const asked = on.a.calls.length + on.b.calls.length
@@ -100,7 +100,7 @@ describe('what is asked of a second node', () => {
         } else {
           assert.equal(asked, 1)
           assert.ok(!textOf(outcome).includes('18446744073709551615'))
-          if (typeof answer === 'object' && 'error' in answer) assert.ok(textOf(outcome).includes(answer.error))
+          if (typeof response === 'object' && 'error' in response) assert.ok(textOf(outcome).includes(response.error))
         }
       }
     })
@@ -108,8 +108,8 @@ describe('what is asked of a second node', () => {
 
   test('an unknown method counts as a write', async () => {
     await using on = await twoNodes()
-    on.a.answer = () => 'reset'
-    on.b.answer = () => 'reset'
+    on.a.respond = () => 'reset'
+    on.b.respond = () => 'reset'
     const outcome = await on.shared.ask(callOf('getSomethingNew', rpcBody('getSomethingNew')))
     assert.deepEqual([outcome.kind, on.a.calls.length + on.b.calls.length], ['failed-maybe-sent', 1])
   })
@@ -119,12 +119,12 @@ describe('what is asked of a second node', () => {
     const outcomes: CallOutcome[] = []
     for (const status of [401, 403, 404, 429, 302, 500, 502]) {
       const script = () => ({ status, body: 'secret words of a proxy' })
-      on.a.answer = script
-      on.b.answer = script
+      on.a.respond = script
+      on.b.respond = script
       outcomes.push(await on.shared.ask(callOf('sendTransaction', rpcBody('sendTransaction'))))
       // Good calls in between keep the breakers closed.
-      on.a.answer = () => ({ result: '1' })
-      on.b.answer = () => ({ result: '1' })
+      on.a.respond = () => ({ result: '1' })
+      on.b.respond = () => ({ result: '1' })
       await Promise.all([1, 2, 3, 4].map(() => on.shared.ask(callOf('getBalance', rpcBody('getBalance')))))
     }
     assert.deepEqual(
@@ -138,8 +138,8 @@ describe('what is asked of a second node', () => {
     await using on = await twoNodes()
     const body = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"x"},"id":7}'
     const script = () => ({ status: 500, body })
-    on.a.answer = script
-    on.b.answer = script
+    on.a.respond = script
+    on.b.respond = script
     assert.equal(textOf(await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))), body)
     assert.deepEqual([on.a.calls.length, on.b.calls.length], [1, 1])
   })
@@ -147,12 +147,12 @@ describe('what is asked of a second node', () => {
   test('a first answer is kept for when the second node has none', async () => {
     await using on = await twoNodes()
     let calls = 0
-    const script = (): FakeAnswer => {
+    const script = (): FakeResponse => {
       calls += 1
       return calls === 1 ? { error: '{"code":-32004,"message":"first"}' } : 'reset'
     }
-    on.a.answer = script
-    on.b.answer = script
+    on.a.respond = script
+    on.b.respond = script
     const outcome = await on.shared.ask(callOf('getBlock', rpcBody('getBlock')))
     assert.ok(textOf(outcome).includes('first'), textOf(outcome))
     assert.equal(calls, 2)
@@ -160,8 +160,8 @@ describe('what is asked of a second node', () => {
 
   test('the retry budget bounds what is sent twice; without it the first outcome stands', async () => {
     await using on = await twoNodes({ calls: { retryShare: 0 } })
-    on.a.answer = () => 'reset'
-    on.b.answer = () => ({ result: '1' })
+    on.a.respond = () => 'reset'
+    on.b.respond = () => ({ result: '1' })
     const outcomes = await Promise.all(
       Array.from({ length: 4 }, () => on.shared.ask(callOf('getBalance', rpcBody('getBalance')))),
     )
@@ -175,8 +175,8 @@ describe('slots', () => {
   test('the slot of answers is taken over, and a client is kept from going back', async () => {
     await using on = await twoNodes()
     const view = createClientView()
-    on.a.answer = () => ({ result: '{"context":{"slot":1020},"value":1}' })
-    on.b.answer = () => ({ result: '{"context":{"slot":1000},"value":1}' })
+    on.a.respond = () => ({ result: '{"context":{"slot":1020},"value":1}' })
+    on.b.respond = () => ({ result: '{"context":{"slot":1000},"value":1}' })
     await until('the client has been at a', async () => {
       await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
       return view.slot === 1020
@@ -194,7 +194,7 @@ describe('slots', () => {
     // The only node left is behind: it serves all the same.
     on.upstreams.drain('a')
     const outcome = await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
-    assert.ok(outcome.kind === 'answered' && outcome.upstream === 'b')
+    assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
   })
 })
 
@@ -220,7 +220,7 @@ describe('the operator', () => {
     })
     assert.equal(on.shared.isAvailable, false)
     on.upstreams.undrain('a')
-    assert.equal((await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'answered')
+    assert.equal((await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'responded')
   })
 
   test('loopback without allowPrivate is not connected to, and nothing starts to fail because of it', async () => {
@@ -231,7 +231,7 @@ describe('the operator', () => {
       nodes: [{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }],
     })
     const outcome = await rig.upstreams.of(undefined).ask(callOf('getBalance', rpcBody('getBalance')))
-    assert.ok(outcome.kind === 'failed-not-sent' && outcome.says.includes('allowPrivate'))
+    assert.ok(outcome.kind === 'failed-not-sent' && outcome.message.includes('allowPrivate'))
     assert.deepEqual(await rig.upstreams.of(undefined).grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
     assert.deepEqual([node.requests.length, node.handshakes.length], [0, 0])
   })
@@ -246,14 +246,14 @@ test('a kept connection that died of idleness costs a read nothing, with a singl
     health: { probeMs: 60_000 },
   })
   const shared = rig.upstreams.of(undefined)
-  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'answered')
+  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'responded')
   let isFirst = true
-  node.answer = () => {
+  node.respond = () => {
     if (!isFirst) return undefined
     isFirst = false
     return 'reset'
   }
-  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'answered')
+  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'responded')
   assert.equal(rig.registry.value('sluice_upstreams_retries_total', { reason: 'stale' }), 1)
 })
 
@@ -284,10 +284,10 @@ test('a process without a node that serves is degraded, and recovers', async () 
 test('a large answer streams through', async () => {
   await using on = await twoNodes()
   const big = `"${'x'.repeat(5_000_000)}"`
-  on.a.answer = () => ({ result: big })
-  on.b.answer = () => ({ result: big })
+  on.a.respond = () => ({ result: big })
+  on.b.respond = () => ({ result: big })
   const outcome = await on.shared.ask(callOf('getProgramAccounts', rpcBody('getProgramAccounts')))
-  assert.ok(outcome.kind === 'answered' && outcome.rest !== undefined)
+  assert.ok(outcome.kind === 'responded' && outcome.rest !== undefined)
   let bytes = outcome.body.length
   const ended = Promise.withResolvers<string>()
   outcome.rest.start({
@@ -302,8 +302,8 @@ test('a large answer streams through', async () => {
 
 test('an aborted call frees its node', async () => {
   await using on = await twoNodes()
-  on.a.answer = () => 'hang'
-  on.b.answer = () => 'hang'
+  on.a.respond = () => 'hang'
+  on.b.respond = () => 'hang'
   const outcome = Promise.withResolvers<CallOutcome>()
   const call = on.shared.call(callOf('getBalance', rpcBody('getBalance')), outcome.resolve)
   await until('it is on its way', () => on.a.calls.length + on.b.calls.length === 1)

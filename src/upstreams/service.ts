@@ -158,7 +158,7 @@ function startPool(
   // What happens to nodes of one customer is said with its name.
   const log = owner === undefined ? deps.log : deps.log.child({ subscription: owner })
   const nodes = specs.map((spec) => opening.use(createNode(spec, options, deps)))
-  const pool = createPool(nodes, owner, { log, onAssessed: tellMetrics })
+  const pool = createPool(nodes, owner, { log, onAssessed: reportMetrics })
   for (const node of nodes) {
     let wasFailing = false
     node.onChange = () => {
@@ -168,25 +168,25 @@ function startPool(
         else log.info({ upstream: node.name }, 'upstream works again')
       }
       wasFailing = isFailing
-      tellMetrics()
+      reportMetrics()
     }
     opening.use(startProbes(node, options.health, { ...deps, onSlot: pool.assess }))
   }
   const ws = opening.use(createWsLinks(pool, options, deps))
   const grpc = opening.use(createGrpcLinks(pool, options.connections, deps))
-  tellMetrics()
+  reportMetrics()
 
-  function tellMetrics(): void {
+  function reportMetrics(): void {
     for (const node of nodes) {
-      const { place } = metrics.of(node.label)
-      place?.slot.set(node.health.slot)
-      place?.lag.set(node.health.lagSlots)
-      place?.state(node.state().state)
+      const { position } = metrics.of(node.label)
+      position?.slot.set(node.health.slot)
+      position?.lag.set(node.health.lagSlots)
+      position?.state(node.state().state)
     }
-    if (owner === undefined && nodes.length > 0) tellLifecycle()
+    if (owner === undefined && nodes.length > 0) reportLifecycle()
   }
 
-  function tellLifecycle(): void {
+  function reportLifecycle(): void {
     const canServe = nodes.some(({ isDrained, breaker }) => !isDrained && breaker.state === 'closed')
     if (!canServe) deps.lifecycle?.degraded('upstreams', 'no node can take calls')
     else if (pool.slotsBehind !== undefined) deps.lifecycle?.degraded('upstreams', 'all nodes that serve are behind')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readWholeAnswer } from './whole-response.ts'
+import { readWholeResponse } from './whole-response.ts'
 
 type Listener = { onData(chunk: Buffer): void; onEnd(): void; onFail(): void }
 
@@ -26,34 +26,34 @@ function arriving(first: string) {
 
 test('a response is whole when its last piece has arrived, and lost when it breaks off', async () => {
   const whole = arriving('ab')
-  const reading = readWholeAnswer(whole, { bytesMax: 6 })
+  const reading = readWholeResponse(whole, { bytesMax: 6 })
   whole.give('cd')
   whole.give('ef')
   whole.end()
   assert.equal(String(await reading), 'abcdef')
   const broken = arriving('ab')
-  const lost = readWholeAnswer(broken, { bytesMax: 6 })
+  const lost = readWholeResponse(broken, { bytesMax: 6 })
   broken.fail()
   assert.equal(await lost, 'lost')
 })
 
 test('one byte more than allowed ends it, in the first piece or in a later one', async () => {
   const later = arriving('abc')
-  const reading = readWholeAnswer(later, { bytesMax: 5 })
+  const reading = readWholeResponse(later, { bytesMax: 5 })
   later.give('def')
   assert.equal(await reading, 'too-large')
   assert.equal(later.isAborted, true)
   const first = arriving('abcdef')
-  assert.equal(await readWholeAnswer(first, { bytesMax: 5 }), 'too-large')
+  assert.equal(await readWholeResponse(first, { bytesMax: 5 }), 'too-large')
   assert.deepEqual([first.isAborted, first.hasStarted()], [true, false])
-  assert.equal(await readWholeAnswer({ body: Buffer.from('abcdef') }, { bytesMax: 5 }), 'too-large')
+  assert.equal(await readWholeResponse({ body: Buffer.from('abcdef') }, { bytesMax: 5 }), 'too-large')
 })
 
 test('every piece is counted as held, and one without room ends it', async () => {
   const held: number[] = []
   const source = arriving('abc')
   const hold = (bytes: number) => held.push(bytes) < 3
-  const reading = readWholeAnswer(source, { bytesMax: 100, hold })
+  const reading = readWholeResponse(source, { bytesMax: 100, hold })
   source.give('de')
   source.give('f')
   assert.equal(await reading, 'no-room')

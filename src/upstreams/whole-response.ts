@@ -1,4 +1,4 @@
-import type { AnswerRest } from '../platform/http/server/post.ts'
+import type { ResponseRest } from '../platform/http/server/post.ts'
 
 export type WholeResponseLimits = {
   readonly bytesMax: number
@@ -7,8 +7,8 @@ export type WholeResponseLimits = {
 }
 
 /** The whole of a response that must be read in full, or why there is none: it broke off, is longer than allowed, or cannot be held. */
-export function readWholeAnswer(
-  { body, rest }: { readonly body: Buffer; readonly rest?: AnswerRest | undefined },
+export function readWholeResponse(
+  { body, rest }: { readonly body: Buffer; readonly rest?: ResponseRest | undefined },
   { bytesMax, hold = () => true }: WholeResponseLimits,
 ): Promise<Buffer | 'lost' | 'too-large' | 'no-room'> {
   if (rest === undefined) return Promise.resolve(body.length <= bytesMax ? body : 'too-large')

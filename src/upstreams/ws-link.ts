@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { openWsClient, type WsClient, type WsLoss } from '../platform/ws/client.ts'
 import type { LossReason, NodeMeter } from './metrics.ts'
-import type { Door } from './node.ts'
+import type { Server } from './node.ts'
 import { type Notification, readNotification } from './ws-frame-id.ts'
 import { createWsUnsubscribes } from './ws-unsubscribes.ts'
 
@@ -18,7 +18,7 @@ export type WsSubscriptionEvents = {
   /** The node took it; notifications follow. */
   onReady(): void
   /** The node said no; the text is its whole answer. */
-  onRefused(answer: string): void
+  onRefused(response: string): void
   onNotification(frame: Buffer, at: Notification): void
   /** The connection is gone and the subscription with it. */
   onLost(reason: LossReason): void
@@ -43,7 +43,7 @@ export type WsLink = {
 
 export type WsLinkDeps = {
   readonly upstream: string
-  readonly door: Door
+  readonly server: Server
   readonly clock: Clock
   readonly meter: NodeMeter
   readonly ca?: string | undefined
@@ -73,7 +73,7 @@ const LOOKS_PER_STALL = 10
 const LIVED_MS = 5000
 
 export function openWsLink(deps: WsLinkDeps): WsLink {
-  const { clock, door, meter } = deps
+  const { clock, server, meter } = deps
   let client: WsClient | undefined
   let lostBy: LossReason | undefined
   let nextId = 1
@@ -93,7 +93,7 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
   let slotAtMs = 0
   let openedAtMs = Number.POSITIVE_INFINITY
 
-  void openWsClient({ headers: door.headers, ca: deps.ca }, { clock, address: door.address }).then((opening) => {
+  void openWsClient({ headers: server.headers, ca: deps.ca }, { clock, address: server.address }).then((opening) => {
     if (!opening.ok) return lose(opening.loss.cause === 'protocol' ? 'protocol' : 'connect')
     if (lostBy !== undefined) return opening.client.close()
     client = opening.client
@@ -119,19 +119,19 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     lostBy = reason
     watch.cancel()
     // Right after a loss other nodes come first. One that takes connections only to drop them is tried ever more seldom.
-    if (clock.monotonicMs() - openedAtMs >= LIVED_MS) door.gate.worked()
-    if (!isCut) door.gate.failed()
+    if (clock.monotonicMs() - openedAtMs >= LIVED_MS) server.backoff.worked()
+    if (!isCut) server.backoff.failed()
     if (client !== undefined) meter.wsConnections.dec()
     client?.close()
     meter.wsLosses[reason].inc()
     deps.onLost(reason)
-    const told = [...entries]
+    const reported = [...entries]
     entries.clear()
     asked.clear()
     abandoned.clear()
     unsubscribes.clear()
     live.clear()
-    for (const entry of told) {
+    for (const entry of reported) {
       entry.state = 'closed'
       meter.wsSubscriptions.dec()
       entry.events.onLost(reason)
@@ -146,49 +146,49 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
 
   function onFrame(frame: Buffer): void {
     const at = readNotification(frame)
-    if (at === undefined) onAnswer(frame)
+    if (at === undefined) onResponse(frame)
     else if (at.subscription === slotId) onSlotFrame(frame)
     // An id nobody has any more: the node had not heard of the end yet.
     else for (const { events } of live.get(at.subscription) ?? []) events.onNotification(frame, at)
   }
 
   function onSlotFrame(frame: Buffer): void {
-    const told = Number(/"slot":\s*(\d{1,16})/.exec(frame.toString('latin1'))?.[1] ?? 0)
+    const reported = Number(/"slot":\s*(\d{1,16})/.exec(frame.toString('latin1'))?.[1] ?? 0)
     // A customer's own slotSubscribe has the same id at the node.
     const at = readNotification(frame) as Notification
     for (const { events } of live.get(at.subscription) ?? []) events.onNotification(frame, at)
-    if (told <= slot) return
-    slot = told
+    if (reported <= slot) return
+    slot = reported
     slotAtMs = clock.monotonicMs()
-    deps.onSlot(told)
+    deps.onSlot(reported)
   }
 
-  function onAnswer(frame: Buffer): void {
+  function onResponse(frame: Buffer): void {
     const text = frame.toString('utf8')
-    const answer = parseAnswer(text)
-    if (answer === undefined) return lose('protocol')
-    if (answer.id === 0) {
-      slotId = answer.result
+    const response = parseResponse(text)
+    if (response === undefined) return lose('protocol')
+    if (response.id === 0) {
+      slotId = response.result
       return
     }
-    const entry = asked.get(answer.id)
+    const entry = asked.get(response.id)
     if (entry !== undefined) {
-      asked.delete(answer.id)
-      onSubscribed(entry, answer.result, text)
+      asked.delete(response.id)
+      onSubscribed(entry, response.result, text)
     } else {
-      const left = abandoned.get(answer.id)
+      const left = abandoned.get(response.id)
       if (left === undefined) return
-      abandoned.delete(answer.id)
+      abandoned.delete(response.id)
       // Closed before the node answered: end it there too.
-      if (answer.result !== undefined) end(answer.result, left)
+      if (response.result !== undefined) end(response.result, left)
     }
     flushUnsubscribes()
   }
 
-  function onSubscribed(entry: Entry, id: string | undefined, answer: string): void {
+  function onSubscribed(entry: Entry, id: string | undefined, response: string): void {
     if (id === undefined) {
       drop(entry)
-      entry.events.onRefused(answer)
+      entry.events.onRefused(response)
       return
     }
     entry.id = id
@@ -259,10 +259,10 @@ function reasonOf({ cause }: WsLoss): LossReason {
   return cause === 'address' || cause === 'refused' ? 'connect' : cause
 }
 
-type Answer = { readonly id: number; readonly result: string | undefined }
+type Response = { readonly id: number; readonly result: string | undefined }
 
 /** Ids of subscriptions are taken from the text: a u64 may be larger than a number is exact. */
-function parseAnswer(text: string): Answer | undefined {
+function parseResponse(text: string): Response | undefined {
   let value: { id?: unknown; result?: unknown }
   try {
     value = JSON.parse(text) as { id?: unknown; result?: unknown }

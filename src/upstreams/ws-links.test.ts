@@ -26,7 +26,7 @@ function subscribe(upstream: Upstream, wanted: ReturnType<typeof account>) {
   }
   seen.handle = upstream.ws.subscribe(wanted, {
     onReady: () => void (seen.ready += 1),
-    onRefused: (answer) => void (seen.refused = answer),
+    onRefused: (response) => void (seen.refused = response),
     onNotification: (frame, { idFrom, idTo }) =>
       void seen.frames.push(`${frame.toString('utf8', 0, idFrom)}ID${frame.toString('utf8', idTo)}`),
     onLost: (reason) => void (seen.lost = reason),

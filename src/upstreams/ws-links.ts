@@ -44,12 +44,12 @@ export function createWsLinks(
   let isClosed = false
 
   function open(node: UpstreamNode): WsLink | undefined {
-    const { ws: door } = node
+    const { ws: server } = node
     const ofNode = links.get(node)
-    if (door === undefined || ofNode === undefined || isClosed) return undefined
+    if (server === undefined || ofNode === undefined || isClosed) return undefined
     const link = openWsLink({
       upstream: node.name,
-      door,
+      server,
       clock,
       meter: metrics.of(node.label),
       ca,
@@ -96,7 +96,7 @@ export function createWsLinks(
 
   const reopen = () => {
     for (const [node, ofNode] of links) {
-      if (ofNode.size === 0 && !node.isDrained && node.ws?.gate.isShut === false) open(node)
+      if (ofNode.size === 0 && !node.isDrained && node.ws?.backoff.isShut === false) open(node)
     }
   }
   const timer = clock.setRepeating(REOPEN_MS, reopen)
@@ -118,9 +118,9 @@ export function createWsLinks(
     }
     const subscription = link.subscribe(wanted, {
       ...events,
-      onRefused(answer) {
+      onRefused(response) {
         uncount()
-        events.onRefused(answer)
+        events.onRefused(response)
       },
       // The link has taken all of its subscriptions off the count.
       onLost(reason: LossReason) {

@@ -6,7 +6,7 @@ export type WsUnsubscribes = {
   /** The subscription with this id ends once all requests up to `lastRequest` are answered. */
   add(id: string, unsubscribe: string, lastRequest: number): void
   /** Sends what is due. `oldestUnanswered` is the first request still to be answered; Infinity where there is none. */
-  flush(oldestUnanswered: number): void
+  flush(oldestAwaitingResponse: number): void
   clear(): void
 }
 
@@ -23,9 +23,9 @@ export function createWsUnsubscribes(deps: {
       waiting.delete(id)
       waiting.set(id, { unsubscribe, lastRequest })
     },
-    flush(oldestUnanswered) {
+    flush(oldestAwaitingResponse) {
       for (const [id, { unsubscribe, lastRequest }] of waiting) {
-        if (oldestUnanswered <= lastRequest) return
+        if (oldestAwaitingResponse <= lastRequest) return
         waiting.delete(id)
         if (!deps.isUsed(id)) deps.send(id, unsubscribe)
       }

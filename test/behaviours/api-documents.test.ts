@@ -27,9 +27,9 @@ function check(schema: z.ZodType, body: unknown, what: string): void {
 }
 
 async function getJson(url: string, headers: Record<string, string> = {}): Promise<unknown> {
-  const answer = await fetch(url, { headers })
-  assert.equal(answer.status, 200, url)
-  return answer.json()
+  const response = await fetch(url, { headers })
+  assert.equal(response.status, 200, url)
+  return response.json()
 }
 
 describe('the API descriptions', () => {
@@ -96,10 +96,10 @@ describe('the API descriptions', () => {
     check(customer.geyserCheck, await (await post('/v1/geyser/check', '{"slots":{"a":{}}}')).json(), 'check')
     check(customer.pageError, await (await post('/v1/connections/none/close')).json(), 'not found')
     const call = await post('/', '{"jsonrpc":"2.0","id":1,"method":"getSlot"}')
-    check(customer.rpcAnswer, await call.json(), 'an answer')
+    check(customer.rpcResponse, await call.json(), 'an answer')
     for (const name of ['limit', 'remaining', 'reset', 'cost']) assert.ok(call.headers.has(`x-ratelimit-${name}`), name)
     const refused = await fetch(gateway.url, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"getSlot"}' })
     assert.equal(refused.status, 401)
-    check(customer.rpcAnswer, await refused.json(), 'a refusal')
+    check(customer.rpcResponse, await refused.json(), 'a refusal')
   })
 })

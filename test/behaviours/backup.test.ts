@@ -10,7 +10,7 @@ import { serve } from '../support/serve.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 
-const CLI_CHILD = new URL('../support/cli-when-told.ts', import.meta.url).pathname
+const CLI_CHILD = new URL('../support/cli-on-signal.ts', import.meta.url).pathname
 
 const inState = (home: Home) => (words: string) => sluiceHere(words.split(' '), { SLUICE_STATE: home.file('.sluice') })
 

@@ -97,7 +97,7 @@ describe('own connections', () => {
     const ended = await stream.ended
     assert.deepEqual([ended.code, ended.details], [GrpcCode.cancelled, 'closed by the owner of the subscription'])
     await until('no seat is taken', () => {
-      const { wsConnections, grpcStreams } = gateway.access.slots.taken(id)
+      const { wsConnections, grpcStreams } = gateway.access.permits.taken(id)
       return wsConnections === 0 && grpcStreams === 0
     })
     await openBoth(token)
@@ -113,9 +113,9 @@ describe('own connections', () => {
     const unknown = await close('con_000000000000000000000000', mine.token)
     assert.equal(unknown.status, 404)
     for (const { id } of theirs) {
-      const answer = await close(id, mine.token)
-      assert.equal(answer.status, 404)
-      assert.deepEqual(withoutRequestId(answer.text), withoutRequestId(unknown.text))
+      const response = await close(id, mine.token)
+      assert.equal(response.status, 404)
+      assert.deepEqual(withoutRequestId(response.text), withoutRequestId(unknown.text))
     }
     assert.equal((await list(other.token)).total, 2)
     assert.equal(socket.readyState, WebSocket.OPEN)

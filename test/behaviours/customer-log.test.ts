@@ -42,7 +42,7 @@ test('`logs tail --sub` tells what one customer lived through, in order, without
   for (let refused = 0; refused < REFUSED; refused++) {
     const second = new WebSocket(url, { headers })
     const status = await new Promise((resolve) => {
-      second.on('unexpected-response', (_request, answer) => resolve(answer.statusCode))
+      second.on('unexpected-response', (_request, response) => resolve(response.statusCode))
       second.on('open', () => resolve('open'))
     })
     second.on('error', () => {}).terminate()
@@ -71,8 +71,8 @@ test('`logs tail --sub` tells what one customer lived through, in order, without
   assert.notEqual(find('refused', { reason: 'revoked', code: -32401 }), -1)
 
   const overLimit = lines.filter(({ limit }) => limit === 'wsConnections')
-  const told = overLimit.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0)
-  assert.equal(told, REFUSED, 'each is counted')
+  const reported = overLimit.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0)
+  assert.equal(reported, REFUSED, 'each is counted')
   assert.ok(overLimit.length <= REFUSED / 2, `${overLimit.length} lines`)
   assert.doesNotMatch(JSON.stringify(lines), /slc_/)
 

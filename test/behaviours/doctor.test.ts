@@ -8,13 +8,13 @@ import { CLI, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
-type Finding = { check: string; level: 'ok' | 'warn' | 'bad'; says: string; fix: string | null }
+type Finding = { check: string; level: 'ok' | 'warn' | 'bad'; message: string; fix: string | null }
 type Seed = {
   name: string
   /** Breaks one thing; returns how to undo what lies outside the folder. */
   plant(home: Home): void | Promise<void> | (() => void) | Promise<() => void>
   env?: Record<string, string>
-  finds: { check: string; level: 'warn' | 'bad'; says: RegExp; fix: RegExp }
+  finds: { check: string; level: 'warn' | 'bad'; message: RegExp; fix: RegExp }
 }
 
 const config = (home: Home, toml: string) => writeFileSync(home.file('sluice.toml'), toml)
@@ -53,7 +53,7 @@ const SEEDS: Seed[] = [
   {
     name: 'no event ring at the path',
     plant: (home) => config(home, '[execution]\nring = "ring"\n'),
-    finds: { check: 'ring', level: 'bad', says: /there is no file/, fix: /execution\.ring/ },
+    finds: { check: 'ring', level: 'bad', message: /there is no file/, fix: /execution\.ring/ },
   },
   {
     name: 'an event ring of another layout',
@@ -61,28 +61,28 @@ const SEEDS: Seed[] = [
       config(home, '[execution]\nring = "ring"\n')
       writeFileSync(home.file('ring'), 'RING99'.padEnd(4096, ' '))
     },
-    finds: { check: 'ring', level: 'bad', says: /ring: /, fix: /ring inspect/ },
+    finds: { check: 'ring', level: 'bad', message: /ring: /, fix: /ring inspect/ },
   },
   {
     name: 'config is not TOML',
     plant: (home) => config(home, '[metrics\n'),
-    finds: { check: 'config', level: 'bad', says: /:1:/, fix: /config check/ },
+    finds: { check: 'config', level: 'bad', message: /:1:/, fix: /config check/ },
   },
   {
     name: 'unknown key',
     plant: (home) => config(home, '[metrics]\nlissten = "127.0.0.1:1"\n'),
-    finds: { check: 'config', level: 'bad', says: /:2:.*listen/s, fix: /config check/ },
+    finds: { check: 'config', level: 'bad', message: /:2:.*listen/s, fix: /config check/ },
   },
   {
     name: 'wrong type',
     plant: (home) => config(home, '[drain]\nlameDuckMs = "soon"\n'),
-    finds: { check: 'config', level: 'bad', says: /:2:/, fix: /config check/ },
+    finds: { check: 'config', level: 'bad', message: /:2:/, fix: /config check/ },
   },
   {
     name: 'misspelt environment',
     plant() {},
     env: { SLUICE_METRICS__LISTN: 'x' },
-    finds: { check: 'config', level: 'bad', says: /SLUICE_METRICS__LISTN/, fix: /./ },
+    finds: { check: 'config', level: 'bad', message: /SLUICE_METRICS__LISTN/, fix: /./ },
   },
   {
     name: 'plan that breaks its own promise',
@@ -91,7 +91,7 @@ const SEEDS: Seed[] = [
         home,
         '[plans.odd]\nunitsPerSecond = 10\nsendsPerSecond = 100\nwsConnections = 1\nwsSubscriptions = 10\ngrpcStreams = 1\ngrpcAccountsPerStream = 1\nbatchItems = 10\n',
       ),
-    finds: { check: 'config', level: 'bad', says: /sendsPerSecond/, fix: /./ },
+    finds: { check: 'config', level: 'bad', message: /sendsPerSecond/, fix: /./ },
   },
   {
     name: 'secret file readable by others',
@@ -99,32 +99,32 @@ const SEEDS: Seed[] = [
       config(home, '[metrics]\nlisten = "127.0.0.1:0"\nbearer = "file:secret"\n')
       writeFileSync(home.file('secret'), 'x\n', { mode: 0o644 })
     },
-    finds: { check: 'secret', level: 'bad', says: /metrics\.bearer/, fix: /chmod 600/ },
+    finds: { check: 'secret', level: 'bad', message: /metrics\.bearer/, fix: /chmod 600/ },
   },
   {
     name: 'secret file missing',
     plant: (home) => config(home, '[metrics]\nlisten = "127.0.0.1:0"\nbearer = "file:nowhere"\n'),
-    finds: { check: 'secret', level: 'bad', says: /metrics\.bearer/, fix: /nowhere/ },
+    finds: { check: 'secret', level: 'bad', message: /metrics\.bearer/, fix: /nowhere/ },
   },
   {
     name: 'secret variable not set',
     plant: (home) => config(home, '[metrics]\nlisten = "127.0.0.1:0"\nbearer = "env:NOT_SET_HERE"\n'),
-    finds: { check: 'secret', level: 'bad', says: /NOT_SET_HERE/, fix: /NOT_SET_HERE/ },
+    finds: { check: 'secret', level: 'bad', message: /NOT_SET_HERE/, fix: /NOT_SET_HERE/ },
   },
   {
     name: 'public listener without TLS',
     plant: (home) => config(home, '[metrics]\nlisten = "0.0.0.0:0"\n'),
-    finds: { check: 'listener', level: 'bad', says: /without TLS/, fix: /tls|behind-proxy/ },
+    finds: { check: 'listener', level: 'bad', message: /without TLS/, fix: /tls|behind-proxy/ },
   },
   {
     name: 'public metrics without protection',
     plant: (home) => config(home, '[metrics]\nlisten = "0.0.0.0:0"\nplaintext = "behind-proxy"\n'),
-    finds: { check: 'metrics', level: 'bad', says: /open to everyone/, fix: /bearer/ },
+    finds: { check: 'metrics', level: 'bad', message: /open to everyone/, fix: /bearer/ },
   },
   {
     name: 'certificate missing',
     plant: (home) => config(home, tls()),
-    finds: { check: 'certificate', level: 'bad', says: /cannot be read/, fix: /openssl/ },
+    finds: { check: 'certificate', level: 'bad', message: /cannot be read/, fix: /openssl/ },
   },
   {
     name: 'certificate expired',
@@ -132,7 +132,7 @@ const SEEDS: Seed[] = [
       config(home, tls())
       makeCertificate(home, '-days 5', '', '2020-01-01 00:00:00')
     },
-    finds: { check: 'certificate', level: 'bad', says: /expired/, fix: /renew/ },
+    finds: { check: 'certificate', level: 'bad', message: /expired/, fix: /renew/ },
   },
   {
     name: 'certificate ends soon',
@@ -140,7 +140,7 @@ const SEEDS: Seed[] = [
       config(home, tls())
       makeCertificate(home, '-days 5')
     },
-    finds: { check: 'certificate', level: 'warn', says: /ends in [45] days/, fix: /renew/ },
+    finds: { check: 'certificate', level: 'warn', message: /ends in [45] days/, fix: /renew/ },
   },
   {
     name: 'key of another certificate',
@@ -150,7 +150,7 @@ const SEEDS: Seed[] = [
       makeCertificate(home, '-days 90', 'other-')
       writeFileSync(home.file('key.pem'), readFileSync(home.file('other-key.pem')), { mode: 0o600 })
     },
-    finds: { check: 'certificate', level: 'bad', says: /is not the key of/, fix: /openssl/ },
+    finds: { check: 'certificate', level: 'bad', message: /is not the key of/, fix: /openssl/ },
   },
   {
     name: 'key readable by others',
@@ -159,7 +159,7 @@ const SEEDS: Seed[] = [
       makeCertificate(home, '-days 90')
       chmodSync(home.file('key.pem'), 0o644)
     },
-    finds: { check: 'certificate', level: 'bad', says: /0644/, fix: /chmod 600/ },
+    finds: { check: 'certificate', level: 'bad', message: /0644/, fix: /chmod 600/ },
   },
   {
     name: 'port taken by another process',
@@ -170,32 +170,32 @@ const SEEDS: Seed[] = [
       config(home, `[metrics]\nlisten = "127.0.0.1:${port}"\n`)
       return () => void server.close()
     },
-    finds: { check: 'port', level: 'bad', says: /taken by another process/, fix: /ss -lntup/ },
+    finds: { check: 'port', level: 'bad', message: /taken by another process/, fix: /ss -lntup/ },
   },
   {
     name: 'address of another machine',
     plant: (home) => config(home, '[metrics]\nlisten = "192.0.2.1:9464"\nplaintext = "behind-proxy"\n'),
-    finds: { check: 'port', level: 'bad', says: /not an address of this machine/, fix: /ip addr/ },
+    finds: { check: 'port', level: 'bad', message: /not an address of this machine/, fix: /ip addr/ },
   },
   {
     name: 'state folder open to others',
     plant: (home) => chmodSync(home.file('.sluice'), 0o755),
-    finds: { check: 'state', level: 'bad', says: /0755/, fix: /chmod 700/ },
+    finds: { check: 'state', level: 'bad', message: /0755/, fix: /chmod 700/ },
   },
   {
     name: 'store damaged',
     plant: (home) => changeStore(home, "UPDATE customers SET name = 'somebody'"),
-    finds: { check: 'store', level: 'bad', says: /access\.db/, fix: /backup/i },
+    finds: { check: 'store', level: 'bad', message: /access\.db/, fix: /backup/i },
   },
   {
     name: 'store cut short',
     plant: (home) => truncateSync(home.file('.sluice/access.db'), 5000),
-    finds: { check: 'store', level: 'bad', says: /access\.db/, fix: /backup/i },
+    finds: { check: 'store', level: 'bad', message: /access\.db/, fix: /backup/i },
   },
   {
     name: 'store gone, audit log there',
     plant: (home) => rmSync(home.file('.sluice/access.db')),
-    finds: { check: 'store', level: 'bad', says: /is gone/, fix: /backup/i },
+    finds: { check: 'store', level: 'bad', message: /is gone/, fix: /backup/i },
   },
   {
     name: 'audit line changed',
@@ -203,7 +203,7 @@ const SEEDS: Seed[] = [
       const file = home.file('.sluice/audit.log')
       writeFileSync(file, readFileSync(file, 'utf8').replace('customer.add', 'customer.odd'))
     },
-    finds: { check: 'audit', level: 'bad', says: /line 1 /, fix: /audit verify/ },
+    finds: { check: 'audit', level: 'bad', message: /line 1 /, fix: /audit verify/ },
   },
   {
     name: 'audit tail cut',
@@ -211,7 +211,7 @@ const SEEDS: Seed[] = [
       const file = home.file('.sluice/audit.log')
       truncateSync(file, readFileSync(file, 'utf8').indexOf('\n') + 1)
     },
-    finds: { check: 'audit', level: 'bad', says: /line 2 /, fix: /audit verify/ },
+    finds: { check: 'audit', level: 'bad', message: /line 2 /, fix: /audit verify/ },
   },
   {
     name: 'plan of a subscription not configured',
@@ -223,7 +223,7 @@ const SEEDS: Seed[] = [
       await inHome(home, ['sub', 'limit', 'acme-shreds', '--plan', 'gone'])
       rmSync(home.file('sluice.toml'))
     },
-    finds: { check: 'plan', level: 'bad', says: /"gone"/, fix: /sub limit acme-shreds --plan/ },
+    finds: { check: 'plan', level: 'bad', message: /"gone"/, fix: /sub limit acme-shreds --plan/ },
   },
   {
     name: 'dedicated node that does not answer',
@@ -232,7 +232,7 @@ const SEEDS: Seed[] = [
       const { code, stderr } = await inHome(home, ['node', 'add', 'own-1', '--rpc', 'http://127.0.0.1:1'])
       assert.equal(code, 0, stderr)
     },
-    finds: { check: 'dedicated node', level: 'bad', says: /own-1 over rpc/, fix: /node test own-1/ },
+    finds: { check: 'dedicated node', level: 'bad', message: /own-1 over rpc/, fix: /node test own-1/ },
   },
   {
     name: 'dedicated node whose credential is gone',
@@ -242,31 +242,36 @@ const SEEDS: Seed[] = [
       const { code, stderr } = await inHome(home, words, { OWN_NODE_KEY: 'key' })
       assert.equal(code, 0, stderr)
     },
-    finds: { check: 'dedicated node', level: 'bad', says: /own-1: .*OWN_NODE_KEY/, fix: /./ },
+    finds: { check: 'dedicated node', level: 'bad', message: /own-1: .*OWN_NODE_KEY/, fix: /./ },
   },
   {
     name: 'two doors with one port',
     plant: (home) =>
       config(home, '[bundle.rpc]\nlisten = "127.0.0.1:18899"\n[bundle.ws]\nlisten = "127.0.0.1:18899"\n'),
-    finds: { check: 'listener', level: 'bad', says: /bundle\.rpc\.listen and bundle\.ws\.listen/, fix: /bundle\.ws/ },
+    finds: {
+      check: 'listener',
+      level: 'bad',
+      message: /bundle\.rpc\.listen and bundle\.ws\.listen/,
+      fix: /bundle\.ws/,
+    },
   },
   {
     name: 'destination unproven',
     async plant(home) {
       await inHome(home, ['shred', 'set-destination', 'acme-shreds', '8.8.8.8:20001'])
     },
-    finds: { check: 'destination', level: 'warn', says: /unproven/, fix: /set-destination acme-shreds/ },
+    finds: { check: 'destination', level: 'warn', message: /unproven/, fix: /set-destination acme-shreds/ },
   },
   {
     name: 'shared quota server down',
     plant: (home) => config(home, '[access.quota.shared]\nurl = "redis://127.0.0.1:1"\n'),
-    finds: { check: 'redis', level: 'bad', says: /does not answer/, fix: /redis/ },
+    finds: { check: 'redis', level: 'bad', message: /does not answer/, fix: /redis/ },
   },
   {
     name: 'shared store down',
     plant: (home) =>
       config(home, '[access.store]\nengine = "postgres"\nurl = "postgres://sluice@127.0.0.1:1/sluice"\n'),
-    finds: { check: 'store', level: 'bad', says: /127\.0\.0\.1/, fix: /./ },
+    finds: { check: 'store', level: 'bad', message: /127\.0\.0\.1/, fix: /./ },
   },
 ]
 
@@ -280,7 +285,8 @@ for (const { name, plant, env, finds } of SEEDS) {
       const findings = JSON.parse(stdout || 'null') as Finding[] | null
       assert.ok(findings, stderr)
       const found = findings.find(
-        (finding) => finding.check === finds.check && finding.level === finds.level && finds.says.test(finding.says),
+        (finding) =>
+          finding.check === finds.check && finding.level === finds.level && finds.message.test(finding.message),
       )
       assert.ok(found, `not found among ${JSON.stringify(findings, null, 1)}`)
       assert.match(found.fix ?? '', finds.fix)

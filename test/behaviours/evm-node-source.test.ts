@@ -47,13 +47,13 @@ function createReader(
   path: string,
 ): { log: FoldLog; blocks: WholeBlock[]; poll(): void; restarts(): number } & Disposable {
   const follower = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 0 })
-  const told = createFoldLog()
-  const fold = new BlockFold({ seed: 1 }, told.sink)
+  const reported = createFoldLog()
+  const fold = new BlockFold({ seed: 1 }, reported.sink)
   const blocks: WholeBlock[] = []
   let events: ExecEvent[] = []
   let restarts = 0
   return {
-    log: told,
+    log: reported,
     blocks,
     restarts: () => restarts,
     poll() {
@@ -94,7 +94,7 @@ describe('an EVM node as a source', () => {
       using reader = createReader(source.path)
       const saw = (count: number) =>
         until(
-          `${count} blocks are folded (${source.status().trouble ?? 'no trouble'})`,
+          `${count} blocks are folded (${source.status().failure ?? 'no trouble'})`,
           () => {
             reader.poll()
             return reader.log.contention.length >= count
@@ -196,8 +196,8 @@ describe('an EVM node as a source', () => {
       { url: 'http://127.0.0.1:9', path: folder.file('gone'), pollMs: 20 },
       deps,
     )
-    await until('the trouble is told', () => gone.status().trouble !== undefined)
-    assert.match(gone.status().trouble ?? '', /^eth_chainId: no connection/)
+    await until('the trouble is told', () => gone.status().failure !== undefined)
+    assert.match(gone.status().failure ?? '', /^eth_chainId: no connection/)
 
     await using node = await startEvmNode()
     const { accounts, own } = await prepare(node)

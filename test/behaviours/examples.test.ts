@@ -61,9 +61,9 @@ describe('the examples, through the gateway with a token', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })
-    const said = { out: '', err: '' }
-    child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()))
-    child.stderr.on('data', (chunk: Buffer) => (said.err += chunk.toString()))
+    const message = { out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (message.out += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (message.err += chunk.toString()))
     const ended = once(child, 'close') as Promise<[number | null]>
     const end = () => {
       if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
@@ -71,7 +71,7 @@ describe('the examples, through the gateway with a token', () => {
     const timer = setTimeout(end, RUNS_MS_MAX)
     void ended.then(() => clearTimeout(timer))
     return {
-      said,
+      said: message,
       ended,
       async [Symbol.asyncDispose]() {
         end()
@@ -95,8 +95,8 @@ describe('the examples, through the gateway with a token', () => {
       await using running = run(line)
       const [code] = await running.ended
       assert.equal(code, 0, running.said.out + running.said.err)
-      const told = running.said.out.trim().split('\n')
-      assert.equal(told.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text)).length, 3, running.said.out)
+      const reported = running.said.out.trim().split('\n')
+      assert.equal(reported.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text)).length, 3, running.said.out)
     })
   }
 

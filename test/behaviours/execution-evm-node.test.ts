@@ -17,7 +17,7 @@ test('the service fed by an EVM node shows contention for a hot contract, and th
   await using node = await startEvmNode()
   const deps = { log: silentLogger, clock: systemClock, random: createSeededRandom(1) }
   await using source = await startEvmNodeSource({ url: node.url, path: folder.file('ring'), pollMs: 20 }, deps)
-  await using house = await startTestExecution({
+  await using sluice = await startTestExecution({
     clock: systemClock,
     deps: {
       startSource: (onMessages) =>
@@ -51,7 +51,7 @@ test('the service fed by an EVM node shows contention for a hot contract, and th
   await until(
     'the block of the calls is shown',
     async () => {
-      const response = await fetch(`${house.http}/v1/contention`)
+      const response = await fetch(`${sluice.http}/v1/contention`)
       contention = response.ok ? ((await response.json()) as Contention) : undefined
       return contention?.total_txn_count === accounts.length
     },
@@ -61,6 +61,6 @@ test('the service fed by an EVM node shows contention for a hot contract, and th
   assert.equal(contention?.top_contended_contracts[0]?.contended_slots, 1)
   const newest = await node.call<{ hash: string }>('eth_getBlockByNumber', 'latest', false)
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: ['latest', false] })
-  const answer = await fetch(house.http, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-  assert.equal(((await answer.json()) as { result: { hash: string } }).result.hash, newest.hash)
+  const reply = await fetch(sluice.http, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  assert.equal(((await reply.json()) as { result: { hash: string } }).result.hash, newest.hash)
 })

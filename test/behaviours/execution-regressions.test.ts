@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { createManualClock } from '../../src/core/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { createSeqMemory, rawEvents, startTestExecution, statusOf, tellTps as tps } from '../support/execution.ts'
+import { createSeqMemory, rawEvents, startTestExecution, statusOf, reportTps as tps } from '../support/execution.ts'
 import { checkConnection, type Published } from '../support/history-checker.ts'
 import { liveTexts as after, helloOf, openStream, refusedHandshake } from '../support/stream-reader.ts'
 
@@ -17,12 +17,12 @@ describe('what the earlier gateway got wrong', () => {
     await using other = await openStream(`${service.ws}/v1/ws?subscribe=Lifecycle`)
     await steady.until(1)
     await other.until(1)
-    for (let at = 0; at < 40; at++) service.source.tell(tps(at), rawEvents(3, at * 3))
+    for (let at = 0; at < 40; at++) service.source.report(tps(at), rawEvents(3, at * 3))
     await steady.until(81)
     const seqs = after(steady).map((text) => (JSON.parse(text) as { seq: number }).seq)
     for (const at of [1, 7, 40, 78]) {
       await using back = await openStream(`${url}&resume_from=${seqs[at]}`)
-      service.source.tell(tps(1000 + at))
+      service.source.report(tps(1000 + at))
       await back.until(1 + 80 - at)
       await steady.until(steady.texts.length)
       assert.equal(helloOf(back).resumed, true)
@@ -36,10 +36,10 @@ describe('what the earlier gateway got wrong', () => {
   test('R2: a resume across 99,999 frames reaches a slow reader without a gap', async () => {
     const count = 99_999
     await using service = await startTestExecution()
-    service.source.tell(tps(1))
+    service.source.report(tps(1))
     const start = (await statusOf(service)).newest_seqno
     for (let at = 0; at < count; at += 1000)
-      service.source.tell(...Array.from({ length: Math.min(1000, count - at) }, (_, n) => tps(at + n)))
+      service.source.report(...Array.from({ length: Math.min(1000, count - at) }, (_, n) => tps(at + n)))
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS&resume_from=${start}`)
     // A reader that stops again and again, so that the server has to wait for it.
     const stop = setInterval(() => {
@@ -53,21 +53,21 @@ describe('what the earlier gateway got wrong', () => {
       seq: start + 1 + at,
       text: `{"seq":${start + 1 + at},"TPS":${at}}`,
     }))
-    const { objections, toldGaps } = checkConnection(
+    const { objections, reportedGaps } = checkConnection(
       { texts: client.texts, resumeFrom: String(start), isComplete: true },
       published,
     )
-    assert.deepEqual([objections, toldGaps], [[], []])
+    assert.deepEqual([objections, reportedGaps], [[], []])
   })
 
   test('R3: a client that missed nothing resumes with nothing', async () => {
     await using service = await startTestExecution()
-    service.source.tell(tps(1), tps(2))
+    service.source.report(tps(1), tps(2))
     const status = await statusOf(service)
     await using client = await openStream(`${service.ws}/v1/ws?resume_from=${status.newest_seqno}`)
     await client.until(1)
     assert.equal(helloOf(client).resumed, true)
-    service.source.tell(tps(3))
+    service.source.report(tps(3))
     await client.until(2)
     assert.deepEqual(client.frames[1], { seq: status.newest_seqno + 1, TPS: 3 })
   })
@@ -76,7 +76,7 @@ describe('what the earlier gateway got wrong', () => {
     await using service = await startTestExecution({
       settings: { resume: { entriesMax: 5, bytesMax: 1_000_000, eventsLingerMs: 0 } },
     })
-    for (let at = 0; at < 20; at++) service.source.tell(tps(at))
+    for (let at = 0; at < 20; at++) service.source.report(tps(at))
     const window = await statusOf(service)
     const { oldest_seqno: oldest, newest_seqno: newest } = window
     assert.equal(newest - oldest, 4)
@@ -130,7 +130,7 @@ describe('what the earlier gateway got wrong', () => {
         await early.until(2)
         assert.equal(helloOf(early).resumed, false)
       }
-      service.source.tell(tps(restart))
+      service.source.report(tps(restart))
       const status = await statusOf(service)
       assert(status.newest_seqno > cursor + 1 && status.newest_seqno < 2 ** 53)
       if (restart > 0) {
@@ -154,29 +154,29 @@ describe('what the earlier gateway got wrong', () => {
     const { newest_seqno: start } = helloOf(client)
     const published: Published[] = []
     const fill = Array.from({ length: 10 }, () => ({ key: `0x${'a'.repeat(40)}` as const, count: 1 }))
-    const tell = (n: number): void => {
+    const report = (n: number): void => {
       const data = { account: [...fill, { key: `0x${'b'.repeat(40)}` as const, count: n }], storage: [] }
-      service.source.tell({ kind: 'top-accesses', data })
+      service.source.report({ kind: 'top-accesses', data })
       const seq = start + published.length + 1
       published.push({ seq, text: `{"seq":${seq},"TopAccesses":${JSON.stringify(data)}}` })
     }
     client.pause()
     // More than the buffers of both sockets hold, so that frames must wait, and then be dropped.
     for (let at = 0; at < 30_000; at++) {
-      tell(at)
+      report(at)
       if (at % 100 === 0) await new Promise(setImmediate)
     }
     client.resume()
     // The first ones told now may be dropped as well: its queue empties only as it reads.
     await until('it keeps up again', async () => {
-      tell(-1)
+      report(-1)
       await new Promise((resolve) => setTimeout(resolve, 20))
       return client.texts.at(-1) === published.at(-1)?.text
     })
-    const { objections, toldGaps } = checkConnection({ texts: client.texts, isComplete: true }, published)
+    const { objections, reportedGaps } = checkConnection({ texts: client.texts, isComplete: true }, published)
     assert.deepEqual(objections, [])
-    assert(toldGaps.length > 0, 'frames were dropped')
-    const dropped = toldGaps.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+    assert(reportedGaps.length > 0, 'frames were dropped')
+    const dropped = reportedGaps.reduce((sum, { from, to }) => sum + to - from + 1, 0)
     const frames = client.frames.filter(({ seq }) => seq > 0).length
     assert.equal(frames + dropped, published.length, 'every number is accounted for')
     const seqs = client.frames.map(({ seq }) => seq).filter((seq) => seq > 0)
@@ -195,7 +195,7 @@ describe('what the earlier gateway got wrong', () => {
       storage: [],
     }
     await until('it was given up', async () => {
-      for (let at = 0; at < 100; at++) service.source.tell({ kind: 'top-accesses', data })
+      for (let at = 0; at < 100; at++) service.source.report({ kind: 'top-accesses', data })
       return service.registry.value('sluice_execution_ws_dropped_total') === 500
     })
     client.resume()
@@ -290,7 +290,7 @@ describe('what the earlier gateway got wrong', () => {
       assert.deepEqual([frame.seq, frame.Error.code], [0, code], JSON.stringify(message))
       assert.match(frame.Error.message, words)
     }
-    service.source.tell(tps(3))
+    service.source.report(tps(3))
     await client.until(2 + table.length)
     assert.equal(Object.keys(client.frames.at(-1) ?? {})[1], 'TPS')
     // In the address the same: the default set stays, and the mistake is told.

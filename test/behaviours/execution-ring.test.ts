@@ -73,7 +73,7 @@ describe('the service over a ring', () => {
     const path = folder.file('ring')
     // The ring appears after the service has started.
     await using service = await startExecutionOverRing(path)
-    await until('its absence is told', () => /no event ring/.test(service.execution.status().trouble ?? ''))
+    await until('its absence is told', () => /no event ring/.test(service.execution.status().failure ?? ''))
     await using writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 6 }, writerDeps)
     await using client = await openStream(`${service.ws}/v1/ws`)
     await until('all four kinds came', () =>
@@ -81,7 +81,7 @@ describe('the service over a ring', () => {
         client.frames.some((frame) => kind in frame),
       ),
     )
-    assert.equal(service.execution.status().trouble, undefined)
+    assert.equal(service.execution.status().failure, undefined)
     const seen = client.frames.flatMap((frame) => ('Lifecycle' in frame ? [frame.Lifecycle] : []))
     const verified = () =>
       client.frames.find((frame) => 'Lifecycle' in frame && frame.Lifecycle.to_stage === 'Verified')
@@ -129,12 +129,12 @@ describe('the service over a ring', () => {
     writeSync(handle, Buffer.alloc(32, 0xcd), 0, 32, 8)
     closeSync(handle)
     await using service = await startExecutionOverRing(folder.file('other'))
-    await until('the hash is told', () => service.execution.status().trouble?.includes('cd'.repeat(32)) === true)
+    await until('the hash is told', () => service.execution.status().failure?.includes('cd'.repeat(32)) === true)
     assert.equal((await statusOf(service)).status, 'healthy', 'the first 10 s count from the start')
     rmSync(folder.file('other'))
     await using _good = await startRingWriter({ path: folder.file('other'), blockMs: 50, tps: 10, seed: 5 }, writerDeps)
     await until('the good one is read', async () => (await statusOf(service)).block_number > 0)
-    assert.equal(service.execution.status().trouble, undefined)
+    assert.equal(service.execution.status().failure, undefined)
   })
 
   test('R13: a block of 25,000 transactions is a block like any other', async () => {

@@ -79,9 +79,9 @@ const STORY: SourceMessage[] = [
 ]
 
 async function get(service: TestExecution, path: string, init: RequestInit = {}) {
-  const answer = await fetch(`${service.http}${path}`, init)
-  const text = await answer.text()
-  return { status: answer.status, headers: answer.headers, text, json: () => JSON.parse(text) as unknown }
+  const response = await fetch(`${service.http}${path}`, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) as unknown }
 }
 
 /** Names and types of a record's fields, in order. */
@@ -95,18 +95,18 @@ function shapeOf(value: unknown): Record<string, string> {
 }
 
 async function rpc(service: TestExecution, body: unknown) {
-  const answer = await get(service, '/', {
+  const response = await get(service, '/', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
-  return { status: answer.status, json: answer.text === '' ? undefined : answer.json() }
+  return { status: response.status, json: response.text === '' ? undefined : response.json() }
 }
 
 describe('the metrics service of the specification', () => {
   test('GET routes: status, fields and types', async () => {
     await using service = await startTestExecution()
-    service.source.tell(...STORY)
+    service.source.report(...STORY)
     service.source.beat()
     await using client = await openStream(`${service.ws}/v1/ws`)
     await client.until(1)
@@ -171,7 +171,7 @@ describe('the metrics service of the specification', () => {
 
   test('beyond the specification: conflicts, accesses, figures of past blocks', async () => {
     await using service = await startTestExecution()
-    service.source.tell(...STORY)
+    service.source.report(...STORY)
     assert.deepEqual((await get(service, '/v1/conflicts')).json(), CONFLICTS)
     assert.deepEqual((await get(service, '/v1/top-accesses')).json(), {
       account: [{ key: address(9), count: 4 }],
@@ -198,7 +198,7 @@ describe('the metrics service of the specification', () => {
 
   test('R14: a block that is not tracked is 404, no number is 400, an unknown path 404, a wrong method 405 with Allow', async () => {
     await using service = await startTestExecution()
-    service.source.tell(...STORY)
+    service.source.report(...STORY)
     const table: [string, string, number, unknown][] = [
       ['GET', '/v1/blocks/13/lifecycle', 404, { error: 'block not found' }],
       ['GET', '/v1/blocks/13/contention', 404, { error: 'block not found' }],
@@ -213,9 +213,9 @@ describe('the metrics service of the specification', () => {
       ['PUT', '/', 405, { error: 'method not allowed' }],
     ]
     for (const [method, path, status, body] of table) {
-      const answer = await get(service, path, { method })
-      assert.deepEqual([answer.status, answer.json()], [status, body], `${method} ${path}`)
-      if (status === 405) assert.match(answer.headers.get('allow') ?? '', /^GET, HEAD/)
+      const response = await get(service, path, { method })
+      assert.deepEqual([response.status, response.json()], [status, body], `${method} ${path}`)
+      if (status === 405) assert.match(response.headers.get('allow') ?? '', /^GET, HEAD/)
     }
     const head = await get(service, '/v1/tps', { method: 'HEAD' })
     assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', '11'])
@@ -254,8 +254,8 @@ describe('the metrics service of the specification', () => {
       ],
     ]
     for (const [body, expected] of table) {
-      const answer = await rpc(service, body)
-      assert.deepEqual([answer.status, answer.json], [200, expected], JSON.stringify(body))
+      const response = await rpc(service, body)
+      assert.deepEqual([response.status, response.json], [200, expected], JSON.stringify(body))
     }
     const silent = await rpc(service, { jsonrpc: '2.0', method: 'eth_syncing' })
     assert.deepEqual(silent, { status: 204, json: undefined })

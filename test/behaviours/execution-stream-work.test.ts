@@ -4,7 +4,7 @@ import { createManualClock } from '../../src/core/clock.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startTestExecution, statusOf, tellTps } from '../support/execution.ts'
+import { reportTps, startTestExecution, statusOf } from '../support/execution.ts'
 import { helloOf, openStream, refusedHandshake } from '../support/stream-reader.ts'
 import { watchTurns } from '../support/turn-cost.ts'
 
@@ -32,15 +32,15 @@ describe('resume', () => {
     await using service = await startTestExecution({ clock: systemClock })
     await using recording = await openStream(`${service.ws}/v1/ws?subscribe=TxnLog`)
     await recording.until(1)
-    service.source.tell(tellTps(1))
+    service.source.report(reportTps(1))
     const { newest_seqno } = await statusOf(service)
-    for (let batch = 0; batch < 300; batch++) service.source.tell(logs(1000, 10))
+    for (let batch = 0; batch < 300; batch++) service.source.report(logs(1000, 10))
     const subscribe = encodeURIComponent(JSON.stringify({ events: ['TxnLog', 'TPS'], filters: HOPELESS }))
     using turns = watchTurns()
     await using client = await openStream(`${service.ws}/v1/ws?resume_from=${newest_seqno}&subscribe=${subscribe}`)
     await client.until(1)
     assert.equal(helloOf(client).resumed, true)
-    service.source.tell(tellTps(2))
+    service.source.report(reportTps(2))
     await until('it is live', () => client.texts.some((text) => text.includes('"TPS":2')))
     assert(turns.longestMs < 50, `${turns.longestMs} ms`)
   })
@@ -53,9 +53,9 @@ describe('resume', () => {
       headers: { 'x-forwarded-for': '192.0.2.8' },
     })
     await recording.until(1)
-    service.source.tell(tellTps(1))
+    service.source.report(reportTps(1))
     const { newest_seqno } = await statusOf(service)
-    for (let batch = 0; batch < 20; batch++) service.source.tell(logs(500, 100))
+    for (let batch = 0; batch < 20; batch++) service.source.report(logs(500, 100))
     await recording.until(2)
     const headers = { 'x-forwarded-for': '192.0.2.7' }
     const url = `${service.ws}/v1/ws?subscribe=TxnLog&resume_from=${newest_seqno}`
@@ -88,7 +88,7 @@ test('subscribe messages are paid for with the snapshots they cause; the one too
   for (let n = 0; n < 4000; n++) {
     const change = { ...block, ...rest, block_hash: `0x${n.toString(16).padStart(64, '0')}` } as const
     const record = { ...change, current_stage: 'Proposed', stage_timings_ms: {}, total_age_ms: 0 } as const
-    service.source.tell({ kind: 'lifecycle', change, record })
+    service.source.report({ kind: 'lifecycle', change, record })
   }
   await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS`)
   await client.until(1)

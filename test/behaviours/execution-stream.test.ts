@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { StreamFrame } from '../../src/contract/stream-events.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
-import { rawEvents, startTestExecution, tellTps as tps } from '../support/execution.ts'
+import { rawEvents, startTestExecution, reportTps as tps } from '../support/execution.ts'
 import { helloOf, openStream, type StreamReader } from '../support/stream-reader.ts'
 
 describe('the stream', () => {
   test('a client that says nothing gets Hello, the snapshot and what is published', async () => {
     await using service = await startTestExecution()
-    service.source.tell(tps(7))
+    service.source.report(tps(7))
     for (const path of ['/v1/ws', '/ws', '/']) {
       await using client = await openStream(`${service.ws}${path}`)
       await client.until(2)
@@ -16,7 +16,7 @@ describe('the stream', () => {
       assert.equal(hello.resumed, false)
       assert.deepEqual(hello.subscribed.events, ['TPS', 'ContentionData', 'TopAccesses', 'Lifecycle'])
       assert.deepEqual(client.frames[1], { seq: hello.newest_seqno, TPS: 7 })
-      service.source.tell(tps(7))
+      service.source.report(tps(7))
       await client.until(3)
       assert.deepEqual(client.frames[2], { seq: hello.newest_seqno + 1, TPS: 7 })
     }
@@ -47,7 +47,7 @@ describe('the stream', () => {
     await using service = await startTestExecution()
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS,TxnLog`)
     await client.until(1)
-    service.source.tell(tps(1), rawEvents(3), {
+    service.source.report(tps(1), rawEvents(3), {
       kind: 'gap',
       fromSeqno: 3,
       toSeqno: 5,
@@ -64,7 +64,7 @@ describe('the stream', () => {
 
   test('a subscribe message replaces the set, and what is new in it comes as a snapshot', async () => {
     await using service = await startTestExecution()
-    service.source.tell(tps(5))
+    service.source.report(tps(5))
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=Lifecycle`)
     await client.until(1)
     client.send({ subscribe: ['TPS', 'Lifecycle'] })
@@ -81,7 +81,7 @@ describe('the stream', () => {
     client.send({ subscribe: ['Lifecycle', 'TPS'] })
     client.send({ subscribe: ['Lifecycle'] })
     await client.until(4)
-    service.source.tell(tps(6))
+    service.source.report(tps(6))
     client.send({ subscribe: ['TPS'] })
     await client.until(6)
     assert.deepEqual(
@@ -122,7 +122,7 @@ describe('the stream', () => {
       header,
     })
     const header = { txnIndex: 2, addresses: [b] }
-    service.source.tell({
+    service.source.report({
       kind: 'events',
       events: [
         event(1, 'BlockStart', {}),

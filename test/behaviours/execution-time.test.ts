@@ -5,7 +5,7 @@ import { createSeededRandom } from '../../src/core/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { keepExecution } from '../../src/processes/compose/services/supervise-execution.ts'
-import { getJson, startTestExecution, statusOf, type TestExecution, tellTps } from '../support/execution.ts'
+import { getJson, reportTps, startTestExecution, statusOf, type TestExecution } from '../support/execution.ts'
 import { openStream } from '../support/stream-reader.ts'
 
 /** Rules of time, all on an injected clock: no request and no wall clock has a part in them. */
@@ -21,7 +21,7 @@ async function healthOf(service: TestExecution): Promise<[number, boolean, numbe
 
 async function startOn(clock: ManualClock): Promise<TestExecution> {
   const service = await startTestExecution({ clock })
-  service.source.tell(tellTps(1))
+  service.source.report(reportTps(1))
   service.source.beat()
   return service
 }
@@ -115,13 +115,13 @@ describe('status and health', () => {
         }
       },
     })
-    const answer = fetch(`${service.http}/`, { method: 'POST', body: stream, duplex: 'half' } as RequestInit)
+    const response = fetch(`${service.http}/`, { method: 'POST', body: stream, duplex: 'half' } as RequestInit)
     await until('the request has begun', () => send !== undefined)
     // One round trip later the first bytes of the body are there too.
     await healthOf(service)
     clock.advance(35_000)
     send?.()
-    assert.deepEqual(await (await answer).json(), { jsonrpc: '2.0', result: false, id: 1 })
+    assert.deepEqual(await (await response).json(), { jsonrpc: '2.0', result: false, id: 1 })
   })
 })
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startTestExecution, tellTps } from '../support/execution.ts'
+import { reportTps, startTestExecution } from '../support/execution.ts'
 import { startGateway } from '../support/gateway.ts'
 import { openStream, refusedHandshake } from '../support/stream-reader.ts'
 
@@ -13,7 +13,7 @@ test('with auth = "token" any token of the operator opens the service; the page 
   const { token } = await gateway.subscribe({ products: ['indexer'] })
   await until('the store has reached the process', () => access.authenticate({ token }, 'execution', Date.now()).ok)
   await using service = await startTestExecution({ clock: systemClock, settings: { auth: 'token' }, deps: { access } })
-  service.source.tell(tellTps(3))
+  service.source.report(reportTps(3))
   const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.http}${path}`, { headers })
 
   for (const path of ['/v1/tps', '/v1/status', '/v1/contention', '/v1/blocks/lifecycle', '/metrics']) {
@@ -50,9 +50,9 @@ test('with auth = "token" any token of the operator opens the service; the page 
     fetch(`${service.http}/v1/ws-ticket`, { method, headers: given })
   assert.equal((await askTicket({})).status, 401)
   assert.equal((await askTicket({ 'x-token': token }, 'GET')).status, 405)
-  const answered = await askTicket({ 'x-token': token })
-  assert.equal(answered.headers.get('cache-control'), 'no-store')
-  const { ticket, expires_at } = (await answered.json()) as { ticket: string; expires_at: string }
+  const responded = await askTicket({ 'x-token': token })
+  assert.equal(responded.headers.get('cache-control'), 'no-store')
+  const { ticket, expires_at } = (await responded.json()) as { ticket: string; expires_at: string }
   assert(Date.parse(expires_at) > Date.now() && !ticket.includes(token))
   await using byTicket = await openStream(`${service.ws}/v1/ws?ticket=${encodeURIComponent(ticket)}`)
   await byTicket.until(2)

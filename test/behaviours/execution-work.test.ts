@@ -34,7 +34,7 @@ describe('no request holds the event loop', () => {
   test('100 eth_getLogs over all blocks, and 100 eth_getBlockReceipts, take no turn of 50 ms', async () => {
     await using service = await startTestExecution({ clock: systemClock })
     for (let number = 1; number <= 12; number++)
-      service.source.tell(ethBlock({ number, txns: 150, logsPerTxn: 5, hasNoBloom: number % 2 === 0 }))
+      service.source.report(ethBlock({ number, txns: 150, logsPerTxn: 5, hasNoBloom: number % 2 === 0 }))
     // Warm, so that compiling counts less.
     await post(service, rpcCall('eth_getLogs', [ALL_BLOCKS]))
     using turns = watchTurns()
@@ -56,7 +56,7 @@ describe('no request holds the event loop', () => {
 
   test('one block of 100,000 logs in one transaction is decoded in slices too', async () => {
     await using service = await startTestExecution({ clock: systemClock })
-    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 100_000, dataBytes: 0, hasNoBloom: true }))
+    service.source.report(ethBlock({ number: 1, txns: 1, logsPerTxn: 100_000, dataBytes: 0, hasNoBloom: true }))
     await post(service, rpcCall('eth_blockNumber'))
     using turns = watchTurns()
     const searched = await post(service, rpcCall('eth_getLogs', [{ ...ALL_BLOCKS, topics: [`0x${'11'.repeat(32)}`] }]))
@@ -68,7 +68,7 @@ describe('no request holds the event loop', () => {
 
   test('bodies of many small values, of deep lists and of large filters take no turn of 50 ms', async () => {
     await using service = await startTestExecution({ clock: systemClock })
-    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 1 }))
+    service.source.report(ethBlock({ number: 1, txns: 1, logsPerTxn: 1 }))
     await post(service, rpcCall('eth_blockNumber'))
     const word = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, '0')}`
     const words = (digits: number) => Array.from({ length: 256 }, (_, n) => word(n, digits))
@@ -92,7 +92,7 @@ describe('no request holds the event loop', () => {
   test('what cannot fit in a response is refused before it is decoded', async () => {
     const settings = { rpc: { ...RPC, responseBytesMax: 64 * 1024 } }
     await using service = await startTestExecution({ settings })
-    service.source.tell(ethBlock({ number: 1, txns: 1, logsPerTxn: 0, inputBytes: 40_000 }))
+    service.source.report(ethBlock({ number: 1, txns: 1, logsPerTxn: 0, inputBytes: 40_000 }))
     for (const call of [
       rpcCall('eth_getTransactionByHash', [txnHashOf(1, 0)]),
       rpcCall('eth_getBlockByNumber', ['0x1', true]),
@@ -106,7 +106,7 @@ describe('no request holds the event loop', () => {
 
   test('a client that leaves stops its work', async () => {
     await using service = await startTestExecution({ clock: systemClock })
-    for (let number = 1; number <= 4; number++) service.source.tell(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
+    for (let number = 1; number <= 4; number++) service.source.report(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
     const batch = JSON.stringify(Array.from({ length: 100 }, () => rpcCall('eth_getLogs', [ALL_BLOCKS])))
     const { port } = new URL(service.http)
     const socket = connect(Number(port), '127.0.0.1')
@@ -166,7 +166,7 @@ describe('every client has a budget', () => {
       clock,
       settings: { ...settings, rpc: { ...RPC, logBlocksMax: 4 } },
     })
-    for (let number = 1; number <= 6; number++) service.source.tell(ethBlock({ number, txns: 20, logsPerTxn: 5 }))
+    for (let number = 1; number <= 6; number++) service.source.report(ethBlock({ number, txns: 20, logsPerTxn: 5 }))
     const large = await post(service, rpcCall('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x4' }]))
     const many = (await post(service, rpcCall('eth_getLogs', [ALL_BLOCKS]))).json as RpcItem
     assert.deepEqual(many.error?.data, { limit: 'logBlocks', size: 4 })
@@ -207,7 +207,7 @@ describe('every client has a budget', () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock })
     for (let second = 1; second <= 60; second++) {
-      service.source.tell(ethBlock({ number: second, txns: 20, logsPerTxn: 2 }))
+      service.source.report(ethBlock({ number: second, txns: 20, logsPerTxn: 2 }))
       const bodies = ['eth_blockNumber', 'eth_chainId'].map((method) => rpcCall(method))
       const whole = [rpcCall('eth_getBlockByNumber', ['latest', true]), rpcCall('eth_getBlockReceipts', ['latest'])]
       const logs = rpcCall('eth_getLogs', [ALL_BLOCKS])
@@ -242,7 +242,7 @@ describe('requests at the same time', () => {
   test('a reader that takes nothing is cut, and what it left unread is freed', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock })
-    for (let number = 1; number <= 4; number++) service.source.tell(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
+    for (let number = 1; number <= 4; number++) service.source.report(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
     const { port } = new URL(service.http)
     const socket = connect(Number(port), '127.0.0.1')
     socket.on('error', () => {})

@@ -118,10 +118,10 @@ describe('the dry run of a SubscribeRequest', () => {
   it('says what is wrong with a body, and takes none beyond the limit', async () => {
     const { token } = await gateway.subscribe({})
     for (const body of ['', 'x', '[]', '{"slots":[]}', '{"fromSlot":"x"}', '['.repeat(50_000)]) {
-      const { status, body: told } = await check(token, body)
+      const { status, body: reported } = await check(token, body)
       assert.equal(status, 400, body.slice(0, 40))
-      assert.match((told as unknown as { message: string }).message, /^not a SubscribeRequest in JSON: /)
-      assert.ok(JSON.stringify(told).length < 600)
+      assert.match((reported as unknown as { message: string }).message, /^not a SubscribeRequest in JSON: /)
+      assert.ok(JSON.stringify(reported).length < 600)
     }
     assert.equal((await check(token, JSON.stringify({ slots: { ['n'.repeat(70_000)]: {} } }))).status, 413)
     assert.equal((await check('no token', '{}')).status, 401)

@@ -63,13 +63,13 @@ describe('geyser clients through the gateway', () => {
         await Promise.race([flowing.promise, failed.promise])
         const outcome = await node.chain.airdrop(RECIPIENT, 1_000_000_000n)
         assert.ok(outcome.ok)
-        const told = new Promise<void>((resolve) => {
+        const reported = new Promise<void>((resolve) => {
           look = () => {
             if (seen.has(outcome.signature)) resolve()
           }
           look()
         })
-        await Promise.race([told, failed.promise])
+        await Promise.race([reported, failed.promise])
       },
     }
   }

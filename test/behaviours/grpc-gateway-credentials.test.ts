@@ -120,21 +120,21 @@ describe('credentials on the gRPC door', () => {
     let names: string[] | undefined
     for (const path of [PING, SUBSCRIBE]) {
       for (const [name, headers, reason] of cases) {
-        const answer = await ask(headers, path)
-        assert.equal(answer.code, GrpcCode.permissionDenied, name)
-        assert.ok(answer.isTrailersOnly && answer.body.length === 0, name)
-        assert.equal(answer.message, `missing or invalid token; reason: ${reason}`, name)
-        names ??= Object.keys(answer.headers)
-        assert.deepEqual(Object.keys(answer.headers), names, `${name}: other headers than the first refusal`)
+        const response = await ask(headers, path)
+        assert.equal(response.code, GrpcCode.permissionDenied, name)
+        assert.ok(response.isTrailersOnly && response.body.length === 0, name)
+        assert.equal(response.message, `missing or invalid token; reason: ${reason}`, name)
+        names ??= Object.keys(response.headers)
+        assert.deepEqual(Object.keys(response.headers), names, `${name}: other headers than the first refusal`)
       }
     }
     assert.equal(seen.length, before, 'nothing of it reached the node')
   })
 
   it('does not read a token from the path, and does not repeat it', async () => {
-    const answer = await ask([], `${PING}?api-key=${token}`)
-    assert.equal(answer.code, GrpcCode.unimplemented)
-    assert.ok(!answer.message.includes(token))
+    const response = await ask([], `${PING}?api-key=${token}`)
+    assert.equal(response.code, GrpcCode.unimplemented)
+    assert.ok(!response.message.includes(token))
   })
 
   it('follows the store for new calls, and ends open streams within 5 s', async () => {
@@ -161,7 +161,7 @@ describe('credentials on the gRPC door', () => {
       const refused = await ask([['x-token', made.token]])
       assert.deepEqual([refused.code, refused.message], [code, details], name)
       await new Promise<void>((resolve) => atNode.onClose(() => resolve()))
-      assert.equal(on.gateway.access.slots.taken(made.id).grpcStreams, 0, name)
+      assert.equal(on.gateway.access.permits.taken(made.id).grpcStreams, 0, name)
     }
     const sql = await on.gateway.subscribe({ products: ['indexer'] })
     assert.match((await ask([['x-token', sql.token]])).message, /not-in-plan/)

@@ -88,7 +88,7 @@ describe('the gRPC door and hostile clients', () => {
     }
     session.destroy()
     await until('the connection was ended', () => isGone)
-    await until('only the other stream is open', () => on.door.openCalls === 1)
+    await until('only the other stream is open', () => on.server.openCalls === 1)
     // A hundred are let through by the limit, and what was opened before the first of them was counted; without the limit it is all.
     assert.ok(calls.length <= 500, `${calls.length} calls reached the node`)
     calls[0]?.send(Buffer.from('update'))

@@ -17,7 +17,7 @@ test('a node that has gone silent is left: a stream with UNAVAILABLE, a call wit
   assert.deepEqual([code, details], [GrpcCode.unavailable, 'the node behind this call has gone silent'])
   const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
   assert.equal(error?.code, GrpcCode.deadlineExceeded)
-  assert.equal(on.door.openCalls, 0)
+  assert.equal(on.server.openCalls, 0)
 })
 
 test('a token that runs out ends its streams, though the store says nothing new', async () => {
@@ -53,7 +53,7 @@ test('at a shutdown streams end one after another', async () => {
   const streams = Array.from({ length: 4 }, () => openStream(on.client, SUBSCRIBE, tokenMetadata(token)))
   await Promise.all(streams.map(({ headers }) => headers))
   const startMs = performance.now()
-  const drained = on.door.drain(2000)
+  const drained = on.server.drain(2000)
   const ends = await Promise.all(
     streams.map(({ ended }) => ended.then(({ code }) => ({ code, atMs: performance.now() - startMs }))),
   )

@@ -39,21 +39,21 @@ describe('the gRPC door', () => {
   /** Of the newest stream alone: what earlier ones left behind may reach the node later. */
   let calls: { call: GrpcCall; messages: Uint8Array[] }[] = []
   let streams = 0
-  let answer: (call: GrpcCall) => void
+  let respond: (call: GrpcCall) => void
 
   before(async () => {
     node = await startFakeNode()
     proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.grpc } })
     on = await startGrpcGateway([{ name: 'fake', grpc: `http://127.0.0.1:${proxy.port}` }], { refusalDelayMs: 1000 })
     node.onGrpcCall = (call) => {
-      if (call.path !== SUBSCRIBE) return answer(call)
+      if (call.path !== SUBSCRIBE) return respond(call)
       const messages: Uint8Array[] = []
       if (call.metadata['x-request-snapshot'] === `${streams}`) calls.push({ call, messages })
       call.onMessage((message) => messages.push(message))
       call.sendHeaders({ 'x-node': 'one' })
-      answer(call)
+      respond(call)
     }
-    answer = () => {}
+    respond = () => {}
   })
   after(async () => {
     await on[Symbol.asyncDispose]()
@@ -72,7 +72,7 @@ describe('the gRPC door', () => {
   async function begin(overrides: object = {}, metadata?: (token: string) => Metadata) {
     const { token, id } = await on.gateway.subscribe({ overrides })
     const stream = openNext((metadata ?? tokenMetadata)(token))
-    return { ...stream, token, id, seats: () => on.gateway.access.slots.taken(id).grpcStreams }
+    return { ...stream, token, id, permits: () => on.gateway.access.permits.taken(id).grpcStreams }
   }
 
   const quota = (id: string, token: string) => {
@@ -83,15 +83,19 @@ describe('the gRPC door', () => {
 
   it('tells the budget with the first metadata, and passes the node’s own', async () => {
     const { token } = await on.gateway.subscribe({ overrides: { unitsPerSecond: 50 } })
-    answer = (call) => serveUnary(call, (message) => ({ ok: true, message }))
-    const { error, answer: echoed, metadata } = await unary(on.client, PING, Buffer.from([8, 7]), tokenMetadata(token))
+    respond = (call) => serveUnary(call, (message) => ({ ok: true, message }))
+    const {
+      error,
+      response: echoed,
+      metadata,
+    } = await unary(on.client, PING, Buffer.from([8, 7]), tokenMetadata(token))
     assert.equal(error, null)
     assert.deepEqual(echoed, Buffer.from([8, 7]))
     assert.deepEqual(
       ['limit', 'remaining', 'reset', 'cost'].map((name) => metadata.get(`x-ratelimit-${name}`)[0]),
       ['500', '499', '1', '1'],
     )
-    answer = () => {}
+    respond = () => {}
     const stream = await begin()
     const headers = await stream.headers
     assert.equal(headers.get('x-node')[0], 'one')
@@ -113,7 +117,7 @@ describe('the gRPC door', () => {
     const ended = await stream.ended
     assert.deepEqual([ended.code, ended.details], [11, 'broadcast from 5 is not available'])
     assert.equal(ended.metadata.get('x-last')[0], 'word')
-    assert.equal(stream.seats(), 0)
+    assert.equal(stream.permits(), 0)
   })
 
   it('reads compressed requests, and answers in the encoding of the node', async () => {
@@ -128,7 +132,7 @@ describe('the gRPC door', () => {
     stream.call.cancel()
 
     const { token } = await on.gateway.subscribe({ overrides: { grpcAccountsPerStream: 2 } })
-    answer = (call) => call.onHalfClose(() => (call.send(Buffer.from('zipped')), call.end({ code: 0 })))
+    respond = (call) => call.onHalfClose(() => (call.send(Buffer.from('zipped')), call.end({ code: 0 })))
     const gzip: [string, string][] = [
       ['x-token', token],
       ['grpc-encoding', 'gzip'],
@@ -140,7 +144,7 @@ describe('the gRPC door', () => {
     const many = request({ accounts: { big: { account: ['a', 'b', 'c'] } } })
     const refused = await rawCall(on.port, SUBSCRIBE, gzip, frameMessage(many, 'gzip'))
     assert.equal(refused.code, GrpcCode.invalidArgument)
-    answer = () => {}
+    respond = () => {}
   })
 
   it('refuses a request beyond the plan, first or later, by filter and rule; it is not charged and not forwarded', async () => {
@@ -157,7 +161,7 @@ describe('the gRPC door', () => {
       await until('the node is left', () => calls[0]?.call.isOver ?? false)
       assert.deepEqual(calls[0]?.messages, earlier)
       assert.equal(quota(stream.id, stream.token), earlier.includes(SLOTS) ? 1 : 0)
-      assert.equal(stream.seats(), 0)
+      assert.equal(stream.permits(), 0)
     }
     const broken = await begin()
     broken.send(Buffer.from('no request'))
@@ -218,7 +222,7 @@ describe('the gRPC door', () => {
     const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
     assert.equal(error?.code, GrpcCode.resourceExhausted)
     assert.equal(quota(id, token), 2)
-    assert.equal(on.gateway.access.slots.taken(id).grpcStreams, 0)
+    assert.equal(on.gateway.access.permits.taken(id).grpcStreams, 0)
   })
 
   it('who cancels is gone from the node too, and has the seat back', async () => {
@@ -226,8 +230,8 @@ describe('the gRPC door', () => {
     await stream.headers
     stream.call.cancel()
     await until('the node is left', () => calls[0]?.call.isOver ?? false)
-    await until('the seat is free', () => stream.seats() === 0)
-    await until('nothing is open', () => on.door.openCalls === 0)
+    await until('the seat is free', () => stream.permits() === 0)
+    await until('nothing is open', () => on.server.openCalls === 0)
   })
 
   it('half a close is passed on and ends nothing', async () => {
@@ -266,19 +270,19 @@ describe('the gRPC door', () => {
 
   it('unknown methods of geyser are forwarded, other services are not', async () => {
     const { token } = await on.gateway.subscribe({})
-    answer = (call) => serveUnary(call, () => ({ ok: true, message: Buffer.from(call.path) }))
+    respond = (call) => serveUnary(call, () => ({ ok: true, message: Buffer.from(call.path) }))
     const path = '/geyser.Geyser/SubscribeGossip'
     await until('the node is back', async () => {
-      const { answer: told } = await unary(on.client, path, Buffer.alloc(0), tokenMetadata(token))
-      return told?.toString() === path
+      const { response: reported } = await unary(on.client, path, Buffer.alloc(0), tokenMetadata(token))
+      return reported?.toString() === path
     })
     const other = await unary(on.client, '/other.Service/Do', Buffer.alloc(0), tokenMetadata(token))
     assert.equal(other.error?.code, GrpcCode.unimplemented)
     // What the node says about the gateway's credential is not the customer's affair.
-    answer = (call) => call.end({ code: GrpcCode.unauthenticated, message: 'No valid auth token' })
+    respond = (call) => call.end({ code: GrpcCode.unauthenticated, message: 'No valid auth token' })
     const refused = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
     assert.equal(refused.error?.code, GrpcCode.unavailable)
-    answer = () => {}
+    respond = () => {}
   })
 
   it('the health check needs no token', async () => {
@@ -289,8 +293,8 @@ describe('the gRPC door', () => {
         encodeMessage(HealthCheckRequestSchema, { service }),
         new Metadata(),
       )
-    assert.deepEqual((await check('')).answer, Buffer.from([8, 1]))
-    assert.deepEqual((await check('geyser.Geyser')).answer, Buffer.from([8, 1]))
+    assert.deepEqual((await check('')).response, Buffer.from([8, 1]))
+    assert.deepEqual((await check('geyser.Geyser')).response, Buffer.from([8, 1]))
     assert.equal((await check('nobody')).error?.code, GrpcCode.notFound)
     const watch = (service: string) => {
       const stream = openStream(on.client, '/grpc.health.v1.Health/Watch', new Metadata())
@@ -301,8 +305,8 @@ describe('the gRPC door', () => {
     const [watching, nobody] = [watch(''), watch('nobody')]
     await until('both were told', () => watching.messages.length === 1 && nobody.messages.length === 1)
     assert.deepEqual([watching.messages, nobody.messages], [[Buffer.from([8, 1])], [Buffer.from([8, 3])]])
-    on.door.beginLameDuck()
-    assert.deepEqual((await check('')).answer, Buffer.from([8, 2]))
+    on.server.beginLameDuck()
+    assert.deepEqual((await check('')).response, Buffer.from([8, 2]))
     await until('the change was told', () => watching.messages.length === 2)
     assert.deepEqual(watching.messages[1], Buffer.from([8, 2]))
     assert.equal(nobody.messages.length, 1)
@@ -326,9 +330,9 @@ describe('the gRPC door', () => {
     for (const { call } of streams) call.cancel()
     for (let tries = 0; tries < 100; tries++) {
       const stream = watch()
-      const told = await Promise.race([stream.ended, until('told', () => stream.messages.length === 1)])
+      const reported = await Promise.race([stream.ended, until('told', () => stream.messages.length === 1)])
       stream.call.cancel()
-      if (told === undefined) return
+      if (reported === undefined) return
     }
     assert.fail('no place became free')
   })
@@ -338,14 +342,14 @@ describe('the gRPC door', () => {
     await stream.headers
     const { token } = await on.gateway.subscribe({})
     const held = Promise.withResolvers<GrpcCall>()
-    answer = (call) => held.resolve(call)
+    respond = (call) => held.resolve(call)
     const asked = unary(on.client, PING, Buffer.from([8, 1]), tokenMetadata(token))
     const call = await held.promise
-    const drained = on.door.drain(5000)
+    const drained = on.server.drain(5000)
     const { code, details } = await stream.ended
     assert.deepEqual([code, details], [14, 'server is shutting down try again later'])
     serveUnary(call, (message) => ({ ok: true, message }))
-    assert.deepEqual((await asked).answer, Buffer.from([8, 1]))
+    assert.deepEqual((await asked).response, Buffer.from([8, 1]))
     on.client.close()
     await drained
   })

@@ -14,8 +14,8 @@ const request = (init: Request) => encodeMessage(SubscribeRequestSchema, init)
 const update = (slot: number) =>
   encodeMessage(SubscribeUpdateSchema, { updateOneof: { case: 'slot', value: { slot: BigInt(slot) } } })
 const slotOf = (bytes: Uint8Array) => {
-  const told = decodeMessage(SubscribeUpdateSchema, bytes)?.updateOneof
-  return told?.case === 'slot' ? Number(told.value.slot) : undefined
+  const reported = decodeMessage(SubscribeUpdateSchema, bytes)?.updateOneof
+  return reported?.case === 'slot' ? Number(reported.value.slot) : undefined
 }
 
 const BEST_SLOT = 1000
@@ -107,8 +107,8 @@ describe('a stream whose node is lost', () => {
     stream.send(request({ slots: { s: {} } }))
     await until('the new node has the change', () => last().requests.length === 2)
     assert.equal(stream.used(), used + 1)
-    const seats = on.gateway.access.slots.taken(stream.id).grpcStreams
-    assert.equal(seats, 1)
+    const permits = on.gateway.access.permits.taken(stream.id).grpcStreams
+    assert.equal(permits, 1)
     assert.equal(on.registry.value('sluice_bundle_grpc_resumes_total', { result: 'resumed' }), 1)
     stream.call.cancel()
   })

@@ -25,14 +25,14 @@ test('rules of gRPC streams are set, shown and taken back for one subscription',
   assert.match(stdout, /gRPC filters only of slots, blocks_meta +\(own\)/)
   assert.match(stdout, /gRPC streams go on when their node is lost +\(own\)/)
 
-  for (const [flag, value, says] of [
+  for (const [flag, value, message] of [
     ['--grpc-kinds', 'slots,nonsense', /"slots,nonsense" is not a list of kinds.*accounts,slots/],
     ['--grpc-resume', 'perhaps', /"perhaps" is not an answer for --grpc-resume: write yes, no or plan/],
     ['--grpc-blocked-owners', 'not-an-address', /grpcBlockedOwners.*base58/s],
   ] as const) {
     const { code, stderr } = await run('sub', 'limit', 'acme-prod', flag, value)
     assert.notEqual(code, 0)
-    assert.match(stderr, says)
+    assert.match(stderr, message)
   }
   assert.deepEqual((await shown()).overrides, own)
 
@@ -49,13 +49,13 @@ test('two doors with one port are refused by config check, both named', async ()
     writeFileSync(home.file('sluice.toml'), toml)
     return sluiceHere(['config', 'check', '--config', home.file('sluice.toml')], { SLUICE_STATE: home.file('.sluice') })
   }
-  const doors = (rpc: string, ws: string) => `[bundle.rpc]\nlisten = "${rpc}"\n[bundle.ws]\nlisten = "${ws}"\n`
-  const equal = await check(doors('127.0.0.1:18899', '127.0.0.1:18899'))
+  const servers = (rpc: string, ws: string) => `[bundle.rpc]\nlisten = "${rpc}"\n[bundle.ws]\nlisten = "${ws}"\n`
+  const equal = await check(servers('127.0.0.1:18899', '127.0.0.1:18899'))
   assert.equal(equal.code, 78)
   assert.match(equal.stderr, /bundle\.rpc\.listen and bundle\.ws\.listen have the same port/)
-  const everywhere = doors('0.0.0.0:18899', '127.0.0.1:18899').replace('899"\n', '899"\nplaintext = "behind-proxy"\n')
+  const everywhere = servers('0.0.0.0:18899', '127.0.0.1:18899').replace('899"\n', '899"\nplaintext = "behind-proxy"\n')
   assert.match((await check(everywhere)).stderr, /same port: 0\.0\.0\.0:18899 and 127\.0\.0\.1:18899/)
-  for (const fine of [doors('127.0.0.1:0', '127.0.0.1:0'), doors('127.0.0.1:18899', '127.0.0.2:18899')]) {
+  for (const fine of [servers('127.0.0.1:0', '127.0.0.1:0'), servers('127.0.0.1:18899', '127.0.0.2:18899')]) {
     const { code, stderr } = await check(fine)
     assert.equal(code, 0, stderr)
   }

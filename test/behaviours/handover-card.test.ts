@@ -21,19 +21,19 @@ test('every line to paste on the handover card works as printed, against the emb
     .map((line) => /^ +(curl .*)$/.exec(line)?.[1])
     .filter((line) => line !== undefined)
   assert.equal(lines.length, 3, running.stdout())
-  const answers = []
+  const responses = []
   for (const line of lines) {
     const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl /, 'curl -sS --fail-with-body ')])
-    answers.push(JSON.parse(stdout) as Record<string, unknown>)
+    responses.push(JSON.parse(stdout) as Record<string, unknown>)
   }
-  assert.equal(typeof answers[0]?.['result'], 'number')
-  const socket = new WebSocket(String(answers[1]?.['url']))
+  assert.equal(typeof responses[0]?.['result'], 'number')
+  const socket = new WebSocket(String(responses[1]?.['url']))
   socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}'))
   const [first] = (await once(socket, 'message')) as [Buffer]
   assert.equal(typeof (JSON.parse(first.toString()) as { result: unknown }).result, 'number')
   socket.terminate()
-  assert.equal(answers[2]?.['subscription'], 'demo')
-  assert.equal(answers[2]?.['plan'], 'professional')
+  assert.equal(responses[2]?.['subscription'], 'demo')
+  assert.equal(responses[2]?.['plan'], 'professional')
 
   const shown = running.stdout().split('\n')
   const exports = shown.filter((line) => line.startsWith('  export ')).map((line) => line.trim())

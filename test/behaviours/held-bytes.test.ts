@@ -12,7 +12,7 @@ const BODY_BYTES = 64 * 1024
 test('requests and responses that are held have a total, refused by its name and not forwarded', async () => {
   await using node = await startFakeNode()
   const large = `"${'x'.repeat(600_000)}"`
-  node.answer = (method) => ({ result: method === 'getProgramAccounts' ? large : '"small"' })
+  node.respond = (method) => ({ result: method === 'getProgramAccounts' ? large : '"small"' })
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }], {
     env: { SLUICE_MEMORY__HELD_BYTES_PER_SUBSCRIPTION_MAX: String(SHARE_BYTES) },
   })
@@ -70,7 +70,7 @@ test('requests and responses that are held have a total, refused by its name and
 
 test('a large batch arrives whole, in order and compressed where that was asked for', async () => {
   await using node = await startFakeNode()
-  node.answer = (_method, params) => ({ result: `"${String(params).repeat(100_000)}"` })
+  node.respond = (_method, params) => ({ result: `"${String(params).repeat(100_000)}"` })
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
   const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   const body = JSON.stringify(

@@ -114,7 +114,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
 
 /** The part of the HTTP interface that the writer uses, over an engine that has none: settings of the address go into the statement. */
 async function startHttpOver(run: (statement: string) => Promise<string>): Promise<AsyncDisposable & { url: string }> {
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const fields = new URL(request.url ?? '/', 'http://engine').searchParams
     const body = Buffer.concat(await request.toArray()).toString('utf8')
     const head = fields.get('query') ?? body
@@ -128,7 +128,7 @@ async function startHttpOver(run: (statement: string) => Promise<string>): Promi
       response.writeHead(500).end(`Code: 1. ${String(error)}`)
     }
   }
-  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1')
+  const server = createServer((request, response) => void respond(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,

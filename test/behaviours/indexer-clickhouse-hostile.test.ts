@@ -4,11 +4,11 @@ import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../../src/core/test-seed.ts'
-import { passClickHouseGate } from '../../src/indexer/clickhouse/policy/policy.ts'
+import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
 import { createClickHouseProxy } from '../../src/indexer/clickhouse/proxy.ts'
 import { openClickHouseStore } from '../../src/indexer/clickhouse/store.ts'
 import { PUBLISHED } from '../../src/indexer/duckdb/run-query.ts'
-import { startIndexerDoor } from '../../src/indexer/http.ts'
+import { startIndexerServer } from '../../src/indexer/http.ts'
 import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
 import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
@@ -48,8 +48,8 @@ describe("hostile statements before the operator's ClickHouse", () => {
     port = (canary.address() as { port: number }).port
     closing.defer(() => void canary.close())
     server = closing.use(await startClickHouse())
-    const place = { url: server.url, ...CLICKHOUSE_ADMIN, database: DATABASE }
-    await using store = await openClickHouseStore(place, {
+    const position = { url: server.url, ...CLICKHOUSE_ADMIN, database: DATABASE }
+    await using store = await openClickHouseStore(position, {
       nowMs: () => systemClock.nowMs(),
       wait: (ms) => delay(systemClock, ms),
     })
@@ -58,7 +58,7 @@ describe("hostile statements before the operator's ClickHouse", () => {
     const metrics = indexerMetrics(createMetricsRegistry())
     const common = { clock: systemClock, random: secureRandom, log: silentLogger, metrics }
     const target = {
-      ...place,
+      ...position,
       limits: LIMITS,
       concurrent: 8,
       concurrentPerSubscription: 8,
@@ -66,8 +66,8 @@ describe("hostile statements before the operator's ClickHouse", () => {
       waitSecondsMax: 0,
     }
     const proxy = closing.use(createClickHouseProxy(target, common))
-    const door = closing.use(
-      await startIndexerDoor(
+    const endpoint = closing.use(
+      await startIndexerServer(
         { listen: { host: '127.0.0.1', port: 0 }, limits: LIMITS, readSecondsMax: 60, displayName: 'test' },
         {
           ...common,
@@ -79,7 +79,7 @@ describe("hostile statements before the operator's ClickHouse", () => {
         },
       ),
     )
-    url = `http://127.0.0.1:${door.address.port}`
+    url = `http://127.0.0.1:${endpoint.address.port}`
     account = await subscribeIndexer(gateway, 'customer')
     other = await subscribeIndexer(gateway, 'somebody-else')
     await server.setReaders([account, other].map(({ username, password }) => ({ user: username, password })))
@@ -87,15 +87,15 @@ describe("hostile statements before the operator's ClickHouse", () => {
   after(() => closing.disposeAsync())
 
   const ask = async (query: string, fields = '') => {
-    const answer = await fetch(`${url}/?${fields}`, { method: 'POST', headers: account.headers, body: query })
-    return { status: answer.status, text: await answer.text() }
+    const response = await fetch(`${url}/?${fields}`, { method: 'POST', headers: account.headers, body: query })
+    return { status: response.status, text: await response.text() }
   }
   /** The other customer at work, until told otherwise. */
   const keepAsking = async (signal: AbortSignal): Promise<void> => {
     const body = 'SELECT sum(sipHash64(number)) FROM numbers(100000000000)'
     while (!signal.aborted)
       await fetch(url, { method: 'POST', headers: other.headers, body, signal }).then(
-        (answer) => answer.text(),
+        (response) => response.text(),
         () => '',
       )
   }
@@ -202,7 +202,7 @@ describe("hostile statements before the operator's ClickHouse", () => {
         const statement = makeStatement(CLICKHOUSE_FUZZ, random)
         made++
         try {
-          passClickHouseGate(statement, { tables: PUBLISHED, database: DATABASE })
+          applyClickHousePolicy(statement, { tables: PUBLISHED, database: DATABASE })
         } catch {
           continue
         }

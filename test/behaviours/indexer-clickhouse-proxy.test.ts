@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { createClickHouseProxy } from '../../src/indexer/clickhouse/proxy.ts'
-import { startIndexerDoor } from '../../src/indexer/http.ts'
+import { startIndexerServer } from '../../src/indexer/http.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -23,7 +23,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
   let account: Awaited<ReturnType<typeof subscribeIndexer>>
   let seen: Seen[] = []
   let kills = 0
-  let answer: (response: ServerResponse) => void
+  let respond: (response: ServerResponse) => void
   const closing = new AsyncDisposableStack()
   before(async () => {
     fake = createServer((request, response) => {
@@ -35,7 +35,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
         if (body.startsWith('KILL')) {
           kills++
           response.end()
-        } else answer(response)
+        } else respond(response)
       })
     })
     fake.listen(0, '127.0.0.1')
@@ -64,8 +64,8 @@ describe('what passes between a customer and a current ClickHouse', () => {
         common,
       ),
     )
-    const door = closing.use(
-      await startIndexerDoor(
+    const server = closing.use(
+      await startIndexerServer(
         { listen: { host: '127.0.0.1', port: 0 }, limits, readSecondsMax: 60, displayName: 'test' },
         {
           ...common,
@@ -77,13 +77,13 @@ describe('what passes between a customer and a current ClickHouse', () => {
         },
       ),
     )
-    url = `http://127.0.0.1:${door.address.port}`
+    url = `http://127.0.0.1:${server.address.port}`
     account = await subscribeIndexer(gateway, 'reader')
   })
   after(() => closing.disposeAsync())
   beforeEach(() => {
     seen = []
-    answer = (response) => response.end('ok\n')
+    respond = (response) => response.end('ok\n')
   })
 
   const ask = (fields: string, body = 'SELECT 1', headers: Record<string, string> = {}) =>
@@ -157,7 +157,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
 
   test('the answer passes as it is, with the own query id, the summary and a receipt', async () => {
     const bytes = Buffer.from([0, 255, 10, 13, 10, 200])
-    answer = (response) => {
+    respond = (response) => {
       response.writeHead(200, {
         'content-type': 'application/octet-stream',
         'x-clickhouse-summary': '{"read_rows":"5","result_rows":"2"}',
@@ -170,18 +170,18 @@ describe('what passes between a customer and a current ClickHouse', () => {
     }
     const got = await ask('query_id=mine')
     assert.deepEqual(Buffer.from(await got.arrayBuffer()), bytes)
-    const told = Object.fromEntries(got.headers)
-    assert.equal(told['x-clickhouse-query-id'], 'mine')
-    assert.equal(told['x-clickhouse-summary'], '{"read_rows":"5","result_rows":"2"}')
-    assert.equal(told['x-sluice-coverage-slot'], '77')
-    assert.ok(!JSON.stringify(told).includes('internal-name') && told['x-inside'] === undefined)
+    const reported = Object.fromEntries(got.headers)
+    assert.equal(reported['x-clickhouse-query-id'], 'mine')
+    assert.equal(reported['x-clickhouse-summary'], '{"read_rows":"5","result_rows":"2"}')
+    assert.equal(reported['x-sluice-coverage-slot'], '77')
+    assert.ok(!JSON.stringify(reported).includes('internal-name') && reported['x-inside'] === undefined)
   })
 
   test('an error after the head reaches the client as a typed error', async () => {
     const message =
       'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
     const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
-    answer = (response) => {
+    respond = (response) => {
       response.writeHead(200, {
         'content-type': 'application/x-ndjson',
         'x-clickhouse-exception-tag': 'abcdefghijklmnop',
@@ -208,7 +208,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
   })
 
   test('an answer that breaks off at the server breaks off at the customer', async () => {
-    answer = (response) => {
+    respond = (response) => {
       response.writeHead(200, { 'content-length': '1000' })
       response.write('half')
       setImmediate(() => response.destroy())
@@ -217,14 +217,14 @@ describe('what passes between a customer and a current ClickHouse', () => {
   })
 
   test('refusals of the server pass with their code; a login it does not know is 401 here', async () => {
-    answer = (response) => {
+    respond = (response) => {
       response.writeHead(403, { 'x-clickhouse-exception-code': '497' })
       response.end('Code: 497. DB::Exception: Not enough privileges. (ACCESS_DENIED)\n')
     }
     const denied = await ask('')
     assert.deepEqual([denied.status, denied.headers.get('x-clickhouse-exception-code')], [403, '497'])
     assert.match(await denied.text(), /ACCESS_DENIED/)
-    answer = (response) => {
+    respond = (response) => {
       response.writeHead(403, { 'x-clickhouse-exception-code': '516' })
       response.end('Code: 516. DB::Exception: u_internal: Authentication failed. (AUTHENTICATION_FAILED)\n')
     }
@@ -235,7 +235,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
 
   test('a customer who leaves: the server is told to stop, by the account of the gateway', async () => {
     let isGone = false
-    answer = (response) => void response.on('close', () => (isGone = true))
+    respond = (response) => void response.on('close', () => (isGone = true))
     const controller = new AbortController()
     const pending = fetch(`${url}/`, {
       method: 'POST',

@@ -86,8 +86,8 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
       { authorization: login, 'x-token': unknown.token },
       { authorization: basic(CLICKHOUSE_ADMIN.user, CLICKHOUSE_ADMIN.password), 'x-token': token },
     ]) {
-      const answer = await ask('SELECT 1', headers as Record<string, string>)
-      seen.add(`${answer.status} ${await answer.text()}`)
+      const response = await ask('SELECT 1', headers as Record<string, string>)
+      seen.add(`${response.status} ${await response.text()}`)
     }
     assert.equal(seen.size, 1)
     assert.match([...seen].join(), /^401 Code: 516\. DB::Exception: .*AUTHENTICATION_FAILED/)
@@ -116,7 +116,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     const third = await ask('SELECT 1')
     assert.equal(third.status, 429)
     assert.match(await third.text(), /Code: 202.*concurrentPerSubscription is 2/)
-    for (const answer of await Promise.all(both)) assert.match(await answer.text(), /Code: 159/)
+    for (const response of await Promise.all(both)) assert.match(await response.text(), /Code: 159/)
     await until('the server has stopped', async () => (await customerQueries()) === '0\n')
   })
 

@@ -33,8 +33,8 @@ describe('the query interface, with the clients people have', () => {
     query: string,
     given: Parameters<ClickHouseClient['query']>[0] | object = {},
   ): Promise<Row[]> {
-    const answer = await client.query({ format: 'JSONEachRow', ...given, query })
-    return (await answer.json()) as Row[]
+    const response = await client.query({ format: 'JSONEachRow', ...given, query })
+    return (await response.json()) as Row[]
   }
 
   test('parameters are values, whatever is in them', async () => {
@@ -110,14 +110,14 @@ describe('the query interface, with the clients people have', () => {
   })
 
   test('the receipt tells what the answer has', async () => {
-    const answer = await fetch(rig.url, {
+    const response = await fetch(rig.url, {
       method: 'POST',
       headers: account.headers,
       body: 'SELECT 1 AS x FORMAT JSONEachRow',
     })
-    await answer.text()
+    await response.text()
     assert.match(
-      answer.headers.get('x-clickhouse-summary') ?? '',
+      response.headers.get('x-clickhouse-summary') ?? '',
       /^\{"read_rows":"1",.*"result_rows":"1","result_bytes":"8"/,
     )
   })

@@ -50,19 +50,19 @@ describe('who may query', () => {
     }
     const seen = new Set<string>()
     for (const [name, headers] of Object.entries(refused)) {
-      const answer = await ask(headers)
-      const told = [...answer.headers].filter(([header]) => !OF_ONE_REQUEST.includes(header))
-      seen.add(JSON.stringify([answer.status, told, await answer.text()]))
-      assert.equal(answer.status, 401, name)
+      const response = await ask(headers)
+      const reported = [...response.headers].filter(([header]) => !OF_ONE_REQUEST.includes(header))
+      seen.add(JSON.stringify([response.status, reported, await response.text()]))
+      assert.equal(response.status, 401, name)
     }
     assert.equal(seen.size, 1, [...seen].join('\n'))
     assert.match([...seen].join(''), /Code: 516\. DB::Exception: .*AUTHENTICATION_FAILED/)
   })
 
   test('credentials in the address do not count, and the answer says so', async () => {
-    const answer = await ask(one.headers, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)
-    assert.equal(answer.status, 400)
-    assert.match(await answer.text(), /not taken from the address/)
+    const response = await ask(one.headers, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)
+    assert.equal(response.status, 400)
+    assert.match(await response.text(), /not taken from the address/)
     assert.equal((await ask({}, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)).status, 401)
   })
 
@@ -127,8 +127,8 @@ describe('who may query', () => {
     const { restarts } = roomy.indexer.status()
     const doubled = Array.from({ length: 14 }, (_, at) => `c${at} || c${at} AS c${at + 1}`).join(', ')
     const body = `SELECT length(c14) FROM (SELECT '${'x'.repeat(200_000)}' AS c0, ${doubled})`
-    const answer = await fetch(roomy.url, { method: 'POST', headers, body })
-    assert.match(await answer.text(), /MEMORY_LIMIT_EXCEEDED/)
+    const response = await fetch(roomy.url, { method: 'POST', headers, body })
+    assert.match(await response.text(), /MEMORY_LIMIT_EXCEEDED/)
     // At once: half a minute may be over by the time the database is back.
     const again = await fetch(roomy.url, { method: 'POST', headers, body: 'SELECT 1' })
     assert.equal(again.status, 429)

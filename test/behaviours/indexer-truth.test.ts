@@ -32,14 +32,14 @@ async function openEmbedded(): Promise<TruthEngine> {
   return {
     store: { path, memoryBytes: 512 * 1024 * 1024, threads: 2, results: RESULTS },
     async breakMore() {},
-    async askLive(keeper, query) {
+    async askLive(supervisor, query) {
       const job = { query, parameters: {}, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
-      const answer = await keeper
+      const response = await supervisor
         .store()
         ?.ask({ kind: 'query', id: ++queries, job, owner: 'test' })
         .catch(() => undefined)
-      if (answer === undefined || !answer.ok) return undefined
-      return (JSON.parse(Buffer.from(answer.done.first).toString()) as { data: unknown[][] }).data
+      if (response === undefined || !response.ok) return undefined
+      return (JSON.parse(Buffer.from(response.done.first).toString()) as { data: unknown[][] }).data
     },
     async find() {
       const database = await openDuckDatabase(path)
@@ -83,10 +83,10 @@ async function openClickHouse(): Promise<TruthEngine> {
       await server.kill()
       await server.start()
     },
-    askLive: (_keeper, query) => rowsOf(query.replace(' FROM ', ` FROM ${DATABASE}.`)).catch(() => undefined),
+    askLive: (_supervisor, query) => rowsOf(query.replace(' FROM ', ` FROM ${DATABASE}.`)).catch(() => undefined),
     async find() {
-      const [told] = await rowsOf(`SELECT DISTINCT from_slot, to_slot, open_gaps FROM ${DATABASE}.coverage`)
-      const [from, to, gaps] = (told ?? []).map(Number) as [number, number, number]
+      const [reported] = await rowsOf(`SELECT DISTINCT from_slot, to_slot, open_gaps FROM ${DATABASE}.coverage`)
+      const [from, to, gaps] = (reported ?? []).map(Number) as [number, number, number]
       assert.equal(gaps, 0)
       return {
         range: [from, to],

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCrossOrigin } from '../../src/execution/api/cross-origin.ts'
-import { startHttpDoor } from '../../src/execution/api/http.ts'
-import { startRpcDoor } from '../../src/gateway/http.ts'
-import { startIndexerDoor } from '../../src/indexer/http.ts'
+import { startHttpEndpoint } from '../../src/execution/api/http.ts'
+import { startRpcServer } from '../../src/gateway/http.ts'
+import { startIndexerServer } from '../../src/indexer/http.ts'
 import { createResponseBudget } from '../../src/platform/http/response-budget.ts'
 import type { HttpServer } from '../../src/platform/http/server/server.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { createLogger, type Logger } from '../../src/platform/telemetry/logger.ts'
-import { startSenderDoor } from '../../src/sender/http.ts'
+import { startSenderServer } from '../../src/sender/http.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const LISTEN = { host: '127.0.0.1', port: 0 }
@@ -17,7 +17,7 @@ const broken = (): never => {
   throw new Error('a mistake of the program')
 }
 
-type DoorRequest = {
+type ServerRequest = {
   readonly path: string
   readonly method: string
   readonly headers?: Readonly<Record<string, string>>
@@ -27,22 +27,22 @@ type DoorRequest = {
 }
 
 /** Doors behind which everything is broken, each with requests that find it out: by the quick reader, and by the complete one. */
-const DOORS: readonly {
+const LISTENERS: readonly {
   readonly name: string
   open(common: Common): Promise<HttpServer>
-  readonly requests: readonly DoorRequest[]
+  readonly requests: readonly ServerRequest[]
 }[] = [
   {
     name: 'RPC',
     open: (common) =>
-      startRpcDoor(
+      startRpcServer(
         { listen: LISTEN },
         {
           ...common,
           meter: { refused: broken },
           rpc: {
             authenticate: () => ({ ok: true, limits: { requestBytes: 1000 }, subscription: { id: 's' } }) as never,
-            answer: broken,
+            respond: broken,
           },
           budget: createResponseBudget({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 0 }, common.clock),
           pages: { at: broken },
@@ -58,7 +58,7 @@ const DOORS: readonly {
   {
     name: 'sender',
     open: (common) =>
-      startSenderDoor(
+      startSenderServer(
         { listen: LISTEN, trustedProxies: [], readsPerAddressPerSecond: 100, waitersMax: 1, waitersPerAddressMax: 1 },
         {
           ...common,
@@ -80,7 +80,7 @@ const DOORS: readonly {
   {
     name: 'indexer',
     open: (common) =>
-      startIndexerDoor(
+      startIndexerServer(
         { listen: LISTEN, limits: {} as never, readSecondsMax: 60, displayName: 'test' },
         {
           ...common,
@@ -95,7 +95,7 @@ const DOORS: readonly {
   {
     name: 'execution',
     open: (common) =>
-      startHttpDoor({ listen: LISTEN }, {
+      startHttpEndpoint({ listen: LISTEN }, {
         ...common,
         access: undefined,
         routes: {} as never,
@@ -107,7 +107,7 @@ const DOORS: readonly {
         page: undefined,
         metricsText: broken,
         onUpgrade: undefined,
-      } as Parameters<typeof startHttpDoor>[1]),
+      } as Parameters<typeof startHttpEndpoint>[1]),
     requests: [{ path: '/metrics', method: 'GET' }],
   },
 ]
@@ -120,28 +120,28 @@ type Common = {
   onNotAfter(): void
 }
 
-for (const { name, open, requests } of DOORS) {
+for (const { name, open, requests } of LISTENERS) {
   test(`a mistake behind the door of ${name}: 500, and log and answer speak of the same request`, async () => {
     const lines: { readonly msg: string; readonly request_id?: string }[] = []
     const destination = { write: (line: string) => lines.push(JSON.parse(line) as (typeof lines)[number]) }
     const log = createLogger({ level: 'info', destination })
-    await using door = await open({ log, clock: systemClock, random: secureRandom, onRefused() {}, onNotAfter() {} })
+    await using server = await open({ log, clock: systemClock, random: secureRandom, onRefused() {}, onNotAfter() {} })
     for (const { path, method, headers, body, isChunked } of requests) {
       for (const own of [undefined, 'mine-1']) {
         const id = own === undefined ? {} : { 'x-request-id': own }
-        const answer = await fetch(`http://127.0.0.1:${door.address.port}${path}`, {
+        const response = await fetch(`http://127.0.0.1:${server.address.port}${path}`, {
           method,
           headers: { ...headers, ...id },
           body: (isChunked ? new Blob([body ?? '']).stream() : body) ?? null,
           duplex: 'half',
         })
-        assert.equal(answer.status, 500, path)
-        assert.doesNotMatch(await answer.text(), /mistake/)
-        const told = answer.headers.get('x-request-id')
-        assert.match(told ?? '', own === undefined ? /^[0-9A-Z]{26}$/ : /^mine-1$/, path)
+        assert.equal(response.status, 500, path)
+        assert.doesNotMatch(await response.text(), /mistake/)
+        const reported = response.headers.get('x-request-id')
+        assert.match(reported ?? '', own === undefined ? /^[0-9A-Z]{26}$/ : /^mine-1$/, path)
         assert.deepEqual(
           lines.splice(0).map(({ msg, request_id }) => [msg, request_id]),
-          [['request handler failed', told]],
+          [['request handler failed', reported]],
           path,
         )
       }

@@ -12,7 +12,7 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { PING } from '../support/grpc-gateway.ts'
 
 type Outcome = { readonly status: number; readonly tookMs: number; readonly isClosed: boolean }
-type Door = { readonly ask: (token: string) => Promise<Outcome>; readonly refusal: number; readonly good: number }
+type Server = { readonly ask: (token: string) => Promise<Outcome>; readonly refusal: number; readonly good: number }
 
 /** Real time is loose on a busy machine: late answers wait at least this long, others are told apart by the counter. */
 const LATE_MS = 950
@@ -87,7 +87,7 @@ describe('who tries tokens', () => {
       const headers = { ':method': 'POST', ':path': PING, 'content-type': 'application/grpc', 'x-token': token }
       const status = await new Promise<number>((resolve) => {
         const stream = session.request(headers)
-        stream.on('response', (answer) => resolve(Number(answer['grpc-status'] ?? 0)))
+        stream.on('response', (response) => resolve(Number(response['grpc-status'] ?? 0)))
         stream.on('error', () => {})
         stream.resume()
         stream.end(Buffer.alloc(5))
@@ -103,13 +103,13 @@ describe('who tries tokens', () => {
     }
   }
 
-  const doors: [string, Door][] = [
+  const servers: [string, Server][] = [
     ['rpc', { ask: rpc, refusal: 401, good: 200 }],
     ['a page of the customer', { ask: page, refusal: 401, good: 200 }],
     ['ws', { ask: ws, refusal: 401, good: 101 }],
     ['grpc', { ask: grpc, refusal: GrpcCode.permissionDenied, good: 0 }],
   ]
-  for (const [name, { ask, refusal, good }] of doors) {
+  for (const [name, { ask, refusal, good }] of servers) {
     it(`${name}: is answered late and closed after ${FAILURES_MAX} failures; a good token is served at once all the same`, async () => {
       await using opened = await startGateway(
         [{ name: 'fake', rpc: node.rpc, ws: node.ws, grpc: node.grpc }],
@@ -120,7 +120,8 @@ describe('who tries tokens', () => {
       const { token } = await gateway.subscribe({})
       const lateCount = () =>
         ['rpc', 'ws', 'grpc'].reduce(
-          (sum, door) => sum + (gateway.registry.value('sluice_bundle_late_refusals_total', { interface: door }) ?? 0),
+          (sum, server) =>
+            sum + (gateway.registry.value('sluice_bundle_late_refusals_total', { interface: server }) ?? 0),
           0,
         )
       const guess = `slc_${'0'.repeat(40)}`

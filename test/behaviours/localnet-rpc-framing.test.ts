@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
-import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 
 /** Framing as jsonrpc-core 18 does it under Agave: HTTP 200 for every JSON-RPC error, plain text for the rest. */
 describe('localnet JSON-RPC framing', () => {
-  let door: TestDoor
+  let server: TestServer
   before(async () => {
-    door = await startTestDoor()
+    server = await startTestServer()
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   const body = async (text: string) => {
-    const answer = await door.post(text)
-    assert.equal(answer.status, 200, text)
-    return answer.text
+    const response = await server.post(text)
+    assert.equal(response.status, 200, text)
+    return response.text
   }
   const error = (code: number, message: string, id = 'null') =>
     `{"jsonrpc":"2.0","error":{"code":${code},"message":"${message}"},"id":${id}}\n`
@@ -49,7 +49,7 @@ describe('localnet JSON-RPC framing', () => {
       `${'['.repeat(128)}${']'.repeat(128)}`,
     )
     for (const text of broken) assert.equal(await body(text), PARSE, text)
-    const bytes = await door.post(new Uint8Array([0x7b, 0xff, 0x7d]))
+    const bytes = await server.post(new Uint8Array([0x7b, 0xff, 0x7d]))
     assert.equal(bytes.text, PARSE)
   })
 
@@ -119,7 +119,7 @@ describe('localnet JSON-RPC framing', () => {
 
   it('refuses other methods, types and sizes in plain text', async () => {
     const plain = async (init: RequestInit, path = '/') => {
-      const response = await fetch(`${door.url}${path}`, init)
+      const response = await fetch(`${server.url}${path}`, init)
       return [response.status, (await response.text()).trim()]
     }
     assert.deepEqual(await plain({ method: 'GET' }), [
@@ -148,14 +148,14 @@ describe('localnet JSON-RPC framing', () => {
 
     const full = `${health('1')}${' '.repeat(50 * 1024 - health('1').length)}`
     assert.equal(await body(full), '{"jsonrpc":"2.0","result":"ok","id":1}\n')
-    const over = await door.post(`${full} `)
+    const over = await server.post(`${full} `)
     assert.deepEqual([over.status, over.text.trim()], [413, 'request body size exceeds allowed maximum'])
   })
 
   it('cuts a body without a length at the limit', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const sending = request(
-        door.url,
+        server.url,
         { method: 'POST', headers: { 'content-type': 'application/json' } },
         (response) => {
           response.resume()
@@ -175,13 +175,16 @@ describe('localnet JSON-RPC framing', () => {
       'access-control-request-method': 'POST',
       'access-control-request-headers': 'content-type,solana-client',
     }
-    const preflight = await fetch(door.url, { method: 'OPTIONS', headers })
+    const preflight = await fetch(server.url, { method: 'OPTIONS', headers })
     assert.equal(preflight.status, 200)
     assert.equal(preflight.headers.get('access-control-allow-origin'), '*')
     assert.equal(preflight.headers.get('access-control-allow-headers'), 'content-type,solana-client')
     assert.match(preflight.headers.get('access-control-allow-methods') ?? '', /POST/)
-    const answer = await door.post(health('1'), { 'content-type': 'application/json', origin: 'https://example.org' })
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
-    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    const response = await server.post(health('1'), {
+      'content-type': 'application/json',
+      origin: 'https://example.org',
+    })
+    assert.equal(response.headers.get('access-control-allow-origin'), '*')
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
   })
 })

@@ -6,7 +6,7 @@ import * as web3 from '@solana/web3.js'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import { RPC_METHODS } from '../../src/localnet/rpc/dispatch.ts'
 import { isFull, seedOf } from '../support/property.ts'
-import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 
 const BODIES = isFull ? 100_000 : 2000
 const IN_FLIGHT = 8
@@ -44,18 +44,18 @@ const NASTY = [
 ]
 
 describe('mutated JSON bodies', () => {
-  let door: TestDoor
+  let server: TestServer
   const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
   let corpus: string[] = []
 
   before(async () => {
-    door = await startTestDoor({ slotsPerEpoch: 64, commitment: { confirmedSlots: 0, finalizedSlots: 1 } })
-    await door.pass(3)
-    corpus = await makeCorpus(door)
+    server = await startTestServer({ slotsPerEpoch: 64, commitment: { confirmedSlots: 0, finalizedSlots: 1 } })
+    await server.pass(3)
+    corpus = await makeCorpus(server)
   })
   after(async () => {
     agent.destroy()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   it(`${BODIES} of them are all answered properly`, async (t) => {
@@ -67,17 +67,17 @@ describe('mutated JSON bodies', () => {
       while (sent < BODIES) {
         sent++
         const body = mutate(corpus[randomInt(random, corpus.length)] as string, random)
-        const answer = await post(body)
-        if (checkAnswer(body, answer.status, answer.text)) refused++
+        const response = await post(body)
+        if (checkResponse(body, response.status, response.text)) refused++
       }
     }
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker))
     assert.ok(refused > BODIES / 4, 'the mutations did not break much')
     assert.equal(
-      (await door.post('{"jsonrpc":"2.0","id":1,"method":"getHealth"}')).text,
+      (await server.post('{"jsonrpc":"2.0","id":1,"method":"getHealth"}')).text,
       '{"jsonrpc":"2.0","result":"ok","id":1}\n',
     )
-    assert.equal(door.chain.engineRestarts(), 0)
+    assert.equal(server.chain.engineRestarts(), 0)
     const growth = process.memoryUsage().heapUsed - heapBefore
     t.diagnostic(`heap grew by ${Math.round(growth / 1024)} KiB`)
     assert.ok(growth < HEAP_GROWTH_BYTES_MAX, `the heap grew by ${growth} bytes`)
@@ -86,7 +86,7 @@ describe('mutated JSON bodies', () => {
   function post(body: Buffer): Promise<{ status: number; text: string }> {
     return new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json', 'content-length': body.length }
-      const sending = request(door.url, { method: 'POST', agent, headers }, (response) => {
+      const sending = request(server.url, { method: 'POST', agent, headers }, (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }))
@@ -98,13 +98,13 @@ describe('mutated JSON bodies', () => {
 })
 
 /** One valid body for each method, some batches, and transactions of every kind. */
-async function makeCorpus(door: TestDoor): Promise<string[]> {
+async function makeCorpus(server: TestServer): Promise<string[]> {
   const payer = web3.Keypair.fromSeed(new Uint8Array(32).fill(3))
-  const signature = await door.call<string>('requestAirdrop', payer.publicKey.toBase58(), 10_000_000_000)
-  await door.pass(2)
+  const signature = await server.call<string>('requestAirdrop', payer.publicKey.toBase58(), 10_000_000_000)
+  await server.pass(2)
   const transaction = new web3.Transaction({
     feePayer: payer.publicKey,
-    recentBlockhash: door.chain.latestBlockhash('processed').blockhash,
+    recentBlockhash: server.chain.latestBlockhash('processed').blockhash,
   })
   transaction.add(web3.SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: payer.publicKey, lamports: 1 }))
   transaction.sign(payer)
@@ -200,23 +200,23 @@ function replaceValue(bytes: Buffer, piece: Buffer, random: Random): Buffer {
 }
 
 /** Whether something was refused. Throws where an answer is not one a node gives. */
-function checkAnswer(body: Buffer, status: number, text: string): boolean {
+function checkResponse(body: Buffer, status: number, text: string): boolean {
   const shown = `${body.toString().slice(0, 500)} -> ${status} ${text.slice(0, 300)}`
   assert.equal(status, 200, shown)
   if (text === '') return false
   const parsed = JSON.parse(text) as object
-  const answers = (Array.isArray(parsed) ? parsed : [parsed]) as {
+  const responses = (Array.isArray(parsed) ? parsed : [parsed]) as {
     jsonrpc?: string
     id?: unknown
     error?: { code: number; message: string }
   }[]
-  assert.ok(answers.length > 0, shown)
-  for (const answer of answers) {
-    assert.equal(answer.jsonrpc, '2.0', shown)
-    assert.ok('id' in answer && 'result' in answer !== 'error' in answer, shown)
-    if (!answer.error) continue
-    assert.equal(typeof answer.error.message, 'string', shown)
-    assert.ok(Number.isInteger(answer.error.code) && answer.error.code !== -32603, shown)
+  assert.ok(responses.length > 0, shown)
+  for (const response of responses) {
+    assert.equal(response.jsonrpc, '2.0', shown)
+    assert.ok('id' in response && 'result' in response !== 'error' in response, shown)
+    if (!response.error) continue
+    assert.equal(typeof response.error.message, 'string', shown)
+    assert.ok(Number.isInteger(response.error.code) && response.error.code !== -32603, shown)
   }
-  return answers.some(({ error }) => error)
+  return responses.some(({ error }) => error)
 }

@@ -27,24 +27,24 @@ import {
 } from '@solana/kit'
 import { getAddMemoInstruction } from '@solana-program/memo'
 import { getTransferSolInstruction } from '@solana-program/system'
-import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 
 const SOL = 1_000_000_000n
 const TOO_FAR = 2n ** 53n - 1n
 
 describe('@solana/kit over the JSON-RPC door', () => {
-  let door: TestDoor
+  let server: TestServer
   let rpc: Rpc<SolanaRpcApi>
   let payer: KeyPairSigner
   const to = address('4msgK65vdz5ADUAB3eTQGpF388NuQUAoknLxutUQJd5B')
 
   before(async () => {
-    door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 2 } })
-    await door.pass(3)
-    rpc = createSolanaRpc(door.url) as unknown as Rpc<SolanaRpcApi>
+    server = await startTestServer({ commitment: { confirmedSlots: 1, finalizedSlots: 2 } })
+    await server.pass(3)
+    rpc = createSolanaRpc(server.url) as unknown as Rpc<SolanaRpcApi>
     payer = await generateKeyPairSigner()
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   async function build(blockhash?: Blockhash, memo = 'hello from kit') {
     const { value } = await rpc.getLatestBlockhash({ commitment: 'processed' }).send()
@@ -63,11 +63,11 @@ describe('@solana/kit over the JSON-RPC door', () => {
 
   it('airdrops', async () => {
     const signature = await rpc.requestAirdrop(payer.address, lamports(10n * SOL)).send()
-    await door.pass(1)
+    await server.pass(1)
     const { value } = await rpc.getSignatureStatuses([signature]).send()
     assert.equal(value[0]?.confirmationStatus, 'processed')
     assert.equal(value[0]?.err, null)
-    await door.pass(2)
+    await server.pass(2)
     assert.equal((await rpc.getBalance(payer.address).send()).value, 10n * SOL)
   })
 
@@ -84,7 +84,7 @@ describe('@solana/kit over the JSON-RPC door', () => {
 
     const signature = await rpc.sendTransaction(wire, { encoding: 'base64', preflightCommitment: 'processed' }).send()
     assert.equal(signature, getSignatureFromTransaction(signed))
-    await door.pass(3)
+    await server.pass(3)
     const landed = await rpc
       .getTransaction(signature, { encoding: 'jsonParsed', maxSupportedTransactionVersion: 0 })
       .send()
@@ -171,14 +171,14 @@ describe('@solana/kit over the JSON-RPC door', () => {
     assert.equal(typeof epoch.absoluteSlot, 'bigint')
     assert.equal(schedule.slotsPerEpoch, 432_000n)
     assert.equal(version['solana-core'], '4.2.1')
-    assert.equal(nodes[0]?.pubkey, door.chain.identity)
+    assert.equal(nodes[0]?.pubkey, server.chain.identity)
     assert.equal(typeof votes.current[0]?.activatedStake, 'bigint')
     assert.equal(supply.value.total, supply.value.circulating + supply.value.nonCirculating)
     assert.equal(largest.value.length, 20)
-    assert.deepEqual(leaders, [door.chain.identity, door.chain.identity])
+    assert.deepEqual(leaders, [server.chain.identity, server.chain.identity])
     assert.equal(await rpc.getHealth().send(), 'ok')
-    assert.equal(await rpc.getGenesisHash().send(), door.chain.genesisHash)
-    assert.equal((await rpc.getIdentity().send()).identity, door.chain.identity)
+    assert.equal(await rpc.getGenesisHash().send(), server.chain.genesisHash)
+    assert.equal((await rpc.getIdentity().send()).identity, server.chain.identity)
     assert.equal(typeof (await rpc.getInflationGovernor().send()).initial, 'number')
     assert.equal((await rpc.getInflationRate().send()).total, 0)
     assert.equal(await rpc.getMinimumBalanceForRentExemption(165n).send(), 2_039_280n)

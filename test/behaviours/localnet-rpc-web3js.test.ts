@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { type Address, address, createNoopSigner, type Instruction, isSignerRole, isWritableRole } from '@solana/kit'
 import * as web3 from '@solana/web3.js'
 import * as token from '@solana-program/token'
-import { startTestDoor, type TestDoor } from '../support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
 const TOKEN_PROGRAM = new web3.PublicKey(token.TOKEN_PROGRAM_ADDRESS)
@@ -28,17 +28,17 @@ function legacyOf({
 
 /** web3.js checks the shape of every answer: a missing or wrongly typed member throws. */
 describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
-  let door: TestDoor
+  let server: TestServer
   let connection: web3.Connection
   const payer = web3.Keypair.generate()
   let landed = ''
 
   before(async () => {
-    door = await startTestDoor({ slotsPerEpoch: 1024, commitment: { confirmedSlots: 1, finalizedSlots: 2 } })
-    await door.pass(3)
-    connection = new web3.Connection(door.url, { commitment: 'confirmed', disableRetryOnRateLimit: true })
+    server = await startTestServer({ slotsPerEpoch: 1024, commitment: { confirmedSlots: 1, finalizedSlots: 2 } })
+    await server.pass(3)
+    connection = new web3.Connection(server.url, { commitment: 'confirmed', disableRetryOnRateLimit: true })
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   /** Sends, ends the slot, and waits until it is confirmed. Subscriptions are another door. */
   async function run(instructions: web3.TransactionInstruction[], signers: web3.Signer[] = []): Promise<string> {
@@ -48,7 +48,7 @@ describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
     )
     transaction.sign(payer, ...signers)
     const signature = await connection.sendRawTransaction(transaction.serialize(), { preflightCommitment: 'processed' })
-    await door.pass(3)
+    await server.pass(3)
     const { value } = await connection.getSignatureStatus(signature)
     assert.equal(value?.err, null)
     assert.equal(value?.confirmationStatus, 'finalized')
@@ -57,7 +57,7 @@ describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
 
   it('airdrops, sends and finds the transfer', async () => {
     await connection.requestAirdrop(payer.publicKey, 20 * SOL)
-    await door.pass(3)
+    await server.pass(3)
     assert.equal(await connection.getBalance(payer.publicKey), 20 * SOL)
     const to = web3.Keypair.generate().publicKey
     landed = await run([web3.SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports: SOL })])

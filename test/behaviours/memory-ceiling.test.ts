@@ -19,10 +19,10 @@ test('a process at its ceiling of memory turns away who is new, says why, and st
   const upgrade = await fetch(`http://${await served.address('ws')}/`)
   assert.deepEqual([upgrade.status, await upgrade.text()], [503, '{"error":"no-memory"}'])
   const metrics = await (await fetch(`http://${await served.address('metrics')}/metrics`)).text()
-  for (const door of ['rpc', 'ws']) {
+  for (const server of ['rpc', 'ws']) {
     assert.match(
       metrics,
-      new RegExp(`^sluice_process_connections_refused_total\\{door="${door}",reason="memory"\\} 1$`, 'm'),
+      new RegExp(`^sluice_process_connections_refused_total\\{door="${server}",reason="memory"\\} 1$`, 'm'),
     )
   }
 })
@@ -62,30 +62,30 @@ test('at 80 % of the ceiling the doors of streams are shut, at 90 % those of cal
   await served.line(/"msg":"started"/)
   const refused = async () => {
     const text = await (await fetch(`http://${await served.address('metrics')}/metrics`)).text()
-    const count = (door: string) =>
+    const count = (server: string) =>
       Number(
-        new RegExp(`^sluice_process_connections_refused_total\\{door="${door}",reason="memory"\\} (\\d+)$`, 'm').exec(
+        new RegExp(`^sluice_process_connections_refused_total\\{door="${server}",reason="memory"\\} (\\d+)$`, 'm').exec(
           text,
         )?.[1] ?? 0,
       )
-    return new Map([...STREAMS, ...CALLS].map((door) => [door, count(door)]))
+    return new Map([...STREAMS, ...CALLS].map((server) => [server, count(server)]))
   }
   /** The doors at which one who comes now is turned away. */
   const shut = async () => {
     const before = await refused()
-    for (const door of before.keys()) await knock(await served.address(door))
+    for (const server of before.keys()) await knock(await served.address(server))
     const after = await refused()
-    return [...after.keys()].filter((door) => after.get(door) !== before.get(door))
+    return [...after.keys()].filter((endpoint) => after.get(endpoint) !== before.get(endpoint))
   }
   assert.deepEqual(await shut(), [])
-  for (const [share, pressure, doors] of [
+  for (const [share, pressure, servers] of [
     [0.85, 'no-new-streams', STREAMS],
     [0.95, 'no-new-sockets', [...STREAMS, ...CALLS]],
     [0.5, 'none', []],
   ] as const) {
     setShare(share)
     await served.line(new RegExp(`"pressure":"${pressure}".*"msg":"memory pressure changed"`))
-    assert.deepEqual(await shut(), doors, pressure)
+    assert.deepEqual(await shut(), servers, pressure)
   }
 })
 

@@ -8,7 +8,7 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
-type Row = { node: string; door: string; ok: boolean; took_ms: number; says: string }
+type Row = { node: string; server: string; ok: boolean; took_ms: number; message: string }
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 
 const SECRET = 'node-secret-canary'
@@ -23,7 +23,7 @@ describe('sluice upstream test and sluice node test', () => {
     home = await temporaryFolder()
     nodes = [await startFakeNode(), await startFakeNode()]
     nodes.forEach((node, at) => {
-      node.answer = (method) => {
+      node.respond = (method) => {
         if (method === 'getVersion') return { result: '{"solana-core":"4.2.1","feature-set":1}' }
         return method === 'getGenesisHash' ? { result: `"${genesis[at]}"` } : undefined
       }
@@ -58,12 +58,12 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 0, stderr)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ node, door, ok }) => [node, door, ok]),
-      ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((door) => [name, door, true])),
+      rows.map(({ node, server, ok }) => [node, server, ok]),
+      ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((server) => [name, server, true])),
     )
-    assert.match(rows[0]?.says ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
-    assert.match(rows[1]?.says ?? '', /^slot \d+ told$/)
-    assert.equal(rows[2]?.says, 'version yellowstone 15.1.2')
+    assert.match(rows[0]?.message ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
+    assert.match(rows[1]?.message ?? '', /^slot \d+ told$/)
+    assert.equal(rows[2]?.message, 'version yellowstone 15.1.2')
     assert.ok(nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))
     assert.ok(!stdout.includes(SECRET) && !stderr.includes(SECRET))
     const one = await run(both(), 'upstream', 'test', 'two')
@@ -87,14 +87,14 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 1)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ door, ok }) => [door, ok]),
+      rows.map(({ server, ok }) => [server, ok]),
       [
         ['rpc', false],
         ['ws', false],
         ['grpc', false],
       ],
     )
-    assert.ok(rows.every(({ says }) => says.length > 3 && !says.includes('127.0.0.1')))
+    assert.ok(rows.every(({ message }) => message.length > 3 && !message.includes('127.0.0.1')))
     // A place that nodes may not be at is not even tried.
     const asked = nodes[0].requests.length
     const refused = await run(section('one', nodes[0]), 'upstream', 'test', '-o', 'json')
@@ -104,7 +104,7 @@ describe('sluice upstream test and sluice node test', () => {
 
   it('nodes on different chains are no pool; doctor says so too', async () => {
     const good = await run(both(), 'doctor', '--json')
-    const found = (text: string) => (JSON.parse(text) as { check: string; level: string; says: string }[]) ?? []
+    const found = (text: string) => (JSON.parse(text) as { check: string; level: string; message: string }[]) ?? []
     const ofPool = (text: string) => found(text).filter(({ check }) => check === 'pool' || check === 'upstream')
     assert.deepEqual(
       ofPool(good.stdout).map(({ check, level }) => [check, level]),
@@ -119,8 +119,8 @@ describe('sluice upstream test and sluice node test', () => {
       const { code, stderr } = await run(both(), 'upstream', 'test')
       assert.equal(code, 1)
       assert.match(stderr, /error: the nodes are on different chains \(one: same; two: other\)/)
-      const told = ofPool((await run(both(), 'doctor', '--json')).stdout)
-      assert.ok(told.some(({ check, level }) => check === 'pool' && level === 'bad'))
+      const reported = ofPool((await run(both(), 'doctor', '--json')).stdout)
+      assert.ok(reported.some(({ check, level }) => check === 'pool' && level === 'bad'))
     } finally {
       genesis[1] = 'same'
     }
@@ -140,8 +140,8 @@ describe('sluice upstream test and sluice node test', () => {
     const { code, stdout, stderr } = await run(toml, 'node', 'test', 'ded-1', '-o', 'json')
     assert.equal(code, 0, stderr)
     assert.deepEqual(
-      (JSON.parse(stdout) as Row[]).map(({ node, door, ok }) => [node, door, ok]),
-      ['rpc', 'ws', 'grpc'].map((door) => ['ded-1', door, true]),
+      (JSON.parse(stdout) as Row[]).map(({ node, server, ok }) => [node, server, ok]),
+      ['rpc', 'ws', 'grpc'].map((server) => ['ded-1', server, true]),
     )
     assert.ok(nodes[0].calls.length > 0 && nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))
     assert.equal((await run(toml, 'node', 'test', 'nobody')).code, 1)

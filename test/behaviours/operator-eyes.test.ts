@@ -27,8 +27,8 @@ const run = (...words: string[]) => sluice(words, { cwd: home.path })
 async function call(given: string): Promise<void> {
   const headers = { 'content-type': 'application/json', 'x-token': given }
   const body = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'
-  const answer = await fetch(`http://${await running.address('rpc')}/`, { method: 'POST', headers, body })
-  await answer.arrayBuffer()
+  const response = await fetch(`http://${await running.address('rpc')}/`, { method: 'POST', headers, body })
+  await response.arrayBuffer()
 }
 
 test('top as JSON has the figures of every product, and no secret', async () => {
@@ -113,13 +113,13 @@ test('status --watch tells each change, also that the process went and came back
     env: { PATH: process.env['PATH'] ?? '' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  let told = ''
-  child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  let reported = ''
+  child.stdout.on('data', (chunk: Buffer) => (reported += chunk.toString()))
   const ended = new Promise<number | null>((done) => void child.once('close', done))
   const until = async (pattern: RegExp) => {
     const signal = AbortSignal.timeout(30_000)
-    while (!pattern.test(told)) {
-      assert.ok(!signal.aborted, `no ${pattern} in:\n${told}`)
+    while (!pattern.test(reported)) {
+      assert.ok(!signal.aborted, `no ${pattern} in:\n${reported}`)
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
@@ -134,7 +134,7 @@ test('status --watch tells each change, also that the process went and came back
     child.kill('SIGINT')
   }
   assert.equal(await ended, 0)
-  assert.equal(told.split('\n').filter((line) => line.startsWith('ok')).length, 2, 'a quiet second tells nothing')
+  assert.equal(reported.split('\n').filter((line) => line.startsWith('ok')).length, 2, 'a quiet second tells nothing')
 })
 
 test('where nothing runs all three say so with exit code 69', async () => {

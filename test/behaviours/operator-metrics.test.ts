@@ -43,11 +43,11 @@ test('a real Prometheus scrapes the operator listener without an error', async (
   try {
     const signal = AbortSignal.timeout(60_000)
     const query = async (expression: string): Promise<{ value: [number, string] }[]> => {
-      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`, {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`, {
         signal,
       }).catch(() => undefined)
-      if (answer?.status !== 200) return []
-      return ((await answer.json()) as { data: { result: { value: [number, string] }[] } }).data.result
+      if (response?.status !== 200) return []
+      return ((await response.json()) as { data: { result: { value: [number, string] }[] } }).data.result
     }
     // Three good scrapes in a row, as Prometheus itself counts them.
     while (Number((await query('sum_over_time(up{job="sluice"}[1m])'))[0]?.value[1] ?? 0) < 3) {

@@ -129,8 +129,8 @@ test('every mistake of an operator is answered with what is wrong, what to do, a
   const objections: string[] = []
   for (const { typed, code: wanted, wrong, fix } of MISTAKES) {
     const { code, stderr } = await run(typed)
-    const [, said = '', advised = ''] = /^error: ([\s\S]*?)\n {2}fix: (.*)/.exec(stderr) ?? []
-    const isGood = code === wanted && wrong.test(said) && fix.test(advised) && !/\n {4}at /.test(stderr)
+    const [, message = '', advised = ''] = /^error: ([\s\S]*?)\n {2}fix: (.*)/.exec(stderr) ?? []
+    const isGood = code === wanted && wrong.test(message) && fix.test(advised) && !/\n {4}at /.test(stderr)
     if (!isGood) objections.push(`${typed}: ended with ${code} and said: ${stderr}`)
   }
   assert.deepEqual(objections, [])

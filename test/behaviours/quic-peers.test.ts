@@ -24,7 +24,7 @@ for (const kind of KINDS) {
     await until('all of them are read', async () => (await peer.report()).distinct === count)
     assert.equal((await peer.report()).streams, count, 'each exactly once')
     client.connection.close(7, 'bye')
-    assert.deepEqual(client.ends, [{ by: 'us', code: 7, isApplication: true, says: 'bye' }])
+    assert.deepEqual(client.ends, [{ by: 'us', code: 7, isApplication: true, message: 'bye' }])
     await until('the peer has heard the close', () =>
       peer.events.some(({ event, code }) => event === 'closed' && code === 7),
     )
@@ -81,11 +81,11 @@ for (const kind of KINDS) {
     await using peer = await startQuicPeer(kind)
     const client = connectQuic(peer.port, peer, { keepAliveMs: 100 })
     assert.equal((await sendMany(client, 20)).delivered, 20)
-    peer.say('close')
+    peer.write('close')
     await until('the close is heard', () => client.ends.length === 1)
     // Bun forgets the connection without a word, and answers the next packet with a stateless reset.
     assert.equal(client.ends[0]?.by, kind === 'deno' ? 'peer' : 'reset')
-    if (kind === 'deno') assert.deepEqual([client.ends[0]?.code, client.ends[0]?.says], [4, 'too_many'])
+    if (kind === 'deno') assert.deepEqual([client.ends[0]?.code, client.ends[0]?.message], [4, 'too_many'])
     assert.equal((await sendMany(client, 5))['not-taken'], 5)
   })
 

@@ -33,7 +33,7 @@ test('what a door itself refuses a customer stands in the log under its name: si
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line) as Line)
       .filter((line) => line['subscription'] === subscription)
-  const told = (msg: string, fields: object) =>
+  const reported = (msg: string, fields: object) =>
     until(`it is told: ${msg} ${JSON.stringify(fields)}`, () =>
       lines().some((line) => line.msg === msg && Object.entries(fields).every(([name, value]) => line[name] === value)),
     )
@@ -47,38 +47,38 @@ test('what a door itself refuses a customer stands in the log under its name: si
     ).status
 
   assert.equal(await post('/', ' '.repeat(2001)), 413)
-  await told('refused', { interface: 'rpc', limit: 'requestBytes', code: -32413 })
+  await reported('refused', { interface: 'rpc', limit: 'requestBytes', code: -32413 })
   const before = lines().length
   assert.equal(await post('/v1/geyser/check', ' '.repeat(2001)), 413)
   assert.equal(lines().length, before, 'the second of a kind within its second is counted')
 
   const call = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'
   assert.equal(await post('/', `[${call},${call},${call}]`), 413)
-  await told('refused', { interface: 'rpc', limit: 'batchItems', code: -32413 })
+  await reported('refused', { interface: 'rpc', limit: 'batchItems', code: -32413 })
 
   const socket = new WebSocket(gateway.ws, { headers: { 'x-token': token } })
   await new Promise((resolve) => socket.on('open', resolve))
   socket.send(`[${call},${call},${call}]`)
-  await told('refused', { interface: 'ws', limit: 'batchItems', code: -32413 })
+  await reported('refused', { interface: 'ws', limit: 'batchItems', code: -32413 })
   socket.on('error', () => {}).send('x'.repeat(5000))
-  await told('disconnected', { interface: 'ws', code: 1009 })
+  await reported('disconnected', { interface: 'ws', code: 1009 })
 
   const client = new Client(gateway.grpc, credentials.createInsecure(), { 'grpc.max_send_message_length': 16 * MIB })
   using _client = { [Symbol.dispose]: () => client.close() }
   const filtered = openStream(client, SUBSCRIBE, tokenMetadata(token))
   filtered.send(encodeMessage(SubscribeRequestSchema, { accounts: { many: { account: ACCOUNTS } } }))
   assert.equal((await filtered.ended).code, 3)
-  await told('refused', { interface: 'grpc', limit: 'grpcAccountsPerStream', code: -32602 })
+  await reported('refused', { interface: 'grpc', limit: 'grpcAccountsPerStream', code: -32602 })
   const large = openStream(client, SUBSCRIBE, tokenMetadata(token))
   large.send(new Uint8Array(5 * MIB))
   assert.equal((await large.ended).code, 8)
-  await told('disconnected', { interface: 'grpc', code: 8 })
+  await reported('disconnected', { interface: 'grpc', code: 8 })
 
   const page = async () => (await fetch(`${gateway.url}/v1/whoami`, { headers: { 'x-token': token } })).status
   let statuses: number[] = []
   for (let round = 0; round < 50 && !statuses.includes(429); round++)
     statuses = await Promise.all(Array.from({ length: 50 }, page))
-  await told('refused', { interface: 'rpc', limit: 'pagesPerSecond', code: -32429 })
+  await reported('refused', { interface: 'rpc', limit: 'pagesPerSecond', code: -32429 })
   assert.deepEqual(
     lines(other.id).filter(({ msg }) => msg !== 'changed by the operator'),
     [],

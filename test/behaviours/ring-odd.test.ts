@@ -98,9 +98,9 @@ describe('ring files of every kind give what a second, slow fold of the same fil
             await compare(folder.file('ring.zst'), slow)
           }
           events += ring.events
-          const told = slow.blocks as { reason?: string | null }[]
-          folded += told.filter(({ reason }) => reason === null).length
-          for (const { reason } of told) if (reason !== undefined) reasons.add(reason)
+          const reported = slow.blocks as { reason?: string | null }[]
+          folded += reported.filter(({ reason }) => reason === null).length
+          for (const { reason } of reported) if (reason !== undefined) reasons.add(reason)
         }),
         seedFor(name, runs),
       )

@@ -7,7 +7,7 @@ import { revokeTokens, rotateToken } from '../../src/access/provisioning/tokens.
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 
-type Answer = {
+type Response = {
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
@@ -33,7 +33,7 @@ describe('credentials on the RPC door', () => {
   })
 
   /** Raw, so that a header can stand there twice. */
-  function post(headers: [string, string][], path = '/', body = CALL): Promise<Answer> {
+  function post(headers: [string, string][], path = '/', body = CALL): Promise<Response> {
     const flat = [
       ['content-type', 'application/json'] as [string, string],
       ['host', 'gateway'] as [string, string],
@@ -43,12 +43,12 @@ describe('credentials on the RPC door', () => {
       const call = request(
         `${gateway.url}${path}`,
         { method: 'POST', headers: [...flat, 'content-length', String(body.length)] as never },
-        (answer) => {
+        (response) => {
           let text = ''
-          answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-          answer.on('end', () => {
+          response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+          response.on('end', () => {
             const reason = /"reason":"([a-z-]+)"/.exec(text)?.[1]
-            resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, reason })
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, text, reason })
           })
         },
       )
@@ -124,13 +124,13 @@ describe('credentials on the RPC door', () => {
     const before = node.calls.length
     let names: string[] | undefined
     for (const [name, headers, reason, path] of cases) {
-      const answer = await post(headers, path)
-      assert.equal(answer.status, 401, name)
-      assert.equal(answer.reason, reason, name)
-      assert.equal(answer.headers['www-authenticate'], 'Bearer')
-      assert.match(answer.text, /"code":-32401/)
-      names ??= Object.keys(answer.headers)
-      assert.deepEqual(Object.keys(answer.headers), names, `${name}: other headers than the first refusal`)
+      const response = await post(headers, path)
+      assert.equal(response.status, 401, name)
+      assert.equal(response.reason, reason, name)
+      assert.equal(response.headers['www-authenticate'], 'Bearer')
+      assert.match(response.text, /"code":-32401/)
+      names ??= Object.keys(response.headers)
+      assert.deepEqual(Object.keys(response.headers), names, `${name}: other headers than the first refusal`)
     }
     assert.equal(node.calls.length, before, 'nothing of it reached the node')
   })
@@ -170,13 +170,13 @@ describe('credentials on the RPC door', () => {
     const metrics = await gateway.registry.text()
     const seen = node.requests.map(({ url, headers, body }) => `${url} ${JSON.stringify(headers)} ${body}`).join('\n')
     assert.ok(node.requests.length > 10)
-    for (const [place, text] of [
+    for (const [position, text] of [
       ['upstream', seen],
       ['log', gateway.log()],
       ['metrics', metrics],
     ] as const) {
-      assert.ok(!text.includes(token) && !text.includes('api-key') && !text.includes('api_key'), place)
-      assert.doesNotMatch(text, /slc_[0-9A-Za-z]{38}/, place)
+      assert.ok(!text.includes(token) && !text.includes('api-key') && !text.includes('api_key'), position)
+      assert.doesNotMatch(text, /slc_[0-9A-Za-z]{38}/, position)
     }
   })
 })

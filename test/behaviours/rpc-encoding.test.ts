@@ -27,10 +27,10 @@ describe('compression on the RPC door, both ways', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  type Answer = { status: number; head: string; body: Buffer }
+  type Response = { status: number; head: string; body: Buffer }
 
   /** Raw, so that nothing unpacks on the way. */
-  async function send(reader: (typeof READERS)[number], body: Buffer | string, headers = ''): Promise<Answer> {
+  async function send(reader: (typeof READERS)[number], body: Buffer | string, headers = ''): Promise<Response> {
     const { port } = new URL(gateway.url)
     const socket = connect(Number(port), '127.0.0.1')
     const chunks: Buffer[] = []
@@ -60,9 +60,9 @@ describe('compression on the RPC door, both ways', () => {
 
   for (const reader of READERS) {
     it(`takes packed requests (${reader})`, async () => {
-      node.answer = () => ({ result: '"ok"' })
-      const answer = await send(reader, gzipSync(CALL), 'Content-Encoding: gzip\r\n')
-      assert.equal(answer.status, 200)
+      node.respond = () => ({ result: '"ok"' })
+      const response = await send(reader, gzipSync(CALL), 'Content-Encoding: gzip\r\n')
+      assert.equal(response.status, 200)
       assert.equal(JSON.parse(node.calls.at(-1)?.body ?? '').params[0], 'ä')
       assert.equal((await send(reader, CALL, 'Content-Encoding: identity\r\n')).status, 200)
       const calls = node.calls.length
@@ -96,30 +96,30 @@ describe('compression on the RPC door, both ways', () => {
 
     it(`packs answers for who asks, and only large ones (${reader})`, async () => {
       const large = JSON.stringify({ value: 'abc'.repeat(GZIP_BODY_BYTES_MIN) })
-      node.answer = () => ({ result: large })
+      node.respond = () => ({ result: large })
       const plain = await send(reader, CALL)
       assert.match(plain.head, /vary: accept-encoding/)
       assert(!plain.head.includes('content-encoding'))
-      for (const wish of ['gzip', 'br,gzip,deflate', 'gzip;q=0.5, *;q=0', '*']) {
-        const packed = await send(reader, CALL, `Accept-Encoding: ${wish}\r\n`)
-        assert.match(packed.head, /content-encoding: gzip/, wish)
+      for (const criteria of ['gzip', 'br,gzip,deflate', 'gzip;q=0.5, *;q=0', '*']) {
+        const packed = await send(reader, CALL, `Accept-Encoding: ${criteria}\r\n`)
+        assert.match(packed.head, /content-encoding: gzip/, criteria)
         assert.match(packed.head, /vary: accept-encoding/)
         assert.deepEqual(gunzipSync(packed.body), plain.body)
         assert(packed.body.length < plain.body.length / 2)
       }
-      for (const wish of ['identity', 'br', 'gzip;q=0', '*;q=0', 'gzip;q=0.000, br']) {
-        const untouched = await send(reader, CALL, `Accept-Encoding: ${wish}\r\n`)
-        assert(!untouched.head.includes('content-encoding'), wish)
+      for (const accepted of ['identity', 'br', 'gzip;q=0', '*;q=0', 'gzip;q=0.000, br']) {
+        const untouched = await send(reader, CALL, `Accept-Encoding: ${accepted}\r\n`)
+        assert(!untouched.head.includes('content-encoding'), accepted)
         assert.deepEqual(untouched.body, plain.body)
       }
-      node.answer = () => ({ result: '"small"' })
+      node.respond = () => ({ result: '"small"' })
       const small = await send(reader, CALL, 'Accept-Encoding: gzip\r\n')
       assert(!small.head.includes('content-encoding') && !small.head.includes('vary'))
     })
 
     it(`packs an answer that is passed on as it comes (${reader})`, async () => {
       const text = Array.from({ length: 40_000 }, (_, at) => `{"pubkey":"key-${at}","lamports":${at}}`).join(',')
-      node.answer = () => ({ result: `[${text}]` })
+      node.respond = () => ({ result: `[${text}]` })
       const packed = await send(reader, CALL, 'Accept-Encoding: gzip\r\n')
       assert.match(packed.head, /content-encoding: gzip/)
       assert.match(packed.head, /transfer-encoding: chunked/)
@@ -143,14 +143,14 @@ describe('compression on the RPC door, both ways', () => {
   })
 
   it('a client that unpacks by itself notices nothing', async () => {
-    node.answer = () => ({ result: JSON.stringify('z'.repeat(20_000)) })
-    const answer = await fetch(gateway.url, {
+    node.respond = () => ({ result: JSON.stringify('z'.repeat(20_000)) })
+    const response = await fetch(gateway.url, {
       method: 'POST',
       body: CALL,
       headers: { 'content-type': 'application/json', 'x-token': token },
     })
-    assert.equal(answer.headers.get('content-encoding'), 'gzip')
-    assert.equal(((await answer.json()) as { result: string }).result.length, 20_000)
+    assert.equal(response.headers.get('content-encoding'), 'gzip')
+    assert.equal(((await response.json()) as { result: string }).result.length, 20_000)
   })
 })
 

@@ -23,7 +23,7 @@ describe('the RPC door in front of a node', () => {
   })
   beforeEach(async () => {
     token = (await gateway.subscribe({})).token
-    node.answer = () => ({ result: '"ok"' })
+    node.respond = () => ({ result: '"ok"' })
   })
   after(async () => {
     await gateway[Symbol.asyncDispose]()
@@ -53,9 +53,9 @@ describe('the RPC door in front of a node', () => {
       ],
     ]
     for (const [body, expected] of cases) {
-      const answer = await text(body)
-      if (typeof expected === 'string') assert.equal(answer.trim(), expected, body)
-      else assert.match(answer, expected, body)
+      const response = await text(body)
+      if (typeof expected === 'string') assert.equal(response.trim(), expected, body)
+      else assert.match(response, expected, body)
     }
   })
 
@@ -70,8 +70,8 @@ describe('the RPC door in front of a node', () => {
     let refused: Response | undefined
     let admitted = 1
     for (let calls = 0; calls < limit * 3 && refused === undefined; calls++) {
-      const answer = await post(call, own)
-      if (answer.status === 429) refused = answer
+      const response = await post(call, own)
+      if (response.status === 429) refused = response
       else admitted += 1
     }
     assert.ok(refused, 'the limit is never reached')
@@ -114,8 +114,8 @@ describe('the RPC door in front of a node', () => {
     await once(socket, 'connect')
     const head = `POST / HTTP/1.1\r\nhost: x\r\nx-token: ${token}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`
     socket.write(`${head}${(70_000).toString(16)}\r\n${'x'.repeat(70_000)}\r\n`)
-    const [answer] = (await once(socket, 'data')) as [Buffer]
-    assert.match(answer.toString(), /^HTTP\/1\.1 413 /)
+    const [response] = (await once(socket, 'data')) as [Buffer]
+    assert.match(response.toString(), /^HTTP\/1\.1 413 /)
     socket.destroy()
   })
 
@@ -125,9 +125,9 @@ describe('the RPC door in front of a node', () => {
     try {
       const statuses = new Set<number>()
       for (let calls = 0; calls < 12; calls++) {
-        const answer = await post('{"jsonrpc":"2.0","id":"q","method":"getBalance"}', own)
-        statuses.add(answer.status)
-        assert.match(await answer.text(), /"code":-32503.*"id":"q"/)
+        const response = await post('{"jsonrpc":"2.0","id":"q","method":"getBalance"}', own)
+        statuses.add(response.status)
+        assert.match(await response.text(), /"code":-32503.*"id":"q"/)
       }
       assert.deepEqual([...statuses], [503])
     } finally {
@@ -143,11 +143,11 @@ describe('the RPC door in front of a node', () => {
 
   it('streams a large answer without holding it', async () => {
     const size = 50 * 1024 * 1024
-    node.answer = () => ({ status: 200, body: `{"jsonrpc":"2.0","result":"${'x'.repeat(size)}","id":1}` })
+    node.respond = () => ({ status: 200, body: `{"jsonrpc":"2.0","result":"${'x'.repeat(size)}","id":1}` })
     const before = process.memoryUsage().rss
-    const answer = await post('{"jsonrpc":"2.0","id":1,"method":"getProgramAccounts"}')
+    const response = await post('{"jsonrpc":"2.0","id":1,"method":"getProgramAccounts"}')
     let bytes = 0
-    for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) bytes += chunk.length
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) bytes += chunk.length
     assert.ok(bytes > size)
     assert.ok(
       process.memoryUsage().rss - before < 400 * 1024 * 1024,
@@ -187,9 +187,9 @@ it('lets ids, numbers and batches through byte for byte', async () => {
   const account = (id: string) =>
     `{"jsonrpc":"2.0","id":${id},"method":"getAccountInfo","params":["${chain.chain.faucet}",{"encoding":"base64"}]}`
   for (const id of ['18446744073709551615', '"0"', '"\\u0041"', '0']) {
-    const answer = await ask(gateway.url, account(id))
-    assert.equal(answer, await ask(direct, account(id)), id)
-    assert.ok(answer.includes('"rentEpoch":18446744073709551615'), answer)
+    const response = await ask(gateway.url, account(id))
+    assert.equal(response, await ask(direct, account(id)), id)
+    assert.ok(response.includes('"rentEpoch":18446744073709551615'), response)
   }
   // Ids a node would not take: the answer is the node's own but for the id.
   for (const id of ['1e3', '-1', '1.5', 'null', '99999999999999999999999']) {
@@ -201,13 +201,13 @@ it('lets ids, numbers and batches through byte for byte', async () => {
   }
   const call = (method: string, id: string) => `{"jsonrpc":"2.0","method":"${method}"${id === '' ? '' : `,"id":${id}`}}`
   const batch = `[${call('getHealth', '7')},${call('getSlot', '')},5,${call('nonsense', '7')},${call('getGenesisHash', '"x"')}]`
-  const answers = JSON.parse(await ask(gateway.url, batch)) as {
+  const responses = JSON.parse(await ask(gateway.url, batch)) as {
     id: unknown
     result?: string
     error?: { code: number }
   }[]
   assert.deepEqual(
-    answers.map(({ id, result, error }) => [id, result ?? error?.code]),
+    responses.map(({ id, result, error }) => [id, result ?? error?.code]),
     [
       [7, 'ok'],
       [null, -32600],

@@ -27,7 +27,7 @@ describe('the id of a call comes back byte for byte', () => {
   /** What a body is answered with, at a gateway over a node that writes ids as `JSON.stringify` does. */
   async function withGateway(use: (ask: (body: string) => Promise<string>) => Promise<void>, plan = 'wide') {
     await using node = await startFakeNode()
-    node.answer = (method) =>
+    node.respond = (method) =>
       method === 'getProgramAccounts'
         ? { result: `"${LARGE}"` }
         : method === 'getBlock'

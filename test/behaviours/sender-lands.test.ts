@@ -31,7 +31,7 @@ import {
   tipped,
   walletOf,
 } from '../support/sender.ts'
-import { encodeApart } from '../support/transaction-apart.ts'
+import { encodeApart } from '../support/split-transaction.ts'
 import { endSocket } from '../support/web3js.ts'
 
 /** Seed of a wallet, as `walletOf` makes it. */
@@ -42,8 +42,8 @@ function seedOf(n: number): Uint8Array {
 }
 
 test('kit sends through the sender unmodified: it lands, and the receipt says so', async () => {
-  await using house = await startChainAndSender()
-  const { sender, localnet } = house
+  await using sluice = await startChainAndSender()
+  const { sender, localnet } = sluice
   const chain = createSolanaRpc(`http://127.0.0.1:${localnet.rpc.port}`)
   const rpc = createSolanaRpc(sender.url)
   const payer = await createKeyPairSignerFromPrivateKeyBytes(seedOf(0))
@@ -73,7 +73,7 @@ test('kit sends through the sender unmodified: it lands, and the receipt says so
   const record = localnet.chain.transaction(signature)
   assert.equal(body.landed?.slot, record?.slot)
   assert.deepEqual(
-    body.attempts.map(({ path, to, answer }) => [path, to, answer]),
+    body.attempts.map(({ path, to, response }) => [path, to, response]),
     [['upstreams', 'localnet', 'taken']],
   )
 
@@ -84,8 +84,8 @@ test('kit sends through the sender unmodified: it lands, and the receipt says so
 })
 
 test('web3.js sends a legacy and a v0 transaction through the sender unmodified', async () => {
-  await using house = await startChainAndSender()
-  const { sender } = house
+  await using sluice = await startChainAndSender()
+  const { sender } = sluice
   const connection = new web3.Connection(sender.url, 'processed')
   const payer = web3.Keypair.fromSeed(seedOf(0))
   const tip = web3.SystemProgram.transfer({
@@ -93,12 +93,12 @@ test('web3.js sends a legacy and a v0 transaction through the sender unmodified'
     toPubkey: new web3.PublicKey(TIP_ACCOUNTS[1] as string),
     lamports: Number(MIN_TIP) + 5,
   })
-  const legacy = new web3.Transaction({ feePayer: payer.publicKey, recentBlockhash: house.blockhash() }).add(tip)
+  const legacy = new web3.Transaction({ feePayer: payer.publicKey, recentBlockhash: sluice.blockhash() }).add(tip)
   legacy.sign(payer)
   const first = await connection.sendRawTransaction(legacy.serialize())
   const message = new web3.TransactionMessage({
     payerKey: payer.publicKey,
-    recentBlockhash: house.blockhash(),
+    recentBlockhash: sluice.blockhash(),
     instructions: [tip, tip],
   })
   const v0 = new web3.VersionedTransaction(message.compileToV0Message())
@@ -113,11 +113,11 @@ test('web3.js sends a legacy and a v0 transaction through the sender unmodified'
 })
 
 test('a transaction that fails on the chain has landed, and no tip has moved', async () => {
-  await using house = await startChainAndSender()
-  const { sender } = house
+  await using sluice = await startChainAndSender()
+  const { sender } = sluice
   const [payer, other] = [walletOf(0), walletOf(1)]
   const moreThanItHas = { from: payer.publicKey, to: other.publicKey, lamports: 100_000_000_000n }
-  const wire = sign(payer, house.blockhash(), [tipInstruction(payer), transferInstruction(moreThanItHas)])
+  const wire = sign(payer, sluice.blockhash(), [tipInstruction(payer), transferInstruction(moreThanItHas)])
   assert.equal((await sender.send(wire)).result, signatureOf(wire))
   const { body } = await sender.receipt(signatureOf(wire), '?wait=20')
   assert.equal(body.state, 'landed')
@@ -128,18 +128,18 @@ test('a transaction that fails on the chain has landed, and no tip has moved', a
 })
 
 test('raw bytes, base64 and base58 texts are taken on the raw path; figures follow', async () => {
-  await using house = await startChainAndSender()
-  const { sender } = house
+  await using sluice = await startChainAndSender()
+  const { sender } = sluice
   const raw = (body: string | Buffer<ArrayBuffer>, type: string, query = '') =>
     fetch(`${sender.url}/api/v1/transactions${query}`, { method: 'POST', body, headers: { 'content-type': type } })
-  const wires = ['a', 'b', 'c'].map((memo) => tipped(walletOf(0), house.blockhash(), memo))
+  const wires = ['a', 'b', 'c'].map((memo) => tipped(walletOf(0), sluice.blockhash(), memo))
   const [a, b, c] = wires as [Uint8Array, Uint8Array, Uint8Array]
-  const answers = [
+  const responses = [
     await raw(Buffer.from(a), 'application/octet-stream'),
     await raw(Buffer.from(b).toString('base64'), 'text/plain'),
     await raw(encodeBase58(c), 'text/plain; charset=utf-8', '?response=none'),
   ]
-  assert.deepEqual(await Promise.all(answers.map(async (answer) => [answer.status, await answer.text()])), [
+  assert.deepEqual(await Promise.all(responses.map(async (response) => [response.status, await response.text()])), [
     [200, signatureOf(a)],
     [200, signatureOf(b)],
     [200, ''],
@@ -154,7 +154,7 @@ test('raw bytes, base64 and base58 texts are taken on the raw path; figures foll
 })
 
 test('a version 1 transaction of up to 4096 bytes lands too', async () => {
-  await using house = await startChainAndSender()
+  await using sluice = await startChainAndSender()
   const payer = walletOf(0)
   const unsigned = encodeApart({
     version: 1,
@@ -162,7 +162,7 @@ test('a version 1 transaction of up to 4096 bytes lands too', async () => {
     message: new Uint8Array(),
     header: { numRequiredSignatures: 1, numReadonlySigned: 0, numReadonlyUnsigned: 2 },
     staticKeys: [payer.publicKey, (TIP_KEYS[0] as typeof payer).publicKey, SYSTEM_PROGRAM, MEMO_PROGRAM],
-    recentBlockhash: decodeBase58(house.blockhash()),
+    recentBlockhash: decodeBase58(sluice.blockhash()),
     instructions: [
       { programIdIndex: 2, accounts: Uint8Array.of(0, 1), data: tipInstruction(payer).data },
       { programIdIndex: 3, accounts: new Uint8Array(), data: new Uint8Array(1800).fill(0x61) },
@@ -177,8 +177,8 @@ test('a version 1 transaction of up to 4096 bytes lands too', async () => {
     wireLength: 0,
   })
   const signature = signEd25519(unsigned, payer)
-  const answer = await house.sender.send(Uint8Array.of(...unsigned, ...signature))
-  assert.equal(answer.result, encodeBase58(signature), answer.text)
-  const { body } = await house.sender.receipt(encodeBase58(signature), '?wait=20')
+  const response = await sluice.sender.send(Uint8Array.of(...unsigned, ...signature))
+  assert.equal(response.result, encodeBase58(signature), response.text)
+  const { body } = await sluice.sender.receipt(encodeBase58(signature), '?wait=20')
   assert.deepEqual([body.state, body.landed?.error, body.tip?.moved], ['landed', null, true])
 })

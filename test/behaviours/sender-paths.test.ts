@@ -19,21 +19,21 @@ async function startChain() {
 
 /** Localnet's own RPC, except for what is said of leaders. */
 async function startNodeWithLeader(rpcPort: number, leader: { identity: string; tpuQuic: string }) {
-  const said: Record<string, unknown> = {
+  const message: Record<string, unknown> = {
     getClusterNodes: [
       { pubkey: leader.identity, tpuQuic: leader.tpuQuic },
       { pubkey: 'x', tpuQuic: 'not an address' },
     ],
     getSlotLeaders: Array.from({ length: 1000 }, () => leader.identity),
   }
-  const server = createServer((request, response) => void answer(request, response))
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const server = createServer((request, response) => void respond(request, response))
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = ''
     for await (const chunk of request) body += String(chunk)
     const { method, id } = JSON.parse(body) as { method: string; id: unknown }
     response.setHeader('content-type', 'application/json')
-    if (method in said) {
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: said[method] }))
+    if (method in message) {
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: message[method] }))
       return
     }
     const upstream = await fetch(`http://127.0.0.1:${rpcPort}`, {
@@ -75,7 +75,7 @@ test('several paths at once: one that is down does not hold up the others, and t
   )
   const { attempts } = (await sender.receipt(signatureOf(wire))).body
   assert.deepEqual(
-    new Map(attempts.map(({ path, answer }) => [path, answer])),
+    new Map(attempts.map(({ path, response }) => [path, response])),
     new Map([
       ['relay', 'taken'],
       ['dead', 'failed'],
@@ -127,19 +127,19 @@ test('straight to the leader over QUIC, beside the node', { skip: !hasPeer('deno
     quic: { allowPrivate: true },
   })
   const isUp = () =>
-    sender.sender.paths().some(({ path, isOpen, says }) => path === 'quic' && isOpen && says.startsWith('1 '))
+    sender.sender.paths().some(({ path, isOpen, message }) => path === 'quic' && isOpen && message.startsWith('1 '))
   await until('the leader is connected ahead of time', isUp, 30_000)
   const blockhash = () => localnet.chain.latestBlockhash('processed').blockhash
   const wire = tipped(walletOf(0), blockhash(), 'by quic')
   await sender.send(wire)
-  const quicAnswer = async (signature: string) =>
-    (await sender.receipt(signature)).body.attempts.find(({ path }) => path === 'quic')?.answer
-  await until('the leader has it', async () => (await quicAnswer(signatureOf(wire))) === 'taken')
+  const quicResponse = async (signature: string) =>
+    (await sender.receipt(signature)).body.attempts.find(({ path }) => path === 'quic')?.response
+  await until('the leader has it', async () => (await quicResponse(signatureOf(wire))) === 'taken')
   assert.equal((await leader.report()).bytes, wire.length, 'one stream with exactly its bytes')
   const attempt = (await sender.receipt(signatureOf(wire))).body.attempts.find(({ path }) => path === 'quic')
   assert.equal(attempt?.to, identity)
   assert.equal((await sender.receipt(signatureOf(wire), '?wait=20')).body.state, 'landed')
-  assert.equal(sender.registry.value('sluice_sender_attempts_total', { path: 'quic', answer: 'taken' }), 1)
+  assert.equal(sender.registry.value('sluice_sender_attempts_total', { path: 'quic', response: 'taken' }), 1)
 
   await leader.kill()
   const next = tipped(walletOf(0), blockhash(), 'the leader is gone')

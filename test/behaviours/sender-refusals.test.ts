@@ -18,16 +18,16 @@ import { openSenderLoad, sendTransactionBody } from '../support/sender-load.ts'
 const RELAXED = { perAddressPerSecond: 1000, perAddressBurst: 1000, perPayerPerSecond: 1000, perPayerBurst: 1000 }
 
 describe('what the open door refuses, and how', () => {
-  let house: Awaited<ReturnType<typeof startChainAndSender>>
+  let sluice: Awaited<ReturnType<typeof startChainAndSender>>
   before(async () => {
-    house = await startChainAndSender({ limits: RELAXED })
+    sluice = await startChainAndSender({ limits: RELAXED })
   })
-  after(() => house[Symbol.asyncDispose]())
+  after(() => sluice[Symbol.asyncDispose]())
   const base64 = (wire: Uint8Array) => Buffer.from(wire).toString('base64')
-  const good = (memo: string) => tipped(walletOf(0), house.blockhash(), memo)
+  const good = (memo: string) => tipped(walletOf(0), sluice.blockhash(), memo)
 
   test('tips: the code, and data that lets a program mend its transaction', async () => {
-    const small = await house.sender.send(tipped(walletOf(0), house.blockhash(), 'small', MIN_TIP - 1n))
+    const small = await sluice.sender.send(tipped(walletOf(0), sluice.blockhash(), 'small', MIN_TIP - 1n))
     assert.equal(small.status, 200)
     assert.equal(small.error?.code, -32041)
     const { minTipLamports, foundLamports, tipAccounts, required, found, reason } = small.error?.data ?? {}
@@ -35,7 +35,7 @@ describe('what the open door refuses, and how', () => {
       [minTipLamports, foundLamports, tipAccounts, required, found, reason],
       [1_000_000, 999_999, TIP_ACCOUNTS, 1_000_000, 999_999, 'below-minimum'],
     )
-    const none = await house.sender.send(sign(walletOf(0), house.blockhash(), []))
+    const none = await sluice.sender.send(sign(walletOf(0), sluice.blockhash(), []))
     assert.deepEqual([none.error?.code, none.error?.data['reason']], [-32040, 'no-transfer'])
     assert.deepEqual(none.error?.data['tipAccounts'], TIP_ACCOUNTS)
   })
@@ -43,10 +43,10 @@ describe('what the open door refuses, and how', () => {
   test('a forged signature, a foreign count, bytes that are none', async () => {
     const forged = good('forged')
     forged[10] = (forged[10] as number) ^ 1
-    assert.equal((await house.sender.send(forged)).error?.code, -32003)
+    assert.equal((await sluice.sender.send(forged)).error?.code, -32003)
     const count = good('count')
     count[0] = 2
-    assert.equal((await house.sender.send(Uint8Array.of(...count, ...new Uint8Array(64)))).error?.code, -32013)
+    assert.equal((await sluice.sender.send(Uint8Array.of(...count, ...new Uint8Array(64)))).error?.code, -32013)
     for (const [params, reason] of [
       [['%%%'], 'base58'],
       [[base64(good('cut')).slice(0, 40), { encoding: 'base64' }], 'truncated'],
@@ -55,14 +55,14 @@ describe('what the open door refuses, and how', () => {
       [[17], 'encoding'],
       [[], 'encoding'],
     ] as const) {
-      const { error } = await house.sender.call('sendTransaction', ...params)
+      const { error } = await sluice.sender.call('sendTransaction', ...params)
       assert.deepEqual([error?.code, error?.data['reason']], [-32602, reason])
     }
-    assert.equal(house.sender.sender.stats().accepted, 0)
+    assert.equal(sluice.sender.sender.stats().accepted, 0)
   })
 
   test('a blockhash of another chain or of long ago', async () => {
-    const { error } = await house.sender.send(tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), 'old'))
+    const { error } = await sluice.sender.send(tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), 'old'))
     assert.equal(error?.code, -32043)
     assert.deepEqual(error?.data['tipAccounts'], TIP_ACCOUNTS)
     assert.equal(error?.data['foundLamports'], 1_000_000)
@@ -71,21 +71,21 @@ describe('what the open door refuses, and how', () => {
   test('without a word on the encoding base64 and base58 are told apart', async () => {
     for (const encode of [base64, encodeBase58]) {
       const wire = good(`plain ${encode.name}`)
-      assert.equal((await house.sender.call('sendTransaction', encode(wire))).result, signatureOf(wire))
+      assert.equal((await sluice.sender.call('sendTransaction', encode(wire))).result, signatureOf(wire))
     }
     const wire = good('named')
     assert.equal(
-      (await house.sender.call('sendTransaction', encodeBase58(wire), { encoding: 'base58' })).result,
+      (await sluice.sender.call('sendTransaction', encodeBase58(wire), { encoding: 'base58' })).result,
       signatureOf(wire),
     )
   })
 
   test('framing: methods, batches, notifications, paths', async () => {
-    const { url } = house.sender
-    assert.deepEqual((await house.sender.call('getTipAccounts')).result, TIP_ACCOUNTS)
-    assert.equal((await house.sender.call('getHealth')).result, 'ok')
-    assert.match(JSON.stringify((await house.sender.call('getVersion')).result), /sluice-test/)
-    assert.equal((await house.sender.call('getSlot')).error?.code, -32601)
+    const { url } = sluice.sender
+    assert.deepEqual((await sluice.sender.call('getTipAccounts')).result, TIP_ACCOUNTS)
+    assert.equal((await sluice.sender.call('getHealth')).result, 'ok')
+    assert.match(JSON.stringify((await sluice.sender.call('getVersion')).result), /sluice-test/)
+    assert.equal((await sluice.sender.call('getSlot')).error?.code, -32601)
     assert.equal((await post(url, '{')).error?.code, -32700)
     assert.equal((await post(url, '[]')).error?.code, -32600)
     assert.equal((await post(url, { jsonrpc: '1.0', id: 1, method: 'getHealth' })).error?.code, -32600)
@@ -120,7 +120,7 @@ describe('what the open door refuses, and how', () => {
   })
 
   test('the raw path refuses with 400 and the same words', async () => {
-    const response = await fetch(`${house.sender.url}/api/v1/transactions`, {
+    const response = await fetch(`${sluice.sender.url}/api/v1/transactions`, {
       method: 'POST',
       body: 'abc',
       headers: { 'content-type': 'text/plain' },
@@ -132,30 +132,30 @@ describe('what the open door refuses, and how', () => {
 
   test('receipts: unknown signature, bad wait', async () => {
     const signature = encodeBase58(new Uint8Array(64).fill(5))
-    assert.equal((await house.sender.receipt(signature)).status, 404)
-    assert.equal((await house.sender.receipt(signature, '?wait=61')).status, 400)
-    assert.equal((await house.sender.receipt(signature, '?wait=x')).status, 400)
-    assert.equal((await fetch(`${house.sender.url}/v1/transactions/short`)).status, 404)
+    assert.equal((await sluice.sender.receipt(signature)).status, 404)
+    assert.equal((await sluice.sender.receipt(signature, '?wait=61')).status, 400)
+    assert.equal((await sluice.sender.receipt(signature, '?wait=x')).status, 400)
+    assert.equal((await fetch(`${sluice.sender.url}/v1/transactions/short`)).status, 404)
   })
 
   test('the same signature from two clients at once is sent once and answered twice', async () => {
-    const before = house.sender.sender.stats().accepted
+    const before = sluice.sender.sender.stats().accepted
     const wire = good('twice')
-    const answers = await Promise.all(Array.from({ length: 8 }, () => house.sender.send(wire)))
-    assert.deepEqual(new Set(answers.map(({ result }) => result)), new Set([signatureOf(wire)]))
-    const { body } = await house.sender.receipt(signatureOf(wire), '?wait=20')
+    const responses = await Promise.all(Array.from({ length: 8 }, () => sluice.sender.send(wire)))
+    assert.deepEqual(new Set(responses.map(({ result }) => result)), new Set([signatureOf(wire)]))
+    const { body } = await sluice.sender.receipt(signatureOf(wire), '?wait=20')
     assert.equal(body.state, 'landed')
     assert.deepEqual(
       body.attempts.map(({ times }) => times),
       [1],
     )
-    assert.equal((await house.sender.send(wire)).result, signatureOf(wire), 'and again after it has landed')
-    assert.equal(house.sender.sender.stats().accepted, before + 1)
+    assert.equal((await sluice.sender.send(wire)).result, signatureOf(wire), 'and again after it has landed')
+    assert.equal(sluice.sender.sender.stats().accepted, before + 1)
 
     const changed = Uint8Array.from(wire)
     changed[changed.length - 1] = (changed.at(-1) as number) ^ 1
     assert.equal(
-      (await house.sender.send(changed)).error?.code,
+      (await sluice.sender.send(changed)).error?.code,
       -32003,
       'other bytes under a known signature are not let through',
     )
@@ -165,7 +165,7 @@ describe('what the open door refuses, and how', () => {
 test('limits of one address and of one fee payer are proper 429s, and the payer pays only for what it signed', async () => {
   const payerBurst = 2
   const [forgeries, tries] = [3, 8]
-  await using house = await startChainAndSender({
+  await using sluice = await startChainAndSender({
     limits: {
       perAddressPerSecond: 1,
       perAddressBurst: forgeries + tries,
@@ -173,23 +173,23 @@ test('limits of one address and of one fee payer are proper 429s, and the payer 
       perPayerBurst: payerBurst,
     },
   })
-  const { sender } = house
+  const { sender } = sluice
   const startedMs = performance.now()
   /** What the seconds of a slow machine add to a limit of one a second. */
   const added = () => Math.ceil((performance.now() - startedMs) / 1000)
-  const wires = Array.from({ length: tries }, (_, n) => tipped(walletOf(0), house.blockhash(), `${n}`))
+  const wires = Array.from({ length: tries }, (_, n) => tipped(walletOf(0), sluice.blockhash(), `${n}`))
   const forged = wires.slice(0, forgeries).map((wire) => Uint8Array.from(wire).fill(1, 1, 65))
   for (const wire of forged) assert.equal((await sender.send(wire)).error?.code, -32003)
 
-  const answers = await Promise.all(wires.map((wire) => sender.send(wire)))
-  const taken = answers.filter(({ status }) => status === 200).length
+  const responses = await Promise.all(wires.map((wire) => sender.send(wire)))
+  const taken = responses.filter(({ status }) => status === 200).length
   assert.ok(taken >= payerBurst && taken <= payerBurst + added(), `${taken} taken`)
   assert.equal(sender.sender.stats().accepted, taken)
   const again = await Promise.all(wires.map(() => sender.send(wires[0] as Uint8Array)))
   const over = again.filter(({ status }) => status === 429)
   assert.ok(over.length >= tries - added(), `${over.length} turned away`)
   for (const [limit, limited] of [
-    ['perPayerPerSecond', answers.filter(({ status }) => status !== 200)],
+    ['perPayerPerSecond', responses.filter(({ status }) => status !== 200)],
     ['perAddressPerSecond', over],
   ] as const) {
     for (const { status, error, headers } of limited) {

@@ -49,7 +49,7 @@ test('a restart loses no accepted transaction silently', async () => {
   for (const wire of wires) {
     const { status, body } = await after.receipt(signatureOf(wire))
     assert.deepEqual([status, body.state], [200, 'unknown'])
-    assert.match(body.says ?? '', /restarted/)
+    assert.match(body.reason ?? '', /restarted/)
   }
   const known = (await after.receipt(signatureOf(landed))).body
   assert.deepEqual([known.state, typeof known.landed?.slot], ['landed', 'number'])
@@ -86,13 +86,13 @@ test('one that was sent and not answered when the process died is not known afte
     // The disk never takes the line: what is on it when the process dies is what was on it before.
     const disk = (file: AppendFile): AppendFile => ({ ...file, writeAt: () => stuck.promise })
     await using before = await startTestSender({ ...given, disk })
-    let isAnswered = false
-    const answer = before.send(wire).finally(() => (isAnswered = true))
+    let hasResponded = false
+    const reply = before.send(wire).finally(() => (hasResponded = true))
     await until('it is sent: the disk holds up the answer, not the transaction', () => arrived.length > 0)
-    assert.equal(isAnswered, false, 'no yes before the disk has it')
+    assert.equal(hasResponded, false, 'no yes before the disk has it')
     assert.equal(readFileSync(folder.file('journal-0'), 'utf8'), '')
     stuck.reject(new Error('the process is gone'))
-    const { error } = await answer
+    const { error } = await reply
     assert.deepEqual([error?.data['reason'], error?.data['sent']], ['journal', true], 'nor afterwards')
   }
   const sentBefore = arrived.length

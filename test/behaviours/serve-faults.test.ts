@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
-const TELL_PORTS = { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/tell-ports.ts')}` }
+const REPORT_PORTS = { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/report-ports.ts')}` }
 const PORT = /a port is opened/
 
 /** Each alone would stop the start, and stands at a part that is started after others have opened their ports. */
@@ -37,9 +37,9 @@ test('every fault of the configuration is told at once, before any port is opene
   const listens = Object.fromEntries(
     ['BUNDLE__GRPC', 'SENDER', 'INDEXER'].map((name) => [`SLUICE_${name}__LISTEN`, FROM_FILE[name] ?? '']),
   )
-  await using running = serve({ cwd: home.path, env: { ...TELL_PORTS, ...listens, SLUICE_INDEXER__ENABLED: 'true' } })
+  await using running = serve({ cwd: home.path, env: { ...REPORT_PORTS, ...listens, SLUICE_INDEXER__ENABLED: 'true' } })
   assert.equal(await running.exit(), 78)
-  const said = running.stderr()
+  const message = running.stderr()
   for (const fault of [
     /metrics\.bearer: .*no-such-bearer/,
     /upstreams\.nodes\.0\.credential: .*NOT_SET_ANYWHERE/,
@@ -48,9 +48,9 @@ test('every fault of the configuration is told at once, before any port is opene
     /sender\.listen and indexer\.listen have the same port/,
     /sender\.quic\.identity: there is no file no-identity\.json/,
   ])
-    assert.match(said, fault)
-  assert.match(said, /6 faults/)
-  assert.doesNotMatch(said, PORT)
+    assert.match(message, fault)
+  assert.match(message, /6 faults/)
+  assert.doesNotMatch(message, PORT)
   assert.ok(!existsSync(home.file('.sluice')), 'nothing was made')
 })
 
@@ -65,7 +65,7 @@ test('a single fault keeps its own code; of a part that does not run nothing is 
   await using home = await temporaryFolder()
   writeFileSync(home.file('sluice.toml'), '[bundle.ws]\ntls = { cert = "none.pem", key = "none.key" }\n')
   {
-    await using refused = serve({ cwd: home.path, args: ['--json'], env: TELL_PORTS })
+    await using refused = serve({ cwd: home.path, args: ['--json'], env: REPORT_PORTS })
     assert.equal(await refused.exit(), 78)
     const line = refused.stderr().trim().split('\n').at(-1) ?? ''
     assert.equal((JSON.parse(line) as { code: string }).code, 'tls-invalid')
@@ -75,7 +75,7 @@ test('a single fault keeps its own code; of a part that does not run nothing is 
     home.file('sluice.toml'),
     '[indexer]\nenabled = false\n[indexer.clickhouse]\nurl = "http://127.0.0.1:1"\nuser = "sluice"\npassword = "env:NOT_SET_ANYWHERE"\n',
   )
-  await using running = serve({ cwd: home.path, env: TELL_PORTS })
+  await using running = serve({ cwd: home.path, env: REPORT_PORTS })
   await running.line(/"msg":"started"/)
   assert.match(running.stderr(), PORT, 'the look-out sees ports')
   assert.equal(await running.stop(), 0)
@@ -116,12 +116,12 @@ for (const { command, faults } of [
   test(`sluice ${command} tells every fault of what it uses, and of nothing else, before any port is opened or file made`, async () => {
     await using home = await temporaryFolder()
     writeFileSync(home.file('sluice.toml'), ALONE_FAULTY)
-    await using running = serve({ command, cwd: home.path, env: TELL_PORTS })
+    await using running = serve({ command, cwd: home.path, env: REPORT_PORTS })
     assert.equal(await running.exit(), 78)
-    const said = running.stderr()
-    const told = [...said.matchAll(/^ +- ([a-z0-9.]+): /gim)].map(([, key]) => key)
-    assert.deepEqual(new Set(told), new Set(faults), said)
-    assert.doesNotMatch(said, PORT)
+    const message = running.stderr()
+    const reported = [...message.matchAll(/^ +- ([a-z0-9.]+): /gim)].map(([, key]) => key)
+    assert.deepEqual(new Set(reported), new Set(faults), message)
+    assert.doesNotMatch(message, PORT)
     assert.ok(!existsSync(home.file('.sluice')), 'nothing was made')
   })
 }

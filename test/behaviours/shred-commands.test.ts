@@ -31,10 +31,10 @@ async function done(line: string): Promise<string> {
   assert.equal(code, 0, `${line}: ${stderr}`)
   return stdout
 }
-async function refused(line: string, says: RegExp): Promise<void> {
+async function refused(line: string, message: RegExp): Promise<void> {
   const { code, stderr } = await run(line)
   assert.notEqual(code, 0, line)
-  assert.match(stderr, says)
+  assert.match(stderr, message)
 }
 const shown = async (name: string) =>
   JSON.parse(await done(`shred show ${name} --json`)) as {
@@ -84,7 +84,7 @@ test('a destination that is in force waits for no proof', async () => {
 })
 
 test('places that shreds never go to are refused with the reason', async () => {
-  for (const [place, says] of [
+  for (const [position, message] of [
     ['10.0.0.1:20001 --vouched', /private network/],
     ['224.0.0.1:20001 --vouched', /multicast/],
     ['255.255.255.255:20001 --vouched', /broadcast/],
@@ -95,7 +95,7 @@ test('places that shreds never go to are refused with the reason', async () => {
     ['example.net:20001', /literal/],
     ['127.0.0.1:20009', /only on your word/],
   ] as const)
-    await refused(`shred set-destination one ${place}`, says)
+    await refused(`shred set-destination one ${position}`, message)
 })
 
 test('two subscriptions never share one place', async () => {
@@ -134,9 +134,9 @@ test('a suspended subscription gets nothing, and the doctor knows that shreds co
   await done('sub suspend one --yes')
   await until('it is out', async () => (await shown('one'))[0]?.state === 'suspended')
   const { stdout } = await run('doctor --json')
-  const findings = JSON.parse(stdout) as { check: string; level: string; says: string }[]
-  const says = findings.find(({ check }) => check === 'shred source')?.says ?? ''
-  assert.match(says, /shreds a second, newest slot \d+/)
+  const findings = JSON.parse(stdout) as { check: string; level: string; message: string }[]
+  const message = findings.find(({ check }) => check === 'shred source')?.message ?? ''
+  assert.match(message, /shreds a second, newest slot \d+/)
   // The newest slot that was relayed before the doctor looked is the last that may have come.
-  assert.ok(sink.packets.every((packet) => slotOf(packet) <= Number(/\d+$/.exec(says)?.[0])))
+  assert.ok(sink.packets.every((packet) => slotOf(packet) <= Number(/\d+$/.exec(message)?.[0])))
 })

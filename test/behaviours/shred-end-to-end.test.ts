@@ -10,7 +10,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { openUdpSender } from '../../src/platform/udp/sender.ts'
-import type { LeaderFeed } from '../../src/shreds/service.ts'
+import type { LeaderSchedule } from '../../src/shreds/service.ts'
 import { createListener } from '../../src/shreds/tools/listen.ts'
 import { CLI } from '../support/cli.ts'
 import { openSink, startRig } from '../support/shreds.ts'
@@ -22,7 +22,7 @@ test('from the chain to several destinations: every shred once, byte for byte, a
   using two = await openSink()
   await using customer = await startCustomer()
   const known: { identity?: string; changed?: () => void } = {}
-  const leaders: LeaderFeed = {
+  const leaders: LeaderSchedule = {
     ranges: () =>
       known.identity === undefined ? [] : [{ fromSlot: 0, toSlot: 2 ** 40, identities: [known.identity] }],
     onChange(listener) {
@@ -92,7 +92,7 @@ test('from the chain to several destinations: every shred once, byte for byte, a
     // Every fourth is lost on the customer's last mile; the blocks are whole all the same.
     sink.packets.forEach((packet, at) => at % 4 !== 0 && listener.take(packet, sink.times[at] as number))
     const { lines } = listener.end()
-    const whole = lines.filter(({ isWhole }) => isWhole)
+    const whole = lines.filter(({ isComplete }) => isComplete)
     assert.ok(whole.length >= BLOCKS - 1 && whole.every(({ signature }) => signature === 'good'))
     for (const { slot } of whole) {
       const block = localnet.chain.block(slot)

@@ -66,7 +66,7 @@ test('what is wrong with packets is named; the table is for people', async () =>
 test('a file that holds nothing of the kind, or is not there, ends with a reason', async () => {
   writeFileSync(home.file('garbled.gz'), Buffer.concat([Buffer.of(0x1f, 0x8b), Buffer.alloc(100, 7)]))
   writeFileSync(home.file('text'), `${'some text and nothing else '.repeat(20)}`)
-  for (const [name, says] of [
+  for (const [name, message] of [
     ['text', /holds no UDP packet and no shred/],
     ['nowhere.pcap', /cannot be read/],
     ['nowhere.pcap.gz', /cannot be read/],
@@ -75,7 +75,7 @@ test('a file that holds nothing of the kind, or is not there, ends with a reason
   ] as const) {
     const { code, stderr } = await sluiceHere(['shred', 'inspect', home.file(name)])
     assert.equal(code, 2, stderr)
-    assert.match(stderr, says)
+    assert.match(stderr, message)
   }
   assert.notEqual((await sluiceHere(['shred', 'inspect'])).code, 0)
   assert.notEqual((await sluiceHere(['shred', 'listen', 'port'])).code, 0)

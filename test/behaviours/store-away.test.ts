@@ -14,8 +14,8 @@ test('a shared store that goes away is told as degraded, the process serves on, 
   const address = await running.address('metrics')
   await running.line(/"msg":"started"/)
   const health = async () => {
-    const answer = await fetch(`http://${address}/readyz`)
-    return { status: answer.status, ...((await answer.json()) as { state: string; reasons: { part: string }[] }) }
+    const response = await fetch(`http://${address}/readyz`)
+    return { status: response.status, ...((await response.json()) as { state: string; reasons: { part: string }[] }) }
   }
   assert.equal((await health()).state, 'ok')
   await database.stop('SIGQUIT')

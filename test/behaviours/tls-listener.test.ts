@@ -52,13 +52,13 @@ function get(address: string, path: string, bearer?: string): Promise<{ status: 
     const call = request(
       `https://${address}${path}`,
       { rejectUnauthorized: false, agent: false, headers },
-      (answer) => {
+      (response) => {
         const peer = (
-          answer.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } }
+          response.socket as unknown as { getPeerCertificate(): { subject: { CN: string } } }
         ).getPeerCertificate()
         let text = ''
-        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text, name: peer.subject.CN }))
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, name: peer.subject.CN }))
       },
     )
     call.on('error', reject)

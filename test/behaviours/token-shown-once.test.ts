@@ -44,7 +44,7 @@ test('a token and a database password appear once and are found nowhere afterwar
   assert.equal(rotated.code, 0, rotated.stderr)
   assert.match(readFileSync(join(home.path, 'new-token.txt'), 'utf8'), /^slc_[0-9A-Za-z]{38}\n$/)
 
-  const places: [string, string][] = [
+  const positions: [string, string][] = [
     ...filesUnder(join(home.path, '.sluice')).map((path): [string, string] => [path, readFileSync(path, 'latin1')]),
     ...processLines(),
     ['log of serve after the card', running.stdout().replace(cardOf(running.stdout()), '')],
@@ -53,10 +53,10 @@ test('a token and a database password appear once and are found nowhere afterwar
     ...later.map((result, at): [string, string] => [`command ${at}`, result.stdout + result.stderr]),
     ['token rotate', rotated.stdout + rotated.stderr],
   ]
-  assert.ok(places.length > 15, 'there was something to search')
+  assert.ok(positions.length > 15, 'there was something to search')
   for (const secret of [...demo, token, password]) {
     assert.ok(secret.length >= 32)
-    for (const [place, text] of places) assert.ok(!text.includes(secret), `a secret stands in ${place}`)
+    for (const [position, text] of positions) assert.ok(!text.includes(secret), `a secret stands in ${position}`)
   }
 })
 

@@ -27,10 +27,10 @@ test('the three doors of a real node: calls, slots over WebSocket, updates over 
 
   const view = createClientView()
   const outcome = await shared.ask(callOf('getLatestBlockhash', rpcBody('getLatestBlockhash'), view))
-  assert.ok(outcome.kind === 'answered' && outcome.status === 200)
-  const answer = JSON.parse(outcome.body.toString()) as { id: number; result: { context: { slot: number } } }
-  assert.equal(answer.id, 7)
-  assert.ok(view.slot >= answer.result.context.slot)
+  assert.ok(outcome.kind === 'responded' && outcome.status === 200)
+  const response = JSON.parse(outcome.body.toString()) as { id: number; result: { context: { slot: number } } }
+  assert.equal(response.id, 7)
+  assert.ok(view.slot >= response.result.context.slot)
 
   const frames: string[] = []
   const slots = shared.ws.subscribe(

@@ -21,8 +21,8 @@ describe('@solana/kit through the gateway with a ticket', () => {
       { name: 'one', rpc: `http://127.0.0.1:${node.rpc.port}`, ws: `ws://127.0.0.1:${node.ws.port}` },
     ])
     const headers = { 'x-token': (await gateway.subscribe({})).token }
-    const answer = await fetch(`${gateway.url}/v1/ws-ticket`, { method: 'POST', headers })
-    const { url } = (await answer.json()) as { url: string }
+    const response = await fetch(`${gateway.url}/v1/ws-ticket`, { method: 'POST', headers })
+    const { url } = (await response.json()) as { url: string }
     flows = await createKitFlows({ rpc: gateway.url, ws: url, headers })
   })
   after(async () => {

@@ -5,8 +5,8 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway } from '../support/ws-gateway.ts'
 
-type Answer = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
-type Told = { method: string; params: { subscription: number; result: Record<string, never> } }
+type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
+type Reported = { method: string; params: { subscription: number; result: Record<string, never> } }
 
 const BACK_WITHIN_MS = 3000
 
@@ -26,22 +26,22 @@ describe('the loss of a node under the WebSocket door', () => {
     await using second = await startFakeNode()
     await using ws = await startWsGateway([optionsOf('first', first), optionsOf('second', second)])
     const { token, id } = await ws.gateway.subscribe({})
-    const [told, untold] = [await ws.open(token, '?gaps=1'), await ws.open(token)]
-    await told.call('logsSubscribe', ['allWithVotes'])
-    const { result: toldId } = (await told.call('logsSubscribe', ['all'])) as Answer
-    const { result: untoldId } = (await untold.call('logsSubscribe', ['all'])) as Answer
-    await told.call('logsUnsubscribe', [1])
-    assert.deepEqual([toldId, untoldId], [2, 1])
+    const [reported, unreported] = [await ws.open(token, '?gaps=1'), await ws.open(token)]
+    await reported.call('logsSubscribe', ['allWithVotes'])
+    const { result: reportedId } = (await reported.call('logsSubscribe', ['all'])) as Response
+    const { result: unreportedId } = (await unreported.call('logsSubscribe', ['all'])) as Response
+    await reported.call('logsUnsubscribe', [1])
+    assert.deepEqual([reportedId, unreportedId], [2, 1])
     const [from, to] = held(first, 'logsSubscribe') === 1 ? [first, second] : [second, first]
     const logs = (slot: number) => `{"context":{"slot":${slot}},"value":{"signature":"s${slot}"}}`
     from.notify('logsSubscribe', logs(2000))
-    await Promise.all([told.next(), untold.next()])
+    await Promise.all([reported.next(), unreported.next()])
 
     const fromMs = performance.now()
     await from[Symbol.asyncDispose]()
     await until('the other node has it', () => held(to, 'logsSubscribe') === 1, BACK_WITHIN_MS)
     assert.ok(performance.now() - fromMs < BACK_WITHIN_MS)
-    const gap = (await told.next()) as Told
+    const gap = (await reported.next()) as Reported
     assert.deepEqual([gap.method, gap.params.subscription], ['gapNotification', 2])
     const { fromSlot, toSlot, reason } = gap.params.result
     assert.deepEqual([fromSlot, reason], [2000, 'closed'])
@@ -52,19 +52,19 @@ describe('the loss of a node under the WebSocket door', () => {
     to.notify('logsSubscribe', logs(2000))
     to.notify('logsSubscribe', logs(2001))
     for (const [client, own] of [
-      [told, 2],
-      [untold, 1],
+      [reported, 2],
+      [unreported, 1],
     ] as const) {
       for (const slot of [2000, 2001]) {
-        const { params } = (await client.next()) as Told
+        const { params } = (await client.next()) as Reported
         assert.deepEqual([params.subscription, params.result['context']], [own, { slot }])
       }
     }
-    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 2)
-    told.socket.close()
-    untold.socket.close()
+    assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 2)
+    reported.socket.close()
+    unreported.socket.close()
     await until('no subscription is left behind', () => held(to, 'logsSubscribe') === 0)
-    assert.equal(ws.door.upstreamSubscriptions, 0)
+    assert.equal(ws.server.upstreamSubscriptions, 0)
   })
 
   it('comes back on the only node when it is back, and reads what can be read again', async () => {
@@ -78,7 +78,7 @@ describe('the loss of a node under the WebSocket door', () => {
     node.notify('accountSubscribe', account(1000, 5))
     await client.next()
     await client.next()
-    node.answer = (method, params) => {
+    node.respond = (method, params) => {
       const [target] = params as [unknown]
       if (method === 'getAccountInfo') return { result: account(1005, target === 'same' ? 5 : 6) }
       if (method !== 'getSignatureStatuses') return undefined
@@ -88,15 +88,15 @@ describe('the loss of a node under the WebSocket door', () => {
 
     cut(node)
     await until('the node has all', () => held(node, 'accountSubscribe') === 2, BACK_WITHIN_MS)
-    const both = [(await client.next()) as Told, (await client.next()) as Told]
+    const both = [(await client.next()) as Reported, (await client.next()) as Reported]
     const byId = new Map(both.map(({ method, params }) => [params.subscription, { method, result: params.result }]))
     assert.deepEqual(byId.get(1), { method: 'accountNotification', result: JSON.parse(account(1005, 6)) })
     assert.deepEqual(byId.get(3), {
       method: 'signatureNotification',
       result: { context: { slot: 1006 }, value: { err: null } },
     })
-    assert.equal(((await client.call('signatureUnsubscribe', [3])) as Answer).error.code, -32602)
-    assert.equal(((await client.call('signatureUnsubscribe', [4])) as Answer).result, true)
+    assert.equal(((await client.call('signatureUnsubscribe', [3])) as Response).error.code, -32602)
+    assert.equal(((await client.call('signatureUnsubscribe', [4])) as Response).result, true)
     const asked = node.calls.find(({ body }) => body.includes('changed'))?.body ?? ''
     assert.deepEqual((JSON.parse(asked) as { params: unknown }).params, ['changed', { encoding: 'base64' }])
     await until('the landed one is over at the node too', () => held(node, 'signatureSubscribe') === 0)
@@ -110,7 +110,7 @@ describe('the loss of a node under the WebSocket door', () => {
     await using ws = await startWsGateway([optionsOf('first', first), optionsOf('second', second)])
     const client = await ws.open((await ws.gateway.subscribe({})).token)
     for (let at = 0; at < COUNT; at++) {
-      assert.equal(((await client.call('logsSubscribe', [{ mentions: [`m${at}`] }])) as Answer).result, at + 1)
+      assert.equal(((await client.call('logsSubscribe', [{ mentions: [`m${at}`] }])) as Response).result, at + 1)
     }
     const nodes = [first, second]
     const live = () => nodes.reduce((sum, node) => sum + held(node, 'logsSubscribe'), 0)
@@ -124,13 +124,13 @@ describe('the loss of a node under the WebSocket door', () => {
       const seen = new Set<number>()
       await until('every subscription was told under its id', () => {
         for (const node of nodes) node.notify('logsSubscribe', '{"context":{"slot":3000},"value":{}}')
-        for (const text of client.texts.splice(0)) seen.add((JSON.parse(text) as Told).params.subscription)
+        for (const text of client.texts.splice(0)) seen.add((JSON.parse(text) as Reported).params.subscription)
         return seen.size === COUNT
       })
       assert.deepEqual([Math.min(...seen), Math.max(...seen)], [1, COUNT])
       await until('none is held twice', () => live() === COUNT)
     }
-    assert.equal(ws.door.upstreamSubscriptions, COUNT)
+    assert.equal(ws.server.upstreamSubscriptions, COUNT)
   })
 
   it('refuses a subscribe no node can take, without a charge', async () => {
@@ -140,10 +140,10 @@ describe('the loss of a node under the WebSocket door', () => {
     const client = await ws.open(token)
     await node[Symbol.asyncDispose]()
     await until('the loss was noticed', () => ws.upstreams.status().every(({ wsConnections }) => wsConnections === 0))
-    const { error } = (await client.call('slotSubscribe', [], 'x')) as Answer
+    const { error } = (await client.call('slotSubscribe', [], 'x')) as Response
     assert.equal(error.code, -32503)
-    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 0)
-    assert.equal(ws.door.upstreamSubscriptions, 0)
+    assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 0)
+    assert.equal(ws.server.upstreamSubscriptions, 0)
     const { result } = (await client.call('getRateLimits')) as { result: { month: { used: number } } }
     assert.equal(result.month.used, 0)
   })
@@ -161,9 +161,9 @@ describe('the loss of a node under the WebSocket door', () => {
       node.notify('logsSubscribe', large)
       await reads.next()
     }
-    await until('the seat of the stuck one is free', () => ws.gateway.access.slots.taken(id).wsConnections === 1)
+    await until('the seat of the stuck one is free', () => ws.gateway.access.permits.taken(id).wsConnections === 1)
     assert.equal(reads.socket.readyState, reads.socket.OPEN)
-    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 1)
+    assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 1)
   })
 })
 
@@ -182,17 +182,17 @@ describe('a subscription with nodes of its own', () => {
     ])
     assert.equal((await before.closed()).code, 1012)
     const client = await ws.open(token)
-    assert.equal(((await client.call('rootSubscribe')) as Answer).result, 1)
+    assert.equal(((await client.call('rootSubscribe')) as Response).result, 1)
     assert.deepEqual([held(own, 'rootSubscribe'), held(shared, 'rootSubscribe')], [1, 1])
     shared.notify('rootSubscribe', '1')
     own.notify('rootSubscribe', '2')
-    assert.equal(((await client.next()) as Told).params.result, 2)
-    assert.equal(((await other.next()) as Told).params.result, 1)
+    assert.equal(((await client.next()) as Reported).params.result, 2)
+    assert.equal(((await other.next()) as Reported).params.result, 1)
 
     await ws.upstreams.setDedicated([])
     const asked = () => shared.texts.filter((text) => text.includes('rootSubscribe')).length
     await until('the shared node was asked for it', () => asked() === 2, BACK_WITHIN_MS)
     shared.notify('rootSubscribe', '3')
-    assert.equal(((await client.next()) as Told).params.result, 3)
+    assert.equal(((await client.next()) as Reported).params.result, 3)
   })
 })

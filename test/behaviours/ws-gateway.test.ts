@@ -9,7 +9,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway, type WsGateway } from '../support/ws-gateway.ts'
 
-type Answer = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
+type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
 
 const KEY = '11111111111111111111111111111111'
 
@@ -64,14 +64,14 @@ describe('the WebSocket door', () => {
       ['', { 'x-token': (await ws.gateway.subscribe({ products: ['indexer'] })).token }, 'not-in-plan'],
     ]
     for (const [query, headers, reason] of refused) {
-      const { status, body, headers: answered } = await ws.refusal(query, { ...headers, 'x-request-id': 'r-1' })
-      const { error, id } = JSON.parse(body) as Answer
+      const { status, body, headers: responded } = await ws.refusal(query, { ...headers, 'x-request-id': 'r-1' })
+      const { error, id } = JSON.parse(body) as Response
       assert.deepEqual([status, error.code, id], [401, -32401, null], reason)
       assert.deepEqual([error.data['reason'], error.data['request_id']], [reason, 'r-1'])
-      assert.deepEqual([answered['www-authenticate'], answered['content-type']], ['Bearer', 'application/json'])
+      assert.deepEqual([responded['www-authenticate'], responded['content-type']], ['Bearer', 'application/json'])
       assert.ok(!body.includes(token.slice(8)) && !body.includes(ticket.slice(8)))
     }
-    await until('all seats are free again', () => ws.gateway.access.slots.total().wsConnections === 0)
+    await until('all seats are free again', () => ws.gateway.access.permits.total().wsConnections === 0)
   })
 
   it('accepts the token in the query where the operator wants it', async () => {
@@ -85,18 +85,18 @@ describe('the WebSocket door', () => {
     const { token, id } = await ws.gateway.subscribe({ overrides: { wsConnections: 2 } })
     const [first] = [await ws.open(token), await ws.open(token)]
     const { status, headers, body } = await ws.refusal('', { 'x-token': token })
-    const { error } = JSON.parse(body) as Answer
+    const { error } = JSON.parse(body) as Response
     assert.deepEqual([status, error.code, error.data['limit'], error.data['size']], [429, -32429, 'wsConnections', 2])
     assert.match(headers['retry-after'] ?? '', /^\d+$/)
     first.socket.close()
-    await until('the seat is free', () => ws.gateway.access.slots.taken(id).wsConnections === 1)
+    await until('the seat is free', () => ws.gateway.access.permits.taken(id).wsConnections === 1)
     await ws.open(token)
   })
 
   it('leaves no seat taken by a handshake that is none', async () => {
     const { token, id } = await ws.gateway.subscribe({})
-    const answer = await fetch(ws.url.replace('ws:', 'http:'), { headers: { 'x-token': token } })
-    assert.equal(answer.status, 426)
+    const reply = await fetch(ws.url.replace('ws:', 'http:'), { headers: { 'x-token': token } })
+    assert.equal(reply.status, 426)
     const headers = {
       connection: 'Upgrade',
       upgrade: 'websocket',
@@ -108,7 +108,7 @@ describe('the WebSocket door', () => {
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
     response.resume()
     assert.equal(response.statusCode, 400)
-    assert.equal(ws.gateway.access.slots.taken(id).wsConnections, 0)
+    assert.equal(ws.gateway.access.permits.taken(id).wsConnections, 0)
   })
 
   it('shares one subscription among all who ask for the same', async () => {
@@ -116,8 +116,8 @@ describe('the WebSocket door', () => {
     const other = await ws.gateway.subscribe({})
     const [a, b] = [await ws.open(token), await ws.open(other.token)]
     await a.call('slotSubscribe')
-    const one = (await a.call('accountSubscribe', [KEY, { commitment: 'finalized', encoding: 'binary' }])) as Answer
-    const two = (await b.call('accountSubscribe', [KEY, { encoding: 'binary', commitment: 'finalized' }])) as Answer
+    const one = (await a.call('accountSubscribe', [KEY, { commitment: 'finalized', encoding: 'binary' }])) as Response
+    const two = (await b.call('accountSubscribe', [KEY, { encoding: 'binary', commitment: 'finalized' }])) as Response
     assert.deepEqual([one.result, two.result], [2, 1])
     assert.equal(atNode('accountSubscribe').length, 1)
     assert.equal(node.texts.filter((text) => text.includes('accountSubscribe')).length, 1)
@@ -127,14 +127,14 @@ describe('the WebSocket door', () => {
       `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":${value},"subscription":${own}}}`
     assert.deepEqual([await a.text(), await b.text()], [frame(2), frame(1)])
 
-    assert.equal(((await a.call('accountUnsubscribe', [2])) as Answer).result, true)
-    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 1)
+    assert.equal(((await a.call('accountUnsubscribe', [2])) as Response).result, true)
+    assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 1)
     node.notify('accountSubscribe', value)
     assert.equal(await b.text(), frame(1))
     assert.deepEqual(a.texts, [])
     b.socket.close()
     await until('the node has none left', () => atNode('accountSubscribe').length === 0)
-    assert.equal(ws.gateway.access.slots.taken(other.id).wsSubscriptions, 0)
+    assert.equal(ws.gateway.access.permits.taken(other.id).wsSubscriptions, 0)
     a.socket.close()
   })
 
@@ -206,7 +206,7 @@ describe('the WebSocket door', () => {
     for (let sent = 0; sent < 11; sent++) wild.socket.ping()
     assert.deepEqual(await wild.closed(), { code: 1008, reason: 'too many pings' })
     assert.equal(ws.registry.value('sluice_bundle_refused_total', { interface: 'ws', limit: 'controlPings' }), 1)
-    const { result } = (await calm.call('getRateLimits')) as Answer
+    const { result } = (await calm.call('getRateLimits')) as Response
     assert.ok(result)
   })
 
@@ -218,13 +218,13 @@ describe('the WebSocket door', () => {
     const { token, id } = await own.gateway.subscribe({})
     const client = await own.open(token)
     assert.equal((await own.refusal('', { 'x-token': token })).status, 503)
-    assert.equal(own.gateway.access.slots.taken(id).wsConnections, 1)
+    assert.equal(own.gateway.access.permits.taken(id).wsConnections, 1)
     await client.call('logsSubscribe', ['all'])
     client.socket.pause()
     const large = JSON.stringify('x'.repeat(1_000_000))
     await until('it is cut', () => {
       node.notify('logsSubscribe', large)
-      return own.gateway.access.slots.taken(id).wsConnections === 0
+      return own.gateway.access.permits.taken(id).wsConnections === 0
     })
     client.socket.resume()
     assert.ok([1013, 1006].includes((await client.closed()).code))
@@ -234,9 +234,9 @@ describe('the WebSocket door', () => {
   it('charges each request, refuses on its id, and keeps the connection', async () => {
     const { token } = await ws.gateway.subscribe({ overrides: { methods: { getSlot: { perSecond: 1 } } } })
     const client = await ws.open(token)
-    const answers: Answer[] = []
-    for (let asked = 0; asked < 30; asked++) answers.push((await client.call('getSlot', [], `a${asked}`)) as Answer)
-    const refused = answers.filter(({ error }) => error !== undefined)
+    const responses: Response[] = []
+    for (let asked = 0; asked < 30; asked++) responses.push((await client.call('getSlot', [], `a${asked}`)) as Response)
+    const refused = responses.filter(({ error }) => error !== undefined)
     assert.ok(refused.length > 0 && refused.length < 30)
     for (const { id, error } of refused) {
       assert.match(String(id), /^a\d+$/)
@@ -252,13 +252,13 @@ describe('the WebSocket door', () => {
     const [a, b] = [await ws.open(token), await ws.open(token)]
     await a.call('rootSubscribe')
     await b.call('rootSubscribe')
-    const { error } = (await b.call('slotSubscribe', [], 'x')) as Answer
+    const { error } = (await b.call('slotSubscribe', [], 'x')) as Response
     assert.deepEqual([error.code, error.data['limit'], error.data['size']], [-32429, 'wsSubscriptions', 2])
     await b.call('rootUnsubscribe', [1])
-    assert.equal(((await b.call('slotSubscribe')) as Answer).result, 2)
+    assert.equal(((await b.call('slotSubscribe')) as Response).result, 2)
     a.socket.close()
     b.socket.close()
-    await until('all are free', () => ws.gateway.access.slots.taken(id).wsSubscriptions === 0)
+    await until('all are free', () => ws.gateway.access.permits.taken(id).wsSubscriptions === 0)
   })
 
   it('holds one connection to a thousand', async () => {
@@ -272,14 +272,14 @@ describe('the WebSocket door', () => {
     for (let sent = 0; sent < 1001; sent++) {
       client.socket.send(`{"jsonrpc":"2.0","id":${sent},"method":"rootSubscribe"}`)
     }
-    const answers: Answer[] = []
-    for (let read = 0; read < 1001; read++) answers.push((await client.next()) as Answer)
-    const refused = answers.filter(({ error }) => error !== undefined)
+    const responses: Response[] = []
+    for (let read = 0; read < 1001; read++) responses.push((await client.next()) as Response)
+    const refused = responses.filter(({ error }) => error !== undefined)
     assert.deepEqual(
       refused.map(({ id, error }) => [id, error.code, error.data['size']]),
       [[1000, -32429, 1000]],
     )
-    assert.equal(own.door.upstreamSubscriptions, 1)
+    assert.equal(own.server.upstreamSubscriptions, 1)
   })
 
   it('ends a signature subscription with its last notification', async () => {
@@ -288,11 +288,11 @@ describe('the WebSocket door', () => {
     await client.call('signatureSubscribe', ['sig', { enableReceivedNotification: true }])
     node.notify('signatureSubscribe', '{"context":{"slot":5},"value":"receivedSignature"}')
     await client.next()
-    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 1)
+    assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 1)
     node.notify('signatureSubscribe', '{"context":{"slot":5},"value":{"err":null}}')
     await client.next()
-    assert.equal(ws.gateway.access.slots.taken(id).wsSubscriptions, 0)
-    const { error } = (await client.call('signatureUnsubscribe', [1])) as Answer
+    assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 0)
+    const { error } = (await client.call('signatureUnsubscribe', [1])) as Response
     assert.equal(error.code, -32602)
     client.socket.close()
   })
@@ -306,7 +306,7 @@ describe('the WebSocket door', () => {
     await revokeTokens(ws.gateway.on, { subscription: id })
     assert.deepEqual(await client.closed(), { code: 4401, reason: 'token revoked' })
     assert.ok(performance.now() - fromMs < 5000)
-    assert.equal(((await stays.call('rootSubscribe')) as Answer).result, 1)
+    assert.equal(((await stays.call('rootSubscribe')) as Response).result, 1)
     assert.equal((await ws.refusal('', { 'x-token': token })).status, 401)
     stays.socket.close()
   })
@@ -315,9 +315,9 @@ describe('the WebSocket door', () => {
     await using own = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
     const client = await own.open((await own.gateway.subscribe({})).token)
     await client.call('rootSubscribe')
-    own.door.beginLameDuck()
-    await own.door.drain(2000)
+    own.server.beginLameDuck()
+    await own.server.drain(2000)
     assert.equal((await client.closed()).code, 1012)
-    assert.equal(own.door.upstreamSubscriptions, 0)
+    assert.equal(own.server.upstreamSubscriptions, 0)
   })
 })

@@ -51,7 +51,7 @@ describe('a WebSocket', () => {
       assert.match(offered.head, /^HTTP\/1\.1 101 /)
       assert.doesNotMatch(offered.head, /sec-websocket-protocol/i)
       offered.socket.destroy()
-      await until('no permit is held', () => ws.gateway.access.slots.taken(subscription.id).wsConnections === 0)
+      await until('no permit is held', () => ws.gateway.access.permits.taken(subscription.id).wsConnections === 0)
     })
 
     it(`of ${name} closes binary bytes that are not UTF-8 with 1003, text with 1007`, async () => {

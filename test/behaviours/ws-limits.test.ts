@@ -4,7 +4,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway } from '../support/ws-gateway.ts'
 
-type Answer = { id: number; error?: { code: number; data: Record<string, unknown> } }
+type Response = { id: number; error?: { code: number; data: Record<string, unknown> } }
 
 const IN_FLIGHT_MAX = 64
 
@@ -27,24 +27,24 @@ it('refuses a call beyond those in flight on one connection, and takes its charg
   assert.ok(charged >= IN_FLIGHT_MAX)
   for (let id = 101; id <= 110; id++) client.socket.send(call(id))
   for (let id = 101; id <= 110; id++) {
-    const answer = (await client.next()) as Answer
-    assert.equal(answer.id, id)
+    const response = (await client.next()) as Response
+    assert.equal(response.id, id)
     assert.deepEqual(
-      [answer.error?.code, answer.error?.data['limit'], answer.error?.data['size']],
+      [response.error?.code, response.error?.data['limit'], response.error?.data['size']],
       [-32429, 'callsInFlight', IN_FLIGHT_MAX],
     )
   }
   assert.equal(used(), charged)
   // A batch is charged item by item, and each refused item is taken back.
   client.socket.send(`[${[call(111), call(112)].join(',')}]`)
-  assert.equal(((await client.next()) as Answer[]).length, 2)
+  assert.equal(((await client.next()) as Response[]).length, 2)
   assert.equal(used(), charged)
   hold.resolve()
-  for (let read = 0; read < IN_FLIGHT_MAX; read++) assert.equal(((await client.next()) as Answer).error, undefined)
+  for (let read = 0; read < IN_FLIGHT_MAX; read++) assert.equal(((await client.next()) as Response).error, undefined)
   assert.equal(used(), charged)
   assert.equal(node.calls.length, IN_FLIGHT_MAX)
   client.socket.send(call(120))
-  assert.equal(((await client.next()) as Answer).error, undefined)
+  assert.equal(((await client.next()) as Response).error, undefined)
   assert.ok(used() > charged)
 })
 
@@ -55,10 +55,10 @@ it('holds the responses of calls within the byte budget, and names the limit tha
   const { token } = await ws.gateway.subscribe({})
   const client = await ws.open(token)
   let size = 1_000_000
-  node.answer = () => ({ result: `"${'x'.repeat(size)}"` })
+  node.respond = () => ({ result: `"${'x'.repeat(size)}"` })
   const call = async (id: number) => {
     client.socket.send(`{"jsonrpc":"2.0","id":${id},"method":"getBlock"}`)
-    return (await client.next()) as Answer
+    return (await client.next()) as Response
   }
   const refused = await call(1)
   assert.deepEqual(

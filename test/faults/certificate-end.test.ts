@@ -24,9 +24,9 @@ test('F19: a certificate that nears its end is told of 21, 7 and 1 days before, 
   assert.ok(Math.abs(notAfterMs - (clock.nowMs() + 30 * 24 * HOUR_MS)) < HOUR_MS)
   assert.equal(lines.length, 0)
   for (let hours = 0; hours < 32 * 24; hours += 6) await clock.advanceAsync(6 * HOUR_MS)
-  const told = lines.filter(({ msg }) => msg.startsWith('certificate'))
+  const reported = lines.filter(({ msg }) => msg.startsWith('certificate'))
   assert.deepEqual(
-    told.map(({ msg, daysLeft }) => daysLeft ?? msg),
+    reported.map(({ msg, daysLeft }) => daysLeft ?? msg),
     [21, 7, 1, 'certificate has expired'],
   )
 })

@@ -46,7 +46,7 @@ test('F16: a ClickHouse whose packets are swallowed: who asks is told so within 
   const login = { username: CLICKHOUSE_ADMIN.user, password: CLICKHOUSE_ADMIN.password }
   const nothing = { format: undefined, database: undefined }
   /** The door of a customer whose statements need no judge. */
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const query = Buffer.concat(await Array.fromAsync(request)).toString()
     const asked = { ...readQueryRequest('', nothing, 'default'), query }
     const of = { subscriptionId: 'sub_1', plan: 'p', login, asked, acceptEncoding: undefined, headers: {} }
@@ -57,13 +57,13 @@ test('F16: a ClickHouse whose packets are swallowed: who asks is told so within 
       response.writeHead(error.httpStatus, { 'retry-after': String(error.retryAfterSeconds) }).end(error.type)
     }
   }
-  const door = createServer((request, response) => void answer(request, response))
-  door.listen(0, '127.0.0.1')
-  await once(door, 'listening')
-  using _closing = { [Symbol.dispose]: () => door.close().closeAllConnections() }
+  const endpoint = createServer((request, response) => void respond(request, response))
+  endpoint.listen(0, '127.0.0.1')
+  await once(endpoint, 'listening')
+  using _closing = { [Symbol.dispose]: () => endpoint.close().closeAllConnections() }
   const ask = async (query: string) => {
     const fromMs = performance.now()
-    const reply = await fetch(`http://127.0.0.1:${(door.address() as AddressInfo).port}`, {
+    const reply = await fetch(`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`, {
       method: 'POST',
       body: query,
     })

@@ -42,11 +42,11 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
   const env = { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_EXECUTION__RING: path, ...LIMITS }
   // Started as an operator does: the launcher's settings are part of what memory is taken.
   await using running = serve({ program: LAUNCHER, cwd: home.path, args: ['--no-demo'], env })
-  const door = await running.address('execution')
+  const server = await running.address('execution')
   const operator = `http://${await running.address('metrics')}/metrics`
-  const open = () => openStream(`ws://${door}/v1/ws?subscribe=${SUBSCRIBE}`)
+  const open = () => openStream(`ws://${server}/v1/ws?subscribe=${SUBSCRIBE}`)
   const metric = async (name: string) => {
-    const at = name.startsWith('sluice_execution_') ? `http://${door}/metrics` : operator
+    const at = name.startsWith('sluice_execution_') ? `http://${server}/metrics` : operator
     const text = await (await fetch(at)).text()
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
   }
@@ -67,7 +67,7 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
   const waitsMs: number[] = []
   while (performance.now() < fromMs + STORM_MS || waitsMs.length < 50) {
     const askedMs = performance.now()
-    assert.equal((await fetch(`http://${door}/v1/status`)).status, 200)
+    assert.equal((await fetch(`http://${server}/v1/status`)).status, 200)
     waitsMs.push(performance.now() - askedMs)
     await pause(20)
   }
@@ -83,9 +83,9 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
     const texts = client.texts.filter((text) => seqOf(text) <= (published.at(-1)?.seq ?? 0))
     assert.deepEqual(checkConnection({ texts }, published).objections, [])
   }
-  const told = warningsOf(slow, 'backpressure')
-  assert(told.length > 0, 'the slow one was told')
-  assert.equal(told.at(-1)?.dropped, droppedBetween(slow, published), 'and of exactly what it lost')
+  const reported = warningsOf(slow, 'backpressure')
+  assert(reported.length > 0, 'the slow one was told')
+  assert.equal(reported.at(-1)?.dropped, droppedBetween(slow, published), 'and of exactly what it lost')
   const lostOfRing = warningsOf(reader, 'ring_gap').length
   assert.equal(
     lostOfRing > 0,
@@ -98,18 +98,18 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
   const delay = await metric('sluice_process_event_loop_delay_seconds\\{stat="p99"\\}')
   t.diagnostic(`peak ${residentMib.toFixed(0)} MiB (figure: ${RESIDENT_MIB_MAX}), loop delay p99 ${delay} s (0.05)`)
   t.diagnostic(
-    `${published.length} frames, ${told.at(-1)?.dropped} dropped; status p99 ${percentile(waitsMs, 0.99)} ms`,
+    `${published.length} frames, ${reported.at(-1)?.dropped} dropped; status p99 ${percentile(waitsMs, 0.99)} ms`,
   )
   assert.ok(residentMib <= RESIDENT_MIB_MAX, `${residentMib} MiB`)
   if (isFull) assert.ok(delay <= LOOP_DELAY_SECONDS_MAX, `${delay} s`)
   assert.ok(percentile(waitsMs, 0.99) <= onBusyMachine(100, 5000), `${percentile(waitsMs, 0.99)} ms`)
 })
 
-type Told<T extends Warning['type']> = Extract<Warning, { type: T }>
+type Reported<T extends Warning['type']> = Extract<Warning, { type: T }>
 
-function warningsOf<T extends Warning['type']>(client: StreamReader, type: T): Told<T>[] {
+function warningsOf<T extends Warning['type']>(client: StreamReader, type: T): Reported<T>[] {
   const warnings = client.frames.flatMap((frame) => ('Warning' in frame ? [frame.Warning] : []))
-  return warnings.filter((warning): warning is Told<T> => warning.type === type)
+  return warnings.filter((warning): warning is Reported<T> => warning.type === type)
 }
 
 /** Live frames of a client that lost none. A warning has no number of its own; it stands with the frame before it. */

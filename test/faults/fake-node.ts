@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
 /** What a scripted node answers to one call: a result or error as JSON text, whole bytes of its own, or nothing at all. */
-export type FakeAnswer =
+export type FakeResponse =
   | { readonly result: string }
   | { readonly error: string }
   | { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
@@ -32,9 +32,9 @@ export type FakeNode = AsyncDisposable & {
   slot: number
   shredSlot: number | undefined
   /** Asked for every call but the probes; undefined falls back to the usual answer. */
-  answer: (method: string, params: unknown, id: unknown) => FakeAnswer | undefined
+  respond: (method: string, params: unknown, id: unknown) => FakeResponse | undefined
   /** Asked before the probes' own answer too, for a node that is down or slow altogether. */
-  fault: FakeAnswer | undefined
+  fault: FakeResponse | undefined
   /** Calls are answered once this is over; probes at once. */
   hold: Promise<void> | undefined
   onGrpcCall: (call: GrpcCall) => void
@@ -104,37 +104,37 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     const body = Buffer.concat(chunks).toString()
     const parsed = node.parse(body) as Question | Question[]
     const seen = { url: request.url ?? '', headers: request.headers, body }
-    const answers = await Promise.all([parsed].flat().map((question) => answerTo(question, seen)))
-    if (answers.includes('hang')) return
-    if (answers.includes('reset')) return void request.socket.resetAndDestroy()
-    const [first] = answers
+    const responses = await Promise.all([parsed].flat().map((question) => responseTo(question, seen)))
+    if (responses.includes('hang')) return
+    if (responses.includes('reset')) return void request.socket.resetAndDestroy()
+    const [first] = responses
     if (typeof first === 'object' && 'status' in first) {
       response.writeHead(first.status, { 'content-type': 'text/html', ...first.headers }).end(first.body)
       return
     }
-    const texts = answers.map((answer) => (typeof answer === 'object' && 'text' in answer ? answer.text : ''))
+    const texts = responses.map((reply) => (typeof reply === 'object' && 'text' in reply ? reply.text : ''))
     response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' })
     response.end(Array.isArray(parsed) ? `[${texts.join(',')}]\n` : `${texts[0] ?? ''}\n`)
   }
 
   /** The text of the answer, or what else happens to the connection. */
-  async function answerTo(
+  async function responseTo(
     { method = '', params, id }: Question,
     seen: Omit<SeenRequest, 'method'>,
-  ): Promise<{ text: string } | Exclude<FakeAnswer, { result: string } | { error: string }>> {
+  ): Promise<{ text: string } | Exclude<FakeResponse, { result: string } | { error: string }>> {
     node.requests.push({ ...seen, method })
     const isProbe = PROBES.includes(method) && id === 1
     if (!isProbe) {
       node.calls.push({ ...seen, method })
       await node.hold
     }
-    const answer = node.fault ?? (isProbe ? undefined : node.answer(method, params, id)) ?? usual(method)
-    if (typeof answer === 'string' || 'status' in answer) return answer
-    const rest = 'result' in answer ? `"result":${answer.result}` : `"error":${answer.error}`
+    const response = node.fault ?? (isProbe ? undefined : node.respond(method, params, id)) ?? usual(method)
+    if (typeof response === 'string' || 'status' in response) return response
+    const rest = 'result' in response ? `"result":${response.result}` : `"error":${response.error}`
     return { text: `{"jsonrpc":"2.0",${rest},"id":${JSON.stringify(id ?? null)}}` }
   }
 
-  function usual(method: string): FakeAnswer {
+  function usual(method: string): FakeResponse {
     if (method === 'getSlot') return { result: String(node.slot) }
     if (method === 'getMaxShredInsertSlot') {
       return node.shredSlot === undefined
@@ -195,7 +195,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     ports,
     slot,
     shredSlot: undefined,
-    answer: () => undefined,
+    respond: () => undefined,
     fault: undefined,
     hold: undefined,
     onGrpcCall: (call) => call.end({ code: 12, message: 'nothing here' }),

@@ -74,8 +74,8 @@ export async function startFaultProxy({ target }: FaultProxyOptions, given: Faul
       }
     }
     const shared = { cut, count: (way: Way, by: number) => void (bytes[way] += by), ...deps }
-    const up = createWay('upstream', { from: client, to: onServer, ...shared })
-    const down = createWay('downstream', { from: onServer, to: client, ...shared })
+    const up = createPath('upstream', { from: client, to: onServer, ...shared })
+    const down = createPath('downstream', { from: onServer, to: client, ...shared })
     for (const socket of [client, onServer]) {
       // The other side sees the same kind of end.
       socket.on('error', (error: NodeJS.ErrnoException) => cut(error.code === 'ECONNRESET' ? 'reset' : 'destroy'))
@@ -93,7 +93,7 @@ export async function startFaultProxy({ target }: FaultProxyOptions, given: Faul
     return link
   }
 
-  const tellLinks = () => {
+  const reportLinks = () => {
     for (const link of links) link.setToxics(toxics)
   }
   const cutAll = (how: 'destroy' | 'reset') => {
@@ -112,18 +112,18 @@ export async function startFaultProxy({ target }: FaultProxyOptions, given: Faul
     port,
     add(toxic) {
       toxics.push(toxic)
-      tellLinks()
+      reportLinks()
       return {
         remove() {
           const at = toxics.indexOf(toxic)
           if (at !== -1) toxics.splice(at, 1)
-          tellLinks()
+          reportLinks()
         },
       }
     },
     clear() {
       toxics.length = 0
-      tellLinks()
+      reportLinks()
     },
     disable: stopListening,
     async enable() {
@@ -141,7 +141,7 @@ export async function startFaultProxy({ target }: FaultProxyOptions, given: Faul
   }
 }
 
-type WayParts = {
+type PathParts = {
   readonly from: Socket
   readonly to: Socket
   readonly cut: (how: 'destroy' | 'reset') => void
@@ -151,7 +151,7 @@ type WayParts = {
 }
 
 /** One direction of one connection: source, the stages of its toxics in order, destination. */
-function createWay(way: Way, { from, to, cut, count, clock, random }: WayParts) {
+function createPath(way: Way, { from, to, cut, count, clock, random }: PathParts) {
   let stages: { toxic: Toxic; stage: Stage | undefined }[] = []
   let heldBytes = 0
   let isStopped = false

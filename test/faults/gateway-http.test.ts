@@ -7,14 +7,14 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { isFull } from '../support/property.ts'
-import { startTestDoor } from '../support/rpc-door.ts'
+import { startTestServer } from '../support/rpc-server.ts'
 import { startFakeNode } from './fake-node.ts'
 import { callGateway, onBusyMachine, percentile, startFaultRig, sumOf } from './gateway-rig.ts'
 
 const inRow = async <T>(count: number, run: () => Promise<T>): Promise<T[]> => {
-  const answers: T[] = []
-  for (let at = 0; at < count; at++) answers.push(await run())
-  return answers
+  const responses: T[] = []
+  for (let at = 0; at < count; at++) responses.push(await run())
+  return responses
 }
 
 describe('F1: an upstream refuses connections, at the gateway', () => {
@@ -24,9 +24,9 @@ describe('F1: an upstream refuses connections, at the gateway', () => {
     for (const gone of [a, b]) {
       await until('both serve', () => rig.stateOf('a') === 'healthy' && rig.stateOf('b') === 'healthy')
       await gone?.rpc.disable()
-      const answers = (await Promise.all(Array.from({ length: 8 }, () => inRow(10, () => rig.call())))).flat()
-      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
-      for (const { text } of answers) assert.match(text, /"result":\d+/)
+      const responses = (await Promise.all(Array.from({ length: 8 }, () => inRow(10, () => rig.call())))).flat()
+      assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200])
+      for (const { text } of responses) assert.match(text, /"result":\d+/)
       await gone?.rpc.enable()
     }
   })
@@ -38,14 +38,14 @@ describe('F1: an upstream refuses connections, at the gateway', () => {
       await rig.call()
       return rig.stateOf('a') === 'failing'
     })
-    const answers = await inRow(200, () => rig.call('getBalance', [], '"odd"'))
-    for (const { status, text, headers } of answers) {
+    const responses = await inRow(200, () => rig.call('getBalance', [], '"odd"'))
+    for (const { status, text, headers } of responses) {
       assert.equal(status, 503)
       assert.match(headers.get('retry-after') ?? '', /^\d{1,2}$/)
       assert.match(text, /"code":-32503.*"id":"\\"odd\\""\}$/)
     }
     const p99 = percentile(
-      answers.map(({ ms }) => ms),
+      responses.map(({ ms }) => ms),
       0.99,
     )
     t.diagnostic(`error answer p99 ${p99.toFixed(1)} ms (figure: 50)`)
@@ -64,21 +64,21 @@ describe('F2: an upstream is slow, at the gateway', () => {
     const DEADLINE_MS = 800
     await using rig = await startFaultRig(['a'], { upstreams: { calls: { deadlineMs: DEADLINE_MS } } })
     rig.nodes[0]?.rpc.add({ type: 'timeout', timeoutMs: 0 })
-    const answers = await Promise.all(Array.from({ length: 4 }, (_, id) => rig.call('getBalance', [], id)))
-    for (const [id, { status, text, ms }] of answers.entries()) {
+    const responses = await Promise.all(Array.from({ length: 4 }, (_, id) => rig.call('getBalance', [], id)))
+    for (const [id, { status, text, ms }] of responses.entries()) {
       assert.equal(status, 504)
       assert.match(text, new RegExp(`"code":-32504.*"id":${id}\\}$`))
       assert.ok(ms >= DEADLINE_MS - 100, `${ms} ms`)
       assert.ok(ms <= DEADLINE_MS + onBusyMachine(100, 1500), `${ms} ms`)
     }
-    t.diagnostic(`504 after ${answers.map(({ ms }) => ms.toFixed(0)).join(', ')} ms (deadline ${DEADLINE_MS} ± 100)`)
+    t.diagnostic(`504 after ${responses.map(({ ms }) => ms.toFixed(0)).join(', ')} ms (deadline ${DEADLINE_MS} ± 100)`)
     const inFlight = () => rig.gateway.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' })
     await until('nothing but a probe is in flight', () => (inFlight() ?? 9) <= 1, onBusyMachine(1000, 5000))
   })
 
   test('F2: who waits for a connection in vain is told so at the deadline, and has not paid', async () => {
     await using node = await startFakeNode()
-    node.answer = () => 'hang'
+    node.respond = () => 'hang'
     await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
       upstreams: { connections: { rpcPerNodeMax: 1 }, calls: { deadlineMs: 300, heavyDeadlineMs: 1500 } },
     })
@@ -104,7 +104,7 @@ describe('F2: an upstream is slow, at the gateway', () => {
   test('F2: other customers do not wait for a slow call', async (t) => {
     const [ROUNDS, CALLS] = isFull ? [8, 500] : [1, 150]
     await using node = await startFakeNode()
-    node.answer = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
+    node.respond = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
     await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
       upstreams: { calls: { heavyDeadlineMs: 4000 } },
     })
@@ -123,8 +123,8 @@ describe('F2: an upstream is slow, at the gateway', () => {
       )
       await until('the slow calls are at the node', () => askedSlow() === 50 * round)
       beside.push(...(await measure()))
-      const answers = await Promise.all(hanging)
-      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [504])
+      const responses = await Promise.all(hanging)
+      assert.deepEqual([...new Set(responses.map(({ status }) => status))], [504])
     }
     const [aloneMs, besideMs] = [percentile(alone, 0.99), percentile(beside, 0.99)]
     const medians = `${percentile(alone, 0.5).toFixed(2)} and ${percentile(beside, 0.5).toFixed(2)} ms`
@@ -185,7 +185,7 @@ describe('F5: an upstream is behind in slots, at the gateway', () => {
   test('F5: out of rotation within 2 s; the slot seen by one connection never goes back', async (t) => {
     await using live = await startQuickLocalnet()
     // A chain whose clock stands still.
-    await using still = await startTestDoor()
+    await using still = await startTestServer()
     await still.pass(3)
     await using gateway = await startGateway([
       { name: 'live', rpc: `http://127.0.0.1:${live.rpc.port}` },
@@ -216,7 +216,7 @@ describe('F5: an upstream is behind in slots, at the gateway', () => {
 
   test('F5: when all that serve are behind they serve, getHealth says by how much, and the metric is raised', async () => {
     await using live = await startQuickLocalnet()
-    await using still = await startTestDoor()
+    await using still = await startTestServer()
     await still.pass(3)
     await using gateway = await startGateway([
       { name: 'live', rpc: `http://127.0.0.1:${live.rpc.port}` },
@@ -243,10 +243,10 @@ function slotOver(agent: Agent, url: string, token: string): Promise<number> {
     const asked = request(
       url,
       { method: 'POST', agent, headers: { 'content-type': 'application/json', 'x-token': token } },
-      (answer) => {
+      (response) => {
         let text = ''
-        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-        answer.on('end', () => resolve((JSON.parse(text) as { result: number }).result))
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        response.on('end', () => resolve((JSON.parse(text) as { result: number }).result))
       },
     )
     asked.on('error', reject)

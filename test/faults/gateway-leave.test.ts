@@ -14,7 +14,7 @@ import { callGateway } from './gateway-rig.ts'
 
 const IN_FLIGHT = isFull ? 10_000 : 400
 /** The whole check has the times as shipped: the first call may wait ten seconds for the last one to be on its way too. */
-const PATIENCE = isFull ? '' : '[upstreams.calls]\ndeadlineMs = 120000\n'
+const IDLE_TIMEOUT = isFull ? '' : '[upstreams.calls]\ndeadlineMs = 120000\n'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 
 const nodeOf = ({ rpc, ws, grpc }: FakeNode) => ({ name: 'a', rpc, ws, grpc })
@@ -44,7 +44,7 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     const release = Promise.withResolvers<void>()
     node.hold = release.promise
     await using gateway = await startServedGateway([nodeOf(node)], {
-      config: `[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n${PATIENCE}`,
+      config: `[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n${IDLE_TIMEOUT}`,
       env: { SLUICE_DRAIN__LAME_DUCK_MS: '5000' },
     })
     using long = await openLongLived(gateway, node)
@@ -68,14 +68,14 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     // The lame duck still takes calls.
     const late = rawPost(gateway.url, gateway.token, CALL)
     release.resolve()
-    const answers = await Promise.allSettled([...posts, late].map(({ answer }) => answer))
-    const failed = answers.filter((answer) => answer.status === 'rejected' || answer.value.status !== 200)
-    assert.deepEqual(failed.slice(0, 3), [], `${failed.length} of ${answers.length} failed`)
+    const responses = await Promise.allSettled([...posts, late].map(({ response }) => response))
+    const failed = responses.filter((response) => response.status === 'rejected' || response.value.status !== 200)
+    assert.deepEqual(failed.slice(0, 3), [], `${failed.length} of ${responses.length} failed`)
     assert.equal(await long.ws.closed, 1012)
     assert.equal((await long.stream.ended).code, 14)
     assert.equal(await gateway.running.exit(), 0)
     const tookMs = performance.now() - fromMs
-    t.diagnostic(`${answers.length} answered, gone after ${(tookMs / 1000).toFixed(1)} s (figure: 30)`)
+    t.diagnostic(`${responses.length} answered, gone after ${(tookMs / 1000).toFixed(1)} s (figure: 30)`)
     assert.ok(tookMs <= 30_000, `${tookMs} ms`)
     const { stdout } = await gateway.sluice('usage', '--sub', 'acme-prod', '--json')
     const rows = JSON.parse(stdout) as { units: number }[]
@@ -118,7 +118,7 @@ test('F18: a bad config at a reload: the old one stays, the mistake is named by 
   await using gateway = await startServedGateway([nodeOf(node)])
   using long = await openLongLived(gateway, node)
   const good = readFileSync(gateway.configFile, 'utf8')
-  for (const [bad, place] of [
+  for (const [bad, position] of [
     [`${good}\n[log]\nlevle = "info"\n`, /:\d+:1\b/],
     [`${good}\n[log]\nlevel = \n`, /:\d+:\d+/],
     [good.replace('unitsPerSecond = "unlimited"', 'unitsPerSecond = -5'), /:\d+:\d+/],
@@ -126,7 +126,7 @@ test('F18: a bad config at a reload: the old one stays, the mistake is named by 
     writeFileSync(gateway.configFile, bad)
     const refused = await gateway.sluice('reload')
     assert.notEqual(refused.code, 0)
-    assert.match(refused.stderr, place)
+    assert.match(refused.stderr, position)
     assert.match(refused.stderr, /the configuration in force stays/)
     gateway.running.child.kill('SIGHUP')
     await gateway.running.line(/"level":"error".*reload/)

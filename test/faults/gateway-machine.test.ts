@@ -33,7 +33,7 @@ async function openHeld(url: string, count: number) {
     one.socket.on('close', () => (one.isClosed = true))
     return one
   })
-  const isAnswered = (text: string) => /\r\n\r\n./s.test(text)
+  const hasResponded = (text: string) => /\r\n\r\n./s.test(text)
   const send = (request: string) => {
     for (const one of held) {
       one.text = ''
@@ -41,8 +41,8 @@ async function openHeld(url: string, count: number) {
     }
   }
   send('GET /health HTTP/1.1\r\nhost: gateway\r\n\r\n')
-  const isTold = () => held.every(({ text, isClosed }) => isAnswered(text) || isClosed)
-  await until('each is answered or closed', isTold, PATIENT_MS)
+  const isReported = () => held.every(({ text, isClosed }) => hasResponded(text) || isClosed)
+  await until('each is answered or closed', isReported, PATIENT_MS)
   return {
     send,
     texts: () => held.map(({ text }) => text),
@@ -50,7 +50,7 @@ async function openHeld(url: string, count: number) {
     statuses(): Record<number, number> {
       const counts: Record<number, number> = {}
       for (const { text } of held) {
-        const status = isAnswered(text) ? Number(text.slice(9, 12)) : 0
+        const status = hasResponded(text) ? Number(text.slice(9, 12)) : 0
         counts[status] = (counts[status] ?? 0) + 1
       }
       return counts
@@ -67,7 +67,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
     // The first to be held may wait long for the last to be there too.
     const config = `[upstreams.calls]\ndeadlineMs = ${2 * PATIENT_MS}\n`
     await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }], { config })
-    const ask = () => rawPost(gateway.url, gateway.token, CALL).answer
+    const ask = () => rawPost(gateway.url, gateway.token, CALL).response
     assert.equal((await ask()).status, 200)
     using residents = await openHeld(gateway.url, RESIDENTS)
     assert.deepEqual(residents.statuses(), { 200: RESIDENTS })
@@ -124,12 +124,12 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
 
   test('F17: storms of resets and of calls cut off leave nothing behind', async () => {
     await using node = await startFakeNode()
-    node.answer = () => ({ result: '0' })
+    node.respond = () => ({ result: '0' })
     await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
     const { hostname, port } = new URL(gateway.url)
     const pid = String(gateway.running.child.pid)
     const open = () => readdirSync(`/proc/${pid}/fd`).length
-    assert.equal((await rawPost(gateway.url, gateway.token, CALL).answer).status, 200)
+    assert.equal((await rawPost(gateway.url, gateway.token, CALL).response).status, 200)
     const before = open()
     for (let round = 0; round < 5; round++) {
       const storm = Array.from({ length: 200 }, (_, at) => {
@@ -140,7 +140,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
       await until('they are connected', () => storm.every((socket) => !socket.connecting))
       for (const socket of storm) socket.resetAndDestroy()
     }
-    assert.equal((await rawPost(gateway.url, gateway.token, CALL).answer).status, 200)
+    assert.equal((await rawPost(gateway.url, gateway.token, CALL).response).status, 200)
     // Kept connections to the node remain, and are bounded.
     await until('the descriptors are free', () => open() <= before + 260)
     assert.equal(await gateway.running.stop(), 0)
@@ -150,21 +150,21 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
 test('F19: a renewed certificate is taken on all three doors, no connection is dropped, and its end is a metric', async () => {
   await using node = await startFakeNode()
   using cert = makeTestCert('first', 90)
-  const doors = ['rpc', 'ws', 'grpc'].map(
-    (door) => `[bundle.${door}]\ntls = { cert = "${cert.cert}", key = "${cert.key}" }\n`,
+  const servers = ['rpc', 'ws', 'grpc'].map(
+    (server) => `[bundle.${server}]\ntls = { cert = "${cert.cert}", key = "${cert.key}" }\n`,
   )
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
-    config: doors.join(''),
+    config: servers.join(''),
     tls: cert,
   })
-  const places = { rpc: gateway.url, ws: gateway.ws, grpc: `https://${gateway.grpc}` }
+  const positions = { rpc: gateway.url, ws: gateway.ws, grpc: `https://${gateway.grpc}` }
   const nameAt = async (url: string) => {
     const { hostname, port } = new URL(url)
     const socket: TLSSocket = connectTls({
       host: hostname,
       port: Number(port),
       rejectUnauthorized: false,
-      ...(url === places.grpc ? { ALPNProtocols: ['h2'] } : {}),
+      ...(url === positions.grpc ? { ALPNProtocols: ['h2'] } : {}),
     })
     try {
       await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject))
@@ -173,19 +173,19 @@ test('F19: a renewed certificate is taken on all three doors, no connection is d
       socket.destroy()
     }
   }
-  const notAfter = async (door: string) => {
+  const notAfter = async (server: string) => {
     const text = await (await fetch(`${gateway.metrics}/metrics`)).text()
     return Number(
-      new RegExp(`^sluice_tls_not_after_timestamp_seconds\\{[^}]*"${door}"[^}]*\\} (\\S+)`, 'm').exec(text)?.[1],
+      new RegExp(`^sluice_tls_not_after_timestamp_seconds\\{[^}]*"${server}"[^}]*\\} (\\S+)`, 'm').exec(text)?.[1],
     )
   }
   const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
   const ask = () =>
     new Promise<number>((resolve, reject) => {
       const headers = { 'content-type': 'application/json', 'x-token': gateway.token }
-      const asked = request(gateway.url, { method: 'POST', agent, headers }, (answer) => {
-        answer.resume()
-        answer.on('end', () => resolve(answer.statusCode ?? 0))
+      const asked = request(gateway.url, { method: 'POST', agent, headers }, (response) => {
+        response.resume()
+        response.on('end', () => resolve(response.statusCode ?? 0))
       })
       asked.on('error', reject)
       asked.end(CALL)
@@ -196,19 +196,19 @@ test('F19: a renewed certificate is taken on all three doors, no connection is d
   const before = handshakes
   const socket = new WebSocket(gateway.ws, { headers: { 'x-token': gateway.token }, rejectUnauthorized: false })
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
-  const session = connectHttp2(places.grpc, { rejectUnauthorized: false })
+  const session = connectHttp2(positions.grpc, { rejectUnauthorized: false })
   await new Promise((resolve, reject) => session.once('connect', resolve).once('error', reject))
   let dropped = 0
   socket.on('close', () => void (dropped += 1))
   session.on('close', () => void (dropped += 1))
-  for (const url of Object.values(places)) assert.equal(await nameAt(url), 'first')
+  for (const url of Object.values(positions)) assert.equal(await nameAt(url), 'first')
   const ends = await notAfter('rpc')
   assert.ok(Math.abs(ends - (Date.now() / 1000 + 90 * 86_400)) < 7200, `${ends}`)
 
   cert.renew('second', 30)
-  for (const [door, url] of Object.entries(places)) {
-    await until(`${door} shows the new one`, async () => (await nameAt(url)) === 'second')
-    await until(`${door} tells its end`, async () => (await notAfter(door)) < ends)
+  for (const [server, url] of Object.entries(positions)) {
+    await until(`${server} shows the new one`, async () => (await nameAt(url)) === 'second')
+    await until(`${server} tells its end`, async () => (await notAfter(server)) < ends)
   }
   assert.equal(await ask(), 200)
   assert.equal(handshakes, before, 'the connection of before is still in use')

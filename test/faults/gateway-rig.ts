@@ -8,14 +8,14 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 
-const DOORS = ['rpc', 'ws', 'grpc'] as const
-type Door = (typeof DOORS)[number]
+const LISTENERS = ['rpc', 'ws', 'grpc'] as const
+type Server = (typeof LISTENERS)[number]
 
 /** One way to the chain: a fault proxy for each of its doors. To the gateway each is a node. */
 export type FaultyNode = AsyncDisposable & {
   readonly name: string
   readonly options: { readonly name: string; readonly rpc: string; readonly ws: string; readonly grpc: string }
-} & Readonly<Record<Door, FaultProxy>>
+} & Readonly<Record<Server, FaultProxy>>
 
 export type FaultRig = AsyncDisposable & {
   readonly chain: Localnet
@@ -23,12 +23,12 @@ export type FaultRig = AsyncDisposable & {
   readonly gateway: Gateway
   readonly token: string
   /** One JSON-RPC call through the gateway, with how long it took. */
-  call(method?: string, params?: unknown[], id?: unknown): Promise<RigAnswer>
+  call(method?: string, params?: unknown[], id?: unknown): Promise<RigResponse>
   /** State of a node as the gateway sees it. */
   stateOf(name: string): string | undefined
 }
 
-export type RigAnswer = {
+export type RigResponse = {
   readonly status: number
   readonly text: string
   readonly ms: number
@@ -37,8 +37,8 @@ export type RigAnswer = {
 
 export async function throughProxies(name: string, chain: Localnet): Promise<FaultyNode> {
   await using opening = new AsyncDisposableStack()
-  const open = async (door: Door) =>
-    opening.use(await startFaultProxy({ target: { host: chain[door].host, port: chain[door].port } }))
+  const open = async (server: Server) =>
+    opening.use(await startFaultProxy({ target: { host: chain[server].host, port: chain[server].port } }))
   const [rpc, ws, grpc] = [await open('rpc'), await open('ws'), await open('grpc')]
   const opened = opening.move()
   const at = (scheme: string, { port }: FaultProxy) => `${scheme}://127.0.0.1:${port}`
@@ -85,7 +85,7 @@ export async function callGateway(
   url: string,
   token: string,
   { method, params = [], id = 1 }: { method: string; params?: unknown; id?: unknown },
-): Promise<RigAnswer> {
+): Promise<RigResponse> {
   const fromMs = performance.now()
   const response = await fetch(url, {
     method: 'POST',

@@ -64,13 +64,13 @@ test(`F21: ${CLIENTS} clients come at once after a restart: all steady within 30
     t.diagnostic(`subscriptions at the node: ${before} before, then ${[...new Set(atNode)].join(', ')}`)
 
     // Steady: one notification reaches every one of them.
-    let told = 0
-    for (const socket of sockets) socket.on('message', () => void (told += 1))
+    let reported = 0
+    for (const socket of sockets) socket.on('message', () => void (reported += 1))
     const live = sockets.filter((socket) => socket.readyState === WebSocket.OPEN).length
     assert.equal(live, CLIENTS)
     node.tick()
-    for (let waited = 0; told < CLIENTS && waited < 200; waited++) await pause(50)
-    assert.ok(told >= CLIENTS, `${told} of ${CLIENTS} were told`)
+    for (let waited = 0; reported < CLIENTS && waited < 200; waited++) await pause(50)
+    assert.ok(reported >= CLIENTS, `${reported} of ${CLIENTS} were told`)
   } finally {
     for (const socket of sockets) socket.terminate()
   }

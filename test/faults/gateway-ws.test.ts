@@ -37,14 +37,14 @@ async function touchAccounts(rig: FaultRig): Promise<void> {
 }
 
 const SUBSCRIPTIONS = CLIENTS * 4 + ACCOUNTS
-const liveOf = (clients: readonly WsTestClient[]) => clients.reduce((sum, { told }) => sum + told.size, 0)
+const liveOf = (clients: readonly WsTestClient[]) => clients.reduce((sum, { reported }) => sum + reported.size, 0)
 const idsOf = (clients: readonly WsTestClient[]) =>
-  clients.map(({ told }) => [...told.keys()].toSorted((a, b) => a - b))
+  clients.map(({ reported }) => [...reported.keys()].toSorted((a, b) => a - b))
 
 /** Until every subscription has told something since now, under the ids it had before. Answers how long that took. */
 async function untilAllLive(rig: FaultRig, clients: readonly WsTestClient[], ids: number[][]): Promise<number> {
   const fromMs = performance.now()
-  for (const { told } of clients) told.clear()
+  for (const { reported } of clients) reported.clear()
   let tookMs = 0
   const touching = (async () => {
     while (tookMs === 0) await touchAccounts(rig)

@@ -33,16 +33,16 @@ for (const way of ['positional', 'mapped'] as const) {
   test(`${way}: a ring cut short under its reader is told as unreadable, and the next one is read from its start`, async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
-    const told: SourceMessage[] = []
+    const reported: SourceMessage[] = []
     const of = <Kind extends SourceMessage['kind']>(kind: Kind) =>
-      told.filter((message): message is SourceMessage & { kind: Kind } => message.kind === kind)
+      reported.filter((message): message is SourceMessage & { kind: Kind } => message.kind === kind)
     const blocks = () => of('contention').map(({ data }) => data.block_number)
     const first = writeRing(path, 1)
     await using _source = startRingSource(
       {
         kind: 'ring',
         path,
-        way,
+        mode: way,
         start: 'oldest',
         topAccessesMs: 1000,
         topAccessesResetMs: 60_000,
@@ -52,17 +52,17 @@ for (const way of ['positional', 'mapped'] as const) {
         log: { ...silentLogger, error: (fields) => assert.fail(`the thread died: ${JSON.stringify(fields)}`) },
         clock: systemClock,
         random: secureRandom,
-        onMessages: (messages) => void told.push(...messages),
+        onMessages: (messages) => void reported.push(...messages),
       },
     )
     await until('the blocks are read', () => blocks().length === BLOCKS)
     assert.deepEqual(
-      of('opened').map((message) => message.way),
+      of('opened').map((message) => message.mode),
       [way],
     )
     truncateSync(path, 0)
-    await until('the cut is told', () => of('trouble').length === 1)
-    assert.equal(of('trouble')[0]?.trouble?.code, 'refused')
+    await until('the cut is told', () => of('failure').length === 1)
+    assert.equal(of('failure')[0]?.failure?.code, 'refused')
     first[Symbol.dispose]()
     using _second = writeRing(path, 101)
     await until('the next ring is read', () => blocks().length === 2 * BLOCKS)
@@ -71,9 +71,9 @@ for (const way of ['positional', 'mapped'] as const) {
       [1, 101].flatMap((from) => Array.from({ length: BLOCKS }, (_, at) => from + at)),
     )
     // The path may have been looked at between the two rings, when it held nothing.
-    assert.equal(of('trouble').at(-1)?.trouble, undefined)
+    assert.equal(of('failure').at(-1)?.failure, undefined)
     assert.deepEqual(
-      of('opened').map((message) => message.way),
+      of('opened').map((message) => message.mode),
       [way, way],
     )
     assert.equal(of('restart').length, 1)

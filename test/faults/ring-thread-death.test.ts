@@ -43,8 +43,8 @@ test('a reading thread that dies is started again: clients stay, are told of the
     writeFileSync(`${path}.die`, '')
     await until('the thread has died', () => deaths.length === death)
     await until('the gap is told', () => warningsOf(client).length === death)
-    const told = client.frames.length
-    await until('blocks come again', () => client.frames.slice(told).some((frame) => 'ContentionData' in frame))
+    const reported = client.frames.length
+    await until('blocks come again', () => client.frames.slice(reported).some((frame) => 'ContentionData' in frame))
   }
   assert.equal(client.closed, undefined)
   for (const warning of warningsOf(client)) {

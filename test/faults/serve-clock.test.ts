@@ -37,8 +37,8 @@ test('F10, R9: the wall clock of a running process jumps by an hour, a day and a
   skip: LIBRARY === undefined && 'no libfaketime',
 }, async () => {
   await using node = await startFakeNode()
-  await using place = await temporaryFolder()
-  const clockFile = place.file('clock')
+  await using position = await temporaryFolder()
+  const clockFile = position.file('clock')
   const setClock = (seconds: number) => writeFileSync(clockFile, `${seconds < 0 ? '' : '+'}${seconds}\n`)
   setClock(0)
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }], {
@@ -61,9 +61,9 @@ test('F10, R9: the wall clock of a running process jumps by an hour, a day and a
   assert.equal(rotated.code, 0, rotated.stderr)
   const token = tokenFrom(rotated.stdout)
   const whoami = async (given: string) => {
-    const answer = await fetch(`${gateway.url}/v1/whoami`, { headers: { 'x-token': given } })
-    const text = await answer.text()
-    return { status: answer.status, text, ...(answer.status === 200 ? (JSON.parse(text) as Whoami) : undefined) }
+    const response = await fetch(`${gateway.url}/v1/whoami`, { headers: { 'x-token': given } })
+    const text = await response.text()
+    return { status: response.status, text, ...(response.status === 200 ? (JSON.parse(text) as Whoami) : undefined) }
   }
   await until('the rotation is known', async () => (await whoami(token)).status === 200)
 
@@ -81,10 +81,10 @@ test('F10, R9: the wall clock of a running process jumps by an hour, a day and a
     await until('the process sees the jump', async () => {
       return Math.abs((await wallSeconds()) - Date.now() / 1000 - offset) < HOUR_SECONDS / 2
     })
-    const [answered, frames, jumpedMs] = [calls.answered, stream.frames.length, performance.now()]
+    const [responded, frames, jumpedMs] = [calls.responded, stream.frames.length, performance.now()]
     await until(
       'calls and the stream go on',
-      () => calls.answered > answered + 20 && stream.frames.length > frames + 10,
+      () => calls.responded > responded + 20 && stream.frames.length > frames + 10,
     )
     if (Math.abs(offset) === MONTH_SECONDS)
       await until('the calendar has looked', () => performance.now() - jumpedMs > LOOKED_MS)
@@ -102,6 +102,6 @@ test('F10, R9: the wall clock of a running process jumps by an hour, a day and a
   assert.equal(stream.closed, undefined)
   const seqs = stream.frames.map(({ seq }) => seq).filter((seq) => seq > 0)
   assert(seqs.every((seq, at) => at === 0 || seq >= (seqs[at - 1] as number)))
-  assert.equal((await whoami(token)).month?.used, calls.answered, 'every call was counted once')
+  assert.equal((await whoami(token)).month?.used, calls.responded, 'every call was counted once')
   assert.equal(await gateway.running.stop(), 0)
 })

@@ -71,12 +71,12 @@ password = "file:clickhouse"
   const query = async () => {
     const fromMs = performance.now()
     const headers = { 'x-token': token, authorization: `Basic ${basic}` }
-    const answer = await fetch(await at('indexer', '/'), { method: 'POST', headers, body: 'SELECT 1' })
-    const text = await answer.text()
+    const response = await fetch(await at('indexer', '/'), { method: 'POST', headers, body: 'SELECT 1' })
+    const text = await response.text()
     return {
-      status: answer.status,
+      status: response.status,
       text,
-      retryAfter: answer.headers.get('retry-after'),
+      retryAfter: response.headers.get('retry-after'),
       ms: performance.now() - fromMs,
     }
   }
@@ -101,8 +101,8 @@ password = "file:clickhouse"
     const { reasons } = await health()
     return reasons.some(({ part }) => part === 'quota')
   })
-  const before = calls.answered
-  await until('calls go on', () => calls.answered > before + 10)
+  const before = calls.responded
+  await until('calls go on', () => calls.responded > before + 10)
 
   await Promise.all([clickhouse.start(), redis.start()])
   await until('the indexer answers again', async () => (await query()).text === '1\n', 30_000)

@@ -27,10 +27,10 @@ exec unshare ${isolate} sh -c 'mount -t tmpfs -o size=16m,mode=0700 small "$0" &
 
 /** A command of the operator beside that process, with the disks that it sees. */
 function sluiceWhere(pid: number, cwd: string, words: readonly string[]): Promise<CliResult> {
-  const places = process.getuid?.() === 0 ? ['-m'] : ['-U', '-m', '--preserve-credentials']
+  const positions = process.getuid?.() === 0 ? ['-m'] : ['-U', '-m', '--preserve-credentials']
   const program = [process.execPath, '--disable-warning=ExperimentalWarning', CLI, ...words]
   return new Promise((resolve) => {
-    execFile('nsenter', ['-t', `${pid}`, ...places, `--wd=${cwd}`, ...program], (error, stdout, stderr) => {
+    execFile('nsenter', ['-t', `${pid}`, ...positions, `--wd=${cwd}`, ...program], (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
     })
   })
@@ -74,7 +74,7 @@ test('F8: with a full disk the process serves on, says so, and recovers by itsel
   const health = async () => (await (await fetch(`${operator}/readyz`)).json()) as Health
   const url = `http://${await running.address('rpc')}`
   await using calls = startSteadyCalls(url, token)
-  await until('there is load', () => calls.answered > 10)
+  await until('there is load', () => calls.responded > 10)
 
   fillDisk(`${inside}/filler`)
   await until('it is told', async () => (await health()).reasons.some(({ part }) => part === 'disk'), 30_000)
@@ -84,14 +84,14 @@ test('F8: with a full disk the process serves on, says so, and recovers by itsel
   const refused = await sluice('customer', 'add', 'late')
   assert.notEqual(refused.code, 0)
   assert.match(refused.stderr, /no space|full/)
-  const duringFull = calls.answered
-  await until('calls go on', () => calls.answered > duringFull + 20)
+  const duringFull = calls.responded
+  await until('calls go on', () => calls.responded > duringFull + 20)
 
   rmSync(`${inside}/filler`)
   const fromMs = performance.now()
   await until('it is well again', async () => (await health()).state === 'ok', 60_000)
   const tookMs = performance.now() - fromMs
-  t.diagnostic(`recovered after ${(tookMs / 1000).toFixed(1)} s (figure: 5), ${calls.answered} calls answered`)
+  t.diagnostic(`recovered after ${(tookMs / 1000).toFixed(1)} s (figure: 5), ${calls.responded} calls answered`)
   assert.ok(tookMs <= onBusyMachine(RECOVERED_MS, 30_000), `${tookMs} ms`)
   await calls.stop()
   assert.deepEqual(calls.failed, [])
@@ -101,6 +101,6 @@ test('F8: with a full disk the process serves on, says so, and recovers by itsel
     const { stdout } = await sluice('usage', '--sub', 'prod', '--json')
     return (JSON.parse(stdout) as { units: number }[]).reduce((sum, { units }) => sum + units, 0)
   }
-  await until('every call is in the ledger', async () => (await usedUnits()) === calls.answered, 15_000)
+  await until('every call is in the ledger', async () => (await usedUnits()) === calls.responded, 15_000)
   assert.equal(await running.stop(), 0)
 })

@@ -52,9 +52,9 @@ test('F7: while the store is locked no call fails; a command waits at most 5 s a
   }
   await using calls = startSteadyCalls(gateway.url, gateway.token)
   const locked = await usingLock(join(home, '.sluice/access.db'), async () => {
-    const before = calls.answered
+    const before = calls.responded
     const tried = await addCustomer()
-    assert.ok(calls.answered > before, 'customers were served meanwhile')
+    assert.ok(calls.responded > before, 'customers were served meanwhile')
     return tried
   })
   assert.equal(locked.code, 75, locked.stderr)
@@ -67,7 +67,7 @@ test('F7: while the store is locked no call fails; a command waits at most 5 s a
   assert.ok(waitedMs <= onBusyMachine(COMMAND_WAIT_MS + 500, 30_000), `${waitedMs} ms`)
   await calls.stop()
   assert.deepEqual(calls.failed, [])
-  await until('every call is in the ledger', async () => (await usedUnits()) === calls.answered, 15_000)
+  await until('every call is in the ledger', async () => (await usedUnits()) === calls.responded, 15_000)
 })
 
 test('F12: killed under load, a process is ready again within 3 s with every acknowledged change', async (t) => {
@@ -80,7 +80,7 @@ test('F12: killed under load, a process is ready again within 3 s with every ack
     assert.equal((await gateway.sluice('customer', 'add', `made-${at}`)).code, 0)
     made.push(`made-${at}`)
   }
-  await until('there is load', () => calls.answered > 20)
+  await until('there is load', () => calls.responded > 20)
   await gateway.running.stop('SIGKILL')
   await calls.stop()
 

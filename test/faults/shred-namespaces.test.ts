@@ -52,13 +52,13 @@ function tryNamespaces(): (Disposable & { refused?: undefined }) | { refused: st
   }
 }
 
-type RelayAnswer = {
+type RelayResponse = {
   served: { subscriptionId: string; state: string; packets: number; unsent: number; lastFault: string | null }[]
   relayed: number
   own: number
   atMs: number
 }
-type SinkAnswer = { sinks: { port: number; packets: number; copies: number; sizes: number[] }[] }
+type SinkResponse = { sinks: { port: number; packets: number; copies: number; sizes: number[] }[] }
 
 async function startIn(namespace: string, ...words: string[]) {
   const child: ChildProcess = spawn('ip', ['netns', 'exec', namespace, process.execPath, CHILD, ...words], {
@@ -67,10 +67,10 @@ async function startIn(namespace: string, ...words: string[]) {
   const ended = once(child, 'exit')
   await once(child, 'message', { signal: AbortSignal.timeout(30_000) })
   return {
-    async ask<Answer>(order: object): Promise<Answer> {
-      const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) })
+    async ask<Response>(order: object): Promise<Response> {
+      const responded = once(child, 'message', { signal: AbortSignal.timeout(10_000) })
       child.send(order)
-      return (await answered)[0] as Answer
+      return (await responded)[0] as Response
     },
     async [Symbol.asyncDispose]() {
       if (child.connected) child.send({ stop: true })
@@ -93,9 +93,9 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
   await far.ask({ open: STEADY })
   await using relay = await startIn(NEAR, 'relay', `10.77.0.2:${DYING}`, `10.77.0.2:${STEADY}`)
 
-  const look = () => relay.ask<RelayAnswer>({ ask: true })
+  const look = () => relay.ask<RelayResponse>({ ask: true })
   const packetsAt = async (port: number) =>
-    (await far.ask<SinkAnswer>({})).sinks.find((sink) => sink.port === port)?.packets ?? 0
+    (await far.ask<SinkResponse>({})).sinks.find((sink) => sink.port === port)?.packets ?? 0
   const dying = async () => (await look()).served.find(({ subscriptionId }) => subscriptionId === 'sub_0')
   /** Of what was relayed meanwhile, about the share that one destination got. What is under way when it is counted makes it inexact. */
   async function shareOf(count: () => Promise<number>, during: () => Promise<void>): Promise<number> {
@@ -143,7 +143,7 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
       assert.equal(sent?.unsent, 0)
       // A receiver that is not given the processor for seconds loses some; a busy machine must not fail this.
       await until('the packets have arrived', async () => (await packetsAt(STEADY)) > 0.95 * (sent?.packets ?? 0))
-      const steady = (await far.ask<SinkAnswer>({})).sinks.find(({ port }) => port === STEADY)
+      const steady = (await far.ask<SinkResponse>({})).sinks.find(({ port }) => port === STEADY)
       assert.deepEqual([steady?.copies, steady?.sizes], [0, [1203, 1228]])
     } finally {
       await relay.ask({ hold: false })

@@ -23,7 +23,7 @@ const HEARD_MS = 15_000
 const LOOK_MS = 40
 const CUSTOMER = 'acme'
 
-type Place = 'a' | 'b' | 'data'
+type Position = 'a' | 'b' | 'data'
 type Machine = Remote<GatewayMachine>
 type Subscription = {
   readonly name: string
@@ -65,9 +65,9 @@ async function took(what: string, holds: () => Promise<boolean>, withinMs: numbe
   }
 }
 
-function openNetwork(): Network<Place> | string {
+function openNetwork(): Network<Position> | string {
   try {
-    return makeNetwork<Place>('data', ['a', 'b'])
+    return makeNetwork<Position>('data', ['a', 'b'])
   } catch (error) {
     return (error as { stderr?: string }).stderr?.trim() || String(error)
   }
@@ -117,7 +117,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
   function assertServed(outcome: Outcome, what: string): void {
     assert.deepEqual(outcome.failed, [], what)
     assert.equal(outcome.refused, 0, `${what}: refused`)
-    assert.ok(outcome.answered > 10, `${what}: only ${outcome.answered} calls were answered`)
+    assert.ok(outcome.responded > 10, `${what}: only ${outcome.responded} calls were answered`)
   }
 
   await sluice(a, 'customer', 'add', CUSTOMER)
@@ -189,12 +189,12 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
     t.after(() => network.plug('b'))
     const cutMs = performance.now()
     await b.call('start', small.name, { token: small.token, callers: 2, everyMs: 20, batch: SMALL.batchItems })
-    let told: string[] = []
-    const tells = async () => {
-      told = await partsOf(b)
-      return told.includes('quota') && told.includes('store')
+    let reported: string[] = []
+    const reports = async () => {
+      reported = await partsOf(b)
+      return reported.includes('quota') && reported.includes('store')
     }
-    const toldMs = await took('it says what it lost', tells, 15_000)
+    const reportedMs = await took('it says what it lost', reports, 15_000)
     await sluice(a, 'token', 'revoke', gone.name, '--yes')
     await took('the revoked token is refused on a', async () => (await statusAt(a, gone)) === 401, SPREAD_MS)
     // Known and documented: the machine that cannot be told does not know.
@@ -224,8 +224,8 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
     assert.ok(share <= most, `${share} units of a share of ${most}`)
     assert.ok(smallOutcome.limited > 0, 'the share was met')
     t.diagnostic(
-      `cut for ${seconds.toFixed(1)} s: told after ${toldMs} ms (${told.join(', ')}); b admitted ${share} of at most ${Math.floor(most)} units; ` +
-        `free customer: ${outcomes.map(({ answered }) => answered).join(' + ')} calls; after the cable was back: revoked token refused after ${revokedMs} ms, whole after ${revokedMs + healthyMs} ms`,
+      `cut for ${seconds.toFixed(1)} s: told after ${reportedMs} ms (${reported.join(', ')}); b admitted ${share} of at most ${Math.floor(most)} units; ` +
+        `free customer: ${outcomes.map(({ responded }) => responded).join(' + ')} calls; after the cable was back: revoked token refused after ${revokedMs} ms, whole after ${revokedMs + healthyMs} ms`,
     )
     t.diagnostic(`booked: ${await assertBooked([free.name, small.name, gone.name])}`)
   })
@@ -277,8 +277,8 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
       await pause(INGEST_CUT_MS - 1000)
       assert.deepEqual(await coverage(), held)
       await assertWhole()
-      const { coverage: told } = await b.call('query', headers, 'SELECT 1')
-      assert.equal(told, held.to, 'an answer says how far the tables are complete')
+      const { coverage: reported } = await b.call('query', headers, 'SELECT 1')
+      assert.equal(reported, held.to, 'an answer says how far the tables are complete')
       const behind = (await tip()) - held.to
       assert.ok(behind > 5, `the chain went on: ${behind} slots`)
       const cutFor = Math.round(performance.now() - cutMs)
@@ -315,16 +315,16 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
         ['postgres', 'store'],
       ] as const) {
         await data.call('stop', server)
-        const isTold = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.includes(part))
-        const toldMs = await took(`both say that ${part} is away`, isTold, 15_000)
+        const isReported = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.includes(part))
+        const reportedMs = await took(`both say that ${part} is away`, isReported, 15_000)
         await pause(1000)
         await data.call('start', server)
-        const isWhole = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.length === 0)
-        const wholeMs = await took('both are whole', isWhole, 20_000)
-        facts.push(`${server} away told after ${toldMs} ms, back told after ${wholeMs} ms`)
+        const isComplete = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.length === 0)
+        const wholeMs = await took('both are whole', isComplete, 20_000)
+        facts.push(`${server} away told after ${reportedMs} ms, back told after ${wholeMs} ms`)
       }
       for (const at of both) {
-        const hasCalled = async () => ((await at.call('outcome', gentle.name))?.answered ?? 0) > 10
+        const hasCalled = async () => ((await at.call('outcome', gentle.name))?.responded ?? 0) > 10
         await took('the gentle one has called often enough to tell', hasCalled, 20_000)
       }
       for (const sub of [free, gentle]) {
@@ -333,7 +333,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
           assertServed(outcome, `${sub.name} at machine ${at}`)
           assert.equal(outcome.limited, 0, `${sub.name} at machine ${at} was refused`)
         }
-        facts.push(`${sub.name}: ${outcomes.map(({ answered }) => answered).join(' + ')} calls, none failed`)
+        facts.push(`${sub.name}: ${outcomes.map(({ responded }) => responded).join(' + ')} calls, none failed`)
       }
       t.diagnostic(facts.join('; '))
       t.diagnostic(`booked: ${await assertBooked([free.name, gentle.name])}`)

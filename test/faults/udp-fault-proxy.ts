@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import type { Clock } from '../../src/core/clock.ts'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
-import { createUdpWay, type UdpFaults, type UdpWay } from './udp-faults.ts'
+import { createUdpPath, type UdpFaults, type UdpPath } from './udp-faults.ts'
 
-type Place = { readonly host: string; readonly port: number }
+type Position = { readonly host: string; readonly port: number }
 export type UdpFaultProxyOptions = {
-  readonly target: Place
+  readonly target: Position
   /** On both ways, until `set` says otherwise. */
   readonly faults?: UdpFaults
 }
@@ -40,7 +40,7 @@ export type UdpFaultProxy = AsyncDisposable & {
 /** Packets of further senders are dropped; a test has no use for more. */
 const SENDERS_MAX = 256
 
-type Sender = { readonly socket: Socket; readonly up: UdpWay; readonly down: UdpWay }
+type Sender = { readonly socket: Socket; readonly up: UdpPath; readonly down: UdpPath }
 
 export async function startUdpFaultProxy(
   { target, faults = {} }: UdpFaultProxyOptions,
@@ -49,8 +49,8 @@ export async function startUdpFaultProxy(
   const current = { upstream: faults, downstream: faults }
   const counts = { upstream: noCounts(), downstream: noCounts() }
   const senders = new Map<string, Sender>()
-  const door = await openSocket()
-  door.on('message', (packet, from) => senderOf(from)?.up.take(packet))
+  const server = await openSocket()
+  server.on('message', (packet, from) => senderOf(from)?.up.take(packet))
 
   function senderOf(from: RemoteInfo): Sender | undefined {
     const name = `${from.address}:${from.port}`
@@ -63,13 +63,13 @@ export async function startUdpFaultProxy(
     const ownRandom = () => createSeededRandom(randomInt(random, 2 ** 31))
     const sender = {
       socket,
-      up: createUdpWay(
+      up: createUdpPath(
         { clock, random: ownRandom(), faults: () => current.upstream, counts: counts.upstream },
         (packet) => socket.send(packet, target.port, target.host, () => {}),
       ),
-      down: createUdpWay(
+      down: createUdpPath(
         { clock, random: ownRandom(), faults: () => current.downstream, counts: counts.downstream },
-        (packet) => door.send(packet, from.port, from.address, () => {}),
+        (packet) => server.send(packet, from.port, from.address, () => {}),
       ),
     }
     socket.on('message', (packet) => sender.down.take(packet))
@@ -77,7 +77,7 @@ export async function startUdpFaultProxy(
     return sender
   }
 
-  const address = door.address()
+  const address = server.address()
   return {
     host: address.address,
     port: address.port,
@@ -95,8 +95,8 @@ export async function startUdpFaultProxy(
         down.stop()
         socket.close()
       }
-      const closed = once(door, 'close')
-      door.close()
+      const closed = once(server, 'close')
+      server.close()
       await closed
     },
   }

@@ -21,13 +21,13 @@ export type UdpFaults = {
   readonly jitterMs?: number
 }
 
-export type UdpWay = {
+export type UdpPath = {
   take(packet: Buffer): void
   held(): number
   stop(): void
 }
 
-type WayDeps = {
+type PathDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly faults: () => UdpFaults
@@ -39,7 +39,7 @@ type Overtaken = { readonly packet: Buffer; left: number; readonly timer: Timer 
 const HELD_PACKETS_MAX = 100_000
 
 /** One way of one sender: draws the fate of each packet and passes on what is left of it. */
-export function createUdpWay({ clock, random, faults, counts }: WayDeps, pass: (packet: Buffer) => void): UdpWay {
+export function createUdpPath({ clock, random, faults, counts }: PathDeps, pass: (packet: Buffer) => void): UdpPath {
   const overtaken = new Set<Overtaken>()
   const delayed = new Set<Timer>()
 

@@ -62,4 +62,4 @@ export async function advanceUntil(
 export const rpcBody = (method: string, params = '[]') =>
   Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"${method}","params":${params}}`)
 
-export const textOf = (outcome: CallOutcome) => (outcome.kind === 'answered' ? outcome.body.toString() : outcome.kind)
+export const textOf = (outcome: CallOutcome) => (outcome.kind === 'responded' ? outcome.body.toString() : outcome.kind)

@@ -120,7 +120,7 @@ describe('the container image', () => {
   })
 
   test('its configuration starts a Sluice, trusts the gateway of its network and names its secret where compose puts it', async () => {
-    await using place = await temporaryFolder()
+    await using position = await temporaryFolder()
     const file = join(folder, 'sluice.toml')
     const parsed = parseToml(readFileSync(file, 'utf8')) as unknown as {
       metrics: { bearer: string }
@@ -138,8 +138,8 @@ describe('the container image', () => {
     const checked = await sluice(['config', 'check', '--config', file], { env })
     assert.equal(checked.code, 0, checked.stderr)
     await using running = serve({
-      cwd: place.path,
-      args: ['--config', file, '--state', place.file('state')],
+      cwd: position.path,
+      args: ['--config', file, '--state', position.file('state')],
       env,
     })
     await running.line(/"msg":"started"/)

@@ -11,7 +11,7 @@ import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { freePort } from '../support/free-ports.ts'
-import { DOOR_PORTS, type Door, type Front, type FrontKind, startFrontSample } from '../support/front-samples.ts'
+import { type Front, type FrontKind, LISTENER_PORTS, type Server, startFrontSample } from '../support/front-samples.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
 import { type Served, serve } from '../support/serve.ts'
 
@@ -24,7 +24,7 @@ describe('front samples', () => {
   let running: Served
   let cert: TestCert
   let token: string
-  let behind: Record<Door, number>
+  let behind: Record<Server, number>
 
   before(async () => {
     home = await temporaryFolder()
@@ -41,9 +41,9 @@ describe('front samples', () => {
     })
     await running.line(/"msg":"started"/)
     token = /slc_[0-9A-Za-z]{38}/.exec(running.stdout())?.[0] ?? assert.fail()
-    behind = { ...DOOR_PORTS }
-    for (const door of Object.keys(DOOR_PORTS) as Door[])
-      behind[door] = Number((await running.address(door)).split(':').at(-1))
+    behind = { ...LISTENER_PORTS }
+    for (const server of Object.keys(LISTENER_PORTS) as Server[])
+      behind[server] = Number((await running.address(server)).split(':').at(-1))
   })
   after(async () => {
     await running[Symbol.asyncDispose]()
@@ -53,7 +53,8 @@ describe('front samples', () => {
 
   test('the configuration that goes with them names the ports they name', () => {
     const config = readFileSync(SAMPLE_CONFIG, 'utf8')
-    for (const port of Object.values(DOOR_PORTS)) assert.match(config, new RegExp(`listen = "127\\.0\\.0\\.1:${port}"`))
+    for (const port of Object.values(LISTENER_PORTS))
+      assert.match(config, new RegExp(`listen = "127\\.0\\.0\\.1:${port}"`))
   })
 
   for (const kind of ['nginx', 'haproxy', 'caddy'] as const satisfies FrontKind[]) {
@@ -82,9 +83,9 @@ describe('front samples', () => {
       ['/', { 'x-token': token }],
       [`/?api-key=${token}`, {}],
     ] as const) {
-      const answer = await get(ports.rpc, path, { 'content-type': 'application/json', ...headers }, body)
-      assert.equal(answer.status, 200, answer.text)
-      assert.equal(typeof (JSON.parse(answer.text) as { result: unknown }).result, 'number')
+      const response = await get(ports.rpc, path, { 'content-type': 'application/json', ...headers }, body)
+      assert.equal(response.status, 200, response.text)
+      assert.equal(typeof (JSON.parse(response.text) as { result: unknown }).result, 'number')
     }
     const refused = await get(ports.rpc, '/', { 'content-type': 'application/json' }, body)
     assert.equal(refused.status, 401)
@@ -97,15 +98,15 @@ describe('front samples', () => {
       ...tls(),
       family: 4,
     })
-    const told: string[] = []
-    socket.on('message', (data: Buffer) => told.push(data.toString()))
+    const reported: string[] = []
+    socket.on('message', (data: Buffer) => reported.push(data.toString()))
     socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}'))
     let failure: Error | undefined
     socket.on('error', (error) => (failure = error))
     try {
       await until('two slots were told', () => {
         if (failure !== undefined) throw failure
-        return told.filter((text) => text.includes('slotNotification')).length >= 2
+        return reported.filter((text) => text.includes('slotNotification')).length >= 2
       })
       const listed = await get(ports.rpc, '/v1/connections', { 'x-token': token })
       assert.match(listed.text, new RegExp(`"remote_address":"${CLIENT_ADDRESS.replaceAll('.', '\\.')}"`))
@@ -158,10 +159,10 @@ describe('front samples', () => {
   ): Promise<{ status: number; text: string }> {
     return new Promise((resolve, reject) => {
       const method = body === undefined ? 'GET' : 'POST'
-      const call = request(`https://localhost:${port}${path}`, { method, headers, ...tls(), family: 4 }, (answer) => {
+      const call = request(`https://localhost:${port}${path}`, { method, headers, ...tls(), family: 4 }, (response) => {
         let text = ''
-        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
       })
       call.on('error', reject)
       call.end(body)

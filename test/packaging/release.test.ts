@@ -230,13 +230,13 @@ describe('the release', () => {
     })
     await running.line(/"msg":"started"/)
     const token = /slc_[0-9A-Za-z]{38}/.exec(running.stdout())?.[0] ?? ''
-    const answer = await fetch(`http://${await running.address('rpc')}`, {
+    const response = await fetch(`http://${await running.address('rpc')}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-token': token },
       body: '{"jsonrpc":"2.0","id":1,"method":"getSlot"}',
     })
-    assert.equal(answer.status, 200)
-    assert.equal(typeof ((await answer.json()) as { result: unknown }).result, 'number')
+    assert.equal(response.status, 200)
+    assert.equal(typeof ((await response.json()) as { result: unknown }).result, 'number')
     const page = await fetch(`http://${await running.address('execution')}/`)
     assert.equal(await page.text(), textOf('page/index.html'))
     assert.equal((JSON.parse(run(command, ['status', '--json'], work)) as { state: string }).state, 'ok')

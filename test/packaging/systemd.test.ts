@@ -30,18 +30,18 @@ describe('systemd units', () => {
   })
 
   test('systemd finds no fault in them, nor in the sample of credentials', async () => {
-    await using place = await temporaryFolder()
+    await using position = await temporaryFolder()
     const copies = units.map((path) => {
-      const copy = place.file(basename(path))
+      const copy = position.file(basename(path))
       // The program must exist for the check: the one of this checkout stands in for the installed one.
       writeFileSync(copy, readFileSync(path, 'utf8').replaceAll('/opt/sluice/sluice', join(root, 'sluice')))
       return copy
     })
-    mkdirSync(place.file('sluice.service.d'))
-    copyFileSync(join(folder, 'credentials.conf'), place.file('sluice.service.d/credentials.conf'))
+    mkdirSync(position.file('sluice.service.d'))
+    copyFileSync(join(folder, 'credentials.conf'), position.file('sluice.service.d/credentials.conf'))
     assert.deepEqual(analyze('verify', '--man=no', ...copies), { status: 0, stdout: '', stderr: '' })
 
-    const broken = place.file('broken.service')
+    const broken = position.file('broken.service')
     writeFileSync(broken, readFileSync(copies.at(-1) ?? '', 'utf8').replace('KillMode=', 'KilMode='))
     assert.match(analyze('verify', '--man=no', broken).stderr, /KilMode/, 'the judge can say no')
   })
@@ -120,12 +120,12 @@ describe('systemd units', () => {
   test('systemd hears when the doors are open, that the loop turns, and that it leaves', async () => {
     for (const path of units)
       assert.deepEqual([valuesOf(path, 'Type'), valuesOf(path, 'NotifyAccess')], [['notify'], ['main']])
-    await using place = await temporaryFolder()
-    using heard = await listenAsSupervisor(place.file('notify'))
+    await using position = await temporaryFolder()
+    using heard = await listenAsSupervisor(position.file('notify'))
     await using running = serve({
-      cwd: place.path,
+      cwd: position.path,
       program: join(root, 'sluice'),
-      env: { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '200000' },
+      env: { NOTIFY_SOCKET: position.file('notify'), WATCHDOG_USEC: '200000' },
     })
     await running.line(/"msg":"started"/)
     await until('it is ready', () => heard.all().includes('READY=1'))
@@ -142,32 +142,35 @@ describe('systemd units', () => {
   })
 
   test('the user of the units is the one that sysusers makes', async () => {
-    await using place = await temporaryFolder()
-    mkdirSync(place.file('etc'))
-    const made = spawnSync('systemd-sysusers', ['--root', place.path, '-'], {
+    await using position = await temporaryFolder()
+    mkdirSync(position.file('etc'))
+    const made = spawnSync('systemd-sysusers', ['--root', position.path, '-'], {
       input: readFileSync(join(folder, 'sysusers.conf')),
       encoding: 'utf8',
     })
     assert.equal(made.status, 0, made.stderr)
-    assert.match(readFileSync(place.file('etc/passwd'), 'utf8'), /^sluice:.*:\/var\/lib\/sluice:\/usr\/sbin\/nologin$/m)
+    assert.match(
+      readFileSync(position.file('etc/passwd'), 'utf8'),
+      /^sluice:.*:\/var\/lib\/sluice:\/usr\/sbin\/nologin$/m,
+    )
     for (const path of units) assert.equal(valuesOf(path, 'User')[0], 'sluice')
   })
 
   test('a secret that systemd hands over may be root’s and open to the group; any other may not', async () => {
-    await using place = await temporaryFolder()
-    mkdirSync(place.file('credentials'), { mode: 0o700 })
-    writeFileSync(place.file('credentials/bearer'), 'scrape-me', { mode: 0o440 })
+    await using position = await temporaryFolder()
+    mkdirSync(position.file('credentials'), { mode: 0o700 })
+    writeFileSync(position.file('credentials/bearer'), 'scrape-me', { mode: 0o440 })
     const check = (env: Record<string, string>) =>
       sluice(['config', 'check'], {
-        cwd: place.path,
-        env: { SLUICE_METRICS__BEARER: `file:${place.file('credentials/bearer')}`, ...env },
+        cwd: position.path,
+        env: { SLUICE_METRICS__BEARER: `file:${position.file('credentials/bearer')}`, ...env },
       })
     const refused = await check({})
     assert.equal(refused.code, 78)
     assert.match(refused.stderr, /bearer holds a secret and has mode 0440/)
-    const elsewhere = await check({ CREDENTIALS_DIRECTORY: place.path })
+    const elsewhere = await check({ CREDENTIALS_DIRECTORY: position.path })
     assert.equal(elsewhere.code, 78)
-    const given = await check({ CREDENTIALS_DIRECTORY: place.file('credentials') })
+    const given = await check({ CREDENTIALS_DIRECTORY: position.file('credentials') })
     assert.equal(given.code, 0, given.stderr)
   })
 

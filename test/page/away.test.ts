@@ -23,13 +23,13 @@ describe('the page when something is away', { concurrency: true, timeout: 240_00
     await pause(CUT_MS)
     await rig.proxy.enable()
     await untilState(page, 'live')
-    const said = await incident(page, /Connected again after/)
+    const message = await incident(page, /Connected again after/)
     const [, awayS, frames, blocks] =
-      /after (\d+)(?:\.\d)? s: ([\d,]+) frames of (\d+) blocks came late, none is missing/.exec(said) ?? []
-    assert.ok(Number(awayS) >= CUT_MS / 1000, said)
+      /after (\d+)(?:\.\d)? s: ([\d,]+) frames of (\d+) blocks came late, none is missing/.exec(message) ?? []
+    assert.ok(Number(awayS) >= CUT_MS / 1000, message)
     // A block each 200 ms was missed, and each comes with several frames.
-    assert.ok(Number(blocks) >= 30, said)
-    assert.ok(Number(frames?.replace(',', '')) > Number(blocks), said)
+    assert.ok(Number(blocks) >= 30, message)
+    assert.ok(Number(frames?.replace(',', '')) > Number(blocks), message)
     assert.equal(await statOf(page, 'gaps'), '0')
     assert.notEqual(await statOf(page, 'replayed'), '0')
   })

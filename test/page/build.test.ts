@@ -88,7 +88,7 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     const target = join(folder, 'a file')
     await writeFile(target, '')
     const warnings: string[] = []
-    const log: Logger = { ...silentLogger, warn: (...said: unknown[]) => void warnings.push(String(said.at(-1))) }
+    const log: Logger = { ...silentLogger, warn: (...message: unknown[]) => void warnings.push(String(message.at(-1))) }
     const { page } = await openPage({ target, log })
     assert.equal(page('/'), undefined)
     assert.deepEqual(warnings, ['the live page cannot be built; the service runs without it'])

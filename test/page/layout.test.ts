@@ -16,7 +16,7 @@ const WINDOWS = [
   [390, 844],
 ] as const
 /** From here on the status strip is one line and all seven parts stand on one screen of 904 pixels. */
-const DESK_WIDTH = 1280
+const EXECUTOR_WIDTH = 1280
 const STRIP_LINE_PX = 44
 /** Longer than any place on the page. */
 const LONG_NAME = 'Concentrated Liquidity Position Manager of the Seventh Exchange'
@@ -52,7 +52,7 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
         assert.deepEqual(await cutOrOutside(page, hash.includes('=') ? '.drawer' : 'body'), [], `#${hash}`)
       }
       await page.evaluate(`location.hash = ''`)
-      if (width < DESK_WIDTH) return
+      if (width < EXECUTOR_WIDTH) return
       const strip = await page.locator('.strip').boundingBox()
       assert.ok((strip?.height ?? 99) <= STRIP_LINE_PX, `the strip is ${strip?.height} high`)
     })
@@ -76,13 +76,13 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
 
   test('numbers that change move nothing; nor does pausing', async () => {
     await page.setViewportSize({ width: 1280, height: 900 })
-    const before = await page.evaluate(PLACES)
+    const before = await page.evaluate(POSITIONS)
     const seq = await statOf(page, 'seq')
     await until('numbers changed', async () => Number(await statOf(page, 'seq')) > Number(seq) + 20)
-    assert.deepEqual(await page.evaluate(PLACES), before)
+    assert.deepEqual(await page.evaluate(POSITIONS), before)
     await page.locator('.pause').click()
     await untilState(page, 'paused')
-    assert.deepEqual(await page.evaluate(PLACES), before)
+    assert.deepEqual(await page.evaluate(POSITIONS), before)
     await page.locator('.pause').click()
     await untilState(page, 'live')
   })
@@ -98,7 +98,7 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
 })
 
 /** Where each number stands. */
-const PLACES = `[...document.querySelectorAll('main [data-stat], .pause, .lane, .panel')].map((element) => {
+const POSITIONS = `[...document.querySelectorAll('main [data-stat], .pause, .lane, .panel')].map((element) => {
   const { left, top, width } = element.getBoundingClientRect()
   // Widths of the numbers themselves may change; their places and the panels may not.
   return [element.dataset.stat ?? element.className, Math.round(left), Math.round(top), element.dataset.stat ? 0 : Math.round(width)].join(' ')

@@ -171,14 +171,14 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
   test('documents the API with examples that work', async () => {
     await page.goto(`${rig.url}#api`)
     const cards = page.locator('.route')
-    for (const [path, answer] of [
+    for (const [path, response] of [
       ['/v1/tps', /"tps": \d+/],
       ['/v1/status', /"status": "healthy"/],
       ['/metrics', /sluice_execution_/],
     ] as const) {
       const card = cards.filter({ hasText: path }).first()
       await card.locator('.try').click()
-      await card.locator('.answer', { hasText: answer }).waitFor()
+      await card.locator('.answer', { hasText: response }).waitFor()
     }
     await page.locator('summary', { hasText: 'Lifecycle' }).click()
     await page.locator('details[open] pre', { hasText: '"to_stage"' }).waitFor()

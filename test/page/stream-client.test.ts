@@ -57,19 +57,19 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
 
       let value = 0
       for (let step = 0; step < numRuns; step++) {
-        service.source.tell(...Array.from({ length: randomInt(random, 8) }, () => tps(++value)))
+        service.source.report(...Array.from({ length: randomInt(random, 8) }, () => tps(++value)))
         const action = randomInt(random, 12)
         if (action === 0) proxy.resetConnections()
         if (action === 1) {
           await proxy.disable()
-          service.source.tell(...Array.from({ length: randomInt(random, 40) }, () => tps(++value)))
+          service.source.report(...Array.from({ length: randomInt(random, 40) }, () => tps(++value)))
           await proxy.enable()
         }
         if (action === 2 && isSlow) isReading = !isReading
         if (action > 8) await new Promise((resolve) => setTimeout(resolve, randomInt(random, 15)))
       }
       isReading = true
-      service.source.tell(tps(++value))
+      service.source.report(tps(++value))
       await until(
         'the last value came',
         () => events.some((event) => event.kind === 'TPS' && event.data === value),
@@ -122,15 +122,15 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     let value = 0
     for (let round = 0; round < 12; round++) {
       await proxy.disable()
-      service.source.tell(...Array.from({ length: randomInt(random, 40) }, () => tps(++value)))
+      service.source.report(...Array.from({ length: randomInt(random, 40) }, () => tps(++value)))
       await proxy.enable()
-      service.source.tell(tps(++value))
+      service.source.report(tps(++value))
       await until('the client is back', () => events.some((event) => event.kind === 'TPS' && event.data === value))
     }
     const { newest_seqno: start } = helloOf(events) as { newest_seqno: number }
     const published = reference.frames.flatMap((frame) => ('TPS' in frame && frame.seq > start ? [frame.seq] : []))
     const got = events.flatMap((event) => (event.kind === 'TPS' ? [event] : []))
-    const told = events.flatMap((event, at) => {
+    const reported = events.flatMap((event, at) => {
       if (event.kind !== 'gap') return []
       const next = events.slice(at).find(({ kind }) => kind === 'TPS')
       assert.ok(event.reason === 'window' && next?.kind === 'TPS')
@@ -138,13 +138,13 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     })
     const gotSeqs = new Set(got.map(({ seq }) => seq))
     const missing = published.filter((seq) => !gotSeqs.has(seq))
-    assert.ok(missing.length > 0 && told.length > 0, 'something was lost')
+    assert.ok(missing.length > 0 && reported.length > 0, 'something was lost')
     for (const seq of missing)
       assert.ok(
-        told.some(({ after, upTo }) => seq > after && seq < upTo),
+        reported.some(({ after, upTo }) => seq > after && seq < upTo),
         `${seq} is missing without a word`,
       )
-    for (const { after, upTo } of told)
+    for (const { after, upTo } of reported)
       assert.ok(
         missing.some((seq) => seq > after && seq < upTo),
         `nothing is missing after ${after}`,
@@ -184,8 +184,8 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
       },
       30_000,
     )
-    const place = { http, ws, block, clientUrl: `${http}/page/execution-stream.js` }
-    const lines = routeDocs(place).flatMap(({ examples }) => examples)
+    const position = { http, ws, block, clientUrl: `${http}/page/execution-stream.js` }
+    const lines = routeDocs(position).flatMap(({ examples }) => examples)
     for (const { tool, text } of lines) {
       const [program, args] =
         tool === 'curl' ? ['bash', ['-c', `${text} --fail`]] : [process.execPath, ['--input-type=module', '-e', text]]
@@ -193,7 +193,7 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
       assert.ok(stdout.length > 1, text)
       assert.doesNotMatch(stdout, /^[45]\d\d |"error"/, text)
     }
-    const upgrade = streamExamples(place).find(({ tool }) => tool === 'curl')?.text ?? ''
+    const upgrade = streamExamples(position).find(({ tool }) => tool === 'curl')?.text ?? ''
     const { stdout } = await run('bash', ['-c', `${upgrade} || true`], { timeout: 30_000, encoding: 'latin1' })
     assert.match(stdout, /"Hello":/)
   })

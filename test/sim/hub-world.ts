@@ -92,7 +92,7 @@ class World {
   }
 
   /** What is asked for without interruption since a version that the source has heard. */
-  #isTold(name: RawEventName): boolean {
+  #isReported(name: RawEventName): boolean {
     return this.recorded.includes(name) && this.#version >= (this.#asked.get(name) ?? Number.POSITIVE_INFINITY)
   }
 
@@ -120,8 +120,8 @@ class World {
     } else if (choice < 5) {
       const made = Array.from({ length: 1 + random(4) }, () => this.#event())
       this.hub.publishEvents(made.filter(({ name }) => this.recorded.includes(name)))
-      const parts = made.filter(({ name }) => this.#isTold(name))
-      const hidden = made.filter(({ name }) => !this.#isTold(name))
+      const parts = made.filter(({ name }) => this.#isReported(name))
+      const hidden = made.filter(({ name }) => !this.#isReported(name))
       if (parts.length > 0) {
         this.#note('Events', '', parts, hidden)
       } else if (hidden.length > 0) this.items.push({ seq: seq + 0.5, kind: 'hidden', text: '', parts: [], hidden })
@@ -241,7 +241,7 @@ class Client {
       published,
     )
     assert.deepEqual(verdict.objections, [])
-    stats.gaps += verdict.toldGaps.length
+    stats.gaps += verdict.reportedGaps.length
     if (verdict.isResumed) {
       stats.resumed += 1
       const from = resumeFrom === '0' ? Number.POSITIVE_INFINITY : Number(resumeFrom)

@@ -69,7 +69,7 @@ class SimNode {
           done(outcome)
         }
         const timer = clock.setTimer(deadlineMs, () =>
-          end({ kind: 'maybe-sent', cause: 'deadline', says: 'no answer in time' }),
+          end({ kind: 'maybe-sent', cause: 'deadline', message: 'no answer in time' }),
         )
         clock.setTimer(1 + random(20), () => {
           if (isDone) return
@@ -77,22 +77,22 @@ class SimNode {
             this.calls += 1
             this.#world.attempts.set(numberOf(text), (this.#world.attempts.get(numberOf(text)) ?? 0) + 1)
           }
-          const outcome = this.#answer(text, isProbe)
+          const outcome = this.#respond(text, isProbe)
           if (outcome !== undefined) end(outcome)
         })
-        return { abort: () => end({ kind: 'maybe-sent', cause: 'aborted', says: 'not wanted' }) }
+        return { abort: () => end({ kind: 'maybe-sent', cause: 'aborted', message: 'not wanted' }) }
       },
       [Symbol.dispose]() {},
     }
   }
 
-  #answer(text: string, isProbe: boolean): HttpOutcome | undefined {
+  #respond(text: string, isProbe: boolean): HttpOutcome | undefined {
     const { random } = this.#world
-    if (this.mood === 'refusing') return { kind: 'not-sent', cause: 'connect', says: 'refused' }
+    if (this.mood === 'refusing') return { kind: 'not-sent', cause: 'connect', message: 'refused' }
     const isDoneFirst = this.mood === 'well' || random(2) === 0
     if (!isProbe && isDoneFirst && text.includes('"write"')) this.writes.push(numberOf(text))
     if (this.mood === 'silent') return undefined
-    if (this.mood === 'breaking') return { kind: 'maybe-sent', cause: 'broken', says: 'the connection ended' }
+    if (this.mood === 'breaking') return { kind: 'maybe-sent', cause: 'broken', message: 'the connection ended' }
     const status = this.mood === 'erring' ? 502 : 200
     const result = text.includes('getSlot') ? String(this.slot) : `{"context":{"slot":${this.slot}},"value":1}`
     const body = Buffer.from(status === 200 ? `{"jsonrpc":"2.0","result":${result},"id":1}` : '<html>')
@@ -178,7 +178,7 @@ class World implements Disposable {
         assert.ok(tookMs <= this.#options.calls.deadlineMs + 100, `a call took ${tookMs} ms`)
         this.#count(outcome)
         // A second node is taken where the first failed, also when it is behind.
-        if (outcome.kind === 'answered' && isKept && this.attempts.get(n) === 1)
+        if (outcome.kind === 'responded' && isKept && this.attempts.get(n) === 1)
           assert.ok(slotIn(outcome.body) >= sawSlot, `a client at ${sawSlot} was taken back to ${slotIn(outcome.body)}`)
       },
     })
@@ -237,12 +237,12 @@ async function run(seed: number): Promise<Seen> {
   world.heal()
   await clock.advanceAsync(20_000)
   assert.equal(world.pending, 0, 'a call never ended')
-  const { answered } = world.seen
+  const { answered: responded } = world.seen
   for (let call = 0; call < 20; call++) {
     world.call()
     await clock.advanceAsync(100)
   }
-  assert.equal(world.seen.answered - answered, 20, 'all nodes are well, and a call was not answered')
+  assert.equal(world.seen.answered - responded, 20, 'all nodes are well, and a call was not answered')
   for (const { breaker } of world.pool.nodes) assert.equal(breaker.state, 'closed')
   world.check()
   return world.seen

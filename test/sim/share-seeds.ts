@@ -68,13 +68,13 @@ function joined(outcomes: readonly SeedOutcome[]): SeedOutcome {
 
 if (!isMainThread && parentPort !== null) {
   const { world: name, firstSeed, seeds } = workerData as Share
-  const tell = (report: Report) => parentPort?.postMessage(report)
+  const notify = (report: Report) => parentPort?.postMessage(report)
   const world = WORLDS.find((each) => each.name === name)
   try {
     if (world === undefined) throw new Error(`there is no world ${name}`)
-    const onSeed = (done: number) => done % REPORT_EVERY === 0 && tell({ done })
-    tell({ outcome: await runSeeds(world, { firstSeed, seeds, onSeed }) })
+    const onSeed = (done: number) => done % REPORT_EVERY === 0 && notify({ done })
+    notify({ outcome: await runSeeds(world, { firstSeed, seeds, onSeed }) })
   } catch (error) {
-    tell({ failure: error instanceof Error ? error.message : String(error) })
+    notify({ failure: error instanceof Error ? error.message : String(error) })
   }
 }

@@ -84,8 +84,8 @@ class World {
   #open(): Promise<AccessStore> {
     const { clock } = this
     const audit = { file: join(this.#folder, 'audit.log'), mirror: 'one machine', toolVersion: '0.0.0' }
-    const place = { engine: 'sqlite' as const, file: join(this.#folder, 'access.db') }
-    return openStore({ place, audit, check: 'quick' }, { clock, random: this.#chance, log: silentLogger })
+    const position = { engine: 'sqlite' as const, file: join(this.#folder, 'access.db') }
+    return openStore({ position, audit, check: 'quick' }, { clock, random: this.#chance, log: silentLogger })
   }
 
   async #startGateway(): Promise<{ store: AccessStore; access: Access }> {

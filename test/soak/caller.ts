@@ -6,7 +6,7 @@ const BODY = JSON.stringify({
   method: 'getBalance',
   params: ['11111111111111111111111111111111'],
 })
-const ANSWER_MS_MAX = 20_000
+const RESPONSE_MS_MAX = 20_000
 
 /**
  * One JSON-RPC call after another. Of each answer it keeps what it was told to have cost; a call without an answer may have cost
@@ -15,19 +15,19 @@ const ANSWER_MS_MAX = 20_000
 export const caller: Client = async ({ service, random, isOver, object, count }) => {
   while (!isOver()) {
     try {
-      const answer = await fetch(`http://${service.at.rpc}/`, {
+      const response = await fetch(`http://${service.at.rpc}/`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-token': service.token },
         body: BODY,
-        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+        signal: AbortSignal.timeout(RESPONSE_MS_MAX),
       })
-      const text = await answer.text()
+      const text = await response.text()
       count('calls')
-      count('told units', Number(answer.headers.get('x-ratelimit-cost') ?? 0))
-      if (answer.status === 200 && text.includes('"result"')) count('answered')
-      else if ([429, 502, 503, 504].includes(answer.status) || text.includes('"error"'))
-        count(`refused ${answer.status}`)
-      else object(`a call was answered with ${answer.status} ${text.slice(0, 200)}`)
+      count('told units', Number(response.headers.get('x-ratelimit-cost') ?? 0))
+      if (response.status === 200 && text.includes('"result"')) count('answered')
+      else if ([429, 502, 503, 504].includes(response.status) || text.includes('"error"'))
+        count(`refused ${response.status}`)
+      else object(`a call was answered with ${response.status} ${text.slice(0, 200)}`)
     } catch (error) {
       count('unanswered')
       if (!isExpected(error)) object(`a call ended in ${String(error)}`)

@@ -14,7 +14,7 @@ export async function startSoakNode(): Promise<SoakNode> {
   const node = await startFakeNode()
   const streams = new Set<(bytes: Uint8Array) => void>()
   let calls = 0
-  node.answer = () => {
+  node.respond = () => {
     calls += 1
     return { result: `{"context":{"slot":${node.slot}},"value":1}` }
   }

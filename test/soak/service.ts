@@ -10,8 +10,8 @@ import { type Served, serve } from '../support/serve.ts'
 import { FREE_PLAN } from '../support/served-gateway.ts'
 import { type SoakNode, startSoakNode } from './node.ts'
 
-const DOORS = ['rpc', 'ws', 'grpc', 'execution', 'metrics'] as const
-export type Addresses = Readonly<Record<(typeof DOORS)[number], string>>
+const LISTENERS = ['rpc', 'ws', 'grpc', 'execution', 'metrics'] as const
+export type Addresses = Readonly<Record<(typeof LISTENERS)[number], string>>
 
 /** Two nodes that tell the same chain, each behind a fault proxy per door, and `sluice serve` in a process of its own before them. */
 export type SoakService = AsyncDisposable & {
@@ -54,11 +54,11 @@ export async function startSoakService(): Promise<SoakService> {
       grpc: await proxy(node.ports.grpc),
     })
   }
-  const places = ways.map(
+  const positions = ways.map(
     ({ rpc, ws, grpc }, at) =>
       `[[upstreams.nodes]]\nname = "n${at}"\nrpc = "http://127.0.0.1:${rpc.port}"\nws = "ws://127.0.0.1:${ws.port}"\ngrpc = "http://127.0.0.1:${grpc.port}"\n`,
   )
-  const config = `${places.join('\n')}${FREE_PLAN}`
+  const config = `${positions.join('\n')}${FREE_PLAN}`
   const configFile = home.file('sluice.toml')
   /** Whole at every moment, as an editor saves it. */
   const putConfig = (text: string): void => {
@@ -66,8 +66,8 @@ export async function startSoakService(): Promise<SoakService> {
     renameSync(`${configFile}.new`, configFile)
   }
   putConfig(config)
-  const ports = await freePorts(DOORS.length)
-  const at = Object.fromEntries(DOORS.map((door, n) => [door, `127.0.0.1:${ports[n]}`])) as Addresses
+  const ports = await freePorts(LISTENERS.length)
+  const at = Object.fromEntries(LISTENERS.map((server, n) => [server, `127.0.0.1:${ports[n]}`])) as Addresses
   const env = {
     SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true',
     SLUICE_BUNDLE__RPC__LISTEN: at.rpc,

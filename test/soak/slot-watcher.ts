@@ -22,7 +22,7 @@ async function watchOnce({ service, random, isOver, object, count }: Crowd): Pro
   socket.on('error', () => {})
   socket.on('open', () => socket.send(SUBSCRIBE))
   let last: number | undefined
-  let isGapTold = false
+  let isGapReported = false
   let subscription: number | undefined
   socket.on('message', (data: Buffer) => {
     const frame = JSON.parse(data.toString()) as Frame
@@ -30,16 +30,16 @@ async function watchOnce({ service, random, isOver, object, count }: Crowd): Pro
     if (frame.params !== undefined && frame.params.subscription !== subscription)
       object(`subscription ${subscription} got a frame of ${frame.params.subscription}`)
     if (frame.method === 'gapNotification') {
-      isGapTold = true
+      isGapReported = true
       count('gaps told')
     }
     const slot = frame.params?.result.slot
     if (frame.method !== 'slotNotification' || slot === undefined) return
     count('slots')
     if (last !== undefined && slot <= last) object(`slot ${slot} came after ${last}`)
-    if (last !== undefined && slot > last + 1 && !isGapTold) object(`slots after ${last} up to ${slot} are missing`)
+    if (last !== undefined && slot > last + 1 && !isGapReported) object(`slots after ${last} up to ${slot} are missing`)
     last = slot
-    isGapTold = false
+    isGapReported = false
   })
   const endMs = performance.now() + 2000 + random(40_000)
   while (performance.now() < endMs && !isOver() && socket.readyState !== WebSocket.CLOSED) {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { isFull, seedOf } from '../support/property.ts'
 import { type SoakReport, soak } from './soak.ts'
 import { verdictOf } from './verdict.ts'
-import { createVitals, openDescriptors } from './vitals.ts'
+import { createLiveness, openDescriptors } from './vitals.ts'
 
 describe('the soak', () => {
   test('in its short form breaks no promise and meets every kind of client', async (t) => {
@@ -28,7 +28,7 @@ describe('the soak', () => {
       clients: 200,
       counts: {},
       objections: [],
-      ledger: { told: 1000, booked: 1000, unanswered: 10, lostMax: 5 },
+      ledger: { reported: 1000, booked: 1000, awaitingResponse: 10, lostMax: 5 },
       memory: { endMiB: 200, slopeMiBPerMinute: 0.4 },
       descriptors: { before: 80, after: 85 },
     }
@@ -44,11 +44,11 @@ describe('the soak', () => {
   })
 
   test('reads memory and descriptors of a process', () => {
-    const vitals = createVitals(process.pid)
-    for (const atMs of [0, 1000, 2000]) vitals.sample(atMs)
-    assert.ok(vitals.lastMiB > 20 && vitals.lastMiB < 4000)
-    assert.ok(Math.abs(vitals.slopeMiBPerMinute(0)) < 100_000)
-    assert.equal(vitals.slopeMiBPerMinute(2000), 0)
+    const liveness = createLiveness(process.pid)
+    for (const atMs of [0, 1000, 2000]) liveness.sample(atMs)
+    assert.ok(liveness.lastMiB > 20 && liveness.lastMiB < 4000)
+    assert.ok(Math.abs(liveness.slopeMiBPerMinute(0)) < 100_000)
+    assert.equal(liveness.slopeMiBPerMinute(2000), 0)
     assert.ok(openDescriptors(process.pid) > 3)
   })
 })

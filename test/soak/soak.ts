@@ -7,7 +7,7 @@ import { geyserWatcher } from './geyser-watcher.ts'
 import { startSoakService } from './service.ts'
 import { slotWatcher } from './slot-watcher.ts'
 import { createStreamFollower, type StreamTruth, startStreamTruth } from './stream-follower.ts'
-import { createVitals, openDescriptors } from './vitals.ts'
+import { createLiveness, openDescriptors } from './vitals.ts'
 
 export type SoakOptions = {
   readonly seconds: number
@@ -23,9 +23,9 @@ export type SoakReport = {
   readonly counts: Readonly<Record<string, number>>
   readonly objections: readonly string[]
   readonly ledger: {
-    readonly told: number
+    readonly reported: number
     readonly booked: number
-    readonly unanswered: number
+    readonly awaitingResponse: number
     readonly lostMax: number
   }
   readonly memory: { readonly endMiB: number; readonly slopeMiBPerMinute: number }
@@ -96,9 +96,9 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     count(`restart by ${how}`)
     await truth?.[Symbol.asyncDispose]()
     truth = undefined
-    const toldBefore = tolds.at(-Math.ceil(UNWRITTEN_MS / TICK_MS)) ?? 0
+    const reportedBefore = tolds.at(-Math.ceil(UNWRITTEN_MS / TICK_MS)) ?? 0
     await service.restart(how, () => {
-      if (how === 'SIGKILL') lostMax += (counts.get('told units') ?? 0) - toldBefore
+      if (how === 'SIGKILL') lostMax += (counts.get('told units') ?? 0) - reportedBefore
     })
     truth = await startStreamTruth(crowd)
   }
@@ -109,13 +109,13 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
 
   const steadyMs = performance.now()
   const endMs = steadyMs + seconds * 1000
-  const vitals = createVitals(service.pid)
+  const liveness = createLiveness(service.pid)
   const warmMs = steadyMs + seconds * 1000 * 0.2
   const faults = runFaults({ ...crowd, isOver: () => areClientsOver || performance.now() > endMs })
   while (performance.now() < endMs) {
-    vitals.sample(performance.now())
+    liveness.sample(performance.now())
     options.onProgress?.(
-      `${Math.round((performance.now() - steadyMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${vitals.lastMiB.toFixed(0)} MiB, ${objections.length} objections`,
+      `${Math.round((performance.now() - steadyMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${liveness.lastMiB.toFixed(0)} MiB, ${objections.length} objections`,
     )
     await pause(Math.min(SAMPLE_MS, seconds * 20))
   }
@@ -131,7 +131,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   const after = openDescriptors(service.pid)
   await service.stop()
   clearInterval(ticking)
-  const told = counts.get('told units') ?? 0
+  const reported = counts.get('told units') ?? 0
   return {
     seed,
     seconds,
@@ -139,12 +139,12 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     counts: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
     objections,
     ledger: {
-      told,
+      reported,
       booked: await service.booked(),
-      unanswered: counts.get('unanswered') ?? 0,
+      awaitingResponse: counts.get('unanswered') ?? 0,
       lostMax,
     },
-    memory: { endMiB: vitals.lastMiB, slopeMiBPerMinute: vitals.slopeMiBPerMinute(warmMs) },
+    memory: { endMiB: liveness.lastMiB, slopeMiBPerMinute: liveness.slopeMiBPerMinute(warmMs) },
     descriptors: { before, after },
   }
 }

@@ -69,7 +69,7 @@ export function createStreamFollower(truth: () => StreamTruth | undefined): Clie
         const verdict = checkConnection({ texts, resumeFrom }, known.published)
         for (const objection of verdict.objections) crowd.object(`stream: ${objection}`)
         count(verdict.isResumed ? 'streams resumed' : 'streams begun')
-        count('stream gaps told', verdict.toldGaps.length)
+        count('stream gaps told', verdict.reportedGaps.length)
         cursor = verdict.cursor === undefined ? undefined : { seq: verdict.cursor, epoch }
       } else cursor = undefined
       await pause(random(12_000))

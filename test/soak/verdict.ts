@@ -9,10 +9,10 @@ const DESCRIPTORS_SLACK = 40
 export function verdictOf(report: SoakReport): string[] {
   const { ledger, memory, descriptors } = report
   const broken = [...report.objections]
-  if (ledger.booked > ledger.told + ledger.unanswered)
-    broken.push(`${ledger.booked} units are booked, customers were told of ${ledger.told}`)
-  if (ledger.booked < ledger.told - ledger.lostMax)
-    broken.push(`${ledger.booked} units are booked of ${ledger.told}; a kill may lose ${ledger.lostMax}`)
+  if (ledger.booked > ledger.reported + ledger.awaitingResponse)
+    broken.push(`${ledger.booked} units are booked, customers were told of ${ledger.reported}`)
+  if (ledger.booked < ledger.reported - ledger.lostMax)
+    broken.push(`${ledger.booked} units are booked of ${ledger.reported}; a kill may lose ${ledger.lostMax}`)
   if (report.seconds >= 600 && memory.slopeMiBPerMinute > SLOPE_MIB_PER_MINUTE_MAX)
     broken.push(`memory grows by ${memory.slopeMiBPerMinute.toFixed(2)} MiB a minute`)
   if (descriptors.after > descriptors.before + DESCRIPTORS_SLACK)

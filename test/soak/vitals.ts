@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Memory and descriptors of a process, sampled as time goes by. */
-export type Vitals = {
+export type Liveness = {
   sample(atMs: number): void
   /** Least-squares slope of the resident memory since `fromMs`, in MiB a minute. */
   slopeMiBPerMinute(fromMs: number): number
   readonly lastMiB: number
 }
 
-export function createVitals(pid: number): Vitals {
+export function createLiveness(pid: number): Liveness {
   const samples: { readonly atMs: number; readonly mib: number }[] = []
   return {
     sample: (atMs) => void samples.push({ atMs, mib: residentMiB(pid) }),

@@ -17,7 +17,7 @@ const secret = await new Promise<string>((resolve) =>
 )
 const store = await openStore(
   {
-    place: { engine: 'sqlite', file: join(folder, 'access.db') },
+    position: { engine: 'sqlite', file: join(folder, 'access.db') },
     audit: { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' },
     check: 'quick',
   },

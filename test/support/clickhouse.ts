@@ -67,9 +67,9 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
   return {
     url,
     async run(statement) {
-      const answer = await ask(url, CLICKHOUSE_ADMIN, statement)
-      const text = await answer.text()
-      if (!answer.ok) throw new Error(text)
+      const response = await ask(url, CLICKHOUSE_ADMIN, statement)
+      const text = await response.text()
+      if (!response.ok) throw new Error(text)
       return text
     },
     setReaders,

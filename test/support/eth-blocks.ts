@@ -20,7 +20,7 @@ export type EthBlockShape = {
   readonly hasNoBloom?: boolean
 }
 
-const place = (txnIndex?: number) => ({ timeNs: 1n, ...(txnIndex === undefined ? {} : { txnIndex }) })
+const position = (txnIndex?: number) => ({ timeNs: 1n, ...(txnIndex === undefined ? {} : { txnIndex }) })
 
 /** Hash of a transaction of such a block. */
 export const txnHashOf = (number: number, index: number): Hex => slotOf(number * 1_000_000 + index)
@@ -38,23 +38,24 @@ export function ethBlock(shape: EthBlockShape): SourceMessage & { kind: 'block' 
   recorder.add(
     'BLOCK_START',
     { id: idOf(number), block_number: BigInt(number), number: BigInt(number), txn_count: BigInt(txns) },
-    place(),
+    position(),
   )
   const data: Hex = `0x${'ab'.repeat(dataBytes)}`
   const input: Hex = `0x${'cd'.repeat(inputBytes)}`
   for (let index = 0; index < txns; index++) {
-    recorder.add('TXN_HEADER_START', { txn_hash: txnHashOf(number, index), txn_type: 2, data: input }, place(index))
-    recorder.add('TXN_EVM_OUTPUT', { status: true, gas_used: 21_000n, log_count: logsPerTxn }, place(index))
+    recorder.add('TXN_HEADER_START', { txn_hash: txnHashOf(number, index), txn_type: 2, data: input }, position(index))
+    recorder.add('TXN_EVM_OUTPUT', { status: true, gas_used: 21_000n, log_count: logsPerTxn }, position(index))
     for (let log = 0; log < logsPerTxn; log++)
-      recorder.add('TXN_LOG', { index: log, address, topics, data }, place(index))
+      recorder.add('TXN_LOG', { index: log, address, topics, data }, position(index))
   }
   const logs_bloom: Hex = `0x${Buffer.from(bloom).toString('hex')}`
-  recorder.add('BLOCK_END', { eth_block_hash: idOf(number, 0xe), logs_bloom }, place())
+  recorder.add('BLOCK_END', { eth_block_hash: idOf(number, 0xe), logs_bloom }, position())
   recorder.flush()
-  const keeper = new BlockRecorder({ blockBytesMax: 2 ** 26 })
+  const supervisor = new BlockRecorder({ blockBytesMax: 2 ** 26 })
   const reader = openReader(ring.source)
-  while (reader.poll(0).kind === 'events') for (let at = 0; at < reader.batch.count; at++) keeper.add(reader.batch, at)
-  return { kind: 'block', block: keeper.take() ?? assert.fail('the block is not whole') }
+  while (reader.poll(0).kind === 'events')
+    for (let at = 0; at < reader.batch.count; at++) supervisor.add(reader.batch, at)
+  return { kind: 'block', block: supervisor.take() ?? assert.fail('the block is not whole') }
 }
 
 export function rpcCall(method: string, params: readonly unknown[] = [], id: unknown = 1) {

@@ -17,7 +17,7 @@ import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/
 
 /** A source that tells what a test wants. */
 export type ScriptedSource = {
-  tell(...messages: SourceMessage[]): void
+  report(...messages: SourceMessage[]): void
   /** A sign of life with nothing else. */
   beat(): void
   readonly wanted: readonly string[]
@@ -61,9 +61,9 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
   let seqno = 0
   const clock = given.clock ?? createManualClock()
   const scripted: ScriptedSource = {
-    tell: (...messages) => onMessages(messages),
+    report: (...messages) => onMessages(messages),
     beat: () =>
-      scripted.tell({ kind: 'progress', position: { seqno: ++seqno, lagEvents: 0, readMs: 0, stats: NO_STATS } }),
+      scripted.report({ kind: 'progress', position: { seqno: ++seqno, lagEvents: 0, readMs: 0, stats: NO_STATS } }),
     get wanted() {
       return wanted
     },
@@ -108,7 +108,7 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
   }
 }
 
-export const tellTps = (value: number): SourceMessage => ({ kind: 'tps', tps: value, blockNumber: value })
+export const reportTps = (value: number): SourceMessage => ({ kind: 'tps', tps: value, blockNumber: value })
 
 /** Raw events, half of them of a kind that is blocked by default. */
 export function rawEvents(count: number, from = 0): SourceMessage {
@@ -122,8 +122,8 @@ export function rawEvents(count: number, from = 0): SourceMessage {
 }
 
 export async function getJson(service: TestExecution, path: string): Promise<{ status: number; json: unknown }> {
-  const answer = await fetch(`${service.http}${path}`)
-  return { status: answer.status, json: await answer.json() }
+  const response = await fetch(`${service.http}${path}`)
+  return { status: response.status, json: await response.json() }
 }
 
 export async function statusOf(service: TestExecution): Promise<StatusRecord> {

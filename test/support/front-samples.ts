@@ -12,12 +12,19 @@ import { isListening } from './front-proxies.ts'
 export type FrontKind = 'nginx' | 'haproxy' | 'caddy'
 
 /** Ports of Sluice by which the samples call its doors. */
-export const DOOR_PORTS = { rpc: 8899, ws: 8900, grpc: 10010, sender: 8901, indexer: 8123, execution: 8443 } as const
-export type Door = keyof typeof DOOR_PORTS
+export const LISTENER_PORTS = {
+  rpc: 8899,
+  ws: 8900,
+  grpc: 10010,
+  sender: 8901,
+  indexer: 8123,
+  execution: 8443,
+} as const
+export type Server = keyof typeof LISTENER_PORTS
 
 export type Front = AsyncDisposable & {
   /** Where the proxy listens for customers of a door. */
-  readonly ports: Readonly<Record<Door, number>>
+  readonly ports: Readonly<Record<Server, number>>
   /** What it logged so far. */
   log(): string
 }
@@ -29,14 +36,14 @@ const PUBLIC_ADDRESS = '203.0.113.10'
 /** The shipped sample in a real proxy, with this machine's addresses and certificate put in, as an operator does. */
 export async function startFrontSample(
   kind: FrontKind,
-  behind: Readonly<Record<Door, number>>,
+  behind: Readonly<Record<Server, number>>,
   cert: TestCert,
 ): Promise<Front> {
   await using opening = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-front-'))
   opening.defer(() => rmSync(folder, { recursive: true, force: true }))
-  const ports = { ...DOOR_PORTS } as Record<Door, number>
-  for (const door of Object.keys(ports) as Door[]) ports[door] = await freePort()
+  const ports = { ...LISTENER_PORTS } as Record<Server, number>
+  for (const server of Object.keys(ports) as Server[]) ports[server] = await freePort()
 
   const file = join(folder, FILES[kind])
   writeFileSync(file, fitted(readFileSync(join(SAMPLES, FILES[kind]), 'utf8'), { folder, ports, behind }))
@@ -98,7 +105,11 @@ function logFiles(folder: string): string {
 
 function fitted(
   sample: string,
-  { folder, ports, behind }: { folder: string; ports: Record<Door, number>; behind: Readonly<Record<Door, number>> },
+  {
+    folder,
+    ports,
+    behind,
+  }: { folder: string; ports: Record<Server, number>; behind: Readonly<Record<Server, number>> },
 ): string {
   let text = sample
     .replaceAll('/etc/sluice/tls', join(folder, 'tls'))
@@ -110,11 +121,11 @@ function fitted(
     .replace('maxconn 16384', 'maxconn 1000')
     .replace('worker_connections 16384', 'worker_connections 1000')
   mkdirSync(join(folder, 'log'))
-  for (const [door, port] of Object.entries(DOOR_PORTS) as [Door, number][]) {
+  for (const [server, port] of Object.entries(LISTENER_PORTS) as [Server, number][]) {
     text = text
-      .replaceAll(`${PUBLIC_ADDRESS}:${port}`, `127.0.0.1:${ports[door]}`)
-      .replaceAll(`localhost:${port} {`, `localhost:${ports[door]} {`)
-      .replaceAll(new RegExp(`127\\.0\\.0\\.1:${port}\\b`, 'g'), `127.0.0.1:${behind[door]}`)
+      .replaceAll(`${PUBLIC_ADDRESS}:${port}`, `127.0.0.1:${ports[server]}`)
+      .replaceAll(`localhost:${port} {`, `localhost:${ports[server]} {`)
+      .replaceAll(new RegExp(`127\\.0\\.0\\.1:${port}\\b`, 'g'), `127.0.0.1:${behind[server]}`)
   }
   return text.replaceAll(PUBLIC_ADDRESS, '127.0.0.1')
 }

@@ -13,7 +13,7 @@ import { SWITCH_ADDRESS } from './namespaces.ts'
 import { serve } from './serve.ts'
 
 /** What came of the calls of a customer. A refusal that a limit explains is `limited`; everything that should not be is `failed`, in words. */
-export type Outcome = { answered: number; limited: number; refused: number; failed: string[] }
+export type Outcome = { responded: number; limited: number; refused: number; failed: string[] }
 
 /** So many at a time, each pausing between its requests; `batch` calls in each request. */
 export type Callers = {
@@ -66,12 +66,12 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
   }
 
   function startCallers(name: string, { token, callers, everyMs, batch }: Callers) {
-    const outcome: Outcome = { answered: 0, limited: 0, refused: 0, failed: [] }
+    const outcome: Outcome = { responded: 0, limited: 0, refused: 0, failed: [] }
     let isOver = false
     function count(status: number, text: string): void {
       const items = ([JSON.parse(text)] as unknown[]).flat() as { result?: unknown; error?: { code: number } }[]
       for (const { result, error } of items) {
-        if (result !== undefined) outcome.answered++
+        if (result !== undefined) outcome.responded++
         else if (error?.code === LIMITED) outcome.limited++
         else if (status === 401) outcome.refused++
         else if (outcome.failed.length < FAILED_MAX) outcome.failed.push(`${status} ${text}`)
@@ -80,8 +80,8 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
     const loops = Array.from({ length: callers }, async () => {
       while (!isOver) {
         try {
-          const answer = await ask(token, name, batch)
-          count(answer.status, await answer.text())
+          const response = await ask(token, name, batch)
+          count(response.status, await response.text())
         } catch (error) {
           if (outcome.failed.length < FAILED_MAX) outcome.failed.push(String(error))
         }
@@ -104,9 +104,9 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
       sluice,
       /** The status of one call, and the size of the budget that the answer tells. */
       async ask(token: string, name: string): Promise<{ status: number; limit: number }> {
-        const answer = await ask(token, name)
-        await answer.text()
-        return { status: answer.status, limit: Number(answer.headers.get('x-ratelimit-limit')) }
+        const response = await ask(token, name)
+        await response.text()
+        return { status: response.status, limit: Number(response.headers.get('x-ratelimit-limit')) }
       },
       /** Customers that go on until they are stopped. */
       start(name: string, given: Callers): void {
@@ -126,11 +126,16 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
         return (await client.call('status')) as Health
       },
       async query(headers: Record<string, string>, sql: string) {
-        const answer = await fetch(indexer, { method: 'POST', headers, body: sql, signal: AbortSignal.timeout(30_000) })
-        const coverage = answer.headers.get('x-sluice-coverage-slot')
+        const response = await fetch(indexer, {
+          method: 'POST',
+          headers,
+          body: sql,
+          signal: AbortSignal.timeout(30_000),
+        })
+        const coverage = response.headers.get('x-sluice-coverage-slot')
         return {
-          status: answer.status,
-          text: await answer.text(),
+          status: response.status,
+          text: await response.text(),
           coverage: coverage === null ? undefined : Number(coverage),
         }
       },
@@ -187,12 +192,12 @@ const SLOT = 1000
 /** Answers the customers' calls itself and counts them by the name they carry; everything else is for the chain, where there is one. */
 async function startCountingNode(chain: string | undefined) {
   const calls = new Map<string, number>()
-  const server = createServer((request, response) => void answer(request, response))
+  const server = createServer((request, response) => void respond(request, response))
   server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     const text = Buffer.concat(pieces).toString()
@@ -200,13 +205,13 @@ async function startCountingNode(chain: string | undefined) {
     response.setHeader('content-type', 'application/json')
     if ([asked].flat().every(({ method }) => method !== METHOD) && chain !== undefined) {
       const headers = { 'content-type': 'application/json' }
-      const told = await fetch(chain, { method: 'POST', headers, body: text }).catch(() => undefined)
-      response.statusCode = told?.status ?? 502
-      response.end(await told?.text())
-    } else response.end(JSON.stringify(Array.isArray(asked) ? asked.map(answerOne) : answerOne(asked)))
+      const reported = await fetch(chain, { method: 'POST', headers, body: text }).catch(() => undefined)
+      response.statusCode = reported?.status ?? 502
+      response.end(await reported?.text())
+    } else response.end(JSON.stringify(Array.isArray(asked) ? asked.map(respondToOne) : respondToOne(asked)))
   }
 
-  function answerOne({ method, params, id }: Question): object {
+  function respondToOne({ method, params, id }: Question): object {
     if (method !== METHOD) return { jsonrpc: '2.0', result: SLOT, id }
     const name = String(params?.[0])
     calls.set(name, (calls.get(name) ?? 0) + 1)

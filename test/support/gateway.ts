@@ -67,7 +67,7 @@ export async function startGateway(
   const store = opening.use(
     await openStore(
       {
-        place: { engine: 'sqlite', file: join(folder, 'access.db') },
+        position: { engine: 'sqlite', file: join(folder, 'access.db') },
         audit: { file: join(folder, 'audit.log'), mirror: 'test', toolVersion: '0' },
         check: 'full',
       },
@@ -79,7 +79,7 @@ export async function startGateway(
   )
   const options = parseUpstreamsOptions({ ...given.upstreams, nodes, allowPrivate: true })
   const upstreams = opening.use(await startUpstreams(options, { ...deps, registry, env: {} }))
-  const doorMetrics = () => ({ onRefused() {}, onNotAfter() {} })
+  const listenerMetrics = () => ({ onRefused() {}, onNotAfter() {} })
   const bundle = opening.use(
     await startBundle(
       {
@@ -90,7 +90,7 @@ export async function startGateway(
         failuresMax: Number.POSITIVE_INFINITY,
         ...given.bundle,
       },
-      { ...deps, access, upstreams, registry, doorMetrics },
+      { ...deps, access, upstreams, registry, listenerMetrics },
     ),
   )
   const on: Provisioning = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { Client, type ClientDuplexStream, credentials, Metadata, type StatusObject } from '@grpc/grpc-js'
 import { createManualClock } from '../../src/core/clock.ts'
-import { type GeyserDoorOptions, startGeyserDoor } from '../../src/localnet/geyser/grpc.ts'
+import { type GeyserServerOptions, startGeyserServer } from '../../src/localnet/geyser/grpc.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { SubscribeRequestSchema, type SubscribeUpdate, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
@@ -13,20 +13,20 @@ export type Call = ClientDuplexStream<Request, SubscribeUpdate>
 
 /** A geyser door over a chain double, on a manual clock, and a client of it. */
 export async function startGeyserNode(
-  options: Partial<GeyserDoorOptions> = {},
+  options: Partial<GeyserServerOptions> = {},
   chain: { confirmedSlots?: number; finalizedSlots?: number } = {},
 ) {
   const double = createChainDouble(chain)
   const clock = createManualClock()
-  const door = await startGeyserDoor(
+  const server = await startGeyserServer(
     { listen: { host: '127.0.0.1', port: 0 }, ...options },
     { chain: double.chain, log: silentLogger, clock },
   )
-  const target = `127.0.0.1:${door.address.port}`
+  const target = `127.0.0.1:${server.address.port}`
   const client = new Client(target, credentials.createInsecure())
   return {
     ...double,
-    door,
+    door: server,
     clock,
     target,
     client,
@@ -45,7 +45,7 @@ export async function startGeyserNode(
     async unary<Q extends DescMessage, A extends DescMessage>(
       path: string,
       [question, init]: [Q, MessageInitShape<Q>],
-      answer: A,
+      response: A,
     ): Promise<MessageShape<A>> {
       return new Promise((resolve, reject) =>
         client.makeUnaryRequest(
@@ -54,13 +54,13 @@ export async function startGeyserNode(
           (bytes: Buffer) => bytes,
           Buffer.from(encodeMessage(question, init)),
           (error, bytes) =>
-            error ? reject(error) : resolve(decodeMessage(answer, bytes as Buffer) as MessageShape<A>),
+            error ? reject(error) : resolve(decodeMessage(response, bytes as Buffer) as MessageShape<A>),
         ),
       )
     },
     async [Symbol.asyncDispose]() {
       client.close()
-      await door[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
     },
   }
 }
@@ -89,11 +89,11 @@ function read(call: Call) {
     async rest(): Promise<string[]> {
       const id = ++pings
       call.write({ ping: { id } })
-      const told: string[] = []
+      const reported: string[] = []
       for (;;) {
         const update = await next()
-        if (update.updateOneof.case === 'pong' && update.updateOneof.value.id === id) return told
-        told.push(show(update))
+        if (update.updateOneof.case === 'pong' && update.updateOneof.value.id === id) return reported
+        reported.push(show(update))
       }
     },
   }

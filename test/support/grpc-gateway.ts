@@ -3,7 +3,7 @@ import { Client, credentials, Metadata, type ServiceError, type StatusObject } f
 import type { Plans } from '../../src/access/plan.ts'
 import { type Connections, createConnections } from '../../src/gateway/account/connections.ts'
 import { createLateRefusals } from '../../src/gateway/auth-tarpit.ts'
-import { type GrpcDoor, type GrpcDoorOptions, startGrpcDoor } from '../../src/gateway/geyser/grpc.ts'
+import { type GrpcServer, type GrpcServerOptions, startGrpcEndpoint } from '../../src/gateway/geyser/grpc.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -18,7 +18,7 @@ export const PING = '/geyser.Geyser/Ping'
 
 export type GrpcGateway = AsyncDisposable & {
   readonly gateway: Gateway
-  readonly door: GrpcDoor
+  readonly server: GrpcServer
   readonly upstreams: Upstreams
   readonly connections: Connections
   /** Of the door and the upstreams behind it. */
@@ -32,7 +32,7 @@ export type GrpcGateway = AsyncDisposable & {
 /** A gRPC door on a port of its own, over the access of a whole gateway. */
 export async function startGrpcGateway(
   nodes: NodeOptionsInput[],
-  options: Partial<GrpcDoorOptions> = {},
+  options: Partial<GrpcServerOptions> = {},
   plans?: Plans,
 ): Promise<GrpcGateway> {
   await using opening = new AsyncDisposableStack()
@@ -43,8 +43,8 @@ export async function startGrpcGateway(
   const deps = { log, clock: systemClock, random: secureRandom, registry, env: {} }
   const upstreams = opening.use(await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true }), deps))
   const connections = createConnections(deps)
-  const door = opening.use(
-    await startGrpcDoor(
+  const server = opening.use(
+    await startGrpcEndpoint(
       { listen: { host: '127.0.0.1', port: 0 }, ...options },
       {
         ...deps,
@@ -58,16 +58,16 @@ export async function startGrpcGateway(
       },
     ),
   )
-  const client = new Client(`127.0.0.1:${door.address.port}`, credentials.createInsecure())
+  const client = new Client(`127.0.0.1:${server.address.port}`, credentials.createInsecure())
   opening.defer(() => client.close())
   const opened = opening.move()
   return {
     gateway,
-    door,
+    server,
     upstreams,
     connections,
     registry,
-    port: door.address.port,
+    port: server.address.port,
     client,
     log: () => lines,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
@@ -84,15 +84,15 @@ const raw = (bytes: Buffer) => bytes
 
 export type UnaryOutcome = {
   readonly error: ServiceError | null
-  readonly answer: Buffer | undefined
+  readonly response: Buffer | undefined
   readonly metadata: Metadata
 }
 
 export function unary(client: Client, path: string, message: Uint8Array, metadata: Metadata): Promise<UnaryOutcome> {
   return new Promise((resolve) => {
     let initial = new Metadata()
-    const call = client.makeUnaryRequest(path, raw, raw, Buffer.from(message), metadata, (error, answer) =>
-      resolve({ error, answer, metadata: initial }),
+    const call = client.makeUnaryRequest(path, raw, raw, Buffer.from(message), metadata, (error, response) =>
+      resolve({ error, response, metadata: initial }),
     )
     call.on('metadata', (given: Metadata) => {
       initial = given
@@ -119,7 +119,7 @@ export function openStream(client: Client, path: string, metadata: Metadata) {
   }
 }
 
-export type RawAnswer = {
+export type RawResponse = {
   readonly headers: IncomingHttpHeaders
   readonly trailers: IncomingHttpHeaders
   readonly body: Buffer
@@ -135,7 +135,7 @@ export async function rawCall(
   path: string,
   headers: readonly [string, string][],
   body: Uint8Array,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const session: ClientHttp2Session = connect(`http://127.0.0.1:${port}`, {
     // Otherwise a second authorization would not leave.
     strictSingleValueFields: false,
@@ -149,24 +149,24 @@ export async function rawCall(
     ...headers,
   ].flat()
   try {
-    return await new Promise<RawAnswer>((resolve, reject) => {
+    return await new Promise<RawResponse>((resolve, reject) => {
       const stream = session.request(flat as never)
-      let answer: IncomingHttpHeaders = {}
+      let response: IncomingHttpHeaders = {}
       let trailers: IncomingHttpHeaders | undefined
       const chunks: Buffer[] = []
-      stream.on('response', (given) => (answer = given))
+      stream.on('response', (given) => (response = given))
       stream.on('trailers', (given) => (trailers = given))
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('error', reject)
       stream.on('close', () => {
-        const told = trailers ?? answer
+        const reported = trailers ?? response
         resolve({
-          headers: answer,
+          headers: response,
           trailers: trailers ?? {},
           body: Buffer.concat(chunks),
           isTrailersOnly: trailers === undefined,
-          code: Number(told['grpc-status']),
-          message: decodeURIComponent(String(told['grpc-message'] ?? '')),
+          code: Number(reported['grpc-status']),
+          message: decodeURIComponent(String(reported['grpc-message'] ?? '')),
         })
       })
       stream.end(body)

@@ -24,7 +24,7 @@ export type Verdict = {
   /** The last number received: where this client would resume. */
   readonly cursor: number | undefined
   readonly isResumed: boolean
-  readonly toldGaps: readonly { from: number; to: number }[]
+  readonly reportedGaps: readonly { from: number; to: number }[]
 }
 
 type Frame = {
@@ -39,17 +39,17 @@ type Frame = {
 export function checkConnection(connection: Connection, published: readonly Published[]): Verdict {
   const objections: string[] = []
   const object = (what: string): void => void objections.push(what)
-  const toldGaps: { from: number; to: number }[] = []
+  const reportedGaps: { from: number; to: number }[] = []
   const frames = connection.texts.map((text) => ({ text, frame: JSON.parse(text) as Frame }))
   const hello = frames[0]?.frame.Hello
   if (hello === undefined) {
     if (frames.length > 0) object(`the first frame is not Hello: ${frames[0]?.text.slice(0, 80)}`)
-    return { objections, cursor: undefined, isResumed: false, toldGaps }
+    return { objections, cursor: undefined, isResumed: false, reportedGaps }
   }
   if (frames.slice(1).some(({ frame }) => frame.Hello !== undefined)) object('there is a second Hello')
   if (hello.resumed && connection.resumeFrom === undefined) object('resumed without having asked')
   if (hello.resumed && hello.snapshot > 0) object('resumed with a snapshot')
-  if (!hello.resumed && connection.resumeFrom !== undefined && !isOutOfWindowTold(frames.map(({ frame }) => frame)))
+  if (!hello.resumed && connection.resumeFrom !== undefined && !isOutOfWindowReported(frames.map(({ frame }) => frame)))
     object('a cursor was not used and nothing said so')
 
   const start = hello.resumed ? startOf(connection.resumeFrom as string, hello.newest_seqno) : hello.newest_seqno
@@ -58,14 +58,14 @@ export function checkConnection(connection: Connection, published: readonly Publ
   let at = 0
   let last = start
   let cursor: number | undefined = hello.resumed ? start : hello.newest_seqno
-  const isTold = (seq: number): boolean => toldGaps.some(({ from, to }) => seq >= from && seq <= to)
+  const isReported = (seq: number): boolean => reportedGaps.some(({ from, to }) => seq >= from && seq <= to)
   for (const { text, frame } of frames.slice(1)) {
     if (frame.Error !== undefined) continue
     if (frame.Warning?.type === 'resume_out_of_window') continue
     if (frame.Warning?.type === 'backpressure') {
       const { from_seq: from = 0, to_seq: to = 0 } = frame.Warning
       if (from > to || from <= last) object(`a gap from ${from} to ${to} is told after ${last}`)
-      toldGaps.push({ from, to })
+      reportedGaps.push({ from, to })
       continue
     }
     if (snapshotLeft > 0 && frame.Warning === undefined) {
@@ -76,9 +76,9 @@ export function checkConnection(connection: Connection, published: readonly Publ
     // What was dropped lies in a range that was told just before.
     while (at < expected.length && (expected[at] as Published).text !== text) {
       const missing = expected[at] as Published
-      if (!isTold(missing.seq)) {
+      if (!isReported(missing.seq)) {
         object(`${missing.seq} is missing without a word; instead came ${text.slice(0, 80)}`)
-        return { objections, cursor, isResumed: hello.resumed, toldGaps }
+        return { objections, cursor, isResumed: hello.resumed, reportedGaps }
       }
       at += 1
     }
@@ -86,7 +86,7 @@ export function checkConnection(connection: Connection, published: readonly Publ
       object(`came but was not published after ${start}, or came twice: ${text.slice(0, 80)}`)
       break
     }
-    if (isTold((expected[at] as Published).seq)) object(`${frame.seq} came although it was told to be dropped`)
+    if (isReported((expected[at] as Published).seq)) object(`${frame.seq} came although it was told to be dropped`)
     at += 1
     if (frame.seq !== 0) {
       if (frame.seq <= last) object(`${frame.seq} comes after ${last}`)
@@ -96,10 +96,10 @@ export function checkConnection(connection: Connection, published: readonly Publ
   }
   if (snapshotLeft > 0 && connection.isComplete === true) object(`${snapshotLeft} snapshot frames did not come`)
   if (connection.isComplete === true) {
-    const missing = expected.slice(at).filter(({ seq }) => !isTold(seq))
+    const missing = expected.slice(at).filter(({ seq }) => !isReported(seq))
     if (missing.length > 0) object(`${missing.length} frames never came, the first is ${missing[0]?.seq}`)
   }
-  return { objections, cursor, isResumed: hello.resumed, toldGaps }
+  return { objections, cursor, isResumed: hello.resumed, reportedGaps }
 }
 
 /** Zero is the cursor of a client that saw nothing; it is good only where there is nothing to miss. */
@@ -108,7 +108,7 @@ function startOf(resumeFrom: string, newestSeqno: number): number {
 }
 
 /** Right after Hello, if anything came after Hello at all. */
-function isOutOfWindowTold(frames: readonly Frame[]): boolean {
+function isOutOfWindowReported(frames: readonly Frame[]): boolean {
   const next = frames[1]
   return next === undefined || next.Warning?.type === 'resume_out_of_window' || next.Error !== undefined
 }

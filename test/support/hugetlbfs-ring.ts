@@ -43,7 +43,7 @@ try {
   const [positional, throughMapping, expected] = [byPosition, mapped, ring.source].map(foldAll)
   byPosition.close()
   mapped.close()
-  const ways = [byPosition.way, mapped.way]
+  const ways = [byPosition.mode, mapped.mode]
   console.log(JSON.stringify({ stage: 'done', ways, positional, throughMapping, expected }))
 } catch (error) {
   const detail = (error as { stderr?: Buffer }).stderr?.toString().trim()

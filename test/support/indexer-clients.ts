@@ -63,9 +63,9 @@ export function testClients(
   })
 
   test('a stream of many rows', async () => {
-    const answer = await started().client.query({ query: long, format: 'JSONEachRow' })
+    const response = await started().client.query({ query: long, format: 'JSONEachRow' })
     let rows = 0
-    for await (const piece of answer.stream()) rows += piece.length
+    for await (const piece of response.stream()) rows += piece.length
     assert.equal(rows, longRows)
   })
 
@@ -82,8 +82,8 @@ export function testClients(
   test('compression, of the question and of the answer', async () => {
     const { rig, account } = started()
     const zipped = clientOf(rig, account, { compression: { response: true, request: true } })
-    const answer = await zipped.query({ query: long, format: 'JSON' })
-    assert.equal((await answer.json()).rows, longRows)
+    const response = await zipped.query({ query: long, format: 'JSON' })
+    assert.equal((await response.json()).rows, longRows)
     await zipped.close()
   })
 

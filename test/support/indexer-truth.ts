@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import type { StoreOptions } from '../../src/indexer/duckdb/protocol.ts'
 import { columnAt, type Row } from '../../src/indexer/ingest/batch-rows.ts'
-import { type Keeper, keepIngesting } from '../../src/indexer/ingest/supervise.ts'
+import { type IngestSupervisor, keepIngesting } from '../../src/indexer/ingest/supervise.ts'
 import { batchRowsOf, listRows } from '../../src/indexer/ingest/test-rows.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { TABLES, type TableName, tableOf } from '../../src/indexer/schema.ts'
@@ -36,7 +36,7 @@ export type TruthEngine = AsyncDisposable & {
   /** One more thing that can break, by itself. */
   breakMore(): Promise<void>
   /** Rows of a question while all is running, as a customer sees the tables; undefined while the engine is away. */
-  askLive(keeper: Keeper, sql: string): Promise<readonly (readonly unknown[])[] | undefined>
+  askLive(supervisor: IngestSupervisor, sql: string): Promise<readonly (readonly unknown[])[] | undefined>
   /** Opens what was written, after all is closed. */
   find(): Promise<Finding & Partial<AsyncDisposable>>
 }
@@ -69,25 +69,25 @@ export async function holdsTruth(engine: TruthEngine, { seed, kills, slots }: Tr
   const between = Math.max(4, Math.ceil((2 * slots) / kills))
   let restarts = 0
   let looks = 0
-  let keeper = await openKeeper(engine, upstream, random)
+  let supervisor = await openSupervisor(engine, upstream, random)
   try {
-    await hasGrown(keeper, 5)
+    await hasGrown(supervisor, 5)
     for (let kill = 0; kill < kills; kill++) {
-      await hasGrown(keeper, randomInt(random, between + 1))
-      if (await isCovered(engine, keeper, rpc)) looks++
+      await hasGrown(supervisor, randomInt(random, between + 1))
+      if (await isCovered(engine, supervisor, rpc)) looks++
       const what = randomInt(random, 12)
       if (what === 0) {
         // The whole of it ends in order and begins anew, as when the operator restarts it.
-        restarts += keeper.status().restarts
-        await keeper[Symbol.asyncDispose]()
-        keeper = await openKeeper(engine, upstream, random)
+        restarts += supervisor.status().restarts
+        await supervisor[Symbol.asyncDispose]()
+        supervisor = await openSupervisor(engine, upstream, random)
       } else if (what === 1) await engine.breakMore()
-      killSome(random, keeper, grpc)
+      killSome(random, supervisor, grpc)
     }
-    await hasGrown(keeper, 8)
-    restarts += keeper.status().restarts
+    await hasGrown(supervisor, 8)
+    restarts += supervisor.status().restarts
   } finally {
-    await keeper[Symbol.asyncDispose]()
+    await supervisor[Symbol.asyncDispose]()
   }
   assert.ok(restarts > 0, 'the database was never killed')
   assert.ok(looks > kills / 4, `coverage could be looked at ${looks} times only`)
@@ -100,7 +100,11 @@ export async function holdsTruth(engine: TruthEngine, { seed, kills, slots }: Tr
   }
 }
 
-function openKeeper({ store }: TruthEngine, { upstream }: DroppingUpstream, random: Random): Promise<Keeper> {
+function openSupervisor(
+  { store }: TruthEngine,
+  { upstream }: DroppingUpstream,
+  random: Random,
+): Promise<IngestSupervisor> {
   const fill = { parallel: 4, blocksMax: 64 }
   return keepIngesting(
     {
@@ -117,21 +121,24 @@ function openKeeper({ store }: TruthEngine, { upstream }: DroppingUpstream, rand
   )
 }
 
-function killSome(random: Random, keeper: Keeper, stream: { resetConnections(): void }): void {
+function killSome(random: Random, supervisor: IngestSupervisor, stream: { resetConnections(): void }): void {
   const what = randomInt(random, 3)
   if (what !== 0) stream.resetConnections()
-  if (what !== 1) keeper.store()?.kill()
+  if (what !== 1) supervisor.store()?.kill()
 }
 
 /** Everything that `coverage` calls complete is there: as many blocks as the chain has, and all of their transactions. False when nobody answered. */
-async function isCovered(engine: TruthEngine, keeper: Keeper, rpc: string): Promise<boolean> {
-  const told = await engine.askLive(keeper, "SELECT from_slot, to_slot FROM coverage WHERE table_name = 'blocks'")
-  const [from, to] = (told?.[0] ?? []).map(Number)
+async function isCovered(engine: TruthEngine, supervisor: IngestSupervisor, rpc: string): Promise<boolean> {
+  const reported = await engine.askLive(
+    supervisor,
+    "SELECT from_slot, to_slot FROM coverage WHERE table_name = 'blocks'",
+  )
+  const [from, to] = (reported?.[0] ?? []).map(Number)
   if (from === undefined || to === undefined) return false
   // Asked later than what it is held against: rows may be ahead of coverage, coverage never of the rows.
   const within = `slot >= ${from} AND slot <= ${to}`
-  const blocks = await engine.askLive(keeper, `SELECT count(*), sum(tx_count) FROM blocks WHERE ${within}`)
-  const transactions = await engine.askLive(keeper, `SELECT count(*) FROM transactions WHERE ${within}`)
+  const blocks = await engine.askLive(supervisor, `SELECT count(*), sum(tx_count) FROM blocks WHERE ${within}`)
+  const transactions = await engine.askLive(supervisor, `SELECT count(*) FROM transactions WHERE ${within}`)
   if (blocks === undefined || transactions === undefined) return false
   const slots = await call<number[]>(rpc, 'getBlocks', [from, to, { commitment: 'confirmed' }])
   const [count, counted] = (blocks[0] ?? []).map(Number)
@@ -147,18 +154,18 @@ async function compare(rpc: string, found: Finding): Promise<string> {
   for (const table of TABLES.filter(({ name }) => name !== 'accounts')) {
     // How a block came and how final it was is not the same for both.
     const columns = table.columns.filter(({ name }) => name !== 'commitment' && name !== 'source')
-    const places = columns.map(({ name }) => table.columns.findIndex((column) => column.name === name))
+    const positions = columns.map(({ name }) => table.columns.findIndex((column) => column.name === name))
     const names = columns.map(({ name }) => name)
     const rows = (await found.rowsOf(table.name, names, to)).map((row) => indexedRowText(columns, row)).toSorted()
     const wanted = expected[table.name]
       .map((row) =>
         indexedRowText(
           columns,
-          places.map((place) => row[place]),
+          positions.map((position) => row[position]),
         ),
       )
       .toSorted()
-    const strange = rows.findIndex((row, place) => row !== wanted[place])
+    const strange = rows.findIndex((row, position) => row !== wanted[position])
     assert.deepEqual([rows.length, rows[strange]], [wanted.length, wanted[strange]], table.name)
   }
   const accounts = await compareAccounts(found, expected.account_activity)
@@ -200,19 +207,19 @@ async function blocksOf(rpc: string, from: number, to: number) {
   return blocks
 }
 
-async function hasGrown(keeper: Keeper, blocks: number): Promise<void> {
-  const head = () => keeper.status().ingest?.headSlot ?? 0
+async function hasGrown(supervisor: IngestSupervisor, blocks: number): Promise<void> {
+  const head = () => supervisor.status().ingest?.headSlot ?? 0
   const first = head()
   await until(`${blocks} blocks more are in`, () => head() >= first + blocks, GROW_MS).catch((cause: unknown) => {
-    throw new Error(`ingest stands still: ${JSON.stringify(keeper.status())}`, { cause })
+    throw new Error(`ingest stands still: ${JSON.stringify(supervisor.status())}`, { cause })
   })
 }
 
 async function call<Result>(url: string, method: string, params: readonly unknown[]): Promise<Result> {
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   })
-  return (parseExactJson(await answer.text()) as { result: Result }).result
+  return (parseExactJson(await response.text()) as { result: Result }).result
 }

@@ -66,7 +66,7 @@ export async function startIndexerRig(
         clock: systemClock,
         random: secureRandom,
         registry: createMetricsRegistry(),
-        doorMetrics: { onRefused() {}, onNotAfter() {} },
+        listenerMetrics: { onRefused() {}, onNotAfter() {} },
       },
     ),
   )

@@ -24,10 +24,10 @@ const SOL = 1_000_000_000n
 const SYSTEM = address('11111111111111111111111111111111')
 const CONFIRMED = { commitment: 'confirmed' } as const
 
-export type KitPlace = { readonly rpc: string; readonly ws: string; readonly headers?: { 'x-token': string } }
+export type KitLocation = { readonly rpc: string; readonly ws: string; readonly headers?: { 'x-token': string } }
 
 /** What tests do with unmodified kit, over a node or over a gateway: the same things, so that both are held to the same. */
-export async function createKitFlows({ rpc: rpcUrl, ws: wsUrl, headers }: KitPlace) {
+export async function createKitFlows({ rpc: rpcUrl, ws: wsUrl, headers }: KitLocation) {
   const stop = new AbortController()
   const abortSignal = stop.signal
   const rpc = headers === undefined ? createSolanaRpc(rpcUrl) : createSolanaRpc(rpcUrl, { headers })

@@ -65,8 +65,8 @@ export async function startLiveSystemd(checkout: string): Promise<LiveSystemd | 
     ],
     { env: { PATH: process.env['PATH'] ?? '', CHECKOUT: checkout }, stdio: ['ignore', 'pipe', 'pipe'] },
   )
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  let message = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (message += chunk.toString()))
   const close = async () => {
     await crash(child)
     await until('its control groups are empty', () => removeGroups(group))
@@ -80,11 +80,11 @@ export async function startLiveSystemd(checkout: string): Promise<LiveSystemd | 
       READY_MS,
     )
   } catch (error) {
-    said += String(error)
+    message += String(error)
   }
-  if (child.exitCode === null && !said.includes('did not become true')) return { run, [Symbol.asyncDispose]: close }
+  if (child.exitCode === null && !message.includes('did not become true')) return { run, [Symbol.asyncDispose]: close }
   await close()
-  return said.trim()
+  return message.trim()
 }
 
 async function runIn(pid: number | undefined, command: readonly string[]): Promise<Ran> {

@@ -50,21 +50,21 @@ function ip(...words: string[]): void {
 export type Calls = Record<string, (...given: never[]) => unknown>
 
 type Order = { readonly id: number; readonly name: string; readonly given: readonly unknown[] }
-type Answer = { readonly id: number; readonly value?: unknown; readonly says?: string }
+type Response = { readonly id: number; readonly value?: unknown; readonly message?: string }
 
 /** In the child: answers calls until the parent lets go. */
-export async function answerCalls(calls: Calls): Promise<void> {
-  async function answer({ id, name, given }: Order): Promise<void> {
-    let told: Answer
+export async function respondToCalls(calls: Calls): Promise<void> {
+  async function respond({ id, name, given }: Order): Promise<void> {
+    let reported: Response
     try {
-      told = { id, value: await calls[name]?.(...(given as never[])) }
+      reported = { id, value: await calls[name]?.(...(given as never[])) }
     } catch (error) {
-      told = { id, says: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+      reported = { id, message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
     }
-    if (process.connected) process.send?.(told)
+    if (process.connected) process.send?.(reported)
   }
-  process.on('message', (order: Order) => void answer(order))
-  process.send?.({ id: 0 } satisfies Answer)
+  process.on('message', (order: Order) => void respond(order))
+  process.send?.({ id: 0 } satisfies Response)
   await once(process, 'disconnect')
 }
 
@@ -98,11 +98,11 @@ export async function startRemote<Made extends Calls>(
     return asked.promise
   }
   const ready = expect(0)
-  child.on('message', ({ id, value, says }: Answer) => {
+  child.on('message', ({ id, value, message }: Response) => {
     const asked = waiting.get(id)
     waiting.delete(id)
-    if (says === undefined) asked?.resolve(value)
-    else asked?.reject(new Error(says))
+    if (message === undefined) asked?.resolve(value)
+    else asked?.reject(new Error(message))
   })
   child.on('exit', () => {
     for (const asked of waiting.values()) asked.reject(new Error(`the process in ${namespace} has ended`))

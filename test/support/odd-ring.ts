@@ -24,7 +24,7 @@ export function writeOddRing(path: string, random: Random, options: OddRingOptio
   const file = openSync(path, 'wx+')
   const bytes = ringFileBytes(geometry)
   ftruncateSync(file, bytes)
-  const write = (place: number, given: Uint8Array): void => void writeSync(file, given, 0, given.length, place)
+  const write = (position: number, given: Uint8Array): void => void writeSync(file, given, 0, given.length, position)
   write(0, encodeRingHeader(geometry))
   const writer = new RingWriter({ geometry, ...(random.float() < 0.5 ? {} : nearTheEnds(geometry, random)) }, { write })
   const history = new OddHistory(writer.lastSeqno, random, options)
@@ -49,7 +49,7 @@ function emptySlots(
   random: Random,
   { capacity }: RingGeometry,
   last: number,
-  write: (place: number, bytes: Uint8Array) => void,
+  write: (position: number, bytes: Uint8Array) => void,
 ): void {
   for (let holes = 1 + randomInt(random, 3); holes > 0; holes--) {
     const seqno = Math.max(1, last - (random.float() < 0.3 ? 0 : randomInt(random, 400)))

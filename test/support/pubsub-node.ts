@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { createManualClock } from '../../src/core/clock.ts'
-import { type PubSubDoorOptions, startPubSubDoor } from '../../src/localnet/pubsub/ws.ts'
+import { type PubSubServerOptions, startPubSubServer } from '../../src/localnet/pubsub/ws.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createChainDouble } from './chain-double.ts'
 
-export type Answer = {
+export type Response = {
   id?: unknown
   result?: unknown
   error?: { code: number; message: string }
@@ -15,20 +15,20 @@ export type Answer = {
 type Params = { result: never; subscription: number }
 
 /** A PubSub door over a chain double, on a manual clock; `open` gives a client of it. */
-export async function startPubSubNode(options: Partial<PubSubDoorOptions> = {}) {
+export async function startPubSubNode(options: Partial<PubSubServerOptions> = {}) {
   const double = createChainDouble()
   const clock = createManualClock(1_800_000_000_000)
-  const door = await startPubSubDoor(
+  const server = await startPubSubServer(
     { listen: { host: '127.0.0.1', port: 0 }, ...options },
     { chain: double.chain, log: silentLogger, clock },
   )
   const clients: WebSocket[] = []
   return {
     ...double,
-    door,
+    door: server,
     clock,
     async open() {
-      const socket = new WebSocket(`ws://127.0.0.1:${door.address.port}`)
+      const socket = new WebSocket(`ws://127.0.0.1:${server.address.port}`)
       clients.push(socket)
       const texts: string[] = []
       const waiting: ((text: string) => void)[] = []
@@ -46,20 +46,20 @@ export async function startPubSubNode(options: Partial<PubSubDoorOptions> = {}) 
       return {
         socket,
         text,
-        next: async () => JSON.parse(await text()) as Answer,
+        next: async () => JSON.parse(await text()) as Response,
         /** Everything that came before the answer to a request made now. */
-        async rest(): Promise<Answer[]> {
+        async rest(): Promise<Response[]> {
           socket.send('{"jsonrpc":"2.0","id":"rest","method":"getVersion"}')
-          const before: Answer[] = []
+          const before: Response[] = []
           for (;;) {
-            const answer = JSON.parse(await text()) as Answer
-            if (answer.id === 'rest') return before
-            before.push(answer)
+            const response = JSON.parse(await text()) as Response
+            if (response.id === 'rest') return before
+            before.push(response)
           }
         },
-        async call(method: string, params?: unknown): Promise<Answer> {
+        async call(method: string, params?: unknown): Promise<Response> {
           socket.send(JSON.stringify({ jsonrpc: '2.0', id: id++, method, ...(params === undefined ? {} : { params }) }))
-          return JSON.parse(await text()) as Answer
+          return JSON.parse(await text()) as Response
         },
         async raw(message: string | Buffer): Promise<string> {
           socket.send(message)
@@ -69,7 +69,7 @@ export async function startPubSubNode(options: Partial<PubSubDoorOptions> = {}) 
     },
     async [Symbol.asyncDispose]() {
       for (const client of clients) client.terminate()
-      await door[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
     },
   }
 }

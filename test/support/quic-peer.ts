@@ -26,7 +26,7 @@ export type QuicPeer = AsyncDisposable & {
   readonly port: number
   readonly publicKey: Uint8Array
   readonly events: readonly PeerEvent[]
-  say(word: 'close'): void
+  write(word: 'close'): void
   /** What has arrived whole so far. */
   report(): Promise<{ streams: number; distinct: number; bytes: number }>
   /** When each stream began to arrive, in unix milliseconds, by its first four bytes; told by Deno alone. */
@@ -85,7 +85,7 @@ export async function startQuicPeer(kind: PeerKind, options: object = {}): Promi
     port: events.find(({ port }) => port !== undefined)?.port ?? 0,
     publicKey: SERVER_KEY.publicKey,
     events,
-    say: (word) => void stdin.write(`${word}\n`),
+    write: (word) => void stdin.write(`${word}\n`),
     async report() {
       const { streams = 0, distinct = 0, bytes = 0 } = await ask('report')
       return { streams, distinct, bytes }

@@ -3,14 +3,14 @@ import { connect, type Socket } from 'node:net'
 export type RawPost = {
   readonly socket: Socket
   /** The whole answer; rejects when the connection ends before it is complete. */
-  readonly answer: Promise<{ readonly status: number; readonly head: string; readonly body: string }>
+  readonly response: Promise<{ readonly status: number; readonly head: string; readonly body: string }>
 }
 
 /** One JSON-RPC call on a connection of its own, cheap enough for ten thousand at once. */
 export function rawPost(url: string, token: string, body: string): RawPost {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-  const answer = new Promise<{ status: number; head: string; body: string }>((resolve, reject) => {
+  const response = new Promise<{ status: number; head: string; body: string }>((resolve, reject) => {
     let text = ''
     socket.on('error', reject)
     socket.on('close', () => reject(new Error(`closed after ${text.length} bytes: ${text.slice(0, 200)}`)))
@@ -23,9 +23,9 @@ export function rawPost(url: string, token: string, body: string): RawPost {
       socket.end()
     })
   })
-  answer.catch(() => {})
+  response.catch(() => {})
   socket.write(
     `POST / HTTP/1.1\r\nhost: gateway\r\nx-token: ${token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  return { socket, answer }
+  return { socket, response }
 }

@@ -55,13 +55,13 @@ export async function startRedis(options: { password?: string } = {}): Promise<R
 async function ready(port: number): Promise<void> {
   const endAt = Date.now() + READY_WITHIN_MS
   while (Date.now() < endAt) {
-    if (await answers(port)) return
+    if (await responses(port)) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   throw new Error(`redis-server on port ${port} did not answer within ${READY_WITHIN_MS} ms`)
 }
 
-function answers(port: number): Promise<boolean> {
+function responses(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => socket.write('PING\r\n'))

@@ -23,10 +23,10 @@ export function unpack(tarball: string, folder: string): Map<string, Buffer> {
  * Installs with npm in an empty folder, as an operator does, and returns the path of the command. Where the registry cannot be reached the packages come from the
  * checkout: those that the package names, and no others.
  */
-export function installRelease(tarball: string, folder: string, say: (line: string) => void): string {
+export function installRelease(tarball: string, folder: string, report: (line: string) => void): string {
   mkdirSync(folder)
   if (!isRegistryThere(folder)) {
-    say('the registry cannot be reached: packages are linked from the checkout')
+    report('the registry cannot be reached: packages are linked from the checkout')
     return linkRelease(tarball, folder)
   }
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', tarball], folder)
@@ -44,10 +44,10 @@ function linkRelease(tarball: string, folder: string): string {
   const files = unpack(tarball, own)
   const { packages } = JSON.parse(String(files.get('npm-shrinkwrap.json'))) as { packages: Record<string, object> }
   const locked = [...readLockedPackages().keys()]
-  for (const place of Object.keys(packages)) {
-    const name = nameOf(place)
+  for (const position of Object.keys(packages)) {
+    const name = nameOf(position)
     const from = locked.find((each) => nameOf(each) === name && existsSync(join(root, each)))
-    if (place !== '' && from !== undefined) link(join(root, from), join(modules, name))
+    if (position !== '' && from !== undefined) link(join(root, from), join(modules, name))
   }
   link(join(root, 'node_modules/node'), join(modules, `node-linux-${process.arch}`))
   link(join(own, 'sluice'), join(modules, '.bin/sluice'))

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import * as web3 from '@solana/web3.js'
 import { MEMO_PROGRAM } from '../../src/localnet/chain/addresses.ts'
-import type { TestDoor } from './rpc-door.ts'
+import type { TestServer } from './rpc-server.ts'
 
 export const SOL = 1_000_000_000
 
@@ -13,13 +13,13 @@ export const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64
 export type RpcWallet = Awaited<ReturnType<typeof openRpcWallet>>
 
 /** A payer with 100 SOL, finalized, that signs and sends through the door. */
-export async function openRpcWallet(door: TestDoor) {
+export async function openRpcWallet(server: TestServer) {
   const payer = web3.Keypair.fromSeed(new Uint8Array(32).fill(1))
-  await door.pass(1)
-  await door.call('requestAirdrop', payer.publicKey.toBase58(), 100 * SOL)
-  await door.pass(4)
+  await server.pass(1)
+  await server.call('requestAirdrop', payer.publicKey.toBase58(), 100 * SOL)
+  await server.pass(4)
 
-  const recent = () => door.chain.latestBlockhash('processed').blockhash
+  const recent = () => server.chain.latestBlockhash('processed').blockhash
 
   return {
     payer,
@@ -50,7 +50,7 @@ export async function openRpcWallet(door: TestDoor) {
       return new web3.TransactionInstruction({ programId: new web3.PublicKey(MEMO_PROGRAM), keys: [], data })
     },
     send(wire: Uint8Array, config: object = {}): Promise<string> {
-      return door.call<string>('sendTransaction', base64(wire), { encoding: 'base64', ...config })
+      return server.call<string>('sendTransaction', base64(wire), { encoding: 'base64', ...config })
     },
   }
 }

@@ -1,21 +1,21 @@
-import { CARRIERS, collectLogin, collectToken } from '../../src/access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../../src/access/credentials.ts'
 import { parseDuration } from '../../src/core/bytes.ts'
 import { redactText } from '../../src/core/redact.ts'
 import { requestTarget } from '../../src/execution/api/request-target.ts'
 import { slotOf } from '../../src/gateway/pubsub/splice.ts'
 import { immutableCall } from '../../src/gateway/rpc/immutable-call.ts'
 import { acceptsGzip } from '../../src/gateway/rpc/response-encoding.ts'
-import { passClickHouseGate } from '../../src/indexer/clickhouse/policy/policy.ts'
+import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
 import { rewriteQuery } from '../../src/indexer/duckdb/rewrite.ts'
 import { PUBLISHED } from '../../src/indexer/duckdb/run-query.ts'
-import { answerFromCatalogue } from '../../src/indexer/query/catalogue.ts'
+import { respondFromCatalogue } from '../../src/indexer/query/catalogue.ts'
 import { QueryError } from '../../src/indexer/query/error.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
 import { decodeBase64, describeBase58Fault } from '../../src/localnet/rpc/text-codecs.ts'
 import { findKeyPositions } from '../../src/platform/config/toml-positions.ts'
 import { ResponseReader } from '../../src/platform/http/client/response-reader.ts'
-import { parsePlainHead } from '../../src/platform/http/server/fast-path-head.ts'
+import { parseFastPathHead } from '../../src/platform/http/server/fast-path-head.ts'
 import { givenRequestId } from '../../src/platform/http/server/request-id.ts'
 import { createClientAddress } from '../../src/platform/net/client-address.ts'
 import { parseAddressPort } from '../../src/platform/net/ip-range.ts'
@@ -93,7 +93,7 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'statements for ClickHouse',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => passClickHouseGate(text, { tables: PUBLISHED, database: 'chain' }),
+    scan: (text) => applyClickHousePolicy(text, { tables: PUBLISHED, database: 'chain' }),
     inputs: STATEMENTS,
   },
   {
@@ -105,7 +105,7 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'questions about the tables',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => answerFromCatalogue(text, 'solana'),
+    scan: (text) => respondFromCatalogue(text, 'solana'),
     inputs: STATEMENTS,
   },
   {
@@ -155,7 +155,7 @@ export const SCANNERS: readonly Scanner[] = [
   },
   {
     name: 'heads of HTTP requests',
-    scan: (text) => parsePlainHead(bytes(text)),
+    scan: (text) => parseFastPathHead(bytes(text)),
     inputs: {
       fields: many('a: b\r\n', 'POST / HTTP/1.1\r\n'),
       'one field': many(' ', 'POST / HTTP/1.1\r\na:', '\r\n'),
@@ -181,7 +181,7 @@ export const SCANNERS: readonly Scanner[] = [
     name: 'credentials',
     sizeMax: 16_384,
     scan: (text) => [
-      collectToken(CARRIERS.rpc, ['authorization', text, 'x-token', text], text),
+      collectToken(CREDENTIAL_SOURCES.rpc, ['authorization', text, 'x-token', text], text),
       collectLogin(['authorization', text]),
     ],
     inputs: {

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { tipped, walletOf } from './sender.ts'
-import { type LoadAnswer, openSenderLoad, type SenderLoad, sendTransactionBody } from './sender-load.ts'
+import { type LoadResponse, openSenderLoad, type SenderLoad, sendTransactionBody } from './sender-load.ts'
 import { NODE_BLOCKHASH } from './sender-node.ts'
 
 /** What a load process is told, as its only argument. */
@@ -91,13 +91,13 @@ async function sendAll(task: LoadTask, bodies: readonly string[][]): Promise<Loa
         await Promise.all(Array.from({ length: task.connections }, pump))
         return
       }
-      const answers: Promise<void>[] = []
+      const responses: Promise<void>[] = []
       for (const [n, body] of own.entries()) {
         const waitMs = startedMs + (n * 1000) / task.perSecond - performance.now()
         if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
-        answers.push(post(load, body))
+        responses.push(post(load, body))
       }
-      await Promise.all(answers)
+      await Promise.all(responses)
     }),
   )
   report.seconds = (performance.now() - startedMs) / 1000
@@ -105,7 +105,7 @@ async function sendAll(task: LoadTask, bodies: readonly string[][]): Promise<Loa
 }
 
 /** A yes, or a proper 429 that names its limit. */
-function note(report: LoadReport, { status, head, body }: LoadAnswer): void {
+function note(report: LoadReport, { status, head, body }: LoadResponse): void {
   const limit = /"code":-32429,.*"limit":"(perAddressPerSecond|checkDelayMsMax)"/.exec(body)?.[1]
   if (status === 200 && body.includes('"result"')) report.taken += 1
   else if (status === 429 && limit !== undefined && /\r\nretry-after: \d+/i.test(head)) {

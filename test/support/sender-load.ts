@@ -4,10 +4,10 @@ import { connect, type Socket } from 'node:net'
 /** A client that costs little beside the server under test: kept connections, one request at a time on each. */
 export type SenderLoad = Disposable & {
   /** Waits for a free connection. `fields` are more header lines, each with its end. */
-  post(body: string, fields?: string): Promise<LoadAnswer>
+  post(body: string, fields?: string): Promise<LoadResponse>
 }
 
-export type LoadAnswer = { readonly status: number; readonly head: string; readonly body: string }
+export type LoadResponse = { readonly status: number; readonly head: string; readonly body: string }
 
 /** Connections are made when they are needed, and forgotten when the server closes them, as clients do: one that says nothing is not kept. */
 export function openSenderLoad(url: string, connectionsMax: number, localAddress?: string): SenderLoad {
@@ -50,11 +50,11 @@ export function openSenderLoad(url: string, connectionsMax: number, localAddress
   return {
     async post(body, fields = '') {
       const socket = await take()
-      const answer = readAnswer(socket)
+      const response = readResponse(socket)
       socket.write(
         `POST / HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${fields}\r\n${body}`,
       )
-      const whole = await answer
+      const whole = await response
       free(socket)
       return whole
     },
@@ -71,7 +71,7 @@ export function sendTransactionBody(wire: Uint8Array): string {
 }
 
 /** An answer with a length, or in chunks of which the last is empty. */
-function readAnswer(socket: Socket): Promise<LoadAnswer> {
+function readResponse(socket: Socket): Promise<LoadResponse> {
   return new Promise((resolve, reject) => {
     let text = ''
     const onData = (chunk: Buffer) => {
@@ -80,8 +80,8 @@ function readAnswer(socket: Socket): Promise<LoadAnswer> {
       if (end === -1) return
       const head = text.slice(0, end)
       const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
-      const isWhole = length === undefined ? text.endsWith('0\r\n\r\n') : text.length >= end + 4 + Number(length)
-      if (!isWhole) return
+      const isComplete = length === undefined ? text.endsWith('0\r\n\r\n') : text.length >= end + 4 + Number(length)
+      if (!isComplete) return
       finish()
       resolve({ status: Number(head.slice(9, 12)), head, body: text.slice(end + 4) })
     }

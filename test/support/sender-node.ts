@@ -27,7 +27,7 @@ if (import.meta.main) {
   const cameAt = new Map<string, number>()
   const slot = () => 1000 + Math.floor((nowMs() - startedMs) / LAND_MS)
   const context = () => ({ slot: slot() })
-  const answers: Record<string, (params: unknown[]) => unknown> = {
+  const responses: Record<string, (params: unknown[]) => unknown> = {
     getSlot: slot,
     getLatestBlockhash: () => ({
       context: context(),
@@ -48,8 +48,8 @@ if (import.meta.main) {
       }),
     }),
   }
-  const server = createServer((incoming, response) => void answer(incoming, response))
-  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const server = createServer((incoming, response) => void respond(incoming, response))
+  async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const atMs = nowMs()
     let text = ''
     for await (const chunk of incoming) text += String(chunk)
@@ -62,7 +62,7 @@ if (import.meta.main) {
         arrivals.set(first.slice(0, 86), atMs)
       }
     }
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result: answers[method]?.(params) ?? 'x' })
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result: responses[method]?.(params) ?? 'x' })
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)
   }

@@ -66,7 +66,7 @@ export function manySigned(signatures: number, blockhash: string, memo: string):
 
 export const signatureOf = (wire: Uint8Array) => encodeBase58(wire.subarray(1, 65))
 
-export type Answer = {
+export type Response = {
   readonly status: number
   readonly headers: Headers
   readonly result?: unknown
@@ -77,7 +77,7 @@ export type Answer = {
 export type ReceiptBody = {
   readonly state: string
   readonly final: boolean
-  readonly says?: string
+  readonly reason?: string
   readonly message?: string
   readonly tip: { readonly account: string; readonly lamports: number; readonly moved: boolean | null } | null
   readonly landed: { readonly slot: number; readonly confirmation: string; readonly error: unknown } | null
@@ -85,8 +85,8 @@ export type ReceiptBody = {
   readonly attempts: readonly {
     readonly path: string
     readonly to: string
-    readonly answer: string
-    readonly says?: string
+    readonly response: string
+    readonly message?: string
     readonly times: number
   }[]
 }
@@ -95,8 +95,8 @@ export type TestSender = AsyncDisposable & {
   readonly url: string
   readonly sender: Sender
   readonly registry: MetricsRegistry
-  call(method: string, ...params: unknown[]): Promise<Answer>
-  send(wire: Uint8Array, options?: object): Promise<Answer>
+  call(method: string, ...params: unknown[]): Promise<Response>
+  send(wire: Uint8Array, options?: object): Promise<Response>
   receipt(signature: string, query?: string): Promise<{ status: number; body: ReceiptBody }>
 }
 
@@ -137,7 +137,7 @@ export async function startTestSender({
         checkThreads: 1,
         identity: createSigningKey(new Uint8Array(32).fill(99)),
         version: 'test',
-        doorMetrics: { onRefused() {}, onNotAfter() {} },
+        listenerMetrics: { onRefused() {}, onNotAfter() {} },
       },
     ),
   )
@@ -159,15 +159,15 @@ export async function startTestSender({
   }
 }
 
-export async function post(url: string, body: unknown): Promise<Answer> {
+export async function post(url: string, body: unknown): Promise<Response> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
   const text = await response.text()
-  const answer = text === '' ? {} : (JSON.parse(text) as object)
-  return { status: response.status, headers: response.headers, text, ...answer }
+  const reply = text === '' ? {} : (JSON.parse(text) as object)
+  return { status: response.status, headers: response.headers, text, ...reply }
 }
 
 export const nodeOf = (localnet: Localnet): NodeOptionsInput => ({

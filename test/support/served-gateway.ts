@@ -35,8 +35,8 @@ export async function startServedGateway(
   await using opening = new AsyncDisposableStack()
   const home = opening.use(await temporaryFolder())
   const configFile = home.file('sluice.toml')
-  const places = nodes.map((node) => `[[upstreams.nodes]]\n${tableOf(node)}`)
-  writeFileSync(configFile, `${given.config ?? ''}\n${places.join('\n')}\n${FREE_PLAN}`)
+  const positions = nodes.map((node) => `[[upstreams.nodes]]\n${tableOf(node)}`)
+  writeFileSync(configFile, `${given.config ?? ''}\n${positions.join('\n')}\n${FREE_PLAN}`)
   const sluice = (...words: string[]) =>
     sluiceHere([...words, '--state', home.file('.sluice'), '--config', configFile], given.env ?? {})
   assert.equal((await sluice('customer', 'add', 'acme')).code, 0)

@@ -36,22 +36,22 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
     if (month > held.month) held.used = 0
     held.month = Math.max(held.month, month)
     held.used = Math.max(0, held.used + unbooked(monthField, Number(spentInMonth), Number(bookedInMonth)))
-    const answer: (number | string)[] = [held.month, held.used]
+    const response: (number | string)[] = [held.month, held.used]
     for (let at = 4; at < args.length; at += 5) {
       const field = args[at] as string
       const [rate, capacity, spent, known] = args.slice(at + 1, at + 5).map(Number) as [number, number, number, number]
       const refilled = Math.min(capacity, (held.levels.get(field) ?? capacity) + ((now - held.at) * rate) / 1000)
       const level = Math.min(capacity, refilled - unbooked(field, spent, known))
       held.levels.set(field, level)
-      answer.push(level.toFixed(6))
+      response.push(level.toFixed(6))
     }
     held.at = now
     books.set(key, held)
-    return answer
+    return response
   }
 
   const later = (ms: number) => new Promise<void>((resolve) => void clock.setTimer(ms, resolve))
-  const down: RedisOutcome = { ok: false, reason: 'down', says: 'gone' }
+  const down: RedisOutcome = { ok: false, reason: 'down', message: 'gone' }
   const link: Pick<RedisLink, 'run' | 'tried'> = {
     tried: Promise.resolve(),
     async run(script, [key = '', spender = ''], args) {

@@ -11,7 +11,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type Logger, silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { parseShredsOptions, type ShredsOptionsInput } from '../../src/shreds/options.ts'
-import { type LeaderFeed, type Shreds, startShreds } from '../../src/shreds/service.ts'
+import { type LeaderSchedule, type Shreds, startShreds } from '../../src/shreds/service.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { createSigningKey } from '../../src/solana/crypto/ed25519.ts'
 import { makeShreds } from '../../src/solana/shred/make.ts'
@@ -21,7 +21,7 @@ export const LEADER_ID = encodeBase58(LEADER.publicKey)
 export const VERSION = 27_350
 
 /** One leader for all slots there are. */
-export const oneLeader: LeaderFeed = {
+export const oneLeader: LeaderSchedule = {
   ranges: () => [{ fromSlot: 0, toSlot: 2 ** 40, identities: [LEADER_ID] }],
   onChange: () => ({ [Symbol.dispose]() {} }),
 }
@@ -80,7 +80,7 @@ export type Rig = AsyncDisposable & {
 /** The service alone, over a store that is a few maps. */
 export async function startRig(
   input: ShredsOptionsInput = {},
-  given: { leaders?: LeaderFeed; log?: Logger; setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void } = {},
+  given: { leaders?: LeaderSchedule; log?: Logger; setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void } = {},
 ): Promise<Rig> {
   await using opening = new AsyncDisposableStack()
   const folder = opening.use(makeTestFolder())

@@ -25,10 +25,10 @@ const PAYLOAD_MAX = 2 ** 26
 export function readSlowly(path: string): (SlowEvent | SlowGap)[] {
   const file = openSync(path, 'r')
   /** What lies behind the end of the file is zero. */
-  const bytes = (place: number, length: number): DataView => {
+  const bytes = (position: number, length: number): DataView => {
     const read = Buffer.alloc(length)
     for (let done = 0, count = 1; done < length && count > 0; done += count)
-      count = readSync(file, read, done, length - done, place + done)
+      count = readSync(file, read, done, length - done, position + done)
     return new DataView(read.buffer, read.byteOffset, length)
   }
   const u64 = (view: DataView, at: number): number => Number(view.getBigUint64(at, true))
@@ -56,9 +56,9 @@ export function readSlowly(path: string): (SlowEvent | SlowGap)[] {
     const offset = u64(slots, at + 24)
     const payload = (): DataView => {
       const section = SECTION + capacity * 64
-      const place = offset % room
+      const position = offset % room
       const whole = Buffer.alloc(size)
-      const front = bytes(section + place, Math.min(size, room - place))
+      const front = bytes(section + position, Math.min(size, room - position))
       const back = bytes(section, size - front.byteLength)
       whole.set(new Uint8Array(front.buffer, front.byteOffset, front.byteLength))
       whole.set(new Uint8Array(back.buffer, back.byteOffset, back.byteLength), front.byteLength)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { followStore } from '../../src/access/snapshot/follow.ts'
-import { type OpenStoreOptions, openStore, type StorePlace } from '../../src/access/store/open.ts'
+import { type OpenStoreOptions, openStore, type StoreLocation } from '../../src/access/store/open.ts'
 import { openPostgres } from '../../src/platform/db/postgres.ts'
 import { openSqlite } from '../../src/platform/db/sqlite.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
@@ -27,15 +27,15 @@ export type SnapshotFigures = {
 const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
 
 /** Fills a store here and loads it in a process of its own, so that the memory measured is that of loading alone. */
-export async function measureSnapshot(engine: StorePlace['engine'], count: number): Promise<SnapshotFigures> {
+export async function measureSnapshot(engine: StoreLocation['engine'], count: number): Promise<SnapshotFigures> {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'sluice-snapshot-'))
   stack.defer(() => rm(folder, { recursive: true, force: true }))
-  const place = await makePlace(engine, folder, stack)
-  const options = optionsFor(place, folder)
+  const position = await makeLocation(engine, folder, stack)
+  const options = optionsFor(position, folder)
   await (await openStore(options, deps))[Symbol.asyncDispose]()
   {
-    const opened = place.engine === 'sqlite' ? openSqlite(place, deps) : openPostgres(place, deps)
+    const opened = position.engine === 'sqlite' ? openSqlite(position, deps) : openPostgres(position, deps)
     await using database = await opened
     await seedSubscriptions(database, count)
   }
@@ -46,19 +46,19 @@ export async function measureSnapshot(engine: StorePlace['engine'], count: numbe
   return JSON.parse(stdout) as SnapshotFigures
 }
 
-async function makePlace(
-  engine: StorePlace['engine'],
+async function makeLocation(
+  engine: StoreLocation['engine'],
   folder: string,
   stack: AsyncDisposableStack,
-): Promise<StorePlace> {
+): Promise<StoreLocation> {
   if (engine === 'sqlite') return { engine, file: join(folder, 'access.db') }
   const server = stack.use(await startPostgres())
   return { engine, url: server.url }
 }
 
-function optionsFor(place: StorePlace, folder: string): OpenStoreOptions {
+function optionsFor(position: StoreLocation, folder: string): OpenStoreOptions {
   const audit = { file: join(folder, 'audit.log'), mirror: 'bench', toolVersion: 'bench' }
-  return { place, audit, check: 'quick' }
+  return { position, audit, check: 'quick' }
 }
 
 async function load({ options, count }: { options: OpenStoreOptions; count: number }): Promise<SnapshotFigures> {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** What a customer saw who called all the time. */
 export type SteadyCalls = AsyncDisposable & {
-  readonly answered: number
+  readonly responded: number
   /** In words, everything that was not an answer with 200. Empty when nobody noticed anything. */
   readonly failed: readonly string[]
   stop(): Promise<void>
@@ -15,20 +15,20 @@ const FAILED_KEPT_MAX = 20
 /** A customer that asks one call after the other until it is stopped. */
 export function startSteadyCalls(url: string, token: string, everyMs = 5): SteadyCalls {
   const failed: string[] = []
-  let answered = 0
+  let responded = 0
   let isOver = false
   const headers = { 'content-type': 'application/json', 'x-token': token }
 
   async function callOnce(): Promise<string | undefined> {
-    const answer = await fetch(url, { method: 'POST', headers, body: CALL, signal: AbortSignal.timeout(CALL_MS_MAX) })
-    const text = await answer.text()
-    return answer.status === 200 && text.includes('"result"') ? undefined : `${answer.status} ${text}`
+    const response = await fetch(url, { method: 'POST', headers, body: CALL, signal: AbortSignal.timeout(CALL_MS_MAX) })
+    const text = await response.text()
+    return response.status === 200 && text.includes('"result"') ? undefined : `${response.status} ${text}`
   }
   async function goOn(): Promise<void> {
     while (!isOver) {
-      const trouble = await callOnce().catch(String)
-      if (trouble === undefined) answered += 1
-      else if (failed.length < FAILED_KEPT_MAX) failed.push(trouble)
+      const failure = await callOnce().catch(String)
+      if (failure === undefined) responded += 1
+      else if (failed.length < FAILED_KEPT_MAX) failed.push(failure)
       await pause(everyMs)
     }
   }
@@ -38,8 +38,8 @@ export function startSteadyCalls(url: string, token: string, everyMs = 5): Stead
     await going
   }
   return {
-    get answered() {
-      return answered
+    get responded() {
+      return responded
     },
     failed,
     stop,

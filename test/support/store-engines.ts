@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Customer } from '../../src/access/store/model.ts'
-import { type OpenStoreOptions, openStore, type StorePlace } from '../../src/access/store/open.ts'
+import { type OpenStoreOptions, openStore, type StoreLocation } from '../../src/access/store/open.ts'
 import type { AccessStore, ChangeContext } from '../../src/access/store/store.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -20,7 +20,7 @@ export const CONTEXT: ChangeContext = {
 
 /** A store of its own in a folder of its own, which need not exist yet. */
 export type StoreBench = AsyncDisposable & {
-  readonly engine: StorePlace['engine']
+  readonly engine: StoreLocation['engine']
   readonly folder: string
   readonly auditFile: string
   readonly options: OpenStoreOptions
@@ -31,7 +31,7 @@ export type StoreBench = AsyncDisposable & {
 
 export type Engines = AsyncDisposable & {
   readonly postgres: TestPostgres
-  bench(engine: StorePlace['engine']): Promise<StoreBench>
+  bench(engine: StoreLocation['engine']): Promise<StoreBench>
 }
 
 export const ENGINES = ['sqlite', 'postgres'] as const
@@ -45,11 +45,11 @@ export async function startEngines(options: { durable?: boolean } = {}): Promise
       const folder = await mkdtemp(join(tmpdir(), 'sluice-store-'))
       const name = `store_${++made}`
       const file = join(folder, 'access.db')
-      const place: StorePlace =
+      const position: StoreLocation =
         engine === 'sqlite' ? { engine, file } : { engine, url: await postgres.createDatabase(name) }
       const auditFile = join(folder, 'audit.log')
       const audit = { file: auditFile, mirror: 'this machine', toolVersion: '1.2.3' }
-      const openOptions: OpenStoreOptions = { place, audit, check: 'full' }
+      const openOptions: OpenStoreOptions = { position, audit, check: 'full' }
       return {
         engine,
         folder,

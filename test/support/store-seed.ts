@@ -81,8 +81,8 @@ export async function seedSubscriptions(database: SqlDatabase, count: number): P
     async function insert<K extends RecordKind>(into: SqlWriter, kind: K, records: Records[K][]): Promise<void> {
       const of = rows(RECORD_TABLES[kind])
       const encoded = records.map((record) => of.encode(record))
-      const places = of.insert.slice(of.insert.lastIndexOf('('))
-      await into.run(of.insert + `, ${places}`.repeat(encoded.length - 1), encoded.flat())
+      const positions = of.insert.slice(of.insert.lastIndexOf('('))
+      await into.run(of.insert + `, ${positions}`.repeat(encoded.length - 1), encoded.flat())
       const { rows: had, sum } = tallies[kind] ?? EMPTY_TALLY
       tallies[kind] = {
         rows: had + encoded.length,

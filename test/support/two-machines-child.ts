@@ -1,9 +1,9 @@
 import { startDataMachine } from './data-machine.ts'
 import { startGatewayMachine } from './gateway-machine.ts'
-import { answerCalls } from './namespaces.ts'
+import { respondToCalls } from './namespaces.ts'
 
 /** One machine of the test with two gateways, started inside its network namespace: `data`, `ingesting` or `answering`. */
 const [, , role] = process.argv
 await using machine =
   role === 'data' ? await startDataMachine() : await startGatewayMachine({ ingests: role === 'ingesting' })
-await answerCalls(machine.calls)
+await respondToCalls(machine.calls)

@@ -6,7 +6,7 @@ import type { Plans } from '../../src/access/plan.ts'
 import { createConnections } from '../../src/gateway/account/connections.ts'
 import { createLateRefusals } from '../../src/gateway/auth-tarpit.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
-import { startWsDoor, type WsDoor, type WsDoorOptions } from '../../src/gateway/pubsub/ws.ts'
+import { startWsServer, type WsServer, type WsServerOptions } from '../../src/gateway/pubsub/ws.ts'
 import { createForward } from '../../src/gateway/rpc/forward.ts'
 import { asked } from '../../src/gateway/rpc/rpc.ts'
 import { createResponseBudget, type ResponseBudgetOptions } from '../../src/platform/http/response-budget.ts'
@@ -35,7 +35,7 @@ export type TestClient = {
 
 export type WsGateway = AsyncDisposable & {
   readonly gateway: Gateway
-  readonly door: WsDoor
+  readonly server: WsServer
   readonly upstreams: Upstreams
   /** Of the door and the upstreams behind it. */
   readonly registry: MetricsRegistry
@@ -53,7 +53,7 @@ const STANDING = { stallMs: 60_000 }
 /** A real WebSocket door over real access and real upstreams. */
 export async function startWsGateway(
   nodes: NodeOptionsInput[],
-  options: Partial<WsDoorOptions> = {},
+  options: Partial<WsServerOptions> = {},
   plans?: Plans,
   heldBytes: Partial<ResponseBudgetOptions> = {},
 ): Promise<WsGateway> {
@@ -68,8 +68,8 @@ export async function startWsGateway(
       env: {},
     }),
   )
-  const door = opening.use(
-    await startWsDoor(
+  const server = opening.use(
+    await startWsServer(
       { listen: { host: '127.0.0.1', port: 0 }, ...options },
       {
         ...deps,
@@ -90,7 +90,7 @@ export async function startWsGateway(
     for (const socket of sockets) socket.terminate()
   })
   await until('a node has a WebSocket', () => upstreams.status().some(({ wsConnections }) => wsConnections > 0))
-  const url = `ws://127.0.0.1:${door.address.port}/`
+  const url = `ws://127.0.0.1:${server.address.port}/`
   const opened = opening.move()
 
   async function connect(query: string, headers: Record<string, string>): Promise<TestClient> {
@@ -103,7 +103,7 @@ export async function startWsGateway(
 
   return {
     gateway,
-    door,
+    server,
     upstreams,
     registry,
     url,

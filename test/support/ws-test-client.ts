@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 export type WsTestClient = {
   readonly socket: WebSocket
   /** How many notifications each subscription has had. */
-  readonly told: Map<number, number>
+  readonly reported: Map<number, number>
   /** Notifications of gaps, in order. */
   readonly gaps: { readonly subscription: number; readonly result: Record<string, unknown> }[]
   /** Sends a request and gives its answer, whatever comes between. */
@@ -15,9 +15,9 @@ export type WsTestClient = {
 /** A client that counts what it is told, for tests with many subscriptions. */
 export async function openWsTestClient(url: string, headers: Record<string, string>): Promise<WsTestClient> {
   const socket = new WebSocket(url, { headers })
-  const told = new Map<number, number>()
+  const reported = new Map<number, number>()
   const gaps: WsTestClient['gaps'] = []
-  const waiting = new Map<number, (answer: never) => void>()
+  const waiting = new Map<number, (response: never) => void>()
   let nextId = 1
   type Message = { id?: number; method?: string; params?: { subscription: number; result: Record<string, unknown> } }
   socket.on('message', (data: Buffer) => {
@@ -25,7 +25,7 @@ export async function openWsTestClient(url: string, headers: Record<string, stri
     if (message.id !== undefined) waiting.get(message.id)?.(message as never)
     else if (message.method === 'gapNotification' && message.params) gaps.push(message.params)
     else if (message.params) {
-      told.set(message.params.subscription, (told.get(message.params.subscription) ?? 0) + 1)
+      reported.set(message.params.subscription, (reported.get(message.params.subscription) ?? 0) + 1)
     }
   })
   const closed = new Promise<number>((resolve) => socket.on('close', resolve))
@@ -33,7 +33,7 @@ export async function openWsTestClient(url: string, headers: Record<string, stri
   socket.on('error', () => {})
   return {
     socket,
-    told,
+    reported,
     gaps,
     closed,
     call(method, params = []) {

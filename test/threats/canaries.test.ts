@@ -22,13 +22,13 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
     config: '[log]\nlevel = "trace"\n',
   })
   const { token, url } = gateway
-  let answers = ''
+  let responses = ''
   const { port, hostname } = new URL(url)
   /** Raw, so that nothing is tidied up on the way; every byte of the answer is kept. */
   const raw = (text: string, isKept = true) =>
     new Promise<void>((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.end(text))
-      socket.on('data', (chunk: Buffer) => (answers += isKept ? chunk.toString('latin1') : ''))
+      socket.on('data', (chunk: Buffer) => (responses += isKept ? chunk.toString('latin1') : ''))
       socket.on('error', () => {})
       socket.on('close', () => resolve())
     })
@@ -80,7 +80,7 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
       const called = rawCall(grpcPort, path, [['x-token', secret]], frameMessage(Buffer.alloc(0)))
       asking.push(
         called.then(({ headers, message, body }) => {
-          answers += `${JSON.stringify(headers)} ${message} ${body.toString()}`
+          responses += `${JSON.stringify(headers)} ${message} ${body.toString()}`
         }),
       )
     }
@@ -90,7 +90,7 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
           const socket = new WebSocket(address, { headers: { authorization: `Basic ${BASIC}` } })
           socket.on('error', () => {})
           socket.on('unexpected-response', (_, response) => {
-            response.on('data', (chunk: Buffer) => (answers += chunk.toString()))
+            response.on('data', (chunk: Buffer) => (responses += chunk.toString()))
             response.on('end', () => resolve())
           })
           socket.on('open', () => {
@@ -131,8 +131,8 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
     .filter((path) => statSync(path).isFile())
   assert.ok(files.some((path) => path.endsWith('audit.log')))
   const atNode = [...node.requests].filter(({ method }) => !method.includes('slc_'))
-  const places: [string, string][] = [
-    ['answers', answers],
+  const positions: [string, string][] = [
+    ['answers', responses],
     ['log', gateway.running.stdout() + gateway.running.stderr()],
     ['metrics', metrics],
     [
@@ -147,11 +147,11 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
   assert.ok(processList.some((text) => text.includes('serve')) && pid !== 'undefined')
   // Whole values and their secret middles; the last four characters are shown on purpose.
   const canaries = [token, STRANGER, ticket, BASIC].flatMap((secret) => [secret, secret.slice(6, 36)])
-  for (const [place, text] of places) {
+  for (const [position, text] of positions) {
     for (const canary of [...canaries, 'canary-password-5150', 'canary-session-90210']) {
       const at = text.indexOf(canary)
-      assert.equal(at, -1, `${place}: …${text.slice(Math.max(0, at - 80), at)}`)
+      assert.equal(at, -1, `${position}: …${text.slice(Math.max(0, at - 80), at)}`)
     }
-    if (place === 'log' || place === 'node') assert.doesNotMatch(text, /api[-_]key=/, place)
+    if (position === 'log' || position === 'node') assert.doesNotMatch(text, /api[-_]key=/, position)
   }
 })

@@ -13,12 +13,12 @@ import { PING, rawCall } from '../support/grpc-gateway.ts'
 
 const CARRIERS = ['x-token', 'authorization', 'x-api-key', '?api-key', '?api_key'] as const
 type Carrier = (typeof CARRIERS)[number]
-const DOORS = ['rpc', 'ws', 'grpc'] as const
-type Door = (typeof DOORS)[number]
+const LISTENERS = ['rpc', 'ws', 'grpc'] as const
+type Server = (typeof LISTENERS)[number]
 type Carried = readonly [Carrier, string]
 
 /** The specification: two headers everywhere, the other three on RPC alone. */
-const READ_ON: Record<Door, readonly Carrier[]> = {
+const READ_ON: Record<Server, readonly Carrier[]> = {
   rpc: CARRIERS,
   ws: ['x-token', 'authorization'],
   grpc: ['x-token', 'authorization'],
@@ -36,7 +36,7 @@ describe('T4: credentials on the whole gateway', () => {
   /** Why each value is refused; values that are not here are good. */
   const faults = new Map<string, string>()
   /** Everything any door answered. */
-  let answered = ''
+  let responded = ''
   let grpcCalls = 0
 
   before(async () => {
@@ -72,22 +72,22 @@ describe('T4: credentials on the whole gateway', () => {
         headers: ['host', 'gateway', ...headers.flat()] as never,
       })
       asked.on('error', reject)
-      asked.on('upgrade', (answer, socket) => {
+      asked.on('upgrade', (response, socket) => {
         socket.destroy()
-        resolve({ status: 101, text: '', head: answer.headers })
+        resolve({ status: 101, text: '', head: response.headers })
       })
-      asked.on('response', (answer) => {
+      asked.on('response', (response) => {
         let text = ''
-        answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text, head: answer.headers }))
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, head: response.headers }))
       })
       asked.end(body)
     })
   }
 
-  async function present(door: Door, carried: readonly Carried[]): Promise<Outcome> {
+  async function present(server: Server, carried: readonly Carried[]): Promise<Outcome> {
     const { headers, query } = split(carried)
-    if (door === 'grpc') {
+    if (server === 'grpc') {
       const { code, message } = await rawCall(
         Number(gateway.grpc.split(':')[1]),
         PING,
@@ -95,7 +95,7 @@ describe('T4: credentials on the whole gateway', () => {
         frameMessage(Buffer.alloc(0)),
       )
       assert.ok(code === 0 || code === 7, `gRPC status ${code}: ${message}`)
-      answered += message
+      responded += message
       return { isAccepted: code === 0, reason: /reason: ([a-z-]+)$/.exec(message)?.[1], text: message }
     }
     const handshake = [
@@ -105,15 +105,15 @@ describe('T4: credentials on the whole gateway', () => {
       ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
     ] as const
     const { status, text, head } =
-      door === 'ws'
+      server === 'ws'
         ? await overHttp(`${gateway.ws.replace('ws:', 'http:')}/${query}`, [...handshake, ...headers], undefined)
         : await overHttp(
             `${gateway.url}/${query}`,
             [['content-type', 'application/json'], ['content-length', String(CALL.length)], ...headers],
             CALL,
           )
-    answered += text + JSON.stringify(head)
-    const isAccepted = status === (door === 'ws' ? 101 : 200)
+    responded += text + JSON.stringify(head)
+    const isAccepted = status === (server === 'ws' ? 101 : 200)
     if (!isAccepted) {
       assert.equal(status, 401, text)
       assert.equal(head['www-authenticate'], 'Bearer')
@@ -123,8 +123,8 @@ describe('T4: credentials on the whole gateway', () => {
   }
 
   /** The rule as robustness.md section 2 says it. */
-  function expected(door: Door, carried: readonly Carried[]): string | undefined {
-    const read = carried.filter(([carrier]) => READ_ON[door].includes(carrier))
+  function expected(server: Server, carried: readonly Carried[]): string | undefined {
+    const read = carried.filter(([carrier]) => READ_ON[server].includes(carrier))
     if (read.length === 0) return 'missing'
     const carriers = read.map(([carrier]) => carrier)
     const values = new Set(read.map(([, value]) => decodeURIComponent(value)))
@@ -135,17 +135,18 @@ describe('T4: credentials on the whole gateway', () => {
   /** Shows each combination to each door, and counts what the rule lets in. */
   async function check(combinations: readonly (readonly Carried[])[]): Promise<number> {
     let accepted = 0
-    for (const door of DOORS) {
+    for (const server of LISTENERS) {
       for (const carried of combinations) {
         // A path with a query is another method to gRPC; what a query of its own does there has its own test.
-        if (door === 'grpc' && carried.some(([carrier]) => carrier.startsWith('?'))) continue
+        if (server === 'grpc' && carried.some(([carrier]) => carrier.startsWith('?'))) continue
         // HTTP/2 drops a field that ends with a space (RFC 9113 section 8.2.1).
-        if (door === 'grpc' && carried.some(([carrier, value]) => carrier === 'authorization' && value === '')) continue
-        const name = `${door}: ${carried.map(([carrier, value]) => `${carrier}=${value.slice(0, 12)}`).join(' ')}`
-        const reason = expected(door, carried)
-        const outcome = await present(door, carried)
+        if (server === 'grpc' && carried.some(([carrier, value]) => carrier === 'authorization' && value === ''))
+          continue
+        const name = `${server}: ${carried.map(([carrier, value]) => `${carrier}=${value.slice(0, 12)}`).join(' ')}`
+        const reason = expected(server, carried)
+        const outcome = await present(server, carried)
         assert.deepEqual([outcome.isAccepted, outcome.reason], [reason === undefined, reason], name)
-        if (outcome.isAccepted && door !== 'ws') accepted += 1
+        if (outcome.isAccepted && server !== 'ws') accepted += 1
       }
     }
     return accepted
@@ -202,7 +203,7 @@ describe('T4: credentials on the whole gateway', () => {
   test('T4: forms of a good value: spaces around it, percent-encoding, other schemes', async () => {
     const { token } = good
     const encoded = Array.from(Buffer.from(token), (byte) => `%${byte.toString(16)}`).join('')
-    const forms: [Door, [string, string][], string, string | undefined][] = [
+    const forms: [Server, [string, string][], string, string | undefined][] = [
       ['rpc', [['x-token', `  ${token}\t `]], '', undefined],
       ['rpc', [['Authorization', `BEARER    ${token}`]], '', undefined],
       ['rpc', [['Authorization', `Basic ${token}`]], '', 'missing'],
@@ -221,30 +222,30 @@ describe('T4: credentials on the whole gateway', () => {
       ['ws', [], `?api-key=${encoded}`, 'missing'],
       ['ws', [], `?x-token=${token}`, 'missing'],
     ]
-    for (const [door, headers, query, reason] of forms) {
+    for (const [server, headers, query, reason] of forms) {
       const handshake = ['connection', 'Upgrade', 'upgrade', 'websocket', 'sec-websocket-version', '13']
       const key = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==']
-      const url = door === 'ws' ? `${gateway.ws.replace('ws:', 'http:')}/${query}` : `${gateway.url}/${query}`
+      const url = server === 'ws' ? `${gateway.ws.replace('ws:', 'http:')}/${query}` : `${gateway.url}/${query}`
       const asked = request(url, {
-        method: door === 'ws' ? 'GET' : 'POST',
+        method: server === 'ws' ? 'GET' : 'POST',
         headers: [
           'host',
           'gateway',
-          ...(door === 'ws'
+          ...(server === 'ws'
             ? [...handshake, ...key]
             : ['content-type', 'application/json', 'content-length', String(CALL.length)]),
           ...headers.flat(),
         ] as never,
       })
-      asked.end(door === 'ws' ? undefined : CALL)
-      const [answer] = (await Promise.race([once(asked, 'response'), once(asked, 'upgrade')])) as [IncomingMessage]
+      asked.end(server === 'ws' ? undefined : CALL)
+      const [response] = (await Promise.race([once(asked, 'response'), once(asked, 'upgrade')])) as [IncomingMessage]
       let text = ''
-      if (answer.statusCode === 101) answer.socket.destroy()
-      else for await (const chunk of answer) text += String(chunk)
-      const name = `${door} ${JSON.stringify(headers)} ${query}`.replaceAll(token, 'TOKEN')
+      if (response.statusCode === 101) response.socket.destroy()
+      else for await (const chunk of response) text += String(chunk)
+      const name = `${server} ${JSON.stringify(headers)} ${query}`.replaceAll(token, 'TOKEN')
       assert.equal(/"reason":"([a-z-]+)"/.exec(text)?.[1], reason, name)
-      assert.equal(answer.statusCode, reason !== undefined ? 401 : door === 'ws' ? 101 : 200, name)
-      answered += text
+      assert.equal(response.statusCode, reason !== undefined ? 401 : server === 'ws' ? 101 : 200, name)
+      responded += text
     }
   })
 
@@ -293,17 +294,17 @@ describe('T4: credentials on the whole gateway', () => {
     const forwarded = node.calls.filter(({ method }) => method === 'getBalance').length + grpcCalls
     assert.equal(units, forwarded)
     const atNode = node.requests.map(({ url, headers, body }) => `${url} ${JSON.stringify(headers)} ${body}`).join('\n')
-    for (const [place, text] of [
+    for (const [position, text] of [
       ['node', atNode + JSON.stringify(node.handshakes) + node.texts.join('\n')],
       ['log', gateway.log()],
       ['metrics', await gateway.registry.text()],
-      ['answers', answered],
+      ['answers', responded],
     ] as const) {
-      if (place !== 'log') assert.ok(text.length > 100, place)
+      if (position !== 'log') assert.ok(text.length > 100, position)
       for (const secret of [good.token, other.token, ...faults.keys()].filter((value) => value.startsWith('slc_'))) {
-        assert.ok(!text.includes(secret) && !text.includes(secret.slice(4, 36)), `a token in the ${place}`)
+        assert.ok(!text.includes(secret) && !text.includes(secret.slice(4, 36)), `a token in the ${position}`)
       }
-      assert.doesNotMatch(text, /api[-_]key=/, place)
+      assert.doesNotMatch(text, /api[-_]key=/, position)
     }
   })
 })

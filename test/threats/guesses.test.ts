@@ -19,11 +19,11 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
   const ask = () => callGateway(gateway.url, gateway.token, { method: 'getBalance' })
   const measure = async (rounds: number) => {
-    const answers = []
-    for (let at = 0; at < rounds; at++) answers.push(await ask())
-    assert.ok(answers.every(({ status }) => status === 200))
+    const responses = []
+    for (let at = 0; at < rounds; at++) responses.push(await ask())
+    assert.ok(responses.every(({ status }) => status === 200))
     return percentile(
-      answers.map(({ ms }) => ms),
+      responses.map(({ ms }) => ms),
       0.5,
     )
   }
@@ -39,7 +39,7 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
       left -= 1
       const fromMs = performance.now()
       // Every guess is well formed, with a good checksum: the hard case.
-      const { status, head } = await rawPost(gateway.url, createToken(random).secret, CALL).answer
+      const { status, head } = await rawPost(gateway.url, createToken(random).secret, CALL).response
       const tookMs = performance.now() - fromMs
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       // Only a late answer ends its connection; on a busy machine others take their time too.

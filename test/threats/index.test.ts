@@ -59,7 +59,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['src/indexer/duckdb/query-locks.test.ts', 'T14: '],
   ],
   T15: [
-    ['test/threats/house.test.ts', 'T15: '],
+    ['test/threats/whole-sluice.test.ts', 'T15: '],
     ['test/behaviours/indexer-credentials.test.ts', 'T15: no query shows another customer'],
     ['test/behaviours/connections.test.ts', 'of another subscription are as unknown'],
   ],
@@ -79,23 +79,23 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   ],
   T19: [['test/page/hostile.test.ts', 'as names, as hex of a hostile service']],
   T20: [
-    ['test/threats/house.test.ts', 'T20: '],
+    ['test/threats/whole-sluice.test.ts', 'T20: '],
     ['src/cli/commands/operate/run/log-lines.test.ts', 'a record is one readable line'],
     ['test/behaviours/cli-manners.test.ts', 'nothing is coloured when piped, and foreign text cannot steer'],
   ],
   T21: [
-    ['test/threats/house.test.ts', 'T21: '],
+    ['test/threats/whole-sluice.test.ts', 'T21: '],
     ['src/platform/telemetry/metrics-registry.test.ts', 'labels stay bounded under 10,000 random values'],
     ['src/gateway/metrics.test.ts', 'every family is small enough'],
   ],
   T22: [['test/supply-chain.test.ts', 'supply chain']],
   T23: [
-    ['test/threats/house.test.ts', 'T23: the control socket'],
-    ['test/threats/house.test.ts', 'T23: a secret in a file'],
+    ['test/threats/whole-sluice.test.ts', 'T23: the control socket'],
+    ['test/threats/whole-sluice.test.ts', 'T23: a secret in a file'],
     ['src/platform/files/state-folder.test.ts', 'secret files must be 0600'],
   ],
   T24: [
-    ['test/threats/house.test.ts', 'T24: '],
+    ['test/threats/whole-sluice.test.ts', 'T24: '],
     ['test/behaviours/execution-spec.test.ts', 'T24, T26: '],
   ],
   T25: [['test/behaviours/execution-time.test.ts', 'R8, T25: ']],
@@ -278,8 +278,8 @@ test('every threat, every fault and every regression is held by a test that is t
     [],
   )
   const missing: string[] = []
-  for (const [row, places] of Object.entries(HELD)) {
-    for (const [file, name] of places) {
+  for (const [row, positions] of Object.entries(HELD)) {
+    for (const [file, name] of positions) {
       if (!testNamesOf(file).some((known) => known.startsWith(name))) missing.push(`${row}: ${file}: ${name}`)
     }
   }

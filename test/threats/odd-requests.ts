@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import { mutate } from '../support/property.ts'
-import type { House, HouseCustomer } from './house.ts'
+import type { RunningSluice, SluiceCustomer } from './whole-sluice.ts'
 
 /** One request as bytes, for one door of the house. */
-export type OddRequest = { readonly door: Door; readonly bytes: Buffer }
-type Door = keyof House['doors']
+export type OddRequest = { readonly server: Server; readonly bytes: Buffer }
+type Server = keyof RunningSluice['servers']
 type Random = (below: number) => number
 
-const PATHS: Readonly<Record<Door, readonly string[]>> = {
+const PATHS: Readonly<Record<Server, readonly string[]>> = {
   rpc: [
     ...['/', '/', '/', '/v1/whoami', '/v1/connections', '/v1/connections/con_1/close', '/v1/ws-ticket'],
     ...['/v1/geyser/check', '/v2/whoami', '/nothing', '//', '/%00', '/..%2f..%2fsecret', '/?api-key=%zz', '/?=&&='],
@@ -106,13 +106,13 @@ const HEADERS = [
 ]
 
 /** Requests no client would send, some nearly right, some hardly HTTP; the same for the same random numbers. */
-export function oddRequest(random: Random, customer: HouseCustomer): OddRequest {
+export function oddRequest(random: Random, customer: SluiceCustomer): OddRequest {
   const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T
-  const door = pick(Object.keys(PATHS) as Door[])
+  const server = pick(Object.keys(PATHS) as Server[])
   const body = random(3) === 0 ? Buffer.from(mutate(pick(BODIES), random)) : pick(BODIES)
-  const credentials = random(8) === 0 ? {} : door === 'indexer' ? customer.indexer : { 'x-token': customer.token }
+  const credentials = random(8) === 0 ? {} : server === 'indexer' ? customer.indexer : { 'x-token': customer.token }
   // Some get as far as the service behind the door.
-  const [method, path] = random(3) === 0 ? ['POST', '/'] : [pick(METHODS), pick(PATHS[door])]
+  const [method, path] = random(3) === 0 ? ['POST', '/'] : [pick(METHODS), pick(PATHS[server])]
   const lines = [
     `${method} ${path} HTTP/1.1`,
     'host: gateway',
@@ -122,10 +122,10 @@ export function oddRequest(random: Random, customer: HouseCustomer): OddRequest 
     `content-length: ${random(20) === 0 ? body.length + 1 - random(3) : body.length}`,
   ]
   const bytes = Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body])
-  return { door, bytes: random(10) === 0 ? Buffer.from(mutate(bytes, random)) : bytes }
+  return { server, bytes: random(10) === 0 ? Buffer.from(mutate(bytes, random)) : bytes }
 }
 
-const ANSWER_MS_MAX = 1500
+const RESPONSE_MS_MAX = 1500
 
 /** Sends it from an address of its own, so that no limit of one address is in the way, and gives all that comes back. */
 export function sendOdd(url: string, bytes: Buffer, random: Random): Promise<string> {
@@ -134,7 +134,7 @@ export function sendOdd(url: string, bytes: Buffer, random: Random): Promise<str
   return new Promise((resolve) => {
     let text = ''
     const socket = connect({ host: hostname, port: Number(port), localAddress }, () => socket.write(bytes))
-    const limit = setTimeout(() => socket.destroy(), ANSWER_MS_MAX)
+    const limit = setTimeout(() => socket.destroy(), RESPONSE_MS_MAX)
     socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
     socket.on('error', () => {})
     socket.on('close', () => {

@@ -46,7 +46,7 @@ async function startCountingNode() {
   }
   // gRPC calls are never sent again.
   const countNew = () => count(`gRPC ${came}`, 1)
-  node.answer = (method, params) => {
+  node.respond = (method, params) => {
     count(String((params as string[])[0]), rpcMethod(method).cost)
     return { result: '0' }
   }
@@ -127,8 +127,8 @@ async function endWhileLocked({ folder }: Gateway, members: readonly Member[], t
     writer.exec('BEGIN IMMEDIATE')
     for (const { at, child } of members) {
       const headers = { 'content-type': 'application/json', 'x-token': token }
-      const answer = await fetch(at.url, { method: 'POST', body: callGetBalance(), headers })
-      await answer.arrayBuffer()
+      const response = await fetch(at.url, { method: 'POST', body: callGetBalance(), headers })
+      await response.arrayBuffer()
       child.kill('SIGTERM')
     }
     await pause(LOCKED_MS)
@@ -240,8 +240,8 @@ describe('T13: nobody gets round the quota', () => {
     const mostLost = nodes[0].most(isFull ? 1500 : 2500) + nodes[0].node.texts.length
     t.diagnostic(`${forwarded} units forwarded, ${charged} charged; a kill may cost ${mostLost}`)
     // What was on its way to the node at the kill may be in the ledger and never have been read: one batch of each caller.
-    const onTheWayMax = (CALLERS / 2) * BATCH_MAX * Math.max(...METHODS.map((method) => rpcMethod(method).cost))
-    assert.ok(charged - forwarded <= onTheWayMax, `${charged - forwarded} units were charged and not forwarded`)
+    const inFlightMax = (CALLERS / 2) * BATCH_MAX * Math.max(...METHODS.map((method) => rpcMethod(method).cost))
+    assert.ok(charged - forwarded <= inFlightMax, `${charged - forwarded} units were charged and not forwarded`)
     assert.ok(forwarded - charged <= mostLost, `${forwarded - charged} units were forgotten`)
   })
 })

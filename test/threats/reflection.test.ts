@@ -31,7 +31,7 @@ test('T16: an address that has not proven itself gets three small challenges and
   const wanted = isFull ? PROBES : 2
   let sentByLoud = 0
   let slot = 100
-  const say = (bytes: Buffer) => {
+  const report = (bytes: Buffer) => {
     sentByLoud += bytes.length
     loud.socket.send(bytes, rig.shreds.address.port, '127.0.0.1')
   }
@@ -47,7 +47,7 @@ test('T16: an address that has not proven itself gets three small challenges and
       ]) {
         const changed = Buffer.from(bytes)
         changed[changed.length - 2] = (changed[changed.length - 2] ?? 0) ^ 1
-        say(changed)
+        report(changed)
       }
       await pause(20)
       return [silent, loud].every(({ packets }) => packets.length >= wanted) && proven.packets.length > 500

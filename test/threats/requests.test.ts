@@ -32,10 +32,10 @@ test('T6: a forged x-forwarded-for is believed from nobody but a named proxy, an
     for (let at = 0; at < 8; at++) {
       const fromMs = performance.now()
       const headers = { 'x-token': STRANGER, 'x-forwarded-for': forwarded(at), forwarded: `for=${forwarded(at)}` }
-      const answer = await fetch(`${gateway.url}/v1/whoami`, { headers })
-      assert.equal(answer.status, 401)
+      const response = await fetch(`${gateway.url}/v1/whoami`, { headers })
+      assert.equal(response.status, 401)
       // Only a late answer ends its connection; on a busy machine any may take long.
-      if (answer.headers.get('connection') !== 'close') continue
+      if (response.headers.get('connection') !== 'close') continue
       assert.ok(performance.now() - fromMs >= 950)
       slow.push(at)
     }
@@ -93,14 +93,14 @@ describe('requests that are too much', () => {
     assert.match(await large.text(), /"code":-32413.*"limit":"requestBytes","size":65536/)
 
     // Told by its length: refused before a byte of it came, and the connection ends.
-    const told = open('content-length: 10000000')
+    const reported = open('content-length: 10000000')
     // Chunked, without an end.
     const chunked = open('transfer-encoding: chunked')
     chunked.socket.write(`${(BODY_BYTES_MAX + 1).toString(16)}\r\n${'x'.repeat(BODY_BYTES_MAX + 1)}\r\n`)
     // Many small chunks.
     const crumbs = open('transfer-encoding: chunked')
     crumbs.socket.write('1\r\nx\r\n'.repeat(BODY_BYTES_MAX + 10))
-    for (const seen of [told, chunked, crumbs]) {
+    for (const seen of [reported, chunked, crumbs]) {
       await until('it is refused', () => seen.text.includes('\r\n\r\n'))
       assert.match(seen.text, /^HTTP\/1\.1 413 /)
       await until('the connection ends', () => seen.isClosed)
@@ -112,8 +112,8 @@ describe('requests that are too much', () => {
     const bomb = gzipSync(callOfSize(10_000_000))
     assert.ok(bomb.length < BODY_BYTES_MAX)
     const before = forwarded()
-    const answer = await post(bomb, { 'content-encoding': 'gzip' })
-    assert.ok([413, 415].includes(answer.status), `${answer.status}`)
+    const response = await post(bomb, { 'content-encoding': 'gzip' })
+    assert.ok([413, 415].includes(response.status), `${response.status}`)
     assert.equal(forwarded(), before)
     for (const encoding of ['br', 'deflate', 'zstd', 'gzip, gzip', 'nonsense']) {
       const refused = await post(bomb, { 'content-encoding': encoding })

@@ -6,7 +6,7 @@ import { tipTerms } from '../../src/sender/accept/tip-terms.ts'
 import { checkTip } from '../../src/solana/transaction/tip.ts'
 import type { ParsedTransaction } from '../../src/solana/transaction/transaction.ts'
 import { startTestSender, type TestSender, TIP_ACCOUNTS } from '../support/sender.ts'
-import { encodeApart } from '../support/transaction-apart.ts'
+import { encodeApart } from '../support/split-transaction.ts'
 
 const BODY_BYTES_MAX = 8192
 /** No request holds the loop for longer. */
@@ -133,7 +133,7 @@ describe(`CPU of the dearest requests stays below ${CPU_MS_MAX} ms`, () => {
 
   function tipOf(wire: Uint8Array) {
     const decoded = decodeWire(wire)
-    assert.ok(decoded.ok, decoded.ok ? '' : decoded.says)
+    assert.ok(decoded.ok, decoded.ok ? '' : decoded.message)
     return checkTip(decoded.transaction, rule)
   }
 })

@@ -112,8 +112,8 @@ describe('transactions that cannot land are refused, not sent again and again', 
 test('with a node that reads no accounts the transaction passes: availability first', async () => {
   await using node = await startFakeNode()
   await using sender = await startTestSender({ nodes: [{ name: 'a', rpc: node.rpc }] })
-  const answer = await sender.send(tipped(EMPTY, ZERO_HASH, 'unknown'))
-  assert.equal(answer.error, undefined, answer.text)
+  const response = await sender.send(tipped(EMPTY, ZERO_HASH, 'unknown'))
+  assert.equal(response.error, undefined, response.text)
   assert.ok(node.calls.some(({ method }) => method === 'getMultipleAccounts'))
 })
 

@@ -6,7 +6,7 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startWsGateway } from '../support/ws-gateway.ts'
 
-type Answer = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
+type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
 
 const KEY = '11111111111111111111111111111111'
 const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, answerBytesMax: 512 * 1024 }
@@ -81,20 +81,20 @@ for (const [which, parse] of NODES) {
       ]
       for (const config of odd) {
         attacker.socket.send(`{"jsonrpc":"2.0","id":1,"method":"accountSubscribe","params":["${KEY}",${config}]}`)
-        assert.ok(((await attacker.next()) as Answer).result)
+        assert.ok(((await attacker.next()) as Response).result)
       }
-      const { result } = (await victim.call('accountSubscribe', [KEY, { commitment: 'processed' }])) as Answer
+      const { result } = (await victim.call('accountSubscribe', [KEY, { commitment: 'processed' }])) as Response
       assert.equal(result, 1)
       notifyEach(node)
-      const told = (await victim.next()) as { params: { result: { value: string } } }
-      assert.equal(told.params.result.value, 'processed')
+      const reported = (await victim.next()) as { params: { result: { value: string } } }
+      assert.equal(reported.params.result.value, 'processed')
       assert.equal(victim.texts.length, 0)
     })
 
     test('a kept response is only for calls that every node reads alike', async () => {
       await using node = await startFakeNode()
       node.parse = parse
-      node.answer = (method, params) => {
+      node.respond = (method, params) => {
         if (method !== 'getBlock') return undefined
         const [slot, config] = params as [number, { transactionDetails?: string }]
         return { result: JSON.stringify({ slot, details: config.transactionDetails }) }
@@ -132,9 +132,9 @@ describe('work shared between customers', () => {
     a.socket.send(
       `{"jsonrpc":"2.0","id":1,"method":"account\\u0053ubscribe","params":[ "${KEY}", {"encoding":"base64","commitment":"\\u0063onfirmed"} ]}`,
     )
-    assert.ok(((await a.next()) as Answer).result)
+    assert.ok(((await a.next()) as Response).result)
     assert.ok(
-      ((await b.call('accountSubscribe', [KEY, { commitment: 'confirmed', encoding: 'base64' }])) as Answer).result,
+      ((await b.call('accountSubscribe', [KEY, { commitment: 'confirmed', encoding: 'base64' }])) as Response).result,
     )
     assert.deepEqual(node.texts, [
       `{"jsonrpc":"2.0","id":1,"method":"accountSubscribe","params":["${KEY}",{"commitment":"confirmed","encoding":"base64"}]}`,
@@ -158,11 +158,11 @@ describe('work shared between customers', () => {
     for (const client of [second, third]) {
       client.socket.send('{"jsonrpc":"2.0","id":1,"method":"rootSubscribe","params":[]}')
       // Answered at once, so that the subscribe before it is known to wait.
-      assert.equal(((await client.call('getRateLimits', undefined, 2)) as Answer).id, 2)
+      assert.equal(((await client.call('getRateLimits', undefined, 2)) as Response).id, 2)
     }
     hold.resolve()
-    assert.equal(((await refused) as Answer).error.message, 'too many subscriptions')
-    for (const client of [second, third]) assert.equal(((await client.next()) as Answer).result, 1)
+    assert.equal(((await refused) as Response).error.message, 'too many subscriptions')
+    for (const client of [second, third]) assert.equal(((await client.next()) as Response).result, 1)
     assert.equal(asked, 2)
     node.notify('rootSubscribe', '7')
     for (const client of [second, third]) assert.match(await client.text(), /rootNotification/)

@@ -88,9 +88,9 @@ async function callFor(url: string, token: string, ms: number) {
     const beganMs = performance.now()
     const connection = took.length % 2 === 0 ? 'keep-alive' : 'close'
     const headers = { 'content-type': 'application/json', 'x-token': token, connection }
-    const answer = await fetch(url, { method: 'POST', body: CALL, headers })
-    await answer.text()
-    if (answer.status !== 200) failed += 1
+    const response = await fetch(url, { method: 'POST', body: CALL, headers })
+    await response.text()
+    if (response.status !== 200) failed += 1
     took.push(performance.now() - beganMs)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }

@@ -40,8 +40,8 @@ describe('T5: request smuggling', () => {
     assert(cases.length >= 33)
     for (const { name, bytes, status, forwarded } of cases) {
       const before = node.calls.length
-      const answer = await talk(port, bytes)
-      assert.equal(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), status, `${name}: ${answer}`)
+      const response = await talk(port, bytes)
+      assert.equal(Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1]), status, `${name}: ${response}`)
       assert.equal(node.calls.length - before, forwarded, name)
     }
     assert(!isStolen())
@@ -85,13 +85,13 @@ client c${at} -connect 127.0.0.1:${port} {
         // Somebody else, on the connection that the proxy shares among its clients.
         const id = `victim-${++victims}`
         const body = `{"jsonrpc":"2.0","id":"${id}","method":"getBalance"}`
-        const answer = await fetch(`http://127.0.0.1:${front.port}/`, {
+        const response = await fetch(`http://127.0.0.1:${front.port}/`, {
           method: 'POST',
           body,
           headers: { 'content-type': 'application/json', 'x-token': token },
         })
-        assert.equal(answer.status, 200, name)
-        assert.equal(((await answer.json()) as { id: string }).id, id, name)
+        assert.equal(response.status, 200, name)
+        assert.equal(((await response.json()) as { id: string }).id, id, name)
       }
       assert(!isStolen())
     })

@@ -39,7 +39,7 @@ test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', 
   const ages: number[] = []
   let peak = before
   const padding = 'x'.repeat(MESSAGE_BYTES)
-  while (sent < MESSAGES_MAX && on.door.connections > READING) {
+  while (sent < MESSAGES_MAX && on.server.connections > READING) {
     const beganMs = performance.now()
     // A node that says nothing of new slots is left for another.
     node.tick()
@@ -50,7 +50,7 @@ test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', 
     peak = Math.max(peak, process.memoryUsage().rss)
     await pause(20)
   }
-  await until('the stalled ones are gone', () => on.door.connections === READING, 30_000)
+  await until('the stalled ones are gone', () => on.server.connections === READING, 30_000)
   t.diagnostic(
     `${sent} messages; slowest delivery ${Math.max(...ages).toFixed(0)} ms; at most ${((peak - before) / 1e6).toFixed(0)} MB more; ${await slowCount()} called slow`,
   )

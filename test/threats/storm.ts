@@ -53,9 +53,9 @@ const within = () => AbortSignal.timeout(5000)
 
 const post: Thing = async ({ url }, { random, token }) => {
   const body = call(pick(random, METHODS), 1)
-  const answer = await fetch(url, { method: 'POST', body, headers: headersOf(token()), signal: within() })
-  await answer.text()
-  return String(answer.status)
+  const response = await fetch(url, { method: 'POST', body, headers: headersOf(token()), signal: within() })
+  await response.text()
+  return String(response.status)
 }
 
 /** With notifications and nonsense among the calls. */
@@ -65,9 +65,9 @@ const postBatch: Thing = async ({ url }, { random, token }) => {
     return kind === 0 ? '5' : call(pick(random, METHODS), kind === 1 ? undefined : id)
   })
   const body = `[${items.join(',')}]`
-  const answer = await fetch(url, { method: 'POST', body, headers: headersOf(token()), signal: within() })
-  await answer.text()
-  return String(answer.status)
+  const response = await fetch(url, { method: 'POST', body, headers: headersOf(token()), signal: within() })
+  await response.text()
+  return String(response.status)
 }
 
 /** Hangs up before the answer is there. */
@@ -75,9 +75,9 @@ const postAndLeave: Thing = async ({ url }, { random, token }) => {
   const leaving = new AbortController()
   setTimeout(() => leaving.abort(), randomInt(random, 4))
   const body = call(pick(random, METHODS), 1)
-  const answer = await fetch(url, { method: 'POST', body, headers: headersOf(token()), signal: leaving.signal })
-  await answer.text()
-  return String(answer.status)
+  const response = await fetch(url, { method: 'POST', body, headers: headersOf(token()), signal: leaving.signal })
+  await response.text()
+  return String(response.status)
 }
 
 /** What costs nothing and reaches no node. */
@@ -90,14 +90,14 @@ const askTheFree: Thing = async ({ url }, { random, token }) => {
     ['POST', '/', { ...headersOf(token()), 'x-api-key': 'another' }],
     ['POST', '/v1/ws-ticket', headersOf(token())],
   ] as const)
-  const answer = await fetch(url + path, {
+  const response = await fetch(url + path, {
     method,
     headers,
     ...(method === 'POST' ? { body: call('getBalance', 1) } : {}),
     signal: within(),
   })
-  await answer.arrayBuffer()
-  return String(answer.status)
+  await response.arrayBuffer()
+  return String(response.status)
 }
 
 /** Connects, sends calls and subscriptions, alone and in batches, and goes: politely, at once, or in the middle of it. */
@@ -108,11 +108,11 @@ const onWebSocket: Thing = async ({ ws }, { random, token }) => {
   const isOpen = await Promise.race([once(socket, 'open').then(() => true), ended.then(() => false)])
   if (!isOpen) return 'refused'
   const wanted = 1 + randomInt(random, 5)
-  let answered = 0
+  let responded = 0
   const all = Promise.withResolvers<void>()
   socket.on('message', () => {
-    answered += 1
-    if (answered >= wanted) all.resolve()
+    responded += 1
+    if (responded >= wanted) all.resolve()
   })
   for (let at = 0; at < wanted; at++) {
     const subscribe = `{"jsonrpc":"2.0","id":${at},"method":"logsSubscribe","params":[{"mentions":["${nextName()}"]}]}`
@@ -123,7 +123,7 @@ const onWebSocket: Thing = async ({ ws }, { random, token }) => {
   if (randomInt(random, 2) === 0) socket.terminate()
   else socket.close()
   await ended
-  return answered >= wanted ? 'answered' : 'left'
+  return responded >= wanted ? 'answered' : 'left'
 }
 
 /** A stream with some changes of its filters. */

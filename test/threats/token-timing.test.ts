@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { CARRIERS, collectToken } from '../../src/access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectToken } from '../../src/access/credentials.ts'
 import { isTokenText } from '../../src/access/token.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -24,7 +24,7 @@ test('T2: a near miss takes as long as any other unknown token', async (t) => {
   await compare(t, 'look-up', token, random, (guess) => {
     const headers = ['Host', 'a', 'x-token', guess]
     const beganNs = process.hrtime.bigint()
-    const caller = gateway.access.authenticate(collectToken(CARRIERS.rpc, headers), 'bundle', Date.now())
+    const caller = gateway.access.authenticate(collectToken(CREDENTIAL_SOURCES.rpc, headers), 'bundle', Date.now())
     const tookNs = Number(process.hrtime.bigint() - beganNs)
     assert(!caller.ok && caller.reason === 'unknown')
     return tookNs
@@ -32,15 +32,15 @@ test('T2: a near miss takes as long as any other unknown token', async (t) => {
   if (!isFull) return
   await compare(t, 'request', token, random, async (guess) => {
     const beganNs = process.hrtime.bigint()
-    const answer = await fetch(gateway.url, { method: 'POST', body: '{}', headers: { 'x-token': guess } })
-    await answer.arrayBuffer()
-    assert.equal(answer.status, 401)
+    const response = await fetch(gateway.url, { method: 'POST', body: '{}', headers: { 'x-token': guess } })
+    await response.arrayBuffer()
+    assert.equal(response.status, 401)
     return Number(process.hrtime.bigint() - beganNs)
   })
 })
 
 async function compare(t: TestContext, what: string, token: string, random: (below: number) => number, ask: Ask) {
-  const says: string[] = []
+  const message: string[] = []
   // Texts that are alike are read quicker in a row, whether or not anything like them exists; so both samples are alike among themselves.
   const stranger = unknownToken(random)
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -59,10 +59,10 @@ async function compare(t: TestContext, what: string, token: string, random: (bel
     }
     const difference = Math.abs(median(near) - median(far)) / median(far)
     const p = rankSumP(near, far)
-    says.push(`${what}: medians ${median(near)} and ${median(far)} ns, p ${p.toFixed(4)}`)
-    if (difference < 0.01 || p > 0.01) return t.diagnostic(says.at(-1) ?? '')
+    message.push(`${what}: medians ${median(near)} and ${median(far)} ns, p ${p.toFixed(4)}`)
+    if (difference < 0.01 || p > 0.01) return t.diagnostic(message.at(-1) ?? '')
   }
-  assert.fail(says.join('; '))
+  assert.fail(message.join('; '))
 }
 
 function unknownToken(random: (below: number) => number): string {

@@ -10,7 +10,7 @@ test('T17: an upstream that redirects leads nowhere, and its address and credent
   await using target = await startFakeNode()
   await using node = await startFakeNode()
   for (const status of [301, 302, 303, 307, 308]) {
-    node.answer = () => ({ status, body: '', headers: { location: `${target.rpc}/canary-path` } })
+    node.respond = () => ({ status, body: '', headers: { location: `${target.rpc}/canary-path` } })
     await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }])
     const { token } = await gateway.subscribe({})
     const { text } = await callGateway(gateway.url, token, { method: 'getBalance' })

@@ -7,7 +7,7 @@ import {
   type OpenApi,
   type Operation,
   pathParameter,
-  rpcAnswer,
+  rpcResponse,
   rpcRequestBody,
   schemaOf,
   TOKEN_SCHEMES,
@@ -58,7 +58,7 @@ export function bundleOpenApi(): OpenApi {
           security: [...ANY_TOKEN, { apiKey: [] }],
           requestBody: rpcRequestBody('getSlot'),
           responses: {
-            '200': rpcAnswer('The answer, or a JSON-RPC error.', BUDGET_HEADERS),
+            '200': rpcResponse('The answer, or a JSON-RPC error.', BUDGET_HEADERS),
             '401': json('No token, or none that is valid here.', 'RpcAnswer'),
             '413': json('The body or the batch is larger than the plan allows.', 'RpcAnswer'),
             '429': json('A limit of the plan is reached.', 'RpcAnswer', RETRY_AFTER),
@@ -125,7 +125,7 @@ export function bundleOpenApi(): OpenApi {
       securitySchemes: TOKEN_SCHEMES,
       schemas: {
         RpcRequest: schemaOf(schemas.rpcRequest),
-        RpcAnswer: schemaOf(schemas.rpcAnswer),
+        RpcResponse: schemaOf(schemas.rpcResponse),
         Whoami: schemaOf(schemas.whoamiRecord),
         ConnectionList: schemaOf(schemas.connectionList),
         ConnectionClosed: schemaOf(schemas.connectionClosed),

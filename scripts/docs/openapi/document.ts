@@ -73,7 +73,7 @@ export function rpcRequestBody(exampleMethod: string): object {
   }
 }
 
-export function rpcAnswer(description: string, more: object = {}): object {
+export function rpcResponse(description: string, more: object = {}): object {
   return {
     description,
     ...more,

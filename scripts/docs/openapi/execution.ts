@@ -13,7 +13,7 @@ import {
   pathParameter,
   queryParameter,
   ref,
-  rpcAnswer,
+  rpcResponse,
   rpcRequestBody,
   schemaOf,
   TOKEN_SCHEMES,
@@ -33,11 +33,11 @@ const SCHEMAS = {
   Health: schemas.healthRecord,
   RouteError: schemas.routeError,
   RpcRequest: customer.rpcRequest,
-  RpcAnswer: customer.rpcAnswer,
+  RpcResponse: customer.rpcResponse,
 } satisfies Record<string, z.ZodType>
 
 /** What each path answers with. A route without an entry does not compile. */
-const ANSWERS: Record<Path, { readonly id: string; readonly schema: keyof typeof SCHEMAS; readonly isList?: true }> = {
+const RESPONSES: Record<Path, { readonly id: string; readonly schema: keyof typeof SCHEMAS; readonly isList?: true }> = {
   '/v1/tps': { id: 'tps', schema: 'Tps' },
   '/v1/contention': { id: 'contention', schema: 'ContentionData' },
   '/v1/conflicts': { id: 'conflicts', schema: 'ConflictData' },
@@ -55,7 +55,7 @@ const MAYBE_TOKEN = [{}, ...ANY_TOKEN] as const
 const BLOCK = pathParameter('number', 'Number of the block.', { type: 'integer', minimum: 0 })
 
 function readOf(path: Path, brief: string, isOpen: boolean): Operation {
-  const { id, schema, isList } = ANSWERS[path]
+  const { id, schema, isList } = RESPONSES[path]
   const good = isList
     ? { description: brief, content: { 'application/json': { schema: { type: 'array', items: ref(schema) } } } }
     : json(brief, schema)
@@ -113,7 +113,7 @@ export function executionOpenApi(): OpenApi {
       security: MAYBE_TOKEN,
       requestBody: rpcRequestBody('eth_blockNumber'),
       responses: {
-        '200': rpcAnswer('The answer, or a JSON-RPC error.'),
+        '200': rpcResponse('The answer, or a JSON-RPC error.'),
         '413': json('The body is too large.', 'RpcAnswer'),
       },
     },

@@ -1,5 +1,5 @@
 import * as schemas from '../../../src/contract/schemas/customer.ts'
-import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, rpcAnswer, rpcRequestBody, schemaOf, text } from './document.ts'
+import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, rpcResponse, rpcRequestBody, schemaOf, text } from './document.ts'
 
 const CALL = (operationId: string, summary: string) => ({
   operationId,
@@ -8,7 +8,7 @@ const CALL = (operationId: string, summary: string) => ({
   security: NO_TOKEN,
   requestBody: rpcRequestBody('getTipAccounts'),
   responses: {
-    '200': rpcAnswer('The signature, or a JSON-RPC error that says what is wrong with the transaction.'),
+    '200': rpcResponse('The signature, or a JSON-RPC error that says what is wrong with the transaction.'),
     '429': json('More than this address or fee payer may send now.', 'RpcAnswer'),
   },
 })
@@ -87,7 +87,7 @@ export function senderOpenApi(): OpenApi {
       securitySchemes: {},
       schemas: {
         RpcRequest: schemaOf(schemas.rpcRequest),
-        RpcAnswer: schemaOf(schemas.rpcAnswer),
+        RpcResponse: schemaOf(schemas.rpcResponse),
         Receipt: schemaOf(schemas.receipt),
         TipTerms: schemaOf(schemas.tipTerms),
         PageError: schemaOf(schemas.pageError),

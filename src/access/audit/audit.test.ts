@@ -43,7 +43,7 @@ async function edit(file: string, change: (lines: string[]) => string[]): Promis
 /** Where the first break is: in the store or in the file, and in which line. */
 async function breaks(store: AccessStore): Promise<string[]> {
   const { findings } = await verifyAudit(store)
-  return findings.map(({ place, line }) => `${place === store.name ? 'store' : 'file'} ${line}`)
+  return findings.map(({ position, line }) => `${position === store.name ? 'store' : 'file'} ${line}`)
 }
 
 for (const engine of ENGINES) {

@@ -9,29 +9,29 @@ export type AuditBreak = { readonly line: number; readonly what: string }
 export type AuditReport = {
   /** Lines of the chain, by its head. */
   readonly lines: number
-  readonly findings: readonly (AuditBreak & { readonly place: string })[]
+  readonly findings: readonly (AuditBreak & { readonly position: string })[]
   /** What looks odd but is as it should be. */
   readonly notes: readonly string[]
 }
 
 /** Checks the chain in the store against its head, and the audit file of this state folder against the chain. */
 export async function verifyAudit(store: AccessStore): Promise<AuditReport> {
-  const findings: (AuditBreak & { place: string })[] = []
+  const findings: (AuditBreak & { position: string })[] = []
   const notes: string[] = []
   const report = await store.read(async (view) => {
     const chain = await chainOf(view)
     const inStore = await findChainBreak(chain.lines(1), chain.head)
-    if (inStore) findings.push({ place: store.name, ...inStore })
+    if (inStore) findings.push({ position: store.name, ...inStore })
     const { file: path, remadeAt, ...recorded } = await view.auditMirror()
     if (remadeAt !== null) notes.push(`${path} was gone before line ${remadeAt} and was written anew from the store`)
     const inFile = await verifyFile(path, recorded, chain)
-    if (inFile?.finding) findings.push({ place: path, ...inFile.finding })
+    if (inFile?.finding) findings.push({ position: path, ...inFile.finding })
     if (inFile?.note) notes.push(inFile.note)
     return { lines: chain.head.seq, findings, notes }
   })
   const lost = await findLostChange(store)
   if (lost !== undefined)
-    findings.push({ place: store.name, line: lost, what: 'is in the audit file but not in the store' })
+    findings.push({ position: store.name, line: lost, what: 'is in the audit file but not in the store' })
   return report
 }
 

@@ -74,7 +74,7 @@ async function contentOf(store: AccessStore): Promise<unknown> {
 }
 
 const write = (store: AccessStore, file: string) => createWholeFile(file, (put) => store.backup(put, FACTS))
-const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, bench.options.place, STORE_DEPS)
+const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, bench.options.position, STORE_DEPS)
 
 for (const from of ENGINES) {
   for (const to of ENGINES) {

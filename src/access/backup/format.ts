@@ -119,13 +119,13 @@ function parseLine(bytes: Uint8Array): [string, unknown] | undefined {
 function parseHeader(kind: string, value: unknown): BackupHeader | undefined {
   if (kind !== 'backup' || typeof value !== 'object' || value === null) return undefined
   const header = value as Partial<BackupHeader>
-  const isWhole =
+  const isComplete =
     typeof header.format === 'number' &&
     typeof header.schema_version === 'number' &&
     Number.isSafeInteger(header.revision) &&
     Number.isSafeInteger(header.audit?.seq) &&
     typeof header.audit?.hash === 'string'
-  return isWhole ? (header as BackupHeader) : undefined
+  return isComplete ? (header as BackupHeader) : undefined
 }
 
 function parseEntry(kind: string, value: unknown): BackupEntry | undefined {

@@ -10,7 +10,7 @@ import { findRowDamage } from '../store/check.ts'
 import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
 import { latestVersion, MIGRATIONS, migrateStore } from '../store/migrations.ts'
 import type { RecordKind } from '../store/model.ts'
-import type { OpenStoreDeps, StorePlace } from '../store/open.ts'
+import type { OpenStoreDeps, StoreLocation } from '../store/open.ts'
 import { createTableRows, type TableRows } from '../store/rows.ts'
 import { LAST_USED_TABLE, type Meta, RECORD_TABLES, type Table, type Tally } from '../store/tables.ts'
 import { addUsage } from '../store/usage-rows.ts'
@@ -31,7 +31,11 @@ export async function checkBackup(path: string): Promise<BackupSummary> {
  * Makes a store of a backup where there is none. A file appears whole or not at all; a database is filled in one transaction. What was made is read
  * and checked before anybody else sees it.
  */
-export async function restoreBackup(path: string, place: StorePlace, deps: OpenStoreDeps): Promise<BackupSummary> {
+export async function restoreBackup(
+  path: string,
+  position: StoreLocation,
+  deps: OpenStoreDeps,
+): Promise<BackupSummary> {
   const fill = async (database: SqlDatabase): Promise<BackupSummary> => {
     const rows = createTableRows(database)
     await migrateStore(database, rows, { migrations: MIGRATIONS, create: true })
@@ -56,13 +60,13 @@ export async function restoreBackup(path: string, place: StorePlace, deps: OpenS
     return summary()
   }
 
-  if (place.engine === 'postgres') {
-    await using database = await openPostgres(place, deps)
+  if (position.engine === 'postgres') {
+    await using database = await openPostgres(position, deps)
     return await fill(database)
   }
-  if (await sqliteFileExists(place.file)) throw notEmpty({ name: place.file })
+  if (await sqliteFileExists(position.file)) throw notEmpty({ name: position.file })
   let restored: BackupSummary | undefined
-  await createSqliteFile({ file: place.file }, deps, async (database) => {
+  await createSqliteFile({ file: position.file }, deps, async (database) => {
     restored = await fill(database)
   })
   return restored as BackupSummary

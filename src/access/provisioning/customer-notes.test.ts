@@ -12,50 +12,51 @@ function open() {
     destination: { write: (line: string) => lines.push(JSON.parse(line) as never) },
   })
   const notes = createCustomerNotes({ log, clock })
-  const said = () => lines.splice(0).map(({ msg, subscription, limit, count }) => ({ msg, subscription, limit, count }))
-  return { clock, notes, said }
+  const message = () =>
+    lines.splice(0).map(({ msg, subscription, limit, count }) => ({ msg, subscription, limit, count }))
+  return { clock, notes, said: message }
 }
 
 const refused = (subscription: string, limit: string) => ({ subscription, message: 'refused', kind: { limit } })
 const line = (subscription: string, limit: string, count?: number) => ({ msg: 'refused', subscription, limit, count })
 
 test('the first is told at once, the others of its second as their number, for each customer and limit', () => {
-  const { clock, notes, said } = open()
+  const { clock, notes, said: message } = open()
   for (let at = 0; at < 1000; at++) notes.note(refused('sub_1', 'unitsPerSecond'))
   notes.note(refused('sub_1', 'sendsPerSecond'))
   notes.note(refused('sub_2', 'unitsPerSecond'))
-  assert.deepEqual(said(), [
+  assert.deepEqual(message(), [
     line('sub_1', 'unitsPerSecond'),
     line('sub_1', 'sendsPerSecond'),
     line('sub_2', 'unitsPerSecond'),
   ])
   clock.advance(1000)
-  assert.deepEqual(said(), [line('sub_1', 'unitsPerSecond', 999)])
+  assert.deepEqual(message(), [line('sub_1', 'unitsPerSecond', 999)])
 })
 
 test('what goes on is one line a second; what stopped begins anew', () => {
-  const { clock, notes, said } = open()
+  const { clock, notes, said: message } = open()
   for (let second = 0; second < 3; second++) {
     for (let at = 0; at < 10; at++) notes.note(refused('sub_1', 'unitsPerSecond'))
     clock.advance(1000)
   }
   assert.deepEqual(
-    said().map(({ count }) => count),
+    message().map(({ count }) => count),
     [undefined, 9, 10, 10],
   )
   clock.advance(2000)
-  assert.deepEqual(said(), [])
+  assert.deepEqual(message(), [])
   notes.note(refused('sub_1', 'unitsPerSecond'))
-  assert.deepEqual(said(), [line('sub_1', 'unitsPerSecond')])
+  assert.deepEqual(message(), [line('sub_1', 'unitsPerSecond')])
 })
 
 test('a crowd is counted: never more than a hundred kinds at once', () => {
-  const { clock, notes, said } = open()
+  const { clock, notes, said: message } = open()
   for (let at = 0; at < 5000; at++) notes.note(refused(`sub_${at}`, 'unitsPerSecond'))
-  assert.equal(said().length, 100)
+  assert.equal(message().length, 100)
   clock.advance(1000)
   assert.deepEqual(
-    said().map(({ count }) => count),
+    message().map(({ count }) => count),
     [4900],
   )
 })

@@ -26,7 +26,7 @@ type Open = { readonly note: CustomerNote; more: number }
  */
 export function createCustomerNotes({ log, clock }: { log: Logger; clock: Clock }): CustomerNotes {
   let open = new Map<string, Open>()
-  let untold = 0
+  let unreported = 0
 
   const beat = clock.setRepeating(WINDOW_MS, () => {
     const next = new Map<string, Open>()
@@ -35,8 +35,8 @@ export function createCustomerNotes({ log, clock }: { log: Logger; clock: Clock 
       log.info({ subscription: note.subscription, ...note.kind, count: more }, note.message)
       next.set(key, { note, more: 0 })
     }
-    if (untold > 0) log.warn({ count: untold }, 'more happened to customers than is told one by one')
-    untold = 0
+    if (unreported > 0) log.warn({ count: unreported }, 'more happened to customers than is told one by one')
+    unreported = 0
     open = next
   })
   beat.unref?.()
@@ -47,7 +47,7 @@ export function createCustomerNotes({ log, clock }: { log: Logger; clock: Clock 
       const key = [subscription, message, ...Object.values(kind ?? {})].join(' ')
       const known = open.get(key)
       if (known !== undefined) known.more += 1
-      else if (open.size >= KINDS_MAX) untold += 1
+      else if (open.size >= KINDS_MAX) unreported += 1
       else {
         open.set(key, { note: { subscription, message, ...(kind && { kind }) }, more: 0 })
         log.info({ subscription, ...kind, ...details }, message)

@@ -28,7 +28,7 @@ async function office() {
   const random = createSeededRandom(7)
   const store = await openStore(
     {
-      place: { engine: 'sqlite', file: folder.file('access.db') },
+      position: { engine: 'sqlite', file: folder.file('access.db') },
       audit: { file: folder.file('audit.log'), mirror: 'test', toolVersion: '0' },
       check: 'full',
     },
@@ -64,9 +64,9 @@ async function office() {
 }
 
 test('a new destination waits beside the one in force until it is proven, and then takes its place', async () => {
-  await using desk = await office()
-  const { store, at, set, codeOf } = desk
-  const id = await desk.subscribe('s')
+  await using executor = await office()
+  const { store, at, set, codeOf } = executor
+  const id = await executor.subscribe('s')
   await set(0, 's', '8.8.8.8:20001', true)
   const { destination: pending } = await set(1000, 's', '8.8.4.4:20001')
   assert.equal(pending.id, pendingId(id))
@@ -99,9 +99,9 @@ test('a new destination waits beside the one in force until it is proven, and th
 })
 
 test("the operator's word takes effect at once and voids the challenge under way", async () => {
-  await using desk = await office()
-  const { store, set, at, codeOf } = desk
-  const id = await desk.subscribe('s')
+  await using executor = await office()
+  const { store, set, at, codeOf } = executor
+  const id = await executor.subscribe('s')
   const { destination: first } = await set(0, 's', '8.8.8.8:20001')
   assert.deepEqual([first.id, first.proof], [id, 'unproven'])
   await proveDestination(at(100), { subscription: 's', code: codeOf(first), by: 'echo' })
@@ -113,26 +113,28 @@ test("the operator's word takes effect at once and voids the challenge under way
 })
 
 test('challenges are sent again at the earliest after a while, with another code', async () => {
-  await using desk = await office()
-  await desk.subscribe('s')
-  const { destination: first } = await desk.set(0, 's', '8.8.8.8:20001')
-  await assert.rejects(desk.set(1000, 's', '8.8.4.4:20001'), { code: 'wrong-state' })
-  await assert.rejects(challengeAgain(desk.at(CHALLENGE_AGAIN_MS - 1), { subscription: 's' }), { code: 'wrong-state' })
-  const { destination: again } = await challengeAgain(desk.at(CHALLENGE_AGAIN_MS), { subscription: 's' })
-  assert.notEqual(desk.codeOf(first), desk.codeOf(again))
-  const old = { subscription: 's', code: desk.codeOf(first), by: 'echo' } as const
-  await assert.rejects(proveDestination(desk.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
+  await using executor = await office()
+  await executor.subscribe('s')
+  const { destination: first } = await executor.set(0, 's', '8.8.8.8:20001')
+  await assert.rejects(executor.set(1000, 's', '8.8.4.4:20001'), { code: 'wrong-state' })
+  await assert.rejects(challengeAgain(executor.at(CHALLENGE_AGAIN_MS - 1), { subscription: 's' }), {
+    code: 'wrong-state',
+  })
+  const { destination: again } = await challengeAgain(executor.at(CHALLENGE_AGAIN_MS), { subscription: 's' })
+  assert.notEqual(executor.codeOf(first), executor.codeOf(again))
+  const old = { subscription: 's', code: executor.codeOf(first), by: 'echo' } as const
+  await assert.rejects(proveDestination(executor.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
 })
 
 test('one place for one subscription, few subscriptions for one address; what a cancelled one had is free', async () => {
-  await using desk = await office()
-  for (let i = 0; i <= DESTINATIONS_PER_IP_MAX + 1; i++) await desk.subscribe(`s${i}`)
-  await desk.set(0, 's0', '8.8.8.8:20000', true)
-  await assert.rejects(desk.set(0, 's1', '8.8.8.8:20000', true), { code: 'already-exists' })
-  for (let i = 1; i < DESTINATIONS_PER_IP_MAX; i++) await desk.set(0, `s${i}`, `8.8.8.8:${20_000 + i}`, true)
-  const more = () => desk.set(0, `s${DESTINATIONS_PER_IP_MAX}`, '8.8.8.8:30000', true)
+  await using executor = await office()
+  for (let i = 0; i <= DESTINATIONS_PER_IP_MAX + 1; i++) await executor.subscribe(`s${i}`)
+  await executor.set(0, 's0', '8.8.8.8:20000', true)
+  await assert.rejects(executor.set(0, 's1', '8.8.8.8:20000', true), { code: 'already-exists' })
+  for (let i = 1; i < DESTINATIONS_PER_IP_MAX; i++) await executor.set(0, `s${i}`, `8.8.8.8:${20_000 + i}`, true)
+  const more = () => executor.set(0, `s${DESTINATIONS_PER_IP_MAX}`, '8.8.8.8:30000', true)
   await assert.rejects(more(), { code: 'invalid-value' })
-  await cancelSubscription(desk.at(0), { subscription: 's0' })
+  await cancelSubscription(executor.at(0), { subscription: 's0' })
   await more()
-  await desk.set(0, 's1', '8.8.8.8:20000', true)
+  await executor.set(0, 's1', '8.8.8.8:20000', true)
 })

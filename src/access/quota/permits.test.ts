@@ -2,43 +2,44 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Limits } from '../../contract/limits.ts'
 import { BUILT_IN_PLANS } from '../plan.ts'
-import { createSlots } from './permits.ts'
+import { createPermits } from './permits.ts'
 
 const limits: Limits = { ...BUILT_IN_PLANS.starter, wsConnections: 2, grpcStreams: 0, wsSubscriptions: null }
 
 describe('slots', () => {
   test('gives as many seats as the limit and one for each that is released', () => {
-    const slots = createSlots()
+    const permits = createPermits()
     const [first, second] = [
-      slots.acquire('sub_a', 'wsConnections', limits),
-      slots.acquire('sub_a', 'wsConnections', limits),
+      permits.acquire('sub_a', 'wsConnections', limits),
+      permits.acquire('sub_a', 'wsConnections', limits),
     ]
     assert.ok(first.ok && second.ok)
-    const third = slots.acquire('sub_a', 'wsConnections', limits)
+    const third = permits.acquire('sub_a', 'wsConnections', limits)
     assert.deepEqual(third, { ok: false, reason: 'over-limit', limitName: 'wsConnections', limitSize: 2 })
     first.release()
     first.release()
     first[Symbol.dispose]()
-    assert.equal(slots.taken('sub_a').wsConnections, 1)
-    assert.equal(slots.acquire('sub_a', 'wsConnections', limits).ok, true)
-    assert.equal(slots.acquire('sub_a', 'wsConnections', limits).ok, false)
+    assert.equal(permits.taken('sub_a').wsConnections, 1)
+    assert.equal(permits.acquire('sub_a', 'wsConnections', limits).ok, true)
+    assert.equal(permits.acquire('sub_a', 'wsConnections', limits).ok, false)
   })
 
   test('subscriptions and kinds of seat do not touch each other', () => {
-    const slots = createSlots()
-    assert.equal(slots.acquire('sub_a', 'grpcStreams', limits).ok, false)
-    for (let count = 0; count < 5000; count++) assert.equal(slots.acquire('sub_a', 'wsSubscriptions', limits).ok, true)
-    assert.equal(slots.acquire('sub_b', 'wsConnections', limits).ok, true)
-    assert.deepEqual(slots.taken('sub_a'), { wsConnections: 0, wsSubscriptions: 5000, grpcStreams: 0 })
-    assert.deepEqual(slots.total(), { wsConnections: 1, wsSubscriptions: 5000, grpcStreams: 0 })
+    const permits = createPermits()
+    assert.equal(permits.acquire('sub_a', 'grpcStreams', limits).ok, false)
+    for (let count = 0; count < 5000; count++)
+      assert.equal(permits.acquire('sub_a', 'wsSubscriptions', limits).ok, true)
+    assert.equal(permits.acquire('sub_b', 'wsConnections', limits).ok, true)
+    assert.deepEqual(permits.taken('sub_a'), { wsConnections: 0, wsSubscriptions: 5000, grpcStreams: 0 })
+    assert.deepEqual(permits.total(), { wsConnections: 1, wsSubscriptions: 5000, grpcStreams: 0 })
   })
 
   test('a limit lowered under what is taken gives none until enough are free', () => {
-    const slots = createSlots()
-    const seats = [1, 2].map(() => slots.acquire('sub_a', 'wsConnections', limits))
+    const slots = createPermits()
+    const permits = [1, 2].map(() => slots.acquire('sub_a', 'wsConnections', limits))
     const lower = { ...limits, wsConnections: 1 }
     assert.equal(slots.acquire('sub_a', 'wsConnections', lower).ok, false)
-    for (const seat of seats) if (seat.ok) seat.release()
+    for (const permit of permits) if (permit.ok) permit.release()
     assert.deepEqual(slots.total(), { wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 })
     assert.equal(slots.acquire('sub_a', 'wsConnections', lower).ok, true)
   })

@@ -1,32 +1,32 @@
 import type { Limits } from '../../contract/limits.ts'
 
 /** What a subscription holds open, each with a limit of that name. */
-export const SEAT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
-export type SeatName = (typeof SEAT_NAMES)[number]
-export type SeatsTaken = Readonly<Record<SeatName, number>>
+export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
+export type PermitName = (typeof PERMIT_NAMES)[number]
+export type PermitsAcquired = Readonly<Record<PermitName, number>>
 
-export type Seat = Disposable & {
+export type Permit = Disposable & {
   readonly ok: true
   /** Frees the seat; once is enough, more do nothing. */
   release(): void
 }
 
-export type NoSeat = {
+export type NoPermit = {
   readonly ok: false
   readonly reason: 'over-limit'
-  readonly limitName: SeatName
+  readonly limitName: PermitName
   readonly limitSize: number
 }
 
-export type Slots = {
+export type Permits = {
   /** A seat of the subscription, to be released when what it stands for closes. */
-  acquire(subscriptionId: string, name: SeatName, limits: Limits): Seat | NoSeat
-  taken(subscriptionId: string): SeatsTaken
+  acquire(subscriptionId: string, name: PermitName, limits: Limits): Permit | NoPermit
+  taken(subscriptionId: string): PermitsAcquired
   /** Of all subscriptions together. */
-  total(): SeatsTaken
+  total(): PermitsAcquired
 }
 
-type Counts = Record<SeatName, number>
+type Counts = Record<PermitName, number>
 
 const none = (): Counts => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 })
 
@@ -34,17 +34,17 @@ const none = (): Counts => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams:
  * Seats of this process. A limit lowered below what is taken closes nothing: no further seat is given until enough were released.
  * Counts of a subscription without any open seat are not kept.
  */
-export function createSlots(): Slots {
+export function createPermits(): Permits {
   const bySubscription = new Map<string, Counts>()
   const all = none()
 
-  class TakenSeat implements Seat {
+  class AcquiredPermit implements Permit {
     readonly ok = true
     readonly #subscriptionId: string
-    readonly #name: SeatName
+    readonly #name: PermitName
     #isTaken = true
 
-    constructor(subscriptionId: string, name: SeatName) {
+    constructor(subscriptionId: string, name: PermitName) {
       this.#subscriptionId = subscriptionId
       this.#name = name
     }
@@ -56,7 +56,7 @@ export function createSlots(): Slots {
       const counts = bySubscription.get(this.#subscriptionId)
       if (counts === undefined) return
       counts[this.#name] -= 1
-      if (SEAT_NAMES.every((name) => counts[name] === 0)) bySubscription.delete(this.#subscriptionId)
+      if (PERMIT_NAMES.every((name) => counts[name] === 0)) bySubscription.delete(this.#subscriptionId)
     }
 
     [Symbol.dispose](): void {
@@ -74,7 +74,7 @@ export function createSlots(): Slots {
       counts[name] += 1
       all[name] += 1
       bySubscription.set(subscriptionId, counts)
-      return new TakenSeat(subscriptionId, name)
+      return new AcquiredPermit(subscriptionId, name)
     },
     taken: (subscriptionId) => ({ ...(bySubscription.get(subscriptionId) ?? none()) }),
     total: () => ({ ...all }),

@@ -107,7 +107,7 @@ class Account implements QuotaAccount {
     if (isShort) return this.#refuse(call, monotonicMs)
     for (const { bucket, parts } of draws) levels[bucket + 1] = (levels[bucket + 1] as number) - parts
     this.#used += cost
-    return this.#told({ ok: true, cost, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
+    return this.#reported({ ok: true, cost, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
   }
 
   /** Of several limits the one that keeps the caller waiting longest is named. */
@@ -133,7 +133,7 @@ class Account implements QuotaAccount {
       }
     }
     const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
-    return this.#told({ ...refused, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
+    return this.#reported({ ...refused, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
   }
 
   refund(terms: Terms, { draws, cost }: CallTerms, monotonicMs: number): void {
@@ -152,7 +152,7 @@ class Account implements QuotaAccount {
   view(terms: Terms, monotonicMs: number): QuotaView {
     this.#settle(terms, monotonicMs)
     return {
-      ...this.#told({ limit: null, remaining: null, resetMs: 0 }, monotonicMs),
+      ...this.#reported({ limit: null, remaining: null, resetMs: 0 }, monotonicMs),
       month: { limit: terms.unitsPerMonth, used: this.#used, resetMs: this.#calendar.untilNextMonthMs(monotonicMs) },
       buckets: terms.buckets.map(({ limit, key, perSecond, capacity, capacityParts, partsPerUnit }, bucket) => ({
         limit,
@@ -219,21 +219,21 @@ class Account implements QuotaAccount {
   }
 
   /** Completes an answer with the tighter of the two: bucket of units or the month. Fills it in place, as every call has one. */
-  #told<Answer extends Writable<Budget>>(answer: Answer, monotonicMs: number): Answer {
+  #reported<Response extends Writable<Budget>>(response: Response, monotonicMs: number): Response {
     const { unitsBucket, unitsPerMonth, buckets } = this.#terms
     const bucket = buckets[unitsBucket]
     const left =
       bucket === undefined ? Number.POSITIVE_INFINITY : (this.#levels[unitsBucket + 1] as number) / bucket.partsPerUnit
     if (unitsPerMonth !== null && unitsPerMonth - this.#used < left) {
-      answer.limit = unitsPerMonth
-      answer.remaining = wholeUnits(unitsPerMonth - this.#used)
-      answer.resetMs = this.#calendar.untilNextMonthMs(monotonicMs)
+      response.limit = unitsPerMonth
+      response.remaining = wholeUnits(unitsPerMonth - this.#used)
+      response.resetMs = this.#calendar.untilNextMonthMs(monotonicMs)
     } else if (bucket !== undefined) {
-      answer.limit = bucket.capacity
-      answer.remaining = wholeUnits(left)
-      answer.resetMs = this.#msUntil(unitsBucket, bucket.capacityParts)
+      response.limit = bucket.capacity
+      response.remaining = wholeUnits(left)
+      response.resetMs = this.#msUntil(unitsBucket, bucket.capacityParts)
     }
-    return answer
+    return response
   }
 }
 

@@ -144,21 +144,21 @@ export class SharedAccount implements QuotaAccount {
   }
 
   /** Takes over what the shared books answered; what was spent since the booking was sent stays unbooked. */
-  learn({ booking, forgiven }: SentBooking, answer: Booked, monotonicMs: number): void {
+  learn({ booking, forgiven }: SentBooking, response: Booked, monotonicMs: number): void {
     this.#settle(this.#terms, monotonicMs)
     this.isLocal = false
     this.#share = 1
     this.#settledAtMs = monotonicMs
     if (booking.month.number === this.#month) this.#monthly.booked = booking.month.spent
     // Around the turn of a month the server's clock and ours may name different ones; then ours goes on until they agree.
-    if (answer.month === this.#month) this.#used = Math.max(0, answer.used + unbooked(this.#monthly))
+    if (response.month === this.#month) this.#used = Math.max(0, response.used + unbooked(this.#monthly))
     this.#monthCeiling = this.#ceiling()
     for (const [at, { key, spent }] of booking.buckets.entries()) {
       const tally = this.#tallies.get(key) as Tally
       tally.spent -= forgiven[at] as number
       tally.booked = spent
       const bucket = this.#spending.indexOf(tally)
-      if (bucket !== -1) this.#levels[bucket] = (answer.levels[at] as number) - unbooked(tally)
+      if (bucket !== -1) this.#levels[bucket] = (response.levels[at] as number) - unbooked(tally)
     }
   }
 
@@ -226,10 +226,10 @@ export class SharedAccount implements QuotaAccount {
   /** As in the ledger of one process: what is full stays full, other levels are kept and cut to size. What waits to be booked goes along. */
   #adopt(terms: Terms): void {
     const before = this.#terms.buckets
-    const places = terms.buckets.map(({ key }) => before.findIndex((bucket) => bucket.key === key))
+    const positions = terms.buckets.map(({ key }) => before.findIndex((bucket) => bucket.key === key))
     this.#levels = terms.buckets.map((bucket, at) => {
-      const old = before[places[at] ?? -1]
-      const level = this.#levels[places[at] ?? -1] ?? 0
+      const old = before[positions[at] ?? -1]
+      const level = this.#levels[positions[at] ?? -1] ?? 0
       const capacity = this.#capacity(bucket)
       return old === undefined || level >= this.#capacity(old) ? capacity : Math.min(capacity, level)
     })

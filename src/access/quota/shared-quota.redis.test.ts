@@ -90,27 +90,27 @@ describe('the scripts on a real server', () => {
     await using server = await startRedis()
     await using redis = link(server.url)
     await redis.tried
-    const say = async (id: string, how: string) => {
+    const report = async (id: string, how: string) => {
       const outcome = await redis.run(LIVE_SCRIPT, ['live'], [id, '200', how])
-      return outcome.ok ? outcome.reply : outcome.says
+      return outcome.ok ? outcome.reply : outcome.message
     }
-    assert.equal(await say('a', 'stay'), 1)
-    assert.equal(await say('b', 'stay'), 2)
-    assert.equal(await say('a', 'leave'), 1)
-    assert.equal(await say('a', 'stay'), 2)
-    await until('the silent one to be forgotten', async () => (await say('a', 'stay')) === 1)
+    assert.equal(await report('a', 'stay'), 1)
+    assert.equal(await report('b', 'stay'), 2)
+    assert.equal(await report('a', 'leave'), 1)
+    assert.equal(await report('a', 'stay'), 2)
+    await until('the silent one to be forgotten', async () => (await report('a', 'stay')) === 1)
   })
 })
 
-type Told = { units: number; fromMs: number; toMs: number; isUp: boolean; processes: number }
+type Reported = { units: number; fromMs: number; toMs: number; isUp: boolean; processes: number }
 
 function startProcess(url: string, id: string) {
   const child: ChildProcess = spawn(process.execPath, [CHILD, url, id], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
-  const next = async () => JSON.parse(String((await lines.next()).value)) as { ready?: object } & Told
+  const next = async () => JSON.parse(String((await lines.next()).value)) as { ready?: object } & Reported
   return {
     next,
-    say: () => void child.stdin?.write('\n'),
+    report: () => void child.stdin?.write('\n'),
     ended: new Promise((resolve) => child.once('exit', resolve)),
     [Symbol.dispose]: () => void child.kill('SIGKILL'),
   }
@@ -121,20 +121,21 @@ test('two processes on one server admit no more than the budget and the stated s
   using a = startProcess(server.url, 'a')
   using b = startProcess(server.url, 'b')
   for (const child of [a, b]) assert.ok((await child.next()).ready)
-  for (const child of [a, b]) child.say()
+  for (const child of [a, b]) child.report()
   const begunMs = Date.now()
   const windowMs = isFull ? 60_000 : 3000
   await until('the window to pass', () => Date.now() - begunMs >= windowMs, 2 * windowMs)
-  for (const child of [a, b]) child.say()
-  const told = [await a.next(), await b.next()]
+  for (const child of [a, b]) child.report()
+  const reported = [await a.next(), await b.next()]
   await Promise.all([a.ended, b.ended])
-  for (const { isUp } of told) assert.equal(isUp, true)
+  for (const { isUp } of reported) assert.equal(isUp, true)
 
   const { buckets, unitsBucket } = compileTerms(BUILT_IN_PLANS.build)
   const units = buckets[unitsBucket]
   assert.ok(units !== undefined)
-  const seconds = (Math.max(...told.map(({ toMs }) => toMs)) - Math.min(...told.map(({ fromMs }) => fromMs))) / 1000
-  const admitted = told.reduce((sum, child) => sum + child.units, 0)
+  const seconds =
+    (Math.max(...reported.map(({ toMs }) => toMs)) - Math.min(...reported.map(({ fromMs }) => fromMs))) / 1000
+  const admitted = reported.reduce((sum, child) => sum + child.units, 0)
   const budget = units.capacity + units.perSecond * seconds
   const slack = 2 * units.chunk
   assert.ok(admitted <= budget + slack, `${admitted} of ${budget} + ${slack} in ${seconds} s`)

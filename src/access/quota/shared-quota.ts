@@ -115,7 +115,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
       metrics.sharedSyncs.failed.inc()
       unbooked.add(account)
       // Too much on its way says nothing about the server; anything else does.
-      if (outcome.ok || outcome.reason !== 'busy') turn(false, outcome.ok ? 'unexpected answer' : outcome.says)
+      if (outcome.ok || outcome.reason !== 'busy') turn(false, outcome.ok ? 'unexpected answer' : outcome.message)
       return
     }
     metrics.sharedSyncs.booked.inc()
@@ -123,7 +123,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     if (account.hasUnbooked) unbooked.add(account)
   }
 
-  function turn(up: boolean, says = ''): void {
+  function turn(up: boolean, message = ''): void {
     if (isClosed || isUp === up) return
     const isFirst = isUp === undefined
     isUp = up
@@ -132,17 +132,17 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
       for (const account of accounts.values()) wanted.add(account)
       sendWanted()
     } else {
-      log.warn({ processes, err: says }, 'shared quota is away: this process goes on with its share')
+      log.warn({ processes, err: message }, 'shared quota is away: this process goes on with its share')
       wanted.clear()
       for (const account of accounts.values()) account.goLocal(1 / processes, clock.monotonicMs())
     }
     deps.onState?.(up)
   }
 
-  async function sayAlive(): Promise<void> {
+  async function reportAlive(): Promise<void> {
     const args = [options.processId, String(SILENCE_MS_MAX), 'stay']
     const outcome = await redis.run(LIVE_SCRIPT, [`${options.keyPrefix}:quota-processes`], args)
-    if (!outcome.ok) return turn(false, outcome.says)
+    if (!outcome.ok) return turn(false, outcome.message)
     processes = Math.max(1, Number(outcome.reply) || 1)
     turn(true)
   }
@@ -179,8 +179,8 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
 
   await redis.tried
   // The first answer decides how the process begins; without one it begins alone and says so.
-  await sayAlive()
-  const beating = clock.setRepeating(HEARTBEAT_MS, () => void sayAlive())
+  await reportAlive()
+  const beating = clock.setRepeating(HEARTBEAT_MS, () => void reportAlive())
   const booking = clock.setRepeating(BOOK_EVERY_MS, () => {
     if (isUp !== true) return
     for (const account of unbooked) wanted.add(account)

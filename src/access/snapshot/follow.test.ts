@@ -190,19 +190,19 @@ test('a store that went back is loaded anew', async () => {
   await addCustomer(store, 'lost')
   await provision(restored)
   let read = store.read.bind(store)
-  let tell: (revision: number) => void = () => {}
+  let report: (revision: number) => void = () => {}
   const swapped: AccessStore = {
     ...store,
     read: (work) => read(work),
     async follow(onMoved) {
-      tell = onMoved
+      report = onMoved
       return { async [Symbol.asyncDispose]() {} }
     },
   }
   await using follower = await followStore(swapped, STORE_DEPS)
   assert.equal(follower.current().customer('cus_lost')?.name, 'lost')
   read = restored.read.bind(restored)
-  tell(1)
+  report(1)
   await until(() => follower.current().revision === 1)
   assert.equal(follower.current().customer('cus_lost'), undefined)
   assert.equal(follower.current().customer('cus_acme')?.name, 'acme')

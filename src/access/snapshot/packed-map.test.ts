@@ -85,9 +85,9 @@ test('writes its log anew when most of it is out of date', () => {
 test('a log gives back every text, across the ends of its chunks', () => {
   const log = new TextLog()
   const texts = Array.from({ length: 50 }, (_, at) => String.fromCodePoint(0x41 + at, 0x1f600 + at).repeat(at * 700))
-  const places = texts.map((text) => log.append(text))
+  const positions = texts.map((text) => log.append(text))
   assert.deepEqual(
-    places.map((place) => log.read(place)),
+    positions.map((position) => log.read(position)),
     texts,
   )
   assert.ok(log.bytes >= texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0))

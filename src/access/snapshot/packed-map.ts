@@ -123,8 +123,8 @@ export class PackedMap<V> {
   }
 }
 
-function createIndex(slots: number): Index {
-  return { positions: new Uint32Array(slots), hashes: new Uint32Array(slots), size: 0, liveBytes: 0 }
+function createIndex(cells: number): Index {
+  return { positions: new Uint32Array(cells), hashes: new Uint32Array(cells), size: 0, liveBytes: 0 }
 }
 
 function copyIndex(index: Index): Index {

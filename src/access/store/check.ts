@@ -44,22 +44,22 @@ export async function findRowDamage(
     const inChain = await findChainBreak(readAuditLines(view, 1), head)
     if (inChain) yield `line ${inChain.line} of the audit chain ${inChain.what}`
     for (const table of [META_TABLE, MIRROR_TABLE, LAST_USED_TABLE, SHARED_KEY_TABLE]) {
-      const { selectAll, isWhole } = rows(table as Table<never>)
-      yield* checkRows(view, { name: table.name, selectAll, isWhole })
+      const { selectAll, isComplete } = rows(table as Table<never>)
+      yield* checkRows(view, { name: table.name, selectAll, isComplete })
     }
-    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, isWhole: isWholeUsage })
+    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, isComplete: isWholeUsage })
   }
 }
 
 async function* checkRecords(view: SqlReader, rows: TableRows, kind: RecordKind, meta: Meta): AsyncGenerator<string> {
-  const { table, selectAll, isWhole } = rows(RECORD_TABLES[kind] as Table<Records[RecordKind]>)
+  const { table, selectAll, isComplete } = rows(RECORD_TABLES[kind] as Table<Records[RecordKind]>)
   let tally = EMPTY_TALLY
   yield* checkRows(view, {
     name: table.name,
     selectAll,
-    isWhole(row) {
+    isComplete(row) {
       tally = { rows: tally.rows + 1, sum: addToSum(tally.sum, Number(row.at(-1))) }
-      return isWhole(row)
+      return isComplete(row)
     },
   })
   const expected = meta.tallies[kind] ?? EMPTY_TALLY
@@ -70,10 +70,11 @@ async function* checkRecords(view: SqlReader, rows: TableRows, kind: RecordKind,
   }
 }
 
-type CheckedTable = { readonly name: string; readonly selectAll: string; isWhole(row: SqlRow): boolean }
+type CheckedTable = { readonly name: string; readonly selectAll: string; isComplete(row: SqlRow): boolean }
 
-async function* checkRows(view: SqlReader, { name, selectAll, isWhole }: CheckedTable): AsyncGenerator<string> {
+async function* checkRows(view: SqlReader, { name, selectAll, isComplete }: CheckedTable): AsyncGenerator<string> {
   for await (const page of view.pages(selectAll)) {
-    for (const row of page) if (!isWhole(row)) yield `row ${String(row[0])} of table ${name} does not match its check`
+    for (const row of page)
+      if (!isComplete(row)) yield `row ${String(row[0])} of table ${name} does not match its check`
   }
 }

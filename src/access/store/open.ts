@@ -15,7 +15,7 @@ import { type AuditOptions, createSqlStore, lostChanges } from './sql-store.ts'
 import type { AccessStore } from './store.ts'
 
 /** Where the store is. A password is the secret itself, resolved by the caller. */
-export type StorePlace =
+export type StoreLocation =
   | { readonly engine: 'sqlite'; readonly file: string }
   | {
       readonly engine: 'postgres'
@@ -25,7 +25,7 @@ export type StorePlace =
     }
 
 export type OpenStoreOptions = {
-  readonly place: StorePlace
+  readonly position: StoreLocation
   readonly audit: AuditOptions
   /** `full` reads everything and refuses a damaged store; `quick` looks at what is cheap, and at each row as it is read. */
   readonly check: 'full' | 'quick'
@@ -44,7 +44,7 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
   const rows = createTableRows(database)
   // Before anything is migrated.
   if (options.check === 'full') refuseDamaged(database, await database.damage())
-  await migrateStore(database, rows, { migrations, create: options.place.engine === 'postgres' })
+  await migrateStore(database, rows, { migrations, create: options.position.engine === 'postgres' })
 
   const schemaVersion = latestVersion(migrations)
   const store = createSqlStore({ schemaVersion, audit }, { ...deps, database, rows })
@@ -57,9 +57,9 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
 }
 
 async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<SqlDatabase> {
-  const { place, audit, lockWaitMs, migrations = MIGRATIONS } = options
-  if (place.engine === 'postgres') return openPostgres({ ...place, lockWaitMs }, deps)
-  const { file } = place
+  const { position, audit, lockWaitMs, migrations = MIGRATIONS } = options
+  if (position.engine === 'postgres') return openPostgres({ ...position, lockWaitMs }, deps)
+  const { file } = position
   if (!(await sqliteFileExists(file))) {
     // The log of changes shows that there was a store: a new, empty one would take its place.
     if (((await fileSize(audit.file)) ?? 0) > 0) {

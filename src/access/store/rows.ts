@@ -23,7 +23,7 @@ export type Rows<T> = {
   /** `SELECT` of all rows for `isWhole`. */
   readonly selectAll: string
   /** Whether content, check and columns agree. */
-  isWhole(row: SqlRow): boolean
+  isComplete(row: SqlRow): boolean
   /** The condition on some columns, and its values. */
   where(fields: Partial<T>): { sql: string; values: SqlValue[] }
 }
@@ -81,7 +81,7 @@ function createRows<T>(table: Table<T>, store: StoreName): Rows<T> {
     selectPacked: (by, rest) => `SELECT ${columnName(by)}, content, row_check FROM ${name} ${rest}`,
     pack: ([key, text, check]) => ({ key: String(key), text: checked(text, check) }),
     selectAll: `SELECT ${list} FROM ${name}`,
-    isWhole(row) {
+    isComplete(row) {
       const [text, check] = row.slice(-2)
       if (typeof text !== 'string' || check !== textCheck(name, text)) return false
       const record = unpack(text)

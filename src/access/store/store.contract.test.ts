@@ -274,10 +274,10 @@ for (const engine of ENGINES) {
     test('adds up usage, also from two processes at once, and remembers the last use', async () => {
       await using other = await bench.open({ check: 'quick' })
       const hour = Date.UTC(2027, 0, 1, 7)
-      const row = (units: number, door: UsageRow['interface']): UsageRow => ({
+      const row = (units: number, server: UsageRow['interface']): UsageRow => ({
         subscriptionId: 'sub_used',
         hour,
-        interface: door,
+        interface: server,
         calls: 1,
         units,
         refused: 2,

@@ -20,7 +20,10 @@ async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
 
 function openIn(folder: string): Promise<AccessStore> {
   const audit = { file: join(folder, 'audit.log'), mirror: 'here', toolVersion: '1' }
-  return openStore({ place: { engine: 'sqlite', file: join(folder, 'access.db') }, audit, check: 'full' }, STORE_DEPS)
+  return openStore(
+    { position: { engine: 'sqlite', file: join(folder, 'access.db') }, audit, check: 'full' },
+    STORE_DEPS,
+  )
 }
 
 const CHANGES = 12

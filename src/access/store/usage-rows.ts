@@ -28,17 +28,17 @@ const ADD = `ON CONFLICT (subscription_id, hour, interface) DO UPDATE SET
   refused = usage_hours.refused + excluded.refused,
   row_check = usage_hours.row_check + 3 * excluded.calls + 5 * excluded.units + 7 * excluded.refused`
 
-function usageCheck({ subscriptionId, hour, interface: door, calls, units, refused }: UsageRow): number {
-  return textCheck('usage_hours', JSON.stringify([subscriptionId, hour, door])) + 3 * calls + 5 * units + 7 * refused
+function usageCheck({ subscriptionId, hour, interface: server, calls, units, refused }: UsageRow): number {
+  return textCheck('usage_hours', JSON.stringify([subscriptionId, hour, server])) + 3 * calls + 5 * units + 7 * refused
 }
 
 export async function addUsage(tx: SqlWriter, rows: readonly UsageRow[]): Promise<void> {
   const merged = mergeRows(rows)
   for (let from = 0; from < merged.length; from += BATCH_ROWS) {
     const batch = merged.slice(from, from + BATCH_ROWS)
-    const places = batch.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
+    const positions = batch.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
     const values = batch.flatMap((row): SqlValue[] => [...Object.values(row), usageCheck(row)])
-    await tx.run(`INSERT INTO usage_hours (${LIST}) VALUES ${places} ${ADD}`, values)
+    await tx.run(`INSERT INTO usage_hours (${LIST}) VALUES ${positions} ${ADD}`, values)
   }
 }
 
@@ -105,7 +105,7 @@ export function decodeUsage(row: SqlRow): UsageRow {
 }
 
 function toUsage(row: SqlRow): UsageRow {
-  const [subscriptionId, hour, door, calls, units, refused] = row as [
+  const [subscriptionId, hour, server, calls, units, refused] = row as [
     string,
     number,
     UsageRow['interface'],
@@ -113,20 +113,20 @@ function toUsage(row: SqlRow): UsageRow {
     number,
     number,
   ]
-  return { subscriptionId, hour, interface: door, calls, units, refused }
+  return { subscriptionId, hour, interface: server, calls, units, refused }
 }
 
 /** One row per key, in the order of keys, so that two machines that count at once never wait for each other in a circle. */
 function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
   const merged = new Map<string, UsageRow>()
   for (const row of rows) {
-    const { subscriptionId, hour, interface: door } = row
-    const key = JSON.stringify([subscriptionId, hour, door])
+    const { subscriptionId, hour, interface: server } = row
+    const key = JSON.stringify([subscriptionId, hour, server])
     const sum = merged.get(key) ?? { calls: 0, units: 0, refused: 0 }
     const counts = { calls: sum.calls + row.calls, units: sum.units + row.units, refused: sum.refused + row.refused }
     // Below zero when calls are taken back that were written before.
     for (const count of Object.values(counts)) assert(Number.isSafeInteger(count), 'usage is counted in whole numbers')
-    merged.set(key, { subscriptionId, hour, interface: door, ...counts })
+    merged.set(key, { subscriptionId, hour, interface: server, ...counts })
   }
   return [...merged].toSorted(byFirst).map(([, row]) => row)
 }

@@ -21,11 +21,11 @@ export async function checkDedicated(
     nodes.map(async (node): Promise<Finding[]> => {
       const fix = `sluice node test ${node.name}   # then correct its addresses or credential`
       try {
-        const { doors } = await checkNode(await dedicatedSpec(node, upstreams, sources), upstreams, deps)
-        const broken = doors.filter(({ isGood }) => !isGood)
+        const { servers } = await checkNode(await dedicatedSpec(node, upstreams, sources), upstreams, deps)
+        const broken = servers.filter(({ isGood }) => !isGood)
         if (broken.length > 0)
-          return broken.map(({ door, says }) => bad(CHECK, `${node.name} over ${door}: ${says}`, fix))
-        return [ok(CHECK, `${node.name} answers over ${doors.map(({ door }) => door).join(', ')}`)]
+          return broken.map(({ server, message }) => bad(CHECK, `${node.name} over ${server}: ${message}`, fix))
+        return [ok(CHECK, `${node.name} answers over ${servers.map(({ server }) => server).join(', ')}`)]
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         return [bad(CHECK, `${node.name}: ${error.message}`, error.fix ?? fix)]

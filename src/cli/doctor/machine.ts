@@ -35,9 +35,9 @@ async function checkDescriptors(): Promise<Finding> {
   const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1]
   if (soft === undefined) return ok('descriptors', 'limit not told by this system')
   if (soft === 'unlimited' || Number(soft) >= DESCRIPTORS_WANTED) return ok('descriptors', soft)
-  const says = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} wanted`
+  const message = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} wanted`
   const fix = `ulimit -n ${DESCRIPTORS_WANTED}   # in a unit: LimitNOFILE=${DESCRIPTORS_WANTED}`
-  return Number(soft) < DESCRIPTORS_MIN ? bad('descriptors', says, fix) : warn('descriptors', says, fix)
+  return Number(soft) < DESCRIPTORS_MIN ? bad('descriptors', message, fix) : warn('descriptors', message, fix)
 }
 
 async function checkDisk(stateDir: string): Promise<Finding[]> {
@@ -69,9 +69,10 @@ export async function checkClockSync(newestAuditMs: number | undefined, nowMs: n
     const ahead = new Date(newestAuditMs).toISOString()
     return bad('clock', `the clock is behind the newest audit line (${ahead})`, 'timedatectl set-ntp true')
   }
-  const answer = await promisify(execFile)('timedatectl', ['show', '-p', 'NTPSynchronized', '--value'], {
+  const response = await promisify(execFile)('timedatectl', ['show', '-p', 'NTPSynchronized', '--value'], {
     timeout: 2000,
   }).catch(() => undefined)
-  if (answer?.stdout.trim() === 'no') return warn('clock', 'the clock is not synchronized', 'timedatectl set-ntp true')
-  return ok('clock', answer === undefined ? 'not behind the newest audit line' : 'synchronized')
+  if (response?.stdout.trim() === 'no')
+    return warn('clock', 'the clock is not synchronized', 'timedatectl set-ntp true')
+  return ok('clock', response === undefined ? 'not behind the newest audit line' : 'synchronized')
 }

@@ -13,7 +13,7 @@ test('tip accounts, the identity file, and the ways of a running sender', async 
   using home = makeTestFolder()
   const look = async (sender: object) =>
     (await checkSender(configSchema.parse({ sender }), home.path, home.path)).map(
-      ({ check, level, says }) => `${level} ${check}: ${says}`,
+      ({ check, level, message }) => `${level} ${check}: ${message}`,
     )
   assert.deepEqual(await look({ enabled: false }), [])
   assert.match((await look({})).join(), /^ok tip accounts: none yet/)
@@ -25,16 +25,16 @@ test('tip accounts, the identity file, and the ways of a running sender', async 
   chmodSync(home.file('identity.json'), 0o644)
   assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*0644/)
 
-  let ways = [{ path: 'upstreams', isOpen: false, says: '' }]
+  let ways = [{ path: 'upstreams', isOpen: false, message: '' }]
   await using _socket = await openControlSocket(home.file('control.sock'), {
     log: silentLogger,
     methods: { 'tip-stats': () => ({ ways }) },
   })
   assert.match((await look({})).at(-1) ?? '', /^bad sender paths: no path to a leader is open/)
   ways = [
-    { path: 'upstreams', isOpen: true, says: '' },
-    { path: 'relay', isOpen: false, says: '' },
-    { path: 'quic', isOpen: false, says: 'no leader tells a QUIC address' },
+    { path: 'upstreams', isOpen: true, message: '' },
+    { path: 'relay', isOpen: false, message: '' },
+    { path: 'quic', isOpen: false, message: 'no leader tells a QUIC address' },
   ]
   assert.deepEqual((await look({})).slice(1), [
     'ok sender paths: upstreams',

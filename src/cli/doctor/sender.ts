@@ -7,7 +7,7 @@ import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
 
-type Way = { readonly path: string; readonly isOpen: boolean; readonly says: string }
+type Way = { readonly path: string; readonly isOpen: boolean; readonly message: string }
 
 /** Tips have somewhere to go, the identity can be read, and the running sender has a way out. */
 export async function checkSender(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
@@ -60,8 +60,8 @@ async function checkWays(stateDir: string): Promise<Finding[]> {
       ),
     ]
   }
-  return ways.map(({ path, isOpen, says }) => {
-    const text = says === '' ? path : `${path}: ${says}`
+  return ways.map(({ path, isOpen, message }) => {
+    const text = message === '' ? path : `${path}: ${message}`
     // A chain whose leaders tell no QUIC address is reached through its nodes.
     if (isOpen || path === 'quic') return ok('sender paths', isOpen ? text : `${text} (closed)`)
     return warn('sender paths', `${text} is closed`, 'sluice tip stats   # then look at the node or relay of that name')

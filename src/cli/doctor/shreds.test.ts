@@ -19,7 +19,7 @@ test('where nothing runs, the UDP port is tried, and a socket asked what it woul
     SLUICE_SHREDS__RECEIVE_BUFFER_BYTES: String(64 * 1024),
   })
   assert.deepEqual(
-    findings.map(({ check, level, says }) => [check, level, says]),
+    findings.map(({ check, level, message }) => [check, level, message]),
     [
       ['port', 'ok', 'UDP 127.0.0.1:0 is free'],
       ['shred buffer', 'ok', '64KiB'],
@@ -35,7 +35,7 @@ test('a UDP port that another process holds is found', async () => {
   const [finding] = await examined({ SLUICE_SHREDS__LISTEN: `127.0.0.1:${port}` })
   other.close()
   assert.deepEqual([finding?.check, finding?.level], ['port', 'bad'])
-  assert.match(finding?.says ?? '', new RegExp(`UDP 127\\.0\\.0\\.1:${port} .*EADDRINUSE`))
+  assert.match(finding?.message ?? '', new RegExp(`UDP 127\\.0\\.0\\.1:${port} .*EADDRINUSE`))
   assert.match(JSON.stringify(finding), new RegExp(`ss -lunp 'sport = :${port}'`))
 })
 
@@ -43,14 +43,14 @@ test('a buffer that is smaller than asked for is told with both sizes, and how t
   assert.equal(bufferFinding(26_214_400, 26_214_400).level, 'ok')
   const finding = bufferFinding(212_992, 26_214_400)
   assert.equal(finding.level, 'warn')
-  assert.match(finding.says, /208KiB of 25MiB/)
+  assert.match(finding.message, /208KiB of 25MiB/)
   assert.match(JSON.stringify(finding), /net\.core\.rmem_max=26214400/)
 })
 
 test('switched off there is nothing to look at', async () => {
   const findings = await examined({ SLUICE_SHREDS__ENABLED: 'false' })
   assert.deepEqual(
-    findings.map(({ says }) => says),
+    findings.map(({ message }) => message),
     ['switched off'],
   )
 })

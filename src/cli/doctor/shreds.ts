@@ -35,11 +35,11 @@ export async function checkShreds(patient: Patient): Promise<Finding[]> {
   const isEmbedded = localnet.enabled ?? upstreams.nodes.length === 0
   const where = `${status.address.host}:${status.address.port}`
   if (status.counts.received === 0 || rate === 0) {
-    const says = status.counts.received === 0 ? 'no shred has come yet' : 'no shreds come any more'
+    const message = status.counts.received === 0 ? 'no shred has come yet' : 'no shreds come any more'
     findings.push(
       warn(
         'shred source',
-        `${says} to ${where}`,
+        `${message} to ${where}`,
         `tcpdump -ni any udp port ${status.address.port}   # then check shreds.sources`,
       ),
     )
@@ -100,7 +100,7 @@ export async function checkDestinations(store: AccessStore, settings: Patient): 
     findings.push(
       bad(
         'destination',
-        `${subscription.name} gets no shreds at ${place(destination)}: ${refusalWords(refusal)}`,
+        `${subscription.name} gets no shreds at ${position(destination)}: ${refusalWords(refusal)}`,
         `sluice shred set-destination ${subscription.name} IP:PORT`,
       ),
     )
@@ -108,7 +108,7 @@ export async function checkDestinations(store: AccessStore, settings: Patient): 
   return findings
 }
 
-const place = ({ ip, port }: Destination): string => printAddressPort(ip, port)
+const position = ({ ip, port }: Destination): string => printAddressPort(ip, port)
 
 async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
   try {

@@ -38,8 +38,8 @@ export async function checkState(
     if (!(error instanceof ServiceError)) throw error
     return { findings: [bad('state', error.message, error.fix ?? `chmod 700 ${stateDir}`)], newestAuditMs: undefined }
   }
-  const { store: place } = of.loaded.value.access
-  const file = place.engine === 'sqlite' ? join(stateDir, place.file) : undefined
+  const { store: position } = of.loaded.value.access
+  const file = position.engine === 'sqlite' ? join(stateDir, position.file) : undefined
   // Looking must not make a store. One that was there and is gone is found by opening: its audit log tells.
   if (file !== undefined && !existsSync(file) && !existsSync(join(stateDir, 'audit.log'))) {
     findings.push(warn('store', `${file} is not there yet`, 'sluice customer add NAME'))
@@ -67,8 +67,8 @@ export async function checkState(
 async function checkStore(store: AccessStore): Promise<Finding[]> {
   const damage = await store.integrity()
   if (damage.length === 0) return [ok('store', `${store.name} at revision ${await store.revision()}`)]
-  return damage.map((says) =>
-    bad('store', says, 'stop Sluice, put the newest backup in place of the store, then run: sluice doctor'),
+  return damage.map((message) =>
+    bad('store', message, 'stop Sluice, put the newest backup in place of the store, then run: sluice doctor'),
   )
 }
 
@@ -77,9 +77,9 @@ async function checkAudit(store: AccessStore): Promise<{ finding: Finding; newes
   const newestMs = await newestTime(store, lines)
   const [first] = findings
   if (first === undefined) return { finding: ok('audit', `${lines} lines, chain whole`), newestMs }
-  const says = `${first.place} line ${first.line} ${first.what}`
+  const message = `${first.position} line ${first.line} ${first.what}`
   return {
-    finding: bad('audit', says, 'keep audit.log as evidence, then compare it with a backup: sluice audit verify'),
+    finding: bad('audit', message, 'keep audit.log as evidence, then compare it with a backup: sluice audit verify'),
     newestMs,
   }
 }

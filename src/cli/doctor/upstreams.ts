@@ -26,17 +26,19 @@ export async function checkUpstreams(
     }),
   )
   const known = checks.filter((check) => check !== undefined)
-  for (const { name, doors } of known) {
-    const broken = doors.filter(({ isGood }) => !isGood)
+  for (const { name, servers } of known) {
+    const broken = servers.filter(({ isGood }) => !isGood)
     const fix = `sluice upstream test ${name}   # then correct its addresses or credential`
-    for (const { door, says } of broken) findings.push(bad('upstream', `${name} over ${door}: ${says}`, fix))
+    for (const { server, message } of broken) findings.push(bad('upstream', `${name} over ${server}: ${message}`, fix))
     if (broken.length === 0)
-      findings.push(ok('upstream', `${name} answers over ${doors.map(({ door }) => door).join(', ')}`))
+      findings.push(
+        ok('upstream', `${name} answers over ${servers.map(({ server: endpoint }) => endpoint).join(', ')}`),
+      )
   }
   const faults = findPoolFaults(known, upstreams.health)
   const fix = 'take the node that differs out of upstreams.nodes, or bring it level'
-  for (const { level, says } of faults)
-    findings.push(level === 'bad' ? bad('pool', says, fix) : warn('pool', says, fix))
+  for (const { level, message: reason } of faults)
+    findings.push(level === 'bad' ? bad('pool', reason, fix) : warn('pool', reason, fix))
   if (faults.length === 0 && known.length > 1)
     findings.push(ok('pool', 'all nodes are on one chain, of one version, and level'))
   return findings

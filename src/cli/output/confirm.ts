@@ -11,8 +11,8 @@ export async function confirmCut(context: CliContext, flags: CutFlags, what: str
   }
   const prompt = createInterface({ input: stdin, output: stderr })
   try {
-    const answer = await prompt.question(`${what}.\nType yes to go on: `)
-    if (answer.trim().toLowerCase() === 'yes') return
+    const response = await prompt.question(`${what}.\nType yes to go on: `)
+    if (response.trim().toLowerCase() === 'yes') return
   } finally {
     prompt.close()
   }

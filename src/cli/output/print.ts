@@ -74,7 +74,7 @@ export function printFacts(
 }
 
 /** Said to the person at the terminal, never part of the data. */
-export function say(context: CliContext, sentence: string): void {
+export function write(context: CliContext, sentence: string): void {
   context.process.stderr.write(`${plainForTerminal(sentence)}\n`)
 }
 

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, fsyncSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { ServiceError } from '../../core/error.ts'
 import type { CliContext, SecretFlags } from '../define.ts'
-import { say } from './print.ts'
+import { write } from './print.ts'
 
 /** A place that will take a secret, settled before the secret exists. */
-export type SecretPlace = Disposable & {
+export type SecretLocation = Disposable & {
   /** Prints or writes the text that holds the secret. Called at most once, after the change is durable. */
   reveal(text: string): void
 }
@@ -13,7 +13,7 @@ export type SecretPlace = Disposable & {
  * Secrets go to a terminal, to a new file of mode 0600, or, when the operator insists, to wherever standard output leads. Asked first, so that no
  * secret is made that could then not be shown.
  */
-export function secretPlace(context: CliContext, flags: SecretFlags): SecretPlace {
+export function secretLocation(context: CliContext, flags: SecretFlags): SecretLocation {
   if (flags.out !== undefined) return newSecretFile(context, flags.out)
   const { stdout } = context.process
   if (flags.dryRun !== true && isNowhere(stdout)) {
@@ -57,7 +57,7 @@ function isNowhere(stdout: object): boolean {
   return out.isCharacterDevice() && out.rdev === nowhere.rdev
 }
 
-function newSecretFile(context: CliContext, path: string): SecretPlace {
+function newSecretFile(context: CliContext, path: string): SecretLocation {
   let fd: number
   try {
     fd = openSync(path, 'wx', 0o600)
@@ -78,7 +78,7 @@ function newSecretFile(context: CliContext, path: string): SecretPlace {
       writeSync(fd, text)
       fsyncSync(fd)
       revealed = true
-      say(context, `written to ${path} (mode 0600); it cannot be shown again`)
+      write(context, `written to ${path} (mode 0600); it cannot be shown again`)
     },
     [Symbol.dispose]() {
       closeSync(fd)

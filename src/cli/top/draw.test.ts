@@ -4,9 +4,9 @@ import { textWidth } from '../../platform/process/text-width.ts'
 import type { TopReport } from '../../processes/compose/top/report.ts'
 import { makeReport } from '../../processes/compose/top/test-report.ts'
 import { drawTop, share } from './draw.ts'
+import { printCount, printRate, sparkline } from './labels.ts'
 import { paintLine, wantsColour } from './paint.ts'
 import { viewOf } from './rates.ts'
-import { printCount, printRate, sparkline } from './words.ts'
 
 const ESCAPE = String.fromCharCode(27)
 

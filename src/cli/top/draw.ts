@@ -1,10 +1,10 @@
 import { printBytesShort, printDurationShort } from '../../core/bytes.ts'
 import { plainForTerminal } from '../output/plain-text.ts'
+import { printCount, printRate, withCommas } from './labels.ts'
 import { type Line, lineWidth, type Piece, type Tone } from './paint.ts'
 import { productRows } from './products.ts'
 import type { TopView } from './rates.ts'
 import { beside, type Cell, table } from './table.ts'
-import { printCount, printRate, withCommas } from './words.ts'
 
 export type PictureOptions = {
   readonly columns: number
@@ -13,7 +13,7 @@ export type PictureOptions = {
   readonly history: Readonly<Record<string, readonly number[]>>
   readonly nowMs: number
   /** Why the figures are not of now. */
-  readonly trouble?: string | undefined
+  readonly failure?: string | undefined
   /** Whether the way out is shown. */
   readonly isLive: boolean
 }
@@ -40,13 +40,13 @@ export function drawTop(view: TopView, options: PictureOptions): Line[] {
   ])
 }
 
-function titleLine({ status }: TopView, { nowMs, trouble }: PictureOptions, width: number): Line {
+function titleLine({ status }: TopView, { nowMs, failure }: PictureOptions, width: number): Line {
   const left: Piece[] = [
     { text: 'sluice', tone: 'strong' },
     { text: ` ${status.version}  ` },
-    trouble === undefined
+    failure === undefined
       ? { text: `● ${status.state}`, tone: STATE_TONES[status.state] }
-      : { text: `○ ${trouble}`, tone: 'bad' },
+      : { text: `○ ${failure}`, tone: 'bad' },
     { text: `  up ${printDurationShort(status.uptimeSeconds * 1000)}`, tone: 'quiet' },
   ]
   const clock = `${new Date(nowMs).toISOString().slice(11, 19)} UTC`

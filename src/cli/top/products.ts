@@ -1,9 +1,9 @@
+import { printBytesRate, printCount, printRate, sparkline, withCommas } from './labels.ts'
 import type { Line, Tone } from './paint.ts'
 import type { TopView } from './rates.ts'
 import { type Cell, table } from './table.ts'
-import { printBytesRate, printCount, printRate, sparkline, withCommas } from './words.ts'
 
-type ProductRow = { readonly name: string; readonly perSecond: number; readonly says: string; readonly tone?: Tone }
+type ProductRow = { readonly name: string; readonly perSecond: number; readonly message: string; readonly tone?: Tone }
 
 const SPARK_MIN = 12
 const SPARK_MAX = 40
@@ -26,11 +26,11 @@ export function productRows(
       ...(hasHistory ? [{ title: 'LATELY', widthMin: spark }] : []),
       { title: 'NOW', flexible: true },
     ],
-    rows: productsOf(view).map(({ name, perSecond, says, tone }): Cell[] => [
+    rows: productsOf(view).map(({ name, perSecond, message, tone }): Cell[] => [
       { text: name, tone: 'strong' },
       { text: printRate(perSecond) },
       ...(hasHistory ? [{ text: sparkline(options.history[name] ?? [], spark), tone: 'accent' } as const] : []),
-      { text: says, ...(tone === undefined ? {} : { tone }) },
+      { text: message, ...(tone === undefined ? {} : { tone }) },
     ]),
   })
 }
@@ -39,22 +39,22 @@ export function productRows(
 export function productsOf(view: TopView): ProductRow[] {
   const { calls, streams, out, shreds, sender, indexer, execution } = view
   const rows: ProductRow[] = [
-    { name: 'rpc', perSecond: calls.rpc, says: 'calls' },
+    { name: 'rpc', perSecond: calls.rpc, message: 'calls' },
     {
       name: 'ws',
       perSecond: calls.ws,
-      says: words([
+      message: words([
         `${printCount(streams.ws)} open`,
         counted(streams.wsSubscriptions, 'subscription'),
         `${printRate(out.messagesPerSecond)} out/s`,
         printBytesRate(out.bytesPerSecond),
-        out.gapsTold > 0 && `${counted(out.gapsTold, 'gap')} told`,
+        out.gapsReported > 0 && `${counted(out.gapsReported, 'gap')} told`,
       ]),
     },
     {
       name: 'grpc',
       perSecond: calls.grpc,
-      says: words([counted(streams.grpc, 'stream'), out.slow > 0 && `${printCount(out.slow)} cut as too slow`]),
+      message: words([counted(streams.grpc, 'stream'), out.slow > 0 && `${printCount(out.slow)} cut as too slow`]),
     },
   ]
   if (sender !== null) rows.push(senderRow(sender))
@@ -68,7 +68,7 @@ function senderRow(sender: NonNullable<TopView['sender']>): ProductRow {
   return {
     name: 'sender',
     perSecond: sender.acceptedPerSecond,
-    says: words([
+    message: words([
       `${printRate(sender.landedPerSecond)} landed/s`,
       `${printCount(sender.pending)} on their way`,
       sender.refusedPerSecond > 0 && `${printRate(sender.refusedPerSecond)} refused/s`,
@@ -82,7 +82,7 @@ function shredsRow(shreds: NonNullable<TopView['shreds']>): ProductRow {
   return {
     name: 'shreds',
     perSecond: shreds.sentPerSecond,
-    says: words([
+    message: words([
       isAlarmed && `alarm: ${shreds.alarms.join(', ')}`,
       `${printRate(shreds.receivedPerSecond)} in/s`,
       counted(shreds.destinations, 'destination'),
@@ -96,7 +96,7 @@ function indexerRow(indexer: NonNullable<TopView['indexer']>): ProductRow {
   return {
     name: 'indexer',
     perSecond: indexer.queriesPerSecond,
-    says: words([
+    message: words([
       `${counted(indexer.lagSlots, 'slot')} behind`,
       `at ${withCommas(indexer.headSlot)}`,
       `${printRate(indexer.blocksPerSecond)} blocks/s`,
@@ -114,7 +114,7 @@ function executionRow(execution: NonNullable<TopView['execution']>): ProductRow 
   return {
     name: 'execution',
     perSecond: execution.tps,
-    says: words([
+    message: words([
       isSilent ? `silent for ${Math.round(execution.ageSeconds)} s` : 'tx',
       `block ${execution.blockNumber}`,
       counted(execution.clients, 'client'),

@@ -16,7 +16,7 @@ export type TopView = {
   readonly out: {
     readonly messagesPerSecond: number
     readonly bytesPerSecond: number
-    readonly gapsTold: number
+    readonly gapsReported: number
     readonly slow: number
   }
   readonly shreds:
@@ -87,7 +87,7 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
     out: {
       messagesPerSecond: rate(before.out.messages, now.out.messages),
       bytesPerSecond: rate(before.out.bytes, now.out.bytes),
-      gapsTold: now.out.gapsTold,
+      gapsReported: now.out.gapsReported,
       slow: now.out.slow,
     },
     shreds: shreds && {

@@ -4,7 +4,7 @@ import { delay } from '../../platform/process/clock.ts'
 import { type ControlClient, openControlClient } from '../../platform/process/control-client.ts'
 
 /** One look at a running process: its answer, or why there is none. */
-export type Look<T> = { readonly answer: T } | { readonly trouble: string }
+export type Look<T> = { readonly response: T } | { readonly failure: string }
 
 const LOOK_MS = 1000
 
@@ -24,12 +24,12 @@ export async function* lookEachSecond<T>(
       const startedMs = clock.monotonicMs()
       try {
         client ??= await openControlClient(ask.path)
-        yield { answer: (await client.call(ask.method)) as T }
+        yield { response: (await client.call(ask.method)) as T }
       } catch (error) {
         client?.[Symbol.dispose]()
         client = undefined
         if (isFirst) throw error
-        yield { trouble: messageOf(error) }
+        yield { failure: messageOf(error) }
       }
       isFirst = false
       const restMs = Math.max(0, startedMs + LOOK_MS - clock.monotonicMs())

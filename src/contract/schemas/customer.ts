@@ -79,7 +79,7 @@ export const rpcRequest = z.looseObject({
   method: z.string(),
   params: z.exactOptional(z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])),
 })
-export const rpcAnswer = z.looseObject({
+export const rpcResponse = z.looseObject({
   jsonrpc: z.literal('2.0'),
   id: rpcId,
   result: z.exactOptional(z.unknown()),

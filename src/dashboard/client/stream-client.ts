@@ -138,7 +138,7 @@ export function openExecutionStream(options: StreamOptions, deps: Partial<Stream
     if (snapshotLeft === 0 && !owesWindow) takenSeq = greetedSeq
   }
 
-  function tellWindow(warning: Warning | undefined): void {
+  function reportWindow(warning: Warning | undefined): void {
     takeGap('window', warning, undefined)
     owesWindow = false
     settleCursor()
@@ -147,7 +147,7 @@ export function openExecutionStream(options: StreamOptions, deps: Partial<Stream
   function warn(warning: Warning): void {
     const reason = GAP_OF_WARNING[warning.type]
     if (reason === undefined) return void take({ kind: 'warning', warning })
-    if (reason === 'window') return tellWindow(warning)
+    if (reason === 'window') return reportWindow(warning)
     if (warning.type !== 'backpressure') return takeGap(reason, warning, undefined)
     takeGap(reason, warning, warning.dropped - droppedByService)
     droppedByService = warning.dropped
@@ -155,7 +155,7 @@ export function openExecutionStream(options: StreamOptions, deps: Partial<Stream
 
   function handleData({ seq, type, payload }: Frame): void {
     if (type === 'Subscribed') return
-    if (owesWindow) tellWindow(undefined)
+    if (owesWindow) reportWindow(undefined)
     const origin: FrameOrigin = snapshotLeft > 0 ? 'snapshot' : seq <= greetedSeq ? 'replay' : 'live'
     // Frames of a snapshot share one seq; all others have one of their own, growing.
     if (origin !== 'snapshot' && takenSeq !== undefined && seq <= takenSeq) return

@@ -27,7 +27,7 @@ export type RouteDoc = {
 }
 
 /** Addresses the examples are written for, so that they work as they are copied. */
-export type DocsPlace = {
+export type DocsLocation = {
   readonly http: string
   readonly ws: string
   readonly block: number
@@ -36,9 +36,9 @@ export type DocsPlace = {
 
 const RPC_BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",false]}'
 
-export function routeDocs(place: DocsPlace): RouteDoc[] {
+export function routeDocs(position: DocsLocation): RouteDoc[] {
   return EXECUTION_ROUTES.map(({ method, path, brief, open }) => {
-    const asked = path.replace(':number', String(place.block))
+    const asked = path.replace(':number', String(position.block))
     const isPage = method === 'GET' && path === '/'
     const isText = path === '/metrics'
     const body = method === 'POST' ? RPC_BODY : undefined
@@ -54,15 +54,15 @@ export function routeDocs(place: DocsPlace): RouteDoc[] {
           tool: 'curl' as const,
           text:
             body === undefined
-              ? `curl -s ${place.http}${asked}`
-              : `curl -s ${place.http}/ -H 'content-type: application/json' -d '${body}'`,
+              ? `curl -s ${position.http}${asked}`
+              : `curl -s ${position.http}/ -H 'content-type: application/json' -d '${body}'`,
         },
         {
           tool: 'TypeScript' as const,
           text:
             body === undefined
-              ? `const answer = await fetch('${place.http}${asked}')\nconsole.log(answer.status, await answer.${isText || isPage ? 'text' : 'json'}())`
-              : `const answer = await fetch('${place.http}/', {\n  method: 'POST',\n  headers: { 'content-type': 'application/json' },\n  body: '${body}',\n})\nconsole.log(await answer.json())`,
+              ? `const answer = await fetch('${position.http}${asked}')\nconsole.log(answer.status, await answer.${isText || isPage ? 'text' : 'json'}())`
+              : `const answer = await fetch('${position.http}/', {\n  method: 'POST',\n  headers: { 'content-type': 'application/json' },\n  body: '${body}',\n})\nconsole.log(await answer.json())`,
         },
       ],
     }
@@ -110,7 +110,7 @@ export function closeDocs(): { code: number; why: string }[] {
   }))
 }
 
-export function streamExamples({ ws, clientUrl }: DocsPlace): Example[] {
+export function streamExamples({ ws, clientUrl }: DocsLocation): Example[] {
   return [
     { tool: 'wscat', text: `npx wscat -c '${ws}/v1/ws?subscribe=TPS,Lifecycle'` },
     {

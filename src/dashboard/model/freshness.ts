@@ -13,7 +13,7 @@ export type Freshness = {
   readonly hadData: boolean
   readonly replaying: boolean
   readonly ageMs: number
-  readonly serviceSays: 'healthy' | 'degraded' | undefined
+  readonly serviceMessage: 'healthy' | 'degraded' | undefined
 }
 
 export function liveStateOf({
@@ -23,13 +23,13 @@ export function liveStateOf({
   hadData,
   replaying,
   ageMs,
-  serviceSays,
+  serviceMessage,
 }: Freshness): LiveState {
   if (locked) return 'locked'
   if (paused) return 'paused'
   if (connection !== 'open') return hadData || connection === 'waiting' ? 'resuming' : 'connecting'
   if (replaying) return 'resuming'
-  if (ageMs > DEGRADED_MS || serviceSays === 'degraded') return 'degraded'
+  if (ageMs > DEGRADED_MS || serviceMessage === 'degraded') return 'degraded'
   if (ageMs > STALE_MS) return 'stale'
   return hadData ? 'live' : 'connecting'
 }

@@ -10,7 +10,7 @@ const AIR = 2
 const FAR = 100_000
 
 /** Where the name of a node may stand, best first: right, left, below, above. */
-export function placesBeside({ x, y, size }: Node, { width, height }: Size): [Box, ...Box[]] {
+export function positionsBeside({ x, y, size }: Node, { width, height }: Size): [Box, ...Box[]] {
   const boxAt = (left: number, top: number): Box => ({ left, right: left + width, top, bottom: top + height })
   return [
     boxAt(x + size + GAP, y - height / 2),
@@ -21,8 +21,8 @@ export function placesBeside({ x, y, size }: Node, { width, height }: Size): [Bo
 }
 
 /** The best place that covers nothing; none where there is no such place: a node without its name is better than two that cannot be read. */
-export function freePlace(node: Node, size: Size, taken: readonly Box[]): Box | undefined {
-  return placesBeside(node, size).find((place) => !taken.some((box) => overlap(place, box)))
+export function freePosition(node: Node, size: Size, taken: readonly Box[]): Box | undefined {
+  return positionsBeside(node, size).find((position) => !taken.some((box) => overlap(position, box)))
 }
 
 /** Everything around a picture of this size. */

@@ -5,7 +5,7 @@ import { type BlockLog, createBlockLog } from './block-log.ts'
 import { type ContentionSeries, createContentionSeries } from './contention-series.ts'
 import { formatAge, formatCount } from './format.ts'
 import { STALE_MS } from './freshness.ts'
-import { gapWords } from './gap-words.ts'
+import { gapWords } from './gap-text.ts'
 import { createIncidentLog, type IncidentLog } from './incident-log.ts'
 import { createTopBoard, type TopBoard } from './top-board.ts'
 import { createTpsSeries, type TpsSeries } from './tps-series.ts'
@@ -77,7 +77,7 @@ export function createPageModel(): PageModel {
       connection = 'open'
       hello = event.hello
       if (event.resumed) replay = { frames: 0, blocks: 0, tps: [], openedMs: nowMs }
-      else if (lostAtMs !== undefined) sayBack(nowMs, 'warn', 'shown from a snapshot on')
+      else if (lostAtMs !== undefined) reportBack(nowMs, 'warn', 'shown from a snapshot on')
       return
     }
     connection = 'waiting'
@@ -92,7 +92,7 @@ export function createPageModel(): PageModel {
     })
   }
 
-  function sayBack(nowMs: number, severity: 'good' | 'warn', what: string): void {
+  function reportBack(nowMs: number, severity: 'good' | 'warn', what: string): void {
     const awayMs = nowMs - (lostAtMs ?? nowMs)
     lostAtMs = undefined
     incidents.add({
@@ -113,7 +113,7 @@ export function createPageModel(): PageModel {
     replayed += frames
     replay = undefined
     if (lostAtMs === undefined) return
-    sayBack(
+    reportBack(
       nowMs,
       'good',
       frames === 0

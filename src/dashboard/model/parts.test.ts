@@ -34,13 +34,13 @@ test('the state: paused before all, then the connection, then the age', () => {
     hadData: true,
     replaying: false,
     ageMs: 100,
-    serviceSays: 'healthy',
+    serviceMessage: 'healthy',
   } as const
   assert.equal(liveStateOf(live), 'live')
   assert.equal(liveStateOf({ ...live, ageMs: 5000 }), 'live')
   assert.equal(liveStateOf({ ...live, ageMs: 5001 }), 'stale')
   assert.equal(liveStateOf({ ...live, ageMs: 10_001 }), 'degraded')
-  assert.equal(liveStateOf({ ...live, serviceSays: 'degraded' }), 'degraded')
+  assert.equal(liveStateOf({ ...live, serviceMessage: 'degraded' }), 'degraded')
   assert.equal(liveStateOf({ ...live, connection: 'waiting' }), 'resuming')
   assert.equal(liveStateOf({ ...live, replaying: true }), 'resuming')
   assert.equal(liveStateOf({ ...live, connection: 'waiting', paused: true }), 'paused')
@@ -154,25 +154,25 @@ test('top lists: steps between reports, places since the reset, and the reset it
   board.add(report([A, 10], [B, 5]), 1)
   board.add(report([B, 20], [A, 12]), 2)
   const [first, second] = board.accounts()
-  assert.deepEqual([first?.key, first?.steps, first?.placesGained], [B, [15], 1])
-  assert.deepEqual([second?.key, second?.steps, second?.placesGained], [A, [2], -1])
+  assert.deepEqual([first?.key, first?.steps, first?.positionsGained], [B, [15], 1])
+  assert.deepEqual([second?.key, second?.steps, second?.positionsGained], [A, [2], -1])
   assert.equal(board.resetAtMs(), undefined)
   board.add(report(['0xc', 9], [B, 3]), 3)
   assert.equal(board.resetAtMs(), 3)
   assert.deepEqual(
-    board.accounts().map(({ placesGained }) => placesGained),
+    board.accounts().map(({ positionsGained }) => positionsGained),
     [0, 0],
   )
 })
 
 test('the documentation has every route and kind of the contract, each with examples', () => {
-  const place = {
+  const position = {
     http: 'http://h:8443',
     ws: 'ws://h:8443',
     block: 7,
     clientUrl: 'http://h:8443/page/execution-stream.js',
   }
-  const docs = routeDocs(place)
+  const docs = routeDocs(position)
   assert.equal(docs.length, EXECUTION_ROUTES.length)
   for (const { path, examples } of docs) {
     assert.deepEqual(
@@ -192,7 +192,7 @@ test('the documentation has every route and kind of the contract, each with exam
     Object.values(STREAM_CLOSE),
   )
   assert.deepEqual(
-    streamExamples(place).map(({ tool }) => tool),
+    streamExamples(position).map(({ tool }) => tool),
     ['wscat', 'TypeScript', 'curl'],
   )
 })

@@ -8,7 +8,7 @@ export type TopRow = {
   /** Accesses from one report to the next, oldest first. */
   readonly steps: readonly number[]
   /** Places gained (positive) or lost since the first report after the last reset; undefined for a key that was not in it. */
-  readonly placesGained: number | undefined
+  readonly positionsGained: number | undefined
 }
 
 export type TopBoard = {
@@ -51,7 +51,7 @@ export function createTopBoard(): TopBoard {
 
 function createColumn(): { add(items: readonly Item[]): boolean; rows(): readonly TopRow[] } {
   let known = new Map<string, Known>()
-  let firstPlaces = new Map<string, number>()
+  let firstPositions = new Map<string, number>()
   let rows: readonly TopRow[] = []
   return {
     rows: () => rows,
@@ -59,15 +59,16 @@ function createColumn(): { add(items: readonly Item[]): boolean; rows(): readonl
       const items = all.slice(0, ROWS_MAX)
       // Counts only grow between resets, so a known key with fewer means that the service began anew.
       const wasReset = items.some(({ key, count }) => count < (known.get(key)?.count ?? 0))
-      if (wasReset || firstPlaces.size === 0) firstPlaces = new Map(items.map(({ key }, place) => [key, place]))
+      if (wasReset || firstPositions.size === 0)
+        firstPositions = new Map(items.map(({ key }, position) => [key, position]))
       const next = new Map<string, Known>()
-      rows = items.map((item, place) => {
+      rows = items.map((item, position) => {
         const before = known.get(item.key)
         const step = before === undefined ? undefined : wasReset ? item.count : item.count - before.count
         const steps = [...(before?.steps ?? []), ...(step === undefined ? [] : [step])].slice(-STEPS_MAX)
         next.set(item.key, { count: item.count, steps })
-        const first = firstPlaces.get(item.key)
-        return { ...item, steps, placesGained: first === undefined ? undefined : first - place }
+        const first = firstPositions.get(item.key)
+        return { ...item, steps, positionsGained: first === undefined ? undefined : first - position }
       })
       known = next
       return wasReset

@@ -1,7 +1,7 @@
 import { EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
 
 /** An answer of the service, or the words to show instead of it. */
-export type Answer<Value> =
+export type Response<Value> =
   | { readonly ok: true; readonly value: Value; readonly status: number }
   | { readonly ok: false; readonly status: number; readonly error: string }
 
@@ -9,8 +9,8 @@ export type Service = {
   readonly base: URL
   /** Headers that every request of the page carries: the token, where one was given. */
   headers(): Record<string, string>
-  get<Value>(path: string): Promise<Answer<Value>>
-  rpc<Value>(method: string, params: readonly unknown[]): Promise<Answer<Value>>
+  get<Value>(path: string): Promise<Response<Value>>
+  rpc<Value>(method: string, params: readonly unknown[]): Promise<Response<Value>>
   /** What opens a WebSocket where the service asks for a token. Fails where it does not, or where the token is not good. */
   ticket(): Promise<string>
   /** From one block to the next, from the times in the blocks themselves, which are whole seconds: undefined below ten blocks. */
@@ -29,7 +29,7 @@ export function createService(base: URL, token: () => string | undefined): Servi
   async function ask<Value>(
     path: string,
     init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
-  ): Promise<Answer<Value>> {
+  ): Promise<Response<Value>> {
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const response = await fetch(new URL(path, base), { ...init, headers: { ...init.headers, ...headers() }, signal })
@@ -43,29 +43,31 @@ export function createService(base: URL, token: () => string | undefined): Servi
     }
   }
 
-  async function rpc<Value>(method: string, params: readonly unknown[]): Promise<Answer<Value>> {
+  async function rpc<Value>(method: string, params: readonly unknown[]): Promise<Response<Value>> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const type = { 'content-type': 'application/json' }
     const init = { method: 'POST', body, headers: type }
-    const answer = await ask<{ result?: Value; error?: { message: string } }>('', init)
-    if (!answer.ok) return answer
-    const { result, error } = answer.value
-    if (result == null) return { ok: false, status: answer.status, error: error?.message ?? 'not known here' }
-    return { ok: true, status: answer.status, value: result }
+    const response = await ask<{ result?: Value; error?: { message: string } }>('', init)
+    if (!response.ok) return response
+    const { result, error } = response.value
+    if (result == null) return { ok: false, status: response.status, error: error?.message ?? 'not known here' }
+    return { ok: true, status: response.status, value: result }
   }
 
   async function blockTime(tag: string): Promise<{ number: number; seconds: number } | undefined> {
-    const answer = await rpc<{ number: string; timestamp: string }>('eth_getBlockByNumber', [tag, false])
-    return answer.ok ? { number: Number(answer.value.number), seconds: Number(answer.value.timestamp) } : undefined
+    const response = await rpc<{ number: string; timestamp: string }>('eth_getBlockByNumber', [tag, false])
+    return response.ok
+      ? { number: Number(response.value.number), seconds: Number(response.value.timestamp) }
+      : undefined
   }
 
   return {
     base,
     headers,
     async ticket() {
-      const answer = await ask<{ ticket: string }>(EXECUTION_TICKET_PATH.slice(1), { method: 'POST' })
-      if (!answer.ok) throw new Error(answer.error)
-      return answer.value.ticket
+      const response = await ask<{ ticket: string }>(EXECUTION_TICKET_PATH.slice(1), { method: 'POST' })
+      if (!response.ok) throw new Error(response.error)
+      return response.value.ticket
     },
     get: (path) => ask(path, {}),
     rpc,

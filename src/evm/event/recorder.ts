@@ -4,7 +4,7 @@ import { encodePayload, type Layout, type PayloadOf } from './payload-layout.ts'
 import { EVENT, type EventName } from './type.ts'
 
 /** Where and when an event happened. */
-export type EventPlace = { timeNs: bigint; txnIndex?: number; accountIndex?: number }
+export type EventPosition = { timeNs: bigint; txnIndex?: number; accountIndex?: number }
 
 /** Events about blocks in general; they belong to no block that is being executed. */
 const CONSENSUS: ReadonlySet<number> = new Set([EVENT.BLOCK_QC, EVENT.BLOCK_FINALIZED, EVENT.BLOCK_VERIFIED])
@@ -23,16 +23,16 @@ export class ExecRecorder {
   }
 
   /** Adds an event from its values; what is left out is zero. It becomes readable with the next flush. */
-  add<N extends EventName>(name: N, payload: Partial<EventPayload<N>>, place: EventPlace): number {
+  add<N extends EventName>(name: N, payload: Partial<EventPayload<N>>, position: EventPosition): number {
     return this.addEncoded(
       EVENT[name],
       encodePayload<Layout>(PAYLOADS[name], payload as Partial<PayloadOf<Layout>>),
-      place,
+      position,
     )
   }
 
   /** Adds an event whose payload is encoded already. Returns the sequence number it will have. */
-  addEncoded(type: number, payload: Uint8Array, { timeNs, txnIndex = -1, accountIndex = 0 }: EventPlace): number {
+  addEncoded(type: number, payload: Uint8Array, { timeNs, txnIndex = -1, accountIndex = 0 }: EventPosition): number {
     const seqno = this.#writer.lastSeqno + this.#waiting.length + 1
     if (type === EVENT.BLOCK_START) this.#blockSeqno = seqno
     const blockSeqno = CONSENSUS.has(type) ? 0 : this.#blockSeqno

@@ -126,9 +126,9 @@ export function groupByTxn({ txns, accesses, accessTxn, accessSlot }: BlockAcces
   const slots = new Uint32Array(accesses)
   for (let at = 0; at < accesses; at++) {
     const txn = accessTxn[at] as number
-    const place = next[txn] as number
-    next[txn] = place + 1
-    slots[place] = accessSlot[at] as number
+    const position = next[txn] as number
+    next[txn] = position + 1
+    slots[position] = accessSlot[at] as number
   }
   return { starts, slots }
 }

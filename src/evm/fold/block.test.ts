@@ -24,7 +24,7 @@ describe('order of what is told', () => {
     recorder.add('BLOCK_QC', { id: idOf(5), block_number: 5n }, at)
     recorder.add('BLOCK_FINALIZED', { id: idOf(5), block_number: 5n }, at)
     recorder.add('BLOCK_VERIFIED', { block_number: 5n }, at)
-    assert.deepEqual(run().said, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'Voted 5', 'Finalized 5', 'Verified 5'])
+    assert.deepEqual(run().message, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'Voted 5', 'Finalized 5', 'Verified 5'])
   })
 
   test('abandoned siblings come after the finalized block', () => {
@@ -51,8 +51,8 @@ describe('blocks that end badly', () => {
     const { recorder, run } = createFoldRing()
     recordOpenBlock(recorder, blockOf(5))
     recordBlock(recorder, blockOf(6))
-    const { said, tps } = run()
-    assert.deepEqual(said, ['Proposed 5', 'dropped 5 unterminated', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    const { message, tps } = run()
+    assert.deepEqual(message, ['Proposed 5', 'dropped 5 unterminated', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
     assert.deepEqual(tps, [1])
   })
 
@@ -61,7 +61,7 @@ describe('blocks that end badly', () => {
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n }, at)
     recorder.add('BLOCK_REJECT', { reason: 3 }, at)
     recordBlock(recorder, blockOf(6))
-    assert.deepEqual(run().said, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    assert.deepEqual(run().message, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
   })
 
   test('a transaction that is invalid takes its block with it', () => {
@@ -74,7 +74,7 @@ describe('blocks that end badly', () => {
     recorder.add('EVM_ERROR', { domain_id: 1n, status_code: -1n }, { ...at, txnIndex: 0 })
     recorder.add('EVM_ERROR', { domain_id: 1n, status_code: -1n }, at)
     recordBlock(recorder, blockOf(6))
-    assert.deepEqual(run().said, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    assert.deepEqual(run().message, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
     assert.equal(fold.stats.txnsRejected, 1)
   })
 })
@@ -90,7 +90,7 @@ describe('damage', () => {
     recorder.add('BLOCK_FINALIZED', { id: idOf(5), block_number: 5n }, at)
     recordBlock(recorder, blockOf(6))
     run()
-    assert.deepEqual(log.said, [
+    assert.deepEqual(log.message, [
       'Proposed 5',
       'dropped 5 gap',
       'Finalized 5',
@@ -111,7 +111,7 @@ describe('damage', () => {
     assert.deepEqual([fold.tps.value, fold.topAccesses.seen], [0, 0])
     recordBlock(recorder, blockOf(5, 10))
     run()
-    assert.deepEqual(log.said, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'TPS 5', 'ContentionData 5'])
+    assert.deepEqual(log.message, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'TPS 5', 'ContentionData 5'])
   })
 
   const RECORD_ERROR = { error_type: 2, dropped_event_type: EVENT.TXN_LOG, truncated_payload: '0x' as const }
@@ -189,14 +189,14 @@ describe('damage', () => {
       ['TPS 5', 'ContentionData 5'],
     ],
   ]
-  for (const [name, damage, said] of damages) {
+  for (const [name, damage, message] of damages) {
     test(name, () => {
       const ring = createFoldRing()
       recordOpenBlock(ring.recorder, blockOf(5))
       damage(ring)
       ring.recorder.add('BLOCK_END', {}, at)
       recordBlock(ring.recorder, blockOf(6))
-      assert.deepEqual(ring.run().said, ['Proposed 5', ...said, 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+      assert.deepEqual(ring.run().message, ['Proposed 5', ...message, 'Proposed 6', 'TPS 6', 'ContentionData 6'])
     })
   }
 
@@ -204,7 +204,7 @@ describe('damage', () => {
     const { recorder, run } = createFoldRing()
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n, txn_count: 1n }, at)
     recorder.add('BLOCK_END', {}, at)
-    assert.deepEqual(run().said, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
+    assert.deepEqual(run().message, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
   })
 
   test('a block that claims more transactions than there can be has no figures and costs no memory', () => {
@@ -212,7 +212,7 @@ describe('damage', () => {
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n, txn_count: 2n ** 50n }, at)
     recorder.add('TXN_HEADER_START', {}, { ...at, txnIndex: 2 ** 40 })
     recorder.add('BLOCK_END', {}, at)
-    assert.deepEqual(run().said, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
+    assert.deepEqual(run().message, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
   })
 
   test('an expired payload drops its block', () => {
@@ -228,8 +228,8 @@ describe('damage', () => {
     for (let number = 6; number <= 12; number++) recordBlock(recorder, blockOf(number))
     recorder.flush()
     while (reader.poll(0).kind === 'events') fold.fold(reader.batch)
-    assert.deepEqual(log.said.slice(0, 2), ['Proposed 5', 'dropped 5 payload-lost'])
-    assert.deepEqual(log.said.slice(-3), ['Proposed 12', 'TPS 12', 'ContentionData 12'])
+    assert.deepEqual(log.message.slice(0, 2), ['Proposed 5', 'dropped 5 payload-lost'])
+    assert.deepEqual(log.message.slice(-3), ['Proposed 12', 'TPS 12', 'ContentionData 12'])
     assert.equal(reader.stats.eventsLost, 0)
     assert(reader.stats.payloadsLost > 0)
   })

@@ -171,13 +171,13 @@ export class BlockFold {
       case EVENT.BLOCK_START:
         return this.#blockStart(batch, at)
       case EVENT.BLOCK_QC:
-        return this.#tell(this.lifecycle.voted({ id: idAt(batch, at), timeNs: batch.timeNs(at) }))
+        return this.#report(this.lifecycle.voted({ id: idAt(batch, at), timeNs: batch.timeNs(at) }))
       case EVENT.BLOCK_FINALIZED: {
         const block = { id: idAt(batch, at), number: payloadU64(batch, at, 32), timeNs: batch.timeNs(at) }
-        return this.#tell(this.lifecycle.finalized(block))
+        return this.#report(this.lifecycle.finalized(block))
       }
       case EVENT.BLOCK_VERIFIED:
-        return this.#tell(this.lifecycle.verified({ number: payloadU64(batch, at, 0), timeNs: batch.timeNs(at) }))
+        return this.#report(this.lifecycle.verified({ number: payloadU64(batch, at, 0), timeNs: batch.timeNs(at) }))
       case EVENT.BLOCK_REJECT:
         return this.#blockRejected(batch, at)
       case EVENT.BLOCK_END:
@@ -202,7 +202,7 @@ export class BlockFold {
     this.#accesses.block.begin(txnCount)
     if (!this.#accesses.block.isTooLarge) this.#times.begin(txnCount)
     const block = { id: idAt(batch, at), number, blockSeqno: seqno, txnCount, timeNs: batch.timeNs(at) }
-    this.#tell(this.lifecycle.proposed(block))
+    this.#report(this.lifecycle.proposed(block))
   }
 
   #countAccesses(batch: EventBatch): void {
@@ -247,7 +247,7 @@ export class BlockFold {
   #blockRejected(batch: EventBatch, at: number): void {
     const blockSeqno = batch.blockSeqno(at)
     if (this.#open.isOpen && this.#open.seqno === blockSeqno) this.#open.isOpen = false
-    this.#tell(this.lifecycle.rejected({ blockSeqno, timeNs: batch.timeNs(at) }))
+    this.#report(this.lifecycle.rejected({ blockSeqno, timeNs: batch.timeNs(at) }))
   }
 
   /** The node could not record an event. It is known which type it was, so a transaction still counts as one. */
@@ -287,7 +287,7 @@ export class BlockFold {
     return 1
   }
 
-  #tell(changes: readonly LifecycleChange[]): void {
+  #report(changes: readonly LifecycleChange[]): void {
     for (const change of changes) this.#sink.lifecycle(change)
   }
 }

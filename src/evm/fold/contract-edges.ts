@@ -28,8 +28,8 @@ export function findTopEdges(touches: BlockTouches, byRank: Uint32Array, length:
       next[txn] = (next[txn] as number) + 1
       if (isHopeless) continue
       const end = starts[txn + 1] as number
-      for (let place = next[txn] as number; place < end; place++) {
-        const b = ranks[place] as number
+      for (let position = next[txn] as number; position < end; position++) {
+        const b = ranks[position] as number
         if (shared[b] === 0) partners[found++] = b
         shared[b] = (shared[b] as number) + 1
       }
@@ -65,9 +65,9 @@ function invert({ contractsOfTxn, contractTxns }: BlockTouches, byRank: Uint32Ar
     for (let at = from; at < to; at++) {
       const rank = rankOf[contracts[at] as number] as number
       ranks[at] = rank
-      const place = next[rank] as number
-      next[rank] = place + 1
-      txnsOfRank[place] = txn
+      const position = next[rank] as number
+      next[rank] = position + 1
+      txnsOfRank[position] = txn
     }
     sortPart(ranks, from, to)
   }
@@ -82,12 +82,12 @@ function sortPart(ranks: Uint32Array, from: number, to: number): void {
   }
   for (let at = from + 1; at < to; at++) {
     const rank = ranks[at] as number
-    let place = at
-    while (place > from && (ranks[place - 1] as number) > rank) {
-      ranks[place] = ranks[place - 1] as number
-      place -= 1
+    let position = at
+    while (position > from && (ranks[position - 1] as number) > rank) {
+      ranks[position] = ranks[position - 1] as number
+      position -= 1
     }
-    ranks[place] = rank
+    ranks[position] = rank
   }
 }
 

@@ -28,12 +28,12 @@ export function sortByKey(table: Keys, entries: Uint32Array): Uint32Array {
   for (let at = 0; at < count; at++) sorted[at] = (sortable[at] as number) % ENTRIES_MAX
   for (let at = 1; at < count; at++) {
     const entry = sorted[at] as number
-    let place = at
-    while (place > 0 && compareKeys(table, sorted[place - 1] as number, entry) > 0) {
-      sorted[place] = sorted[place - 1] as number
-      place -= 1
+    let position = at
+    while (position > 0 && compareKeys(table, sorted[position - 1] as number, entry) > 0) {
+      sorted[position] = sorted[position - 1] as number
+      position -= 1
     }
-    sorted[place] = entry
+    sorted[position] = entry
   }
   return sorted
 }

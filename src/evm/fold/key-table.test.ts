@@ -74,17 +74,17 @@ describe('key table', () => {
 
   test('small numbers in several places of a key spread over the table', () => {
     const hasher = new KeyHasher(STORAGE_KEY_WORDS, 1)
-    const places = new Set<number>()
+    const positions = new Set<number>()
     const key = new Uint8Array(52)
     for (let owner = 0; owner < 64; owner++) {
       for (let slot = 0; slot < 64; slot++) {
         key[19] = owner
         key[51] = slot
-        places.add(hasher.hash(new Uint32Array(key.buffer), 0) & 8191)
+        positions.add(hasher.hash(new Uint32Array(key.buffer), 0) & 8191)
       }
     }
     // 4,096 balls in 8,192 boxes by pure chance fill about 3,223 of them.
-    assert(places.size > 2900, `only ${places.size} places`)
+    assert(positions.size > 2900, `only ${positions.size} places`)
   })
 
   test('a run is entered as its keys would be one by one', () => {
@@ -116,13 +116,13 @@ describe('key table', () => {
   })
 
   test('keys taken from payloads have the hashes of the same keys in a table', () => {
-    const place = fc.nat({ max: 25 }).map((word) => word * 4)
+    const position = fc.nat({ max: 25 }).map((word) => word * 4)
     fc.assert(
-      fc.property(words(40), fc.array(place, { minLength: 1, maxLength: 4 }), (payload, places) => {
+      fc.property(words(40), fc.array(position, { minLength: 1, maxLength: 4 }), (payload, positions) => {
         const bytes = new Uint8Array(payload.buffer)
         const slots = new AccessRun(STORAGE_KEY_WORDS)
         const accounts = new AccessRun(ACCOUNT_KEY_WORDS)
-        for (const [at, payloadAt] of places.entries()) for (const run of [slots, accounts]) run.add(payloadAt, at)
+        for (const [at, payloadAt] of positions.entries()) for (const run of [slots, accounts]) run.add(payloadAt, at)
         const hasher = new KeyHasher(STORAGE_KEY_WORDS, 5)
         const addressHasher = new KeyHasher(ACCOUNT_KEY_WORDS, 5)
         hasher.takeSlots(payload, slots)
@@ -130,7 +130,7 @@ describe('key table', () => {
         const keyBytes = (run: AccessRun, at: number, length: number) => [
           ...new Uint8Array(run.keys.buffer, at * length, length),
         ]
-        for (const [at, from] of places.entries()) {
+        for (const [at, from] of positions.entries()) {
           const slot = [...bytes.subarray(from, from + 20), ...bytes.subarray(from + 27, from + 59)]
           assert.deepEqual(keyBytes(slots, at, 52), slot)
           assert.equal(slots.hashes[at], hasher.hash(slots.keys, at * STORAGE_KEY_WORDS))

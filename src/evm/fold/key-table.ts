@@ -34,7 +34,7 @@ export class KeyTable {
   #keys: Uint32Array
   #hashes: Int32Array
   /** Small, since memory decides: a probe that meets another key seldom looks further. At most half full, so that probes end soon. */
-  #places: Int32Array
+  #positions: Int32Array
   /** Read by nobody; without it the looks of `#fetchAhead` would have no effect, and the compiler would leave them out. */
   fetched = 0
 
@@ -46,7 +46,7 @@ export class KeyTable {
     this.#entriesMax = entriesMax
     this.#keys = new Uint32Array(room * words)
     this.#hashes = new Int32Array(room)
-    this.#places = new Int32Array(room * 2)
+    this.#positions = new Int32Array(room * 2)
   }
 
   /** All keys one after the other; replaced when the table grows. */
@@ -64,10 +64,10 @@ export class KeyTable {
   }
 
   find(from: Uint32Array, at: number, hash: number): number {
-    const places = this.#places
-    const last = places.length - 1
-    for (let place = hash & last; ; place = (place + 1) & last) {
-      const held = places[place] as number
+    const positions = this.#positions
+    const last = positions.length - 1
+    for (let position = hash & last; ; position = (position + 1) & last) {
+      const held = positions[position] as number
       if (held === 0) return NOT_FOUND
       const entry = (held & ENTRY_MASK) - 1
       if (((held ^ hash) & ~ENTRY_MASK) === 0 && this.#isKey(entry, from, at)) return entry
@@ -84,7 +84,7 @@ export class KeyTable {
     const base = entry * words
     for (let word = 0; word < words; word++) keys[base + word] = from[at + word] as number
     this.#hashes[entry] = hash
-    this.#place(entry, hash)
+    this.#position(entry, hash)
     return entry
   }
 
@@ -108,18 +108,18 @@ export class KeyTable {
   /** Forgets all keys but those of `entries`, given in ascending order; they become entries 0, 1, 2, … */
   keepOnly(entries: Int32Array): void {
     const { words } = this
-    this.#clearPlaces()
+    this.#clearPositions()
     this.size = entries.length
     for (let entry = 0; entry < entries.length; entry++) {
       const old = entries[entry] as number
       this.#keys.copyWithin(entry * words, old * words, (old + 1) * words)
       this.#hashes[entry] = this.#hashes[old] as number
-      this.#place(entry, this.#hashes[entry] as number)
+      this.#position(entry, this.#hashes[entry] as number)
     }
   }
 
   clear(): void {
-    this.#clearPlaces()
+    this.#clearPositions()
     this.size = 0
   }
 
@@ -128,14 +128,14 @@ export class KeyTable {
    * them at once, where one search after the other would wait for each.
    */
   #fetchAhead(hashes: Int32Array, count: number): void {
-    const places = this.#places
-    const last = places.length - 1
+    const positions = this.#positions
+    const last = positions.length - 1
     const keys = this.#keys
     const { words } = this
     let seen = 0
-    for (let at = 0; at < count; at++) seen |= places[(hashes[at] as number) & last] as number
+    for (let at = 0; at < count; at++) seen |= positions[(hashes[at] as number) & last] as number
     for (let at = 0; at < count; at++) {
-      const entry = ((places[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
+      const entry = ((positions[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
       if (entry >= 0) seen |= keys[entry * words] as number
     }
     this.fetched = seen
@@ -149,27 +149,27 @@ export class KeyTable {
     return true
   }
 
-  #place(entry: number, hash: number): void {
-    const places = this.#places
-    const last = places.length - 1
-    let place = hash & last
-    while (places[place] !== 0) place = (place + 1) & last
-    places[place] = (hash & ~ENTRY_MASK) | (entry + 1)
+  #position(entry: number, hash: number): void {
+    const positions = this.#positions
+    const last = positions.length - 1
+    let position = hash & last
+    while (positions[position] !== 0) position = (position + 1) & last
+    positions[position] = (hash & ~ENTRY_MASK) | (entry + 1)
   }
 
   /** A block that was large once must not make every later one pay for clearing a large table. */
-  #clearPlaces(): void {
-    const places = this.#places
-    if (this.size * 16 > places.length) {
-      places.fill(0)
+  #clearPositions(): void {
+    const positions = this.#positions
+    if (this.size * 16 > positions.length) {
+      positions.fill(0)
       return
     }
-    const last = places.length - 1
+    const last = positions.length - 1
     for (let entry = 0; entry < this.size; entry++) {
-      let place = (this.#hashes[entry] as number) & last
+      let position = (this.#hashes[entry] as number) & last
       // Places before it may be free already.
-      while (((places[place] as number) & ENTRY_MASK) !== entry + 1) place = (place + 1) & last
-      places[place] = 0
+      while (((positions[position] as number) & ENTRY_MASK) !== entry + 1) position = (position + 1) & last
+      positions[position] = 0
     }
   }
 
@@ -177,8 +177,8 @@ export class KeyTable {
     const room = this.#hashes.length * 2
     this.#keys = resize(this.#keys, new Uint32Array(room * this.words))
     this.#hashes = resize(this.#hashes, new Int32Array(room))
-    this.#places = new Int32Array(room * 2)
-    for (let entry = 0; entry < this.size; entry++) this.#place(entry, this.#hashes[entry] as number)
+    this.#positions = new Int32Array(room * 2)
+    for (let entry = 0; entry < this.size; entry++) this.#position(entry, this.#hashes[entry] as number)
   }
 }
 

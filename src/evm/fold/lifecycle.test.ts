@@ -42,7 +42,7 @@ function play(fold: LifecycleFold, steps: readonly Step[], startMs = 0): Lifecyc
   })
 }
 
-const tell = (changes: readonly LifecycleChange[]): string[] =>
+const report = (changes: readonly LifecycleChange[]): string[] =>
   changes.map((change) => `${nameOf(change)} ${change.from_stage ?? '-'} ${change.to_stage}`)
 
 describe('lifecycle', () => {
@@ -117,7 +117,7 @@ describe('lifecycle', () => {
   for (const [name, steps, changes, active] of table) {
     test(name, () => {
       const fold = new LifecycleFold()
-      assert.deepEqual(tell(play(fold, steps)), changes)
+      assert.deepEqual(report(play(fold, steps)), changes)
       assert.deepEqual(
         fold.activeChanges().map((change) => `${nameOf(change)} ${change.to_stage}`),
         active,
@@ -128,7 +128,7 @@ describe('lifecycle', () => {
   test('R16: a rejection is booked on the block it names, not on the newest', () => {
     const fold = new LifecycleFold()
     const changes = play(fold, ['start 7a', 'start 7b', 'start 8a', 'reject 7a'])
-    assert.deepEqual(tell(changes), ['7a - Proposed', '7b - Proposed', '8a - Proposed', '7a Proposed Rejected'])
+    assert.deepEqual(report(changes), ['7a - Proposed', '7b - Proposed', '8a - Proposed', '7a Proposed Rejected'])
     const active = fold.activeChanges().map((change) => `${nameOf(change)} ${change.to_stage}`)
     assert.deepEqual(active, ['7b Proposed', '8a Proposed'])
   })

@@ -52,18 +52,18 @@ function assertBounds(stream: readonly number[], counters: number): void {
   assert(summary.errorMax <= share, 'the error is at most N / m')
   let sum = 0
   for (const [id, times] of truth) {
-    const said = lookUp(summary, id)
-    if (said === undefined) {
+    const message = lookUp(summary, id)
+    if (message === undefined) {
       assert(times <= share, `key ${id} came ${times} times, more than N / m = ${share}, and is missing`)
       assert(times <= summary.errorMax, 'a missing key came no more often than the smallest counter says')
       continue
     }
     assert(
-      times <= said.count && said.count <= times + said.error,
-      `key ${id}: ${times} true, ${said.count} ± ${said.error}`,
+      times <= message.count && message.count <= times + message.error,
+      `key ${id}: ${times} true, ${message.count} ± ${message.error}`,
     )
-    assert(said.error <= summary.errorMax)
-    sum += said.count
+    assert(message.error <= summary.errorMax)
+    sum += message.count
   }
   assert.equal(sum, stream.length, 'the counters add up to the stream')
   if (truth.size <= counters) assert.equal(summary.errorMax, 0, 'exact while every key has a counter')
@@ -105,15 +105,15 @@ describe('Space-Saving', () => {
         )
         summary.trim()
         assert.equal(summary.table.size, expected.size)
-        for (const [id, said] of expected) {
+        for (const [id, message] of expected) {
           const { count: its, error } = lookUp(summary, id) ?? assert.fail(`${id} is missing`)
-          assert.deepEqual({ count: its, error }, said)
+          assert.deepEqual({ count: its, error }, message)
         }
         const order = [...expected].toSorted(([a, x], [b, y]) => y.count - x.count || a - b)
         const top = summary.top(7).map(({ entry, count: its }) => [summary.table.keys[entry * WORDS + 4], its])
         assert.deepEqual(
           top,
-          order.slice(0, 7).map(([id, said]) => [keyOf(id)[4], said.count]),
+          order.slice(0, 7).map(([id, reported]) => [keyOf(id)[4], reported.count]),
         )
       }),
       seedFor('space-saving definition', 300),

@@ -9,7 +9,7 @@ import type { LifecycleChange } from './lifecycle-entry.ts'
 
 /** For tests: everything a fold has told, and the order in which it did. */
 export type FoldLog = {
-  said: string[]
+  message: string[]
   tps: number[]
   contention: { data: ContentionData; extras: ConflictExtras }[]
   lifecycle: LifecycleChange[]
@@ -18,26 +18,26 @@ export type FoldLog = {
 }
 
 export function createFoldLog(): FoldLog & { sink: BlockSink } {
-  const log: FoldLog = { said: [], tps: [], contention: [], lifecycle: [], dropped: [], incomplete: [] }
+  const log: FoldLog = { message: [], tps: [], contention: [], lifecycle: [], dropped: [], incomplete: [] }
   const sink: BlockSink = {
     lifecycle(change) {
-      log.said.push(`${change.to_stage} ${change.block_number}`)
+      log.message.push(`${change.to_stage} ${change.block_number}`)
       log.lifecycle.push(change)
     },
     tps(tps, blockNumber) {
-      log.said.push(`TPS ${blockNumber}`)
+      log.message.push(`TPS ${blockNumber}`)
       log.tps.push(tps)
     },
     contention(data, extras) {
-      log.said.push(`ContentionData ${data.block_number}`)
+      log.message.push(`ContentionData ${data.block_number}`)
       log.contention.push({ data, extras })
     },
     dropped(block) {
-      log.said.push(`dropped ${block.number} ${block.reason}`)
+      log.message.push(`dropped ${block.number} ${block.reason}`)
       log.dropped.push(block)
     },
     incomplete(block) {
-      log.said.push(`incomplete ${block.number} ${block.reason}`)
+      log.message.push(`incomplete ${block.number} ${block.reason}`)
       log.incomplete.push(block)
     },
   }
@@ -45,7 +45,7 @@ export function createFoldLog(): FoldLog & { sink: BlockSink } {
 }
 
 /** Feeds a fold with what a reader has, gaps included. */
-export function feed(fold: BlockFold, reader: RingReader): void {
+export function upstreamSubscription(fold: BlockFold, reader: RingReader): void {
   for (;;) {
     const result = reader.poll(0)
     if (result.kind === 'events') fold.fold(reader.batch)
@@ -70,7 +70,7 @@ export function createFoldRing({ seed = 1, isLarge = false, counters = 1000, con
   const reader = openReader(ring.source, { seqno: (control?.lastSeqno ?? 0) + 1 })
   const run = (): FoldLog => {
     recorder.flush()
-    feed(fold, reader)
+    upstreamSubscription(fold, reader)
     return log
   }
   return { ...ring, recorder, log, fold, reader, run }

@@ -6,8 +6,8 @@ export function keepFirst<Item>(
   comesFirst: (x: Item, y: Item) => boolean,
 ): void {
   if (top.length === length && !comesFirst(item, top[length - 1] as Item)) return
-  let place = top.length
-  while (place > 0 && comesFirst(item, top[place - 1] as Item)) place -= 1
-  top.splice(place, 0, item)
+  let position = top.length
+  while (position > 0 && comesFirst(item, top[position - 1] as Item)) position -= 1
+  top.splice(position, 0, item)
   if (top.length > length) top.pop()
 }

@@ -40,7 +40,7 @@ describe('following a path', () => {
     assert.deepEqual(follower.poll(0), { kind: 'missing' })
     path.hold(ringOf(1))
     assert.deepEqual(follower.poll(999), { kind: 'missing' })
-    assert.deepEqual(follower.poll(1000), { kind: 'opened', previousSeqno: undefined, way: undefined })
+    assert.deepEqual(follower.poll(1000), { kind: 'opened', previousSeqno: undefined, mode: undefined })
     assert.equal(follower.poll(1000).kind, 'events')
   })
 
@@ -63,7 +63,7 @@ describe('following a path', () => {
     assert.deepEqual(follower.poll(1001), { kind: 'gap', from: 5, to: 5, cause: 'dead-slot' })
     assert.equal(follower.poll(1002).kind, 'events')
     assert.equal(follower.cursor, 6)
-    assert.deepEqual(follower.poll(1003), { kind: 'opened', previousSeqno: 6, way: undefined })
+    assert.deepEqual(follower.poll(1003), { kind: 'opened', previousSeqno: 6, mode: undefined })
     assert.deepEqual(path.closed, [old])
     assert.equal(follower.poll(1003).kind, 'events')
     assert.equal(follower.batch?.seqno(0), 1)
@@ -81,7 +81,7 @@ describe('following a path', () => {
     assert.equal(follower.poll(1000).kind, 'missing')
     assert.equal(follower.cursor, 1)
     path.hold(ringOf(1))
-    assert.deepEqual(follower.poll(2000), { kind: 'opened', previousSeqno: 1, way: undefined })
+    assert.deepEqual(follower.poll(2000), { kind: 'opened', previousSeqno: 1, mode: undefined })
   })
 
   test('a ring that was begun anew in the same file is opened again', () => {
@@ -92,7 +92,7 @@ describe('following a path', () => {
     follower.poll(0)
     follower.poll(0)
     ring.image.set(ringOf(1).image)
-    assert.deepEqual(follower.poll(1), { kind: 'opened', previousSeqno: 5, way: undefined })
+    assert.deepEqual(follower.poll(1), { kind: 'opened', previousSeqno: 5, mode: undefined })
     assert.equal(follower.poll(1).kind, 'events')
     assert.equal(follower.batch?.seqno(0), 1)
   })

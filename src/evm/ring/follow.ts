@@ -30,7 +30,7 @@ export type FollowResult =
   /** A file lies there that cannot be read; it is tried again, since a newer one may replace it. */
   | { kind: 'refused'; refusal: RingRefusal }
   /** A ring was opened. `previousSeqno` is the last event of the ring before it, undefined for the first ring. */
-  | { kind: 'opened'; previousSeqno: number | undefined; way: OpenedRing['way'] }
+  | { kind: 'opened'; previousSeqno: number | undefined; mode: OpenedRing['way'] }
 
 const MISSING: FollowResult = { kind: 'missing' }
 
@@ -47,7 +47,7 @@ export class RingFollower implements Disposable {
   #previousSeqno: number | undefined
   #isFinishing = false
   #checkAtMs = Number.NEGATIVE_INFINITY
-  #lastTrouble: FollowResult = MISSING
+  #lastFailure: FollowResult = MISSING
 
   constructor(open: () => OpenedRing | undefined, options: Partial<FollowOptions> = {}) {
     this.#open = open
@@ -80,7 +80,7 @@ export class RingFollower implements Disposable {
   }
 
   poll(nowMs: number): FollowResult {
-    if (this.#reader === undefined) return this.#isDue(nowMs) ? this.#tryOpen() : this.#lastTrouble
+    if (this.#reader === undefined) return this.#isDue(nowMs) ? this.#tryOpen() : this.#lastFailure
     if (!this.#isFinishing && this.#isDue(nowMs) && this.#ring?.isReplaced() === true) {
       this.#isFinishing = true
       this.#reader.finish()
@@ -117,12 +117,12 @@ export class RingFollower implements Disposable {
     this.#ring = ring
     this.#reader = created.reader
     this.#isFinishing = false
-    return { kind: 'opened', previousSeqno, way: ring.way }
+    return { kind: 'opened', previousSeqno, mode: ring.way }
   }
 
-  #fail(trouble: FollowResult): FollowResult {
-    this.#lastTrouble = trouble
-    return trouble
+  #fail(failure: FollowResult): FollowResult {
+    this.#lastFailure = failure
+    return failure
   }
 
   #close(): void {
@@ -137,6 +137,6 @@ export class RingFollower implements Disposable {
     this.#ring?.close()
     this.#ring = undefined
     this.#reader = undefined
-    this.#lastTrouble = MISSING
+    this.#lastFailure = MISSING
   }
 }

@@ -4,11 +4,11 @@ import {
   checkRingHeader,
   encodeRingHeader,
   HEADER,
-  payloadSectionPlace,
+  payloadSectionPosition,
   readControl,
   ringFileBytes,
   SCHEMA_HASH,
-  slotPlace,
+  slotPosition,
 } from './layout.ts'
 
 const SMALLEST = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
@@ -79,8 +79,8 @@ describe('ring header', () => {
 test('sections lie where the format puts them', () => {
   assert.equal(ringFileBytes(SMALLEST), 140_509_184)
   assert.equal(ringFileBytes(DEFAULT_GEOMETRY), 673_185_792)
-  assert.equal(slotPlace(SMALLEST, 1), 2_097_152)
-  assert.equal(slotPlace(SMALLEST, 65_536), 2_097_152 + 65_535 * 64)
-  assert.equal(slotPlace(SMALLEST, 65_537), 2_097_152)
-  assert.equal(payloadSectionPlace(SMALLEST), 2_097_152 + 65_536 * 64)
+  assert.equal(slotPosition(SMALLEST, 1), 2_097_152)
+  assert.equal(slotPosition(SMALLEST, 65_536), 2_097_152 + 65_535 * 64)
+  assert.equal(slotPosition(SMALLEST, 65_537), 2_097_152)
+  assert.equal(payloadSectionPosition(SMALLEST), 2_097_152 + 65_536 * 64)
 })

@@ -125,7 +125,7 @@ export function ringFileBytes({ capacity, payloadBytes, contextBytes }: RingGeom
 }
 
 /** Where in the file the descriptor of a sequence number lies. */
-export function slotPlace(geometry: RingGeometry, seqno: number): number {
+export function slotPosition(geometry: RingGeometry, seqno: number): number {
   return SECTION_BYTES + slotIndex(geometry, seqno) * DESCRIPTOR_BYTES
 }
 
@@ -134,7 +134,7 @@ export function slotIndex({ capacity }: RingGeometry, seqno: number): number {
 }
 
 /** Where in the file the payload buffer begins. */
-export function payloadSectionPlace({ capacity }: RingGeometry): number {
+export function payloadSectionPosition({ capacity }: RingGeometry): number {
   return SECTION_BYTES + capacity * DESCRIPTOR_BYTES
 }
 

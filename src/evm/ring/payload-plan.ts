@@ -38,25 +38,25 @@ export function planPayloads(batch: EventBatch, count: number, windowStart: numb
     const offsetLow = words[at + 6] as number
     const offsetHigh = words[at + 7] as number
     // Mostly the upper halves are equal, and numbers of 32 bits are enough.
-    let place = offsetHigh === firstHigh ? offsetLow - firstLow : u64At(words, at + 6) - first
-    if (size > eventBytesMax || place < windowAt || !isAligned(offsetLow)) {
+    let position = offsetHigh === firstHigh ? offsetLow - firstLow : u64At(words, at + 6) - first
+    if (size > eventBytesMax || position < windowAt || !isAligned(offsetLow)) {
       payloadAt[events] = PAYLOAD_LOST
       lost += 1
       continue
     }
     if (high === 0) {
-      first = place
+      first = position
       firstLow = offsetLow
       firstHigh = offsetHigh
       windowAt = windowStart - first
-      place = 0
+      position = 0
     }
-    const newLow = place < low ? place : low
-    const newHigh = place + size > high ? place + size : high
+    const newLow = position < low ? position : low
+    const newHigh = position + size > high ? position + size : high
     if (high > 0 && newHigh - newLow > readBytesMax) break
     low = newLow
     high = newHigh
-    payloadAt[events] = place
+    payloadAt[events] = position
   }
   if (low < 0) movePayloads(batch, events, -low)
   return { events, offset: first + low, length: high - low, lost }
@@ -64,8 +64,8 @@ export function planPayloads(batch: EventBatch, count: number, windowStart: numb
 
 function movePayloads(batch: EventBatch, events: number, by: number): void {
   for (let at = 0; at < events; at++) {
-    const place = batch.payloadAt[at] as number
-    if (batch.payloadSize(at) > 0 && place !== PAYLOAD_LOST) batch.payloadAt[at] = place + by
+    const position = batch.payloadAt[at] as number
+    if (batch.payloadSize(at) > 0 && position !== PAYLOAD_LOST) batch.payloadAt[at] = position + by
   }
 }
 

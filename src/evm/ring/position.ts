@@ -1,6 +1,6 @@
 import { EVENT } from '../event/type.ts'
 import { EventBatch } from './event-batch.ts'
-import { type RingControl, type RingGeometry, slotPlace } from './layout.ts'
+import { type RingControl, type RingGeometry, slotPosition } from './layout.ts'
 import { type RingSource, readSlots } from './source.ts'
 
 /**
@@ -14,33 +14,33 @@ const SCAN_SLOTS = 512
 /** The writer of a live ring keeps moving while the oldest block is looked for; slots this near to it are left alone. */
 const OLDEST_MARGIN_SLOTS = 4096
 
-type Place = { source: RingSource; geometry: RingGeometry; control: RingControl }
+type Position = { source: RingSource; geometry: RingGeometry; control: RingControl }
 
 /** The sequence number to read first. */
-export function findStart(start: RingStart, place: Place): number {
-  return start === 'oldest' ? findOldestBlock(place) : findNewestBlock(place)
+export function findStart(start: RingStart, position: Position): number {
+  return start === 'oldest' ? findOldestBlock(position) : findNewestBlock(position)
 }
 
 /** The start of the block that the newest event belongs to; the newest event itself where that start is lost or there is none. */
-function findNewestBlock(place: Place): number {
-  const slots = createScan(place)
-  const newest = findNewest(place, slots)
+function findNewestBlock(position: Position): number {
+  const slots = createScan(position)
+  const newest = findNewest(position, slots)
   if (!slots.load(newest)) return newest
   const blockSeqno = slots.batch.blockSeqno(0)
   if (blockSeqno === 0 || blockSeqno > newest || !slots.load(blockSeqno)) return newest
-  return slots.batch.payloadOffset(0) >= place.control.windowStart ? blockSeqno : newest
+  return slots.batch.payloadOffset(0) >= position.control.windowStart ? blockSeqno : newest
 }
 
 /** The highest committed event: `lastSeqno` is only allocated. With nothing committed, the first that will be. */
-function findNewest({ geometry, control }: Place, slots: Scan): number {
+function findNewest({ geometry, control }: Position, slots: Scan): number {
   const oldest = oldestSeqno(geometry, control)
   for (let seqno = control.lastSeqno; seqno >= oldest; seqno--) if (slots.load(seqno)) return seqno
   return oldest
 }
 
-function findOldestBlock(place: Place): number {
-  const { source, geometry, control } = place
-  const slots = createScan(place)
+function findOldestBlock(position: Position): number {
+  const { source, geometry, control } = position
+  const slots = createScan(position)
   const margin = Math.min(OLDEST_MARGIN_SLOTS, geometry.capacity / 16)
   const mayBeOverwritten = !source.isStatic && control.lastSeqno + margin > geometry.capacity
   const from = mayBeOverwritten
@@ -54,14 +54,14 @@ function findOldestBlock(place: Place): number {
       if (isStart && slots.batch.payloadOffset(at) >= control.windowStart) return seqno + at
     }
   }
-  return findNewest(place, slots)
+  return findNewest(position, slots)
 }
 
 /** The next committed event after `seqno`, or one behind the last allocated when all are missing. */
-export function findNextCommitted(seqno: number, place: Place): number {
-  const { lastSeqno } = place.control
-  const slots = createScan(place)
-  const first = Math.max(seqno + 1, oldestSeqno(place.geometry, place.control))
+export function findNextCommitted(seqno: number, position: Position): number {
+  const { lastSeqno } = position.control
+  const slots = createScan(position)
+  const first = Math.max(seqno + 1, oldestSeqno(position.geometry, position.control))
   for (let from = first; from <= lastSeqno; from += SCAN_SLOTS) {
     const count = Math.min(SCAN_SLOTS, lastSeqno - from + 1)
     slots.loadMany(from, count)
@@ -81,10 +81,10 @@ type Scan = {
   load(seqno: number): boolean
 }
 
-function createScan({ source, geometry }: Place): Scan {
+function createScan({ source, geometry }: Position): Scan {
   const batch = new EventBatch({ eventsMax: SCAN_SLOTS, payloadBytes: 0 })
   const loadMany = (seqno: number, count: number): void =>
-    readSlots(source, geometry, { slotPlace: slotPlace(geometry, seqno), count }, batch.descriptorBytes)
+    readSlots(source, geometry, { slotPosition: slotPosition(geometry, seqno), count }, batch.descriptorBytes)
   return {
     batch,
     loadMany,

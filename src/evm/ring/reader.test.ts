@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVENT } from '../event/type.ts'
-import { HEADER, RING_LIMITS, slotPlace } from './layout.ts'
+import { HEADER, RING_LIMITS, slotPosition } from './layout.ts'
 import { createRingReader } from './reader.ts'
 import { createMemoryRing, createMemorySource } from './source.ts'
 import { createSmallRing, makeEvent, openReader, SMALL_LIMITS, takeAll } from './test-ring.ts'
@@ -54,7 +54,7 @@ describe('reading', () => {
       taken.map(({ seqno, payload }) => [seqno, payload]),
       events.map(({ payload }, at) => [47 + at, payload]),
     )
-    const secondSlot = Buffer.from(image.buffer).readBigUInt64LE(slotPlace(reader.geometry, 49))
+    const secondSlot = Buffer.from(image.buffer).readBigUInt64LE(slotPosition(reader.geometry, 49))
     assert.equal(secondSlot, 49n)
   })
 
@@ -108,11 +108,11 @@ describe('reading', () => {
     // A copy that runs downwards takes the fields first and the sequence number last; the commit happens in between.
     const downwards: typeof source = {
       ...source,
-      read(place, target, targetAt, length) {
-        if (place !== slotPlace(geometry, 1)) return source.read(place, target, targetAt, length)
-        source.read(place + 8, target, targetAt + 8, length - 8)
+      read(position, target, targetAt, length) {
+        if (position !== slotPosition(geometry, 1)) return source.read(position, target, targetAt, length)
+        source.read(position + 8, target, targetAt + 8, length - 8)
         for (const _ of steps);
-        source.read(place, target, targetAt, 8)
+        source.read(position, target, targetAt, 8)
       },
     }
     const reader = openReader(downwards)

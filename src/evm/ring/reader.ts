@@ -11,7 +11,7 @@ import {
   type RingRefusal,
   readControl,
   ringFileBytes,
-  slotPlace,
+  slotPosition,
 } from './layout.ts'
 import { expirePayloads, type PayloadPlan, type PayloadRoom, planPayloads } from './payload-plan.ts'
 import { findNextCommitted, findStart, type RingStart } from './position.ts'
@@ -82,8 +82,8 @@ export function createRingReader(
       message: `the file has ${source.sizeBytes} bytes, its header asks for ${bytes}`,
     }
   }
-  const place = { source, geometry, control: readControl(header) }
-  const seqno = typeof start === 'object' ? start.seqno : findStart(start, place)
+  const position = { source, geometry, control: readControl(header) }
+  const seqno = typeof start === 'object' ? start.seqno : findStart(start, position)
   return { ok: true, reader: new RingReader(source, geometry, seqno, settings) }
 }
 
@@ -139,16 +139,16 @@ export class RingReader {
 
   /** Fills the batch with the next events. Time is needed only to tell a slot being written from one abandoned. */
   poll(nowMs: number): ReadResult {
-    const want = this.#cursor + 1
+    const shortage = this.#cursor + 1
     const before = this.#readControl()
     if (before.lastSeqno < this.#cursor) return REWOUND
     if (before.lastSeqno === this.#cursor) return IDLE
-    if (!this.#source.isStatic && before.lastSeqno >= want + this.geometry.capacity) return this.#skipLapped()
+    if (!this.#source.isStatic && before.lastSeqno >= shortage + this.geometry.capacity) return this.#skipLapped()
 
-    const seen = this.#readCommitted(want, before.lastSeqno)
+    const seen = this.#readCommitted(shortage, before.lastSeqno)
     if (seen.count === 0) return seen.isLapped && !this.#isFinal ? this.#skipLapped() : this.#waitForHole(nowMs, before)
     this.#holeSinceMs = undefined
-    const count = this.#readFields(want, seen.count)
+    const count = this.#readFields(shortage, seen.count)
     if (count === 0) return this.#skipLapped()
 
     const planned = planPayloads(this.batch, count, before.windowStart, this.#room)
@@ -158,7 +158,7 @@ export class RingReader {
     }
     if (!this.#source.isStatic) {
       const after = this.#readControl()
-      if (after.lastSeqno >= want + this.geometry.capacity) return this.#skipLapped()
+      if (after.lastSeqno >= shortage + this.geometry.capacity) return this.#skipLapped()
       if (after.windowStart > before.windowStart) expirePayloads(this.batch, planned, after.windowStart)
     }
     this.#handOut(planned)
@@ -173,25 +173,25 @@ export class RingReader {
   }
 
   /** How many slots from `want` on hold the event they should. */
-  #readCommitted(want: number, lastSeqno: number): { count: number; isLapped: boolean } {
+  #readCommitted(shortage: number, lastSeqno: number): { count: number; isLapped: boolean } {
     const asked = Math.min(lastSeqno - this.#cursor, this.batch.payloadAt.length)
-    const range = { slotPlace: slotPlace(this.geometry, want), count: asked }
+    const range = { slotPosition: slotPosition(this.geometry, shortage), count: asked }
     readSlots(this.#source, this.geometry, range, this.#seenBytes)
-    const count = countInOrder(this.#seenWords, want, asked)
+    const count = countInOrder(this.#seenWords, shortage, asked)
     const found = count === asked ? 0 : u64At(this.#seenWords, count * DESCRIPTOR_WORDS)
-    return { count, isLapped: found > want + count }
+    return { count, isLapped: found > shortage + count }
   }
 
   /** Reads the descriptors again: only a read that began after the commit was seen has all fields of the event. */
-  #readFields(want: number, seen: number): number {
+  #readFields(shortage: number, seen: number): number {
     const { batch } = this
     if (this.#source.isStatic) {
       batch.descriptorBytes.set(this.#seenBytes.subarray(0, seen * DESCRIPTOR_BYTES))
       return seen
     }
-    const range = { slotPlace: slotPlace(this.geometry, want), count: seen }
+    const range = { slotPosition: slotPosition(this.geometry, shortage), count: seen }
     readSlots(this.#source, this.geometry, range, batch.descriptorBytes)
-    return countInOrder(batch.descriptorWords, want, seen)
+    return countInOrder(batch.descriptorWords, shortage, seen)
   }
 
   #handOut({ events, lost }: PayloadPlan): void {
@@ -219,8 +219,8 @@ export class RingReader {
   #skipLapped(): ReadResult {
     const control = this.#readControl()
     if (control.lastSeqno < this.#cursor) return REWOUND
-    const place = { source: this.#source, geometry: this.geometry, control }
-    const next = this.#isFinal ? findNextCommitted(this.#cursor + 1, place) : findStart('newest-block', place)
+    const position = { source: this.#source, geometry: this.geometry, control }
+    const next = this.#isFinal ? findNextCommitted(this.#cursor + 1, position) : findStart('newest-block', position)
     // The event wanted now may be the newest there is; then it is looked at again at the next poll.
     return next > this.#cursor + 1 ? this.#skipTo(next, 'lapped') : IDLE
   }

@@ -3,7 +3,7 @@ import { alignPayload, HEADER, HEADER_BYTES, type RingControl, type RingGeometry
 import { createMemoryRing, type MemoryRing, type RingSource, type RingTarget } from './source.ts'
 import { type RingEvent, RingWriter } from './writer.ts'
 
-type Store = { place: number; bytes: Uint8Array }
+type Store = { position: number; bytes: Uint8Array }
 
 /** A thread: the stores it has still to make, and where the group it is writing begins. */
 type Thread = { stores: Store[]; firstSeqno: number; firstOffset: number }
@@ -48,16 +48,16 @@ export class RingStorm {
     this.#ring = createMemoryRing(options.geometry)
     for (let thread = 0; thread < options.threads; thread++)
       this.#threads.push({ stores: [], firstSeqno: 0, firstOffset: 0 })
-    const write: RingTarget['write'] = (place, bytes) => this.#write(place, bytes)
-    const storeU64 = (place: number, value: number): void =>
-      write(place, new Uint8Array(BigUint64Array.of(BigInt(value)).buffer))
+    const write: RingTarget['write'] = (position, bytes) => this.#write(position, bytes)
+    const storeU64 = (position: number, value: number): void =>
+      write(position, new Uint8Array(BigUint64Array.of(BigInt(value)).buffer))
     const target: RingTarget = options.isMapped === true ? { write, storeU64 } : { write }
     const { geometry, windowStepBytes, control } = options
     this.writer = new RingWriter({ geometry, windowStepBytes, control }, target)
     this.source = {
       sizeBytes: this.#ring.image.length,
       isStatic: false,
-      read: (place, bytes, at, length) => this.#read(place, bytes, at, length),
+      read: (position, bytes, at, length) => this.#read(position, bytes, at, length),
     }
   }
 
@@ -68,7 +68,7 @@ export class RingStorm {
     const firstOffset = this.writer.control.nextPayloadByte
     const events = this.#makeEvents(firstSeqno)
     if (thread.stores.length > 0 || this.#wouldLapThread(events)) return
-    for (const [place, event] of events.entries()) this.recorded.set(firstSeqno + place, event)
+    for (const [position, event] of events.entries()) this.recorded.set(firstSeqno + position, event)
     thread.firstSeqno = firstSeqno
     thread.firstOffset = firstOffset
     this.#current = thread.stores
@@ -92,13 +92,14 @@ export class RingStorm {
     const at = randomInt(this.#random, this.#threads.length)
     const store = this.#threads[at]?.stores.shift()
     if (store === undefined) this.record(at)
-    else this.#ring.target.write(store.place, store.bytes)
+    else this.#ring.target.write(store.position, store.bytes)
   }
 
   /** A thread dies: what it has not stored will never be. */
   kill(at: number): void {
-    for (const { place, bytes } of (this.#threads[at] as Thread).stores.splice(0)) {
-      const isSlot = place >= SECTION_BYTES && place < SECTION_BYTES + this.geometry.capacity * 64 && place % 64 === 0
+    for (const { position, bytes } of (this.#threads[at] as Thread).stores.splice(0)) {
+      const isSlot =
+        position >= SECTION_BYTES && position < SECTION_BYTES + this.geometry.capacity * 64 && position % 64 === 0
       const seqno = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
       if (isSlot && seqno > 0) this.dead.add(seqno)
     }
@@ -107,25 +108,25 @@ export class RingStorm {
   /** All threads finish what they have begun. */
   settle(): void {
     for (const { stores } of this.#threads)
-      for (const store of stores.splice(0)) this.#ring.target.write(store.place, store.bytes)
+      for (const store of stores.splice(0)) this.#ring.target.write(store.position, store.bytes)
   }
 
-  #write(place: number, bytes: Uint8Array): void {
+  #write(position: number, bytes: Uint8Array): void {
     // The counters are atomic operations of the node: visible at once, and never going back.
-    if (place < HEADER_BYTES) return this.#ring.target.write(place, bytes)
+    if (position < HEADER_BYTES) return this.#ring.target.write(position, bytes)
     for (let at = 0; at < bytes.length; at += 8)
-      this.#current.push({ place: place + at, bytes: bytes.slice(at, at + 8) })
+      this.#current.push({ position: position + at, bytes: bytes.slice(at, at + 8) })
   }
 
-  #read(place: number, target: Uint8Array, targetAt: number, length: number): void {
-    const isHeader = place === 0
+  #read(position: number, target: Uint8Array, targetAt: number, length: number): void {
+    const isHeader = position === 0
     const piece = isHeader ? length : 8 * (1 + randomInt(this.#random, 16))
     const starts = Array.from({ length: Math.ceil(length / piece) }, (_, at) => at * piece)
     if (this.#random.float() < 0.5) starts.reverse()
     for (const start of starts) {
       this.#interfere()
       const count = Math.min(piece, length - start)
-      target.set(this.#ring.image.subarray(place + start, place + start + count), targetAt + start)
+      target.set(this.#ring.image.subarray(position + start, position + start + count), targetAt + start)
     }
     this.#interfere()
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExecRecorder } from '../event/recorder.ts'
 import { EVENT } from '../event/type.ts'
-import { HEADER, slotPlace } from './layout.ts'
+import { HEADER, slotPosition } from './layout.ts'
 import type { RingTarget } from './source.ts'
 import { createSmallRing, decodeAll, makeEvent, openReader, takeAll } from './test-ring.ts'
 import { RingWriter } from './writer.ts'
@@ -10,10 +10,10 @@ import { RingWriter } from './writer.ts'
 test('an event is written in the order of the format: counters, empty slot, payload, committed slot', () => {
   const { geometry } = createSmallRing()
   const writes: [place: number, bytes: number][] = []
-  const target: RingTarget = { write: (place, bytes) => writes.push([place, bytes.length]) }
+  const target: RingTarget = { write: (position, bytes) => writes.push([position, bytes.length]) }
   const writer = new RingWriter({ geometry, windowStepBytes: 256 }, target)
   writer.record(makeEvent(1, 20))
-  const slot = slotPlace(geometry, 1)
+  const slot = slotPosition(geometry, 1)
   assert.deepEqual(writes, [
     [HEADER.lastSeqno, 16],
     [slot, 64],
@@ -26,8 +26,8 @@ test('the window moves as in the worked example of the format', () => {
   const geometry = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
   let windowStart: bigint | undefined
   const target: RingTarget = {
-    write(place, bytes) {
-      if (place === HEADER.windowStart) windowStart = new DataView(bytes.buffer).getBigUint64(0, true)
+    write(position, bytes) {
+      if (position === HEADER.windowStart) windowStart = new DataView(bytes.buffer).getBigUint64(0, true)
     },
   }
   const control = { lastSeqno: 0, nextPayloadByte: 117_440_512, windowStart: 0 }
@@ -102,10 +102,10 @@ test('the recorder names the block of every event, and none after its end', () =
   recorder.add('EVM_ERROR', {}, at)
   recorder.add('TXN_END', {}, at)
   recorder.flush()
-  const places = decodeAll(openReader(source)).map((decoded) =>
+  const positions = decodeAll(openReader(source)).map((decoded) =>
     decoded.ok ? [decoded.event.blockSeqno, decoded.event.txnIndex] : [],
   )
-  assert.deepEqual(places, [
+  assert.deepEqual(positions, [
     [null, null],
     [2, null],
     [2, 0],

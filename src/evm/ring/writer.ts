@@ -4,12 +4,12 @@ import {
   alignPayload,
   DESCRIPTOR_BYTES,
   HEADER,
-  payloadSectionPlace,
+  payloadSectionPosition,
   type RingControl,
   type RingGeometry,
   SECTION_BYTES,
   slotIndex,
-  slotPlace,
+  slotPosition,
   WINDOW_STEP_BYTES,
 } from './layout.ts'
 import type { RingTarget } from './source.ts'
@@ -158,7 +158,7 @@ export class RingWriter {
       return
     }
     for (let at = 0; at < slots.length; at += DESCRIPTOR_BYTES) {
-      storeU64(slotPlace(this.geometry, firstSeqno + at / DESCRIPTOR_BYTES), 0)
+      storeU64(slotPosition(this.geometry, firstSeqno + at / DESCRIPTOR_BYTES), 0)
       yield
     }
   }
@@ -169,17 +169,17 @@ export class RingWriter {
     if (storeU64 === undefined) return yield* this.#writeSlots(firstSeqno, slots)
     for (let at = 0; at < slots.length; at += DESCRIPTOR_BYTES) {
       const seqno = firstSeqno + at / DESCRIPTOR_BYTES
-      const place = slotPlace(this.geometry, seqno)
-      this.#target.write(place + 8, slots.subarray(at + 8, at + DESCRIPTOR_BYTES))
-      storeU64(place, seqno)
+      const position = slotPosition(this.geometry, seqno)
+      this.#target.write(position + 8, slots.subarray(at + 8, at + DESCRIPTOR_BYTES))
+      storeU64(position, seqno)
       yield
     }
   }
 
   *#writeSlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {
-    const place = slotIndex(this.geometry, firstSeqno) * DESCRIPTOR_BYTES
-    const toEnd = Math.min(slots.length, this.geometry.capacity * DESCRIPTOR_BYTES - place)
-    this.#target.write(SECTION_BYTES + place, slots.subarray(0, toEnd))
+    const position = slotIndex(this.geometry, firstSeqno) * DESCRIPTOR_BYTES
+    const toEnd = Math.min(slots.length, this.geometry.capacity * DESCRIPTOR_BYTES - position)
+    this.#target.write(SECTION_BYTES + position, slots.subarray(0, toEnd))
     yield
     if (toEnd === slots.length) return
     this.#target.write(SECTION_BYTES, slots.subarray(toEnd))
@@ -188,13 +188,13 @@ export class RingWriter {
 
   *#writePayloads(firstOffset: number, payloads: Uint8Array): Generator<void, void, void> {
     if (payloads.length === 0) return
-    const sectionPlace = payloadSectionPlace(this.geometry)
+    const sectionPosition = payloadSectionPosition(this.geometry)
     const at = firstOffset % this.geometry.payloadBytes
     const toEnd = Math.min(payloads.length, this.geometry.payloadBytes - at)
-    this.#target.write(sectionPlace + at, payloads.subarray(0, toEnd))
+    this.#target.write(sectionPosition + at, payloads.subarray(0, toEnd))
     yield
     if (toEnd === payloads.length) return
-    this.#target.write(sectionPlace, payloads.subarray(toEnd))
+    this.#target.write(sectionPosition, payloads.subarray(toEnd))
     yield
   }
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Caller, Refused } from '../../access/authorize.ts'
-import { CARRIERS, collectToken } from '../../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
 import type { Access } from '../../access/service.ts'
 import { ERRORS, type TokenRefusal } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 
-export type Gate = {
+export type Policy = {
   /** Undefined: everybody may come in, as the service belongs to no subscription. */
   readonly access:
     | Pick<Access, 'authenticate' | 'authenticateTicket' | 'issueTicket' | 'renew' | 'onChange'>
@@ -15,13 +15,13 @@ export type Gate = {
 
 /** Whose request this is, where the operator asks for tokens. A ticket is accepted where no header can be set. */
 export function authenticate(
-  { access, clock }: Gate,
+  { access, clock }: Policy,
   request: IncomingMessage,
   tickets: readonly string[] = [],
 ): Caller | Refused | undefined {
   if (access === undefined) return undefined
   const nowMs = clock.nowMs()
-  const presented = collectToken(CARRIERS.execution, request.rawHeaders)
+  const presented = collectToken(CREDENTIAL_SOURCES.execution, request.rawHeaders)
   const [ticket, ...more] = tickets
   if (ticket === undefined) return access.authenticate(presented, 'execution', nowMs)
   const isAlone = more.length === 0 && 'refused' in presented && presented.refused === 'missing'

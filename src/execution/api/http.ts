@@ -8,12 +8,12 @@ import { sendJson, sendText } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { type HttpServer, startHttpServer } from '../../platform/http/server/server.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
-import type { DoorMetrics } from '../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-registry.ts'
 import { type LimitName, workLimitReached } from '../rpc/failure.ts'
 import { type RpcPost, retryAfter } from '../rpc/post.ts'
-import { authenticate, type Gate, UNAUTHORIZED_HEADERS, unauthorizedBody } from './authorize.ts'
+import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from './authorize.ts'
 import type { CrossOrigin } from './cross-origin.ts'
 import { type PageFile, sendPageFile } from './page-file.ts'
 import { requestTarget } from './request-target.ts'
@@ -23,8 +23,8 @@ import { ownerOf, PRICE, unitsOfBytes, type WorkBudget, type WorkOwner } from '.
 /** The files of the page by path; `/` is the page itself. */
 export type Page = (path: string) => PageFile | undefined
 
-export type HttpDoorDeps = Gate &
-  DoorMetrics & {
+export type HttpServerDeps = Policy &
+  ListenerMetrics & {
     readonly log: Logger
     readonly clock: Clock
     readonly random: Random
@@ -50,7 +50,7 @@ const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket
 const NOT_JSON = 'Content-Type: application/json is required from a web page'
 
 /** REST, JSON-RPC, Prometheus and the page, on the port of the stream. No request changes the state of the service. */
-export function startHttpDoor(options: { listen: ListenerOptions }, deps: HttpDoorDeps): Promise<HttpServer> {
+export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: HttpServerDeps): Promise<HttpServer> {
   return startHttpServer(options, {
     headersFor: versionHeaders,
     log: deps.log,
@@ -65,9 +65,9 @@ export function startHttpDoor(options: { listen: ListenerOptions }, deps: HttpDo
       const isTicket = path === EXECUTION_TICKET_PATH && deps.access !== undefined
       if (request.method === 'OPTIONS')
         return sendText(response, 204, '', deps.crossOrigin.preflight(request, path === '/' || isTicket))
-      if (path === '/' && request.method === 'POST') return answerRpc(request, response, deps)
-      if (isTicket) return answerTicket(request, response, deps)
-      return answerRead({ request, response, path, query }, deps)
+      if (path === '/' && request.method === 'POST') return respondToRpc(request, response, deps)
+      if (isTicket) return respondWithTicket(request, response, deps)
+      return respondToRead({ request, response, path, query }, deps)
     },
   })
 }
@@ -79,7 +79,7 @@ type Read = {
   readonly query: URLSearchParams
 }
 
-async function answerRead({ request, response, path, query }: Read, deps: HttpDoorDeps): Promise<void> {
+async function respondToRead({ request, response, path, query }: Read, deps: HttpServerDeps): Promise<void> {
   const headers = deps.crossOrigin.headersFor(request)
   const route = findRoute(path)
   const isMetrics = path === '/metrics'
@@ -107,7 +107,7 @@ async function answerRead({ request, response, path, query }: Read, deps: HttpDo
   sendText(response, 200, text, { ...headers, 'content-type': type, 'cache-control': 'no-store' })
 }
 
-async function answerRpc(request: IncomingMessage, response: ServerResponse, deps: HttpDoorDeps): Promise<void> {
+async function respondToRpc(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): Promise<void> {
   const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
   if (deps.crossOrigin.isUnasked(request)) return sendText(response, 415, NOT_JSON, headers)
   const owner = authorized(request, response, deps)
@@ -115,7 +115,7 @@ async function answerRpc(request: IncomingMessage, response: ServerResponse, dep
 }
 
 /** A browser cannot set headers on a WebSocket; it trades its token for a ticket that can stand in an address. */
-function answerTicket(request: IncomingMessage, response: ServerResponse, deps: HttpDoorDeps): void {
+function respondWithTicket(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): void {
   const { access, clock } = deps
   const headers = deps.crossOrigin.headersFor(request)
   if (request.method !== 'POST')
@@ -129,12 +129,12 @@ function answerTicket(request: IncomingMessage, response: ServerResponse, deps: 
   sendJson(response, 200, body, { ...headers, 'cache-control': 'no-store' })
 }
 
-function addressOwner(request: IncomingMessage, deps: HttpDoorDeps): WorkOwner {
+function addressOwner(request: IncomingMessage, deps: HttpServerDeps): WorkOwner {
   return ownerOf(deps.clientAddress(request), undefined)
 }
 
 /** Whose budget the request uses, or undefined when it was refused. */
-function authorized(request: IncomingMessage, response: ServerResponse, deps: HttpDoorDeps): WorkOwner | undefined {
+function authorized(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): WorkOwner | undefined {
   const caller = authenticate(deps, request)
   if (caller === undefined) return addressOwner(request, deps)
   if (caller.ok) return ownerOf('', caller.subscription.id)
@@ -143,7 +143,7 @@ function authorized(request: IncomingMessage, response: ServerResponse, deps: Ht
 }
 
 /** Takes the price of a request, or responds with 429. */
-function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: HttpDoorDeps): boolean {
+function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: HttpServerDeps): boolean {
   const taken = deps.budget.take(owner, units)
   if (taken.ok) return true
   deps.onLimit('unitsPerSecond')
@@ -153,7 +153,7 @@ function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: H
   return false
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, reason: TokenRefusal, deps: HttpDoorDeps): void {
+function refuse(request: IncomingMessage, response: ServerResponse, reason: TokenRefusal, deps: HttpServerDeps): void {
   const headers = { ...deps.crossOrigin.headersFor(request), ...UNAUTHORIZED_HEADERS }
   sendJson(response, 401, unauthorizedBody(reason), headers)
 }

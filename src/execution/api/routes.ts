@@ -3,17 +3,17 @@ import type { VitalSigns } from '../source/liveness.ts'
 import type { Views } from './views.ts'
 
 /** An answer before it is bytes. */
-export type RouteAnswer = { readonly status: number; readonly body: unknown }
+export type RouteResponse = { readonly status: number; readonly body: unknown }
 
 export type RouteDeps = {
   readonly views: Views
-  readonly vitals: Pick<VitalSigns, 'ageMs' | 'uptimeMs' | 'status' | 'isHealthy'>
+  readonly liveness: Pick<VitalSigns, 'ageMs' | 'uptimeMs' | 'status' | 'isHealthy'>
   readonly window: () => { oldestSeq: number; newestSeq: number }
   readonly connections: () => number
   readonly ringSeqno: () => number
 }
 
-export type Route = (query: URLSearchParams, deps: RouteDeps) => RouteAnswer
+export type Route = (query: URLSearchParams, deps: RouteDeps) => RouteResponse
 
 const RECENT_DEFAULT = 120
 const RECENT_MAX = 512
@@ -53,42 +53,42 @@ export function isOpenRoute(path: string): boolean {
 }
 
 /** Exactly the fields of the specification. */
-function statusOf({ views, vitals, window, connections, ringSeqno }: RouteDeps): StatusRecord {
+function statusOf({ views, liveness, window, connections, ringSeqno }: RouteDeps): StatusRecord {
   const { oldestSeq, newestSeq } = window()
   return {
-    status: vitals.status,
+    status: liveness.status,
     block_number: views.blockNumber,
     connected_clients: connections(),
-    uptime_secs: Math.floor(vitals.uptimeMs / 1000),
-    last_event_age_secs: Math.floor(vitals.ageMs / 1000),
+    uptime_secs: Math.floor(liveness.uptimeMs / 1000),
+    last_event_age_secs: Math.floor(liveness.ageMs / 1000),
     ring_seqno: ringSeqno(),
     oldest_seqno: oldestSeq,
     newest_seqno: newestSeq,
   }
 }
 
-function healthOf({ views, vitals }: RouteDeps): HealthRecord {
+function healthOf({ views, liveness }: RouteDeps): HealthRecord {
   return {
     jsonrpc: '2.0',
     result: {
-      healthy: vitals.isHealthy,
+      healthy: liveness.isHealthy,
       number: views.blockNumber,
-      last_event_age_secs: Math.floor(vitals.ageMs / 1000),
+      last_event_age_secs: Math.floor(liveness.ageMs / 1000),
     },
   }
 }
 
-function recentBlocks(query: URLSearchParams, views: Views): RouteAnswer {
+function recentBlocks(query: URLSearchParams, views: Views): RouteResponse {
   const given = query.get('count') ?? String(RECENT_DEFAULT)
   if (!/^\d{1,6}$/.test(given) || Number(given) < 1 || Number(given) > RECENT_MAX)
     return { status: 400, body: { error: `count is a number from 1 to ${RECENT_MAX}` } }
   return ok({ blocks: views.recentBlocks(Number(given)) } satisfies RecentBlocks)
 }
 
-function ok(body: unknown): RouteAnswer {
+function ok(body: unknown): RouteResponse {
   return { status: 200, body }
 }
 
-function okOr(body: unknown, error: string): RouteAnswer {
+function okOr(body: unknown, error: string): RouteResponse {
   return body === undefined ? { status: 503, body: { error } } : ok(body)
 }

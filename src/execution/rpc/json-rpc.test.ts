@@ -5,7 +5,7 @@ import { checkProperty } from '../../../test/support/property.ts'
 import { createWorkBudget } from '../api/work-budget.ts'
 import { createCallMeter } from './call-meter.ts'
 import type { JsonRpcDeps } from './json-rpc.ts'
-import { answerBody, countingMeter } from './test-rpc.ts'
+import { countingMeter, responseBody } from './test-rpc.ts'
 
 const deps: JsonRpcDeps = {
   methods: {
@@ -25,18 +25,19 @@ const deps: JsonRpcDeps = {
   onFault: () => {},
 }
 
-const answer = (body: string, more: Parameters<typeof answerBody>[2] = {}) => answerBody(Buffer.from(body), deps, more)
+const respond = (body: string, more: Parameters<typeof responseBody>[2] = {}) =>
+  responseBody(Buffer.from(body), deps, more)
 
 describe('ids of JSON-RPC', () => {
   const table = ['12345678901234567890', '1.0', '1e2', '-0', '9007199254740993', '"\\u0041"', '"ü\\/"', 'null', '1E400']
   for (const id of table) {
     test(`${id} comes back byte for byte, in results and errors, alone and in a batch`, () => {
       const call = (method: string) => `{"params":[{"id":7}],"jsonrpc":"2.0", "id" : ${id} ,"method":"${method}"}`
-      assert.equal(answer(call('ok')).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
-      for (const method of ['nothing', 'broken']) assert(answer(call(method)).text.endsWith(`,"id":${id}}`), method)
-      assert(answer(`{"id":${id}}`).text.endsWith(`,"id":${id}}`), 'an invalid call')
+      assert.equal(respond(call('ok')).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
+      for (const method of ['nothing', 'broken']) assert(respond(call(method)).text.endsWith(`,"id":${id}}`), method)
+      assert(respond(`{"id":${id}}`).text.endsWith(`,"id":${id}}`), 'an invalid call')
       assert.equal(
-        answer(`[${call('ok')}, ${call('ok')}]`).text,
+        respond(`[${call('ok')}, ${call('ok')}]`).text,
         `[{"jsonrpc":"2.0","result":"yes","id":${id}},{"jsonrpc":"2.0","result":"yes","id":${id}}]`,
       )
     })
@@ -51,7 +52,7 @@ describe('ids of JSON-RPC', () => {
         const body = `{"jsonrpc":"2.0","method":"ok","id":${id}}`
         // Half a surrogate pair is not UTF-8.
         fc.pre(Buffer.from(body).toString() === body)
-        assert.equal(answer(body).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
+        assert.equal(respond(body).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
       }),
       300,
       5000,
@@ -64,7 +65,7 @@ describe('ids of JSON-RPC', () => {
       Buffer.of(0xff),
       Buffer.from('"}'),
     ])
-    assert.match(answerBody(body, deps).text, /-32700/)
+    assert.match(responseBody(body, deps).text, /-32700/)
   })
 })
 
@@ -73,7 +74,7 @@ describe('bounds of a request', () => {
   const batch = (...calls: unknown[]) => JSON.stringify(calls)
 
   test('a call whose result does not fit gets an error, the calls around it their results', () => {
-    const { text, status } = answer(batch(call('ok'), call('large', 3000), call('ok')), { bytesMax: 2000 })
+    const { text, status } = respond(batch(call('ok'), call('large', 3000), call('ok')), { bytesMax: 2000 })
     assert.equal(status, 200)
     const [first, second, third] = JSON.parse(text) as Record<string, { data?: unknown }>[]
     assert.equal(first?.['result'], 'yes')
@@ -86,7 +87,7 @@ describe('bounds of a request', () => {
   })
 
   test('a batch beyond its limit is refused whole, with the limit and its size', () => {
-    const { text, status } = answer(batch(call('ok'), call('ok')), { batchItemsMax: 1 })
+    const { text, status } = respond(batch(call('ok'), call('ok')), { batchItemsMax: 1 })
     assert.equal(status, 413)
     assert.match(text, /"code":-32413.*"limit":"batchItems","size":1/)
   })
@@ -96,7 +97,7 @@ describe('bounds of a request', () => {
     const clock = { monotonicMs: () => nowMs } as never
     const budget = createWorkBudget({ unitsPerSecond: 10, burstUnits: 3 }, clock)
     const meter = createCallMeter(budget, 'a')
-    const five = answer(batch(...Array.from({ length: 5 }, () => call('ok'))), { meter })
+    const five = respond(batch(...Array.from({ length: 5 }, () => call('ok'))), { meter })
     assert.equal(five.status, 200)
     const items = JSON.parse(five.text) as {
       result?: string
@@ -108,18 +109,18 @@ describe('bounds of a request', () => {
     )
     assert.equal(items[4]?.error?.message, 'limit reached: 10 units of work per second')
     assert.deepEqual(items[4]?.error?.data, { limit: 'unitsPerSecond', size: 10, cost: 1, retryAfterMs: 100 })
-    const whole = answer(batch(call('ok'), call('ok')), { meter })
+    const whole = respond(batch(call('ok'), call('ok')), { meter })
     assert.deepEqual([whole.status, whole.retryAfterMs], [429, 100])
-    assert.equal(answer(JSON.stringify(call('ok')), { meter }).status, 429)
+    assert.equal(respond(JSON.stringify(call('ok')), { meter }).status, 429)
     nowMs = 100
-    assert.equal(answer(JSON.stringify(call('ok')), { meter }).status, 200, 'the refusals were not charged')
+    assert.equal(respond(JSON.stringify(call('ok')), { meter }).status, 200, 'the refusals were not charged')
   })
 
   test('invalid calls and large bodies cost too', () => {
     const meter = countingMeter()
-    answer(batch(1, 2, { id: {} }), { meter })
+    respond(batch(1, 2, { id: {} }), { meter })
     assert.equal(meter.units, 3)
-    answer(JSON.stringify({ ...call('nothing'), note: 'x'.repeat(40_000) }), { meter })
+    respond(JSON.stringify({ ...call('nothing'), note: 'x'.repeat(40_000) }), { meter })
     assert(meter.units >= 3 + 9, String(meter.units))
   })
 })

@@ -25,7 +25,7 @@ export type RpcOutcome = { readonly status: 200 | 204 | 413 | 429; readonly retr
 type CallOutcome = { readonly isSilent: boolean; readonly retryAfterMs?: number | undefined }
 
 /** Answers the body of `POST /` as the JSON-RPC 2.0 specification asks, call by call. */
-export function* answerJsonRpc(
+export function* respondToJsonRpc(
   { body, meter, out }: RpcRequest,
   options: JsonRpcOptions,
   deps: JsonRpcDeps,
@@ -35,7 +35,7 @@ export function* answerJsonRpc(
   yield
   if (!read.ok) return refuse(out, 'parse-error')
   if (!read.isBatch) {
-    const { isSilent, retryAfterMs } = yield* answerCall(read.calls[0] as RpcCall, { meter, out }, deps)
+    const { isSilent, retryAfterMs } = yield* respondToCall(read.calls[0] as RpcCall, { meter, out }, deps)
     if (retryAfterMs !== undefined) return { status: 429, retryAfterMs }
     return { status: isSilent ? 204 : 200 }
   }
@@ -44,10 +44,10 @@ export function* answerJsonRpc(
     deps.onLimit?.('batchItems')
     return refuseBatch(out, options.batchItemsMax)
   }
-  return yield* answerBatch(read.calls, { meter, out }, deps)
+  return yield* respondToBatch(read.calls, { meter, out }, deps)
 }
 
-function* answerBatch(
+function* respondToBatch(
   calls: readonly RpcCall[],
   request: Omit<RpcRequest, 'body'>,
   deps: JsonRpcDeps,
@@ -59,7 +59,7 @@ function* answerBatch(
     yield
     const before = out.mark()
     out.addRefusal(spoken === 0 ? '[' : ',')
-    const { isSilent, retryAfterMs } = yield* answerCall(call, request, deps)
+    const { isSilent, retryAfterMs } = yield* respondToCall(call, request, deps)
     if (isSilent) out.takeBack(before)
     else spoken += 1
     if (retryAfterMs !== undefined) waits.push(retryAfterMs)
@@ -70,7 +70,7 @@ function* answerBatch(
   return waits.length === calls.length ? { status: 429, retryAfterMs: Math.max(...waits) } : { status: 200 }
 }
 
-function* answerCall(
+function* respondToCall(
   { call, id }: RpcCall,
   { meter, out }: Omit<RpcRequest, 'body'>,
   { methods, onFault, onCall, onLimit }: JsonRpcDeps,

@@ -53,18 +53,18 @@ function* searchBlock(block: EthBlock, filter: LogFilter, { meter, out }: CallCo
     yield
     let txn: EthReceipt | undefined
     let at = -1
-    for (const place of block.logsOf(index)) {
+    for (const position of block.logsOf(index)) {
       at += 1
       if (++examined % UNIT.items === 0) {
         meter.charge(1)
         yield
       }
-      if (!isWanted(block.logKeys(place), filter)) continue
+      if (!isWanted(block.logKeys(position), filter)) continue
       if (found === LOGS_MAX)
         throw new LimitFailure(`more than ${LOGS_MAX} logs match`, { limit: 'logs', size: LOGS_MAX })
-      out.admit(block.batch.payloadSize(place) * 2)
+      out.admit(block.batch.payloadSize(position) * 2)
       txn ??= block.receipt(index)
-      out.add(`${found === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, block.log(place), at))}`)
+      out.add(`${found === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, block.log(position), at))}`)
       found += 1
       yield
     }

@@ -6,7 +6,7 @@ import { PRICE, UNIT, type WorkBudget, type WorkOwner } from '../api/work-budget
 import type { WorkQueue } from '../api/work-queue.ts'
 import { type CallMeter, createCallMeter } from './call-meter.ts'
 import { LimitFailure } from './failure.ts'
-import { answerJsonRpc, errorText, type JsonRpcDeps } from './json-rpc.ts'
+import { errorText, type JsonRpcDeps, respondToJsonRpc } from './json-rpc.ts'
 import type { RpcPermit, RpcPermits } from './permits.ts'
 import { ResponseText } from './response-text.ts'
 
@@ -62,7 +62,7 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     })
     const leaving = new AbortController()
     response.once('close', () => leaving.abort())
-    const work = answerJsonRpc({ body: read.body, meter, out }, options, deps)
+    const work = respondToJsonRpc({ body: read.body, meter, out }, options, deps)
     const outcome = await deps.queue.run(owner, work, leaving.signal)
     if (outcome === undefined) return
     const { status, retryAfterMs } = outcome

@@ -2,7 +2,7 @@ import { finish } from '../../core/work.ts'
 import type { BlockStore } from './block-store.ts'
 import type { CallMeter } from './call-meter.ts'
 import { createEthMethods, type EthMethod } from './eth-methods.ts'
-import { answerJsonRpc, type JsonRpcDeps, type RpcOutcome } from './json-rpc.ts'
+import { type JsonRpcDeps, type RpcOutcome, respondToJsonRpc } from './json-rpc.ts'
 import { RenderedBlocks } from './rendered-blocks.ts'
 import { ResponseText } from './response-text.ts'
 
@@ -29,13 +29,13 @@ export function callMethod(method: EthMethod, params: readonly unknown[], meter 
 }
 
 /** The response to a body, as text. */
-export function answerBody(
+export function responseBody(
   body: Buffer,
   deps: JsonRpcDeps,
   { batchItemsMax = 100, meter = countingMeter() as CallMeter, bytesMax = 2 ** 28 } = {},
 ): RpcOutcome & { text: string } {
   const out = new ResponseText({ bytesMax, onBytes: () => {} })
-  const outcome = finish(answerJsonRpc({ body, meter, out }, { batchItemsMax }, deps))
+  const outcome = finish(respondToJsonRpc({ body, meter, out }, { batchItemsMax }, deps))
   return { ...outcome, text: textOf(out) }
 }
 

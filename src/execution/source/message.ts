@@ -34,9 +34,9 @@ export type SourceMessage =
   /** The source begins anew, as after a restart of the node. */
   | { kind: 'restart'; previousSeqno: number }
   /** A ring was opened, and is read this way from now on. */
-  | { kind: 'opened'; way: 'positional' | 'mapped' | 'unpacked' }
+  | { kind: 'opened'; mode: 'positional' | 'mapped' | 'unpacked' }
   /** Why nothing can be read at the moment; undefined when it can again. */
-  | { kind: 'trouble'; trouble: SourceTrouble | undefined }
+  | { kind: 'failure'; failure: SourceFailure | undefined }
 
 export type SourcePosition = {
   /** The last event read; for a node the last block. */
@@ -70,7 +70,7 @@ export const NO_STATS: Readonly<SourceStats> = {
   blocksIncomplete: 0,
 }
 
-export type SourceTrouble = { code: 'missing' | 'refused' | 'unreadable'; message: string }
+export type SourceFailure = { code: 'missing' | 'refused' | 'unreadable'; message: string }
 
 /** A block as the events it consists of, which are decoded when a JSON-RPC call asks for them. */
 export type BlockContent = {

@@ -21,7 +21,7 @@ test('block numbers above 2^53 - 1 are text in raw events, inside a block and ou
     qc.add('BLOCK_QC', { block_number }, { timeNs: 3n })
     qc.flush()
     const maker = new RawEventMaker()
-    maker.want({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
+    maker.shortage({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
     maker.turn()
     const reader = openReader(ring.source)
     const events: RawEvent[] = []

@@ -22,7 +22,7 @@ export class RawEventMaker {
   readonly #txns = new Map<number, TxnHead>()
 
   /** Takes effect with `turn`. */
-  want(wanted: Wanted): void {
+  shortage(wanted: Wanted): void {
     this.#next = wanted
   }
 

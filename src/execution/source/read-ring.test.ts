@@ -70,8 +70,8 @@ describe('reading a ring', () => {
     const { recorder, step } = createRig()
     recordBlock(recorder, block(1))
     recorder.add('BLOCK_QC', { id: idOf(1), block_number: 1n }, { timeNs: 2_000_000_000_000_000_000n })
-    const told = step()
-    assert.deepEqual(kindsOf(told), [
+    const reported = step()
+    assert.deepEqual(kindsOf(reported), [
       'block',
       'Proposed 1',
       'tps',
@@ -81,7 +81,7 @@ describe('reading a ring', () => {
       'top-accesses',
       'progress',
     ])
-    const { record } = of(told, 'record')[0] ?? assert.fail()
+    const { record } = of(reported, 'record')[0] ?? assert.fail()
     assert.deepEqual([record.gas_used, record.eth_block_hash], [42_000, idOf(1, 0xe)])
     recordBlock(recorder, block(2))
     assert.equal(of(step(4999), 'top-accesses').length, 0)
@@ -94,15 +94,15 @@ describe('reading a ring', () => {
     const header = { txn_hash: `0x${'5'.repeat(64)}`, sender: `0x${'6'.repeat(40)}` } as const
     recordOpenBlock(recorder, block(1))
     step()
-    read.want({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
+    read.shortage({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
     recorder.add('BLOCK_END', { eth_block_hash: idOf(1), gas_used: 1n }, { timeNs: 3n })
     const during = step()
     assert.equal(of(during, 'events').length, 0, 'a block that has begun is not told in part')
     assert.deepEqual(of(during, 'recording')[0]?.names, ['TxnLog', 'BlockEnd', 'BlockFinalized'])
     recordBlock(recorder, block(2, { txns: [{ accesses: [], logs: 2, header }] }))
     recorder.add('BLOCK_FINALIZED', { id: idOf(2), block_number: 2n }, { timeNs: 4n })
-    const told = step()
-    const events = of(told, 'events').flatMap((message) => message.events)
+    const reported = step()
+    const events = of(reported, 'events').flatMap((message) => message.events)
     assert.deepEqual(
       events.map(({ name }) => name),
       ['TxnLog', 'TxnLog', 'BlockEnd', 'BlockFinalized'],
@@ -116,7 +116,7 @@ describe('reading a ring', () => {
     const finalized = JSON.parse(events[3]?.json ?? '') as RawEvent
     assert.deepEqual([finalized.block_number, finalized.txn_idx, finalized.commit_stage], [2, null, 'Finalized'])
     // The raw form of an event comes before what was folded from it.
-    const order = kindsOf(told)
+    const order = kindsOf(reported)
     assert(order.indexOf('events') < order.indexOf('tps'))
     assert(order.lastIndexOf('events') < order.indexOf('Finalized 2'))
   })
@@ -129,11 +129,11 @@ describe('reading a ring', () => {
       recordBlock(recorder, block(10 + at))
       recorder.flush()
     }
-    const told = step()
-    const gap = of(told, 'gap')[0] ?? assert.fail()
+    const reported = step()
+    const gap = of(reported, 'gap')[0] ?? assert.fail()
     assert.equal(gap.blocksDropped, 1)
     assert(gap.toSeqno > gap.fromSeqno)
-    const position = of(told, 'progress').at(-1)?.position
+    const position = of(reported, 'progress').at(-1)?.position
     assert.equal(position?.stats.eventsLost, gap.toSeqno - gap.fromSeqno + 1)
     assert.equal((position?.stats.events ?? 0) + (position?.stats.eventsLost ?? 0), ring.writer.lastSeqno)
     recordBlock(recorder, block(99_999))
@@ -146,15 +146,15 @@ describe('reading a ring', () => {
     const kindsAt = (nowMs: number) => kindsOf(read.step(nowMs).messages)
     recordBlock(recorder, block(1))
     step(0)
-    for (const [number, dueMs, isTold] of [
+    for (const [number, dueMs, isReported] of [
       [2, 5000, false],
       [3, 10_200, true],
     ] as const) {
       recordBlock(recorder, block(number))
       recorder.flush()
-      const told = kindsAt(dueMs)
-      assert.deepEqual([told.includes('contention'), told.includes('top-accesses')], [true, isTold])
-      assert.equal(kindsAt(dueMs).includes('top-accesses'), !isTold)
+      const reported = kindsAt(dueMs)
+      assert.deepEqual([reported.includes('contention'), reported.includes('top-accesses')], [true, isReported])
+      assert.equal(kindsAt(dueMs).includes('top-accesses'), !isReported)
     }
   })
 
@@ -173,12 +173,12 @@ describe('reading a ring', () => {
     recorder.add('BLOCK_END', {}, { timeNs: 1n })
     for (let number = 2; number < 40; number++) recordBlock(recorder, block(number))
     recorder.flush()
-    const told = stepAll()
-    const gap = of(told, 'gap')[0] ?? assert.fail('the loss is told')
-    const { stats } = of(told, 'progress').at(-1)?.position ?? assert.fail()
+    const reported = stepAll()
+    const gap = of(reported, 'gap')[0] ?? assert.fail('the loss is told')
+    const { stats } = of(reported, 'progress').at(-1)?.position ?? assert.fail()
     assert(gap.blocksDropped >= 1 && stats.payloadsLost > 0)
     assert(stats.payloadsLost <= gap.toSeqno - gap.fromSeqno + 1)
-    const last = of(told, 'contention').at(-1)?.data
+    const last = of(reported, 'contention').at(-1)?.data
     assert.deepEqual([last?.block_number, last?.contended_slot_count], [39, 1])
   })
 
@@ -198,10 +198,10 @@ describe('reading a ring', () => {
     recordBlock(two, block(2))
     two.flush()
     isReplaced = true
-    const told = rig.step(5000)
-    assert(kindsOf(told).indexOf('restart') < kindsOf(told).indexOf('Proposed 2'))
-    assert.equal(of(told, 'restart')[0]?.previousSeqno, first.writer.lastSeqno)
-    assert.equal(of(told, 'tps')[0]?.tps, 1, 'half of the one block that the window holds')
+    const reported = rig.step(5000)
+    assert(kindsOf(reported).indexOf('restart') < kindsOf(reported).indexOf('Proposed 2'))
+    assert.equal(of(reported, 'restart')[0]?.previousSeqno, first.writer.lastSeqno)
+    assert.equal(of(reported, 'tps')[0]?.tps, 1, 'half of the one block that the window holds')
   })
 
   test('a ring that is missing, refused or not readable is told once, and again when that changes', () => {
@@ -221,13 +221,13 @@ describe('reading a ring', () => {
     for (state of ['missing', 'refused', 'unreadable', 'good'] as const) {
       for (let looks = 0; looks < 3; looks++) messages.push(...rig.step((now += 2000)))
     }
-    const troubles = of(messages, 'trouble').map(({ trouble }) => trouble)
+    const failures = of(messages, 'failure').map(({ failure }) => failure)
     assert.deepEqual(
-      troubles.map((trouble) => trouble?.code),
+      failures.map((failure) => failure?.code),
       ['missing', 'refused', 'unreadable', undefined],
     )
-    assert.match(troubles[0]?.message ?? '', /there is no event ring at ring/)
-    assert.match(troubles[1]?.message ?? '', new RegExp('ab'.repeat(32)), 'the hash found is in the message')
+    assert.match(failures[0]?.message ?? '', /there is no event ring at ring/)
+    assert.match(failures[1]?.message ?? '', new RegExp('ab'.repeat(32)), 'the hash found is in the message')
   })
 
   test('R13: a block of 25,000 transactions', () => {
@@ -236,13 +236,13 @@ describe('reading a ring', () => {
       accesses: at % 5000 === 0 ? [{ contract: 1, slot: 1 }] : [],
     }))
     recordBlock(recorder, { number: 5, txns })
-    const told = step()
-    assert.equal(of(told, 'tps')[0]?.tps, 12_500)
+    const reported = step()
+    assert.equal(of(reported, 'tps')[0]?.tps, 12_500)
     assert.deepEqual(
-      [of(told, 'contention')[0]?.data.total_txn_count, of(told, 'contention')[0]?.data.contended_slot_count],
+      [of(reported, 'contention')[0]?.data.total_txn_count, of(reported, 'contention')[0]?.data.contended_slot_count],
       [25_000, 1],
     )
-    const { block: content } = of(told, 'block')[0] ?? assert.fail()
+    const { block: content } = of(reported, 'block')[0] ?? assert.fail()
     const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => undefined })
     store.add(content)
     const shown = callMethod(testMethods(store).eth_getBlockByNumber, ['0x5', true]) as { transactions: unknown[] }
@@ -258,16 +258,16 @@ describe('reading a ring', () => {
     // The event names the block by the place of its start, which is the first of this ring.
     ring.writer.record({ ...rejected, blockSeqno: 1, txnIndex: -1 })
     recorder.add('BLOCK_END', { eth_block_hash: idOf(7), gas_used: 1n }, { timeNs: 3n })
-    const told = step()
+    const reported = step()
     assert.deepEqual(
-      of(told, 'lifecycle').map(({ change }) => [change.to_stage, change.block_hash]),
+      of(reported, 'lifecycle').map(({ change }) => [change.to_stage, change.block_hash]),
       [
         ['Proposed', idOf(7, 1)],
         ['Proposed', idOf(7, 2)],
         ['Rejected', idOf(7, 1)],
       ],
     )
-    assert.equal(of(told, 'contention').length, 2, 'the block that was open is folded to its end')
+    assert.equal(of(reported, 'contention').length, 2, 'the block that was open is folded to its end')
   })
 })
 

@@ -2,7 +2,7 @@ import { EVENT, eventSet } from '../../evm/event/type.ts'
 import { BlockFold } from '../../evm/fold/block.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import type { FollowResult, RingFollower } from '../../evm/ring/follow.ts'
-import type { BlockContent, RawEventPart, SourceMessage, SourceStats, SourceTrouble } from './message.ts'
+import type { BlockContent, RawEventPart, SourceFailure, SourceMessage, SourceStats } from './message.ts'
 import { RawEventMaker } from './raw-events.ts'
 import { BlockRecorder } from './record-block.ts'
 import type { Wanted } from './wanted-events.ts'
@@ -58,7 +58,7 @@ export class ReadRing {
   #messages: SourceMessage[] = []
   #parts: RawEventPart[] = []
   #partBytes = 0
-  #trouble: SourceTrouble | undefined
+  #failure: SourceFailure | undefined
   #isInBlock = false
   #droppedBlocks = 0
   #hasNews = false
@@ -93,8 +93,8 @@ export class ReadRing {
     )
   }
 
-  want(wanted: Wanted): void {
-    this.#raw.want(wanted)
+  shortage(wanted: Wanted): void {
+    this.#raw.shortage(wanted)
   }
 
   /** Takes what the ring has next. `isIdle` when it had nothing; the messages may be none even so, or some. */
@@ -102,7 +102,7 @@ export class ReadRing {
     const result = this.#poll(nowMs)
     this.#take(result)
     if (!this.#isInBlock) this.#turnRaw()
-    this.#tellTopAccesses(nowMs)
+    this.#reportTopAccesses(nowMs)
     const isNews = this.#messages.length > 0
     if (this.#hasNews && (isNews || nowMs >= this.#progressAtMs)) {
       this.#hasNews = false
@@ -141,16 +141,16 @@ export class ReadRing {
         return
       }
       case 'opened':
-        this.#tellTrouble(undefined)
-        if (result.way !== undefined) this.#messages.push({ kind: 'opened', way: result.way })
+        this.#reportFailure(undefined)
+        if (result.mode !== undefined) this.#messages.push({ kind: 'opened', mode: result.mode })
         if (result.previousSeqno !== undefined) this.#restart(result.previousSeqno)
         return
       case 'missing':
-        return this.#tellTrouble({ code: 'missing', message: `there is no event ring at ${this.#options.path}` })
+        return this.#reportFailure({ code: 'missing', message: `there is no event ring at ${this.#options.path}` })
       case 'refused':
-        return this.#tellTrouble({ code: 'refused', message: `${this.#options.path}: ${result.refusal.message}` })
+        return this.#reportFailure({ code: 'refused', message: `${this.#options.path}: ${result.refusal.message}` })
       case 'unreadable':
-        return this.#tellTrouble({ code: 'unreadable', message: result.message })
+        return this.#reportFailure({ code: 'unreadable', message: result.message })
       default:
     }
   }
@@ -222,13 +222,13 @@ export class ReadRing {
     this.#partBytes = 0
   }
 
-  #tellTrouble(trouble: SourceTrouble | undefined): void {
-    if (trouble?.message === this.#trouble?.message) return
-    this.#trouble = trouble
-    this.#messages.push({ kind: 'trouble', trouble })
+  #reportFailure(failure: SourceFailure | undefined): void {
+    if (failure?.message === this.#failure?.message) return
+    this.#failure = failure
+    this.#messages.push({ kind: 'failure', failure })
   }
 
-  #tellTopAccesses(nowMs: number): void {
+  #reportTopAccesses(nowMs: number): void {
     const { topAccesses } = this.#fold
     const isMoment = this.#messages.length === 0 || nowMs >= this.#topAtMs + TOP_WAIT_MS
     if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs && isMoment) {

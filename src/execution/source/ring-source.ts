@@ -2,7 +2,7 @@ import { type Backoff, createBackoff } from '../../core/backoff.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
-import type { RingWay } from '../../platform/ring-file/reader.ts'
+import type { RingMode } from '../../platform/ring-file/reader.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Source, SourceMessage } from './message.ts'
 import type { RingThreadOptions, ToRingThread } from './ring-thread.ts'
@@ -14,7 +14,7 @@ export type RingSourceOptions = {
   readonly path: string
   readonly start: 'newest-block' | 'oldest'
   /** Undefined is `auto`. */
-  readonly way?: RingWay
+  readonly mode?: RingMode
   readonly topAccessesMs: number
   readonly topAccessesResetMs: number
   readonly blockBytesMax: number
@@ -49,10 +49,10 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
   let startSeqno = 0
 
   function start(): void {
-    const { kind: _kind, way = 'auto', ...reading } = options
+    const { kind: _kind, mode = 'auto', ...reading } = options
     const settings: RingThreadOptions = {
       ...reading,
-      way,
+      mode,
       ...(lastSeqno > startSeqno ? { start: { seqno: lastSeqno + 1 } } : {}),
       checkMs: CHECK_MS,
       seed: Math.floor(random.float() * 2 ** 32),

@@ -1,14 +1,14 @@
 import { RingFollower } from '../../evm/ring/follow.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
-import { loadRingMapper, openLiveRing, type RingWay } from '../../platform/ring-file/reader.ts'
+import { loadRingMapper, openLiveRing, type RingMode } from '../../platform/ring-file/reader.ts'
 import type { BlockContent, SourceMessage } from './message.ts'
 import { ReadRing, type ReadRingOptions } from './read-ring.ts'
 import type { Wanted } from './wanted-events.ts'
 
 export type RingThreadOptions = ReadRingOptions & {
   start: 'newest-block' | 'oldest' | { seqno: number }
-  way: RingWay
+  mode: RingMode
   /** How often the path is looked at, for another file or for a first one. */
   checkMs: number
 }
@@ -34,7 +34,7 @@ const HELD_MS = 2
 const port = openWorkerPort<ToRingThread, SourceMessage[]>()
 if (port !== undefined) {
   const options = port.data as RingThreadOptions
-  const { path, start, way, checkMs } = options
+  const { path, start, mode, checkMs } = options
   const follower = new RingFollower(() => openLiveRing(path, mapper), { start, checkMs })
   const ring = new ReadRing(follower, options, (block) => post([{ kind: 'block', block }], bytesOf(block)))
   const napping = new Int32Array(new SharedArrayBuffer(4))
@@ -43,7 +43,7 @@ if (port !== undefined) {
   let newsAtMs = Number.NEGATIVE_INFINITY
 
   port.onMessage((message) => {
-    if (message.kind === 'wanted') ring.want(message)
+    if (message.kind === 'wanted') ring.shortage(message)
     else posts -= message.posts
   })
   port.onEnd(() => {
@@ -55,7 +55,7 @@ if (port !== undefined) {
     port?.post(messages, transfer)
   }
 
-  const mapper = await loadRingMapper(path, way)
+  const mapper = await loadRingMapper(path, mode)
   const run = (): void => {
     if (isEnding) return follower[Symbol.dispose]()
     if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)

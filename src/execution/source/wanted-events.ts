@@ -35,7 +35,7 @@ export class WantedEvents implements Disposable {
       this.#lingering.get(name)?.cancel()
       this.#lingering.delete(name)
     }
-    if (isNew) this.#tell()
+    if (isNew) this.#report()
   }
 
   leave(names: readonly RawEventName[]): void {
@@ -46,7 +46,7 @@ export class WantedEvents implements Disposable {
       this.#listeners.delete(name)
       const timer = this.#clock.setTimer(this.#lingerMs, () => {
         this.#lingering.delete(name)
-        this.#tell()
+        this.#report()
       })
       timer.unref?.()
       this.#lingering.set(name, timer)
@@ -76,7 +76,7 @@ export class WantedEvents implements Disposable {
     this.#lingering.clear()
   }
 
-  #tell(): void {
+  #report(): void {
     const names = [...new Set([...this.#listeners.keys(), ...this.#lingering.keys()])]
     this.#version += 1
     for (const name of [...this.#askedAt.keys()]) {

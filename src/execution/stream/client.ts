@@ -1,6 +1,6 @@
 import { STREAM_CLOSE, type Warning } from '../../contract/stream-events.ts'
-import type { RoundWriter } from '../../platform/net/fair-flush-scheduler.ts'
-import type { FrameTaker, SharedPart } from '../../platform/net/shared-frames.ts'
+import type { FlushWriter } from '../../platform/net/fair-flush-scheduler.ts'
+import type { FrameConsumer, SharedPart } from '../../platform/net/shared-frames.ts'
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import { type FrameRun, joinFrames, type StreamFrameBytes, type StreamGroup } from './group.ts'
 import type { StreamEntry } from './resume-buffer.ts'
@@ -28,7 +28,7 @@ export type ClientStream = {
   readonly newestSeq: number
   at(seq: number): StreamEntry
   /** Something was published for this client: asks for its turn to write. */
-  onDue(client: RoundWriter): void
+  onDue(client: FlushWriter): void
   onDropped(frames: number): void
   onDelivered(frames: number): void
 }
@@ -46,7 +46,7 @@ const LOOK_ITEMS = 1024
  * One client: first it catches up from the buffer, waiting for its socket, then it gets what is published. When it does not keep up,
  * frames are dropped and told; nothing of it ever holds up anybody else.
  */
-export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
+export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWriter {
   group: StreamGroup
   readonly #socket: StreamSocket
   readonly #stream: ClientStream
@@ -164,7 +164,7 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
   #offerOne({ seq, bytes }: StreamFrameBytes): void {
     if (this.#isClosed) return
     if (!this.#hasRoom(1, bytes.length)) return this.#drop(seq, seq, 1)
-    this.#tellGap()
+    this.#reportGap()
     this.#push({ bytes, frames: 1 })
   }
 
@@ -183,11 +183,11 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
     }
     this.#dropped += frames
     this.#stream.onDropped(frames)
-    if (this.#gap.frames >= WARN_EVERY) this.#tellGap()
+    if (this.#gap.frames >= WARN_EVERY) this.#reportGap()
     if (this.#dropped >= this.#limits.dropsMax) this.#close(`too slow: ${this.#dropped} frames dropped`)
   }
 
-  #tellGap(): void {
+  #reportGap(): void {
     if (this.#gap === undefined) return
     const { fromSeq: from_seq, toSeq: to_seq } = this.#gap
     this.#gap = undefined
@@ -221,7 +221,7 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
       this.#stream.onDelivered(frames)
     }
     // The stream may fall quiet: what was dropped is told as soon as the client reads again.
-    if (this.#gap !== undefined && this.#waiting.length === 0 && this.#socket.isClear) this.#tellGap()
+    if (this.#gap !== undefined && this.#waiting.length === 0 && this.#socket.isClear) this.#reportGap()
   }
 
   /** Replay is not subject to dropping: it waits for the socket, and may only fall out of the buffer's other end. */
@@ -232,7 +232,7 @@ export class StreamClient implements FrameTaker<StreamFrameBytes>, RoundWriter {
       let next: number = this.#replayNext
       if (next < oldestSeq) {
         this.#drop(next, oldestSeq - 1, oldestSeq - next)
-        this.#tellGap()
+        this.#reportGap()
         this.#replayNext = oldestSeq
         continue
       }

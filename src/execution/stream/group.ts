@@ -1,5 +1,5 @@
 import type { AcceptedSubscription, RawEventName } from '../../contract/stream-events.ts'
-import { type FrameTaker, SharedFrames, type TakenFrames } from '../../platform/net/shared-frames.ts'
+import { type FrameConsumer, SharedFrames, type TakenFrames } from '../../platform/net/shared-frames.ts'
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import type { RawEventPart } from '../source/message.ts'
 import { createEventMatcher, type EventMatcher } from './event-filter.ts'
@@ -47,12 +47,12 @@ export class StreamGroup {
   }
 
   /** Gets what is added from now on. */
-  goLive(client: FrameTaker<StreamFrameBytes>): void {
+  goLive(client: FrameConsumer<StreamFrameBytes>): void {
     this.#frames.join(client)
   }
 
   /** What was added before is delivered within this call. */
-  leave(client: FrameTaker<StreamFrameBytes>): void {
+  leave(client: FrameConsumer<StreamFrameBytes>): void {
     this.#frames.leave(client)
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { Clock } from '../../core/clock.ts'
 import { keptMemory } from '../../core/slab-allocator.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
-import { createWriteRounds } from '../../platform/net/fair-flush-scheduler.ts'
+import { createFairFlushScheduler } from '../../platform/net/fair-flush-scheduler.ts'
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import { PRICE, UNIT, unitsOfBytes, type WorkMeter } from '../api/work-budget.ts'
 import type { RawEventPart } from '../source/message.ts'
@@ -111,7 +111,7 @@ export class StreamHub implements Disposable {
     this.#wanted = new WantedEvents({ lingerMs: options.lingerMs }, deps)
     const buffer = this.#buffer
     // What was published since a client's last turn leaves with one write, joined once for all who have the same subscription.
-    const rounds = createWriteRounds(deps.clock, deps.defer)
+    const rounds = createFairFlushScheduler(deps.clock, deps.defer)
     this.#stream = {
       get oldestSeq() {
         return buffer.oldestSeq

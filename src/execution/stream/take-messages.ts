@@ -1,6 +1,6 @@
 import type { Views } from '../api/views.ts'
 import type { BlockStore } from '../rpc/block-store.ts'
-import type { SourceMessage, SourcePosition, SourceTrouble } from '../source/message.ts'
+import type { SourceFailure, SourceMessage, SourcePosition } from '../source/message.ts'
 import type { StreamHub } from './hub.ts'
 
 export type TakeDeps = {
@@ -11,7 +11,7 @@ export type TakeDeps = {
   readonly onFinalized: (ageMs: number) => void
   readonly onOpened: (way: string) => void
   readonly onRestart: () => void
-  readonly onTrouble: (trouble: SourceTrouble | undefined) => void
+  readonly onFailure: (failure: SourceFailure | undefined) => void
 }
 
 /** What the source tells goes into the views first and out on the stream then: whoever is told of something can also ask for it. */
@@ -59,9 +59,9 @@ function takeMessage(message: SourceMessage, deps: TakeDeps): void {
       deps.onRestart()
       return hub.publishWarning({ type: 'ring_restart', previous_ring_seqno: message.previousSeqno })
     case 'opened':
-      return deps.onOpened(message.way)
-    case 'trouble':
-      return deps.onTrouble(message.trouble)
+      return deps.onOpened(message.mode)
+    case 'failure':
+      return deps.onFailure(message.failure)
     case 'progress':
       return deps.onProgress(message.position)
   }

@@ -7,7 +7,7 @@ import { sendRaw } from '../../platform/http/server/reply.ts'
 import { createConnectionCaps } from '../../platform/net/connection-caps.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
-import { authenticate, type Gate, UNAUTHORIZED_HEADERS, unauthorizedBody } from '../api/authorize.ts'
+import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from '../api/authorize.ts'
 import { requestTarget } from '../api/request-target.ts'
 import { meterOf, ownerOf, PRICE, type WorkBudget, type WorkOwner } from '../api/work-budget.ts'
 import type { ExecutionMetrics, WsCloseReason } from '../metrics.ts'
@@ -16,7 +16,7 @@ import { retryAfter } from '../rpc/post.ts'
 import type { JoinedClient, JoinOptions, StreamHub } from './hub.ts'
 import { parseSubscribeQuery, type SubscriptionRules } from './subscription.ts'
 
-export type WsDoorOptions = {
+export type WsServerOptions = {
   readonly connectionsMax: number
   readonly connectionsPerAddress: number
   readonly pingMs: number
@@ -25,7 +25,7 @@ export type WsDoorOptions = {
   readonly countsLoopback?: boolean
 }
 
-export type WsDoorDeps = Gate & {
+export type WsServerDeps = Policy & {
   readonly hub: StreamHub
   readonly rules: SubscriptionRules
   readonly clock: Clock
@@ -34,7 +34,7 @@ export type WsDoorDeps = Gate & {
   readonly budget: WorkBudget
 }
 
-export type WsDoor = AsyncDisposable & {
+export type WsServer = AsyncDisposable & {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   readonly connections: number
   readonly waitingFrames: number
@@ -53,7 +53,7 @@ type Admitted = { address: string; owner: WorkOwner; tokenSha256: string | undef
 type Client = { joined: JoinedClient; tokenSha256: string | undefined; endedBy: WsCloseReason }
 
 /** The stream's door: from a handshake to a client of the hub. */
-export function createWsDoor(options: WsDoorOptions, deps: WsDoorDeps): WsDoor {
+export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): WsServer {
   const { hub, clock, access, metrics } = deps
   const caps = createConnectionCaps(
     {

@@ -3,28 +3,28 @@ import { test } from 'node:test'
 import type { CustomerNote } from '../../access/provisioning/customer-notes.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
-import { tellConnections } from './connection-notes.ts'
+import { reportConnections } from './connection-notes.ts'
 import { type ConnectionInterface, createConnections } from './connections.ts'
 
 function setUp() {
   const clock = createManualClock()
-  const told: CustomerNote[] = []
+  const reported: CustomerNote[] = []
   const plain = createConnections({ clock, random: createSeededRandom(1) })
-  const connections = tellConnections(plain, { clock, notes: { note: (note) => void told.push(note) } })
-  const enter = (door: ConnectionInterface) =>
+  const connections = reportConnections(plain, { clock, notes: { note: (note) => void reported.push(note) } })
+  const enter = (server: ConnectionInterface) =>
     connections.enter({
       subscriptionId: 'sub_1',
-      interface: door,
+      interface: server,
       remoteAddress: '192.0.2.1',
       subscriptions: () => 0,
       bytesOut: () => 700,
       close() {},
     })
-  return { clock, told, connections, enter }
+  return { clock, told: reported, connections, enter }
 }
 
 test('who comes and how it goes is told, with the time it stood and what it took', () => {
-  const { clock, told, connections, enter } = setUp()
+  const { clock, told: reported, connections, enter } = setUp()
   const leave = enter('ws')
   assert.equal(connections.of('sub_1').length, 1)
   clock.advance(12_000)
@@ -32,7 +32,7 @@ test('who comes and how it goes is told, with the time it stood and what it took
   assert.equal(connections.of('sub_1').length, 0)
   const subscription = 'sub_1'
   const remote = '192.0.2.1'
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     { subscription, message: 'connected', kind: { interface: 'ws' }, details: { remote } },
     {
       subscription,
@@ -44,7 +44,7 @@ test('who comes and how it goes is told, with the time it stood and what it took
 })
 
 test('reasons: of the gateway, of the node, of the protocol, or none', () => {
-  const { told, enter } = setUp()
+  const { told: reported, enter } = setUp()
   enter('ws')({ code: 4401, message: 'token revoked' })
   enter('ws')({ code: 1006 })
   enter('ws')({ code: 1001 })
@@ -52,7 +52,9 @@ test('reasons: of the gateway, of the node, of the protocol, or none', () => {
   enter('grpc')({ code: 14, message: `the node behind this call is lost${'.'.repeat(500)}` })
   enter('grpc')({ code: 1 })
   enter('grpc')()
-  const reasons = told.filter(({ message }) => message === 'disconnected').map(({ kind }) => String(kind?.['reason']))
+  const reasons = reported
+    .filter(({ message }) => message === 'disconnected')
+    .map(({ kind }) => String(kind?.['reason']))
   assert.deepEqual(
     reasons.map((reason) => reason.slice(0, 33)),
     [

@@ -23,7 +23,7 @@ const GRPC_NAMES = new Map<number, string>(Object.entries(GrpcCode).map(([name, 
 const MESSAGE_CHARACTERS_MAX = 160
 
 /** The same list of connections, which tells the log who came and how each went. */
-export function tellConnections(
+export function reportConnections(
   connections: Connections,
   { notes, clock }: { notes: Pick<CustomerNotes, 'note'>; clock: Clock },
 ): Connections {
@@ -32,12 +32,12 @@ export function tellConnections(
     enter(connection) {
       const leave = connections.enter(connection)
       const openedMs = clock.monotonicMs()
-      const { subscriptionId: subscription, interface: door } = connection
+      const { subscriptionId: subscription, interface: server } = connection
       const remote = { remote: connection.remoteAddress }
-      notes.note({ subscription, message: 'connected', kind: { interface: door }, details: remote })
+      notes.note({ subscription, message: 'connected', kind: { interface: server }, details: remote })
       return (end) => {
         const seconds = Math.round((clock.monotonicMs() - openedMs) / 1000)
-        const kind = { interface: door, ...endFields(connection, end) }
+        const kind = { interface: server, ...endFields(connection, end) }
         const details = { ...remote, seconds, bytesOut: connection.bytesOut() }
         notes.note({ subscription, message: 'disconnected', kind, details })
         leave(end)
@@ -47,12 +47,12 @@ export function tellConnections(
 }
 
 function endFields(
-  { interface: door }: OpenConnection,
+  { interface: server }: OpenConnection,
   end: ConnectionEnd | undefined,
 ): Record<string, string | number> {
   if (end === undefined) return { reason: 'client went away' }
   const { code, message = '' } = end
-  const name = door === 'ws' ? CLOSE_WORDS[code] : GRPC_NAMES.get(code)
+  const name = server === 'ws' ? CLOSE_WORDS[code] : GRPC_NAMES.get(code)
   const reason = message === '' || message === name ? (name ?? 'closed') : message
   return { code, reason: reason.slice(0, MESSAGE_CHARACTERS_MAX) }
 }

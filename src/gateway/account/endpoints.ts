@@ -2,7 +2,7 @@ import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
 import { CHECK_BYTES_MAX, checkGeyser } from '../geyser/check.ts'
-import type { DoorMeter } from '../metrics.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import type { Connections } from './connections.ts'
 import { createPageBudget, PAGES_PER_SECOND } from './request-budget.ts'
 import { whoami } from './whoami.ts'
@@ -10,7 +10,7 @@ import { whoami } from './whoami.ts'
 export type CustomerPagesDeps = {
   readonly access: Access
   readonly connections: Connections
-  readonly meter: Pick<DoorMeter, 'refused'>
+  readonly meter: Pick<ListenerMeter, 'refused'>
   readonly clock: Clock
   /** Where a ticket is good; told with it. */
   readonly wsUrl?: string | undefined
@@ -23,13 +23,13 @@ export type CustomerPage = {
   readonly takesBody: boolean
   /** Bytes of the body, where they are fewer than the plan allows. */
   readonly bodyBytesMax?: number
-  answer(caller: Caller, request: PageRequest): PageAnswer | Promise<PageAnswer>
+  respond(caller: Caller, request: PageRequest): PageResponse | Promise<PageResponse>
 }
 
 export type PageRequest = { readonly body: Buffer; readonly requestId: string }
 
 /** `body` leaves as JSON. */
-export type PageAnswer = {
+export type PageResponse = {
   readonly status: number
   readonly body: object
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -50,7 +50,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
       {
         method: 'GET',
         takesBody: false,
-        answer(caller) {
+        respond(caller) {
           const own = connections.of(caller.subscription.id)
           const shown = { connections: own.slice(0, CONNECTIONS_SHOWN_MAX) }
           return { status: 200, body: { ...whoami(access, caller, clock.nowMs()), ...shown } }
@@ -62,7 +62,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
       {
         method: 'GET',
         takesBody: false,
-        answer(caller) {
+        respond(caller) {
           const own = connections.of(caller.subscription.id)
           return { status: 200, body: { total: own.length, connections: own.slice(0, CONNECTIONS_LISTED_MAX) } }
         },
@@ -73,7 +73,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
       {
         method: 'POST',
         takesBody: false,
-        answer(caller) {
+        respond(caller) {
           const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
           const url = wsUrl === undefined ? {} : { url: `${wsUrl}/?ticket=${ticket}` }
           return { status: 200, body: { ticket, expires_at: new Date(expiresAtMs).toISOString(), ...url } }
@@ -86,7 +86,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
         method: 'POST',
         takesBody: true,
         bodyBytesMax: CHECK_BYTES_MAX,
-        answer: (caller, { body, requestId }) => checkGeyser(access, caller, body, requestId),
+        respond: (caller, { body, requestId }) => checkGeyser(access, caller, body, requestId),
       },
     ],
   ])
@@ -96,7 +96,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
     return {
       method: 'POST',
       takesBody: false,
-      answer(caller, { requestId }) {
+      respond(caller, { requestId }) {
         if (connections.close(caller.subscription.id, id)) return { status: 200, body: { id, closed: true } }
         return { status: 404, body: { error: 'not-found', request_id: requestId } }
       },
@@ -106,9 +106,9 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
   function limited(page: CustomerPage): CustomerPage {
     return {
       ...page,
-      answer(caller, request) {
+      respond(caller, request) {
         const pages = 1 + request.body.length / PAGE_BODY_BYTES
-        if (budget.take(caller.subscription.id, pages)) return page.answer(caller, request)
+        if (budget.take(caller.subscription.id, pages)) return page.respond(caller, request)
         meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
       },
@@ -124,7 +124,7 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
   }
 }
 
-function tooMany(requestId: string): PageAnswer {
+function tooMany(requestId: string): PageResponse {
   const message = `limit reached: ${PAGES_PER_SECOND} pages per second`
   const data = { limit: 'pagesPerSecond', size: PAGES_PER_SECOND, request_id: requestId }
   return { status: 429, headers: { 'retry-after': '1' }, body: { error: 'rate-limited', message, ...data } }

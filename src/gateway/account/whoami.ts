@@ -2,7 +2,7 @@ import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 
 /** What a customer may know of its own subscription: plan, limits, what is used and left, what is open. No secret. */
-export function whoami(access: Pick<Access, 'quota' | 'slots'>, caller: Caller, nowMs: number): object {
+export function whoami(access: Pick<Access, 'quota' | 'permits'>, caller: Caller, nowMs: number): object {
   const { subscription, limits } = caller
   const quota = access.quota(caller)
   const { methods, ...plain } = limits
@@ -22,6 +22,6 @@ export function whoami(access: Pick<Access, 'quota' | 'slots'>, caller: Caller, 
       used: quota.month.used,
       resets_at: new Date(nowMs + quota.month.resetMs).toISOString(),
     },
-    open: access.slots.taken(subscription.id),
+    open: access.permits.taken(subscription.id),
   }
 }

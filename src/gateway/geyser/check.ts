@@ -6,9 +6,9 @@ import { tooLarge } from '../../platform/grpc/frame-reader.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage, readMessageJson } from '../../solana/geyser/protobuf.ts'
-import type { PageAnswer } from '../account/endpoints.ts'
+import type { PageResponse } from '../account/endpoints.ts'
 import { requestBytesMax } from './methods.ts'
-import { type Gate, type GateVerdict, gateOf, requestFieldsMax } from './policy.ts'
+import { type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
 
 /** Bytes of the JSON text, whatever larger body the plan allows elsewhere. */
 export const CHECK_BYTES_MAX = 1024 * 1024
@@ -23,18 +23,18 @@ type Refused = {
   readonly filter: { readonly kind: string; readonly name: string } | undefined
   readonly message: string
 }
-type Verdict = Extract<GateVerdict, { ok: true }> | Refused
+type Verdict = Extract<PolicyVerdict, { ok: true }> | Refused
 
 /**
  * The verdict of the gRPC listener on this SubscribeRequest, given in protobuf's JSON form, without opening a stream: the protocol itself can
  * refuse a request only by ending the stream. Nothing is forwarded and nothing is charged.
  */
 export async function checkGeyser(
-  access: Pick<Access, 'slots'>,
+  access: Pick<Access, 'permits'>,
   { limits, subscription }: Caller,
   body: Buffer,
   requestId: string,
-): Promise<PageAnswer> {
+): Promise<PageResponse> {
   const verdict = isTooComplex(body, limits) ? refuse('grpcRequestFields', TOO_COMPLEX) : await check(body, limits)
   if ('malformed' in verdict) {
     const message = `not a SubscribeRequest in JSON: ${verdict.malformed}`
@@ -51,7 +51,7 @@ export async function checkGeyser(
       counts: verdict.ok ? { accounts: verdict.accounts, filters: verdict.filters } : null,
       cost: methodCost(limits, 'Subscribe'),
       limits: { grpcAccountsPerStream, grpcKinds, grpcBlockedOwners, grpcResume, grpcStreams },
-      open: { grpcStreams: access.slots.taken(subscription.id).grpcStreams },
+      open: { grpcStreams: access.permits.taken(subscription.id).grpcStreams },
     },
   }
 }
@@ -61,7 +61,7 @@ async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly
   const slices = createTimeSlices()
   const read = readMessageJson(SubscribeRequestSchema, body.toString('utf8'))
   if (!read.ok) {
-    const reason = read.says.slice(0, REASON_SHOWN_MAX)
+    const reason = read.message.slice(0, REASON_SHOWN_MAX)
     if (!read.isUnknownField) return { malformed: reason }
     return refuse('knownFields', `request refused: ${reason}; rule knownFields, leave it out`)
   }
@@ -72,8 +72,8 @@ async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly
     return refuse('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
   }
   await slices.yield()
-  const gate = gateOf('Subscribe') as Gate
-  return gate(request, limits)
+  const policy = policyOf('Subscribe') as Policy
+  return policy(request, limits)
 }
 
 function refuse(rule: string, message: string): Refused {

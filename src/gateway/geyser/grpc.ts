@@ -1,24 +1,24 @@
-import { CARRIERS, collectToken } from '../../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { startGrpcServer } from '../../platform/grpc/server.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
-import type { DoorMetrics } from '../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { LateRefusals } from '../auth-tarpit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { createGeyser, type GeyserDeps, type GeyserOptions } from './service.ts'
 
-export type GrpcDoorOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
+export type GrpcServerOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
   /** How often open streams are looked at again, besides at every change of the store. */
   readonly sweepMs?: number
 }
 
-export type GrpcDoorDeps = GeyserDeps & DoorMetrics & { readonly late: LateRefusals }
+export type GrpcServerDeps = GeyserDeps & ListenerMetrics & { readonly late: LateRefusals }
 
-export type GrpcDoor = AsyncDisposable & {
+export type GrpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly openCalls: number
   /** Says NOT_SERVING to who asks for the health, and serves on. */
@@ -35,10 +35,10 @@ const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 
 /** The gRPC door: geyser.Geyser for who has a token, and the health check for everybody. */
-export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps): Promise<GrpcDoor> {
+export async function startGrpcEndpoint(given: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
   const options = { ...DEFAULTS, ...given }
   const { access, clock, late, metrics } = deps
-  const log = deps.log.child({ door: 'grpc' })
+  const log = deps.log.child({ server: 'grpc' })
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
   const health = createGrpcHealth(options, { clock, meter: metrics.grpc })
@@ -50,7 +50,7 @@ export async function startGrpcDoor(given: GrpcDoorOptions, deps: GrpcDoorDeps):
     // The path is not repeated: whoever writes a token into it must not find it in a log.
     if (method === undefined)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
-    const caller = access.authenticate(collectToken(CARRIERS.grpc, call.rawMetadata), 'bundle', clock.nowMs())
+    const caller = access.authenticate(collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata), 'bundle', clock.nowMs())
     if (caller.ok) return geyser.serve(call, caller, { method, remoteAddress: late.addressOf(peer) })
     const { reason } = caller
     late.refuse(peer, metrics.grpc.late, (closes) => {

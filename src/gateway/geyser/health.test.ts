@@ -30,29 +30,29 @@ async function startHealth(healthPerSecond = 5) {
   /** Without a body only a part of a request is sent. */
   function call(path: string, from: string, body: Uint8Array | undefined) {
     const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', from })
-    const told: { code?: number; message?: string; bytes: number } = { bytes: 0 }
+    const reported: { code?: number; message?: string; bytes: number } = { bytes: 0 }
     const hear = (headers: IncomingHttpHeaders) => {
-      if (headers['grpc-status'] !== undefined) told.code = Number(headers['grpc-status'])
-      if (headers['grpc-message'] !== undefined) told.message = String(headers['grpc-message'])
+      if (headers['grpc-status'] !== undefined) reported.code = Number(headers['grpc-status'])
+      if (headers['grpc-message'] !== undefined) reported.message = String(headers['grpc-message'])
     }
     stream.on('response', hear)
     stream.on('trailers', hear)
     stream.on('error', () => {})
-    stream.on('data', (chunk: Buffer) => (told.bytes += chunk.length))
+    stream.on('data', (chunk: Buffer) => (reported.bytes += chunk.length))
     if (body === undefined) stream.write(EMPTY.subarray(0, 3))
     else if (path === CHECK) stream.end(body)
     else stream.write(body)
-    return { stream, told }
+    return { stream, told: reported }
   }
 
   /** Checks of one address, one after another; gives how many were served before the first that waits to be refused. */
   async function checks(from: string, most: number): Promise<number> {
     for (let served = 0; served < most; served++) {
       const before = refusals.length
-      const { told } = call(CHECK, from, EMPTY)
-      await until('it is served or refused', () => told.code !== undefined || refusals.length > before)
-      if (told.code === undefined) return served
-      assert.equal(told.code, GrpcCode.ok)
+      const { told: reported } = call(CHECK, from, EMPTY)
+      await until('it is served or refused', () => reported.code !== undefined || refusals.length > before)
+      if (reported.code === undefined) return served
+      assert.equal(reported.code, GrpcCode.ok)
     }
     return most
   }
@@ -76,11 +76,11 @@ test('an address has a budget of health calls, which refills; other addresses ar
   on.clock.advance(600)
   assert.equal(await on.checks('192.0.2.1', 1000), 3)
   assert.deepEqual(new Set(on.refusals), new Set(['healthPerSecond']))
-  const { told } = on.call(WATCH, '192.0.2.1', EMPTY)
+  const { told: reported } = on.call(WATCH, '192.0.2.1', EMPTY)
   await until('it is refused', () => on.refusals.length === 3)
   on.clock.advance(1000)
-  await until('the delayed refusal is there', () => told.code === GrpcCode.resourceExhausted)
-  assert.match(told.message ?? '', /5 health calls per second of one address; limit: healthPerSecond/)
+  await until('the delayed refusal is there', () => reported.code === GrpcCode.resourceExhausted)
+  assert.match(reported.message ?? '', /5 health calls per second of one address; limit: healthPerSecond/)
 })
 
 test('a load balancer that checks ten times a second is never refused', async () => {
@@ -88,7 +88,7 @@ test('a load balancer that checks ten times a second is never refused', async ()
   for (let second = 0; second < 60; second++) {
     on.clock.advance(1000)
     const made = Array.from({ length: 10 }, () => on.call(CHECK, '192.0.2.1', EMPTY))
-    await until('all are served', () => made.every(({ told }) => told.code === GrpcCode.ok))
+    await until('all are served', () => made.every(({ told: reported }) => reported.code === GrpcCode.ok))
   }
 })
 
@@ -103,7 +103,7 @@ test('watches are bounded for an address and in all, and a closed one makes room
   await using on = await startHealth(50)
   const open = async (from: string, count: number) => {
     const made = Array.from({ length: count }, () => on.call(WATCH, from, EMPTY))
-    await until('each has its status', () => made.every(({ told }) => told.bytes > 0))
+    await until('each has its status', () => made.every(({ told: reported }) => reported.bytes > 0))
     return made
   }
   const first = await open('192.0.2.1', 32)
@@ -114,10 +114,10 @@ test('watches are bounded for an address and in all, and a closed one makes room
   await until('one more in all is refused', () => on.refusals.length === 2)
   first[0]?.stream.close()
   await until('there is room', async () => {
-    const { told } = on.call(WATCH, '192.0.2.1', EMPTY)
+    const { told: reported } = on.call(WATCH, '192.0.2.1', EMPTY)
     const before = on.refusals.length
-    await until('served or refused', () => told.bytes > 0 || on.refusals.length > before)
-    return told.bytes > 0
+    await until('served or refused', () => reported.bytes > 0 || on.refusals.length > before)
+    return reported.bytes > 0
   })
   assert.deepEqual(new Set(on.refusals), new Set(['healthWatches']))
 })
@@ -128,7 +128,7 @@ test('a call whose request does not arrive in time is ended, a watch with one is
   const watch = on.call(WATCH, '192.0.2.1', EMPTY)
   await until('the watch has its status', () => watch.told.bytes > 0)
   on.clock.advance(10_000)
-  for (const { told } of slow) await until('it is ended', () => told.code === GrpcCode.deadlineExceeded)
+  for (const { told: reported } of slow) await until('it is ended', () => reported.code === GrpcCode.deadlineExceeded)
   assert.equal(watch.told.code, undefined)
 })
 
@@ -136,11 +136,11 @@ test('a watch of a service that is not here gets SERVICE_UNKNOWN, and stays open
   await using on = await startHealth()
   const name = Buffer.from('no.such.Service')
   const request = frameMessage(Buffer.concat([Buffer.from([0x0a, name.length]), name]))
-  const { stream, told } = on.call(WATCH, '192.0.2.1', request)
+  const { stream, told: reported } = on.call(WATCH, '192.0.2.1', request)
   const pieces: Buffer[] = []
   stream.on('data', (piece: Buffer) => pieces.push(piece))
   await until('a status has come', () => Buffer.concat(pieces).length >= 7)
   // Field 1 of the response, an enum: SERVICE_UNKNOWN is 3 (health.proto).
   assert.deepEqual([...Buffer.concat(pieces).subarray(5)], [0x08, 3])
-  assert.equal(told.code, undefined)
+  assert.equal(reported.code, undefined)
 })

@@ -10,7 +10,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../solana/gen/health_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
-import type { DoorMeter } from '../metrics.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import { endLater } from './refusal.ts'
 
 /** grpc.health.v1, without a token, so every address has a budget. */
@@ -28,7 +28,7 @@ export type GrpcHealthOptions = {
   readonly refusalDelayMs: number
 }
 
-export type GrpcHealthDeps = { readonly clock: Clock; readonly meter: Pick<DoorMeter, 'refused'> }
+export type GrpcHealthDeps = { readonly clock: Clock; readonly meter: Pick<ListenerMeter, 'refused'> }
 
 const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'

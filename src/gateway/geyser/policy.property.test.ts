@@ -5,10 +5,10 @@ import { checkProperty, createRandom, isFull, mutate, seedOf } from '../../../te
 import { subscribeRequests } from '../../../test/support/subscribe-requests.ts'
 import { type CuckooFilter, type SubscribeRequest, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { type Gate, gateOf } from './policy.ts'
+import { type Policy, policyOf } from './policy.ts'
 
 const UNLIMITED = { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: [] }
-const gate = gateOf('Subscribe') as Gate
+const policy = policyOf('Subscribe') as Policy
 
 /** What a node that decodes the request would count. */
 function countDecoded(request: SubscribeRequest) {
@@ -41,7 +41,7 @@ function countDecoded(request: SubscribeRequest) {
 test('what is counted on the wire is what a decoder counts', (t) => {
   const property = fc.property(subscribeRequests, (init) => {
     const bytes = encodeMessage(SubscribeRequestSchema, init)
-    const verdict = gate(bytes, UNLIMITED)
+    const verdict = policy(bytes, UNLIMITED)
     assert.ok(verdict.ok)
     const decoded = decodeMessage(SubscribeRequestSchema, bytes) as SubscribeRequest
     assert.deepEqual({ accounts: verdict.accounts, filters: verdict.filters }, countDecoded(decoded))
@@ -60,7 +60,7 @@ test('of damaged requests, what passes counts as a decoder counts, and what does
   for (let run = 0; run < (isFull ? 200_000 : 5000); run++) {
     const sample = encodeMessage(SubscribeRequestSchema, samples[random(samples.length)] ?? {})
     const bytes = mutate(sample, random)
-    const verdict = gate(bytes, UNLIMITED)
+    const verdict = policy(bytes, UNLIMITED)
     rules.add(verdict.ok ? 'passed' : verdict.rule)
     if (!verdict.ok) continue
     const decoded = countDecoded(decodeMessage(SubscribeRequestSchema, bytes) as SubscribeRequest)

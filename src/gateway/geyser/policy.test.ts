@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { type Gate, type GateLimits, gateOf } from './policy.ts'
+import { type Policy, type PolicyLimits, policyOf } from './policy.ts'
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
-const LIMIT: GateLimits = { grpcAccountsPerStream: 4, grpcKinds: null, grpcBlockedOwners: [] }
-const subscribe = gateOf('Subscribe') as Gate
+const LIMIT: PolicyLimits = { grpcAccountsPerStream: 4, grpcKinds: null, grpcBlockedOwners: [] }
+const subscribe = policyOf('Subscribe') as Policy
 type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
-const check = (request: Request, limits: Partial<GateLimits> = {}) =>
+const check = (request: Request, limits: Partial<PolicyLimits> = {}) =>
   subscribe(encodeMessage(SubscribeRequestSchema, request), { ...LIMIT, ...limits })
 
 /** A field of bytes with this number. */
@@ -214,20 +214,20 @@ test('a long name is shown in part', () => {
 })
 
 test('the request of SubscribeDeshred has a gate of its own; other methods have none', () => {
-  const gate = gateOf('SubscribeDeshred') as Gate
+  const policy = policyOf('SubscribeDeshred') as Policy
   const many = {
     deshredTransactions: { d: { accountInclude: ['a', 'b'], accountExclude: ['c'], accountRequired: ['d', 'e'] } },
   }
-  const verdict = gate(encodeMessage(SubscribeDeshredRequestSchema, many), LIMIT)
+  const verdict = policy(encodeMessage(SubscribeDeshredRequestSchema, many), LIMIT)
   assert.ok(!verdict.ok && verdict.filter?.kind === 'deshred_transactions')
-  const ping = gate(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 } }), LIMIT)
+  const ping = policy(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 } }), LIMIT)
   assert.ok(ping.ok && ping.isPing)
-  const slots = gate(encodeMessage(SubscribeDeshredRequestSchema, { slots: { s: {} } }), {
+  const slots = policy(encodeMessage(SubscribeDeshredRequestSchema, { slots: { s: {} } }), {
     ...LIMIT,
     grpcKinds: ['accounts'],
   })
   assert.ok(!slots.ok && slots.rule === 'grpcKinds' && slots.filter?.kind === 'slots')
-  for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(gateOf(method), undefined)
+  for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
 })
 
 test('the largest requests take less than 50 ms of processor time, also where many owners are blocked', (t) => {

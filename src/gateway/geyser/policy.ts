@@ -4,9 +4,9 @@ import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan
 import { WireReader } from '../../solana/transaction/wire-reader.ts'
 import { isUnary } from './methods.ts'
 
-export type GateVerdict = GatePass | GateRefusal
+export type PolicyVerdict = PolicyPass | PolicyRefusal
 
-export type GatePass = {
+export type PolicyPass = {
   readonly ok: true
   /** How many accounts the request names. */
   readonly accounts: number
@@ -19,7 +19,7 @@ export type GatePass = {
 }
 
 /** A limit of the plan, or what holds for everybody: that the gateway and every node read the same in a request. */
-export type GateRule =
+export type PolicyRule =
   | 'grpcAccountsPerStream'
   | 'grpcKinds'
   | 'grpcBlockedOwners'
@@ -29,18 +29,18 @@ export type GateRule =
   | 'grpcRequestFields'
   | 'grpcRequestFilters'
 
-export type GateRefusal = {
+export type PolicyRefusal = {
   readonly ok: false
-  readonly rule: GateRule
+  readonly rule: PolicyRule
   /** Kind and name of the filter at which the request breaks the rule. */
   readonly filter: { readonly kind: string; readonly name: string } | undefined
   readonly message: string
 }
 
-export type GateLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 'grpcBlockedOwners'>
+export type PolicyLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 'grpcBlockedOwners'>
 
 /** One SubscribeRequest, as its bytes, against the limits of a plan. */
-export type Gate = (request: Uint8Array, limits: GateLimits) => GateVerdict
+export type Policy = (request: Uint8Array, limits: PolicyLimits) => PolicyVerdict
 
 /** Where accounts stand in one kind of filter. */
 type FilterKind = {
@@ -93,19 +93,19 @@ const DESHRED: RequestShape = {
   besidePing: [],
 }
 
-const GATES: Readonly<Record<string, Gate>> = {
+const POLICIES: Readonly<Record<string, Policy>> = {
   Subscribe: (request, limits) => check(SUBSCRIBE, request, limits),
   SubscribeDeshred: (request, limits) => check(DESHRED, request, limits),
 }
 
 /** The gate of a method of geyser.Geyser whose requests the plan limits. */
-export function gateOf(method: string): Gate | undefined {
-  return Object.hasOwn(GATES, method) ? GATES[method] : undefined
+export function policyOf(method: string): Policy | undefined {
+  return Object.hasOwn(POLICIES, method) ? POLICIES[method] : undefined
 }
 
 /** The limit by which the plan decides what may be selected, for a method whose requests it cannot look into. */
-export function undecidedBy(method: string, limits: GateLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
-  if (isUnary(method) || gateOf(method) !== undefined) return undefined
+export function undecidedBy(method: string, limits: PolicyLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
+  if (isUnary(method) || policyOf(method) !== undefined) return undefined
   if (limits.grpcKinds !== null) return 'grpcKinds'
   return limits.grpcBlockedOwners.length > 0 ? 'grpcBlockedOwners' : undefined
 }
@@ -117,13 +117,13 @@ const NAME_SHOWN_MAX = 64
  * Counts on the wire, in a request that the scan has shown to mean the same to the node: it holds no unknown field, no filter twice and no
  * half of a filter.
  */
-function check(shape: RequestShape, request: Uint8Array, limits: GateLimits): GateVerdict {
+function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
   const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
   const fieldsMax = requestFieldsMax(limits)
   const { problem } = scanMessage(shape.schema, request, { fieldsMax, entriesMax: FILTERS_MAX })
   if (problem !== undefined) return refuseRequest(shape, problem, fieldsMax)
   const reader = new WireReader(request)
-  const on: Judged = {
+  const on: Validated = {
     bytes: Buffer.from(request.buffer, request.byteOffset, request.length),
     blocked: new Set(grpcBlockedOwners),
   }
@@ -158,17 +158,17 @@ const FIELDS_MAX = 100_000
 const FILTERS_MAX = 4096
 
 /** Fields of one request, over all its filters. */
-export function requestFieldsMax({ grpcAccountsPerStream }: GateLimits): number {
+export function requestFieldsMax({ grpcAccountsPerStream }: PolicyLimits): number {
   return Math.min((grpcAccountsPerStream ?? FIELDS_MAX) + OTHER_FIELDS_MAX, FIELDS_MAX)
 }
 
-function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax: number): GateRefusal {
+function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax: number): PolicyRefusal {
   const where = `field ${problem.field} of ${problem.message}`
-  const refuse = (rule: GateRule, says: string): GateRefusal => ({
+  const refuse = (rule: PolicyRule, message: string): PolicyRefusal => ({
     ok: false,
     rule,
     filter: undefined,
-    message: `request refused: ${says}`,
+    message: `request refused: ${message}`,
   })
   switch (problem.rule) {
     case 'known-fields':
@@ -187,18 +187,18 @@ function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax
   }
 }
 
-function refuseFilter(rule: GateRefusal['rule'], kind: string, name: string, says: string): GateRefusal {
+function refuseFilter(rule: PolicyRefusal['rule'], kind: string, name: string, message: string): PolicyRefusal {
   const shown = name.length > NAME_SHOWN_MAX ? `${name.slice(0, NAME_SHOWN_MAX)}…` : name
-  return { ok: false, rule, filter: { kind, name }, message: `filter refused: ${kind} "${shown}" ${says}` }
+  return { ok: false, rule, filter: { kind, name }, message: `filter refused: ${kind} "${shown}" ${message}` }
 }
 
-function tooMany(kind: string, name: string, accounts: number, max: number): GateRefusal {
+function tooMany(kind: string, name: string, accounts: number, max: number): PolicyRefusal {
   const words = LIMIT_WORDS.grpcAccountsPerStream
-  const says = `brings the request to ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
-  return refuseFilter('grpcAccountsPerStream', kind, name, says)
+  const message = `brings the request to ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
+  return refuseFilter('grpcAccountsPerStream', kind, name, message)
 }
 
-function refuseKind(kind: string, name: string, allowed: readonly string[]): GateRefusal {
+function refuseKind(kind: string, name: string, allowed: readonly string[]): PolicyRefusal {
   return refuseFilter(
     'grpcKinds',
     kind,
@@ -207,7 +207,7 @@ function refuseKind(kind: string, name: string, allowed: readonly string[]): Gat
   )
 }
 
-function refuseBlocked(kind: string, name: string, blocked: Blocked): GateRefusal {
+function refuseBlocked(kind: string, name: string, blocked: Blocked): PolicyRefusal {
   return refuseFilter('grpcBlockedOwners', kind, name, `${blocked}; grpcBlockedOwners does not allow it`)
 }
 
@@ -218,10 +218,10 @@ type Blocked =
   | 'holds a set of accounts that cannot be looked into'
 
 type Counted = { readonly accounts: number; readonly blocked: Blocked | undefined }
-type Judged = { readonly bytes: Buffer; readonly blocked: ReadonlySet<string> }
+type Validated = { readonly bytes: Buffer; readonly blocked: ReadonlySet<string> }
 
 /** One entry of a map of filters: its name is field 1, the filter field 2. */
-function readEntry(filter: FilterKind, entry: WireReader, on: Judged): Counted & { readonly name: string } {
+function readEntry(filter: FilterKind, entry: WireReader, on: Validated): Counted & { readonly name: string } {
   let name = ''
   let accounts = 0
   let blocked: Blocked | undefined
@@ -241,7 +241,7 @@ function readEntry(filter: FilterKind, entry: WireReader, on: Judged): Counted &
 
 const NOTHING = new Uint8Array(0)
 
-function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: blockedOwners }: Judged): Counted {
+function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: blockedOwners }: Validated): Counted {
   let accounts = 0
   let isNarrow = kind.wanted.length === 0
   let blocked: Blocked | undefined

@@ -5,14 +5,14 @@ import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import { createEarlyLeave } from './reset-flood-guard.ts'
 
 function fakeStream() {
-  const told: string[] = []
+  const reported: string[] = []
   let onEnd: (end: GrpcEnd) => void = () => {}
   const stream = {
-    cancel: () => void told.push('cancel'),
-    pause: () => void told.push('pause'),
+    cancel: () => void reported.push('cancel'),
+    pause: () => void reported.push('pause'),
     onEnd: (listener: typeof onEnd) => void (onEnd = listener),
   } as unknown as GrpcStream
-  return { stream, told, end: () => onEnd({ status: { code: 0 }, isFromServer: true }) }
+  return { stream, told: reported, end: () => onEnd({ status: { code: 0 }, isFromServer: true }) }
 }
 
 test('an old call is cancelled at once, a young one when it is old enough, one that ended meanwhile not at all', () => {

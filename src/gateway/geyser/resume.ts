@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Upstream } from '../../upstreams/service.ts'
-import type { GatePass } from './policy.ts'
+import type { PolicyPass } from './policy.ts'
 
 /** What a lost stream goes on with: a call to another node, and the request that makes it go on. */
 export type NextNode = { readonly stream: GrpcStream; readonly upstream: UpstreamNode; readonly request: Uint8Array }
@@ -15,7 +15,7 @@ export type NextNode = { readonly stream: GrpcStream; readonly upstream: Upstrea
  */
 export type Resume = {
   /** A request that was let through; the last one tells what the client wants now. */
-  asked(message: Uint8Array, verdict: GatePass): void
+  asked(message: Uint8Array, verdict: PolicyPass): void
   /** Bytes have come from the node. */
   heard(): void
   /** The stream is live again: updates of a slot have come. */

@@ -8,10 +8,10 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { BundleMetrics } from '../metrics.ts'
-import { refuseOverLimit, refuseSeat, refuseToken, refuseUpstream } from '../refusal.ts'
+import { refuseOverLimit, refusePermit, refuseToken, refuseUpstream } from '../refusal.ts'
 import { budgetHeaders } from '../rpc/rate-limit-headers.ts'
 import { isUnary, requestBytesMax } from './methods.ts'
-import { type GatePass, gateOf, undecidedBy } from './policy.ts'
+import { type PolicyPass, policyOf, undecidedBy } from './policy.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 import { lostStatus, type Relay, startRelay } from './relay.ts'
 import { createEarlyLeave, TOO_OFTEN } from './reset-flood-guard.ts'
@@ -91,33 +91,33 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       const message = `method refused: ${undecided} of the plan decides what may be selected, and cannot for this method`
       return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
     }
-    const seat = isStream ? access.slots.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
-    if (seat?.ok === false) {
-      meter.refused(seat.limitName)
-      const status = grpcStatusOf(refuseSeat(seat), access.quota(caller))
+    const permit = isStream ? access.permits.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
+    if (permit?.ok === false) {
+      meter.refused(permit.limitName)
+      const status = grpcStatusOf(refusePermit(permit), access.quota(caller))
       return refuseLater(call, () => call.end(status))
     }
     const admission = charge(caller, what, (status, isLimit) => {
-      seat?.release()
+      permit?.release()
       if (isLimit) refuseLater(call, () => call.end(status))
       else call.end(status)
     })
     if (admission === undefined) return
-    call.onClose(() => seat?.release())
+    call.onClose(() => permit?.release())
 
     const upstream = () => upstreams.of(caller.subscription.id)
     const metadata = singleValues(call.metadata)
     const opened = await upstream().grpc.open(call.path, metadata)
     if (!opened.ok) {
       access.refund(caller, what)
-      seat?.release()
+      permit?.release()
       return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
     }
     let openedMs = clock.monotonicMs()
     let node = opened.upstream
     if (call.isOver) return early.leave(opened.stream, openedMs, caller.subscription.id)
 
-    const gate = gateOf(method)
+    const policy = policyOf(method)
     const resume =
       method === 'Subscribe' && caller.limits.grpcResume
         ? createResume({ upstream, path: call.path, metadata, clock })
@@ -148,7 +148,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     }
 
     function accepts(message: Uint8Array): boolean {
-      const verdict = gate === undefined ? NOT_LIMITED : gate(message, entry.caller.limits)
+      const verdict = policy === undefined ? NOT_LIMITED : policy(message, entry.caller.limits)
       if (!verdict.ok) {
         refused(verdict.rule, 'invalid-params')
         relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
@@ -172,7 +172,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       return again !== undefined && passed(message, verdict)
     }
 
-    function passed(message: Uint8Array, verdict: GatePass): true {
+    function passed(message: Uint8Array, verdict: PolicyPass): true {
       if (!verdict.isPing) filters = Object.values(verdict.filters).reduce((sum, count) => sum + count, 0)
       resume?.asked(message, verdict)
       return true
@@ -201,7 +201,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       resume: resume && { ...resume, next: (lastSlot) => goOn(resume, lastSlot) },
       onOver(atNode, status) {
         if (atNode !== undefined) early.leave(atNode, openedMs, caller.subscription.id)
-        seat?.release()
+        permit?.release()
         leave?.(status)
         if (isStream) meter.open.dec()
         else meter.tookMs(clock.monotonicMs() - beganMs)
@@ -276,7 +276,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
 }
 
 /** A request of a method whose messages the plan does not limit. */
-const NOT_LIMITED: GatePass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
+const NOT_LIMITED: PolicyPass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 /** How a node begins its word to a client that did not read (bundle.md section 8). */
 const LAGGED = 'lagged'

@@ -1,18 +1,18 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
-import { readWholeAnswer } from '../../upstreams/whole-response.ts'
-import type { DoorMeter } from '../metrics.ts'
+import { readWholeResponse } from '../../upstreams/whole-response.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import { refuseHeldBytes, refuseUpstream } from '../refusal.ts'
-import { isPlainId, type RpcCall, writeCall } from '../rpc/request.ts'
-import { answerUnderId } from '../rpc/response.ts'
+import { isFastPathId, type RpcCall, writeCall } from '../rpc/request.ts'
+import { responseUnderId } from '../rpc/response.ts'
 import type { UpstreamCall } from '../rpc/rpc.ts'
-import { refusalAnswer, refuseLargeAnswer, refuseOnConnection } from './refusal.ts'
+import { refusalResponse, refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 
 /** Calls of one connection that are on their way to a node at once. */
 const IN_FLIGHT_MAX = 64
 /** Below what may wait for a client: an answer alone must not make it too slow. */
-const ANSWER_BYTES_MAX = 2 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 
 export type WsCalls = {
   /** Forwards a call that has an id and was charged; gives the whole answer. */
@@ -25,7 +25,7 @@ export type WsCallsDeps = {
   readonly requestId: string
   /** The connection, for the rule that the slot one client sees never goes back. */
   readonly connection: object
-  readonly meter: Pick<DoorMeter, 'refused'>
+  readonly meter: Pick<ListenerMeter, 'refused'>
   /** A response is held until all of it has arrived. */
   readonly budget: ResponseBudget
 }
@@ -36,8 +36,8 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
   let inFlight = 0
 
   async function ask(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
-    const refuse = (refusal: Parameters<typeof refusalAnswer>[0]) => refusalAnswer(refusal, requestId, call.id)
-    const sentId = isPlainId(call.id) ? call.id : '0'
+    const refuse = (refusal: Parameters<typeof refusalResponse>[0]) => refusalResponse(refusal, requestId, call.id)
+    const sentId = isFastPathId(call.id) ? call.id : '0'
     const outcome = await callUpstream({
       body: Buffer.from(writeCall(call, sentId)),
       methods: [call.method],
@@ -45,7 +45,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       subscriptionId: caller.subscription.id,
       connection,
     })
-    if (outcome.kind !== 'answered') {
+    if (outcome.kind !== 'responded') {
       if (!outcome.isForwarded) access.refund(caller, { interface: 'ws', method: call.method })
       return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
     }
@@ -60,7 +60,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       heldBytes += bytes
       return true
     }
-    const whole = await readWholeAnswer(outcome, { bytesMax: ANSWER_BYTES_MAX, hold })
+    const whole = await readWholeResponse(outcome, { bytesMax: RESPONSE_BYTES_MAX, hold })
     budget.release(owner, heldBytes)
     if (whole === 'no-room' && limit !== undefined) {
       meter.refused(limit, { subscription: owner, code: 'overloaded' })
@@ -68,11 +68,11 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
     }
     if (whole === 'too-large') {
       meter.refused('answerBytes', { subscription: caller.subscription.id, code: 'too-large' })
-      return refuse(refuseLargeAnswer(ANSWER_BYTES_MAX))
+      return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX))
     }
     if (typeof whole === 'string') return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return whole
-    return answerUnderId(whole, call.id) ?? refuse(refuseUpstream('no-upstream'))
+    return responseUnderId(whole, call.id) ?? refuse(refuseUpstream('no-upstream'))
   }
 
   return {
@@ -80,7 +80,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       if (inFlight >= IN_FLIGHT_MAX) {
         meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
         access.refund(caller, { interface: 'ws', method: call.method })
-        return refusalAnswer(
+        return refusalResponse(
           refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls not yet answered'),
           requestId,
           call.id,

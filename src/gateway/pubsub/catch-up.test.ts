@@ -8,14 +8,14 @@ type Outcome = Awaited<ReturnType<Ask>>
 
 /** Asks wait until they are answered with an account at a slot. */
 function setUp() {
-  const asked: { body: string; answer: (slot: number) => void }[] = []
+  const asked: { body: string; respond: (slot: number) => void }[] = []
   const ask = ((call: { body: Buffer | string }) =>
     new Promise<Outcome>((resolve) => {
-      const answer = (slot: number) => {
+      const respond = (slot: number) => {
         const result = `{"context":{"slot":${slot}},"value":{"lamports":1}}`
-        resolve({ kind: 'answered', body: Buffer.from(`{"jsonrpc":"2.0","result":${result},"id":1}`) } as Outcome)
+        resolve({ kind: 'responded', body: Buffer.from(`{"jsonrpc":"2.0","result":${result},"id":1}`) } as Outcome)
       }
-      asked.push({ body: String(call.body), answer })
+      asked.push({ body: String(call.body), respond })
     })) as Ask
   const found: Missed[] = []
   const catchUp = createCatchUp()
@@ -38,9 +38,9 @@ test('so many are asked about at once, and each subscription waits at most once'
   for (let losses = 0; losses < 5; losses++) for (const subscription of subscriptions) find(subscription)
   assert.equal(asked.length, 32)
   // Those under way were lost again meanwhile, so each of the 40 waits once more.
-  for (let answered = 0; answered < 72; answered++) {
+  for (let responded = 0; responded < 72; responded++) {
     await turn()
-    asked[answered]?.answer(answered)
+    asked[responded]?.respond(responded)
   }
   await turn()
   assert.deepEqual([asked.length, found.length], [72, 72])
@@ -53,7 +53,7 @@ test('what is no longer wanted is not asked about, and not delivered', async () 
   let isWanted = true
   find({}, '["k"]', () => isWanted)
   isWanted = false
-  asked[0]?.answer(1)
+  asked[0]?.respond(1)
   await turn()
   assert.equal(found.length, 0)
 })

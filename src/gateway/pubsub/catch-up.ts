@@ -8,7 +8,7 @@ import { canonicalParams, type PubSubKind } from './request.ts'
 export type Missed = { readonly result: string; readonly slot: number; readonly isLast: boolean }
 
 /** Larger accounts are not read again; their owner hears of the gap. */
-const ANSWER_BYTES_MAX = 2 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 const DEPTH_MAX = 256
 const LEVELS = ['processed', 'confirmed', 'finalized']
 
@@ -80,15 +80,15 @@ async function findMissed(
     const result = await ask(upstream, 'getAccountInfo', [target, { encoding, commitment, dataSlice }])
     return result && { ...result, isLast: false }
   }
-  const answer = await ask(upstream, 'getSignatureStatuses', [[target]])
-  if (answer === undefined) return undefined
-  const { context, value } = JSON.parse(answer.result) as {
+  const response = await ask(upstream, 'getSignatureStatuses', [[target]])
+  if (response === undefined) return undefined
+  const { context, value } = JSON.parse(response.result) as {
     context: unknown
     value: ({ confirmationStatus?: string; err: unknown } | null)[]
   }
   const status = value[0]
   if (!status || levelOf(status.confirmationStatus) < levelOf(config['commitment'] ?? 'finalized')) return undefined
-  return { result: JSON.stringify({ context, value: { err: status.err } }), slot: answer.slot, isLast: true }
+  return { result: JSON.stringify({ context, value: { err: status.err } }), slot: response.slot, isLast: true }
 }
 
 /** Only params that parsing and writing leave as they are can be put into another call; others are not asked about. */
@@ -109,8 +109,8 @@ async function ask(
 ): Promise<{ result: string; slot: number } | undefined> {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
   const outcome = await upstream.ask(callOf(method, body))
-  if (outcome.kind !== 'answered') return undefined
-  if (outcome.rest !== undefined || outcome.body.length > ANSWER_BYTES_MAX) {
+  if (outcome.kind !== 'responded') return undefined
+  if (outcome.rest !== undefined || outcome.body.length > RESPONSE_BYTES_MAX) {
     outcome.rest?.abort()
     return undefined
   }

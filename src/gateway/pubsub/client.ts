@@ -7,28 +7,28 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import { WsCloseCode, type WsConnection } from '../../platform/ws/connection.ts'
 import { writeResult } from '../../solana/json/json-rpc.ts'
 import { whoami } from '../account/whoami.ts'
-import type { DoorMeter } from '../metrics.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import { refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
 import { type RpcCall, type RpcItem, readRpcBody } from '../rpc/request.ts'
-import { answerUnderId } from '../rpc/response.ts'
+import { responseUnderId } from '../rpc/response.ts'
 import type { UpstreamCall } from '../rpc/rpc.ts'
 import { createWsCalls } from './calls.ts'
-import { invalidSubscription, refusalAnswer } from './refusal.ts'
+import { invalidSubscription, refusalResponse } from './refusal.ts'
 import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
 import { bytesFrame } from './splice.ts'
 import { createWsSubscriptions } from './subscriptions.ts'
 import type { Gap } from './upstream-subscription.ts'
-import type { Feeds } from './upstream-subscriptions.ts'
+import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 export type WsClientDeps = {
   readonly access: Access
-  readonly feeds: Feeds
+  readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly callUpstream: UpstreamCall
   readonly budget: ResponseBudget
   readonly clock: Clock
   readonly log: Logger
-  readonly meter: Pick<DoorMeter, 'request' | 'refused'>
-  readonly gapsTold: { inc(): void }
+  readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
+  readonly gapsReported: { inc(): void }
 }
 
 export type WsClientGiven = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
@@ -49,7 +49,7 @@ const FREE_PER_SECOND = 20
 const FREE_SAVED = 200
 
 type Reply = { readonly text: string | Buffer; readonly onSent?: () => void }
-type Answered = RpcCall & { readonly id: string }
+type Responded = RpcCall & { readonly id: string }
 
 /** Serves one connection: its requests in, answers and notifications out. */
 export function serveWsClient(connection: WsConnection, given: WsClientGiven, deps: WsClientDeps): WsClient {
@@ -62,14 +62,14 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
   const calls = createWsCalls({ access, callUpstream, requestId, connection, meter, budget })
   const subscriptions = createWsSubscriptions({
     access,
-    feeds: deps.feeds,
+    upstreamSubscriptions: deps.upstreamSubscriptions,
     connection,
     sendGap: given.wantsGaps ? sendGap : undefined,
     onOverflow: () => connection.close(WsCloseCode.tryAgainLater, 'too slow'),
   })
 
   function sendGap(subscription: number, result: Gap): void {
-    deps.gapsTold.inc()
+    deps.gapsReported.inc()
     connection.send(JSON.stringify({ jsonrpc: '2.0', method: 'gapNotification', params: { subscription, result } }))
   }
 
@@ -89,15 +89,15 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
   async function onMessage(text: string): Promise<void> {
     const body = readRpcBody(text, { batchItems: caller.limits.batchItems })
     if (body.kind === 'refused') {
-      if (takeFree()) connection.send(body.answer)
+      if (takeFree()) connection.send(body.response)
       return
     }
     if (body.kind === 'too-many') {
       meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-      if (takeFree()) connection.send(refusalAnswer(refuseSize('batchItems', body.limit), requestId, 'null'))
+      if (takeFree()) connection.send(refusalResponse(refuseSize('batchItems', body.limit), requestId, 'null'))
       return
     }
-    const replies = (await Promise.all(body.items.map(answerItem))).filter((reply) => reply !== undefined)
+    const replies = (await Promise.all(body.items.map(respondToItem))).filter((reply) => reply !== undefined)
     const [first] = replies
     if (first === undefined || !connection.isOpen) return
     if (!body.batch) connection.sendFrame(bytesFrame(bytesOf(first.text)))
@@ -106,12 +106,12 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
   }
 
   /** Runs up to its first wait at once, so that requests are charged in the order they came. */
-  async function answerItem(item: RpcItem): Promise<Reply | undefined> {
+  async function respondToItem(item: RpcItem): Promise<Reply | undefined> {
     if ('refusal' in item) return takeFree() ? { text: item.refusal } : undefined
     const { call } = item
     // Clients keep the connection alive with a `ping` that wants no answer; a node does not act on other notifications either.
     if (call.id === undefined) return void takeFree()
-    const asked: Answered = { ...call, id: call.id }
+    const asked: Responded = { ...call, id: call.id }
     if (call.method === 'getRateLimits') {
       if (!takeFree()) return undefined
       meter.request(call.method)
@@ -128,46 +128,46 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     return { text: isEnded ? writeResult(asked.id, 'true') : invalidSubscription(asked.id) }
   }
 
-  async function subscribe(call: Answered, kind: PubSubKind): Promise<Reply> {
-    const seat = subscriptions.reserve(caller)
-    if (!seat.ok) {
+  async function subscribe(call: Responded, kind: PubSubKind): Promise<Reply> {
+    const permit = subscriptions.reserve(caller)
+    if (!permit.ok) {
       meter.refused('wsSubscriptions')
-      return { text: refusalAnswer(seat.refusal, requestId, call.id) }
+      return { text: refusalResponse(permit.refusal, requestId, call.id) }
     }
     const charged = caller
     const admission = access.admit(charged, { interface: 'ws', method: call.method })
     if (!admission.ok) {
-      seat.release()
+      permit.release()
       return refused(admission, call)
     }
     meter.request(call.method)
     const wanted = { subscriptionId: charged.subscription.id, kind, params: call.paramsText }
-    const { id, answer, start } = await subscriptions.subscribe(wanted, seat)
-    switch (answer.kind) {
+    const { id, response, start } = await subscriptions.subscribe(wanted, permit)
+    switch (response.kind) {
       case 'ready':
         return { text: writeResult(call.id, String(id)), onSent: start }
       case 'refused':
-        return { text: answerUnderId(Buffer.from(answer.text), call.id) ?? noUpstream(call) }
+        return { text: responseUnderId(Buffer.from(response.text), call.id) ?? noUpstream(call) }
       case 'no-upstream':
-        if (!answer.wasAsked) access.refund(charged, { interface: 'ws', method: call.method })
+        if (!response.wasAsked) access.refund(charged, { interface: 'ws', method: call.method })
         return { text: noUpstream(call) }
     }
   }
 
-  function refused(admission: Exclude<Admission, { ok: true }>, call: Answered): Reply {
+  function refused(admission: Exclude<Admission, { ok: true }>, call: Responded): Reply {
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
-      return { text: refusalAnswer(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
+      return { text: refusalResponse(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
     }
     const { reason } = admission
-    return { text: refusalAnswer(refuseToken(reason), requestId, call.id), onSent: () => closeUnwelcome(reason) }
+    return { text: refusalResponse(refuseToken(reason), requestId, call.id), onSent: () => closeUnwelcome(reason) }
   }
 
-  function noUpstream({ id }: Answered): string {
-    return refusalAnswer(refuseUpstream('no-upstream'), requestId, id)
+  function noUpstream({ id }: Responded): string {
+    return refusalResponse(refuseUpstream('no-upstream'), requestId, id)
   }
 
-  function rateLimits({ id }: Answered): string {
+  function rateLimits({ id }: Responded): string {
     const { limits, budget, month, open } = whoami(access, caller, clock.nowMs()) as Readonly<Record<string, unknown>>
     return writeResult(id, JSON.stringify({ budget, month, limits, open }))
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import type { FrameTaker, SharedPart } from '../../platform/net/shared-frames.ts'
+import type { FrameConsumer, SharedPart } from '../../platform/net/shared-frames.ts'
 import { createDeliveries } from './deliveries.ts'
 import { FanOut, type FanOutSubscriber } from './fan-out.ts'
 
@@ -67,7 +67,7 @@ test('what waits is bounded in bytes; a delivery too many is refused', () => {
 function subscriber(id: number, onFrame: () => void = () => {}) {
   const got: string[] = []
   const text = (frame: Buffer) => frame.subarray(2).toString()
-  const one: FanOutSubscriber & { got: string[]; taker: FrameTaker<Buffer>; isOpen: boolean } = {
+  const one: FanOutSubscriber & { got: string[]; consumer: FrameConsumer<Buffer>; isOpen: boolean } = {
     id,
     got,
     isOpen: true,
@@ -75,9 +75,9 @@ function subscriber(id: number, onFrame: () => void = () => {}) {
       got.push(text(frame))
       onFrame()
     },
-    taker: {
+    consumer: {
       offer(part: SharedPart<Buffer>) {
-        for (const frame of part.take(one.taker).frames) got.push(text(frame))
+        for (const frame of part.take(one.consumer).frames) got.push(text(frame))
         onFrame()
       },
       seal() {},
@@ -102,19 +102,19 @@ test('each subscriber gets each notification once under its own id, also one tha
     subscriber(3, tick),
   ]
   for (const one of [shared, early, late, left]) fanOut.add(one)
-  fanOut.share(shared, shared.taker)
+  fanOut.share(shared, shared.consumer)
   const [first4, second4] = [subscriber(4, tick), subscriber(4, tick)]
   for (const one of [first4, second4]) fanOut.add(one)
-  fanOut.share(first4, first4.taker)
+  fanOut.share(first4, first4.consumer)
   let isDone = false
   fanOut.push(payload('a'), () => {
     isDone = true
   })
   // Id 1 has been delivered to those who share it; the others are still due.
   assert.deepEqual([shared.got, early.got, late.got], [['a:1'], [], []])
-  fanOut.share(early, early.taker)
-  fanOut.share(late, late.taker)
-  fanOut.share(second4, second4.taker)
+  fanOut.share(early, early.consumer)
+  fanOut.share(late, late.consumer)
+  fanOut.share(second4, second4.consumer)
   fanOut.remove(left)
   fanOut.push(payload('b'))
   for (let turns = 0; turns < 10; turns++) turn()
@@ -137,7 +137,7 @@ test('nothing is made for a connection that is closing', () => {
   const fanOut = new FanOut(deliveries)
   const closing = subscriber(1)
   fanOut.add(closing)
-  fanOut.share(closing, closing.taker)
+  fanOut.share(closing, closing.consumer)
   closing.isOpen = false
   fanOut.push(payload('a'))
   assert.deepEqual(closing.got, [])

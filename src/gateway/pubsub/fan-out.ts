@@ -1,4 +1,4 @@
-import { type FrameTaker, SharedFrames } from '../../platform/net/shared-frames.ts'
+import { type FrameConsumer, SharedFrames } from '../../platform/net/shared-frames.ts'
 import type { Deliveries } from './deliveries.ts'
 import { spliceFrame } from './splice.ts'
 
@@ -17,7 +17,7 @@ export class FanOut {
   readonly #deliveries: Deliveries
   /** Those who get each frame by itself. */
   readonly #unshared = new Set<FanOutSubscriber>()
-  readonly #takers = new Map<FanOutSubscriber, FrameTaker<Buffer>>()
+  readonly #consumers = new Map<FanOutSubscriber, FrameConsumer<Buffer>>()
   /** Clients count alike, so many of them know the subscription by the same id. */
   readonly #shared = new Map<number, SharedFrames<Buffer>>()
   /** Who is still to get the notification that is being delivered. */
@@ -34,28 +34,28 @@ export class FanOut {
   }
 
   /** From here on it gets its frames together with others of the same id. */
-  share(subscriber: FanOutSubscriber, taker: FrameTaker<Buffer>): void {
+  share(subscriber: FanOutSubscriber, consumer: FrameConsumer<Buffer>): void {
     if (!this.#unshared.delete(subscriber)) return
     const { id } = subscriber
     // It gets the notification that is being delivered once: with the others where they still wait for it, else by itself.
     if (this.#dueIds.has(id)) this.#due.delete(subscriber)
-    this.#takers.set(subscriber, taker)
+    this.#consumers.set(subscriber, consumer)
     let frames = this.#shared.get(id)
     if (frames === undefined) {
       frames = new SharedFrames((frame) => frame)
       this.#shared.set(id, frames)
     }
-    frames.join(taker)
+    frames.join(consumer)
   }
 
   remove(subscriber: FanOutSubscriber): void {
     this.#unshared.delete(subscriber)
     this.#due.delete(subscriber)
-    const taker = this.#takers.get(subscriber)
+    const consumer = this.#consumers.get(subscriber)
     const frames = this.#shared.get(subscriber.id)
-    if (taker === undefined || frames === undefined) return
-    this.#takers.delete(subscriber)
-    frames.leave(taker)
+    if (consumer === undefined || frames === undefined) return
+    this.#consumers.delete(subscriber)
+    frames.leave(consumer)
     if (frames.size === 0) this.#shared.delete(subscriber.id)
   }
 
@@ -84,7 +84,7 @@ export class FanOut {
       this.#dueIds.delete(id)
       const frames = this.#shared.get(id)
       // A frame for nobody is not made: a connection that is closing may have a thousand ids.
-      if (frames?.hasOpenTaker !== true) continue
+      if (frames?.hasOpenConsumer !== true) continue
       frames.append(this.#frameOf(id))
       return true
     }

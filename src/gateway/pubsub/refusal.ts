@@ -3,7 +3,7 @@ import { writeError } from '../../solana/json/json-rpc.ts'
 import { errorText, type Refusal } from '../refusal.ts'
 
 /** A refusal as the answer to one request. */
-export function refusalAnswer(refusal: Refusal, requestId: string, id: string): string {
+export function refusalResponse(refusal: Refusal, requestId: string, id: string): string {
   return `{"jsonrpc":"2.0","error":${errorText(refusal, requestId)},"id":${id}}`
 }
 
@@ -21,7 +21,7 @@ export function refuseOnConnection(limit: string, size: number, words: string): 
   }
 }
 
-export function refuseLargeAnswer(size: number): Refusal {
+export function refuseLargeResponse(size: number): Refusal {
   return {
     code: 'too-large',
     message: `the answer has more than ${size} bytes: ask for it over HTTP`,

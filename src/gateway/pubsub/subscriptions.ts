@@ -1,17 +1,17 @@
 import type { Caller } from '../../access/authorize.ts'
 import { WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../access/plan.ts'
-import type { Seat } from '../../access/quota/permits.ts'
+import type { Permit } from '../../access/quota/permits.ts'
 import type { Access } from '../../access/service.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
-import { type Refusal, refuseSeat } from '../refusal.ts'
+import { type Refusal, refusePermit } from '../refusal.ts'
 import { refuseOnConnection } from './refusal.ts'
 import type { PubSubKind } from './request.ts'
-import type { FeedAnswer, FeedHolder, Gap } from './upstream-subscription.ts'
-import type { FeedShare, Feeds } from './upstream-subscriptions.ts'
+import type { Gap, SubscribeResponse, UpstreamSubscriber } from './upstream-subscription.ts'
+import type { SubscriptionShare, UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 export type Subscribed = {
   readonly id: number
-  readonly answer: FeedAnswer
+  readonly response: SubscribeResponse
   /** To be called when the answer is on its way: what the node said meanwhile follows it. */
   start(): void
 }
@@ -20,19 +20,19 @@ export type Subscribed = {
 export type WsSubscriptions = Disposable & {
   readonly size: number
   /** A place for one more; to be released when it is not then used. */
-  reserve(caller: Caller): Seat | { readonly ok: false; readonly refusal: Refusal }
+  reserve(caller: Caller): Permit | { readonly ok: false; readonly refusal: Refusal }
   subscribe(
     wanted: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
-    seat: Seat,
+    permit: Permit,
   ): Promise<Subscribed>
   /** False where there is no such subscription. */
   unsubscribe(id: number): boolean
 }
 
 export type WsSubscriptionsDeps = {
-  readonly access: Pick<Access, 'slots'>
-  readonly feeds: Feeds
-  readonly connection: Pick<WsConnection, 'sendFrame' | 'taker'>
+  readonly access: Pick<Access, 'permits'>
+  readonly upstreamSubscriptions: UpstreamSubscriptions
+  readonly connection: Pick<WsConnection, 'sendFrame' | 'consumer'>
   /** Called only where the client asked to be told. */
   readonly sendGap: ((id: number, gap: Gap) => void) | undefined
   /** Too much has come for a subscription whose answer could not be sent yet. */
@@ -43,15 +43,15 @@ export type WsSubscriptionsDeps = {
 const EARLY_BYTES_MAX = 1024 * 1024
 
 type Held = {
-  readonly seat: Seat
-  share: FeedShare | undefined
+  readonly permit: Permit
+  share: SubscriptionShare | undefined
   early: Buffer[] | undefined
   earlyBytes: number
   isOver: boolean
 }
 
 export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscriptions {
-  const { access, feeds, connection, sendGap } = deps
+  const { access, upstreamSubscriptions, connection, sendGap } = deps
   const held = new Map<number, Held>()
   let nextId = 1
 
@@ -60,14 +60,18 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
     if (entry === undefined) return false
     held.delete(id)
     entry.share?.leave()
-    entry.seat.release()
+    entry.permit.release()
     return true
   }
 
-  function holderOf(id: number, entry: Held, onAnswer: (answer: FeedAnswer) => void): FeedHolder {
+  function subscriberOf(
+    id: number,
+    entry: Held,
+    onResponse: (response: SubscribeResponse) => void,
+  ): UpstreamSubscriber {
     return {
       id,
-      onAnswer,
+      onResponse,
       onFrame(frame) {
         if (entry.early === undefined) return connection.sendFrame(frame)
         entry.early.push(frame)
@@ -96,20 +100,20 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
           refusal: refuseOnConnection('wsSubscriptions', WS_SUBSCRIPTIONS_PER_CONNECTION_MAX, 'live subscriptions'),
         }
       }
-      const seat = access.slots.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
-      return seat.ok ? seat : { ok: false, refusal: refuseSeat(seat) }
+      const permit = access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
+      return permit.ok ? permit : { ok: false, refusal: refusePermit(permit) }
     },
 
-    subscribe(wanted, seat) {
+    subscribe(wanted, permit) {
       const id = nextId++
-      const entry: Held = { seat, share: undefined, early: [], earlyBytes: 0, isOver: false }
+      const entry: Held = { permit, share: undefined, early: [], earlyBytes: 0, isOver: false }
       held.set(id, entry)
       return new Promise((resolve) => {
-        const holder = holderOf(id, entry, (answer) => {
-          if (answer.kind !== 'ready') drop(id)
+        const subscriber = subscriberOf(id, entry, (response) => {
+          if (response.kind !== 'ready') drop(id)
           resolve({
             id,
-            answer,
+            response,
             start() {
               const early = entry.early ?? []
               entry.early = undefined
@@ -118,11 +122,11 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
               for (const frame of early) connection.sendFrame(frame)
               if (entry.isOver) drop(id)
               // From here on nothing stands between the feed and the connection.
-              else entry.share?.deliverTo(connection.taker)
+              else entry.share?.deliverTo(connection.consumer)
             },
           })
         })
-        entry.share = feeds.join(wanted, holder)
+        entry.share = upstreamSubscriptions.join(wanted, subscriber)
       })
     },
 

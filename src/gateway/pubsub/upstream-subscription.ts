@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import type { FrameTaker } from '../../platform/net/shared-frames.ts'
+import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
 import type { LossReason } from '../../upstreams/metrics.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Notification } from '../../upstreams/ws-frame-id.ts'
@@ -12,7 +12,7 @@ import type { PubSubKind } from './request.ts'
 import { slotOf } from './splice.ts'
 
 /** What a node or the lack of one says to a subscribe. */
-export type FeedAnswer =
+export type SubscribeResponse =
   | { readonly kind: 'ready' }
   /** The node's whole answer. */
   | { readonly kind: 'refused'; readonly text: string }
@@ -22,15 +22,15 @@ export type FeedAnswer =
 export type Gap = { readonly fromSlot: number; readonly toSlot: number; readonly reason: LossReason }
 
 /** One client's share in a feed. */
-export type FeedHolder = FanOutSubscriber & {
+export type UpstreamSubscriber = FanOutSubscriber & {
   /** Called once, never within `join`. */
-  onAnswer(answer: FeedAnswer): void
+  onResponse(response: SubscribeResponse): void
   onGap(gap: Gap): void
   /** The node has said its last word. */
   onEnd(): void
 }
 
-export type FeedDeps = {
+export type UpstreamSubscriptionDeps = {
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly clock: Clock
   readonly random: Random
@@ -54,23 +54,23 @@ const RISING: ReadonlySet<PubSubKind> = new Set(['account', 'program', 'logs', '
 /** Further back is no late node but a chain that began anew. */
 const LATE_SLOTS_MAX = 150
 /** A node tells finalized slots about 32 after the best one, and may itself be 25 behind (`health.lagSlotsMax`). */
-const UNTOLD_SLOTS_MAX = 64
+const UNREPORTED_SLOTS_MAX = 64
 const RECEIVED = Buffer.from('"value":"receivedSignature"')
 
 type Ask = {
   subscription?: WsUpstreamSubscription | undefined
   isLive: boolean
   /** The holder whose call this is; undefined where it only restores the subscription of earlier ones. */
-  readonly askedFor: FeedHolder | undefined
+  readonly askedFor: UpstreamSubscriber | undefined
 }
 
 /** One subscription at a node, held by any number of clients and kept alive over losses. */
-export class Feed {
+export class UpstreamSubscription {
   readonly #wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
-  readonly #deps: FeedDeps
-  readonly #holders = new Set<FeedHolder>()
+  readonly #deps: UpstreamSubscriptionDeps
+  readonly #subscribers = new Set<UpstreamSubscriber>()
   readonly #fanOut: FanOut
-  readonly #waiting = new Map<FeedHolder, Timer>()
+  readonly #waiting = new Map<UpstreamSubscriber, Timer>()
   /** The subscription asked for or live; events of an earlier one are not listened to. */
   #current: Ask | undefined
   #timer: Timer | undefined
@@ -87,7 +87,7 @@ export class Feed {
 
   constructor(
     wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string },
-    deps: FeedDeps,
+    deps: UpstreamSubscriptionDeps,
   ) {
     this.#wanted = wanted
     this.#deps = deps
@@ -95,53 +95,53 @@ export class Feed {
   }
 
   /** The first to join makes the call; those who join while it is on its way wait for it. */
-  join(holder: FeedHolder): void {
+  join(subscriber: UpstreamSubscriber): void {
     if (this.#current?.isLive === true) {
-      this.#enter(holder)
-      queueMicrotask(() => holder.onAnswer({ kind: 'ready' }))
+      this.#enter(subscriber)
+      queueMicrotask(() => subscriber.onResponse({ kind: 'ready' }))
       return
     }
     const timer = this.#deps.clock.setTimer(SUBSCRIBE_WAIT_MS, () => {
-      this.#giveUp(holder)
+      this.#giveUp(subscriber)
       this.#endIfUnused()
     })
-    this.#waiting.set(holder, timer)
+    this.#waiting.set(subscriber, timer)
     if (this.#hasBegun) return
     this.#hasBegun = true
     this.#ask()
   }
 
   /** Who waits in vain, or no longer, is told whether a node may have seen the request: only then has it cost anything. */
-  #giveUp(holder: FeedHolder): void {
-    if (!this.#waiting.delete(holder)) return
+  #giveUp(subscriber: UpstreamSubscriber): void {
+    if (!this.#waiting.delete(subscriber)) return
     const wasAsked = this.#wasAsked || this.#current?.subscription?.isSent === true
-    holder.onAnswer({ kind: 'no-upstream', wasAsked })
+    subscriber.onResponse({ kind: 'no-upstream', wasAsked })
   }
 
   /** From here on a holder that was answered gets its frames together with others. */
-  share(holder: FeedHolder, taker: FrameTaker<Buffer>): void {
-    this.#fanOut.share(holder, taker)
+  share(subscriber: UpstreamSubscriber, consumer: FrameConsumer<Buffer>): void {
+    this.#fanOut.share(subscriber, consumer)
   }
 
-  leave(holder: FeedHolder): void {
-    this.#waiting.get(holder)?.cancel()
-    this.#giveUp(holder)
-    this.#exit(holder)
+  leave(subscriber: UpstreamSubscriber): void {
+    this.#waiting.get(subscriber)?.cancel()
+    this.#giveUp(subscriber)
+    this.#exit(subscriber)
     this.#endIfUnused()
   }
 
-  #enter(holder: FeedHolder): void {
-    this.#holders.add(holder)
-    this.#fanOut.add(holder)
+  #enter(subscriber: UpstreamSubscriber): void {
+    this.#subscribers.add(subscriber)
+    this.#fanOut.add(subscriber)
   }
 
-  #exit(holder: FeedHolder): void {
-    this.#holders.delete(holder)
-    this.#fanOut.remove(holder)
+  #exit(subscriber: UpstreamSubscriber): void {
+    this.#subscribers.delete(subscriber)
+    this.#fanOut.remove(subscriber)
   }
 
   #endIfUnused(): void {
-    if (this.#holders.size === 0 && this.#waiting.size === 0) this.#end(false)
+    if (this.#subscribers.size === 0 && this.#waiting.size === 0) this.#end(false)
   }
 
   #end(isOverAtNode: boolean): void {
@@ -197,10 +197,10 @@ export class Feed {
     this.#closeGap(ask)
     const ready = [...this.#waiting]
     this.#waiting.clear()
-    for (const [holder, timer] of ready) {
+    for (const [subscriber, timer] of ready) {
       timer.cancel()
-      this.#enter(holder)
-      holder.onAnswer({ kind: 'ready' })
+      this.#enter(subscriber)
+      subscriber.onResponse({ kind: 'ready' })
     }
   }
 
@@ -211,17 +211,17 @@ export class Feed {
     if (askedFor) this.#waiting.delete(askedFor)
     this.#timer?.cancel()
     // Another node took it before, so this refusal is not final.
-    if (this.#holders.size > 0) this.#retry()
+    if (this.#subscribers.size > 0) this.#retry()
     else if (this.#waiting.size > 0) this.#ask()
     else this.#end(true)
-    if (timer !== undefined) askedFor?.onAnswer({ kind: 'refused', text })
+    if (timer !== undefined) askedFor?.onResponse({ kind: 'refused', text })
   }
 
   #onLost(reason: LossReason): void {
     if (this.#current?.subscription?.isSent === true) this.#wasAsked = true
-    if (this.#holders.size > 0 && this.#lost === undefined) {
+    if (this.#subscribers.size > 0 && this.#lost === undefined) {
       const best = this.#deps.upstreams.of(this.#wanted.owner).bestSlot
-      this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, best - UNTOLD_SLOTS_MAX), reason }
+      this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, best - UNREPORTED_SLOTS_MAX), reason }
     }
     this.#retry()
   }
@@ -234,7 +234,7 @@ export class Feed {
     const upstream = this.#deps.upstreams.of(owner)
     if (RISING.has(kind)) this.#floor = this.#lastSlot
     const gap = { ...lost, toSlot: Math.max(lost.fromSlot, upstream.bestSlot) }
-    for (const holder of this.#holders) holder.onGap(gap)
+    for (const subscriber of this.#subscribers) subscriber.onGap(gap)
     this.#deps.catchUp.find(this, {
       upstream,
       kind,
@@ -283,8 +283,8 @@ export class Feed {
   }
 
   #finish(): void {
-    const holders = [...this.#holders]
-    for (const holder of holders) this.#exit(holder)
-    for (const holder of holders) holder.onEnd()
+    const subscribers = [...this.#subscribers]
+    for (const subscriber of subscribers) this.#exit(subscriber)
+    for (const one of subscribers) one.onEnd()
   }
 }

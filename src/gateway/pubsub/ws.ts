@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Caller, Refused } from '../../access/authorize.ts'
-import { CARRIERS, collectToken } from '../../access/credentials.ts'
-import type { Seat } from '../../access/quota/permits.ts'
+import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
+import type { Permit } from '../../access/quota/permits.ts'
 import type { Access } from '../../access/service.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -12,7 +12,7 @@ import { sendRaw, sendText } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { startHttpServer } from '../../platform/http/server/server.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
-import type { DoorMetrics } from '../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { WsCloseCode } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
@@ -20,12 +20,12 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { LateRefusals, Peer } from '../auth-tarpit.ts'
 import type { BundleMetrics } from '../metrics.ts'
-import { type Refusal, refuseSeat, refuseToken, refuseUpstream } from '../refusal.ts'
+import { type Refusal, refusePermit, refuseToken, refuseUpstream } from '../refusal.ts'
 import { refuse, type UpstreamCall } from '../rpc/rpc.ts'
 import { serveWsClient, type WsClient } from './client.ts'
-import { createFeeds } from './upstream-subscriptions.ts'
+import { createUpstreamSubscriptions } from './upstream-subscriptions.ts'
 
-export type WsDoorOptions = {
+export type WsServerOptions = {
   readonly listen: ListenerOptions
   /** Accepts the token itself in the query of the address. */
   readonly queryToken?: boolean
@@ -35,7 +35,7 @@ export type WsDoorOptions = {
   readonly pingMs?: number
 }
 
-export type WsDoorDeps = DoorMetrics & {
+export type WsServerDeps = ListenerMetrics & {
   readonly access: Access
   readonly upstreams: Upstreams
   /** Ordinary calls over the connection. */
@@ -43,13 +43,13 @@ export type WsDoorDeps = DoorMetrics & {
   readonly budget: ResponseBudget
   readonly connections: Connections
   readonly late: LateRefusals
-  readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsTold'>
+  readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsReported'>
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
 }
 
-export type WsDoor = AsyncDisposable & {
+export type WsServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly connections: number
   /** Subscriptions held at nodes, however many clients share them. */
@@ -68,21 +68,21 @@ const SPREAD_MS = 5000
 
 type Admitted = {
   readonly caller: Caller
-  readonly seat: Seat
+  readonly permit: Permit
   readonly requestId: string
   readonly query: string
   readonly remoteAddress: string
 }
 
 /** The PubSub door: token or ticket at the handshake, then JSON-RPC with subscriptions. */
-export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Promise<WsDoor> {
+export async function startWsServer(options: WsServerOptions, deps: WsServerDeps): Promise<WsServer> {
   const { access, upstreams, callUpstream, budget, connections, late, clock } = deps
-  const { ws: meter, gapsTold } = deps.metrics
+  const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
-  const feeds = createFeeds(deps)
+  const shared = createUpstreamSubscriptions(deps)
   /** With whether it had nodes of its own when it came. */
   const clients = new Map<WsClient, boolean>()
-  const carriers = options.queryToken === true ? CARRIERS.wsWithQuery : CARRIERS.ws
+  const credentialSources = options.queryToken === true ? CREDENTIAL_SOURCES.wsWithQuery : CREDENTIAL_SOURCES.ws
   const admitted = new WeakMap<IncomingMessage, Admitted>()
   let isDraining = false
 
@@ -92,7 +92,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
 
   function authenticate(headers: readonly string[], query: string): Caller | Refused {
     const nowMs = clock.nowMs()
-    const presented = collectToken(carriers, headers, query)
+    const presented = collectToken(credentialSources, headers, query)
     const [ticket, ...more] = valuesOf(query, 'ticket')
     if (ticket === undefined) return access.authenticate(presented, 'bundle', nowMs)
     if (more.length > 0) return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
@@ -109,12 +109,12 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     const query = queryOf(request.url ?? '')
     const caller = authenticate(request.rawHeaders, query)
     if (!caller.ok) return caller
-    const seat = access.slots.acquire(caller.subscription.id, 'wsConnections', caller.limits)
-    if (!seat.ok) {
-      meter.refused(seat.limitName)
-      return refuseSeat(seat)
+    const permit = access.permits.acquire(caller.subscription.id, 'wsConnections', caller.limits)
+    if (!permit.ok) {
+      meter.refused(permit.limitName)
+      return refusePermit(permit)
     }
-    admitted.set(request, { caller, seat, requestId, query, remoteAddress: late.addressOf(peer) })
+    admitted.set(request, { caller, permit, requestId, query, remoteAddress: late.addressOf(peer) })
     return caller
   }
 
@@ -136,13 +136,13 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
         pings: () => meter.refused('controlPings'),
       },
       onConnection(connection, request) {
-        const { caller, seat, requestId, query, remoteAddress } = admitted.get(request) as Admitted
+        const { caller, permit, requestId, query, remoteAddress } = admitted.get(request) as Admitted
         admitted.delete(request)
         const wantsGaps = valuesOf(query, 'gaps')[0] === '1'
         const client = serveWsClient(
           connection,
           { caller, wantsGaps, requestId },
-          { access, feeds, callUpstream, budget, clock, log, meter, gapsTold },
+          { access, upstreamSubscriptions: shared, callUpstream, budget, clock, log, meter, gapsReported },
         )
         clients.set(client, hasOwnNodes(caller.subscription.id))
         meter.open.inc()
@@ -157,7 +157,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
         })
         connection.onClose((code, message) => {
           clients.delete(client)
-          seat.release()
+          permit.release()
           meter.open.dec()
           leave({ code, message })
         })
@@ -181,7 +181,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
     }
     ws.upgrade(request, socket, head)
     // A handshake that was let in and then turned out to be none.
-    admitted.get(request)?.seat.release()
+    admitted.get(request)?.permit.release()
     admitted.delete(request)
   }
 
@@ -224,7 +224,7 @@ export async function startWsDoor(options: WsDoorOptions, deps: WsDoorDeps): Pro
       return ws.connections()
     },
     get upstreamSubscriptions() {
-      return feeds.size
+      return shared.size
     },
     beginLameDuck: () => http.beginLameDuck(),
     async drain(deadlineMs) {

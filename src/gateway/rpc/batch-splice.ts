@@ -1,5 +1,5 @@
 import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
-import type { AnswerRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/server/post.ts'
 import { ResponseScan, type ScanEvent } from './response-scan.ts'
 
 /** What stands at one position of the response to a batch: text of ours, or the response to a call that was forwarded under `sentId`. */
@@ -12,7 +12,7 @@ export type BatchSpliceDeps = {
   errorFor(id: string, limit: HeldBytesLimit | undefined): string
 }
 
-type Listener = Parameters<AnswerRest['start']>[0]
+type Listener = Parameters<ResponseRest['start']>[0]
 
 /** Pieces up to this size leave joined. */
 const JOINED_BYTES_MAX = 64 * 1024
@@ -23,12 +23,12 @@ const SENT_ID_BYTES_MAX = 16
  * The response to a batch, written in the order of its calls while the upstream's array arrives. An item is held until its id is known and its turn
  * has come; from then on it flows. What is held counts against the budget, and the upstream is read only when what is ready has left.
  */
-export class BatchSplice implements AnswerRest {
+export class BatchSplice implements ResponseRest {
   readonly #parts: readonly BatchPart[]
   /** Positions of the parts that are awaited, by the id they were sent under. */
   readonly #awaited = new Map<string, number>()
   readonly #first: Buffer
-  readonly #source: AnswerRest | undefined
+  readonly #source: ResponseRest | undefined
   readonly #deps: BatchSpliceDeps
   readonly #scan = new ResponseScan({ isBatch: true })
   #listener: Listener | undefined
@@ -55,7 +55,7 @@ export class BatchSplice implements AnswerRest {
 
   constructor(
     parts: readonly BatchPart[],
-    { body, rest }: { readonly body: Buffer; readonly rest?: AnswerRest | undefined },
+    { body, rest }: { readonly body: Buffer; readonly rest?: ResponseRest | undefined },
     deps: BatchSpliceDeps,
   ) {
     this.#parts = parts

@@ -2,18 +2,18 @@ import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
 import { PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
-import type { DoorMeter } from '../metrics.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import { httpStatusOf, type Refusal, refuseHeldBytes, refuseUpstream } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
 import { budgetHeaders, jsonHeaders } from './rate-limit-headers.ts'
-import { errorAnswer, refuse } from './refusal.ts'
+import { errorResponse, refuse } from './refusal.ts'
 import { type RpcCall, type RpcItem, writeCall } from './request.ts'
-import type { Forward, RpcAnswer, RpcRequest, UpstreamAnswer } from './rpc.ts'
+import type { Forward, RpcRequest, RpcResponse, UpstreamResponse } from './rpc.ts'
 
 export type RpcBatchDeps = {
   readonly access: Access
   readonly forward: Forward
-  readonly meter: Pick<DoorMeter, 'request' | 'refused'>
+  readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly budget: ResponseBudget
   refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
 }
@@ -32,7 +32,7 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
       return responder.respond(refuse(refuseHeldBytes(limit, budget.limits[limit]), request))
     }
     const { parts, calls, cost, lastLimit } = admit(request, caller, items)
-    if (calls.length === 0) return responder.respond(ownAnswer(caller, parts, cost, lastLimit))
+    if (calls.length === 0) return responder.respond(ownResponse(caller, parts, cost, lastLimit))
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
@@ -41,10 +41,10 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     }
     forward(outgoing, (upstream) => {
       try {
-        if (upstream.kind !== 'answered' && !upstream.isForwarded) {
+        if (upstream.kind !== 'responded' && !upstream.isForwarded) {
           for (const { method } of calls) access.refund(caller, { interface: 'rpc', method })
         }
-        responder.respond(forwardedAnswer(request, caller, parts, cost, upstream))
+        responder.respond(forwardedResponse(request, caller, parts, cost, upstream))
       } catch (error) {
         responder.fail(error)
       }
@@ -71,19 +71,19 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
         calls.push(call)
       } else {
         lastLimit = refusalOf(admission, call.method)
-        if (call.id !== undefined) parts.push({ text: errorAnswer(lastLimit, request.requestId, call.id) })
+        if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request.requestId, call.id) })
       }
     }
     return { parts, calls, cost, lastLimit }
   }
 
   /** Nothing was forwarded: the status tells what the last call was refused for. */
-  function ownAnswer(
+  function ownResponse(
     caller: Caller,
     parts: readonly BatchPart[],
     cost: number,
     lastLimit: Refusal | undefined,
-  ): RpcAnswer {
+  ): RpcResponse {
     if (parts.length === 0) return noContent(caller, cost)
     const headers = jsonHeaders(access.quota(caller), cost)
     const status = lastLimit === undefined ? 200 : httpStatusOf(lastLimit)
@@ -92,32 +92,32 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     return { status, headers: { ...headers, ...retry }, body: `[${texts.join(',')}]` }
   }
 
-  function forwardedAnswer(
+  function forwardedResponse(
     request: RpcRequest,
     caller: Caller,
     parts: readonly BatchPart[],
     cost: number,
-    upstream: UpstreamAnswer,
-  ): RpcAnswer {
-    const isAnswered = upstream.kind === 'answered'
+    upstream: UpstreamResponse,
+  ): RpcResponse {
+    const hasResponded = upstream.kind === 'responded'
     if (parts.length === 0) {
-      if (isAnswered) upstream.rest?.abort()
+      if (hasResponded) upstream.rest?.abort()
       return noContent(caller, cost)
     }
     const failure = refuseUpstream(upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
       const refusal = limit === undefined ? failure : refuseHeldBytes(limit, budget.limits[limit])
       if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return errorAnswer(refusal, request.requestId, id)
+      return errorResponse(refusal, request.requestId, id)
     }
-    const source = isAnswered ? upstream : { body: NOTHING }
+    const source = hasResponded ? upstream : { body: NOTHING }
     const splice = new BatchSplice(parts, source, { budget, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)
-    if (isAnswered && upstream.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
+    if (hasResponded && upstream.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
     return { status: 200, headers, body: wholeOf(splice) }
   }
 
-  function noContent(caller: Caller, cost: number): RpcAnswer {
+  function noContent(caller: Caller, cost: number): RpcResponse {
     return { status: 204, headers: budgetHeaders(access.quota(caller), cost), body: '' }
   }
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../../core/test-seed.ts'
-import { readPlainCall } from './fast-path-call.ts'
-import { isPlainId, readRpcBody, writeCall } from './request.ts'
+import { readFastPathCall } from './fast-path-call.ts'
+import { isFastPathId, readRpcBody, writeCall } from './request.ts'
 
-const read = (text: string) => readPlainCall(Buffer.from(text))
+const read = (text: string) => readFastPathCall(Buffer.from(text))
 
 describe('a call in the plain form', () => {
   const plain = [
@@ -89,7 +89,7 @@ function assertSame(text: string, isPlain: boolean | undefined): void {
   const complete = readRpcBody(text, { batchItems: 10 })
   assert(complete.kind === 'calls' && !complete.batch)
   assert.deepEqual(complete.items, [{ call: found.call }])
-  assert(isPlainId(found.call.id))
+  assert(isFastPathId(found.call.id))
   assert.equal(found.text, text.trim())
   assert.deepEqual(JSON.parse(found.text), JSON.parse(writeCall(found.call, found.call.id)))
 }

@@ -8,10 +8,10 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from '../../core/json-bytes.ts'
-import { isPlainId, type RpcCall } from './request.ts'
+import { isFastPathId, type RpcCall } from './request.ts'
 
 /** A call that is passed on as it was written; its text is ASCII, one byte a character. */
-export type PlainCall = { readonly call: RpcCall & { readonly id: string }; readonly text: string }
+export type FastPathCall = { readonly call: RpcCall & { readonly id: string }; readonly text: string }
 
 const ZERO = 0x30
 const NINE = 0x39
@@ -36,7 +36,7 @@ const NULL = Buffer.from('null')
  * every node takes, in ASCII without escapes. Whatever is not obviously that is undefined here and goes to `readRpcBody`, which reads all of
  * JSON; what passes, that reads in the same way. It does no more than say where things stand, and no text is made before all is found well.
  */
-export function readPlainCall(bytes: Buffer): PlainCall | undefined {
+export function readFastPathCall(bytes: Buffer): FastPathCall | undefined {
   const from = spaceEnd(bytes, 0)
   if (bytes[from] !== OPEN_BRACE) return undefined
   let version = 0
@@ -78,10 +78,10 @@ export function readPlainCall(bytes: Buffer): PlainCall | undefined {
     if (at === -1) return undefined
     at = spaceEnd(bytes, at)
   } while (bytes[at] === COMMA)
-  const isWhole = bytes[at] === CLOSE_BRACE && spaceEnd(bytes, at + 1) === bytes.length
-  if (!isWhole || version === 0 || idFrom === 0 || methodFrom === 0) return undefined
+  const isComplete = bytes[at] === CLOSE_BRACE && spaceEnd(bytes, at + 1) === bytes.length
+  if (!isComplete || version === 0 || idFrom === 0 || methodFrom === 0) return undefined
   const text = bytes.toString('latin1', from, at + 1)
-  if (bytes[idFrom] === QUOTE && !isPlainId(text.slice(idFrom - from, idTo - from))) return undefined
+  if (bytes[idFrom] === QUOTE && !isFastPathId(text.slice(idFrom - from, idTo - from))) return undefined
   const part = (partFrom: number, partTo: number) => text.slice(partFrom - from, partTo - from)
   return {
     call: {

@@ -3,8 +3,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { CallOutcome } from '../../upstreams/http-call.ts'
 import { type ClientView, createClientView } from '../../upstreams/pool.ts'
 import type { Upstream, Upstreams } from '../../upstreams/service.ts'
-import type { DoorMeter } from '../metrics.ts'
-import type { Forward, UpstreamAnswer } from './rpc.ts'
+import type { ListenerMeter } from '../metrics.ts'
+import type { Forward, UpstreamResponse } from './rpc.ts'
 
 /** Sends calls to the nodes of the subscription, and remembers for each connection the newest slot it has seen. */
 export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
@@ -30,17 +30,17 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
     }
     const method = methods.length === 1 ? methods[0] : undefined
     upstream.call({ body, bodyBytes, kind, isHeavy, method, view: viewOf(connection), nowMs }, (outcome) =>
-      done(answerOf(outcome, method, upstream)),
+      done(responseOf(outcome, method, upstream)),
     )
   }
 }
 
-function answerOf(outcome: CallOutcome, method: string | undefined, upstream: Upstream): UpstreamAnswer {
+function responseOf(outcome: CallOutcome, method: string | undefined, upstream: Upstream): UpstreamResponse {
   switch (outcome.kind) {
-    case 'answered':
+    case 'responded':
       return {
-        kind: 'answered',
-        body: method === 'getHealth' ? tellBehind(outcome.body, upstream.slotsBehind) : outcome.body,
+        kind: 'responded',
+        body: method === 'getHealth' ? reportBehind(outcome.body, upstream.slotsBehind) : outcome.body,
         rest: outcome.rest,
       }
     case 'no-upstream':
@@ -54,20 +54,20 @@ function answerOf(outcome: CallOutcome, method: string | undefined, upstream: Up
 }
 
 /** A node may not know that it is behind the others; when all that serve are, its health is not ok, in a node's own words. */
-function tellBehind(body: Buffer, slotsBehind: number | undefined): Buffer {
+function reportBehind(body: Buffer, slotsBehind: number | undefined): Buffer {
   if (slotsBehind === undefined) return body
   const error = `"error":{"code":-32005,"message":"Node is behind by ${slotsBehind} slots","data":{"numSlotsBehind":${slotsBehind}}}`
   return Buffer.from(body.toString().replace(/"result"\s*:\s*"ok"/, error))
 }
 
 /** The same, with the time each call took. */
-export function measured(forward: Forward, clock: Clock, meter: Pick<DoorMeter, 'tookMs'>): Forward {
+export function measured(forward: Forward, clock: Clock, meter: Pick<ListenerMeter, 'tookMs'>): Forward {
   return (request, done) => {
     const beganMs = clock.monotonicMs()
-    const onAnswer = (answer: UpstreamAnswer) => {
+    const onResponse = (response: UpstreamResponse) => {
       meter.tookMs(clock.monotonicMs() - beganMs)
-      done(answer)
+      done(response)
     }
-    forward(request, onAnswer, beganMs)
+    forward(request, onResponse, beganMs)
   }
 }

@@ -1,21 +1,21 @@
 import type { Caller } from '../../access/authorize.ts'
-import { CARRIERS, collectToken, type PresentedToken } from '../../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../../access/credentials.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlidSource } from '../../core/ulid.ts'
 import { gunzipBytes, INFLATE_RATIO_MAX } from '../../platform/http/gzip.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
-import type { HttpAnswer, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
+import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
-import type { DoorMeter } from '../metrics.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import { refuseHeldBytes, refuseRatio, refuseSize } from '../refusal.ts'
 import { refuse } from './refusal.ts'
-import { encodeAnswer } from './response-encoding.ts'
+import { encodeResponse } from './response-encoding.ts'
 import type { Rpc } from './rpc.ts'
 
 export type RpcPostsDeps = {
   readonly rpc: Rpc
-  readonly meter: Pick<DoorMeter, 'refused'>
+  readonly meter: Pick<ListenerMeter, 'refused'>
   readonly clock: Clock
   readonly random: Random
   readonly budget: ResponseBudget
@@ -30,7 +30,7 @@ export function createRpcPosts(
   const deps = { rpc, meter, budget }
   return {
     headers: commonHeaders,
-    judge(head) {
+    validate(head) {
       const { connection, kept } = head
       const reading = (kept?.reading as HeadReading | undefined) ?? readHead(head)
       if (kept !== undefined) kept.reading = reading
@@ -38,10 +38,10 @@ export function createRpcPosts(
       const requestId = reading.requestId ?? nextUlid(nowMs)
       // Asked for every request, also of a head that is known: a token may have been revoked a moment ago.
       const caller = rpc.authenticate({ headers: head.headers, requestId, connection }, reading.presented, nowMs)
-      if (!caller.ok) return { requestId, answer: caller.answer }
-      if (reading.refusal !== undefined) return { requestId, answer: reading.refusal }
+      if (!caller.ok) return { requestId, response: caller.response }
+      if (reading.refusal !== undefined) return { requestId, response: reading.refusal }
       const post = new RpcPost(deps, caller, requestId, connection, reading)
-      return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, answer: post.tooLarge() } : post
+      return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, response: post.tooLarge() } : post
     },
   }
 }
@@ -72,17 +72,17 @@ class RpcPost implements Responder {
     this.#head = head
   }
 
-  tooLarge(): HttpAnswer {
+  tooLarge(): HttpResponse {
     this.#deps.meter.refused('requestBytes', { subscription: this.#caller.subscription.id, code: 'too-large' })
     return refuse(refuseSize('requestBytes', this.bodyBytesMax), this)
   }
 
-  #beyondRatio(): HttpAnswer {
+  #beyondRatio(): HttpResponse {
     this.#deps.meter.refused('inflateRatio', { subscription: this.#caller.subscription.id, code: 'too-large' })
     return refuse(refuseRatio(INFLATE_RATIO_MAX), this)
   }
 
-  holdBody(bytes: number): HttpAnswer | undefined {
+  holdBody(bytes: number): HttpResponse | undefined {
     const { budget, meter } = this.#deps
     const { id } = this.#caller.subscription
     if (budget.acquire(id, bytes)) return undefined
@@ -98,27 +98,27 @@ class RpcPost implements Responder {
   onBody(body: Buffer, reader: Responder): void {
     this.#reader = reader
     if (this.#head.isPacked) this.#unpack(body).catch((error: unknown) => this.fail(error))
-    else this.#answer(body)
+    else this.#respond(body)
   }
 
   async #unpack(packed: Buffer): Promise<void> {
     // A copy, since the bytes given are good only until `onBody` returns.
     const outcome = await gunzipBytes(Buffer.from(packed), this)
-    if (outcome.ok) this.#answer(outcome.body)
+    if (outcome.ok) this.#respond(outcome.body)
     else if (outcome.reason === 'too-large') this.respond(this.tooLarge())
     else if (outcome.reason === 'ratio') this.respond(this.#beyondRatio())
     // What cannot be unpacked holds no JSON, and is answered so.
-    else this.#answer(NOTHING)
+    else this.#respond(NOTHING)
   }
 
-  #answer(body: Buffer): void {
+  #respond(body: Buffer): void {
     if (body.length > this.bodyBytesMax) this.respond(this.tooLarge())
-    else this.#deps.rpc.answer(this.#caller, body, this, this)
+    else this.#deps.rpc.respond(this.#caller, body, this, this)
   }
 
-  respond(answer: HttpAnswer): void {
+  respond(response: HttpResponse): void {
     const reader = this.#reader as Responder
-    const encoded = encodeAnswer(answer, this.#head.acceptEncoding)
+    const encoded = encodeResponse(response, this.#head.acceptEncoding)
     if (!(encoded instanceof Promise)) return reader.respond(encoded)
     encoded.then(
       (packed) => reader.respond(packed),
@@ -133,8 +133,8 @@ class RpcPost implements Responder {
 
 const NOTHING = Buffer.alloc(0)
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' }
-const NOT_JSON: HttpAnswer = { status: 415, headers: TEXT, body: 'Content-Type: application/json is required' }
-const UNKNOWN_ENCODING: HttpAnswer = {
+const NOT_JSON: HttpResponse = { status: 415, headers: TEXT, body: 'Content-Type: application/json is required' }
+const UNKNOWN_ENCODING: HttpResponse = {
   status: 415,
   headers: { ...TEXT, 'accept-encoding': 'gzip' },
   body: 'Content-Encoding: only gzip is understood',
@@ -148,7 +148,7 @@ type HeadReading = {
   readonly isPacked: boolean
   readonly acceptEncoding: string | undefined
   /** The body is of a kind that nobody here reads. */
-  readonly refusal: HttpAnswer | undefined
+  readonly refusal: HttpResponse | undefined
 }
 
 function readHead(head: PostHead): HeadReading {
@@ -156,7 +156,7 @@ function readHead(head: PostHead): HeadReading {
   const isPacked = contentEncoding !== undefined && contentEncoding !== 'identity'
   const isUnknown = isPacked && contentEncoding !== 'gzip'
   return {
-    presented: collectToken(CARRIERS.rpc, head.headers, queryOf(head.target)),
+    presented: collectToken(CREDENTIAL_SOURCES.rpc, head.headers, queryOf(head.target)),
     requestId: givenRequestId(head.headers),
     isPacked,
     acceptEncoding,

@@ -1,8 +1,11 @@
-import type { AnswerRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/server/post.ts'
 import { ResponseScan } from './response-scan.ts'
 
 /** A large response on its way to the client, with the client's id in place of the one it was sent under. Nothing of it is held. */
-export function spliceId({ body, rest }: { readonly body: Buffer; readonly rest: AnswerRest }, id: string): AnswerRest {
+export function spliceId(
+  { body, rest }: { readonly body: Buffer; readonly rest: ResponseRest },
+  id: string,
+): ResponseRest {
   const scan = new ResponseScan({ isBatch: false })
   const idBytes = Buffer.from(id)
   let isReadable = true

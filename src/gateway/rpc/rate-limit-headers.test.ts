@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fieldLines } from '../../platform/http/server/fast-path-response.ts'
-import { NodeAnswer } from './rate-limit-headers.ts'
+import { NodeResponse } from './rate-limit-headers.ts'
 
 test('the headers of an answer are the same as fields and as text', () => {
   const budgets = [
@@ -12,8 +12,8 @@ test('the headers of an answer are the same as fields and as text', () => {
     { limit: 500_000, remaining: 1, resetMs: 2_592_000_000.5 },
   ]
   for (const budget of budgets) {
-    const answer = new NodeAnswer({ body: Buffer.alloc(0) }, budget, 2)
-    assert.equal(answer.lines, fieldLines(answer.headers))
-    assert.equal(answer.headers['x-ratelimit-cost'], '2')
+    const response = new NodeResponse({ body: Buffer.alloc(0) }, budget, 2)
+    assert.equal(response.lines, fieldLines(response.headers))
+    assert.equal(response.headers['x-ratelimit-cost'], '2')
   }
 })

@@ -1,5 +1,5 @@
 import type { Budget } from '../../access/quota/charge.ts'
-import type { AnswerRest, HttpAnswer } from '../../platform/http/server/post.ts'
+import type { HttpResponse, ResponseRest } from '../../platform/http/server/post.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -21,15 +21,15 @@ export function jsonHeaders(budget: Budget, cost: number): Record<string, string
 }
 
 /** What a node answered to one call. Its headers are made in the form that is asked for, and nearly always that is the text. */
-export class NodeAnswer implements HttpAnswer {
+export class NodeResponse implements HttpResponse {
   readonly status = 200
   readonly body: Buffer
-  readonly rest: AnswerRest | undefined
+  readonly rest: ResponseRest | undefined
   readonly #budget: Budget
   readonly #cost: number
 
   constructor(
-    { body, rest }: { readonly body: Buffer; readonly rest?: AnswerRest | undefined },
+    { body, rest }: { readonly body: Buffer; readonly rest?: ResponseRest | undefined },
     budget: Budget,
     cost: number,
   ) {

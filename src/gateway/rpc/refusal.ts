@@ -1,5 +1,5 @@
 import type { Budget } from '../../access/quota/charge.ts'
-import type { HttpAnswer } from '../../platform/http/server/post.ts'
+import type { HttpResponse } from '../../platform/http/server/post.ts'
 import { errorText, httpStatusOf, type Refusal } from '../refusal.ts'
 import { budgetHeaders } from './rate-limit-headers.ts'
 
@@ -11,15 +11,15 @@ export function refuse(
   request: { readonly requestId: string },
   id = 'null',
   budget?: Budget,
-): HttpAnswer {
+): HttpResponse {
   const headers: Record<string, string> = { ...JSON_TYPE }
   if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
   if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
   if (budget !== undefined) Object.assign(headers, budgetHeaders(budget, 0))
-  return { status: httpStatusOf(refusal), headers, body: errorAnswer(refusal, request.requestId, id) }
+  return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request.requestId, id) }
 }
 
 /** The response to one call that is refused, under the id its client gave it, byte for byte. */
-export function errorAnswer(refusal: Refusal, requestId: string, id: string): string {
+export function errorResponse(refusal: Refusal, requestId: string, id: string): string {
   return `{"jsonrpc":"2.0","error":${errorText(refusal, requestId)},"id":${id}}`
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isPlainId, type RpcCall, readRpcBody, writeCall } from './request.ts'
+import { isFastPathId, type RpcCall, readRpcBody, writeCall } from './request.ts'
 
 const read = (text: string) => readRpcBody(text, { batchItems: 3 })
 const INVALID = (id: string) => `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":${id}}`
@@ -57,9 +57,9 @@ test('bodies that are no request at all, and batches', () => {
     '{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]',
     `${'['.repeat(33)}${']'.repeat(33)}`,
   ]) {
-    assert.deepEqual(read(text), { kind: 'refused', answer: parseError }, text)
+    assert.deepEqual(read(text), { kind: 'refused', response: parseError }, text)
   }
-  assert.deepEqual(read('[]'), { kind: 'refused', answer: INVALID('null') })
+  assert.deepEqual(read('[]'), { kind: 'refused', response: INVALID('null') })
   assert.deepEqual(read('[1,2,3,4]'), { kind: 'too-many', limit: 3 })
   const mixed = read('[1, {"jsonrpc":"2.0","method":"a","id":9}, {"jsonrpc":"2.0","method":"b"}]')
   assert.ok(mixed.kind === 'calls' && mixed.batch)
@@ -70,8 +70,8 @@ test('bodies that are no request at all, and batches', () => {
 })
 
 test('ids that every node gives back as they are', () => {
-  for (const id of ['"x"', '""', '0', '123456789012345', '"3f2a-77 a.b:c"']) assert.ok(isPlainId(id), id)
+  for (const id of ['"x"', '""', '0', '123456789012345', '"3f2a-77 a.b:c"']) assert.ok(isFastPathId(id), id)
   for (const id of ['-1', '1.5', '1e3', 'null', '01', '1234567890123456', '18446744073709551615'])
-    assert.ok(!isPlainId(id), id)
-  for (const id of ['"\\u0041"', '"a/b"', '"<"', '"é"', `"${'x'.repeat(65)}"`]) assert.ok(!isPlainId(id), id)
+    assert.ok(!isFastPathId(id), id)
+  for (const id of ['"\\u0041"', '"a/b"', '"<"', '"é"', `"${'x'.repeat(65)}"`]) assert.ok(!isFastPathId(id), id)
 })

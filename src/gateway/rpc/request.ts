@@ -20,17 +20,17 @@ export type RpcItem = { readonly call: RpcCall } | { readonly refusal: string }
 /** A body by the text of JSON-RPC 2.0, which is where the gateway follows the specification and not a particular node. */
 export type RpcBody =
   | { readonly kind: 'calls'; readonly batch: boolean; readonly items: readonly RpcItem[] }
-  | { readonly kind: 'refused'; readonly answer: string }
+  | { readonly kind: 'refused'; readonly response: string }
   | { readonly kind: 'too-many'; readonly limit: number }
 
 export function readRpcBody(text: string, limits: { readonly batchItems: number }): RpcBody {
   const body = readRequestBody(text, { depthMax: JSON_DEPTH_MAX, batchItemsMax: limits.batchItems })
   if (!body.ok) {
     if (body.reason === 'batch-too-long') return { kind: 'too-many', limit: limits.batchItems }
-    return { kind: 'refused', answer: refusal('parse-error', 'null') }
+    return { kind: 'refused', response: refusal('parse-error', 'null') }
   }
-  if (body.items.length === 0) return { kind: 'refused', answer: refusal('invalid-request', 'null') }
-  return { kind: 'calls', batch: body.batch, items: body.items.map(judge) }
+  if (body.items.length === 0) return { kind: 'refused', response: refusal('invalid-request', 'null') }
+  return { kind: 'calls', batch: body.batch, items: body.items.map(validate) }
 }
 
 /** The call as an upstream gets it: the members it knows and no other. */
@@ -40,14 +40,14 @@ export function writeCall(call: Pick<RpcCall, 'methodText' | 'paramsText'>, id: 
 }
 
 /** A whole number that no program rounds, or a short string of characters that no program escapes. */
-const PLAIN_ID = /^(?:0|[1-9]\d{0,14}|"[\w .:=@+-]{0,64}")$/
+const FAST_PATH_ID = /^(?:0|[1-9]\d{0,14}|"[\w .:=@+-]{0,64}")$/
 
 /** Whether every node takes this id and gives it back byte for byte. Others are sent under a number of ours and put back into the response. */
-export function isPlainId(id: string): boolean {
-  return PLAIN_ID.test(id)
+export function isFastPathId(id: string): boolean {
+  return FAST_PATH_ID.test(id)
 }
 
-function judge(item: RequestItem): RpcItem {
+function validate(item: RequestItem): RpcItem {
   const { isObject, jsonrpc, id, params, method, methodName, duplicate } = item
   const echoed = id !== undefined && idKind(id) !== 'other' && duplicate !== 'id' ? id : 'null'
   const isWell =

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AnswerRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/server/post.ts'
 import type { Upstream } from '../../upstreams/service.ts'
 import { immutableCall } from './immutable-call.ts'
-import { createAnswerCache, withAnswerCache } from './response-cache.ts'
-import { asked as askedOf, type UpstreamAnswer, type UpstreamRequest } from './rpc.ts'
+import { createResponseCache, withResponseCache } from './response-cache.ts'
+import { asked as askedOf, type UpstreamRequest, type UpstreamResponse } from './rpc.ts'
 
 const SIZES = { bytesMax: 10_000, entriesMax: 3, answerBytesMax: 5000 }
 
 function setUp(sizes = SIZES) {
   const counts = { hit: 0, miss: 0 }
-  const cache = createAnswerCache(sizes, {
+  const cache = createResponseCache(sizes, {
     hit: { inc: () => void (counts.hit += 1) },
     miss: { inc: () => void (counts.miss += 1) },
   })
   const shared = {} as Upstream
   const own = { sub_own: {} as Upstream } as Record<string, Upstream>
   let asked = 0
-  let answer: (request: UpstreamRequest) => UpstreamAnswer = () => ({ kind: 'failed', isForwarded: true })
-  const forward = withAnswerCache(
+  let respond: (request: UpstreamRequest) => UpstreamResponse = () => ({ kind: 'failed', isForwarded: true })
+  const forward = withResponseCache(
     (request, done) => {
       asked += 1
-      done(answer(request))
+      done(respond(request))
     },
     { of: (id) => own[id ?? ''] ?? shared },
     cache,
@@ -32,18 +32,18 @@ function setUp(sizes = SIZES) {
     cache,
     own,
     asked: () => asked,
-    answerWith: (next: typeof answer) => void (answer = next),
+    respondWith: (next: typeof respond) => void (respond = next),
     async ask(method: string, params: string | undefined, id = '1', subscriptionId = 'sub_a'): Promise<string> {
       const single = { params, id }
       const given = await call({ body: Buffer.alloc(0), methods: [method], single, subscriptionId, connection: {} })
-      return given.kind === 'answered' ? given.body.toString('latin1') : given.kind
+      return given.kind === 'responded' ? given.body.toString('latin1') : given.kind
     },
     call,
   }
 }
 
 const text = (result: string, id = '1') => `{"jsonrpc":"2.0","result":${result},"id":${id}}\n`
-const answered = (body: string): UpstreamAnswer => ({ kind: 'answered', body: Buffer.from(body, 'latin1') })
+const responded = (body: string): UpstreamResponse => ({ kind: 'responded', body: Buffer.from(body, 'latin1') })
 const BLOCK = '[5,{"commitment":"finalized"}]'
 
 test('only what is said to be final is for ever', () => {
@@ -87,9 +87,9 @@ test('equal calls have one form, whatever the order of members; base58 keeps its
 })
 
 test('a known answer comes back byte for byte under the id of the asker', async () => {
-  const { ask, asked, answerWith, counts } = setUp()
+  const { ask, asked, respondWith, counts } = setUp()
   const odd = '{"n":18446744073709551615 , "t":"\u00e9\\u0041"}'
-  answerWith(() => answered(text(odd)))
+  respondWith(() => responded(text(odd)))
   const first = await ask('getBlock', BLOCK)
   assert.equal(await ask('getBlock', '[5, {"commitment" : "finalized"}]', '"a\\"b"'), text(odd, '"a\\"b"'))
   assert.equal(
@@ -100,12 +100,12 @@ test('a known answer comes back byte for byte under the id of the asker', async 
 })
 
 test('the node gets the text that the response is kept under, whatever the caller wrote', async () => {
-  const { ask, asked, answerWith } = setUp()
+  const { ask, asked, respondWith } = setUp()
   const bodies: string[] = []
-  answerWith((request) => {
+  respondWith((request) => {
     bodies.push(String(request.body))
     assert.equal(request.bodyBytes, undefined)
-    return answered(text('1'))
+    return responded(text('1'))
   })
   await ask('getBlock', '[ 5, {"transactionDetails":"none", "commitment":"\\u0066inalized"}]', '"x"')
   assert.deepEqual(bodies, [
@@ -121,7 +121,7 @@ test('the node gets the text that the response is kept under, whatever the calle
 })
 
 test('an error, a null and what is no answer are not kept', async () => {
-  const { ask, asked, answerWith, cache } = setUp()
+  const { ask, asked, respondWith, cache } = setUp()
   const bodies = [
     text('null'),
     '{"jsonrpc":"2.0","error":{"code":-32004,"message":"x"},"id":1}',
@@ -130,17 +130,17 @@ test('an error, a null and what is no answer are not kept', async () => {
     '<html>"result":1</html>',
   ]
   for (const body of bodies) {
-    answerWith(() => answered(body))
+    respondWith(() => responded(body))
     assert.equal(await ask('getBlock', BLOCK), body)
   }
-  answerWith(() => ({ kind: 'timeout', isForwarded: true }))
+  respondWith(() => ({ kind: 'timeout', isForwarded: true }))
   assert.equal(await ask('getBlock', BLOCK), 'timeout')
   assert.deepEqual([asked(), cache.size.entries], [bodies.length + 1, 0])
 })
 
 test('a pool of its own shares nothing, and forgets with its nodes', async () => {
-  const { ask, asked, answerWith, own } = setUp()
-  answerWith(({ subscriptionId }) => answered(text(`"${subscriptionId}"`)))
+  const { ask, asked, respondWith, own } = setUp()
+  respondWith(({ subscriptionId }) => responded(text(`"${subscriptionId}"`)))
   assert.equal(await ask('getGenesisHash', undefined, '1', 'sub_own'), text('"sub_own"'))
   assert.equal(await ask('getGenesisHash', undefined, '1', 'sub_a'), text('"sub_a"'))
   assert.equal(await ask('getGenesisHash', undefined, '1', 'sub_b'), text('"sub_a"'))
@@ -151,8 +151,8 @@ test('a pool of its own shares nothing, and forgets with its nodes', async () =>
 })
 
 test('entries and bytes are bounded; what was not asked for longest goes first', async () => {
-  const { ask, asked, answerWith, cache } = setUp()
-  answerWith(({ single }) => answered(text(single?.params?.slice(1, 2) ?? '')))
+  const { ask, asked, respondWith, cache } = setUp()
+  respondWith(({ single }) => responded(text(single?.params?.slice(1, 2) ?? '')))
   const block = (slot: number) => ask('getBlock', `[${slot},{"commitment":"finalized"}]`)
   for (const slot of [1, 2, 3]) await block(slot)
   await block(1)
@@ -164,45 +164,45 @@ test('entries and bytes are bounded; what was not asked for longest goes first',
   await block(2)
   assert.equal(asked(), before + 1)
 
-  answerWith(() => answered(text(`"${'x'.repeat(4500)}"`)))
+  respondWith(() => responded(text(`"${'x'.repeat(4500)}"`)))
   for (const slot of [5, 6, 7]) await block(slot)
   assert.ok(cache.size.bytes <= SIZES.bytesMax)
   assert.deepEqual({ ...cache.size, bytes: 0 }, { entries: 2, bytes: 0 })
-  answerWith(() => answered(text(`"${'x'.repeat(5001)}"`)))
+  respondWith(() => responded(text(`"${'x'.repeat(5001)}"`)))
   const kept = cache.size
   await block(8)
   assert.deepEqual(cache.size, kept)
 })
 
 test('a large answer flows and is kept once it is whole; one that breaks off is not', async () => {
-  const { answerWith, call, cache, ask } = setUp()
+  const { respondWith, call, cache, ask } = setUp()
   const whole = text(`"${'y'.repeat(1000)}"`)
-  const rest = (isWhole: boolean): AnswerRest => ({
+  const rest = (isComplete: boolean): ResponseRest => ({
     start(listener) {
       listener.onData(Buffer.from(whole.slice(10, 500)))
       listener.onData(Buffer.from(whole.slice(500)))
-      if (isWhole) listener.onEnd()
+      if (isComplete) listener.onEnd()
       else listener.onFail()
     },
     pause() {},
     resume() {},
     abort() {},
   })
-  for (const isWhole of [false, true]) {
-    answerWith(() => ({ kind: 'answered', body: Buffer.from(whole.slice(0, 10)), rest: rest(isWhole) }))
+  for (const isComplete of [false, true]) {
+    respondWith(() => ({ kind: 'responded', body: Buffer.from(whole.slice(0, 10)), rest: rest(isComplete) }))
     const single = { params: BLOCK, id: '1' }
-    const answer = await call({
+    const response = await call({
       body: Buffer.alloc(0),
       methods: ['getBlock'],
       single,
       subscriptionId: 's',
       connection: {},
     })
-    assert.ok(answer.kind === 'answered')
-    const parts = [answer.body]
-    answer.rest?.start({ onData: (chunk) => parts.push(chunk), onEnd() {}, onFail() {} })
+    assert.ok(response.kind === 'responded')
+    const parts = [response.body]
+    response.rest?.start({ onData: (chunk) => parts.push(chunk), onEnd() {}, onFail() {} })
     assert.equal(Buffer.concat(parts).toString(), whole)
-    assert.equal(cache.size.entries, isWhole ? 1 : 0)
+    assert.equal(cache.size.entries, isComplete ? 1 : 0)
   }
   assert.equal(await ask('getBlock', BLOCK), whole)
 })

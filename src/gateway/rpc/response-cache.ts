@@ -1,11 +1,11 @@
-import type { AnswerRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/server/post.ts'
 import type { Upstream, Upstreams } from '../../upstreams/service.ts'
 import { immutableCall } from './immutable-call.ts'
 import { writeCall } from './request.ts'
-import { splitAnswer } from './response.ts'
-import type { Forward, UpstreamAnswer } from './rpc.ts'
+import { splitResponse } from './response.ts'
+import type { Forward, UpstreamResponse } from './rpc.ts'
 
-export type AnswerCacheOptions = {
+export type ResponseCacheOptions = {
   readonly bytesMax: number
   readonly entriesMax: number
   /** A larger answer is not kept. */
@@ -15,22 +15,22 @@ export type AnswerCacheOptions = {
 /** The bytes of an answer before and after its id. */
 type Entry = { readonly head: Buffer; readonly tail: Buffer; readonly bytes: number }
 
-export type AnswerCache = {
+export type ResponseCache = {
   readonly answerBytesMax: number
   readonly size: { readonly entries: number; readonly bytes: number }
   /** The whole answer with this id, byte for byte as the node gave it otherwise. */
   find(key: string, id: string): Buffer | undefined
   /** Keeps an answer that is a result and not null. */
-  keep(key: string, answer: Buffer): void
+  keep(key: string, response: Buffer): void
 }
 
 /** What an entry takes besides its answer, about. */
 const ENTRY_BYTES = 200
 
-export function createAnswerCache(
-  { bytesMax, entriesMax, answerBytesMax }: AnswerCacheOptions,
+export function createResponseCache(
+  { bytesMax, entriesMax, answerBytesMax }: ResponseCacheOptions,
   meter: { readonly hit: { inc(): void }; readonly miss: { inc(): void } },
-): AnswerCache {
+): ResponseCache {
   /** Those not asked for longest come first. */
   const entries = new Map<string, Entry>()
   let bytes = 0
@@ -56,16 +56,16 @@ export function createAnswerCache(
       entries.set(key, entry)
       return Buffer.concat([entry.head, Buffer.from(id), entry.tail])
     },
-    keep(key, answer) {
-      if (answer.length > answerBytesMax) return
-      const split = splitAnswer(answer.toString('latin1'))
+    keep(key, response) {
+      if (response.length > answerBytesMax) return
+      const split = splitResponse(response.toString('latin1'))
       // An error passes, and null is not for ever: the block or transaction may be there later.
       if (split?.hasResult !== true) return
       const entry = {
         // Copies: a piece of a larger buffer would keep all of it.
-        head: Buffer.from(answer.subarray(0, split.idFrom)),
-        tail: Buffer.from(answer.subarray(split.idTo)),
-        bytes: answer.length + key.length + ENTRY_BYTES,
+        head: Buffer.from(response.subarray(0, split.idFrom)),
+        tail: Buffer.from(response.subarray(split.idTo)),
+        bytes: response.length + key.length + ENTRY_BYTES,
       }
       if (entry.bytes > bytesMax) return
       const before = entries.get(key)
@@ -81,7 +81,7 @@ export function createAnswerCache(
 }
 
 /** Answers what is known from memory, and remembers what can be. Pools share nothing: what one customer's own nodes said is for it alone. */
-export function withAnswerCache(forward: Forward, upstreams: Pick<Upstreams, 'of'>, cache: AnswerCache): Forward {
+export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, 'of'>, cache: ResponseCache): Forward {
   const pools = new WeakMap<Upstream, number>()
   let lastPool = 0
 
@@ -102,25 +102,25 @@ export function withAnswerCache(forward: Forward, upstreams: Pick<Upstreams, 'of
     // What is kept under a key is the response to exactly this text, whatever form the first caller wrote it in.
     const key = `${poolOf(subscriptionId)} ${writeCall(wanted, undefined)}`
     const known = cache.find(key, single.id)
-    if (known !== undefined) return done({ kind: 'answered', body: known })
+    if (known !== undefined) return done({ kind: 'responded', body: known })
     const canonical = { ...request, body: writeCall(wanted, single.id), bodyBytes: undefined }
-    forward(canonical, (answer) => done(answer.kind === 'answered' ? remembered(answer, cache, key) : answer))
+    forward(canonical, (response) => done(response.kind === 'responded' ? remembered(response, cache, key) : response))
   }
 }
 
 /** A large answer is remembered while it flows by, up to the size that is kept. */
 function remembered(
-  { body, rest }: Extract<UpstreamAnswer, { kind: 'answered' }>,
-  cache: AnswerCache,
+  { body, rest }: Extract<UpstreamResponse, { kind: 'responded' }>,
+  cache: ResponseCache,
   key: string,
-): UpstreamAnswer {
+): UpstreamResponse {
   if (rest === undefined) {
     cache.keep(key, body)
-    return { kind: 'answered', body }
+    return { kind: 'responded', body }
   }
   const parts = [body]
   let bytes = body.length
-  const watched: AnswerRest = {
+  const watched: ResponseRest = {
     start(listener) {
       rest.start({
         ...listener,
@@ -140,5 +140,5 @@ function remembered(
     resume: () => rest.resume(),
     abort: () => rest.abort(),
   }
-  return { kind: 'answered', body, rest: watched }
+  return { kind: 'responded', body, rest: watched }
 }

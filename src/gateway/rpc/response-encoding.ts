@@ -1,17 +1,20 @@
 import { gzipBytes, gzipRest } from '../../platform/http/gzip.ts'
-import type { HttpAnswer } from '../../platform/http/server/post.ts'
+import type { HttpResponse } from '../../platform/http/server/post.ts'
 
 /** Below about three packets there is nothing to gain that a client would notice, and the thread that packs costs more. */
 export const GZIP_BODY_BYTES_MIN = 4096
 
 /** The answer in the encoding the client asked for: packed when it may be and is large enough, else as it is. */
-export function encodeAnswer(answer: HttpAnswer, acceptEncoding: string | undefined): HttpAnswer | Promise<HttpAnswer> {
-  const { body, rest } = answer
+export function encodeResponse(
+  response: HttpResponse,
+  acceptEncoding: string | undefined,
+): HttpResponse | Promise<HttpResponse> {
+  const { body, rest } = response
   const isLarge = rest !== undefined || body.length >= GZIP_BODY_BYTES_MIN
-  if (!isLarge) return answer
+  if (!isLarge) return response
   // Whether or not this one is packed: a cache between must know that another client may get other bytes.
-  const headers = { ...answer.headers, vary: 'accept-encoding' }
-  const same = { ...answer, headers, lines: undefined }
+  const headers = { ...response.headers, vary: 'accept-encoding' }
+  const same = { ...response, headers, lines: undefined }
   if (acceptEncoding === undefined || !acceptsGzip(acceptEncoding)) return same
   const packed = { ...same, headers: { ...headers, 'content-encoding': 'gzip' } }
   if (rest === undefined) return gzipBytes(body).then((bytes) => ({ ...packed, body: bytes }))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { splitAnswer } from './response.ts'
+import { splitResponse } from './response.ts'
 
 test('only the id of an answer is replaced, whatever stands around it', () => {
   const cases = [
@@ -9,10 +9,10 @@ test('only the id of an answer is replaced, whatever stands around it', () => {
     ' { "result" : [1.0, {"id":null}] , "id" : 1 , "jsonrpc":"2.0"} \n',
   ]
   for (const text of cases) {
-    const answer = splitAnswer(text)
-    assert.equal(answer?.id, '1')
+    const response = splitResponse(text)
+    assert.equal(response?.id, '1')
     assert.equal(
-      answer?.withId('"own"'),
+      response?.withId('"own"'),
       text.trim().replace(/"id"(\s*):(\s*)1(?=[\s,}])(?!.*"id"\s*:\s*1[\s,}])/, '"id"$1:$2"own"'),
     )
   }
@@ -20,5 +20,5 @@ test('only the id of an answer is replaced, whatever stands around it', () => {
 
 test('an answer without an id, or no object, is not taken apart', () => {
   for (const text of ['', '[]', '1', '{"result":1}', '{"id":1', '{"id":1}x', '"id"'])
-    assert.equal(splitAnswer(text), undefined, text)
+    assert.equal(splitResponse(text), undefined, text)
 })

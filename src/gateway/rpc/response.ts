@@ -1,13 +1,13 @@
 import { JsonScanner } from '../../solana/json/scan.ts'
 
 /** Deeper than any node answers; only guards the scanner's own recursion. */
-const ANSWER_DEPTH_MAX = 256
+const RESPONSE_DEPTH_MAX = 256
 
 /**
  * Upstream answers are handled as text of one character per byte (latin1): whatever they hold leaves as the bytes it came in. Only the id
  * member is found and, where the client's id was not sent upstream as it is, put back.
  */
-export type SplitAnswer = {
+export type SplitResponse = {
   readonly id: string
   /** The response under another id, which is given as ordinary text. */
   readonly withId: (id: string) => string
@@ -19,21 +19,21 @@ export type SplitAnswer = {
 }
 
 /** Takes one answer object apart; undefined when it is not an object with an id. */
-export function splitAnswer(text: string): SplitAnswer | undefined {
-  const scan = new JsonScanner(text, ANSWER_DEPTH_MAX)
+export function splitResponse(text: string): SplitResponse | undefined {
+  const scan = new JsonScanner(text, RESPONSE_DEPTH_MAX)
   scan.skipSpace()
-  const answer = readObject(scan, text)
+  const response = readObject(scan, text)
   scan.expectEnd()
-  return scan.fault === undefined ? answer : undefined
+  return scan.fault === undefined ? response : undefined
 }
 
 /** The bytes of one response under the id of the client; undefined when they are no response with an id. */
-export function answerUnderId(body: Buffer, id: string): Buffer | undefined {
-  const answer = splitAnswer(body.toString('latin1'))
-  return answer && Buffer.from(answer.withId(id), 'latin1')
+export function responseUnderId(body: Buffer, id: string): Buffer | undefined {
+  const response = splitResponse(body.toString('latin1'))
+  return response && Buffer.from(response.withId(id), 'latin1')
 }
 
-function readObject(scan: JsonScanner, text: string): SplitAnswer | undefined {
+function readObject(scan: JsonScanner, text: string): SplitResponse | undefined {
   if (scan.peek() !== '{') return undefined
   const from = scan.at
   let idFrom = -1

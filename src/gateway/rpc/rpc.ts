@@ -4,17 +4,17 @@ import type { Charged } from '../../access/quota/charge.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
-import type { AnswerRest, HttpAnswer, Responder } from '../../platform/http/server/post.ts'
+import type { HttpResponse, Responder, ResponseRest } from '../../platform/http/server/post.ts'
 import type { LateRefusals } from '../auth-tarpit.ts'
-import type { DoorMeter } from '../metrics.ts'
+import type { ListenerMeter } from '../metrics.ts'
 import { type Refusal, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
 import { createRpcBatch } from './batch.ts'
-import { type PlainCall, readPlainCall } from './fast-path-call.ts'
+import { type FastPathCall, readFastPathCall } from './fast-path-call.ts'
 import { spliceId } from './id-splice.ts'
-import { budgetHeaders, jsonHeaders, NodeAnswer } from './rate-limit-headers.ts'
+import { budgetHeaders, jsonHeaders, NodeResponse } from './rate-limit-headers.ts'
 import { refuse } from './refusal.ts'
-import { isPlainId, type RpcCall, type RpcItem, readRpcBody, writeCall } from './request.ts'
-import { splitAnswer } from './response.ts'
+import { isFastPathId, type RpcCall, type RpcItem, readRpcBody, writeCall } from './request.ts'
+import { splitResponse } from './response.ts'
 
 /** A request as both readers of the door hand it over. */
 export type RpcRequest = {
@@ -23,14 +23,14 @@ export type RpcRequest = {
   readonly connection: object
 }
 
-export type RpcAnswer = HttpAnswer
+export type RpcResponse = HttpResponse
 
 /** What a call upstream came to. Of one that was not forwarded no byte left: the charge is taken back. */
-export type UpstreamAnswer =
-  | { readonly kind: 'answered'; readonly body: Buffer; readonly rest?: AnswerRest | undefined }
+export type UpstreamResponse =
+  | { readonly kind: 'responded'; readonly body: Buffer; readonly rest?: ResponseRest | undefined }
   | { readonly kind: 'failed' | 'timeout'; readonly isForwarded: boolean }
 
-type Answered = Extract<UpstreamAnswer, { kind: 'answered' }>
+type Responded = Extract<UpstreamResponse, { kind: 'responded' }>
 
 export type UpstreamRequest = {
   readonly body: Buffer | string
@@ -44,15 +44,15 @@ export type UpstreamRequest = {
 }
 
 /** `done` is called exactly once, and not before this returns unless the answer is known already. `nowMs` where somebody has just looked. */
-export type Forward = (request: UpstreamRequest, done: (answer: UpstreamAnswer) => void, nowMs?: number) => void
+export type Forward = (request: UpstreamRequest, done: (response: UpstreamResponse) => void, nowMs?: number) => void
 
-export type UpstreamCall = (request: UpstreamRequest) => Promise<UpstreamAnswer>
+export type UpstreamCall = (request: UpstreamRequest) => Promise<UpstreamResponse>
 
 export type RpcDeps = {
   readonly access: Access
   readonly forward: Forward
   readonly clock: Clock
-  readonly meter: Pick<DoorMeter, 'request' | 'refused' | 'late'>
+  readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'late'>
   readonly late: LateRefusals
   readonly budget: ResponseBudget
 }
@@ -63,9 +63,9 @@ export type Rpc = {
     head: RpcHead,
     presented: PresentedToken,
     nowMs: number,
-  ): Caller | { readonly ok: false; readonly answer: RpcAnswer | Promise<RpcAnswer> }
+  ): Caller | { readonly ok: false; readonly response: RpcResponse | Promise<RpcResponse> }
   /** The bytes are good only until this returns. */
-  answer(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+  respond(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
 }
 
 export type RpcHead = {
@@ -82,43 +82,48 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
     authenticate(head, presented, nowMs) {
       const caller = access.authenticate(presented, 'bundle', nowMs)
       if (caller.ok) return caller
-      const answer = refuse(refuseToken(caller.reason), head)
+      const response = refuse(refuseToken(caller.reason), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
-      return { ok: false, answer: late.answered(peer, meter.late, answer) }
+      return { ok: false, response: late.responded(peer, meter.late, response) }
     },
 
-    answer(caller, bytes, request, responder) {
-      const plainCall = readPlainCall(bytes)
-      if (plainCall !== undefined) return answerPlain(request, caller, plainCall, responder)
+    respond(caller, bytes, request, responder) {
+      const fastPathCall = readFastPathCall(bytes)
+      if (fastPathCall !== undefined) return respondFastPath(request, caller, fastPathCall, responder)
       const body = readRpcBody(bytes.toString('utf8'), caller.limits)
-      if (body.kind === 'refused') return responder.respond(plain(caller, body.answer))
+      if (body.kind === 'refused') return responder.respond(plain(caller, body.response))
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
         return responder.respond(refuse(refuseSize('batchItems', body.limit), request))
       }
-      if (!body.batch) return answerOne(request, caller, body.items[0] as RpcItem, responder)
+      if (!body.batch) return respondToOne(request, caller, body.items[0] as RpcItem, responder)
       forwardBatch(request, caller, body.items, responder)
     },
   }
 
   /** An answer of our own that cost nothing. */
-  function plain(caller: Caller, body: string): RpcAnswer {
+  function plain(caller: Caller, body: string): RpcResponse {
     return { status: 200, headers: jsonHeaders(access.quota(caller), 0), body }
   }
 
   /** Nearly all requests are this: the call goes on as it was written, and its answer comes back as the node wrote it. */
-  function answerPlain(request: RpcRequest, caller: Caller, { call, text }: PlainCall, responder: Responder): void {
+  function respondFastPath(
+    request: RpcRequest,
+    caller: Caller,
+    { call, text }: FastPathCall,
+    responder: Responder,
+  ): void {
     const { id } = call
     forwardOne(request, caller, call, { text, id, bodyBytes: text.length }, responder, (upstream, admission) => {
-      responder.respond(new NodeAnswer(upstream, admission, admission.cost))
+      responder.respond(new NodeResponse(upstream, admission, admission.cost))
     })
   }
 
-  function answerOne(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
+  function respondToOne(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
     if ('refusal' in item) return responder.respond(plain(caller, item.refusal))
     const { call } = item
     const { id } = call
-    const sentId = id === undefined || isPlainId(id) ? id : '0'
+    const sentId = id === undefined || isFastPathId(id) ? id : '0'
     const sent = { text: writeCall(call, sentId), id: sentId, bodyBytes: undefined }
     forwardOne(request, caller, call, sent, responder, (upstream, admission) => {
       const { cost } = admission
@@ -126,7 +131,7 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
         upstream.rest?.abort()
         responder.respond({ status: 204, headers: budgetHeaders(admission, cost), body: '' })
       } else if (sentId === id) {
-        responder.respond(new NodeAnswer(upstream, admission, cost))
+        responder.respond(new NodeResponse(upstream, admission, cost))
       } else {
         responder.respond(underOwnId(upstream, request, id, jsonHeaders(admission, cost)))
       }
@@ -140,7 +145,7 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
     { method, paramsText, id }: RpcCall,
     sent: { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined },
     responder: Responder,
-    onAnswer: (upstream: Answered, admission: Charged) => void,
+    onResponse: (upstream: Responded, admission: Charged) => void,
   ): void {
     const charged = { interface: 'rpc', method } as const
     const admission = access.admit(caller, charged)
@@ -159,7 +164,7 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
     }
     forward(outgoing, (upstream) => {
       try {
-        if (upstream.kind === 'answered') return onAnswer(upstream, admission)
+        if (upstream.kind === 'responded') return onResponse(upstream, admission)
         if (!upstream.isForwarded) access.refund(caller, charged)
         const code = upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'
         responder.respond(refuse(refuseUpstream(code), request, id))
@@ -170,11 +175,16 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
   }
 
   /** The response with the client's id in it, where that was not sent as it is. */
-  function underOwnId(upstream: Answered, request: RpcRequest, id: string, headers: RpcAnswer['headers']): RpcAnswer {
+  function underOwnId(
+    upstream: Responded,
+    request: RpcRequest,
+    id: string,
+    headers: RpcResponse['headers'],
+  ): RpcResponse {
     const { body, rest } = upstream
     if (rest !== undefined) return { status: 200, headers, body: '', rest: spliceId({ body, rest }, id) }
     const text = body.toString('latin1')
-    const found = splitAnswer(text)
+    const found = splitResponse(text)
     if (found === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
     const spliced = text.slice(0, found.idFrom) + Buffer.from(id).toString('latin1') + text.slice(found.idTo)
     return { status: 200, headers, body: Buffer.from(spliced, 'latin1') }

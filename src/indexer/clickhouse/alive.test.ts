@@ -9,13 +9,13 @@ const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A server that answers as long as it is told to. */
 function fakeServer() {
-  const told = { answers: true, pings: 0 }
+  const reported = { responses: true, pings: 0 }
   const send = ({ signal }: HttpCall) => {
-    told.pings++
-    if (told.answers) return Promise.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
+    reported.pings++
+    if (reported.responses) return Promise.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
     return new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(new Error('late'))))
   }
-  return { told, send }
+  return { told: reported, send }
 }
 
 async function pass(clock: ReturnType<typeof createManualClock>, ms: number): Promise<void> {
@@ -32,7 +32,7 @@ test('a server that answers is left in peace, one that does not is given up with
   await pass(clock, 60_000)
   assert.equal(watch.signal.aborted, false)
   assert.ok(server.told.pings >= 20 && server.told.pings <= 30, `${server.told.pings} pings`)
-  server.told.answers = false
+  server.told.responses = false
   await pass(clock, 5_000)
   assert.equal(watch.signal.aborted, false)
   await pass(clock, 5_000)
@@ -41,18 +41,18 @@ test('a server that answers is left in peace, one that does not is given up with
 
 test('the first ping may be asked for early and with less patience; those after it are not', async () => {
   const first = { afterMs: 250, withinMs: 500 }
-  for (const answersFirst of [false, true]) {
+  for (const responsesFirst of [false, true]) {
     const clock = createManualClock()
     const server = fakeServer()
-    server.told.answers = answersFirst
+    server.told.responses = responsesFirst
     using watch = watchServer(server, clock, first)
     await pass(clock, 250)
     assert.equal(server.told.pings, 1)
     await pass(clock, 500)
-    assert.equal(watch.signal.aborted, !answersFirst)
-    server.told.answers = false
+    assert.equal(watch.signal.aborted, !responsesFirst)
+    server.told.responses = false
     await pass(clock, 5_000)
-    assert.equal(watch.signal.aborted, !answersFirst, 'one that was there is given the usual time')
+    assert.equal(watch.signal.aborted, !responsesFirst, 'one that was there is given the usual time')
     await pass(clock, 5_000)
     assert.equal(watch.signal.aborted, true)
   }
@@ -73,12 +73,12 @@ test('a machine that says there is nobody is not silent: the connection under wa
 
 test('a loop that was held up hears what came meanwhile before it gives up', async () => {
   const clock = createManualClock()
-  const answer = Promise.withResolvers<HttpReply>()
-  using watch = watchServer({ send: () => answer.promise }, clock, { afterMs: 250, withinMs: 500 })
+  const response = Promise.withResolvers<HttpReply>()
+  using watch = watchServer({ send: () => response.promise }, clock, { afterMs: 250, withinMs: 500 })
   await pass(clock, 250)
   clock.advance(250)
   // The loop stood still for long; the answer is read after the timers that were due.
-  answer.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
+  response.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
   await pass(clock, 2_000)
   assert.equal(watch.signal.aborted, false)
 })
@@ -88,9 +88,9 @@ test('one ping that is lost is nothing, and nobody is asked after the end', asyn
   const server = fakeServer()
   {
     using watch = watchServer(server, clock)
-    server.told.answers = false
+    server.told.responses = false
     await pass(clock, 4_000)
-    server.told.answers = true
+    server.told.responses = true
     await pass(clock, 20_000)
     assert.equal(watch.signal.aborted, false)
   }

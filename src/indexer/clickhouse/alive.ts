@@ -8,7 +8,7 @@ const PING_MS = 2_500
 const MISSED_MAX = 2
 
 /** What the machine of a server says when nothing listens there: the connection under watch hears the same for itself. */
-const SAYS_NO: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET']
+const REFUSED_CODES: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET']
 
 /** How a server is asked for the first time: less patiently, where nothing is lost yet by giving up. */
 export type FirstPing = { readonly afterMs: number; readonly withinMs: number }
@@ -45,7 +45,7 @@ export function watchServer(
       body.on('error', () => {}).resume()
       return true
     } catch (error) {
-      return SAYS_NO.includes(((error as Error).cause as NodeJS.ErrnoException | undefined)?.code)
+      return REFUSED_CODES.includes(((error as Error).cause as NodeJS.ErrnoException | undefined)?.code)
     } finally {
       wait.cancel()
     }

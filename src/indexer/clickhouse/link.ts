@@ -29,7 +29,7 @@ export type ClickHouseLink = {
   rows(select: string): Promise<unknown[][]>
 }
 
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 /** Longer than any statement of our own should take: a server that answers its ping and nothing else must not hold ingest forever. */
 const STATEMENT_MS = 120_000
 
@@ -50,7 +50,7 @@ export function createClickHouseLink(
       body: Buffer.from(body),
       signal: AbortSignal.any([AbortSignal.timeout(STATEMENT_MS), watch.signal]),
     })
-    const text = await readReplyText(reply, ANSWER_BYTES_MAX)
+    const text = await readReplyText(reply, RESPONSE_BYTES_MAX)
     // An old server tells a late error at the end of a good answer.
     if (
       reply.status !== 200 ||

@@ -13,7 +13,7 @@ import type { QueryRequest } from '../query/request.ts'
 import type { ClickHouseAccounts } from './accounts.ts'
 import { watchServer } from './alive.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './link.ts'
-import { clickHouseTarget, judgeQuestion, passedHeaders, readSummary } from './request.ts'
+import { clickHouseTarget, passedHeaders, readSummary, validateStatement } from './request.ts'
 
 export type ClickHouseProxyOptions = ClickHouseAccount &
   QueryPermitsOptions & {
@@ -47,7 +47,7 @@ export type ProxyQuery = {
 export type ClickHouseProxy = Disposable & {
   readonly running: number
   /** What is asked, as the server is to see it. Throws QueryError for what it is not to see; nothing of it has left then. */
-  judge(asked: QueryRequest, query: string): QueryRequest
+  validate(asked: QueryRequest, query: string): QueryRequest
   /** Resolves when the answer has left, with what it was. Rejects with QueryError as long as nothing of it has. */
   forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ readonly isOk: boolean }>
   /** A question of the operator's own, as the gateway's account and only for reading. Rejects with QueryError. */
@@ -185,7 +185,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     get running() {
       return permits.held
     },
-    judge: (asked, query) => judgeQuestion(asked, query, database),
+    validate: (asked, query) => validateStatement(asked, query, database),
     forward,
     async ask(query, format) {
       const settings = { readonly: '1', database, default_format: format }

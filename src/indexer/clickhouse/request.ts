@@ -3,7 +3,7 @@ import { QueryError } from '../query/error.ts'
 import { FORMAT_NAMES } from '../query/formats.ts'
 import type { QueryRequest } from '../query/request.ts'
 import { readSettings } from '../query/settings.ts'
-import { passClickHouseGate } from './policy/policy.ts'
+import { applyClickHousePolicy } from './policy/policy.ts'
 
 /** What the gateway says of a query, whatever the customer said. */
 export type ForcedFields = {
@@ -26,8 +26,8 @@ const FORMATS: ReadonlySet<string> = new Set([
 ])
 
 /** What is asked, with the statement as the server is to see it. Throws QueryError for what it is not to see. */
-export function judgeQuestion(asked: QueryRequest, query: string, database: string): QueryRequest {
-  const { sql, format, settings } = passClickHouseGate(query, { tables: PUBLISHED, database })
+export function validateStatement(asked: QueryRequest, query: string, database: string): QueryRequest {
+  const { sql, format, settings } = applyClickHousePolicy(query, { tables: PUBLISHED, database })
   const named = format ?? asked.defaultFormat
   if (!FORMATS.has(named))
     throw new QueryError('UNKNOWN_FORMAT', `Format ${named.replaceAll(/\W/g, '?').slice(0, 60)} is not offered here.`)

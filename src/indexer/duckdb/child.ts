@@ -11,11 +11,11 @@ import type { Store } from '../store.ts'
 import { createCacheRelease, mebibytes } from './cache-release.ts'
 import { BASE_SCHEMA } from './ddl.ts'
 import type {
-  DecodeAnswer,
+  DecodeResponse,
   FromStoreProcess,
-  StoreAnswers,
   StoreOptions,
   StoreRequest,
+  StoreResponses,
   ToStoreProcess,
 } from './protocol.ts'
 import { createQueryRunner, type QueryRunner } from './query-runner.ts'
@@ -41,7 +41,7 @@ const REST_SHARE = 1 / 8
 const PAGE_BYTES = 64 * 1024
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
 
-async function handle(request: StoreRequest): Promise<StoreAnswers[StoreRequest['kind']]> {
+async function handle(request: StoreRequest): Promise<StoreResponses[StoreRequest['kind']]> {
   switch (request.kind) {
     case 'open': {
       options = request.options
@@ -110,7 +110,7 @@ type ReadBlock = {
   readonly source: RawBlock['source']
 }
 
-function decode(id: number, raw: RawBlock): DecodeAnswer {
+function decode(id: number, raw: RawBlock): DecodeResponse {
   if (options === undefined) throw new Error('the database is not open')
   try {
     const { block, accounts } = decodeRawBlock(raw)
@@ -156,8 +156,8 @@ keepCompiledSource()
 process.on('message', ({ seq, request }: ToStoreProcess) => {
   const reply = (message: FromStoreProcess): void => void process.send?.(message)
   handle(request).then(
-    (answer) => reply({ seq, ok: true, answer }),
-    (error: unknown) => reply({ seq, ok: false, says: error instanceof Error ? error.message : String(error) }),
+    (response) => reply({ seq, ok: true, response }),
+    (error: unknown) => reply({ seq, ok: false, message: error instanceof Error ? error.message : String(error) }),
   )
 })
 // Without its parent it has no work; the file is left as the last COMMIT left it.

@@ -1,6 +1,6 @@
 import { type Child, type ChildExit, startChild } from '../../platform/process/child.ts'
 import type { StoreProgress } from '../store.ts'
-import type { FromStoreProcess, StoreAnswers, StoreOptions, StoreRequest, ToStoreProcess } from './protocol.ts'
+import type { FromStoreProcess, StoreOptions, StoreRequest, StoreResponses, ToStoreProcess } from './protocol.ts'
 
 /** The process is gone and what was asked of it may or may not have happened. */
 export class StoreGone extends Error {
@@ -22,7 +22,7 @@ export type StoreProcess = AsyncDisposable & {
   /** Rejects with StoreGone when the process ends before it answers, with any other error when it says no. */
   ask<Kind extends Exclude<StoreRequest['kind'], 'open'>>(
     request: Extract<StoreRequest, { kind: Kind }>,
-  ): Promise<StoreAnswers[Kind]>
+  ): Promise<StoreResponses[Kind]>
   residentBytes(): number | undefined
   kill(): void
   /** Resolves when the process has ended, by whatever cause. */
@@ -57,8 +57,8 @@ export async function startStoreProcess(options: StoreOptions): Promise<StorePro
     const reply = message as FromStoreProcess
     const asked = waiting.get(reply.seq)
     waiting.delete(reply.seq)
-    if (reply.ok) asked?.resolve(reply.answer)
-    else asked?.reject(new Error(reply.says))
+    if (reply.ok) asked?.resolve(reply.response)
+    else asked?.reject(new Error(reply.message))
   })
   child.onExit((exit) => {
     isGone = true

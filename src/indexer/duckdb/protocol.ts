@@ -45,21 +45,21 @@ export type StoreOptions = {
 }
 
 /** What it answers, by the kind of the request. */
-export type StoreAnswers = {
+export type StoreResponses = {
   readonly open: StoreProgress
-  readonly decode: DecodeAnswer
+  readonly decode: DecodeResponse
   readonly write: null
   readonly forget: null
   readonly rewind: null
   readonly progress: StoreProgress
-  readonly query: QueryAnswer
+  readonly query: QueryResponse
   readonly interrupt: null
   readonly read: Uint8Array
   readonly discard: null
   readonly close: null
 }
 
-export type QueryAnswer =
+export type QueryResponse =
   /** The result has `bytes`; what does not fit into `first` is read part by part. */
   | { readonly ok: true; readonly done: QuerySummary & { readonly bytes: number; readonly first: Uint8Array } }
   | {
@@ -69,11 +69,11 @@ export type QueryAnswer =
       readonly retryAfterSeconds?: number | undefined
     }
 
-export type DecodeAnswer =
+export type DecodeResponse =
   | { readonly ok: true; readonly link: BlockLink; readonly transactions: number }
   | { readonly ok: false; readonly fault: string }
 
 export type ToStoreProcess = { readonly seq: number; readonly request: StoreRequest }
 export type FromStoreProcess =
-  | { readonly seq: number; readonly ok: true; readonly answer: unknown }
-  | { readonly seq: number; readonly ok: false; readonly says: string }
+  | { readonly seq: number; readonly ok: true; readonly response: unknown }
+  | { readonly seq: number; readonly ok: false; readonly message: string }

@@ -23,8 +23,8 @@ test('who leaves before the query has begun takes it along, too', async () => {
   const runner = createQueryRunner(opened.database, HELD)
   const asked = runner.run(1, job(HEAVY, 600), 'one')
   runner.interrupt(1, 'cancelled')
-  const answer = await asked
-  assert.deepEqual([answer.ok, answer.ok || answer.type], [false, 'QUERY_WAS_CANCELLED'])
+  const response = await asked
+  assert.deepEqual([response.ok, response.ok || response.type], [false, 'QUERY_WAS_CANCELLED'])
 })
 
 test('a query ends at its limit, and one beside it does not notice', async () => {
@@ -46,8 +46,8 @@ test('a query that is stopped while its rows are formatted ends, and nothing of 
     const asked = runner.run(1, job(LARGE, 600), 'one')
     while (slices.granted < 3) await new Promise((resolve) => setImmediate(resolve))
     runner.interrupt(1, why)
-    const answer = await asked
-    assert.equal(answer.ok || answer.type, why === 'timeout' ? 'TIMEOUT_EXCEEDED' : 'QUERY_WAS_CANCELLED')
+    const response = await asked
+    assert.equal(response.ok || response.type, why === 'timeout' ? 'TIMEOUT_EXCEEDED' : 'QUERY_WAS_CANCELLED')
   }
   const whole = await runner.run(2, job(LARGE, 600), 'one')
   assert.ok(!whole.ok && whole.type === 'CANNOT_SCHEDULE_TASK', 'the budget is as it was')
@@ -86,9 +86,9 @@ test('a large result is read in parts of a bounded size, and what is not wanted 
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, { ...HELD, heldBytesMax: 2 ** 26 })
   for (const id of [1, 2]) {
-    const answer = await runner.run(id, job(LARGE, 600), 'one')
-    assert.ok(answer.ok)
-    const { bytes, first } = answer.done
+    const response = await runner.run(id, job(LARGE, 600), 'one')
+    assert.ok(response.ok)
+    const { bytes, first } = response.done
     assert.ok(bytes > 2 ** 25 && first.byteLength <= PART_BYTES)
     if (id === 1) {
       runner.discard(1)
@@ -108,14 +108,14 @@ test('a query that fails after many rows has its error, and none of its rows', a
   const runner = createQueryRunner(opened.database, HELD)
   const failing =
     "SELECT CAST(CASE WHEN a.slot + b.slot = (SELECT 2 * max(slot) FROM blocks) THEN 'x' ELSE '1' END AS INTEGER) FROM transactions a, transactions b"
-  const answer = await runner.run(1, job(failing, 600), 'one')
-  assert.deepEqual([answer.ok, answer.ok || answer.type], [false, 'TYPE_MISMATCH'])
+  const response = await runner.run(1, job(failing, 600), 'one')
+  assert.deepEqual([response.ok, response.ok || response.type], [false, 'TYPE_MISMATCH'])
 })
 
 test('a statement whose tree is too large is refused before the tree is read', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)
-  const answer = await runner.run(1, job(`SELECT 1${',1+1'.repeat(4_900)}`, 600), 'one')
-  assert.ok(!answer.ok && answer.type === 'TOO_BIG_AST')
-  assert.match(answer.message, /2097152 bytes/)
+  const response = await runner.run(1, job(`SELECT 1${',1+1'.repeat(4_900)}`, 600), 'one')
+  assert.ok(!response.ok && response.type === 'TOO_BIG_AST')
+  assert.match(response.message, /2097152 bytes/)
 })

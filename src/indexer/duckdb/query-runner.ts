@@ -2,14 +2,14 @@ import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
 import { QueryError } from '../query/error.ts'
 import { createFormatSlices, type FormatSlices } from './format-slices.ts'
 import type { HeldResult } from './held-result.ts'
-import type { QueryAnswer } from './protocol.ts'
+import type { QueryResponse } from './protocol.ts'
 import { createResultBudget, type ResultBudgetOptions } from './result-budget.ts'
 import { type QueryJob, runQuery } from './run-query.ts'
 
 /** Statements of customers that run beside each other in the database process, and their results until they are read. */
 export type QueryRunner = {
   /** `owner` is whose result it is. */
-  run(id: number, job: QueryJob, owner: string): Promise<QueryAnswer>
+  run(id: number, job: QueryJob, owner: string): Promise<QueryResponse>
   /** The next part of a result whose first part was given by `run`. Empty when there is no more. */
   read(id: number): Uint8Array
   /** The rest of the result is not wanted. */

@@ -1,8 +1,8 @@
-import type { DuckAnswer, DuckConnection, DuckDatabase, DuckParams } from '../../platform/db/duckdb.ts'
+import type { DuckConnection, DuckDatabase, DuckParams, DuckResponse } from '../../platform/db/duckdb.ts'
 import { type DuckChunk, StreamFailed } from '../../platform/db/duckdb-stream.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
-import { answerFromCatalogue } from '../query/catalogue.ts'
-import { type AnswerColumn, toldTypes } from '../query/declared-types.ts'
+import { respondFromCatalogue } from '../query/catalogue.ts'
+import { type ResponseColumn, reportedTypes } from '../query/declared-types.ts'
 import { QueryError } from '../query/error.ts'
 import { createFormatter, formatNamed, type ResultFormatter } from '../query/formats.ts'
 import { readSettings } from '../query/settings.ts'
@@ -13,7 +13,7 @@ import { HeldResult } from './held-result.ts'
 import { macroDdl } from './macros.ts'
 import { createResultBudget, type ResultBudget } from './result-budget.ts'
 import { type Rewritten, rewriteQuery } from './rewrite.ts'
-import { passGate } from './sql-policy.ts'
+import { applySqlPolicy } from './sql-policy.ts'
 
 /** A customer's statement with what it may cost. */
 export type QueryJob = {
@@ -141,23 +141,23 @@ function finish(result: HeldResult, formatter: ResultFormatter, elapsedSeconds: 
 }
 
 /** What is asked about the tables themselves, answered without any engine; undefined for every other question. */
-export function answerOnTables(
+export function respondFromTables(
   asked: Pick<QueryJob, 'defaultFormat' | 'settings'>,
   query: string,
   { bytesMax }: Pick<QueryLimits, 'bytesMax'>,
   coverageSlot: number,
 ): QueryDone | undefined {
-  const answer = answerFromCatalogue(query, DATABASE)
-  if (answer === undefined) return undefined
+  const response = respondFromCatalogue(query, DATABASE)
+  if (response === undefined) return undefined
   const statement = rewriteQuery(query)
   const { quote64 } = readSettings([...Object.entries(asked.settings), ...statement.settings])
   const { name: format, contentType } = formatNamed(statement.format ?? asked.defaultFormat)
-  const types = answer.columns.map(({ type }) => type)
-  const formatter = createFormatter(answer.columns, types, { format, quote64 })
+  const types = response.columns.map(({ type }) => type)
+  const formatter = createFormatter(response.columns, types, { format, quote64 })
   // Our own list is small: it needs no share of anything.
   const budget = createResultBudget({ heldBytesMax: bytesMax, heldBytesPerSubscription: bytesMax })
   const result = new HeldResult({ owner: '', bytesMax }, budget)
-  for (const chunk of chunksOf(answer)) {
+  for (const chunk of chunksOf(response)) {
     for (let at = 0; at < chunk.rowCount; at++) result.add(formatter.row(chunk.row(at)))
   }
   finish(result, formatter, 0)
@@ -174,7 +174,7 @@ const SERIALIZE = `SELECT CASE WHEN length(tree) <= ${TREE_BYTES_MAX} THEN tree 
 /** Rows to be formatted, with the names and types that their columns are to have. */
 type Rows = AsyncDisposable & {
   readonly columns: readonly { readonly type: string }[]
-  readonly named: readonly AnswerColumn[]
+  readonly named: readonly ResponseColumn[]
   next(): Promise<DuckChunk | undefined>
 }
 
@@ -184,7 +184,7 @@ async function rowsOf(
   { sql, parameters, firstWords }: Rewritten,
   rowsMax: number,
 ): Promise<Rows> {
-  const known = answerFromCatalogue(job.query, DATABASE)
+  const known = respondFromCatalogue(job.query, DATABASE)
   if (known !== undefined) {
     const chunks = chunksOf(known)
     const next = async (): Promise<DuckChunk | undefined> => chunks.next().value ?? undefined
@@ -195,16 +195,16 @@ async function rowsOf(
   const serialized = await only(connection, SERIALIZE, { sql })
   if (typeof serialized !== 'string')
     throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
-  passGate(serialized, { tables: PUBLISHED, database: DATABASE })
+  applySqlPolicy(serialized, { tables: PUBLISHED, database: DATABASE })
   // Names of the statement itself: the wrap below would rename the second of two equal ones.
   const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))
-  const told = toldTypes(serialized, names.length)
+  const reported = reportedTypes(serialized, names.length)
   const limited = `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`
   const bound = Object.keys(parameters).length === 0 ? undefined : parameters
   const rows = await connection.streamOnWorkers(limited, bound)
   return {
     columns: rows.columns,
-    named: names.map((name, at) => ({ name, told: told[at] })),
+    named: names.map((name, at) => ({ name, reported: reported[at] })),
     async next() {
       try {
         return await rows.next()
@@ -224,8 +224,8 @@ async function runForItsError(connection: DuckConnection, sql: string, params: D
   await connection.run(`SELECT count(COLUMNS(*)) FROM (${sql})`, params)
 }
 
-function* chunksOf(answer: DuckAnswer): Generator<DuckChunk, undefined> {
-  for (const piece of answer.pieces())
+function* chunksOf(response: DuckResponse): Generator<DuckChunk, undefined> {
+  for (const piece of response.pieces())
     yield { rowCount: piece[0]?.length ?? 0, row: (at) => piece.map((column) => column[at]) }
 }
 

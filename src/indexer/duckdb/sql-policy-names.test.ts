@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { QueryError, type QueryErrorName } from '../query/error.ts'
 import { rewriteQuery } from './rewrite.ts'
 import { DATABASE, PUBLISHED } from './run-query.ts'
-import { passGate } from './sql-policy.ts'
+import { applySqlPolicy } from './sql-policy.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
 type Opened = Awaited<ReturnType<typeof openQueryDatabase>>
@@ -186,7 +186,7 @@ describe('names before the embedded engine', () => {
     ] as const) {
       const tree = await treeOf(opened, sql)
       assert.throws(
-        () => passGate(tree, { tables: PUBLISHED, database: DATABASE }),
+        () => applySqlPolicy(tree, { tables: PUBLISHED, database: DATABASE }),
         (error: unknown) => error instanceof QueryError && error.type === type,
         sql,
       )
@@ -201,7 +201,7 @@ describe('names before the embedded engine', () => {
 
   test('what the gate says of tables and functions is what the statement names', async () => {
     const { sql } = rewriteQuery('WITH a AS (SELECT max(slot) m FROM Blocks) SELECT abs(m) FROM a, solana.rewards')
-    const { tables, functions } = passGate(await treeOf(opened, sql), { tables: PUBLISHED, database: DATABASE })
+    const { tables, functions } = applySqlPolicy(await treeOf(opened, sql), { tables: PUBLISHED, database: DATABASE })
     assert.deepEqual([...tables].toSorted(), ['blocks', 'rewards'])
     assert.deepEqual([...functions].toSorted(), ['abs', 'max'])
   })

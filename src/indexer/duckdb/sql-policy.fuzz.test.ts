@@ -6,7 +6,7 @@ import { QueryError } from '../query/error.ts'
 import { CANARY, DUCK_FUZZ, makeStatement } from '../query/test-fuzz.ts'
 import { rewriteQuery } from './rewrite.ts'
 import { DATABASE, PUBLISHED } from './run-query.ts'
-import { passGate } from './sql-policy.ts'
+import { applySqlPolicy } from './sql-policy.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
 const COUNT = isFull ? 1_000_000 : 3_000
@@ -67,11 +67,11 @@ async function passing(connection: DuckConnection, statements: readonly string[]
     `SELECT i::INTEGER, json_serialize_sql(v::VARCHAR)::VARCHAR FROM (VALUES ${values.join(', ')}) t(i, v)`,
   )
   const good: string[] = []
-  for (const [places = [], texts = []] of trees.pieces()) {
-    for (const [at, place] of places.entries()) {
-      const { statement } = rewritten[Number(place)] as { statement: string }
+  for (const [positions = [], texts = []] of trees.pieces()) {
+    for (const [at, position] of positions.entries()) {
+      const { statement } = rewritten[Number(position)] as { statement: string }
       try {
-        passGate(String(texts[at]), { tables: PUBLISHED, database: DATABASE })
+        applySqlPolicy(String(texts[at]), { tables: PUBLISHED, database: DATABASE })
         good.push(statement)
       } catch (error) {
         assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)

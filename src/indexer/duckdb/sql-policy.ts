@@ -2,7 +2,7 @@ import { QueryError } from '../query/error.ts'
 import { foldName, shownName } from '../query/names.ts'
 import { ALLOWED_FUNCTIONS } from './functions.ts'
 
-export type GateOptions = {
+export type SqlPolicyOptions = {
   /** Tables and views a customer may name. */
   readonly tables: ReadonlySet<string>
   /** The one database name that may stand before them. */
@@ -53,7 +53,7 @@ type Scope = ReadonlyMap<string, number>
 export type Passed = { readonly tables: ReadonlySet<string>; readonly functions: ReadonlySet<string> }
 
 /** Judges the tree that the engine's own parser made of a statement. Throws QueryError; whatever it does not know it refuses. */
-export function passGate(serialized: string, options: GateOptions): Passed {
+export function applySqlPolicy(serialized: string, options: SqlPolicyOptions): Passed {
   const tree = parseTree(serialized)
   const tables = new Set<string>()
   const functions = new Set<string>()

@@ -1,6 +1,6 @@
 import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
 import type { DuckAppender } from '../../platform/db/duckdb-appender.ts'
-import { placeTexts } from '../../platform/db/duckdb-texts.ts'
+import { positionTexts } from '../../platform/db/duckdb-texts.ts'
 import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
 import { addRange, cutFrom, overlaps, type SlotRange } from '../ingest/slot-ranges.ts'
 import { TABLES } from '../schema.ts'
@@ -80,7 +80,7 @@ export async function openDuckStore(
       await inTransaction({ first, last }, async (appenders) => {
         for (const table of TABLES) appenders.push(await connection.appendTo(BASE_SCHEMA, table.name))
         for (const { texts, tables } of rows) {
-          using placed = placeTexts(texts.packed())
+          using placed = positionTexts(texts.packed())
           TABLES.forEach((table, at) => {
             const { columns, count } = tables[table.name]
             if (count > 0) appenders[at]?.append(columns, count, placed)

@@ -12,7 +12,7 @@ export type BackfillStatus = SlotRange & {
   readonly blocks: number
   readonly startedMs: number
   /** Why it does not get on, or why it ended. */
-  readonly says: string | undefined
+  readonly message: string | undefined
 }
 
 export type BackfillDeps = {
@@ -39,7 +39,7 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
   let state: BackfillStatus['state'] = 'running'
   let nextSlot = range.from
   let blocks = 0
-  let says: string | undefined
+  let message: string | undefined
   let lastId = FIRST_ID
   let previous: BlockLink | undefined
   const startedMs = clock.nowMs()
@@ -85,12 +85,12 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
     const fetched = await fetch.fetch(slot)
     if (fetched.kind !== 'block')
       throw new Error(
-        `block ${slot}: ${fetched.kind === 'later' ? fetched.says : fetched.kind === 'pruned' ? 'pruned by every node' : 'no node has it'}`,
+        `block ${slot}: ${fetched.kind === 'later' ? fetched.message : fetched.kind === 'pruned' ? 'pruned by every node' : 'no node has it'}`,
       )
     const id = ++lastId
-    const answer = await store.ask({ kind: 'decode', id, raw: fetched.raw })
-    if (!answer.ok) throw new Error(`block ${slot} cannot be read: ${answer.fault}`)
-    return { ...answer.link, id }
+    const response = await store.ask({ kind: 'decode', id, raw: fetched.raw })
+    if (!response.ok) throw new Error(`block ${slot} cannot be read: ${response.fault}`)
+    return { ...response.link, id }
   }
 
   async function run(): Promise<void> {
@@ -99,10 +99,10 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
       try {
         await piece()
         tries = 0
-        says = undefined
+        message = undefined
       } catch (error) {
-        says = error instanceof Error ? error.message : String(error)
-        log.warn({ slot: nextSlot, says }, 'backfill waits')
+        message = error instanceof Error ? error.message : String(error)
+        log.warn({ slot: nextSlot, says: message }, 'backfill waits')
         if (++tries === TRIES_MAX) {
           state = 'failed'
           return
@@ -114,7 +114,7 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
   }
 
   return {
-    status: () => ({ ...range, state, nextSlot, blocks, startedMs, says }),
+    status: () => ({ ...range, state, nextSlot, blocks, startedMs, message }),
     stop() {
       if (state === 'running') state = 'stopped'
     },

@@ -2,7 +2,7 @@ import { GET_BLOCK_CONFIG } from '../../solana/json/block.ts'
 import { errorCodeOf } from '../../upstreams/extract-slot.ts'
 import { callOf } from '../../upstreams/http-call.ts'
 import type { Upstream } from '../../upstreams/service.ts'
-import { readWholeAnswer } from '../../upstreams/whole-response.ts'
+import { readWholeResponse } from '../../upstreams/whole-response.ts'
 import type { RawBlock } from './raw-block.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
@@ -13,7 +13,7 @@ export type FetchedBlock =
   /** The node knows of no block there: skipped, or missing on that node. The parent links decide which. */
   | { readonly kind: 'none' }
   /** Not now: the node is behind, busy or away. */
-  | { readonly kind: 'later'; readonly says: string }
+  | { readonly kind: 'later'; readonly message: string }
   /** The node has dropped it; another may still have it. */
   | { readonly kind: 'pruned' }
 
@@ -37,36 +37,36 @@ export function createBlockFetch(upstream: Pick<Upstream, 'ask'>, commitment: Co
   async function call(method: string, params: readonly unknown[], bytesMax: number): Promise<Buffer | string> {
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
     const outcome = await upstream.ask(callOf(method, body))
-    if (outcome.kind !== 'answered') return outcome.kind
-    return readWholeAnswer(outcome, { bytesMax })
+    if (outcome.kind !== 'responded') return outcome.kind
+    return readWholeResponse(outcome, { bytesMax })
   }
 
   return {
     async slotsIn({ from, to }) {
       const last = Math.min(to, from + GET_BLOCKS_SLOTS_MAX)
-      const answer = await call('getBlocks', [from, last, { commitment }], SLOTS_BYTES_MAX)
-      if (typeof answer === 'string' || errorCodeOf(answer) !== undefined) return undefined
-      const { result } = parse(answer)
+      const response = await call('getBlocks', [from, last, { commitment }], SLOTS_BYTES_MAX)
+      if (typeof response === 'string' || errorCodeOf(response) !== undefined) return undefined
+      const { result } = parse(response)
       return Array.isArray(result) && result.every(Number.isSafeInteger) ? (result as number[]) : undefined
     },
 
     async fetch(slot) {
-      const answer = await call('getBlock', [slot, { ...GET_BLOCK_CONFIG, commitment }], BLOCK_BYTES_MAX)
-      if (typeof answer === 'string') return { kind: 'later', says: answer }
-      const code = errorCodeOf(answer)
+      const response = await call('getBlock', [slot, { ...GET_BLOCK_CONFIG, commitment }], BLOCK_BYTES_MAX)
+      if (typeof response === 'string') return { kind: 'later', message: response }
+      const code = errorCodeOf(response)
       if (code === undefined) {
-        const isNull = answer.length < 200 && parse(answer).result === null
-        return isNull ? { kind: 'none' } : { kind: 'block', raw: { slot, source: 'backfill', bytes: answer } }
+        const isNull = response.length < 200 && parse(response).result === null
+        return isNull ? { kind: 'none' } : { kind: 'block', raw: { slot, source: 'backfill', bytes: response } }
       }
       if (NO_BLOCK.has(code)) return { kind: 'none' }
-      return code === PRUNED ? { kind: 'pruned' } : { kind: 'later', says: `error ${code}` }
+      return code === PRUNED ? { kind: 'pruned' } : { kind: 'later', message: `error ${code}` }
     },
   }
 }
 
-function parse(answer: Buffer): { result?: unknown } {
+function parse(response: Buffer): { result?: unknown } {
   try {
-    return JSON.parse(answer.toString('utf8')) as { result?: unknown }
+    return JSON.parse(response.toString('utf8')) as { result?: unknown }
   } catch {
     return {}
   }

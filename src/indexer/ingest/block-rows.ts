@@ -74,11 +74,11 @@ export function addAccountRow({ texts, tables }: BatchRows, key: string, slot: n
 }
 
 /** Where a transaction stands: what most of its rows begin with. */
-type Place = { readonly slot: number; readonly time: number }
+type Position = { readonly slot: number; readonly time: number }
 
 function addTransaction(
   rows: BatchRows,
-  { slot, time }: Place,
+  { slot, time }: Position,
   transaction: ChainTransaction,
   isVote: boolean,
   options: RowOptions,
@@ -97,7 +97,7 @@ function addTransaction(
     const program = keys[each.programIdIndex] ?? none
     if (!programs.includes(program)) programs.push(program)
     const accounts: number[] = []
-    for (const place of each.accounts) accounts.push(keys[place] ?? none)
+    for (const position of each.accounts) accounts.push(keys[position] ?? none)
     tables.instructions.add(
       slot,
       time,
@@ -167,30 +167,31 @@ function addTransaction(
 /** Who signed or whose balance moved. */
 function addActivity(
   { texts, tables }: BatchRows,
-  { slot, time }: Place,
+  { slot, time }: Position,
   transaction: ChainTransaction,
   { signature, keys }: { readonly signature: number; readonly keys: readonly number[] },
 ): void {
   const { index, header, preBalances, postBalances, preTokenBalances, postTokenBalances } = transaction
   const none = texts.numberOf('')
-  const add = (place: number, mint: number, pre: bigint, post: bigint): void => {
-    const signed = place < header.numRequiredSignatures
-    const writable = isWritableKey(transaction, place)
-    const account = keys[place] ?? none
+  const add = (position: number, mint: number, pre: bigint, post: bigint): void => {
+    const signed = position < header.numRequiredSignatures
+    const writable = isWritableKey(transaction, position)
+    const account = keys[position] ?? none
     tables.account_activity.add(slot, time, index, signature, account, mint, pre, post, signed, writable)
   }
-  for (let place = 0; place < keys.length; place++) {
-    const pre = preBalances[place] ?? 0n
-    const post = postBalances[place] ?? 0n
-    if (pre !== post || place < header.numRequiredSignatures) add(place, none, pre, post)
+  for (let position = 0; position < keys.length; position++) {
+    const pre = preBalances[position] ?? 0n
+    const post = postBalances[position] ?? 0n
+    if (pre !== post || position < header.numRequiredSignatures) add(position, none, pre, post)
   }
   if (preTokenBalances.length + postTokenBalances.length === 0) return
   const before = new Map(preTokenBalances.map((each) => [each.accountIndex, each]))
   const after = new Map(postTokenBalances.map((each) => [each.accountIndex, each]))
-  for (const place of [...new Set([...before.keys(), ...after.keys()])].toSorted((a, b) => a - b)) {
-    const pre = before.get(place)?.amount ?? 0n
-    const post = after.get(place)?.amount ?? 0n
-    if (pre !== post) add(place, texts.numberOf((after.get(place) ?? before.get(place))?.mint ?? ''), pre, post)
+  for (const location of [...new Set([...before.keys(), ...after.keys()])].toSorted((a, b) => a - b)) {
+    const pre = before.get(location)?.amount ?? 0n
+    const post = after.get(location)?.amount ?? 0n
+    if (pre !== post)
+      add(location, texts.numberOf((after.get(location) ?? before.get(location))?.mint ?? ''), pre, post)
   }
 }
 

@@ -15,7 +15,7 @@ export type BlockStreamListener = {
   /** A slot was finalized, or given up by the node. */
   onSlot(slot: number, what: 'seen' | 'finalized' | 'dead'): void
   /** Nothing comes until the next connection; what is missed is to be asked for. */
-  onLost(says: string): void
+  onLost(message: string): void
 }
 
 export type BlockStreamDeps = {
@@ -103,12 +103,12 @@ export function followBlocks(
     else if (status === SlotStatus.SLOT_CONFIRMED) listener.onSlot(slot, 'seen')
   }
 
-  function lost(says: string): void {
+  function lost(message: string): void {
     stream = undefined
     if (isClosed) return
     const delayMs = backoff.nextMs()
-    log.warn({ says, delayMs: Math.round(delayMs) }, 'block stream lost')
-    listener.onLost(says)
+    log.warn({ says: message, delayMs: Math.round(delayMs) }, 'block stream lost')
+    listener.onLost(message)
     timer?.cancel()
     timer = clock.setTimer(delayMs, () => void connect())
   }

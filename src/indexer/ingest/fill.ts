@@ -5,7 +5,7 @@ import type { SlotRange } from './slot-ranges.ts'
 export type FillResult =
   | { readonly kind: 'done' }
   /** Worth another try: the reason. */
-  | { readonly kind: 'later'; readonly says: string }
+  | { readonly kind: 'later'; readonly message: string }
 
 export type FillOptions = {
   /** Blocks asked for at a time. */
@@ -25,7 +25,7 @@ export async function fillRange(
   onBlock: (raw: RawBlock) => void,
 ): Promise<FillResult> {
   const listed = await fetch.slotsIn(range)
-  if (listed === undefined) return { kind: 'later', says: 'no node lists the blocks of the gap' }
+  if (listed === undefined) return { kind: 'later', message: 'no node lists the blocks of the gap' }
   // The end of the range is the parent of a block that is here, whatever the list says.
   const slots = [...new Set([...listed, range.to])].toSorted((a, b) => a - b).slice(0, options.blocksMax)
   for (let from = 0; from < slots.length; from += options.parallel) {
@@ -39,12 +39,15 @@ export async function fillRange(
           break
         case 'none':
           if (slot === range.to || listed.includes(slot))
-            return { kind: 'later', says: `block ${slot} exists, and no node has it` }
+            return { kind: 'later', message: `block ${slot} exists, and no node has it` }
           break
         case 'pruned':
-          return { kind: 'later', says: `block ${slot} was pruned: an archive node among the upstreams would have it` }
+          return {
+            kind: 'later',
+            message: `block ${slot} was pruned: an archive node among the upstreams would have it`,
+          }
         case 'later':
-          return { kind: 'later', says: `block ${slot}: ${one.says}` }
+          return { kind: 'later', message: `block ${slot}: ${one.message}` }
       }
     }
   }

@@ -6,7 +6,7 @@ import { baseDatabase } from '../clickhouse/ddl.ts'
 import { createClickHouseLink } from '../clickhouse/link.ts'
 import { type ClickHouseState, readClickHouseState } from '../clickhouse/state.ts'
 import type { ClickHouseStoreOptions } from '../clickhouse/store.ts'
-import type { Keeper } from './supervise.ts'
+import type { IngestSupervisor } from './supervise.ts'
 
 /** One for the question, one to ask whether the server is there. */
 const CONNECTIONS_MAX = 2
@@ -18,25 +18,25 @@ const LOOK_MS = 1_000
 export function followCoverage(
   options: ClickHouseStoreOptions,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
-): Keeper {
+): IngestSupervisor {
   const client = createHttpClient({ url: options.url, connectionsMax: CONNECTIONS_MAX, connectMs: CONNECT_MS })
   const link = createClickHouseLink(client, options)
   let seen: ClickHouseState | undefined
   let isReadable = false
-  let isTold = false
+  let isReported = false
   let isClosed = false
   let looking: Promise<void> | undefined
 
   async function look(): Promise<void> {
     try {
       seen = await readClickHouseState(link, baseDatabase(options.database))
-      if (isTold) log.info('the database tells its coverage again')
+      if (isReported) log.info('the database tells its coverage again')
       isReadable = true
-      isTold = false
+      isReported = false
     } catch (error) {
       isReadable = false
-      if (!isTold && !isClosed) log.warn({ reason: messageOf(error) }, 'the database does not tell its coverage')
-      isTold = true
+      if (!isReported && !isClosed) log.warn({ reason: messageOf(error) }, 'the database does not tell its coverage')
+      isReported = true
     } finally {
       looking = undefined
     }

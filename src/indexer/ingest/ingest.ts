@@ -36,7 +36,7 @@ export type IngestStatus = {
   readonly tipSlot: number
   readonly held: number
   /** What the frontier waits for, and why it has not come. */
-  readonly waitsFor: (SlotRange & { readonly says: string }) | undefined
+  readonly waitsFor: (SlotRange & { readonly message: string }) | undefined
   readonly blocks: number
   readonly transactions: number
 }
@@ -109,17 +109,17 @@ export function startIngest(options: IngestOptions, carried: readonly RawBlock[]
 
   async function takeBlock(raw: RawBlock): Promise<void> {
     const id = ++lastId
-    const answer = await store.ask({ kind: 'decode', id, raw })
-    if (!answer.ok) {
+    const response = await store.ask({ kind: 'decode', id, raw })
+    if (!response.ok) {
       metrics.faults.inc()
-      log.warn({ slot: raw.slot, source: raw.source, says: answer.fault }, 'block cannot be read')
+      log.warn({ slot: raw.slot, source: raw.source, message: response.fault }, 'block cannot be read')
       // The same block asked for by getBlock may be whole; the frontier waits for it either way.
-      waitsFor = { from: raw.slot, to: raw.slot, says: answer.fault }
+      waitsFor = { from: raw.slot, to: raw.slot, message: response.fault }
       return
     }
     tipSlot = Math.max(tipSlot, raw.slot)
     unwritten.set(id, raw)
-    const letGo = frontier.offer({ ...answer.link, id, raw, transactions: answer.transactions })
+    const letGo = frontier.offer({ ...response.link, id, raw, transactions: response.transactions })
     if (letGo !== undefined) {
       unwritten.delete(letGo.id)
       await store.ask({ kind: 'forget', ids: [letGo.id] })
@@ -195,17 +195,17 @@ export function startIngest(options: IngestOptions, carried: readonly RawBlock[]
   function fill(range: SlotRange): void {
     if (isFilling) return
     isFilling = true
-    waitsFor = { ...range, says: 'asking for it' }
+    waitsFor = { ...range, message: 'asking for it' }
     metrics.gaps.inc()
     void fillRange(range, fetch, options.fill, (raw) => events.push({ kind: 'block', raw })).then(
       (result) => events.push({ kind: 'filled', result }),
-      (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', says: String(error) } }),
+      (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', message: String(error) } }),
     )
   }
 
   async function takeFilled(result: FillResult): Promise<void> {
     if (result.kind === 'later') {
-      if (waitsFor !== undefined) waitsFor = { ...waitsFor, says: result.says }
+      if (waitsFor !== undefined) waitsFor = { ...waitsFor, message: result.message }
       log.warn({ ...waitsFor }, 'gap not filled yet')
       clock.setTimer(fillBackoff.nextMs(), () => events.push({ kind: 'filled', result: { kind: 'done' } }))
       return

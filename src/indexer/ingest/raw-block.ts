@@ -20,8 +20,8 @@ export type DecodedBlock = {
 /** Throws BlockFault where the bytes are not the whole block. */
 export function decodeRawBlock({ slot, source, bytes }: RawBlock): DecodedBlock {
   if (source === 'backfill') {
-    const answer = parseJson(bytes) as { result?: unknown }
-    return { block: blockFromJson(slot, answer.result), accounts: new Map() }
+    const response = parseJson(bytes) as { result?: unknown }
+    return { block: blockFromJson(slot, response.result), accounts: new Map() }
   }
   const { block, executedTransactionCount, accounts } = blockFromGeyser(bytes)
   // A block whose transactions are cut short must not count as complete.

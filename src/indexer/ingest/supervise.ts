@@ -12,7 +12,7 @@ import {
 } from './ingest.ts'
 import type { RawBlock } from './raw-block.ts'
 
-export type KeeperStatus = {
+export type IngestSupervisorStatus = {
   /** `opening` while there is no database process: queries are answered with a retryable error then. */
   readonly state: 'opening' | 'running' | 'closed'
   /** Whether this process writes; where not, `ingest` tells how far another one has come. */
@@ -23,10 +23,10 @@ export type KeeperStatus = {
 }
 
 /** Keeps one database process and the ingest into it alive. */
-export type Keeper = AsyncDisposable & {
+export type IngestSupervisor = AsyncDisposable & {
   /** The process to ask, or undefined while it is being started again. */
   store(): StoreProcess | undefined
-  status(): KeeperStatus
+  status(): IngestSupervisorStatus
 }
 
 const RESTART = { firstMs: 50, maxMs: 5_000 }
@@ -35,7 +35,7 @@ const RESTART = { firstMs: 50, maxMs: 5_000 }
 export async function keepIngesting(
   options: { readonly store: StoreOptions; readonly ingest: IngestOptions },
   deps: Omit<IngestDeps, 'store'>,
-): Promise<Keeper> {
+): Promise<IngestSupervisor> {
   const { clock, log, metrics } = deps
   const backoff = createBackoff(RESTART, deps.random)
   let store: StoreProcess | undefined

@@ -103,8 +103,10 @@ export function createTransferReader(
 
   /** Of a mint whose accounts were all opened inside the transaction: any other balance of it tells. */
   function decimalsOf(mint: string): number {
-    const told = [...transaction.postTokenBalances, ...transaction.preTokenBalances].find((each) => each.mint === mint)
-    return told?.decimals ?? 0
+    const reported = [...transaction.postTokenBalances, ...transaction.preTokenBalances].find(
+      (each) => each.mint === mint,
+    )
+    return reported?.decimals ?? 0
   }
 }
 
@@ -144,11 +146,11 @@ function shapeOf(data: Buffer): Shape | undefined {
 function tokenAccountsOf(transaction: ChainTransaction): Map<string, TokenAccount> {
   const { accountKeys, preTokenBalances, postTokenBalances } = transaction
   const accounts = new Map<string, TokenAccount>()
-  const readOpening = ({ programIdIndex, accounts: places, data }: ChainInstruction): void => {
+  const readOpening = ({ programIdIndex, accounts: positions, data }: ChainInstruction): void => {
     const tag = data[0]
     if (tag !== TOKEN.initializeAccount && tag !== TOKEN.initializeAccount2 && tag !== TOKEN.initializeAccount3) return
     if (!TOKEN_PROGRAMS.has(accountKeys[programIdIndex] ?? '')) return
-    const keyAt = (at: number): string => accountKeys[places[at] ?? -1] ?? ''
+    const keyAt = (at: number): string => accountKeys[positions[at] ?? -1] ?? ''
     if (tag === TOKEN.initializeAccount)
       accounts.set(keyAt(0), { mint: keyAt(1), owner: keyAt(2), decimals: undefined })
     else if (data.length >= 33)
@@ -156,9 +158,9 @@ function tokenAccountsOf(transaction: ChainTransaction): Map<string, TokenAccoun
   }
   for (const instruction of transaction.instructions) readOpening(instruction)
   for (const { instructions } of transaction.innerInstructions) for (const call of instructions) readOpening(call)
-  for (const { accountIndex, ...told } of postTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', told)
+  for (const { accountIndex, ...reported } of postTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', reported)
   // What an account was before counts more: its owner may have been changed afterwards.
-  for (const { accountIndex, ...told } of preTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', told)
+  for (const { accountIndex, ...notified } of preTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', notified)
   return accounts
 }
 

@@ -1,4 +1,4 @@
-import type { DuckAnswer } from '../../platform/db/duckdb.ts'
+import type { DuckResponse } from '../../platform/db/duckdb.ts'
 import { COVERAGE_COLUMNS } from '../duckdb/ddl.ts'
 import { type Column, type ColumnType, TABLES } from '../schema.ts'
 import { QueryError } from './error.ts'
@@ -30,7 +30,7 @@ const PUBLISHED: ReadonlyMap<string, { readonly help: string; readonly columns: 
 ])
 
 /** What is asked about the tables themselves is answered from our own list; nothing of it reaches the engine. Undefined for any other statement. */
-export function answerFromCatalogue(query: string, database: string): DuckAnswer | undefined {
+export function respondFromCatalogue(query: string, database: string): DuckResponse | undefined {
   const tokens = tokenize(query).filter(({ text }) => text !== ';')
   const words = tokens.map(({ upper }) => upper)
   const end = words.lastIndexOf('FORMAT') === words.length - 2 ? words.length - 2 : words.length
@@ -56,7 +56,7 @@ export function answerFromCatalogue(query: string, database: string): DuckAnswer
   return undefined
 }
 
-function describe(named: readonly Token[], database: string): DuckAnswer {
+function describe(named: readonly Token[], database: string): DuckResponse {
   const { columns } = tableIn(named, database)
   const names = ['name', 'type', 'default_type', 'default_expression', 'comment', 'codec_expression', 'ttl_expression']
   return table(
@@ -75,14 +75,14 @@ function tableIn(named: readonly Token[], database: string): { name: string; col
   return { name, columns: found.columns }
 }
 
-function oneColumn(name: string, values: readonly string[]): DuckAnswer {
+function oneColumn(name: string, values: readonly string[]): DuckResponse {
   return table(
     [{ name, type: 'VARCHAR' }],
     values.map((value) => [value]),
   )
 }
 
-function table(columns: DuckAnswer['columns'], rows: readonly (readonly unknown[])[]): DuckAnswer {
+function table(columns: DuckResponse['columns'], rows: readonly (readonly unknown[])[]): DuckResponse {
   return {
     columns,
     rowCount: rows.length,

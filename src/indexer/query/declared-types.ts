@@ -5,13 +5,13 @@ import { type Column, TABLES } from '../schema.ts'
  * Types of ClickHouse that the embedded engine has no type of its own for: counts are unsigned there, and texts with few values say so. They are
  * found in the tree of the statement, by following each column of the answer to where it comes from.
  */
-export type ToldType = 'UInt64' | 'LowCardinality(String)' | 'Array(LowCardinality(String))' | undefined
+export type ReportedType = 'UInt64' | 'LowCardinality(String)' | 'Array(LowCardinality(String))' | undefined
 
 /** A column of an answer by its name, and its type where the statement tells more than the engine does. */
-export type AnswerColumn = { readonly name: string; readonly told?: ToldType }
+export type ResponseColumn = { readonly name: string; readonly reported?: ReportedType }
 
 type Json = { readonly [name: string]: unknown }
-type Output = { readonly name: string; readonly type: ToldType }
+type Output = { readonly name: string; readonly type: ReportedType }
 type Outputs = readonly Output[]
 type Scope = ReadonlyMap<string, Outputs | undefined>
 
@@ -34,11 +34,13 @@ const PUBLISHED = new Map<string, Outputs>(
 )
 
 /** One for each column of the answer; undefined where the statement does not tell. `serialized` has passed the gate. */
-export function toldTypes(serialized: string, columnCount: number): readonly ToldType[] {
+export function reportedTypes(serialized: string, columnCount: number): readonly ReportedType[] {
   const [statement] = list((JSON.parse(serialized) as Json)['statements'])
   const found = outputsOf(object(object(statement)['node']), new Map())
   // A statement that is put together in a way not followed here tells nothing rather than something wrong.
-  return found?.length === columnCount ? found.map(({ type }) => type) : Array<ToldType>(columnCount).fill(undefined)
+  return found?.length === columnCount
+    ? found.map(({ type }) => type)
+    : Array<ReportedType>(columnCount).fill(undefined)
 }
 
 function outputsOf(node: Json, outer: Scope): Outputs | undefined {

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { QueryAnswer } from '../duckdb/protocol.ts'
+import type { QueryResponse } from '../duckdb/protocol.ts'
 import type { QueryJob } from '../duckdb/run-query.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from './error.ts'
@@ -137,7 +137,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     job: QueryJob,
     aloneMs: number,
     left: AbortSignal,
-  ): Promise<{ answer: Extract<QueryAnswer, { ok: true }>; store: StoreProcess } | Lost> {
+  ): Promise<{ response: Extract<QueryResponse, { ok: true }>; store: StoreProcess } | Lost> {
     using turn = await turns.enter(aloneMs, left)
     const store = await openStore(left)
     suspicion.check(subscriptionId)
@@ -149,9 +149,9 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     left.addEventListener('abort', leave, { once: true })
     running.add(run)
     try {
-      const answer = await store.ask({ kind: 'query', id, job, owner: subscriptionId })
-      if (!answer.ok) throw new QueryError(answer.type, answer.message, answer.retryAfterSeconds)
-      return { answer, store }
+      const response = await store.ask({ kind: 'query', id, job, owner: subscriptionId })
+      if (!response.ok) throw new QueryError(response.type, response.message, response.retryAfterSeconds)
+      return { response, store }
     } catch (error) {
       if (error instanceof StoreGone) return lost(run, error)
       if (error instanceof QueryError) throw error
@@ -188,7 +188,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     let strikes = 0
     for (let attempts = 1; ; attempts++) {
       const done = await attempt(id, subscriptionId, job, aloneMs, left)
-      if ('answer' in done) return done
+      if ('response' in done) return done
       strikes += done.strikes
       if (strikes >= PROOF) {
         log.warn({ subscription: subscriptionId, why: done.why }, 'a query used up the database process')
@@ -212,8 +212,8 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       const permit = await permits.acquire(subscriptionId, left)
       const id = ++lastId
       try {
-        const { answer, store } = await runUntilDone(id, subscriptionId, job, left)
-        return readResult(id, answer.done, { store, permit })
+        const { response, store } = await runUntilDone(id, subscriptionId, job, left)
+        return readResult(id, response.done, { store, permit })
       } catch (error) {
         permit[Symbol.dispose]()
         throw error

@@ -1,4 +1,4 @@
-import type { AnswerColumn } from './declared-types.ts'
+import type { ResponseColumn } from './declared-types.ts'
 
 /** A column of an answer, as the formats need it. */
 export type FormatColumn = {
@@ -44,10 +44,10 @@ const U64_MAX = 2n ** 64n - 1n
 const I64_MIN = -(2n ** 63n)
 
 /** A sum that fits is reported as 64 bits, and a column with a NULL is Nullable. */
-export function watchColumn({ name, told }: AnswerColumn, duckType: string): ColumnWatch {
+export function watchColumn({ name, reported }: ResponseColumn, duckType: string): ColumnWatch {
   const nameJson = JSON.stringify(name)
-  const isSum = told === undefined && duckType === 'HUGEINT'
-  const fixed = told ?? baseType(duckType)
+  const isSum = reported === undefined && duckType === 'HUGEINT'
+  const fixed = reported ?? baseType(duckType)
   let hasNull = false
   let isNegative = false
   let is128 = false

@@ -1,4 +1,4 @@
-import type { AnswerColumn } from './declared-types.ts'
+import type { ResponseColumn } from './declared-types.ts'
 import { QueryError } from './error.ts'
 import { type ColumnWatch, type FormatColumn, textOf, toJson, watchColumn } from './format-values.ts'
 
@@ -80,7 +80,7 @@ export function formatNamed(name: string): { readonly name: string; readonly con
 
 /** `format` is a full name; `types` are the engine's. */
 export function createFormatter(
-  given: readonly AnswerColumn[],
+  given: readonly ResponseColumn[],
   types: readonly string[],
   options: { readonly format: string; readonly quote64: boolean },
 ): ResultFormatter {
@@ -121,8 +121,8 @@ function jsonHead(columns: readonly FormatColumn[]): string {
 }
 
 function jsonTail(rows: number, { elapsedSeconds, rowsRead, bytesRead }: QueryStatistics): string {
-  const told = { elapsed: elapsedSeconds, rows_read: rowsRead, bytes_read: bytesRead }
-  return `],"rows":${rows},"statistics":${JSON.stringify(told)}}\n`
+  const reported = { elapsed: elapsedSeconds, rows_read: rowsRead, bytes_read: bytesRead }
+  return `],"rows":${rows},"statistics":${JSON.stringify(reported)}}\n`
 }
 
 function namesLine(columns: readonly FormatColumn[]): string {

@@ -1,5 +1,5 @@
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { QueryAnswer } from '../duckdb/protocol.ts'
+import type { QueryResponse } from '../duckdb/protocol.ts'
 import type { QuerySummary } from '../duckdb/run-query.ts'
 import { QueryError } from './error.ts'
 import { RETRY_SECONDS } from './permits.ts'
@@ -12,7 +12,7 @@ export type QueryResult = QuerySummary &
     parts(): AsyncIterable<Uint8Array>
   }
 
-type Done = Extract<QueryAnswer, { readonly ok: true }>['done']
+type Done = Extract<QueryResponse, { readonly ok: true }>['done']
 
 /** Disposed of, it gives back its permit and what the database process still holds. */
 export function readResult(

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { QueryAnswer, StoreRequest } from '../duckdb/protocol.ts'
+import type { QueryResponse, StoreRequest } from '../duckdb/protocol.ts'
 import type { QueryJob } from '../duckdb/run-query.ts'
 
 /** What a query does to the database process. */
@@ -24,7 +24,7 @@ export type DatabaseDouble = {
   close(): void
 }
 
-type Running = { readonly startedMs: number; readonly profile: QueryProfile; end(answer: QueryAnswer): void }
+type Running = { readonly startedMs: number; readonly profile: QueryProfile; end(response: QueryResponse): void }
 
 const BASE_BYTES = 100
 const REOPEN_MS = 400
@@ -50,12 +50,12 @@ export function createDatabaseDouble(clock: Clock, profileOf: (query: string) =>
       clock.setTimer(REOPEN_MS, open)
     }
 
-    function start(id: number, job: QueryJob, answer: PromiseWithResolvers<unknown>): void {
+    function start(id: number, job: QueryJob, response: PromiseWithResolvers<unknown>): void {
       const profile = profileOf(job.query)
-      const end = (outcome: QueryAnswer): void => {
+      const end = (outcome: QueryResponse): void => {
         running.delete(id)
-        waiting.delete(answer)
-        answer.resolve(outcome)
+        waiting.delete(response)
+        response.resolve(outcome)
       }
       running.set(id, { startedMs: clock.monotonicMs(), profile, end })
       if (profile.crashMs !== undefined) clock.setTimer(profile.crashMs, () => running.has(id) && die(true))
@@ -66,16 +66,16 @@ export function createDatabaseDouble(clock: Clock, profileOf: (query: string) =>
     const opened = {
       ask(request: StoreRequest): Promise<unknown> {
         if (isGone) return Promise.reject(new StoreGone('the process has ended'))
-        const answer = Promise.withResolvers<unknown>()
-        waiting.add(answer)
-        if (request.kind === 'query') start(request.id, request.job, answer)
+        const response = Promise.withResolvers<unknown>()
+        waiting.add(response)
+        if (request.kind === 'query') start(request.id, request.job, response)
         else {
           const query = request.kind === 'interrupt' ? running.get(request.id) : undefined
           if (query?.profile.isStuck !== true) query?.end({ ok: false, type: 'TIMEOUT_EXCEEDED', message: 'stopped' })
-          waiting.delete(answer)
-          answer.resolve(null)
+          waiting.delete(response)
+          response.resolve(null)
         }
-        return answer.promise
+        return response.promise
       },
       residentBytes() {
         const used = running.values().map(({ startedMs, profile }) => {

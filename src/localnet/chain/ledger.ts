@@ -30,7 +30,7 @@ export class Ledger {
   readonly #packed = new Map<number, Uint8Array>()
   readonly #warm = new Map<number, Block>()
   readonly #read = new Map<number, Block>()
-  readonly #bySignature = new Map<string, Place>()
+  readonly #bySignature = new Map<string, Position>()
   readonly #byAddress = new Map<string, AddressHistory>()
   #bytes = 0
   #warmTransactions = 0
@@ -53,9 +53,9 @@ export class Ledger {
     this.#warm.set(block.slot, block)
     this.#warmTransactions += block.transactions.length
     for (const record of block.transactions) {
-      const place = placeOf(record)
-      this.#bySignature.set(record.signature, place)
-      for (const address of addressesOf(record)) this.#remember(address, place)
+      const position = positionOf(record)
+      this.#bySignature.set(record.signature, position)
+      for (const address of addressesOf(record)) this.#remember(address, position)
     }
     this.#coolDown()
     while (this.#packed.size > WARM_BLOCKS_MAX && this.#isOverfull()) this.#dropOldest()
@@ -73,8 +73,8 @@ export class Ledger {
   }
 
   transaction(signature: string): TransactionRecord | undefined {
-    const place = this.#bySignature.get(signature)
-    return place === undefined ? undefined : this.#recordAt(place)
+    const position = this.#bySignature.get(signature)
+    return position === undefined ? undefined : this.#recordAt(position)
   }
 
   has(signature: string): boolean {
@@ -84,20 +84,20 @@ export class Ledger {
   *signaturesOf(address: string): Generator<TransactionRecord> {
     const history = this.#byAddress.get(address)
     if (!history) return
-    for (let i = history.places.length - 1; i >= history.dropped; i--) {
-      const record = this.#recordAt(history.places[i] as Place)
+    for (let i = history.positions.length - 1; i >= history.dropped; i--) {
+      const record = this.#recordAt(history.positions[i] as Position)
       if (record) yield record
     }
   }
 
-  #recordAt(place: Place): TransactionRecord | undefined {
-    return this.block(Math.floor(place / PLACES_PER_BLOCK))?.transactions[place % PLACES_PER_BLOCK]
+  #recordAt(position: Position): TransactionRecord | undefined {
+    return this.block(Math.floor(position / POSITIONS_PER_BLOCK))?.transactions[position % POSITIONS_PER_BLOCK]
   }
 
-  #remember(address: string, place: Place): void {
+  #remember(address: string, position: Position): void {
     const history = this.#byAddress.get(address)
-    if (history) history.places.push(place)
-    else this.#byAddress.set(address, { places: [place], dropped: 0 })
+    if (history) history.positions.push(position)
+    else this.#byAddress.set(address, { positions: [position], dropped: 0 })
   }
 
   #isOverfull(): boolean {
@@ -131,24 +131,24 @@ export class Ledger {
     const history = this.#byAddress.get(address)
     if (!history) return
     history.dropped++
-    if (history.dropped === history.places.length) this.#byAddress.delete(address)
-    else if (history.dropped > 1024 && history.dropped * 2 > history.places.length) {
-      history.places.splice(0, history.dropped)
+    if (history.dropped === history.positions.length) this.#byAddress.delete(address)
+    else if (history.dropped > 1024 && history.dropped * 2 > history.positions.length) {
+      history.positions.splice(0, history.dropped)
       history.dropped = 0
     }
   }
 }
 
 /** Slot and position in one number: slots stay below 2^37 for two thousand years, positions fit 16 bits. */
-type Place = number
-const PLACES_PER_BLOCK = 65_536
+type Position = number
+const POSITIONS_PER_BLOCK = 65_536
 
-function placeOf({ slot, index }: TransactionRecord): Place {
-  return slot * PLACES_PER_BLOCK + index
+function positionOf({ slot, index }: TransactionRecord): Position {
+  return slot * POSITIONS_PER_BLOCK + index
 }
 
 /** In order of execution; the first `dropped` ones have left the ledger. */
-type AddressHistory = { readonly places: Place[]; dropped: number }
+type AddressHistory = { readonly positions: Position[]; dropped: number }
 
 function weightOf(core: Uint8Array, block: Block): number {
   return core.length + BLOCK_BYTES + block.transactions.length * TRANSACTION_BYTES

@@ -7,7 +7,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { EngineReply, EngineRequest, FromEngine, ToEngine } from './protocol.ts'
 
 /** Called once, in the order of `send`; `engine-down` when the engine died of this very request, or does not come up. */
-export type EngineAnswer = (reply: EngineReply | 'engine-down') => void
+export type EngineResponse = (reply: EngineReply | 'engine-down') => void
 
 export type EngineProcessOptions = {
   /** Requests the engine has at one time; the others wait here, so that a slot can end between them. */
@@ -26,7 +26,7 @@ export type EngineProcessDeps = {
 }
 
 export type EngineProcess = AsyncDisposable & {
-  send(request: EngineRequest, done: EngineAnswer): void
+  send(request: EngineRequest, done: EngineResponse): void
   /** Passes accounts and slot to the engine; resolves when it has them. An engine that is down gets them by its refill. */
   fill(requests: Iterable<EngineRequest>): Promise<void>
   /** Runs `then` as soon as the engine has nothing in hand, and holds back everything sent since until `resume`. */
@@ -38,7 +38,7 @@ export type EngineProcess = AsyncDisposable & {
 
 type Job = {
   readonly request: EngineRequest
-  readonly done: EngineAnswer
+  readonly done: EngineResponse
   /** How many engines died while they had it. */
   deaths: number
   /** State rather than work: nobody waits for its answer, and a new engine gets it anyway. */
@@ -97,7 +97,7 @@ export async function startEngineProcess(deps: EngineProcessDeps, options = DEFA
     const { promise, resolve } = Promise.withResolvers<void>()
     const all = [...requests]
     all.forEach((request, index) => {
-      const done: EngineAnswer = (reply) => {
+      const done: EngineResponse = (reply) => {
         noteRefused(reply)
         if (index === all.length - 1) resolve()
       }
@@ -124,10 +124,10 @@ export async function startEngineProcess(deps: EngineProcessDeps, options = DEFA
   }
 
   function take(batch: FromEngine): void {
-    for (const { seq: answered, reply } of batch) {
-      const job = inHand.get(answered)
+    for (const { seq: responded, reply } of batch) {
+      const job = inHand.get(responded)
       assert(job, 'the engine answered a request it was not asked')
-      inHand.delete(answered)
+      inHand.delete(responded)
       if (!job.isFill) working--
       job.done(reply)
     }

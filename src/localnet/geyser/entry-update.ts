@@ -4,18 +4,21 @@ import { writer } from './scratch.ts'
 export class EntryUpdate {
   readonly kind = 'entry'
   readonly #entry: Entry
-  readonly #place: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array }
+  readonly #position: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array }
   #body: Uint8Array | undefined
 
-  constructor(entry: Entry, place: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array }) {
+  constructor(
+    entry: Entry,
+    position: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array },
+  ) {
     this.#entry = entry
-    this.#place = place
+    this.#position = position
   }
 
   body(): Uint8Array {
     if (this.#body) return this.#body
     writer.message(8, () => this.#write())
-    writer.raw(this.#place.createdAt)
+    writer.raw(this.#position.createdAt)
     this.#body = writer.take()
     return this.#body
   }
@@ -27,8 +30,8 @@ export class EntryUpdate {
   }
 
   #write(): void {
-    writer.uint(1, this.#place.slot)
-    writer.uint(2, this.#place.index)
+    writer.uint(1, this.#position.slot)
+    writer.uint(2, this.#position.index)
     writer.uint(3, this.#entry.numHashes)
     writer.bytes(4, this.#entry.hash)
     writer.uint(5, this.#entry.transactionCount)

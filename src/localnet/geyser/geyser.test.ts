@@ -203,8 +203,8 @@ test('a stream that falls behind the log is cut with INTERNAL, others are not', 
     await quick.rest()
   }
   slow.resume()
-  const [told] = await trailers
-  assert.deepEqual([told['grpc-status'], told['grpc-message']], ['13', 'lagged to receive geyser messages'])
+  const [reported] = await trailers
+  assert.deepEqual([reported['grpc-status'], reported['grpc-message']], ['13', 'lagged to receive geyser messages'])
   session.destroy()
 })
 

@@ -11,7 +11,7 @@ import { SlotLog } from './slot-log.ts'
 import { startSubscription } from './subscription.ts'
 import { serveGeyserUnary } from './unary.ts'
 
-export type GeyserDoorOptions = {
+export type GeyserServerOptions = {
   readonly listen: ListenerOptions
   readonly limits?: FilterLimits
   readonly pingMs?: number
@@ -23,9 +23,9 @@ export type GeyserDoorOptions = {
   readonly messageBytesMax?: number
 }
 
-export type GeyserDoorDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
+export type GeyserServerDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
 
-export type GeyserDoor = AsyncDisposable & {
+export type GeyserServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   /** Tells every open stream, waits for them until the deadline, then closes the port. */
   drain(deadlineMs: number): Promise<void>
@@ -48,7 +48,7 @@ const VERSION = JSON.stringify({
 })
 
 /** Serves geyser.Geyser and grpc.health.v1 over the chain. */
-export async function startGeyserDoor(given: GeyserDoorOptions, deps: GeyserDoorDeps): Promise<GeyserDoor> {
+export async function startGeyserServer(given: GeyserServerOptions, deps: GeyserServerDeps): Promise<GeyserServer> {
   const options = { ...DEFAULTS, ...given }
   const { chain, clock } = deps
   const log = deps.log.child({ part: 'localnet-geyser' })

@@ -97,14 +97,14 @@ export class SlotLog {
     const createdAtMs = this.#deps.nowMs()
     const createdAt = encodeCreatedAt(createdAtMs)
     const slot = event.kind === 'opened' ? event : event.block
-    const tell = (...stages: SlotStage[]) => stages.map((stage) => new SlotUpdate(slot, stage, createdAt))
+    const report = (...stages: SlotStage[]) => stages.map((stage) => new SlotUpdate(slot, stage, createdAt))
     if (event.kind === 'frozen') this.#headSlot = event.block.slot
     this.#records.push({
       slot: slot.slot,
       headSlot: this.#headSlot,
       createdAtMs,
-      before: event.kind === 'frozen' ? tell('completed') : [],
-      after: event.kind === 'opened' ? tell('firstShredReceived', 'createdBank') : tell(STAGE[event.kind]),
+      before: event.kind === 'frozen' ? report('completed') : [],
+      after: event.kind === 'opened' ? report('firstShredReceived', 'createdBank') : report(STAGE[event.kind]),
       contentFor: event.kind === 'opened' ? undefined : STAGE[event.kind],
       content: undefined,
     })

@@ -30,7 +30,7 @@ export type SubscriptionDeps = {
 }
 
 /** Answers waiting to be written; a client that pings this often without reading is cut. */
-const WAITING_ANSWERS_MAX = 1000
+const WAITING_RESPONSES_MAX = 1000
 
 /**
  * One Subscribe stream. It holds a position in the slot log and reads on whenever the client can take more, so a slow
@@ -51,11 +51,11 @@ export function startSubscription(
   /** Records before `end` are a replay, of which older slots are left out. */
   let replay = { fromSlot: 0, end: 0 }
   let snapshot: { readonly updates: readonly Update[]; next: number } | undefined
-  let answers: Uint8Array[] = []
+  let responses: Uint8Array[] = []
   let isWaiting = false
   let hasWarned = false
 
-  const pings = clock.setRepeating(options.pingMs, () => answer({ case: 'ping', value: {} }))
+  const pings = clock.setRepeating(options.pingMs, () => respond({ case: 'ping', value: {} }))
   call.onClose(() => pings.cancel())
   call.onWritable(() => {
     isWaiting = false
@@ -64,7 +64,7 @@ export function startSubscription(
   call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
   call.onMessage(receive)
   // Some load balancers open a stream only when something flows.
-  answer({ case: 'ping', value: {} })
+  respond({ case: 'ping', value: {} })
 
   function receive(bytes: Uint8Array): void {
     const request = decodeMessage(SubscribeRequestSchema, bytes)
@@ -78,7 +78,7 @@ export function startSubscription(
       return
     }
     if (request.ping) {
-      answer({ case: 'pong', value: { id: request.ping.id } })
+      respond({ case: 'pong', value: { id: request.ping.id } })
       return
     }
     replaceFilter(request, compiled.filter)
@@ -126,16 +126,16 @@ export function startSubscription(
     return { updates, next: 0 }
   }
 
-  type Answer = { case: 'ping'; value: Record<string, never> } | { case: 'pong'; value: { id: number } }
+  type Response = { case: 'ping'; value: Record<string, never> } | { case: 'pong'; value: { id: number } }
 
-  function answer(updateOneof: Answer): void {
-    if (answers.length >= WAITING_ANSWERS_MAX) {
+  function respond(updateOneof: Response): void {
+    if (responses.length >= WAITING_RESPONSES_MAX) {
       call.end({ code: GrpcCode.resourceExhausted, message: 'too many pings that were not read' })
       return
     }
     const nowMs = clock.nowMs()
     const createdAt = { seconds: BigInt(Math.floor(nowMs / 1000)), nanos: Math.floor((nowMs % 1000) * 1e6) }
-    answers.push(encodeMessage(SubscribeUpdateSchema, { updateOneof, createdAt }))
+    responses.push(encodeMessage(SubscribeUpdateSchema, { updateOneof, createdAt }))
     pump()
   }
 
@@ -150,8 +150,8 @@ export function startSubscription(
   }
 
   function fillBatch(): void {
-    for (const message of answers) batch.add([], message)
-    answers = []
+    for (const message of responses) batch.add([], message)
+    responses = []
     if (snapshot) {
       drain(snapshot)
       if (snapshot.next === snapshot.updates.length) snapshot = undefined

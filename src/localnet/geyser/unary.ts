@@ -1,6 +1,6 @@
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
-import { serveUnary, type UnaryAnswer } from '../../platform/grpc/unary.ts'
+import { serveUnary, type UnaryResponse } from '../../platform/grpc/unary.ts'
 import {
   GetBlockHeightRequestSchema,
   GetBlockHeightResponseSchema,
@@ -34,11 +34,11 @@ const BLOCKHASH_AGE = 300
 
 /** Serves one of the methods that answer once; false when there is no such method. */
 export function serveGeyserUnary(call: GrpcCall, method: string, deps: UnaryDeps): boolean {
-  const answer = METHODS[method]
-  if (!answer) return false
+  const response = METHODS[method]
+  if (!response) return false
   serveUnary(call, (request) => {
     try {
-      return { ok: true, message: answer(request, deps) }
+      return { ok: true, message: response(request, deps) }
     } catch (error) {
       return refusal(error)
     }
@@ -54,7 +54,7 @@ class UnaryError extends Error {
   }
 }
 
-function refusal(error: unknown): UnaryAnswer {
+function refusal(error: unknown): UnaryResponse {
   if (error instanceof UnaryError) return { ok: false, status: error.status }
   // A commitment that is none: upstream answers UNKNOWN here, unlike on a stream.
   if (error instanceof FilterError) return { ok: false, status: { code: GrpcCode.unknown, message: error.message } }

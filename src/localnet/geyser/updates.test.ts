@@ -171,15 +171,15 @@ test('the content of a block keeps its order, and settles to the last write of e
   const fees = double.write(address('leader'), account())
   const block = double.produce({ transactions: [first, second], systemWrites: [clock, fees] })
   const content = createSlotContent(block, NOW_MS)
-  const told = (list: typeof content.live) =>
+  const reported = (list: typeof content.live) =>
     list.map((update) => {
       if (update.kind === 'account')
         return `${Object.entries(NAMES).find(([, key]) => key === update.write.address)?.[0]}`
       return update.kind
     })
-  assert.deepEqual(told(content.live), ['clock', 'a', 'transaction', 'a', 'b', 'transaction', 'leader', 'entry'])
-  assert.deepEqual(told(content.settled), ['clock', 'transaction', 'a', 'b', 'transaction', 'leader', 'entry'])
-  assert.deepEqual(told(content.summary), ['block', 'blockMeta'])
+  assert.deepEqual(reported(content.live), ['clock', 'a', 'transaction', 'a', 'b', 'transaction', 'leader', 'entry'])
+  assert.deepEqual(reported(content.settled), ['clock', 'transaction', 'a', 'b', 'transaction', 'leader', 'entry'])
+  assert.deepEqual(reported(content.summary), ['block', 'blockMeta'])
 })
 
 const NAMES = Object.fromEntries(['clock', 'a', 'b', 'leader'].map((name) => [name, address(name)]))

@@ -3,8 +3,8 @@ import type { WsConnection } from '../../platform/ws/connection.ts'
 import { invalidParams } from '../rpc/errors.ts'
 import type { Json } from '../rpc/json.ts'
 import { readArguments, u64 } from '../rpc/params.ts'
-import { answerMessage, type PubSubMethod } from './dispatch.ts'
-import type { Holder, Registry, Subscription } from './registry.ts'
+import { type PubSubMethod, respondToMessage } from './dispatch.ts'
+import type { Registry, Subscriber, Subscription } from './registry.ts'
 import { READ_REQUEST, type SubscriptionKind } from './requests.ts'
 
 export type PubSubConnectionDeps = {
@@ -23,14 +23,14 @@ export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps
   const { registry, log } = deps
   /** Asking twice for the same thing gives the same id, and one unsubscribe ends it. */
   const held = new Set<number>()
-  const holder: Holder = {
+  const subscriber: Subscriber = {
     sendFrame: (frame) => connection.sendFrame(frame),
     forget: (id) => void held.delete(id),
   }
   let fresh: Subscription[] = []
 
   function subscribe(kind: SubscriptionKind, params: string | undefined): Json {
-    const subscription = registry.subscribe(READ_REQUEST[kind](params), holder)
+    const subscription = registry.subscribe(READ_REQUEST[kind](params), subscriber)
     held.add(subscription.id)
     fresh.push(subscription)
     return subscription.id
@@ -39,7 +39,7 @@ export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps
   function unsubscribe(params: string | undefined): Json {
     const [id] = readArguments(params, [u64])
     if (!held.delete(Number(id))) throw invalidParams('Invalid subscription id.')
-    registry.release(Number(id), holder)
+    registry.release(Number(id), subscriber)
     return true
   }
 
@@ -51,18 +51,18 @@ export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps
   }
 
   connection.onMessage((text) => {
-    const answer = answerMessage(text, {
+    const response = respondToMessage(text, {
       method,
       onFault: (err) => log.error({ err }, 'pubsub method failed'),
     })
-    if (answer !== undefined) connection.send(answer)
+    if (response !== undefined) connection.send(response)
     for (const subscription of fresh.splice(0)) {
-      if (subscription.holders.has(holder)) deps.announcePast(subscription)
+      if (subscription.subscribers.has(subscriber)) deps.announcePast(subscription)
     }
     fresh = []
   })
   connection.onClose(() => {
-    for (const id of held) registry.release(id, holder)
+    for (const id of held) registry.release(id, subscriber)
     held.clear()
   })
 }

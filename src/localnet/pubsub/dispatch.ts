@@ -16,19 +16,19 @@ const DEPTH_MAX = 127
 const BATCH_ITEMS_MAX = 2048
 
 /** Answers a message as jsonrpc-core does, at once. Undefined where nothing is to be said: the `ping` of clients is a notification. */
-export function answerMessage(text: string, deps: DispatchDeps): string | undefined {
+export function respondToMessage(text: string, deps: DispatchDeps): string | undefined {
   const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_ITEMS_MAX })
   if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())
-  const answers = body.items.map((item) => answerItem(item, deps)).filter((answer) => answer !== undefined)
-  if (!body.batch) return answers[0]
-  return answers.length === 0 ? undefined : `[${answers.join(',')}]`
+  const responses = body.items.map((item) => respondToItem(item, deps)).filter((response) => response !== undefined)
+  if (!body.batch) return responses[0]
+  return responses.length === 0 ? undefined : `[${responses.join(',')}]`
 }
 
 function isReadable({ isObject, id, duplicate }: RequestItem): boolean {
   return isObject && duplicate !== 'id' && (id === undefined || ['null', 'string', 'u64'].includes(idKind(id)))
 }
 
-function answerItem(item: RequestItem, deps: DispatchDeps): string | undefined {
+function respondToItem(item: RequestItem, deps: DispatchDeps): string | undefined {
   const { id, methodName, jsonrpc } = item
   if (!isRequest(item) || methodName === undefined) return fail(id ?? 'null', invalidRequest())
   if (id === undefined) return undefined

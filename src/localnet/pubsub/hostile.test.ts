@@ -62,11 +62,11 @@ test('whatever a client sends is answered with JSON-RPC or not at all, and nothi
       })
       for (const message of messages) receive(Buffer.from(message).toString())
       for (const text of sent) {
-        const answers = [JSON.parse(text)].flat() as { jsonrpc: string; id: unknown; error?: { code: number } }[]
-        for (const answer of answers) {
-          assert.equal(answer.jsonrpc, '2.0')
-          assert.ok('id' in answer)
-          assert.notEqual(answer.error?.code, -32603)
+        const responses = [JSON.parse(text)].flat() as { jsonrpc: string; id: unknown; error?: { code: number } }[]
+        for (const response of responses) {
+          assert.equal(response.jsonrpc, '2.0')
+          assert.ok('id' in response)
+          assert.notEqual(response.error?.code, -32603)
         }
       }
       assert.deepEqual(faults, [])

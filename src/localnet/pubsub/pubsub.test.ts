@@ -21,8 +21,8 @@ test('accountSubscribe tells the last state of a slot, at its commitment, and no
   const { slot } = node.produce({ transactions: [first, second] })
   node.produce()
   node.produce()
-  const told = await client.rest()
-  assert.deepEqual(told, [
+  const reported = await client.rest()
+  assert.deepEqual(reported, [
     {
       jsonrpc: '2.0',
       method: 'accountNotification',
@@ -96,9 +96,9 @@ test('programSubscribe tells accounts of the program that pass the filters', asy
       }),
     ],
   })
-  const told = await client.rest()
-  assert.equal(told.length, 1)
-  assert.deepEqual(told[0]?.params?.result, {
+  const reported = await client.rest()
+  assert.equal(reported.length, 1)
+  assert.deepEqual(reported[0]?.params?.result, {
     context: { slot: 10 },
     value: {
       pubkey: address(1),
@@ -122,12 +122,12 @@ test('logsSubscribe takes all, allWithVotes and one mention, failed transactions
     meta: { err, logMessages: ['a', 'b'], loadedAddresses: { writable: [], readonly: [address('table')] } },
   })
   node.produce({ transactions: [record] })
-  const told = await client.rest()
+  const reported = await client.rest()
   assert.deepEqual(
-    told.map(({ params }) => params?.subscription),
+    reported.map(({ params }) => params?.subscription),
     [all, memo, loaded],
   )
-  assert.deepEqual(told[0]?.params?.result, {
+  assert.deepEqual(reported[0]?.params?.result, {
     context: { slot: 10 },
     value: { signature: record.signature, err, logs: ['a', 'b'] },
   })
@@ -171,7 +171,10 @@ test('slot, root, vote and slotsUpdates tell the life of slots in order', async 
   const failed = node.transaction({ meta: { err: 'AccountInUse' } })
   node.produce({ transactions: [node.transaction(), failed] })
   node.produce()
-  const told = (await client.rest()).map(({ method, params }) => [method?.replace('Notification', ''), params?.result])
+  const reported = (await client.rest()).map(({ method, params }) => [
+    method?.replace('Notification', ''),
+    params?.result,
+  ])
   const stats = {
     numTransactionEntries: 1,
     numSuccessfulTransactions: 1,
@@ -182,12 +185,17 @@ test('slot, root, vote and slotsUpdates tell the life of slots in order', async 
     'slotsUpdates',
     { slot, timestamp: 1_800_000_000_000, type, ...more },
   ]
-  assert.deepEqual(told.slice(0, 8), [
+  assert.deepEqual(reported.slice(0, 8), [
     update('completed', 10),
     update('frozen', 10, { stats }),
     [
       'vote',
-      { ...(told[2]?.[1] as unknown as object), votePubkey: address('vote'), slots: [10], timestamp: 1_800_000_010 },
+      {
+        ...(reported[2]?.[1] as unknown as object),
+        votePubkey: address('vote'),
+        slots: [10],
+        timestamp: 1_800_000_010,
+      },
     ],
     update('optimisticConfirmation', 9),
     update('firstShredReceived', 11),
@@ -195,13 +203,13 @@ test('slot, root, vote and slotsUpdates tell the life of slots in order', async 
     ['slot', { slot: 11, parent: 10, root: 9 }],
     update('completed', 11),
   ])
-  assert.deepEqual(told.slice(10, 14), [
+  assert.deepEqual(reported.slice(10, 14), [
     update('optimisticConfirmation', 10),
     update('root', 9),
     ['root', 9],
     update('firstShredReceived', 12),
   ])
-  const vote = told[2]?.[1] as unknown as { hash: string; signature: string }
+  const vote = reported[2]?.[1] as unknown as { hash: string; signature: string }
   assert.equal(decodeBase58(vote.signature).length, 64)
   assert.equal(decodeBase58(vote.hash).length, 32)
 })
@@ -218,9 +226,9 @@ test('blockSubscribe tells whole blocks, or only the transactions that mention a
   const block = node.produce({ transactions: [other, payer] })
   node.produce({ transactions: [node.transaction({ payer: 3 })] })
   node.produce()
-  const told = (await client.rest()).map(({ params }) => params)
-  assert.equal(told.filter((params) => params?.subscription === all).length, 3)
-  const mentioned = told.filter((params) => params?.subscription !== all)
+  const reported = (await client.rest()).map(({ params }) => params)
+  assert.equal(reported.filter((params) => params?.subscription === all).length, 3)
+  const mentioned = reported.filter((params) => params?.subscription !== all)
   assert.deepEqual(
     mentioned.map((params) => params?.result),
     [

@@ -3,7 +3,7 @@ import { internalError } from '../rpc/errors.ts'
 import { keyOf, type SubscriptionKind, type SubscriptionRequest } from './requests.ts'
 
 /** Who can hold a subscription: one connection. */
-export type Holder = {
+export type Subscriber = {
   sendFrame(frame: Buffer): void
   /** The server has ended this subscription. */
   forget(id: number): void
@@ -13,7 +13,7 @@ export type Holder = {
 export type Subscription<Request extends SubscriptionRequest = SubscriptionRequest> = {
   readonly id: number
   readonly request: Request
-  readonly holders: Set<Holder>
+  readonly subscribers: Set<Subscriber>
 }
 
 type RequestOf<Kind extends SubscriptionKind> = Extract<SubscriptionRequest, { kind: Kind }>
@@ -38,18 +38,18 @@ export class Registry {
     return this.#byId.size
   }
 
-  subscribe(request: SubscriptionRequest, holder: Holder): Subscription {
+  subscribe(request: SubscriptionRequest, subscriber: Subscriber): Subscription {
     const key = keyOf(request)
     const subscription = this.#byKey.get(key) ?? this.#create(key, request)
-    subscription.holders.add(holder)
+    subscription.subscribers.add(subscriber)
     return subscription
   }
 
-  release(id: number, holder: Holder): void {
+  release(id: number, subscriber: Subscriber): void {
     const subscription = this.#byId.get(id)
     if (!subscription) return
-    subscription.holders.delete(holder)
-    if (subscription.holders.size === 0) this.#remove(subscription)
+    subscription.subscribers.delete(subscriber)
+    if (subscription.subscribers.size === 0) this.#remove(subscription)
   }
 
   /** Those of a kind that has no target: few requests, however many clients. */
@@ -66,13 +66,13 @@ export class Registry {
 
   /** Tells every holder; `result` is JSON text. The last notification ends the subscription. */
   notify(subscription: Subscription, result: string, { isLast = false } = {}): void {
-    const { id, request, holders } = subscription
+    const { id, request, subscribers } = subscription
     const frame = encodeTextFrame(
       `{"jsonrpc":"2.0","method":"${request.kind}Notification","params":{"result":${result},"subscription":${id}}}`,
     )
-    for (const holder of holders) holder.sendFrame(frame)
+    for (const subscriber of subscribers) subscriber.sendFrame(frame)
     if (!isLast) return
-    for (const holder of holders) holder.forget(id)
+    for (const owner of subscribers) owner.forget(id)
     this.#remove(subscription)
   }
 
@@ -80,7 +80,7 @@ export class Registry {
     if (this.#byId.size >= this.#max) {
       throw internalError('Internal Error: Subscription refused. Node subscription limit reached')
     }
-    const subscription: Subscription = { id: this.#nextId++, request, holders: new Set() }
+    const subscription: Subscription = { id: this.#nextId++, request, subscribers: new Set() }
     this.#byKey.set(key, subscription)
     this.#byId.set(subscription.id, subscription)
     addTo(this.#byKind, request.kind, subscription)

@@ -12,7 +12,7 @@ import { createAnnouncer } from './announce.ts'
 import { servePubSub } from './connection.ts'
 import { Registry, SUBSCRIPTIONS_MAX } from './registry.ts'
 
-export type PubSubDoorOptions = {
+export type PubSubServerOptions = {
   readonly listen: ListenerOptions
   readonly subscriptionsMax?: number
   readonly connectionsMax?: number
@@ -24,9 +24,9 @@ export type PubSubDoorOptions = {
   readonly voteSubscribe?: boolean
 }
 
-export type PubSubDoorDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
+export type PubSubServerDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
 
-export type PubSubDoor = AsyncDisposable & {
+export type PubSubServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly subscriptions: number
   /** Closes every connection with 1012, so that clients come back, and gives up the port. */
@@ -41,7 +41,7 @@ const PENDING_BYTES_MAX = 64 * 1024 * 1024
 const STALL_MS = 30_000
 
 /** PubSub: JSON-RPC over WebSocket with the rules of a node. */
-export async function startPubSubDoor(given: PubSubDoorOptions, deps: PubSubDoorDeps): Promise<PubSubDoor> {
+export async function startPubSubServer(given: PubSubServerOptions, deps: PubSubServerDeps): Promise<PubSubServer> {
   const options = {
     subscriptionsMax: SUBSCRIPTIONS_MAX,
     pendingBytesMax: PENDING_BYTES_MAX,

@@ -130,9 +130,9 @@ export class BlockRecorder {
     for (const [txnIndex, txn] of txns.entries()) {
       const timeNs = startNs + BigInt((txnIndex + 1) * 10 * STEP_NS)
       this.#addAll(this.#txnStart(txn), txnIndex, timeNs)
-      const place = { timeNs: timeNs + BigInt(5 * STEP_NS), txnIndex }
-      if (txnIndex === txns.length - 1) this.#recorder.add('TXN_REJECT', { reason }, place)
-      this.#recorder.addEncoded(EVENT.TXN_PERF_EVM_EXIT, PERF_EXIT.payload, place)
+      const position = { timeNs: timeNs + BigInt(5 * STEP_NS), txnIndex }
+      if (txnIndex === txns.length - 1) this.#recorder.add('TXN_REJECT', { reason }, position)
+      this.#recorder.addEncoded(EVENT.TXN_PERF_EVM_EXIT, PERF_EXIT.payload, position)
     }
   }
 

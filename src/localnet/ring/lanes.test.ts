@@ -64,7 +64,7 @@ test('places are picked as often as their rank says', () => {
     const item = pickZipf(items, random)
     counts[item] = (counts[item] as number) + 1
   }
-  const ratio = (place: number): number => (counts[0] as number) / (counts[place - 1] as number)
+  const ratio = (position: number): number => (counts[0] as number) / (counts[position - 1] as number)
   assert(Math.abs(ratio(2) - 1.7) < 0.3 && Math.abs(ratio(10) - 7.3) < 2, `${ratio(2)} ${ratio(10)}`)
   assert(counts.every((count) => count > 0))
 })

@@ -111,8 +111,8 @@ export class Draft {
   }
 
   /** A guard against being entered twice, in transient storage: set and cleared again. */
-  lock(contract: Contract, place: number): void {
-    const slot = variable(contract, place)
+  lock(contract: Contract, position: number): void {
+    const slot = variable(contract, position)
     this.touch(contract).slots.push({ slot, start: 0, end: 0, isTransient: true })
   }
 
@@ -125,11 +125,11 @@ export class Draft {
     input: Uint8Array,
     output: Uint8Array,
     gasShare: number,
-    place: { caller?: Account; depth?: number; opcode?: number } = {},
+    position: { caller?: Account; depth?: number; opcode?: number } = {},
   ): void {
-    const { caller = this.sender, depth = 0, opcode = OPCODE.call } = place
-    const answer = this.#plan.isSuccess ? output : NO_BYTES
-    this.#frames.push({ caller, target, opcode, depth, input, output: answer, gasShare })
+    const { caller = this.sender, depth = 0, opcode = OPCODE.call } = position
+    const response = this.#plan.isSuccess ? output : NO_BYTES
+    this.#frames.push({ caller, target, opcode, depth, input, output: response, gasShare })
   }
 
   end(to: Account, data: Uint8Array): Txn {

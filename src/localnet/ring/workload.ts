@@ -24,7 +24,7 @@ const selector = (signature: string): Uint8Array => keccak256(Buffer.from(signat
 const topic = (signature: string): Uint8Array => keccak256(Buffer.from(signature))
 
 /** Places of variables in the storage of the contracts, as common implementations have them. */
-const PLACE = {
+const POSITION = {
   token: { balances: 0, allowances: 1 },
   pool: { token0: 6, token1: 7, reserves: 8, lock: 12 },
   collection: { owners: 2, balances: 3, supply: 8 },
@@ -81,16 +81,16 @@ export function createWorkload(world: World, random: Random, options: { failShar
     const pool = pickZipf(world.pools, random)
     const isForward = random.float() < 0.5
     const [tokenIn, tokenOut] = isForward ? [pool.token0, pool.token1] : [pool.token1, pool.token0]
-    const place = PLACE.pool
+    const position = POSITION.pool
     draft.touch(world.router)
-    draft.read(variable(pool.contract, place.token0, pool.token0.index))
-    draft.read(variable(pool.contract, place.token1, pool.token1.index))
-    draft.read(entryOfEntry(tokenIn, PLACE.token.allowances, [sender, world.router], START_TOKENS))
+    draft.read(variable(pool.contract, position.token0, pool.token0.index))
+    draft.read(variable(pool.contract, position.token1, pool.token1.index))
+    draft.read(entryOfEntry(tokenIn, POSITION.token.allowances, [sender, world.router], START_TOKENS))
     const amountIn = moveTokens(draft, tokenIn, sender, pool.contract)
     const amountOut = moveTokens(draft, tokenOut, pool.contract, sender)
-    const reserves = variable(pool.contract, place.reserves, START_TOKENS)
+    const reserves = variable(pool.contract, position.reserves, START_TOKENS)
     draft.write(reserves, Math.max(1, reserves.value + (isForward ? amountIn : -amountOut)))
-    draft.lock(pool.contract, place.lock)
+    draft.lock(pool.contract, position.lock)
     draft.log(pool.contract, [topics.sync], words(reserves.value, START_TOKENS))
     const amounts = isForward ? [amountIn, 0, 0, amountOut] : [0, amountIn, amountOut, 0]
     draft.log(pool.contract, [topics.swap, world.router.word, sender.word], words(...amounts))
@@ -113,7 +113,7 @@ export function createWorkload(world: World, random: Random, options: { failShar
   function mint(): Txn {
     const draft = begin('mint', user(), 95_000, 350_000)
     const collection = pickZipf(world.collections, random)
-    const { supply, owners, balances } = PLACE.collection
+    const { supply, owners, balances } = POSITION.collection
     const total = variable(collection, supply)
     const id = total.value + 1
     draft.write(total, id)
@@ -127,7 +127,7 @@ export function createWorkload(world: World, random: Random, options: { failShar
   }
 
   function moveTokens(draft: Draft, token: Contract, from: Account, to: Account): number {
-    const { balances } = PLACE.token
+    const { balances } = POSITION.token
     const source = entry(token, balances, from, START_TOKENS)
     const target = entry(token, balances, to, START_TOKENS)
     const amount = Math.min(amountOf(source), source.value)

@@ -80,29 +80,29 @@ function createAccount(index: number, address: Uint8Array, codeHash: Uint8Array)
 }
 
 /** A variable at a fixed place of a contract's storage. */
-export function variable(contract: Contract, place: number, startValue = 0): Slot {
-  return slotOf(contract, -1 - place, () => wordOf(place), startValue)
+export function variable(contract: Contract, position: number, startValue = 0): Slot {
+  return slotOf(contract, -1 - position, () => wordOf(position), startValue)
 }
 
 /** An entry of a mapping: its place is the hash of the key and the mapping's own place, as the Solidity compiler lays it out. */
-export function entry(contract: Contract, place: number, of: Account, startValue: number): Slot {
-  return slotOf(contract, place * INDEX_MAX ** 2 + of.index, () => hashPair(of.word, wordOf(place)), startValue)
+export function entry(contract: Contract, position: number, of: Account, startValue: number): Slot {
+  return slotOf(contract, position * INDEX_MAX ** 2 + of.index, () => hashPair(of.word, wordOf(position)), startValue)
 }
 
 /** An entry of a mapping of mappings. */
 export function entryOfEntry(
   contract: Contract,
-  place: number,
+  position: number,
   [outer, inner]: readonly [Account, Account],
   startValue: number,
 ): Slot {
-  const name = (place * INDEX_MAX + outer.index) * INDEX_MAX + inner.index
-  return slotOf(contract, name, () => hashPair(inner.word, hashPair(outer.word, wordOf(place))), startValue)
+  const name = (position * INDEX_MAX + outer.index) * INDEX_MAX + inner.index
+  return slotOf(contract, name, () => hashPair(inner.word, hashPair(outer.word, wordOf(position))), startValue)
 }
 
 /** An entry under a number that is used once and never again; it is not kept. */
-export function numberedEntry(contract: Contract, place: number, number: number): Slot {
-  return { contract, key: hashPair(wordOf(number), wordOf(place)), value: 0 }
+export function numberedEntry(contract: Contract, position: number, number: number): Slot {
+  return { contract, key: hashPair(wordOf(number), wordOf(position)), value: 0 }
 }
 
 /** A number as a 32-byte word. */

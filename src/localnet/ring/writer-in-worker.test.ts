@@ -6,16 +6,16 @@ import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { startRingWriterApart } from './writer-in-worker.ts'
+import { startRingWriterWorker } from './writer-in-worker.ts'
 
 test('the ring writer runs in a thread of its own, can be held, and leaves nothing behind', async () => {
   using folder = makeTestFolder()
   const deps = { log: silentLogger, clock: systemClock, random: createSeededRandom(1) }
   const path = folder.file('ring')
-  const writer = await startRingWriterApart({ path, tps: 20, blockMs: 50 }, deps)
+  const writer = await startRingWriterWorker({ path, tps: 20, blockMs: 50 }, deps)
   assert(writer.labels.size > 20)
   await until('blocks are written', () => writer.stats().blocks > 3)
-  await assert.rejects(startRingWriterApart({ path }, deps), /is being written by another process/)
+  await assert.rejects(startRingWriterWorker({ path }, deps), /is being written by another process/)
   await writer[Symbol.asyncDispose]()
   assert(!existsSync(path))
 })

@@ -8,7 +8,7 @@ import type { RingWriterOptions } from './options.ts'
 import type { RingWriterService, RingWriterStats } from './writer-service.ts'
 import type { FromWriterThread, ToWriterThread } from './writer-thread.ts'
 
-export type RingWriterApartDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
+export type RingWriterWorkerDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 const NO_STATS: RingWriterStats = {
@@ -24,9 +24,9 @@ const NO_STATS: RingWriterStats = {
 }
 
 /** The ring writer in a thread of its own, on the system's clock. A thread that dies is started again, with a new ring. */
-export async function startRingWriterApart(
+export async function startRingWriterWorker(
   options: RingWriterOptions,
-  { log, clock, random }: RingWriterApartDeps,
+  { log, clock, random }: RingWriterWorkerDeps,
 ): Promise<RingWriterService> {
   const backoff: Backoff = createBackoff(RESTART, random)
   const started = Promise.withResolvers<void>()

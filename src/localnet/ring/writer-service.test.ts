@@ -71,12 +71,12 @@ describe('the simulated chain', () => {
   })
 
   test('every block can be folded, and every proposal comes to its end', async () => {
-    const { log: said, stats, fold } = await record(300, { seed: 3, tps: 10, ...RATES })
-    assert.deepEqual([said.dropped, said.incomplete], [[], []])
+    const { log: message, stats, fold } = await record(300, { seed: 3, tps: 10, ...RATES })
+    assert.deepEqual([message.dropped, message.incomplete], [[], []])
     assert.equal(fold.stats.unknownTypes + fold.stats.recordErrors, 0)
-    assert.equal(said.contention.length, stats.blocks)
+    assert.equal(message.contention.length, stats.blocks)
     assert.equal(fold.lifecycle.stats.unknownIds, 0)
-    const to = (stage: string): LifecycleChange[] => said.lifecycle.filter(({ to_stage }) => to_stage === stage)
+    const to = (stage: string): LifecycleChange[] => message.lifecycle.filter(({ to_stage }) => to_stage === stage)
     assert.equal(to('Proposed').length, stats.blocks + stats.invalid)
     assert(stats.abandoned > 5 && stats.invalid > 5 && stats.skippedVotes > 5, JSON.stringify(stats))
     // Abandoned proposals are rejected when another of their number is final; the last ones are still waiting for that.
@@ -135,8 +135,10 @@ describe('the simulated chain', () => {
 
   test('efficiency tells how much could run at the same time', async () => {
     const mean = async (lanes: number): Promise<number> => {
-      const { log: said } = await record(12, { seed: 9, tps: 200, lanes })
-      return said.contention.reduce((sum, { data }) => sum + data.parallel_efficiency_pct, 0) / said.contention.length
+      const { log: message } = await record(12, { seed: 9, tps: 200, lanes })
+      return (
+        message.contention.reduce((sum, { data }) => sum + data.parallel_efficiency_pct, 0) / message.contention.length
+      )
     }
     const [one, four, sixteen] = [await mean(1), await mean(4), await mean(16)]
     assert(one < 1, `one lane: ${one}`)

@@ -20,10 +20,10 @@ if (port !== undefined) {
   try {
     const writer = await startRingWriter(options, { log: createLogger({ level: 'warn' }), clock: systemClock })
     port.post({ kind: 'started', labels: [...writer.labels] })
-    const telling = systemClock.setRepeating(STATS_MS, () => port.post({ kind: 'stats', stats: writer.stats() }))
+    const reporting = systemClock.setRepeating(STATS_MS, () => port.post({ kind: 'stats', stats: writer.stats() }))
     port.onMessage(({ kind }) => writer[kind]())
     port.onEnd(() => {
-      telling.cancel()
+      reporting.cancel()
       void writer[Symbol.asyncDispose]()
     })
   } catch (error) {

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { startTestDoor, type TestDoor } from '../../../test/support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../../../test/support/rpc-server.ts'
 import { base64, openRpcWallet, type RpcWallet } from '../../../test/support/rpc-wallet.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { Chain } from '../chain/model.ts'
 import type { RpcContext } from './context.ts'
-import { answerBody } from './dispatch.ts'
+import { responseBody } from './dispatch.ts'
 import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
 describe('answerBody on a chain with troubles', () => {
-  let door: TestDoor
+  let server: TestServer
   let wallet: RpcWallet
   before(async () => {
-    door = await startTestDoor({ commitment: { confirmedSlots: 0, finalizedSlots: 0 } })
-    wallet = await openRpcWallet(door)
+    server = await startTestServer({ commitment: { confirmedSlots: 0, finalizedSlots: 0 } })
+    wallet = await openRpcWallet(server)
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   /** The real chain but for some of its members. */
   function contextWith(members: Partial<Chain>, onError: () => void = () => {}): RpcContext {
-    const chain = Object.create(door.chain, Object.getOwnPropertyDescriptors(members)) as Chain
+    const chain = Object.create(server.chain, Object.getOwnPropertyDescriptors(members)) as Chain
     const log = { ...silentLogger, error: onError }
-    return { chain, clock: door.clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
+    return { chain, clock: server.clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
   }
 
   async function errorOf(context: RpcContext, method: string, ...params: unknown[]): Promise<unknown> {
-    const answer = await answerBody(context, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
-    return (JSON.parse(answer ?? '{}') as { error?: unknown }).error
+    const response = await responseBody(context, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+    return (JSON.parse(response ?? '{}') as { error?: unknown }).error
   }
 
   const UNHEALTHY = { code: -32005, message: 'Node is unhealthy', data: { numSlotsBehind: null } }
@@ -55,12 +55,12 @@ describe('answerBody on a chain with troubles', () => {
   })
 
   it('says of a slot without a block that it was skipped', async () => {
-    const gap = contextWith({ block: (slot) => (slot === 2 ? undefined : door.chain.block(slot)) })
+    const gap = contextWith({ block: (slot) => (slot === 2 ? undefined : server.chain.block(slot)) })
     const skipped = { code: -32007, message: 'Slot 2 was skipped, or missing due to ledger jump to recent snapshot' }
     assert.deepEqual(await errorOf(gap, 'getBlock', 2), skipped)
     assert.deepEqual(await errorOf(gap, 'getBlockTime', 2), skipped)
-    const answer = await answerBody(gap, '{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[1,3]}')
-    assert.equal(answer, '{"jsonrpc":"2.0","result":[1,3],"id":1}')
+    const response = await responseBody(gap, '{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[1,3]}')
+    assert.equal(response, '{"jsonrpc":"2.0","result":[1,3],"id":1}')
   })
 
   it('tells a fault of the program as an internal error, logs it, and goes on', async () => {
@@ -85,6 +85,6 @@ describe('answerBody on a chain with troubles', () => {
       `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Too much asked for in one batch"},"id":${id}}`
     const notification = '{"jsonrpc":"2.0","method":"getHealth"}'
     const batch = `[${call(1)},${call(2)},${notification},${call(3)}]`
-    assert.equal(await answerBody(contextWith({}), batch, ok(1).length + 1), `[${ok(1)},${ok(2)},${over(3)}]`)
+    assert.equal(await responseBody(contextWith({}), batch, ok(1).length + 1), `[${ok(1)},${ok(2)},${over(3)}]`)
   })
 })

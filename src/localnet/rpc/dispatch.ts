@@ -27,26 +27,26 @@ const DEPTH_MAX = 127
 /** More items than fit the largest body. */
 const BATCH_ITEMS_MAX = 25_600
 /** What one body may be answered with; what a batch asks for beyond it is refused item by item. */
-const ANSWER_CHARS_MAX = 256 * 1024 * 1024
+const RESPONSE_CHARS_MAX = 256 * 1024 * 1024
 
 /** Answers a request body as jsonrpc-core does. Undefined where there is nothing to answer: notifications only, or an empty batch. */
-export async function answerBody(
+export async function responseBody(
   context: RpcContext,
   text: string,
-  answerCharsMax: number = ANSWER_CHARS_MAX,
+  responseCharsMax: number = RESPONSE_CHARS_MAX,
 ): Promise<string | undefined> {
   const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_ITEMS_MAX })
   if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())
-  if (!body.batch) return answerItem(context, body.items[0] as RequestItem)
-  const answers: string[] = []
+  if (!body.batch) return respondToItem(context, body.items[0] as RequestItem)
+  const responses: string[] = []
   let chars = 0
   for (const item of body.items) {
-    const answer = chars < answerCharsMax ? await answerItem(context, item) : refuseItem(item)
-    if (answer === undefined) continue
-    answers.push(answer)
-    chars += answer.length
+    const response = chars < responseCharsMax ? await respondToItem(context, item) : refuseItem(item)
+    if (response === undefined) continue
+    responses.push(response)
+    chars += response.length
   }
-  return answers.length === 0 ? undefined : `[${answers.join(',')}]`
+  return responses.length === 0 ? undefined : `[${responses.join(',')}]`
 }
 
 /** An item that is no object, or has an id of another kind, makes the whole body unreadable to a node. */
@@ -56,7 +56,7 @@ function isReadable({ isObject, id, duplicate }: RequestItem): boolean {
   return kind === 'null' || kind === 'string' || kind === 'u64'
 }
 
-async function answerItem(context: RpcContext, item: RequestItem): Promise<string | undefined> {
+async function respondToItem(context: RpcContext, item: RequestItem): Promise<string | undefined> {
   const { id, methodName } = item
   if (!isRequest(item) || methodName === undefined) return fail(id ?? 'null', invalidRequest())
   const hasVersion = item.jsonrpc !== undefined && item.jsonrpc !== 'null'

@@ -7,18 +7,18 @@ import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Chain } from '../chain/model.ts'
 import type { NodeAddresses, RpcContext } from './context.ts'
-import { answerBody } from './dispatch.ts'
+import { responseBody } from './dispatch.ts'
 import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
-export type RpcDoorOptions = {
+export type RpcServerOptions = {
   readonly listen: ListenerOptions
   /** Where PubSub is served, for getClusterNodes. */
   readonly pubsub?: string | undefined
 }
 
-export type RpcDoorDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
+export type RpcServerDeps = { readonly chain: Chain; readonly log: Logger; readonly clock: Clock }
 
-export type RpcDoor = AsyncDisposable & {
+export type RpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   drain(deadlineMs: number): Promise<void>
 }
@@ -29,12 +29,15 @@ const BODY_BYTES_MAX = 50 * 1024
 const CORS_MAX_AGE_SECONDS = 86_400
 
 /** JSON-RPC over HTTP with the answers of a node: jsonrpc-core's framing, plain text for everything that is not JSON-RPC. */
-export async function startRpcDoor(options: RpcDoorOptions, { chain, log, clock }: RpcDoorDeps): Promise<RpcDoor> {
+export async function startRpcServer(
+  options: RpcServerOptions,
+  { chain, log, clock }: RpcServerDeps,
+): Promise<RpcServer> {
   const addresses: { -readonly [K in keyof NodeAddresses]: NodeAddresses[K] } = { pubsub: options.pubsub }
   const context: RpcContext = { chain, clock, log, addresses, prioritizationFees: createPrioritizationFees() }
   const server = await startHttpServer(
     { listen: options.listen },
-    { log, clock, onRequest: (request, response) => answerRequest(context, request, response) },
+    { log, clock, onRequest: (request, response) => respondToRequest(context, request, response) },
   )
   addresses.rpc = printAddressPort(server.address.host, server.address.port)
   return {
@@ -44,7 +47,11 @@ export async function startRpcDoor(options: RpcDoorOptions, { chain, log, clock 
   }
 }
 
-async function answerRequest(context: RpcContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respondToRequest(
+  context: RpcContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const cors = { 'access-control-allow-origin': '*' }
   const path = (request.url ?? '/').split('?', 1)[0]
   if (request.method === 'OPTIONS') return sendText(response, 200, '', { ...cors, ...preflightHeaders(request) })
@@ -71,9 +78,9 @@ async function answerRequest(context: RpcContext, request: IncomingMessage, resp
     if (body.reason === 'too-large') sendText(response, 413, 'request body size exceeds allowed maximum\n', cors)
     return
   }
-  const answer = await answerBody(context, decodeBody(body.body))
+  const reply = await responseBody(context, decodeBody(body.body))
   const headers = { ...cors, 'content-type': 'application/json; charset=utf-8' }
-  sendText(response, 200, answer === undefined ? '' : `${answer}\n`, headers)
+  sendText(response, 200, reply === undefined ? '' : `${reply}\n`, headers)
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -106,9 +113,9 @@ function preflightHeaders(request: IncomingMessage): OutgoingHttpHeaders {
 /** Agave's two plain figures: whole SOL as text. */
 async function readSupply(context: RpcContext, path: string): Promise<string> {
   const request = '{"jsonrpc":"2.0","id":1,"method":"getSupply","params":[{"excludeNonCirculatingAccountsList":true}]}'
-  const answer = JSON.parse((await answerBody(context, request)) ?? '{}') as {
+  const response = JSON.parse((await responseBody(context, request)) ?? '{}') as {
     result: { value: { circulating: number; total: number } }
   }
-  const { circulating, total } = answer.result.value
+  const { circulating, total } = response.result.value
   return String((path.endsWith('total-supply') ? total : circulating) / 1e9)
 }

@@ -100,12 +100,15 @@ function checkSignature(set: Buffer[], block: Block): void {
     const isData = kind === 0x9 || kind === 0xb
     const end = (isData ? 1203 : 1228) - (kind === 0x7 || kind === 0xb ? 64 : 0)
     const proofAt = end - 6 * 20
-    let place = packet.readUInt32LE(73) - packet.readUInt32LE(79) + (isData ? 0 : 32)
+    let position = packet.readUInt32LE(73) - packet.readUInt32LE(79) + (isData ? 0 : 32)
     let hash = sha(Buffer.from('\0SOLANA_MERKLE_SHREDS_LEAF'), packet.subarray(64, proofAt))
-    for (let level = 0; level < 6; level++, place >>= 1) {
+    for (let level = 0; level < 6; level++, position >>= 1) {
       const sibling = packet.subarray(proofAt + level * 20, proofAt + level * 20 + 20)
       const own = hash.subarray(0, 20)
-      hash = sha(Buffer.from('\x01SOLANA_MERKLE_SHREDS_NODE'), ...(place % 2 === 0 ? [own, sibling] : [sibling, own]))
+      hash = sha(
+        Buffer.from('\x01SOLANA_MERKLE_SHREDS_NODE'),
+        ...(position % 2 === 0 ? [own, sibling] : [sibling, own]),
+      )
     }
     assert(
       verify(null, hash, key, packet.subarray(0, 64)),

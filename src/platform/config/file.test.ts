@@ -28,8 +28,8 @@ const schema = z.strictObject({
 type Given = { text?: string; env?: Record<string, string>; flags?: { path: string[]; value: unknown }[] }
 
 async function load({ text, env = {}, flags = [] }: Given) {
-  using place = makeTestFolder()
-  const file = place.file('sluice.toml')
+  using position = makeTestFolder()
+  const file = position.file('sluice.toml')
   if (text !== undefined) writeFileSync(file, text)
   return await loadConfig({ schema, file: text === undefined ? undefined : file, env, flags })
 }

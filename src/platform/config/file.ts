@@ -62,7 +62,7 @@ export async function loadConfig<Schema extends z.ZodType>(
   const issues: ConfigIssue[] = problems.map(({ variable, message, fix }) => ({ variable, path: [], message, fix }))
   const parsed = schema.safeParse(input)
   if (!parsed.success)
-    issues.push(...issuesFrom(parsed.error.issues, { schema, input, placeOf: (path) => origins.placeOf(path) }))
+    issues.push(...issuesFrom(parsed.error.issues, { schema, input, positionOf: (path) => origins.positionOf(path) }))
   if (issues.length > 0 || !parsed.success) throw new ConfigError(issues)
 
   return {
@@ -145,7 +145,7 @@ class Origins {
   }
 
   /** For messages: where the reader should look, if only at the table that lacks a key. */
-  placeOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'> {
+  positionOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'> {
     for (let length = path.length; length > 0; length--) {
       const found = this.#at(path.slice(0, length))
       if (found?.from === 'flag') return { flag: true }

@@ -19,10 +19,10 @@ export type ConfigIssue = {
 
 /** `sluice.toml:12:3 bundle.rpc.port: expected number, received string (did you mean …?)` */
 export function printIssue(issue: ConfigIssue): string {
-  const place = issue.variable ?? (issue.flag ? 'command line' : filePlace(issue))
+  const position = issue.variable ?? (issue.flag ? 'command line' : fileLocation(issue))
   const key = issue.path.length === 0 ? '' : `${printPath(issue.path)}: `
   const fix = issue.fix === undefined ? '' : ` (${issue.fix})`
-  return `${[place, `${key}${issue.message}`].filter((part) => part !== '').join(' ')}${fix}`
+  return `${[position, `${key}${issue.message}`].filter((part) => part !== '').join(' ')}${fix}`
 }
 
 function printPath(path: KeyPath): string {
@@ -38,7 +38,7 @@ type Issue = z.core.$ZodIssue
 type Context = {
   schema: AnySchema
   input: unknown
-  placeOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'>
+  positionOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'>
 }
 
 export function issuesFrom(issues: readonly Issue[], context: Context): ConfigIssue[] {
@@ -47,17 +47,17 @@ export function issuesFrom(issues: readonly Issue[], context: Context): ConfigIs
 
 function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[] {
   const path = [...above, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
-  const place = (at: KeyPath) => context.placeOf(at)
+  const position = (at: KeyPath) => context.positionOf(at)
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => {
         const schema = schemaAt(context.schema, path)
         const near = schema && didYouMean(key, keysOf(schema))
         const fix = near === undefined ? undefined : `did you mean ${near}?`
-        return { ...place([...path, key]), path: [...path, key], message: 'unknown key', fix }
+        return { ...position([...path, key]), path: [...path, key], message: 'unknown key', fix }
       })
     case 'invalid_union': {
-      if (valueAt(context.input, path) === undefined) return [{ ...place(path), path, message: 'is required' }]
+      if (valueAt(context.input, path) === undefined) return [{ ...position(path), path, message: 'is required' }]
       const nearest = nearestCase(issue.errors)
       if (nearest) return nearest.flatMap((inner) => fromIssue(inner, context, path))
       break
@@ -67,16 +67,16 @@ function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[
       const known = issue.values.map(String)
       const near = typeof given === 'string' ? didYouMean(given, known) : undefined
       const message = known.length === 1 ? `must be ${known[0]}` : `must be one of ${known.join(', ')}`
-      return [{ ...place(path), path, message, fix: near === undefined ? undefined : `did you mean ${near}?` }]
+      return [{ ...position(path), path, message, fix: near === undefined ? undefined : `did you mean ${near}?` }]
     }
     case 'invalid_type': {
       const isMissing = valueAt(context.input, path) === undefined
       const message = isMissing ? `is required (${issue.expected})` : plain(issue.message)
-      return [{ ...place(path), path, message }]
+      return [{ ...position(path), path, message }]
     }
     default:
   }
-  return [{ ...place(path), path, message: plain(issue.message) }]
+  return [{ ...position(path), path, message: plain(issue.message) }]
 }
 
 /** Of several forms a value could have had, the one that came furthest is the one that was meant. */
@@ -102,7 +102,7 @@ function valueAt(input: unknown, path: KeyPath): unknown {
   return value
 }
 
-function filePlace({ file, line, column }: ConfigIssue): string {
+function fileLocation({ file, line, column }: ConfigIssue): string {
   if (file === undefined) return ''
   return line === undefined ? file : `${file}:${line}:${column ?? 1}`
 }

@@ -13,9 +13,9 @@ test('references are told from literals', () => {
 })
 
 test('a secret from a file or the environment, without its last line break, and never printed', async () => {
-  using place = makeTestFolder()
-  writeFileSync(place.file('password'), 'hunter 22\n', { mode: 0o600 })
-  const secret = await resolveSecret('file:password', { env: {}, folder: place.path })
+  using position = makeTestFolder()
+  writeFileSync(position.file('password'), 'hunter 22\n', { mode: 0o600 })
+  const secret = await resolveSecret('file:password', { env: {}, folder: position.path })
   assert.equal(secret.reveal(), 'hunter 22')
   assert(
     !/hunter/.test(
@@ -26,9 +26,9 @@ test('a secret from a file or the environment, without its last line break, and 
 })
 
 test('what cannot be read is refused without quoting it', async () => {
-  using place = makeTestFolder()
+  using position = makeTestFolder()
   const refused = (reference: string, env = {}) =>
-    resolveSecret(reference, { env, folder: place.path }).then(
+    resolveSecret(reference, { env, folder: position.path }).then(
       () => assert.fail('was accepted'),
       (error: unknown) => {
         assert(isServiceError(error))
@@ -41,11 +41,11 @@ test('what cannot be read is refused without quoting it', async () => {
   assert.match((await refused('env:NOT_SET')).message, /NOT_SET is not set/)
   assert.match((await refused('env:EMPTY', { EMPTY: '' })).message, /empty/)
   assert.equal((await refused('file:none')).code, 'secret-invalid')
-  writeFileSync(place.file('open'), 'x')
-  chmodSync(place.file('open'), 0o644)
+  writeFileSync(position.file('open'), 'x')
+  chmodSync(position.file('open'), 0o644)
   assert.equal((await refused('file:open')).code, 'file-mode')
-  writeFileSync(place.file('empty'), '\n', { mode: 0o600 })
+  writeFileSync(position.file('empty'), '\n', { mode: 0o600 })
   assert.match((await refused('file:empty')).message, /is empty/)
-  writeFileSync(place.file('large'), Buffer.alloc(70_000), { mode: 0o600 })
+  writeFileSync(position.file('large'), Buffer.alloc(70_000), { mode: 0o600 })
   assert.match((await refused('file:large')).message, /larger than/)
 })

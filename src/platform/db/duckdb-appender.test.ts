@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDuckDatabase } from './duckdb.ts'
 import type { DuckColumn } from './duckdb-appender.ts'
-import { placeTexts } from './duckdb-texts.ts'
+import { positionTexts } from './duckdb-texts.ts'
 
 /** More than one chunk, and not a whole number of them. */
 const ROWS = 5000
@@ -56,7 +56,7 @@ test('what is appended column by column comes back row by row', async () => {
   ]
   const appender = await connection.appendTo('s', 't')
   {
-    using texts = placeTexts(packed(TEXTS))
+    using texts = positionTexts(packed(TEXTS))
     appender.append(columns, ROWS, texts)
   }
   appender.close()
@@ -86,7 +86,7 @@ test('columns that are not those of the table are refused, and nothing of them i
   using connection = await database.connect()
   await connection.run('CREATE SCHEMA s; CREATE TABLE s.t (a UBIGINT, b VARCHAR)')
   const appender = await connection.appendTo('s', 't')
-  using texts = placeTexts(packed(['a']))
+  using texts = positionTexts(packed(['a']))
   assert.throws(() => appender.append([{ kind: 'u64', values: () => BigUint64Array.of(1n) }], 1, texts))
   appender.clear()
   const [piece] = (await connection.run('SELECT count(*) FROM s.t')).pieces()

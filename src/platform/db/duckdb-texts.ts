@@ -17,7 +17,7 @@ export type DuckTexts = Disposable & {
  * Hands texts to the engine: `bytes` is UTF-8, and `ends` says where each text ends in it. They go as a single long string; the strings of the
  * rows are pieces of it, as the engine's own functions make them when they cut a text.
  */
-export function placeTexts({ bytes, ends }: { readonly bytes: Uint8Array; readonly ends: Uint32Array }): DuckTexts {
+export function positionTexts({ bytes, ends }: { readonly bytes: Uint8Array; readonly ends: Uint32Array }): DuckTexts {
   const held = engine.create_data_chunk([VARCHAR.toLogicalType().logical_type])
   engine.data_chunk_set_size(held, 1)
   const vector = engine.data_chunk_get_vector(held, 0)

@@ -14,7 +14,7 @@ import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
 import { type DuckRows, wrapRows } from './duckdb-stream.ts'
 
 /** A whole answer. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
-export type DuckAnswer = {
+export type DuckResponse = {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rowCount: number
   /** Column by column, a piece of the rows at a time. */
@@ -24,7 +24,7 @@ export type DuckAnswer = {
 export type DuckParams = Readonly<Record<string, string | number | bigint | null>>
 
 export type DuckConnection = Disposable & {
-  run(sql: string, params?: DuckParams): Promise<DuckAnswer>
+  run(sql: string, params?: DuckParams): Promise<DuckResponse>
   /**
    * Rows as they are made, in a transaction that was begun before. What comes before the first row is done by the threads of the engine alone,
    * which share what runs among each other. With `threads` = 1 there are none.
@@ -67,7 +67,7 @@ export async function openDuckDatabase(
 function wrapConnection(connection: DuckDBConnection): DuckConnection {
   return {
     async run(sql, params) {
-      return wrapAnswer(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
+      return wrapResponse(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
     },
     async streamOnWorkers(sql, params) {
       const prepared = await connection.prepare(sql)
@@ -117,8 +117,8 @@ async function untilDone(pending: DuckDBPendingResult): Promise<void> {
     const state = engine.pending_execute_check_state(handle)
     if (state === engine.PendingState.RESULT_READY) return
     if (state === engine.PendingState.ERROR) {
-      const says = engine.pending_error(handle)
-      if (says !== '') throw new Error(says)
+      const message = engine.pending_error(handle)
+      if (message !== '') throw new Error(message)
       // This call has no word for what ended long ago, or waits for what it started itself: taking the result sees to both.
       return
     }
@@ -131,7 +131,7 @@ async function untilDone(pending: DuckDBPendingResult): Promise<void> {
 const LOOK_EAGERLY_MS = 1
 const LOOK_MS = 10
 
-function wrapAnswer(result: DuckDBMaterializedResult): DuckAnswer {
+function wrapResponse(result: DuckDBMaterializedResult): DuckResponse {
   const names = result.columnNames()
   const types = result.columnTypes()
   return {

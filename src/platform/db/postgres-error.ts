@@ -27,21 +27,21 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** An error of the driver or the server in the house's own words; a mistake in a statement passes as it is. */
-export function postgresError(error: unknown, place: { name: string; restoreAdvice: string }): unknown {
+export function postgresError(error: unknown, position: { name: string; restoreAdvice: string }): unknown {
   const code = codeOf(error)
   if (code === undefined) return error
-  const says = messageOf(error)
-  return new ServiceError(code, code in WORDS ? `${place.name} ${WORDS[code]}: ${says}` : says, {
-    fields: { store: place.name },
+  const message = messageOf(error)
+  return new ServiceError(code, code in WORDS ? `${position.name} ${WORDS[code]}: ${message}` : message, {
+    fields: { store: position.name },
     cause: error,
-    ...fixOf(code, says, place),
+    ...fixOf(code, message, position),
   })
 }
 
-function fixOf(code: string, says: string, place: { restoreAdvice: string }): { fix?: string } {
-  if (code === 'store-corrupt') return { fix: place.restoreAdvice }
+function fixOf(code: string, message: string, position: { restoreAdvice: string }): { fix?: string } {
+  if (code === 'store-corrupt') return { fix: position.restoreAdvice }
   // The driver's words for a server that asks for a password when none was configured.
-  if (/SASL|password/i.test(says))
+  if (/SASL|password/i.test(message))
     return { fix: 'Set access.store.password = "file:PATH" or "env:NAME" to the password of this user.' }
   return {}
 }

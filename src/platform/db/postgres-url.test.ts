@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parsePostgresUrl, printPostgresPlace } from './postgres-url.ts'
+import { parsePostgresUrl, printPostgresLocation } from './postgres-url.ts'
 
 test('reads host, port, user and database; TLS is verified over a network and off on the same machine', () => {
-  const place = {
+  const position = {
     host: 'db.example.com',
     port: 5432,
     user: 'sluice',
@@ -11,9 +11,9 @@ test('reads host, port, user and database; TLS is verified over a network and of
     tls: 'verify-full',
     caFile: undefined,
   }
-  assert.deepEqual(parsePostgresUrl('postgres://sluice@db.example.com/sluice'), place)
+  assert.deepEqual(parsePostgresUrl('postgres://sluice@db.example.com/sluice'), position)
   assert.deepEqual(parsePostgresUrl('postgresql://sluice@db.example.com:5432/sluice?sslmode=require'), {
-    ...place,
+    ...position,
     tls: 'require',
   })
   assert.equal(parsePostgresUrl('postgres://u@127.0.0.1:6000/d').tls, 'disable')
@@ -25,12 +25,12 @@ test('reads host, port, user and database; TLS is verified over a network and of
 })
 
 test('reads the folder of a Unix socket', () => {
-  const place = parsePostgresUrl('postgres://sluice@/sluice?host=/var/run/postgresql')
-  assert.deepEqual([place.host, place.database, place.tls], ['/var/run/postgresql', 'sluice', 'disable'])
+  const position = parsePostgresUrl('postgres://sluice@/sluice?host=/var/run/postgresql')
+  assert.deepEqual([position.host, position.database, position.tls], ['/var/run/postgresql', 'sluice', 'disable'])
 })
 
 test('refuses a password, a missing part and an unknown parameter, without showing what it was given', () => {
-  for (const [url, says] of [
+  for (const [url, message] of [
     ['postgres://u:hunter2@h/d', /contains a password/],
     ['postgres://h/d', /no user/],
     ['postgres://u@h/', /no database/],
@@ -42,7 +42,7 @@ test('refuses a password, a missing part and an unknown parameter, without showi
     assert.throws(
       () => parsePostgresUrl(url),
       (error: Error) =>
-        says.test(error.message) &&
+        message.test(error.message) &&
         !error.message.includes('hunter2') &&
         'code' in error &&
         error.code === 'config-invalid',
@@ -52,5 +52,5 @@ test('refuses a password, a missing part and an unknown parameter, without showi
 })
 
 test('names a database without user and password', () => {
-  assert.equal(printPostgresPlace(parsePostgresUrl('postgres://u@[::1]:6000/d')), 'postgres://[::1]:6000/d')
+  assert.equal(printPostgresLocation(parsePostgresUrl('postgres://u@[::1]:6000/d')), 'postgres://[::1]:6000/d')
 })

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { messageOf, ServiceError } from '../../core/error.ts'
 
 /** Where a PostgreSQL database is, without its password. */
-export type PostgresPlace = {
+export type PostgresLocation = {
   /** Host name, address, or the folder of a Unix socket. */
   readonly host: string
   readonly port: number
@@ -20,7 +20,7 @@ const DEFAULT_PORT = 5432
  * the address is refused: it would end up in process lists and backups of the config. Over a network the server's certificate is verified unless
  * the address says otherwise; on the same machine there is no TLS by default.
  */
-export function parsePostgresUrl(text: string): PostgresPlace {
+export function parsePostgresUrl(text: string): PostgresLocation {
   const invalid = (what: string) =>
     new ServiceError('config-invalid', `the address of the PostgreSQL store ${what}`, {
       fix: 'Write it as postgres://USER@HOST:PORT/DATABASE and give the password as a secret reference.',
@@ -45,18 +45,18 @@ export function parsePostgresUrl(text: string): PostgresPlace {
 }
 
 /** How the database is named to a person. */
-export function printPostgresPlace({ host, port, database }: PostgresPlace): string {
+export function printPostgresLocation({ host, port, database }: PostgresLocation): string {
   return `postgres://${host.includes(':') ? `[${host}]` : host}:${port}/${database}`
 }
 
 export async function tlsOptions(
-  place: PostgresPlace,
+  position: PostgresLocation,
 ): Promise<false | { rejectUnauthorized: boolean; ca?: string; servername?: string }> {
-  if (place.tls === 'disable') return false
-  if (place.tls === 'require') return { rejectUnauthorized: false }
-  if (place.caFile === undefined) return { rejectUnauthorized: true }
+  if (position.tls === 'disable') return false
+  if (position.tls === 'require') return { rejectUnauthorized: false }
+  if (position.caFile === undefined) return { rejectUnauthorized: true }
   try {
-    return { rejectUnauthorized: true, ca: await readFile(place.caFile, 'utf8') }
+    return { rejectUnauthorized: true, ca: await readFile(position.caFile, 'utf8') }
   } catch (error) {
     throw new ServiceError('config-invalid', `sslrootcert cannot be read: ${messageOf(error)}`, { cause: error })
   }

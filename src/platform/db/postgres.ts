@@ -6,7 +6,7 @@ import type { Random } from '../../core/random.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { postgresError } from './postgres-error.ts'
 import { startPostgresListener } from './postgres-listener.ts'
-import { parsePostgresUrl, printPostgresPlace, tlsOptions } from './postgres-url.ts'
+import { parsePostgresUrl, printPostgresLocation, tlsOptions } from './postgres-url.ts'
 import {
   CommitInDoubt,
   LOCK_WAIT_MS,
@@ -67,9 +67,9 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     throw new ServiceError('config-invalid', `"${schema}" is not a schema name: use a-z, 0-9 and underscore`)
   }
   const server = parsePostgresUrl(options.url)
-  const place = {
-    name: printPostgresPlace(server),
-    restoreAdvice: `Restore the schema "${schema}" of ${printPostgresPlace(server)} from a backup (pg_restore, or sluice restore BACKUP into a new database), then run: sluice doctor`,
+  const position = {
+    name: printPostgresLocation(server),
+    restoreAdvice: `Restore the schema "${schema}" of ${printPostgresLocation(server)} from a backup (pg_restore, or sluice restore BACKUP into a new database), then run: sluice doctor`,
   }
   const config: pg.ClientConfig = {
     host: server.host,
@@ -97,7 +97,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     try {
       return await call()
     } catch (error) {
-      throw postgresError(error, place)
+      throw postgresError(error, position)
     }
   }
 
@@ -151,7 +151,8 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
         const { command } = await translated(() => client.query('COMMIT'))
         ended = true
         // The server answers so when a statement had failed before: nothing was committed.
-        if (command !== 'COMMIT') throw new ServiceError('store-unavailable', `${place.name} did not commit the change`)
+        if (command !== 'COMMIT')
+          throw new ServiceError('store-unavailable', `${position.name} did not commit the change`)
       },
       async [Symbol.asyncDispose]() {
         const yes = () => true
@@ -175,7 +176,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   async function wasCommitted(id: number): Promise<boolean> {
     try {
       const [[status] = []] = await query(pool, 'SELECT txid_status(?)', [id])
-      if (status === 'in progress') throw new ServiceError('store-unavailable', `${place.name} has not decided yet`)
+      if (status === 'in progress') throw new ServiceError('store-unavailable', `${position.name} has not decided yet`)
       return status === 'committed'
     } catch (error) {
       // The server has lost its newest transactions, by a crash or because another one took its place: this one never was.
@@ -185,7 +186,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   }
 
   const database: SqlDatabase = {
-    ...place,
+    ...position,
     ...reader(pool),
     async read(work) {
       await using view = await openTransaction(READ_ONLY)
@@ -223,7 +224,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       try {
         await tx.commit()
       } catch (error) {
-        throw new CommitInDoubt(place.name, () => wasCommitted(Number(id)), error)
+        throw new CommitInDoubt(position.name, () => wasCommitted(Number(id)), error)
       }
     },
 

@@ -31,7 +31,7 @@ describe('redis link', () => {
     const broken = await link.run(BROKEN, [], [])
     assert.ok(!broken.ok)
     assert.equal(broken.reason, 'refused')
-    assert.match(broken.says, /BROKEN/)
+    assert.match(broken.message, /BROKEN/)
     assert.equal(link.isUp(), true)
   })
 
@@ -59,14 +59,14 @@ describe('redis link', () => {
 
   test('a server that stands still counts as gone', async () => {
     await using server = await startRedis()
-    const { link } = open({ url: server.url, answerTimeoutMs: 200, connectTimeoutMs: 200 })
+    const { link } = open({ url: server.url, responseTimeoutMs: 200, connectTimeoutMs: 200 })
     await using _ = link
     await link.tried
     const pid = server.pid()
     assert.ok(pid !== undefined)
     process.kill(pid, 'SIGSTOP')
     const outcome = await link.run(COUNT, ['n'], ['1'])
-    assert.deepEqual(outcome, { ok: false, reason: 'down', says: 'no answer in time' })
+    assert.deepEqual(outcome, { ok: false, reason: 'down', message: 'no answer in time' })
     process.kill(pid, 'SIGCONT')
     await until('the link to come back', () => link.isUp())
   })

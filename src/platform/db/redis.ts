@@ -13,7 +13,7 @@ export type RedisOptions = {
   readonly password?: Secret | undefined
   readonly connectTimeoutMs?: number
   /** A server that leaves a command unanswered for this long counts as gone. */
-  readonly answerTimeoutMs?: number
+  readonly responseTimeoutMs?: number
   /** Commands on their way; one more is answered `busy`. */
   readonly commandsMax?: number
 }
@@ -25,7 +25,7 @@ export type RedisReply = string | number | null | readonly RedisReply[]
 /** Losing the server is weather, not an error: callers have something else to do then. `refused` is the server's own no. */
 export type RedisOutcome =
   | { readonly ok: true; readonly reply: RedisReply }
-  | { readonly ok: false; readonly reason: 'down' | 'busy' | 'refused'; readonly says: string }
+  | { readonly ok: false; readonly reason: 'down' | 'busy' | 'refused'; readonly message: string }
 
 export type RedisScript = { readonly text: string; readonly sha1: string }
 
@@ -38,7 +38,7 @@ export type RedisLink = AsyncDisposable & {
   readonly tried: Promise<void>
 }
 
-const DEFAULTS = { connectTimeoutMs: 2000, answerTimeoutMs: 1000, commandsMax: 4096 }
+const DEFAULTS = { connectTimeoutMs: 2000, responseTimeoutMs: 1000, commandsMax: 4096 }
 const RETRY = { firstMs: 50, maxMs: 2000 }
 
 export function createRedisScript(text: string): RedisScript {
@@ -80,7 +80,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   let client: Client | undefined
   let retry: Timer | undefined
   let isClosed = false
-  let isTold = false
+  let isReported = false
 
   async function connect(): Promise<void> {
     const candidate = makeClient(options)
@@ -94,7 +94,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       await candidate.connect()
     } catch (error) {
       discard(candidate)
-      tellGone(messageOf(error))
+      reportGone(messageOf(error))
       again()
       return
     } finally {
@@ -103,8 +103,8 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
     if (isClosed) return discard(candidate)
     client = candidate
     backoff.reset()
-    if (isTold) log.info({ url: options.url }, 'redis is reachable again')
-    isTold = false
+    if (isReported) log.info({ url: options.url }, 'redis is reachable again')
+    isReported = false
   }
 
   function again(): void {
@@ -116,30 +116,34 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
     if (client !== lost) return
     client = undefined
     discard(lost)
-    for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', says: cause })
-    tellGone(cause)
+    for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', message: cause })
+    reportGone(cause)
     again()
   }
 
-  function tellGone(cause: string): void {
-    if (isTold || isClosed) return
-    isTold = true
+  function reportGone(cause: string): void {
+    if (isReported || isClosed) return
+    isReported = true
     log.warn({ url: options.url, err: cause }, 'redis cannot be reached; trying on')
   }
 
   // Every connection has one watch over its oldest command instead of a timer for each.
-  const watch = clock.setRepeating(options.answerTimeoutMs / 4, () => {
+  const watch = clock.setRepeating(options.responseTimeoutMs / 4, () => {
     const [oldest] = pending
     if (client === undefined || oldest === undefined) return
-    if (clock.monotonicMs() - oldest.sentAtMs > options.answerTimeoutMs) lose(client, 'no answer in time')
+    if (clock.monotonicMs() - oldest.sentAtMs > options.responseTimeoutMs) lose(client, 'no answer in time')
   })
   watch.unref?.()
 
   function send(command: readonly string[]): Promise<RedisOutcome> {
     const to = client
-    if (to === undefined) return Promise.resolve({ ok: false, reason: 'down', says: 'not connected' })
+    if (to === undefined) return Promise.resolve({ ok: false, reason: 'down', message: 'not connected' })
     if (pending.size >= options.commandsMax) {
-      return Promise.resolve({ ok: false, reason: 'busy', says: `${options.commandsMax} commands wait for an answer` })
+      return Promise.resolve({
+        ok: false,
+        reason: 'busy',
+        message: `${options.commandsMax} commands wait for an answer`,
+      })
     }
     return new Promise((resolve) => {
       const entry: Pending = {
@@ -153,8 +157,8 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       to.sendCommand(command).then(
         (reply) => entry.settle({ ok: true, reply: reply as RedisReply }),
         (error: unknown) => {
-          const says = messageOf(error)
-          entry.settle({ ok: false, reason: client === to ? 'refused' : 'down', says })
+          const message = messageOf(error)
+          entry.settle({ ok: false, reason: client === to ? 'refused' : 'down', message })
         },
       )
     })
@@ -168,7 +172,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
     async run({ text, sha1 }, keys, args) {
       const rest = [String(keys.length), ...keys, ...args]
       const outcome = await send(['EVALSHA', sha1, ...rest])
-      if (outcome.ok || outcome.reason !== 'refused' || !outcome.says.startsWith('NOSCRIPT')) return outcome
+      if (outcome.ok || outcome.reason !== 'refused' || !outcome.message.startsWith('NOSCRIPT')) return outcome
       return send(['EVAL', text, ...rest])
     },
     async [Symbol.asyncDispose]() {
@@ -177,7 +181,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       retry?.cancel()
       const last = client
       client = undefined
-      for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', says: 'closing' })
+      for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', message: 'closing' })
       if (last !== undefined) discard(last)
       await Promise.resolve()
     },
@@ -186,17 +190,17 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
 
 /** Asks the server once whether it is there and lets us in; says why not as an error. */
 export async function pingRedis(
-  place: { readonly url: string; readonly password?: string | undefined },
+  position: { readonly url: string; readonly password?: string | undefined },
   sources: SecretSources,
 ): Promise<void> {
-  const password = place.password === undefined ? undefined : await resolveSecret(place.password, sources)
-  const client = makeClient({ url: place.url, password })
+  const password = position.password === undefined ? undefined : await resolveSecret(position.password, sources)
+  const client = makeClient({ url: position.url, password })
   client.on('error', () => {})
   try {
     await client.connect()
     await client.sendCommand(['PING'])
   } catch (error) {
-    throw new ServiceError('store-unavailable', messageOf(error), { fields: { url: place.url }, cause: error })
+    throw new ServiceError('store-unavailable', messageOf(error), { fields: { url: position.url }, cause: error })
   } finally {
     discard(client)
   }

@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import type { SqlRow, SqlValue, SqlWriter } from './sql.ts'
-import { type SqlitePlace, sqliteError } from './sqlite-error.ts'
+import { type SqliteLocation, sqliteError } from './sqlite-error.ts'
 
 /** Rows read before the event loop gets its turn, and before a caller has let go of the rows before them. */
 const PAGE_ROWS = 200
@@ -23,13 +23,13 @@ export const TABLE_NAMED = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND
 
 /** One connection to a file. It never waits: a call that would have to fails with `store-locked`, for the caller to try again. */
 export class SqliteConnection implements SqlWriter, Disposable {
-  readonly #place: SqlitePlace
+  readonly #position: SqliteLocation
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  constructor(place: SqlitePlace, purpose: keyof typeof SETTINGS) {
-    this.#place = place
-    this.#database = this.#translated(() => new DatabaseSync(place.file, { timeout: 0 }))
+  constructor(position: SqliteLocation, purpose: keyof typeof SETTINGS) {
+    this.#position = position
+    this.#database = this.#translated(() => new DatabaseSync(position.file, { timeout: 0 }))
     try {
       this.execute(SETTINGS[purpose])
     } catch (error) {
@@ -118,7 +118,7 @@ export class SqliteConnection implements SqlWriter, Disposable {
     try {
       return call()
     } catch (error) {
-      throw sqliteError(error, this.#place)
+      throw sqliteError(error, this.#position)
     }
   }
 

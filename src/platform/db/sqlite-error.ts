@@ -20,7 +20,7 @@ const CONSTRAINT_PRIMARYKEY = 1555
 const FREE_BYTES_LOW = 64 * 1024
 
 /** Where a database lies, and what a person does when it is damaged. */
-export type SqlitePlace = { readonly file: string; readonly restoreAdvice: string }
+export type SqliteLocation = { readonly file: string; readonly restoreAdvice: string }
 
 type SqliteFault = Error & { errcode: number }
 
@@ -29,15 +29,15 @@ function isSqliteFault(error: unknown): error is SqliteFault {
 }
 
 /** An error of the engine or of the file system in the house's own words; a mistake in a statement passes as it is. */
-export function sqliteError(error: unknown, { file, restoreAdvice }: SqlitePlace): unknown {
+export function sqliteError(error: unknown, { file, restoreAdvice }: SqliteLocation): unknown {
   const options = { fields: { file }, cause: error }
-  const says = messageOf(error)
-  const damaged = () => new ServiceError('store-corrupt', `${file}: ${says}`, { ...options, fix: restoreAdvice })
+  const message = messageOf(error)
+  const damaged = () => new ServiceError('store-corrupt', `${file}: ${message}`, { ...options, fix: restoreAdvice })
   // No number of ours is that large.
   if ((error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE') return damaged()
   if (!isSqliteFault(error)) return fileError(error, file)
   if (error.errcode === CONSTRAINT_UNIQUE || error.errcode === CONSTRAINT_PRIMARYKEY) {
-    return new ServiceError('already-exists', says, options)
+    return new ServiceError('already-exists', message, options)
   }
   switch (error.errcode & 0xff) {
     case BUSY:
@@ -52,10 +52,10 @@ export function sqliteError(error: unknown, { file, restoreAdvice }: SqlitePlace
     case READONLY:
       // The files beside the database cannot be made either when the disk is full.
       if (isDiskFull(file)) return new ServiceError('disk-full', `no space is left on the disk of ${file}`, options)
-      return new ServiceError('state-unwritable', `${file} cannot be opened for writing: ${says}`, options)
+      return new ServiceError('state-unwritable', `${file} cannot be opened for writing: ${message}`, options)
     case IOERR:
       if (isDiskFull(file)) return new ServiceError('disk-full', `no space is left on the disk of ${file}`, options)
-      return new ServiceError('store-unavailable', `${file} cannot be read or written: ${says}`, options)
+      return new ServiceError('store-unavailable', `${file} cannot be read or written: ${message}`, options)
     default:
       return error
   }

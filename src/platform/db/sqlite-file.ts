@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { ServiceError } from '../../core/error.ts'
-import { type SqlitePlace, sqliteError } from './sqlite-error.ts'
+import { type SqliteLocation, sqliteError } from './sqlite-error.ts'
 
 /** Marks a file as ours (https://www.sqlite.org/fileformat.html, offset 68): the letters SLUI. */
 export const APPLICATION_ID = 0x534c5549
@@ -8,14 +8,14 @@ const APPLICATION_ID_AT = 68
 const HEADER_BYTES = 100
 const HEADER_MAGIC = 'SQLite format 3\0'
 
-export function placeOf(file: string): SqlitePlace {
+export function positionOf(file: string): SqliteLocation {
   return {
     file,
     restoreAdvice: `Restore a backup of ${file}: sluice restore BACKUP --force && sluice doctor`,
   }
 }
 
-export function corrupt({ file, restoreAdvice }: SqlitePlace, what: string): ServiceError {
+export function corrupt({ file, restoreAdvice }: SqliteLocation, what: string): ServiceError {
   return new ServiceError('store-corrupt', `${file}: ${what}`, {
     fields: { file },
     fix: restoreAdvice,
@@ -33,25 +33,25 @@ export async function sqliteFileExists(file: string): Promise<boolean> {
 }
 
 /** Refuses a file that cannot be a database of ours before the engine sees it: the engine takes an empty file for a new database. */
-export async function checkHeader(place: SqlitePlace): Promise<void> {
-  const handle = await openIfThere(place.file)
-  if (!handle) throw corrupt(place, 'the file is gone')
+export async function checkHeader(position: SqliteLocation): Promise<void> {
+  const handle = await openIfThere(position.file)
+  if (!handle) throw corrupt(position, 'the file is gone')
   const header = Buffer.alloc(HEADER_BYTES)
   let bytesRead: number
   try {
     bytesRead = (await handle.read(header, 0, HEADER_BYTES, 0)).bytesRead
   } catch (error) {
-    throw sqliteError(error, place)
+    throw sqliteError(error, position)
   } finally {
     await handle.close()
   }
-  if (bytesRead === 0) throw corrupt(place, 'the file is empty; a store never is')
-  if (bytesRead < HEADER_BYTES) throw corrupt(place, `the file ends at byte ${bytesRead}, inside its header`)
+  if (bytesRead === 0) throw corrupt(position, 'the file is empty; a store never is')
+  if (bytesRead < HEADER_BYTES) throw corrupt(position, `the file ends at byte ${bytesRead}, inside its header`)
   if (header.toString('latin1', 0, HEADER_MAGIC.length) !== HEADER_MAGIC) {
-    throw corrupt(place, 'the header at byte 0 is not that of a database')
+    throw corrupt(position, 'the header at byte 0 is not that of a database')
   }
   if (header.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID) {
-    throw corrupt(place, `the mark at byte ${APPLICATION_ID_AT} is not that of a file made by Sluice`)
+    throw corrupt(position, `the mark at byte ${APPLICATION_ID_AT} is not that of a file made by Sluice`)
   }
 }
 
@@ -60,6 +60,6 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
     return await open(path, 'r')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw sqliteError(error, placeOf(path))
+    throw sqliteError(error, positionOf(path))
   }
 }

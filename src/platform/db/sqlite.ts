@@ -8,7 +8,7 @@ import { delay } from '../process/clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
 import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
 import { sqliteError } from './sqlite-error.ts'
-import { APPLICATION_ID, checkHeader, corrupt, placeOf } from './sqlite-file.ts'
+import { APPLICATION_ID, checkHeader, corrupt, positionOf } from './sqlite-file.ts'
 
 export type SqliteOptions = {
   readonly file: string
@@ -29,12 +29,12 @@ const DAMAGE_LINES_MAX = 5
  */
 export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps): Promise<SqlDatabase> {
   const { file, lockWaitMs = LOCK_WAIT_MS } = options
-  const place = placeOf(file)
-  await checkHeader(place)
+  const position = positionOf(file)
+  await checkHeader(position)
 
   const opened = new Map<string, SqliteConnection>()
   function connection(purpose: 'change' | 'count' | 'read'): SqliteConnection {
-    const found = opened.get(purpose) ?? new SqliteConnection(place, purpose)
+    const found = opened.get(purpose) ?? new SqliteConnection(position, purpose)
     opened.set(purpose, found)
     return found
   }
@@ -76,7 +76,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
 
   /** A connection that sees the state of this moment until it is closed. */
   async function openView(): Promise<SqliteConnection> {
-    const view = new SqliteConnection(place, 'read')
+    const view = new SqliteConnection(position, 'read')
     try {
       view.execute('BEGIN')
       // The state is chosen by the first read, not by BEGIN.
@@ -90,16 +90,16 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
 
   try {
     const isSound = await patiently(() => connection('read').describesItself())
-    if (!isSound) throw corrupt(place, 'the description of its tables is damaged')
+    if (!isSound) throw corrupt(position, 'the description of its tables is damaged')
   } catch (error) {
     opened.get('read')?.[Symbol.dispose]()
     // These statements are right for every database, so an error that is not in our words is the file's.
-    throw isServiceError(error) ? error : corrupt(place, messageOf(error))
+    throw isServiceError(error) ? error : corrupt(position, messageOf(error))
   }
 
   return {
     name: file,
-    restoreAdvice: place.restoreAdvice,
+    restoreAdvice: position.restoreAdvice,
     rows: (sql, values) => patiently(() => connection('read').query(sql, values)),
     hasTable: async (name) => (await patiently(() => connection('read').query(TABLE_NAMED, [name]))).length > 0,
     async *pages(sql, values) {
@@ -115,7 +115,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     count: async (work) => commit('count', begin('count'), work),
 
     async watch(onStir) {
-      const watcher = new SqliteConnection(place, 'read')
+      const watcher = new SqliteConnection(position, 'read')
       // Cheap: the engine compares a counter in shared memory. It moves with the commits of all other connections, also of this process.
       const readVersion = () => watcher.query('PRAGMA data_version')[0]?.[0]
       let version = await patiently(readVersion)
@@ -138,7 +138,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     },
 
     async damage() {
-      using checker = new SqliteConnection(place, 'check')
+      using checker = new SqliteConnection(position, 'check')
       // Not quick_check: that one does not compare indexes with their tables, and names are looked up through indexes.
       const lines = await patiently(() => checker.query(`PRAGMA integrity_check(${DAMAGE_LINES_MAX})`))
       return lines.map(([line]) => String(line)).filter((line) => line !== 'ok')
@@ -166,7 +166,7 @@ export async function createSqliteFile(
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await (await open(draft, 'wx', 0o600)).close()
     {
-      using connection = new SqliteConnection(placeOf(draft), 'change')
+      using connection = new SqliteConnection(positionOf(draft), 'change')
       connection.execute(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA journal_mode = WAL`)
       connection.describeItself()
     }
@@ -180,7 +180,7 @@ export async function createSqliteFile(
     })
     await syncPath(dirname(file))
   } catch (error) {
-    throw isServiceError(error) ? error : sqliteError(error, placeOf(file))
+    throw isServiceError(error) ? error : sqliteError(error, positionOf(file))
   } finally {
     for (const ending of ['', '-wal', '-shm']) await rm(draft + ending, { force: true })
   }

@@ -22,8 +22,8 @@ async function holder(folder: string): Promise<ChildProcess> {
 }
 
 test('a second opener is refused and told who holds it, in this process and in another', async () => {
-  using place = makeTestFolder()
-  const state = await openStateFolder(place.path)
+  using position = makeTestFolder()
+  const state = await openStateFolder(position.path)
   assert.equal(isInstanceLocked(state), false)
   const lock = takeInstanceLock(state)
   assert.equal(isInstanceLocked(state), true)
@@ -37,9 +37,9 @@ test('a second opener is refused and told who holds it, in this process and in a
 })
 
 test('the kernel drops the lock of a killed process', async () => {
-  using place = makeTestFolder()
-  const state = await openStateFolder(place.path)
-  const child = await holder(place.path)
+  using position = makeTestFolder()
+  const state = await openStateFolder(position.path)
+  const child = await holder(position.path)
   try {
     assert.throws(
       () => takeInstanceLock(state),

@@ -71,13 +71,13 @@ describe('a mapped file', () => {
     ] as const
     for (const bytes of [100_000, 40_000, 192, 0, 100_000, 0]) {
       truncateSync(path, bytes)
-      for (const [place, length] of ranges) {
+      for (const [position, length] of ranges) {
         const [mapped, positional] = files.map((file) => {
           const target = new Uint8Array(length).fill(0xee)
-          file.read(place, target, 0, length)
+          file.read(position, target, 0, length)
           return target
         })
-        assert.deepEqual(mapped, positional, `${length} bytes at ${place} of ${bytes}`)
+        assert.deepEqual(mapped, positional, `${length} bytes at ${position} of ${bytes}`)
       }
     }
     for (const file of files) file.close()
@@ -104,7 +104,7 @@ describe('a mapped file', () => {
       ['auto', mapper, 'positional'],
     ] as const) {
       const file = openLiveRing(path, await loadRingMapper(path, way, async () => given)) ?? assert.fail()
-      assert.equal(file.way, expected)
+      assert.equal(file.mode, expected)
       const read = new Uint8Array(3)
       file.read(500, read, 0, 3)
       assert.deepEqual(read, BYTES.slice(500, 503))

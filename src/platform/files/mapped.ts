@@ -10,10 +10,10 @@ import { messageOf } from '../../core/error.ts'
  */
 export type MappedFile = {
   readonly sizeBytes: number
-  read(place: number, target: Uint8Array, targetAt: number, length: number): void
-  write(place: number, bytes: Uint8Array): void
+  read(position: number, target: Uint8Array, targetAt: number, length: number): void
+  write(position: number, bytes: Uint8Array): void
   /** Writes eight bytes in one store that no reader can see half of, after everything written before. `place` is a multiple of 8. */
-  storeU64(place: number, value: number): void
+  storeU64(position: number, value: number): void
   close(): void
 }
 
@@ -83,18 +83,18 @@ function createMappedFile(memory: ArrayBuffer, unmap: () => void): MappedFile {
   const fence = createFence()
   return {
     sizeBytes,
-    read(place, target, targetAt, length) {
-      const there = Math.max(0, Math.min(length, bytes.length - place))
-      if (there > 0) target.set(bytes.subarray(place, place + there), targetAt)
+    read(position, target, targetAt, length) {
+      const there = Math.max(0, Math.min(length, bytes.length - position))
+      if (there > 0) target.set(bytes.subarray(position, position + there), targetAt)
       if (there < length) target.fill(0, targetAt + there, targetAt + length)
       fence()
     },
-    write(place, given) {
-      bytes.set(given, place)
+    write(position, given) {
+      bytes.set(given, position)
       fence()
     },
-    storeU64(place, value) {
-      Atomics.store(words, place / 8, BigInt(value))
+    storeU64(position, value) {
+      Atomics.store(words, position / 8, BigInt(value))
       fence()
     },
     close() {

@@ -9,33 +9,33 @@ import { makeTestFolder } from './test-folder.ts'
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
 test('the folder and those inside are made for their owner alone', async () => {
-  using place = makeTestFolder()
-  const state = await openStateFolder(place.file('a/b'))
+  using position = makeTestFolder()
+  const state = await openStateFolder(position.file('a/b'))
   assert.equal(modeOf(state.path), 0o700)
   assert.equal(modeOf(await state.folder('keys')), 0o700)
   assert.equal(state.file('access.db'), `${state.path}/access.db`)
-  await openStateFolder(place.file('a/b'))
+  await openStateFolder(position.file('a/b'))
 })
 
 test('a folder others may look into is refused with the command that closes it', async () => {
-  using place = makeTestFolder()
-  chmodSync(place.path, 0o755)
+  using position = makeTestFolder()
+  chmodSync(position.path, 0o755)
   await assert.rejects(
-    openStateFolder(place.path),
-    (error) => isServiceError(error, 'file-mode') && error.fix === `chmod 700 ${place.path}`,
+    openStateFolder(position.path),
+    (error) => isServiceError(error, 'file-mode') && error.fix === `chmod 700 ${position.path}`,
   )
 })
 
 test('a path that cannot be a folder is refused', async () => {
-  using place = makeTestFolder()
-  writeFileSync(place.file('plain'), '')
-  await assert.rejects(openStateFolder(place.file('plain/x')), (error) => isServiceError(error, 'state-unwritable'))
+  using position = makeTestFolder()
+  writeFileSync(position.file('plain'), '')
+  await assert.rejects(openStateFolder(position.file('plain/x')), (error) => isServiceError(error, 'state-unwritable'))
 })
 
 test('secret files must be 0600 and of this user; the fix quotes odd paths', async () => {
-  using place = makeTestFolder()
-  mkdirSync(place.file("it's here"), { mode: 0o700 })
-  const path = place.file("it's here/secret")
+  using position = makeTestFolder()
+  mkdirSync(position.file("it's here"), { mode: 0o700 })
+  const path = position.file("it's here/secret")
   writeFileSync(path, 'x', { mode: 0o600 })
   await checkSecretFile(path)
   chmodSync(path, 0o400)
@@ -48,7 +48,7 @@ test('secret files must be 0600 and of this user; the fix quotes odd paths', asy
       return true
     })
   }
-  await assert.rejects(checkSecretFile(place.file('none')), (error) => isServiceError(error, 'secret-invalid'))
+  await assert.rejects(checkSecretFile(position.file('none')), (error) => isServiceError(error, 'secret-invalid'))
   if (process.getuid?.() === 0) {
     chmodSync(path, 0o600)
     chownSync(path, 12345, 12345)
@@ -57,43 +57,43 @@ test('secret files must be 0600 and of this user; the fix quotes odd paths', asy
 })
 
 test('a file is replaced as a whole, private, and no temporary is left', async () => {
-  using place = makeTestFolder()
-  const path = place.file('data')
+  using position = makeTestFolder()
+  const path = position.file('data')
   await writeFileAtomic(path, 'one')
   await writeFileAtomic(path, Buffer.from('two'))
   assert.equal(readFileSync(path, 'utf8'), 'two')
   assert.equal(modeOf(path), 0o600)
-  await assert.rejects(writeFileAtomic(place.file('no/such'), 'x'), (error) =>
+  await assert.rejects(writeFileAtomic(position.file('no/such'), 'x'), (error) =>
     isServiceError(error, 'state-unwritable'),
   )
-  mkdirSync(place.file('folder'))
-  await assert.rejects(writeFileAtomic(place.file('folder'), 'x'))
-  assert.deepEqual(readdirSync(place.path).toSorted(), ['data', 'folder'])
+  mkdirSync(position.file('folder'))
+  await assert.rejects(writeFileAtomic(position.file('folder'), 'x'))
+  assert.deepEqual(readdirSync(position.path).toSorted(), ['data', 'folder'])
 })
 
 test('an exclusive file is made once', async () => {
-  using place = makeTestFolder()
-  await createFileExclusive(place.file('token'), 'x')
-  assert.equal(modeOf(place.file('token')), 0o600)
+  using position = makeTestFolder()
+  await createFileExclusive(position.file('token'), 'x')
+  assert.equal(modeOf(position.file('token')), 0o600)
   await assert.rejects(
-    createFileExclusive(place.file('token'), 'y'),
+    createFileExclusive(position.file('token'), 'y'),
     (error) => isServiceError(error, 'state-unwritable') && /Remove/.test(error.fix ?? ''),
   )
 })
 
 test('what systemd hands over as a credential may be root’s and open to the group', async (t) => {
-  using place = makeTestFolder()
-  mkdirSync(place.file('credentials'), { mode: 0o700 })
-  for (const path of ['credentials/key', 'beside']) writeFileSync(place.file(path), 'x', { mode: 0o440 })
+  using position = makeTestFolder()
+  mkdirSync(position.file('credentials'), { mode: 0o700 })
+  for (const path of ['credentials/key', 'beside']) writeFileSync(position.file(path), 'x', { mode: 0o440 })
   const before = process.env['CREDENTIALS_DIRECTORY']
   t.after(() => {
     if (before === undefined) delete process.env['CREDENTIALS_DIRECTORY']
     else process.env['CREDENTIALS_DIRECTORY'] = before
   })
-  process.env['CREDENTIALS_DIRECTORY'] = place.file('credentials')
-  await checkSecretFile(place.file('credentials/key'))
-  await assert.rejects(checkSecretFile(place.file('beside')), (error) => isServiceError(error, 'file-mode'))
-  await assert.rejects(checkSecretFile(place.file('credentials/../beside')), (error) =>
+  process.env['CREDENTIALS_DIRECTORY'] = position.file('credentials')
+  await checkSecretFile(position.file('credentials/key'))
+  await assert.rejects(checkSecretFile(position.file('beside')), (error) => isServiceError(error, 'file-mode'))
+  await assert.rejects(checkSecretFile(position.file('credentials/../beside')), (error) =>
     isServiceError(error, 'file-mode'),
   )
 })

@@ -44,7 +44,7 @@ const pinned = (port: number, secure = false) =>
 
 async function openTo(port: number, options: GrpcClientOptions = {}, clock: Clock = systemClock) {
   const opening = await openGrpcSession(options, { clock, address: pinned(port, options.ca !== undefined) })
-  assert.ok(opening.ok, opening.ok ? '' : opening.loss.says)
+  assert.ok(opening.ok, opening.ok ? '' : opening.loss.message)
   return opening.session
 }
 
@@ -141,8 +141,8 @@ test('a lost connection ends all calls as unavailable, then tells the session', 
   using session = await openTo(proxy.port)
   const seen = [watch(session.open('/a/b', {})), watch(session.open('/a/b', {}))]
   let loss: GrpcLoss | undefined
-  session.onClose((told) => {
-    loss = told
+  session.onClose((reported) => {
+    loss = reported
     assert.ok(
       seen.every(({ end }) => end !== undefined),
       'calls are told first',
@@ -164,7 +164,7 @@ test('F4: a half-open connection is found within 25 s', async () => {
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.address.port } })
   using session = await openTo(proxy.port, {}, clock)
   let loss: GrpcLoss | undefined
-  session.onClose((told) => void (loss = told))
+  session.onClose((reported) => void (loss = reported))
   const seen = watch(session.open('/a/b', {}))
   await until('it is open', () => seen.headers !== undefined)
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'upstream' })
@@ -213,7 +213,7 @@ test('back pressure: a call that is not read holds up the server', async () => {
   const stream = session.open('/a/b', {})
   let bytes = 0
   let end: GrpcEnd | undefined
-  stream.onEnd((told) => void (end = told))
+  stream.onEnd((reported) => void (end = reported))
   stream.onData((chunk) => {
     if (bytes === 0) stream.pause()
     bytes += chunk.length
@@ -257,11 +257,11 @@ test('what cannot be opened is an outcome: nobody there, another protocol, silen
   const silence = openGrpcSession({}, { clock, address: pinned(port) })
   await until('the silence is timed', () => clock.pendingTimers() === 1 && replies.length === 0)
   clock.advance(5000)
-  assert.deepEqual(await silence, { ok: false, loss: { cause: 'connect', says: 'no answer in time' } })
+  assert.deepEqual(await silence, { ok: false, loss: { cause: 'connect', message: 'no answer in time' } })
   await new Promise((resolve) => void tcp.close(resolve))
   assert.deepEqual(await openGrpcSession({}, { clock, address: pinned(port) }), {
     ok: false,
-    loss: { cause: 'connect', says: 'ECONNREFUSED' },
+    loss: { cause: 'connect', message: 'ECONNREFUSED' },
   })
   const forbidden = createPinnedAddress(
     { host: '169.254.169.254', port: 80, secure: false, path: '/' },

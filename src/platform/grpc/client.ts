@@ -23,7 +23,7 @@ export type GrpcClientDeps = { readonly clock: Clock; readonly address: PinnedAd
 
 export type GrpcLoss = {
   readonly cause: 'address' | 'connect' | 'closed' | 'dead' | 'protocol'
-  readonly says: string
+  readonly message: string
 }
 
 /** One HTTP/2 connection to a gRPC server, for many calls at once. */
@@ -57,10 +57,10 @@ const STREAMS_MAX = 1000
 export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClientDeps): Promise<GrpcOpening> {
   const options = { ...DEFAULTS, ...given }
   const { clock, address } = deps
-  const place = await address.current()
-  if (!place.ok) return { ok: false, loss: { cause: 'address', says: place.says } }
+  const position = await address.current()
+  if (!position.ok) return { ok: false, loss: { cause: 'address', message: position.message } }
   const { remote } = address
-  const tap = createHttp2Tap((onread) => openSocket({ ip: place.ip, onread }, deps, options.ca), options)
+  const tap = createHttp2Tap((onread) => openSocket({ ip: position.ip, onread }, deps, options.ca), options)
   const session = connectHttp2(`${remote.secure ? 'https' : 'http'}://${hostHeader(remote)}`, {
     createConnection: () => tap.connection,
     maxSessionMemory: SESSION_MEMORY_MIB_MAX,
@@ -78,7 +78,7 @@ export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClient
       }
       resolve(opening)
     }
-    const fail = (says: string) => settle({ ok: false, loss: { cause: 'connect', says } })
+    const fail = (message: string) => settle({ ok: false, loss: { cause: 'connect', message } })
     const timeout = clock.setTimer(options.connectTimeoutMs, () => fail('no answer in time'))
     session.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'connection failed'))
     session.on('close', () => fail('connection closed'))
@@ -107,7 +107,7 @@ function wrap(
         if (error === null) heartbeat.heard()
       })
     },
-    onDead: () => leave({ cause: 'dead', says: 'pings are not answered' }),
+    onDead: () => leave({ cause: 'dead', message: 'pings are not answered' }),
   })
 
   function leave(why: GrpcLoss): void {
@@ -118,10 +118,10 @@ function wrap(
     session.destroy()
   }
 
-  session.on('error', (error: NodeJS.ErrnoException) => leave({ cause: 'protocol', says: error.code ?? 'failed' }))
+  session.on('error', (error: NodeJS.ErrnoException) => leave({ cause: 'protocol', message: error.code ?? 'failed' }))
   // The runtime closes the streams of a session before the session itself.
   session.on('close', () => {
-    leave({ cause: 'closed', says: 'connection closed' })
+    leave({ cause: 'closed', message: 'connection closed' })
     for (const listener of closeListeners.splice(0)) listener(loss as GrpcLoss)
   })
 
@@ -152,7 +152,7 @@ function wrap(
       if (session.destroyed && loss !== undefined) listener(loss)
       else closeListeners.push(listener)
     },
-    [Symbol.dispose]: () => leave({ cause: 'closed', says: 'closed from this side' }),
+    [Symbol.dispose]: () => leave({ cause: 'closed', message: 'closed from this side' }),
   }
 }
 
@@ -161,10 +161,10 @@ function openSocket(
   { address: { remote } }: GrpcClientDeps,
   ca: string | undefined,
 ): Socket {
-  const place = { host: ip, port: remote.port, noDelay: true, keepAlive: true, onread }
-  if (!remote.secure) return connect(place)
+  const position = { host: ip, port: remote.port, noDelay: true, keepAlive: true, onread }
+  if (!remote.secure) return connect(position)
   return connectTls({
-    ...place,
+    ...position,
     ...(isIP(remote.host) === 0 ? { servername: remote.host } : {}),
     ...(ca === undefined ? {} : { ca }),
     ALPNProtocols: ['h2'],

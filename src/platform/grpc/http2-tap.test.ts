@@ -60,13 +60,13 @@ const pad = (data: Buffer, bytes: number) => Buffer.concat([Buffer.from([bytes])
 /** Increments told to the server, by stream. */
 function updates(written: readonly Buffer[]): Map<number, number> {
   const all = Buffer.concat(written)
-  const told = new Map<number, number>()
+  const reported = new Map<number, number>()
   for (let at = 0; at < all.length; at += 9 + all.readUIntBE(at, 3)) {
     assert.equal(all[at + 3], WINDOW_UPDATE)
     const id = all.readUInt32BE(at + 5)
-    told.set(id, (told.get(id) ?? 0) + all.readUInt32BE(at + 9))
+    reported.set(id, (reported.get(id) ?? 0) + all.readUInt32BE(at + 9))
   }
-  return told
+  return reported
 }
 
 test('however the bytes are cut, data of tapped streams comes out whole and everything else reaches the library as it was', async (t) => {
@@ -160,12 +160,12 @@ test('window is given back for what was delivered, and of the connection for all
     on.arrive(frame(DATA, PADDED, 3, pad(Buffer.alloc(900), 99)))
   }
   assert.equal(got, 30_000)
-  const told = updates(on.written)
+  const reported = updates(on.written)
   const near = (value: number | undefined, most: number, lag: number) =>
     assert.ok(value !== undefined && value <= most && value >= most - lag, `${value} of ${most}`)
-  near(told.get(1), 30_000, 10_000)
-  near(told.get(0), 60_000, 20_000)
-  assert.equal(told.get(3), undefined)
+  near(reported.get(1), 30_000, 10_000)
+  near(reported.get(0), 60_000, 20_000)
+  assert.equal(reported.get(3), undefined)
   stuck.onData(() => {})
   stuck.resume()
   near(updates(on.written).get(3), 30_000, 10_000)

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { BufferPool, type LentBuffer } from '../net/buffer-pool.ts'
+import { type AcquiredBuffer, BufferPool } from '../net/buffer-pool.ts'
 
 /**
  * Stands between a socket and the HTTP/2 library of a client and takes the payload of DATA frames out on the way (RFC 9113), many messages at
@@ -98,12 +98,12 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       return this.#waitingBytes
     }
 
-    arrived(piece: Buffer, places: readonly number[], bytes: number): void {
+    arrived(piece: Buffer, positions: readonly number[], bytes: number): void {
       if (this.#isClosed) return
       const beforeBytes = this.#waitingBytes
-      for (let place = 0; place < places.length; place += 2) {
-        let from = places[place] as number
-        const to = places[place + 1] as number
+      for (let position = 0; position < positions.length; position += 2) {
+        let from = positions[position] as number
+        const to = positions[position + 1] as number
         while (from < to) from += this.#fill(piece.subarray(from, to), bytes - (this.#waitingBytes - beforeBytes))
       }
       if (this.#listener !== undefined && this.#isStarted && !this.#isPaused) this.#drain()
@@ -114,11 +114,11 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
     /** Behind what waits already, into what room there is. */
     #fill(bytes: Buffer, ahead: number): number {
       let last = this.#waiting.at(-1)
-      if (last === undefined || last.used === last.lent.bytes.length) {
-        last = { lent: pool.lend(ahead), used: 0 }
+      if (last === undefined || last.used === last.acquired.bytes.length) {
+        last = { acquired: pool.lend(ahead), used: 0 }
         this.#waiting.push(last)
       }
-      const filled = bytes.copy(last.lent.bytes, last.used)
+      const filled = bytes.copy(last.acquired.bytes, last.used)
       last.used += filled
       this.#waitingBytes += filled
       return filled
@@ -129,13 +129,13 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       this.#taken += bytes
     }
 
-    #deliver(listener: DataListener, { lent, used }: Filled): void {
+    #deliver(listener: DataListener, { acquired, used }: Filled): void {
       this.#taken += used
       if (this.#taken >= options.streamWindowBytes * UPDATE_SHARE) {
         giveBack(this.#id, this.#taken)
         this.#taken = 0
       }
-      listener(lent.bytes.subarray(0, used), () => lent.giveBack())
+      listener(acquired.bytes.subarray(0, used), () => acquired.giveBack())
     }
 
     #drain(): void {
@@ -146,13 +146,13 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
         this.#waitingBytes -= filled.used
         this.#deliver(listener, filled)
       }
-      if (this.#waitingBytes === 0) this.#tellEmpty()
+      if (this.#waitingBytes === 0) this.#reportEmpty()
     }
 
-    #tellEmpty(): void {
-      const told = this.#onEmpty
+    #reportEmpty(): void {
+      const reported = this.#onEmpty
       this.#onEmpty = undefined
-      told?.()
+      reported?.()
     }
 
     onData(listener: DataListener): void {
@@ -176,12 +176,12 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
 
     whenEmpty(listener: () => void): void {
       this.#onEmpty = listener
-      if (this.#waitingBytes === 0) this.#tellEmpty()
+      if (this.#waitingBytes === 0) this.#reportEmpty()
     }
 
     close(): void {
       this.#isClosed = true
-      for (const { lent } of this.#waiting) lent.giveBack()
+      for (const { acquired } of this.#waiting) acquired.giveBack()
       this.#waiting = []
       this.#waitingBytes = 0
       streams.delete(this.#id)
@@ -211,11 +211,11 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
 }
 
 /** The first bytes of a buffer. */
-type Filled = { readonly lent: LentBuffer; used: number }
+type Filled = { readonly acquired: AcquiredBuffer; used: number }
 
 type Target = {
   /** Data at these places of the piece, from and to in turn; so many bytes in all. The piece is read over afterwards. */
-  arrived(piece: Buffer, places: readonly number[], bytes: number): void
+  arrived(piece: Buffer, positions: readonly number[], bytes: number): void
   /** Bytes of padding. */
   skipped(bytes: number): void
 }
@@ -229,7 +229,7 @@ type ReaderDeps = {
 }
 
 /** Where the payloads of one stream stand in the piece being read: from and to, in turn. */
-type Gathered = { readonly target: Target; readonly places: number[]; bytes: number }
+type Gathered = { readonly target: Target; readonly positions: number[]; bytes: number }
 
 /**
  * Walks the frames of a connection, in whatever pieces they arrive. The payloads of one stream in a piece are handed over together, so that a
@@ -249,15 +249,15 @@ function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) =
   function gather(from: number, to: number): void {
     let own = gathered.find((one) => one.target === target)
     if (own === undefined) {
-      own = { target: target as Target, places: [], bytes: 0 }
+      own = { target: target as Target, positions: [], bytes: 0 }
       gathered.push(own)
     }
-    own.places.push(from, to)
+    own.positions.push(from, to)
     own.bytes += to - from
   }
 
   function handOver(piece: Buffer): void {
-    for (const { target: to, places, bytes } of gathered.splice(0)) to.arrived(piece, places, bytes)
+    for (const { target: to, positions, bytes } of gathered.splice(0)) to.arrived(piece, positions, bytes)
   }
 
   /** The last byte of a frame that was taken out. */

@@ -163,13 +163,13 @@ test('a message in pieces of one byte takes the memory of the message, not of th
 
 test('inflations: one at a time for a connection, two in all, in turn; what nobody wants any more is left out', async () => {
   const begun: string[] = []
-  const gates = new Map<string, PromiseWithResolvers<void>>()
+  const policies = new Map<string, PromiseWithResolvers<void>>()
   const inflater = createInflater(async (packed) => {
     const name = Buffer.from(packed).toString()
     begun.push(name)
-    const gate = Promise.withResolvers<void>()
-    gates.set(name, gate)
-    await gate.promise
+    const policy = Promise.withResolvers<void>()
+    policies.set(name, policy)
+    await policy.promise
     return { ok: true, body: Buffer.from(packed) }
   })
   const [a, b, c] = [inflater.forConnection(), inflater.forConnection(), inflater.forConnection()]
@@ -178,13 +178,13 @@ test('inflations: one at a time for a connection, two in all, in turn; what nobo
   const left = c(Buffer.from('left'), { bytesMax: 10, isWanted: () => false })
   await new Promise(setImmediate)
   assert.deepEqual(begun, ['0', '2'])
-  gates.get('0')?.resolve()
+  policies.get('0')?.resolve()
   await new Promise(setImmediate)
   assert.deepEqual(begun, ['0', '2', '3'])
-  gates.get('2')?.resolve()
+  policies.get('2')?.resolve()
   await new Promise(setImmediate)
   assert.deepEqual(begun, ['0', '2', '3', '1'])
-  for (const gate of gates.values()) gate.resolve()
+  for (const policy of policies.values()) policy.resolve()
   await Promise.all(all)
   assert.equal(await left, 'unwanted')
   assert.equal(begun.length, 4)

@@ -64,9 +64,9 @@ function unary(
   options: CallOptions = {},
   metadata = new Metadata(),
 ) {
-  return new Promise<{ error: ServiceError | null; answer: Buffer | undefined }>((resolve) => {
-    client.makeUnaryRequest(path, raw, raw, Buffer.from(message), metadata, options, (error, answer) =>
-      resolve({ error, answer }),
+  return new Promise<{ error: ServiceError | null; response: Buffer | undefined }>((resolve) => {
+    client.makeUnaryRequest(path, raw, raw, Buffer.from(message), metadata, options, (error, response) =>
+      resolve({ error, response }),
     )
   })
 }
@@ -76,17 +76,17 @@ test('over TLS the same calls are answered', async () => {
   await using echoed = await startEcho({ listen: { host: '127.0.0.1', port: 0, tls: cert } })
   const secure = credentials.createSsl(readFileSync(cert.cert))
   const client = new Client(`localhost:${echoed.server.address.port}`, secure)
-  const { error, answer } = await unary(client, '/test.Echo/Say', Buffer.from('hello'))
+  const { error, response } = await unary(client, '/test.Echo/Say', Buffer.from('hello'))
   client.close()
   assert.equal(error, null)
-  assert.equal(answer?.toString(), 'hello')
+  assert.equal(response?.toString(), 'hello')
 })
 
 test('a unary call is answered', async () => {
   await using echoed = await startEcho()
-  const { error, answer } = await unary(echoed.client, '/test.Echo/Say', Buffer.from('hello'))
+  const { error, response } = await unary(echoed.client, '/test.Echo/Say', Buffer.from('hello'))
   assert.equal(error, null)
-  assert.equal(answer?.toString(), 'hello')
+  assert.equal(response?.toString(), 'hello')
 })
 
 test('a stream carries messages of every size in order, both ways', async () => {
@@ -132,30 +132,34 @@ test('gzip is read, and answered in kind', async () => {
   const gzipClient = new Client(`127.0.0.1:${echoed.server.address.port}`, credentials.createInsecure(), {
     'grpc.default_compression_algorithm': 2,
   })
-  const { error, answer } = await unary(gzipClient, '/test.Echo/Say', randomBytes(100_000))
+  const { error, response } = await unary(gzipClient, '/test.Echo/Say', randomBytes(100_000))
   gzipClient.close()
   assert.equal(error, null)
-  assert.equal(answer?.length, 100_000)
+  assert.equal(response?.length, 100_000)
   assert.equal(echoed.calls[0]?.sendEncoding, 'gzip')
 })
 
 test('a message over the limit is refused, compressed or not', async () => {
   await using echoed = await startEcho({ messageBytesMax: 1000 })
   const fits = await unary(echoed.client, '/test.Echo/Say', Buffer.alloc(1000))
-  assert.equal(fits.answer?.length, 1000)
+  assert.equal(fits.response?.length, 1000)
   const large = await unary(echoed.client, '/test.Echo/Say', Buffer.alloc(1001))
   assert.equal(large.error?.code, GrpcCode.resourceExhausted)
   const bomb = Buffer.concat([Buffer.from([1, 0, 0, 0, 0]), gzipSync(Buffer.alloc(100_000))])
   bomb.writeUInt32BE(bomb.length - 5, 1)
-  const answer = await rawCall(echoed.server.address.port, { 'grpc-encoding': 'gzip' }, bomb)
-  assert.equal(answer['grpc-status'], '8')
+  const response = await rawCall(echoed.server.address.port, { 'grpc-encoding': 'gzip' }, bomb)
+  assert.equal(response['grpc-status'], '8')
 })
 
 test('a compression this side does not know is refused with the ones it knows', async () => {
   await using echoed = await startEcho()
-  const answer = await rawCall(echoed.server.address.port, { 'grpc-encoding': 'zstd' }, frameMessage(Buffer.from('a')))
-  assert.equal(answer['grpc-status'], '12')
-  assert.equal(answer['grpc-accept-encoding'], 'identity,gzip')
+  const response = await rawCall(
+    echoed.server.address.port,
+    { 'grpc-encoding': 'zstd' },
+    frameMessage(Buffer.from('a')),
+  )
+  assert.equal(response['grpc-status'], '12')
+  assert.equal(response['grpc-accept-encoding'], 'identity,gzip')
 })
 
 test('damaged framing ends the call with INTERNAL', async () => {
@@ -181,12 +185,12 @@ test('what is not gRPC gets an HTTP answer', async () => {
 
 test('a deadline of the client ends the call here too', async () => {
   await using echoed = await startEcho({}, (call) => call.sendHeaders())
-  const answer = rawCall(echoed.server.address.port, { 'grpc-timeout': '5S' }, frameMessage(Buffer.alloc(1)))
+  const response = rawCall(echoed.server.address.port, { 'grpc-timeout': '5S' }, frameMessage(Buffer.alloc(1)))
   await until('the call arrived', () => echoed.calls.length === 1)
   echoed.clock.advance(4999)
   assert.equal(echoed.server.openCalls, 1)
   echoed.clock.advance(1)
-  assert.equal((await answer)['grpc-status'], '4')
+  assert.equal((await response)['grpc-status'], '4')
 })
 
 test('the number of concurrent streams is bounded by SETTINGS', async () => {

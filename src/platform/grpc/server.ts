@@ -9,7 +9,7 @@ import {
 import type { Clock } from '../../core/clock.ts'
 import type { ConnectionCapsOptions } from '../net/connection-caps.ts'
 import { type ListenerOptions, openListener } from '../net/listener.ts'
-import type { DoorMetrics } from '../net/listener-metrics.ts'
+import type { ListenerMetrics } from '../net/listener-metrics.ts'
 import type { TlsFilesOptions } from '../net/tls-files.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createGrpcCall, type GrpcCall } from './call.ts'
@@ -39,7 +39,7 @@ export type GrpcServerDeps = {
   readonly clock: Clock
   /** Called for each call whose framing is sound; the call lives until `end`, `abort` or the client leaves. */
   onCall(call: GrpcCall): void
-} & Partial<DoorMetrics>
+} & Partial<ListenerMetrics>
 
 export type GrpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -94,7 +94,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
 
   function accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const refusal = refuse(stream, headers)
-    if (refusal === 'answered') return
+    if (refusal === 'responded') return
     const inflate = inflateOf.get(stream.session as object) ?? inflater.forConnection()
     const call = createGrpcCall(options, { stream, headers, rawHeaders, clock, inflate })
     calls.add(call)
@@ -104,7 +104,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
   }
 
   /** What is not gRPC is answered in HTTP; what is, with a status. */
-  function refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): GrpcStatus | 'answered' | undefined {
+  function refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): GrpcStatus | 'responded' | undefined {
     const httpStatus =
       headers[':method'] !== 'POST' ? 405 : isGrpcContentType(headers['content-type']) ? undefined : 415
     if (httpStatus !== undefined) {
@@ -113,7 +113,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
       stream.resume()
       const cut = clock.setTimer(options.endGraceMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
       stream.on('close', () => cut.cancel())
-      return 'answered'
+      return 'responded'
     }
     if (metadataBytes(headers) > options.metadataBytesMax) {
       return { code: GrpcCode.resourceExhausted, message: `metadata larger than ${options.metadataBytesMax} bytes` }

@@ -38,7 +38,7 @@ export function watchSession(
     const nowMs = clock.monotonicMs()
     const bytesWritten = session.socket?.bytesWritten ?? 0
     // The answer to the previous ping is 17 bytes of its own and does not count as data.
-    const isQuiet = bytesWritten - bytesWrittenAtPing <= PING_ANSWER_BYTES
+    const isQuiet = bytesWritten - bytesWrittenAtPing <= PING_RESPONSE_BYTES
     strikes = isQuiet && nowMs - lastPingMs < CLIENT_PING_INTERVAL_MS ? strikes + 1 : 0
     lastPingMs = nowMs
     bytesWrittenAtPing = bytesWritten
@@ -56,4 +56,4 @@ export function watchSession(
   })
 }
 
-const PING_ANSWER_BYTES = 17
+const PING_RESPONSE_BYTES = 17

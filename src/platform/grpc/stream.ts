@@ -41,7 +41,7 @@ export function openGrpcStream(
   const session = on?.session
   const endListeners: ((end: GrpcEnd) => void)[] = []
   const headerListeners: ((headers: IncomingHttpHeaders) => void)[] = []
-  let answer: IncomingHttpHeaders | undefined
+  let response: IncomingHttpHeaders | undefined
   let trailers: IncomingHttpHeaders | undefined
   let isCancelled = false
   let hasFinished = false
@@ -51,20 +51,20 @@ export function openGrpcStream(
     if (hasFinished) return
     hasFinished = true
     const ended = endOf({
-      answer,
+      response,
       trailers,
       isCancelled,
       isLost: session?.destroyed ?? true,
       resetCode: stream?.rstCode,
     })
-    const tell = () => {
+    const report = () => {
       tapped?.close()
       end = ended
       for (const listener of endListeners.splice(0)) listener(ended)
     }
     // The end comes after the last data, however long that waits to be read.
-    if (tapped === undefined || isCancelled) tell()
-    else tapped.whenEmpty(tell)
+    if (tapped === undefined || isCancelled) report()
+    else tapped.whenEmpty(report)
   }
 
   let stream: ClientHttp2Stream | undefined
@@ -80,7 +80,7 @@ export function openGrpcStream(
   if (tapped !== undefined) stream?.resume()
 
   stream?.on('response', (given: IncomingHttpHeaders) => {
-    answer = given
+    response = given
     if (given['grpc-status'] !== undefined) {
       trailers = given
       stream.resume()
@@ -111,7 +111,7 @@ export function openGrpcStream(
       if (stream !== undefined && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
     },
     onHeaders(listener) {
-      if (answer !== undefined && answer !== trailers) listener(answer)
+      if (response !== undefined && response !== trailers) listener(response)
       else headerListeners.push(listener)
     },
     onData: (listener) => tapped?.onData(listener),
@@ -125,20 +125,20 @@ export function openGrpcStream(
 }
 
 type Ending = {
-  readonly answer: IncomingHttpHeaders | undefined
+  readonly response: IncomingHttpHeaders | undefined
   readonly trailers: IncomingHttpHeaders | undefined
   readonly isCancelled: boolean
   readonly isLost: boolean
   readonly resetCode: number | undefined
 }
 
-function endOf({ answer, trailers, isCancelled, isLost, resetCode }: Ending): GrpcEnd {
-  const told = trailers?.['grpc-status']
-  if (trailers !== undefined && typeof told === 'string' && /^\d{1,3}$/.test(told)) {
-    return { status: statusOf(Number(told), trailers), isFromServer: true }
+function endOf({ response, trailers, isCancelled, isLost, resetCode }: Ending): GrpcEnd {
+  const reported = trailers?.['grpc-status']
+  if (trailers !== undefined && typeof reported === 'string' && /^\d{1,3}$/.test(reported)) {
+    return { status: statusOf(Number(reported), trailers), isFromServer: true }
   }
   if (isCancelled) return made(GrpcCode.cancelled, 'cancelled')
-  const httpStatus = Number(answer?.[':status'] ?? 200)
+  const httpStatus = Number(response?.[':status'] ?? 200)
   if (httpStatus !== 200) {
     return made(HTTP_CODES[httpStatus] ?? GrpcCode.unknown, `the node answered HTTP ${httpStatus}`)
   }

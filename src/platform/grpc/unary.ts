@@ -1,12 +1,16 @@
 import type { GrpcCall, MessageLimits } from './call.ts'
 import { GrpcCode, type GrpcStatus } from './status.ts'
 
-export type UnaryAnswer =
+export type UnaryResponse =
   | { readonly ok: true; readonly message: Uint8Array }
   | { readonly ok: false; readonly status: GrpcStatus }
 
 /** Serves a call of one request and one answer. The answer is worked out when the request is complete. */
-export function serveUnary(call: GrpcCall, answer: (request: Uint8Array) => UnaryAnswer, limits?: MessageLimits): void {
+export function serveUnary(
+  call: GrpcCall,
+  respond: (request: Uint8Array) => UnaryResponse,
+  limits?: MessageLimits,
+): void {
   let request: Uint8Array | undefined
   call.onMessage((message) => {
     if (request) call.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
@@ -17,12 +21,12 @@ export function serveUnary(call: GrpcCall, answer: (request: Uint8Array) => Unar
       call.end({ code: GrpcCode.internal, message: 'no request for a unary call' })
       return
     }
-    const answered = answer(request)
-    if (!answered.ok) {
-      call.end(answered.status)
+    const responded = respond(request)
+    if (!responded.ok) {
+      call.end(responded.status)
       return
     }
-    call.send(answered.message)
+    call.send(responded.message)
     call.end({ code: GrpcCode.ok })
   })
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { until } from '../process/test-wait.ts'
 import { gunzipBytes, gzipBytes, gzipRest } from './gzip.ts'
-import type { AnswerRest } from './server/post.ts'
+import type { ResponseRest } from './server/post.ts'
 
 test('what is packed unpacks to the same bytes, up to the limit and not a byte beyond', async () => {
   const bytes = Buffer.from('{"a":1}'.repeat(1000))
@@ -17,13 +17,13 @@ test('what is packed unpacks to the same bytes, up to the limit and not a byte b
 })
 
 /** A source that counts what is asked of it and gives as long as it is not held. */
-function source(chunks: number): AnswerRest & { given: number; aborted: number } {
-  let listener: Parameters<AnswerRest['start']>[0] | undefined
+function source(chunks: number): ResponseRest & { given: number; aborted: number } {
+  let listener: Parameters<ResponseRest['start']>[0] | undefined
   let isHeld = false
   const self = {
     given: 0,
     aborted: 0,
-    start(to: Parameters<AnswerRest['start']>[0]) {
+    start(to: Parameters<ResponseRest['start']>[0]) {
       listener = to
       flow()
     },

@@ -1,5 +1,5 @@
 import { constants, createGzip, type Gzip, gunzip, gzip } from 'node:zlib'
-import type { AnswerRest } from './server/post.ts'
+import type { ResponseRest } from './server/post.ts'
 
 /** The quickest level, which is also what nginx takes: JSON shrinks to a fifth at any of them. */
 const OPTIONS = { level: constants.Z_BEST_SPEED }
@@ -42,7 +42,7 @@ function isTooLarge(error: NodeJS.ErrnoException): boolean {
 }
 
 /** A large answer compressed on its way: `first` and all of `rest`, read no faster than the client takes the outcome. */
-export function gzipRest(first: Buffer, rest: AnswerRest): AnswerRest {
+export function gzipRest(first: Buffer, rest: ResponseRest): ResponseRest {
   const packer = createGzip(OPTIONS)
   let isOver = false
   return {

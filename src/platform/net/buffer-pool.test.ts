@@ -22,9 +22,9 @@ describe('buffers that are used again', () => {
 
   it('keeps no more than it may', () => {
     const pool = new BufferPool({ keptBytesMax: 40_000 })
-    const lent = [pool.lend(1), pool.lend(1), pool.lend(1), pool.lend(100_000)]
-    for (const one of lent) one.giveBack()
-    const known = new Set(lent.map(({ bytes }) => bytes))
+    const acquired = [pool.lend(1), pool.lend(1), pool.lend(1), pool.lend(100_000)]
+    for (const one of acquired) one.giveBack()
+    const known = new Set(acquired.map(({ bytes }) => bytes))
     const again = [pool.lend(1), pool.lend(1), pool.lend(1), pool.lend(100_000)]
     assert.deepEqual(
       again.map(({ bytes }) => known.has(bytes)),

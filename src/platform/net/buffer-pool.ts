@@ -1,5 +1,5 @@
 /** A buffer that may be used again. */
-export type LentBuffer = {
+export type AcquiredBuffer = {
   readonly bytes: Buffer
   /** To be called when nobody looks at the bytes any more, and not before. Who never calls it keeps them. */
   giveBack(): void
@@ -24,11 +24,11 @@ export class BufferPool {
   }
 
   /** One that holds so many bytes, or as many as a buffer has at most. */
-  lend(bytes: number): LentBuffer {
+  lend(bytes: number): AcquiredBuffer {
     const isSmall = bytes <= SMALL_BYTES
     const kept = (isSmall ? this.#small : this.#large).pop()
     if (kept !== undefined) this.#keptBytes -= kept.length
-    return new Lent(this, kept ?? Buffer.allocUnsafeSlow(isSmall ? SMALL_BYTES : LARGE_BYTES))
+    return new Acquired(this, kept ?? Buffer.allocUnsafeSlow(isSmall ? SMALL_BYTES : LARGE_BYTES))
   }
 
   /** Keeps nothing of what has come back so far. */
@@ -47,7 +47,7 @@ export class BufferPool {
   }
 }
 
-class Lent implements LentBuffer {
+class Acquired implements AcquiredBuffer {
   readonly bytes: Buffer
   readonly #pool: BufferPool
   #isBack = false

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import { createWriteRounds } from './fair-flush-scheduler.ts'
+import { createFairFlushScheduler } from './fair-flush-scheduler.ts'
 
 function start() {
   const clock = createManualClock()
   const deferred: (() => void)[] = []
-  const rounds = createWriteRounds(clock, (run) => void deferred.push(run))
+  const rounds = createFairFlushScheduler(clock, (run) => void deferred.push(run))
   return { clock, rounds, deferred, turn: () => deferred.shift()?.() }
 }
 

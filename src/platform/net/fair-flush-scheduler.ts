@@ -2,14 +2,14 @@ import type { Clock } from '../../core/clock.ts'
 import { JoinedFrames } from '../ws/frame.ts'
 
 /** Somebody with frames to write. */
-export type RoundWriter = {
+export type FlushWriter = {
   /** Writes all that is due at this moment, in one write. */
   flush(joined: JoinedFrames): void
 }
 
-export type WriteRounds = {
+export type FairFlushScheduler = {
   /** Gets its turn soon. Called once until then. */
-  add(writer: RoundWriter): void
+  add(writer: FlushWriter): void
 }
 
 /**
@@ -27,9 +27,12 @@ const LOOK_EVERY = 16
  * Writes in rounds, one write for each writer and round. Since a round lets others take their turn within it, a message waits a round at most,
  * wherever in it its socket stands, and nothing else waits longer than a slice.
  */
-export function createWriteRounds(clock: Clock, defer: (run: () => void) => void = setImmediate): WriteRounds {
-  let upcoming: RoundWriter[] = []
-  let current: RoundWriter[] = []
+export function createFairFlushScheduler(
+  clock: Clock,
+  defer: (run: () => void) => void = setImmediate,
+): FairFlushScheduler {
+  let upcoming: FlushWriter[] = []
+  let current: FlushWriter[] = []
   let at = 0
   let writingMs = 0
   let restUntilMs = 0
@@ -56,7 +59,7 @@ export function createWriteRounds(clock: Clock, defer: (run: () => void) => void
     let nowMs = beganMs
     while (at < current.length && nowMs - beganMs < SLICE_MS) {
       const until = Math.min(current.length, at + LOOK_EVERY)
-      for (; at < until; at++) (current[at] as RoundWriter).flush(joined)
+      for (; at < until; at++) (current[at] as FlushWriter).flush(joined)
       nowMs = clock.monotonicMs()
     }
     writingMs += nowMs - beganMs

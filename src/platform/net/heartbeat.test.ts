@@ -7,14 +7,14 @@ import { HEARTBEAT_DEFAULTS, startHeartbeat } from './heartbeat.ts'
 
 test('a peer that answers lives on, one that falls silent at any moment is found within 25 s', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: 900 }), (silentFromMs, answerMs) => {
+    fc.property(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: 900 }), (silentFromMs, responseMs) => {
       const clock = createManualClock()
       let deadAtMs: number | undefined
       const heartbeat = startHeartbeat(HEARTBEAT_DEFAULTS, {
         clock,
         ping: () => {
-          const answerAtMs = clock.monotonicMs() + answerMs
-          if (answerAtMs < silentFromMs) clock.setTimer(answerMs, () => heartbeat.heard())
+          const responseAtMs = clock.monotonicMs() + responseMs
+          if (responseAtMs < silentFromMs) clock.setTimer(responseMs, () => heartbeat.heard())
         },
         onDead: () => {
           assert.equal(deadAtMs, undefined, 'told once')

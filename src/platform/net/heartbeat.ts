@@ -23,24 +23,24 @@ export function startHeartbeat(
   { clock, ping, onDead }: { readonly clock: Clock; readonly ping: () => void; readonly onDead: () => void },
 ): Heartbeat {
   let isPingTurn = false
-  let isAnswered = true
+  let hasResponded = true
   let misses = 0
   const timer = clock.setRepeating(pingMs / 2, () => {
     isPingTurn = !isPingTurn
     if (!isPingTurn) {
-      misses = isAnswered ? 0 : misses + 1
+      misses = hasResponded ? 0 : misses + 1
       if (misses < missesMax) return
       timer.cancel()
       onDead()
       return
     }
-    isAnswered = false
+    hasResponded = false
     ping()
   })
   timer.unref?.()
   return {
     heard() {
-      isAnswered = true
+      hasResponded = true
     },
     [Symbol.dispose]: () => timer.cancel(),
   }

@@ -23,12 +23,12 @@ function linesOf() {
 }
 
 async function ask(socket: Socket, text: string): Promise<string> {
-  const answer = new Promise<string>((resolve, reject) => {
+  const response = new Promise<string>((resolve, reject) => {
     socket.once('data', (chunk) => resolve(String(chunk)))
     socket.once('error', reject)
   })
   socket.write(text)
-  return answer
+  return response
 }
 
 async function tlsTo(listener: Listener, more: object = {}): Promise<TLSSocket & { peerName: string }> {
@@ -229,12 +229,12 @@ test('files that do not fit leave the old certificate in use, and are reported o
   assert.match(lines.join(''), /chmod 600/)
   // A look that was under way while the files were written may have seen a mixture, and told that too; then it is quiet.
   await until('looking again tells nothing new', async () => {
-    const told = reports()
+    const reported = reports()
     for (let n = 0; n < 5; n++) {
       await clock.advanceAsync(1000)
       assert.equal(await served(), 'good')
     }
-    return reports() === told
+    return reports() === reported
   })
   assert.ok(reports() <= 5, lines.join(''))
 
@@ -289,12 +289,12 @@ test('out of descriptors: the listener lives and takes connections again', async
     for (const socket of sockets) socket.destroy()
     await until('it answers again', async () => {
       const socket = connect(port, '127.0.0.1').on('error', () => {})
-      const answer = await Promise.race([
+      const response = await Promise.race([
         ask(socket, 'x').catch(() => ''),
         new Promise((resolve) => socket.once('close', resolve)),
       ])
       socket.destroy()
-      return answer === 'x'
+      return response === 'x'
     })
     assert.equal(child.exitCode, null)
   } finally {

@@ -52,7 +52,7 @@ export type ListenerDeps = {
   /** The operator's own door: takes the descriptors that are kept back from others. */
   isForOperator?: boolean | undefined
   /** Says to a connection without TLS why it has to go, and lets it go; without this it is reset. */
-  turnAway?: ((socket: Socket, want: 'descriptors' | 'memory') => void) | undefined
+  overloadResponse?: ((socket: Socket, want: 'descriptors' | 'memory') => void) | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
@@ -125,7 +125,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     if (refusal) {
       deps.onRefused?.(refusal)
       const isWant = refusal === 'descriptors' || refusal === 'memory'
-      if (isWant && deps.turnAway && !tlsServer) deps.turnAway(accepted, refusal)
+      if (isWant && deps.overloadResponse && !tlsServer) deps.overloadResponse(accepted, refusal)
       else accepted.resetAndDestroy()
       return
     }

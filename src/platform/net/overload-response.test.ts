@@ -4,20 +4,20 @@ import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { until } from '../process/test-wait.ts'
-import { createTurnAway } from './overload-response.ts'
+import { createOverloadResponse } from './overload-response.ts'
 
 const AT_ONCE = 8
-const ANSWER_MS = 500
+const RESPONSE_MS = 500
 
 /** A port where everybody is turned away, on a clock of its own. */
 async function openTurningAway() {
   const clock = createManualClock()
-  const turnAway = createTurnAway(clock)
+  const overloadResponse = createOverloadResponse(clock)
   const held = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     held.add(socket)
     socket.once('close', () => held.delete(socket))
-    turnAway(socket, 'descriptors')
+    overloadResponse(socket, 'descriptors')
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -46,10 +46,10 @@ async function openTurningAway() {
 }
 
 test('few are heard at a time, and the others reset at once: they must not take what is kept back', async () => {
-  using door = await openTurningAway()
-  const silent = await door.come(100)
+  using server = await openTurningAway()
+  const silent = await server.come(100)
   await until('all but a few are gone', () => silent.filter(({ end }) => end === '').length <= AT_ONCE)
-  await until('only theirs are taken', () => door.held() === AT_ONCE)
+  await until('only theirs are taken', () => server.held() === AT_ONCE)
   assert.ok(
     silent.every(({ end }) => end === '' || end === 'ECONNRESET'),
     'told as a reset, not as an end',
@@ -61,28 +61,28 @@ test('few are heard at a time, and the others reset at once: they must not take 
   await until('it is answered and gone', () => first?.end !== '')
   assert.match(first?.text ?? '', /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/s)
   assert.match(first?.text ?? '', /\{"error":"no-descriptors"\}$/)
-  await until('its place is free', () => door.held() === AT_ONCE - 1)
-  const [next] = await door.come(1)
+  await until('its place is free', () => server.held() === AT_ONCE - 1)
+  const [next] = await server.come(1)
   next?.socket.write('x')
   await until('the next one is answered', () => next?.text.startsWith('HTTP/1.1 503 ') === true)
 })
 
 test('who says nothing keeps its place for half a second, and is told nothing', async () => {
-  using door = await openTurningAway()
-  const silent = await door.come(AT_ONCE)
-  await until('all have a place', () => door.held() === AT_ONCE)
-  door.clock.advance(ANSWER_MS - 1)
-  assert.equal(door.held(), AT_ONCE)
-  door.clock.advance(1)
-  await until('all are gone', () => door.held() === 0 && silent.every(({ end }) => end !== ''))
+  using server = await openTurningAway()
+  const silent = await server.come(AT_ONCE)
+  await until('all have a place', () => server.held() === AT_ONCE)
+  server.clock.advance(RESPONSE_MS - 1)
+  assert.equal(server.held(), AT_ONCE)
+  server.clock.advance(1)
+  await until('all are gone', () => server.held() === 0 && silent.every(({ end }) => end !== ''))
   assert.ok(
     silent.every(({ text }) => text === ''),
     'an answer to no question is none',
   )
   for (let round = 0; round < 3; round++) {
-    const more = await door.come(AT_ONCE)
+    const more = await server.come(AT_ONCE)
     for (const { socket } of more) socket.write('x')
     await until('there is room for as many again', () => more.every(({ text }) => text.startsWith('HTTP/1.1 503 ')))
-    await until('and their places are free', () => door.held() === 0)
+    await until('and their places are free', () => server.held() === 0)
   }
 })

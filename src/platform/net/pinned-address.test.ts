@@ -60,11 +60,11 @@ test('a name is looked up once, and again only after a loss', async () => {
 })
 
 test('a name that is moved to a forbidden place after the first connection is refused (rebinding)', async () => {
-  const answers = [['198.41.0.4'], ['169.254.169.254'], ['198.41.0.4', '127.0.0.1'], ['198.41.0.9']]
+  const responses = [['198.41.0.4'], ['169.254.169.254'], ['198.41.0.4', '127.0.0.1'], ['198.41.0.9']]
   const pin = createPinnedAddress(
     remote('node.example'),
     { allowPrivate: false },
-    { lookup: async () => answers.shift() ?? [] },
+    { lookup: async () => responses.shift() ?? [] },
   )
   assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.4' })
   pin.lost('broken')

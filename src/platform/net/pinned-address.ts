@@ -14,7 +14,7 @@ export type RemoteAddress = {
 
 export type AddressOutcome =
   | { readonly ok: true; readonly ip: string }
-  | { readonly ok: false; readonly reason: 'refused' | 'unresolved'; readonly says: string }
+  | { readonly ok: false; readonly reason: 'refused' | 'unresolved'; readonly message: string }
 
 /**
  * The one address a remote name stands for. It is looked up once and kept; after a loss it is looked up again and put to
@@ -61,14 +61,14 @@ export function createPinnedAddress(
     } catch (error) {
       // A name service that is down takes no healthy node with it: the pinned address passed the rules before.
       if (pinned !== undefined) return { ok: true, ip: pinned }
-      return { ok: false, reason: 'unresolved', says: `the name does not resolve: ${messageOf(error)}` }
+      return { ok: false, reason: 'unresolved', message: `the name does not resolve: ${messageOf(error)}` }
     }
     const [first] = found
-    if (first === undefined) return { ok: false, reason: 'unresolved', says: 'the name has no address' }
+    if (first === undefined) return { ok: false, reason: 'unresolved', message: 'the name has no address' }
     // One forbidden address among several refuses them all: no honest name has one.
     for (const ip of found) {
-      const says = objectToAddress(ip, allowPrivate)
-      if (says !== undefined) return { ok: false, reason: 'refused', says }
+      const message = objectToAddress(ip, allowPrivate)
+      if (message !== undefined) return { ok: false, reason: 'refused', message }
     }
     const at = pinned === undefined ? -1 : found.indexOf(pinned)
     // A name may stand for several addresses of which not all can be reached from here.

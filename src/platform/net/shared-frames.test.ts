@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type FrameTaker, SharedFrames, type SharedPart } from './shared-frames.ts'
+import { type FrameConsumer, SharedFrames, type SharedPart } from './shared-frames.ts'
 
-class Taker implements FrameTaker<Buffer> {
+class Consumer implements FrameConsumer<Buffer> {
   readonly got: string[] = []
   offers = 0
   #part: SharedPart<Buffer> | undefined
@@ -29,40 +29,40 @@ const create = () => new SharedFrames<Buffer>((frame) => frame)
 describe('frames that many get', () => {
   it('tells who has taken all of the first new frame, and gives those since with it', () => {
     const shared = create()
-    const taker = new Taker()
+    const consumer = new Consumer()
     shared.append(Buffer.from('before'))
-    shared.join(taker)
+    shared.join(consumer)
     for (const text of ['a', 'b', 'c']) shared.append(Buffer.from(text))
-    assert.equal(taker.offers, 1)
-    taker.seal()
-    assert.deepEqual(taker.got, ['a', 'b', 'c'])
+    assert.equal(consumer.offers, 1)
+    consumer.seal()
+    assert.deepEqual(consumer.got, ['a', 'b', 'c'])
     shared.append(Buffer.from('d'))
-    assert.equal(taker.offers, 2)
-    shared.leave(taker)
+    assert.equal(consumer.offers, 2)
+    shared.leave(consumer)
     shared.append(Buffer.from('e'))
-    assert.deepEqual(taker.got, ['a', 'b', 'c', 'd'])
+    assert.deepEqual(consumer.got, ['a', 'b', 'c', 'd'])
   })
 
   it('joins frames once for all who were told together', () => {
     const shared = create()
     const joined: Buffer[] = []
-    const takers: FrameTaker<Buffer>[] = []
+    const consumers: FrameConsumer<Buffer>[] = []
     for (let at = 0; at < 3; at++) {
       let part: SharedPart<Buffer> | undefined
-      const taker: FrameTaker<Buffer> = {
+      const consumer: FrameConsumer<Buffer> = {
         offer(given) {
           part = given
         },
         seal() {
-          if (part !== undefined) joined.push(part.take(taker).joined)
+          if (part !== undefined) joined.push(part.take(consumer).joined)
         },
       }
-      shared.join(taker)
-      takers.push(taker)
+      shared.join(consumer)
+      consumers.push(consumer)
     }
     shared.append(Buffer.from('x'))
     shared.append(Buffer.from('y'))
-    for (const taker of takers) taker.seal()
+    for (const receiver of consumers) receiver.seal()
     assert.equal(joined.length, 3)
     assert(joined.every((bytes) => bytes === joined[0]))
   })
@@ -70,7 +70,7 @@ describe('frames that many get', () => {
   it('tells also those who do not take, every so many frames or bytes', () => {
     for (const frame of [Buffer.from('x'), Buffer.alloc(40_000)]) {
       const shared = create()
-      const idle = new Taker()
+      const idle = new Consumer()
       shared.join(idle)
       const before = idle.offers
       for (let at = 0; at < 1000; at++) shared.append(frame)
@@ -85,26 +85,26 @@ describe('frames that many get', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
         const shared = create()
-        const present = new Map<number, { taker: Taker; from: number }>()
+        const present = new Map<number, { consumer: Consumer; from: number }>()
         let made = 0
         const leave = (who: number): void => {
           const one = present.get(who)
           if (one === undefined) return
-          shared.leave(one.taker)
+          shared.leave(one.consumer)
           present.delete(who)
           assert.deepEqual(
-            one.taker.got,
+            one.consumer.got,
             Array.from({ length: made - one.from }, (_, at) => String(one.from + at)),
           )
         }
         for (const { kind, who } of steps) {
           if (kind === 'append') shared.append(Buffer.from(String(made++)))
-          else if (kind === 'take') present.get(who)?.taker.seal()
+          else if (kind === 'take') present.get(who)?.consumer.seal()
           else if (kind === 'leave') leave(who)
           else if (!present.has(who)) {
-            const taker = new Taker()
-            shared.join(taker)
-            present.set(who, { taker, from: made })
+            const consumer = new Consumer()
+            shared.join(consumer)
+            present.set(who, { consumer, from: made })
           }
         }
         for (const who of [...present.keys()]) leave(who)

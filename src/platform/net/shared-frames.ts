@@ -1,5 +1,5 @@
 /** One who gets the frames of a `SharedFrames`, many at a time. */
-export type FrameTaker<Frame> = {
+export type FrameConsumer<Frame> = {
   /** What is in this part, and what comes to be in it until it is taken, waits for the taker. */
   offer(part: SharedPart<Frame>): void
   /** It will be offered nothing more: what waits for it grows no further. */
@@ -20,10 +20,10 @@ type Run<Frame> = { readonly frames: Frame[]; bytes: number }
  */
 export class SharedFrames<Frame> {
   readonly #bytesOf: (frame: Frame) => Buffer
-  readonly #takers = new Set<FrameTaker<Frame>>()
+  readonly #consumers = new Set<FrameConsumer<Frame>>()
   /** Those who have taken all, and a second set to change with. */
-  #caughtUp = new Set<FrameTaker<Frame>>()
-  #spare = new Set<FrameTaker<Frame>>()
+  #caughtUp = new Set<FrameConsumer<Frame>>()
+  #spare = new Set<FrameConsumer<Frame>>()
   #run: Run<Frame> = { frames: [], bytes: 0 }
 
   constructor(bytesOf: (frame: Frame) => Buffer) {
@@ -31,52 +31,52 @@ export class SharedFrames<Frame> {
   }
 
   get size(): number {
-    return this.#takers.size
+    return this.#consumers.size
   }
 
   /** Whether anybody takes what is appended; most often the first is asked and no other. */
-  get hasOpenTaker(): boolean {
-    for (const { isOpen } of this.#takers) if (isOpen !== false) return true
+  get hasOpenConsumer(): boolean {
+    for (const { isOpen } of this.#consumers) if (isOpen !== false) return true
     return false
   }
 
   /** Gets what is appended from now on. */
-  join(taker: FrameTaker<Frame>): void {
-    this.#takers.add(taker)
-    this.#caughtUp.add(taker)
+  join(consumer: FrameConsumer<Frame>): void {
+    this.#consumers.add(consumer)
+    this.#caughtUp.add(consumer)
   }
 
   /** What it was offered is still its to take. */
-  leave(taker: FrameTaker<Frame>): void {
-    if (!this.#takers.delete(taker)) return
-    this.#caughtUp.delete(taker)
-    this.#spare.delete(taker)
-    taker.seal()
+  leave(consumer: FrameConsumer<Frame>): void {
+    if (!this.#consumers.delete(consumer)) return
+    this.#caughtUp.delete(consumer)
+    this.#spare.delete(consumer)
+    consumer.seal()
   }
 
   append(frame: Frame): void {
-    if (this.#takers.size === 0) return
+    if (this.#consumers.size === 0) return
     if (this.#run.frames.length >= RUN_FRAMES_MAX || this.#run.bytes >= RUN_BYTES_MAX) {
       this.#run = { frames: [], bytes: 0 }
-      for (const taker of this.#takers) this.#caughtUp.add(taker)
+      for (const consumer of this.#consumers) this.#caughtUp.add(consumer)
     }
     const run = this.#run
-    const told = this.#caughtUp
-    const part = told.size === 0 ? undefined : new SharedPart(this, run)
+    const reported = this.#caughtUp
+    const part = reported.size === 0 ? undefined : new SharedPart(this, run)
     run.frames.push(frame)
     run.bytes += this.#bytesOf(frame).length
     if (part === undefined) return
     this.#caughtUp = this.#spare
-    this.#spare = told
-    for (const taker of told) taker.offer(part)
-    told.clear()
+    this.#spare = reported
+    for (const receiver of reported) receiver.offer(part)
+    reported.clear()
   }
 
   /** To be called by `SharedPart`. */
-  took(taker: FrameTaker<Frame>, run: Run<Frame>): void {
-    if (run !== this.#run || !this.#takers.has(taker)) return
-    this.#caughtUp.add(taker)
-    if (this.#caughtUp.size === this.#takers.size) this.#run = { frames: [], bytes: 0 }
+  took(consumer: FrameConsumer<Frame>, run: Run<Frame>): void {
+    if (run !== this.#run || !this.#consumers.has(consumer)) return
+    this.#caughtUp.add(consumer)
+    if (this.#caughtUp.size === this.#consumers.size) this.#run = { frames: [], bytes: 0 }
   }
 
   joinBytes(frames: readonly Frame[]): Buffer {
@@ -106,13 +106,13 @@ export class SharedPart<Frame> {
   }
 
   /** All there is; what comes later is offered to the taker anew. */
-  take(taker: FrameTaker<Frame>): TakenFrames<Frame> {
+  take(consumer: FrameConsumer<Frame>): TakenFrames<Frame> {
     const { frames } = this.#run
     if (this.#taken.frames.length !== frames.length - this.#from) {
       const taken = frames.slice(this.#from)
       this.#taken = { frames: taken, joined: this.#source.joinBytes(taken) }
     }
-    this.#source.took(taker, this.#run)
+    this.#source.took(consumer, this.#run)
     return this.#taken
   }
 }

@@ -25,14 +25,14 @@ test('all connections read into the one buffer, and each hears its own bytes', a
   const clients = await Promise.all(
     Array.from({ length: 20 }, async (_nothing, at) => {
       const socket = connect(listener.address.port, '127.0.0.1')
-      const said = String(at).repeat(3000)
+      const message = String(at).repeat(3000)
       let heard = ''
       socket.on('data', (chunk) => {
         heard += String(chunk)
       })
-      socket.write(said)
-      await until('all came back', () => heard.length >= said.length)
-      assert.equal(heard, said)
+      socket.write(message)
+      await until('all came back', () => heard.length >= message.length)
+      assert.equal(heard, message)
       return socket
     }),
   )
@@ -60,8 +60,8 @@ test('a peer that has finished sending is told so and still hears; a pause holds
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(heard.join(''), 'one')
   socket.resume()
-  const [answer] = (await once(client, 'data')) as [Buffer]
-  assert.deepEqual([heard.join(''), String(answer)], ['onetwo', 'farewell'])
+  const [response] = (await once(client, 'data')) as [Buffer]
+  assert.deepEqual([heard.join(''), String(response)], ['onetwo', 'farewell'])
 })
 
 test('node:http goes on with such a connection, bytes put back included', async () => {

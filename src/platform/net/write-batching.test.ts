@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTurnWrites, type TurnWriter } from './write-batching.ts'
+import { type BatchWriter, createWriteBatching } from './write-batching.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 test('what is added in a turn is written at its end, in order; what is added meanwhile in the next', async () => {
-  const writes = createTurnWrites()
+  const writes = createWriteBatching()
   const written: string[] = []
-  const writer = (name: string, then?: TurnWriter): TurnWriter => ({
+  const writer = (name: string, then?: BatchWriter): BatchWriter => ({
     writeNow() {
       written.push(name)
       if (then !== undefined) writes.add(then)

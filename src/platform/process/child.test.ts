@@ -29,9 +29,9 @@ test('what a child compiled is kept, though it is killed: the next one loads no 
   const beside = pathToFileURL(folder.file('beside.ts')).href
   async function strips(): Promise<unknown> {
     const child = startChild({ name: 'some-child', beside }, { env: { NODE_COMPILE_CACHE: cache } })
-    const said = new Promise((resolve) => child.onMessage(resolve))
+    const message = new Promise((resolve) => child.onMessage(resolve))
     const ended = new Promise((resolve) => child.onExit(resolve))
-    const first = await Promise.race([said, ended])
+    const first = await Promise.race([message, ended])
     child.kill()
     await ended
     return first

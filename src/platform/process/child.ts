@@ -45,13 +45,13 @@ export function startChild(
     },
     onMessage: (listener) => void process_.on('message', listener),
     onExit(listener) {
-      const tell = (exit: ChildExit): void => {
+      const report = (exit: ChildExit): void => {
         if (isOver) return
         isOver = true
         listener(exit)
       }
-      process_.on('exit', (code, signal) => tell({ code, signal }))
-      process_.on('error', () => process_.pid === undefined && tell({ code: null, signal: null }))
+      process_.on('exit', (code, signal) => report({ code, signal }))
+      process_.on('error', () => process_.pid === undefined && report({ code: null, signal: null }))
     },
     kill: () => void process_.kill('SIGKILL'),
     residentBytes: () => residentBytesOf(process_),

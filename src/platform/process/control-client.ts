@@ -14,7 +14,7 @@ export type ControlClient = Disposable & {
 }
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
-const ANSWER_MS_MAX = 10_000
+const RESPONSE_MS_MAX = 10_000
 /** Items read ahead of a slow reader before the connection is told to wait. */
 const ITEMS_AHEAD = 256
 
@@ -24,9 +24,9 @@ type Call = { onMessage(message: Message): void; onGone(error: ServiceError): vo
 /** Connects to the control socket of a running process. */
 export async function openControlClient(
   path: string,
-  deps: { clock?: Clock; answerMsMax?: number } = {},
+  deps: { clock?: Clock; responseMsMax?: number } = {},
 ): Promise<ControlClient> {
-  const { clock = systemClock, answerMsMax = ANSWER_MS_MAX } = deps
+  const { clock = systemClock, responseMsMax = RESPONSE_MS_MAX } = deps
   const socket = await connectTo(path)
   const calls = new Map<number, Call>()
   let lastId = 0
@@ -64,9 +64,9 @@ export async function openControlClient(
   return {
     call(method, params) {
       return new Promise((resolve, reject) => {
-        const timer: Timer = clock.setTimer(answerMsMax, () => {
+        const timer: Timer = clock.setTimer(responseMsMax, () => {
           calls.delete(id)
-          reject(unavailable(path, `no answer to ${method} within ${answerMsMax} ms`))
+          reject(unavailable(path, `no answer to ${method} within ${responseMsMax} ms`))
         })
         const id = send(method, params, {
           onMessage(message) {

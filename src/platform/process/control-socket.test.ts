@@ -40,8 +40,8 @@ const methods: ControlMethods = {
 const open = (path: string) => openControlSocket(path, { log: silentLogger, methods })
 
 test('calls, streams and errors; the file is private and goes away at the end', async () => {
-  using place = makeTestFolder()
-  const path = place.file('control.sock')
+  using position = makeTestFolder()
+  const path = position.file('control.sock')
   {
     await using _control = await open(path)
     assert.equal(statSync(path).mode & 0o777, 0o600)
@@ -68,10 +68,10 @@ test('calls, streams and errors; the file is private and goes away at the end', 
 })
 
 test('leaving a stream early ends it in the process', async () => {
-  using place = makeTestFolder()
-  await using _control = await open(place.file('c'))
+  using position = makeTestFolder()
+  await using _control = await open(position.file('c'))
   const before = streamEnded
-  using client = await openControlClient(place.file('c'))
+  using client = await openControlClient(position.file('c'))
   let seen = 0
   for await (const _ of client.stream('forever')) {
     seen += 1
@@ -81,16 +81,16 @@ test('leaving a stream early ends it in the process', async () => {
 })
 
 test('a process that is not there, one that leaves, and one that does not answer', async () => {
-  using place = makeTestFolder()
+  using position = makeTestFolder()
   const refused = (error: unknown) => isServiceError(error, 'control-unavailable') && /--state/.test(error.fix ?? '')
-  await assert.rejects(openControlClient(place.file('none')), refused)
+  await assert.rejects(openControlClient(position.file('none')), refused)
   await assert.rejects(openControlClient(join('/nowhere', 'x'.repeat(150))), refused)
-  const control = await open(place.file('c'))
+  const control = await open(position.file('c'))
   const clock = createManualClock()
-  using client = await openControlClient(place.file('c'), { clock, answerMsMax: 1000 })
-  const unanswered = client.call('hang')
+  using client = await openControlClient(position.file('c'), { clock, responseMsMax: 1000 })
+  const awaitingResponse = client.call('hang')
   clock.advance(1000)
-  await assert.rejects(unanswered, /no answer to hang/)
+  await assert.rejects(awaitingResponse, /no answer to hang/)
   const waiting = assert.rejects(client.call('hang'), refused)
   await control[Symbol.asyncDispose]()
   await waiting
@@ -98,16 +98,16 @@ test('a process that is not there, one that leaves, and one that does not answer
 })
 
 test('a socket file left by a killed process is replaced', async () => {
-  using place = makeTestFolder()
-  writeFileSync(place.file('c'), '')
-  await using _control = await open(place.file('c'))
-  using client = await openControlClient(place.file('c'))
+  using position = makeTestFolder()
+  writeFileSync(position.file('c'), '')
+  await using _control = await open(position.file('c'))
+  using client = await openControlClient(position.file('c'))
   assert.deepEqual(await client.call('status'), { state: 'ok' })
 })
 
 test('a state folder deeper than the kernel takes for an address still works', async () => {
-  using place = makeTestFolder()
-  const deep = join(place.path, 'x'.repeat(100), 'y'.repeat(100))
+  using position = makeTestFolder()
+  const deep = join(position.path, 'x'.repeat(100), 'y'.repeat(100))
   mkdirSync(deep, { recursive: true })
   await using control = await open(join(deep, 'control.sock'))
   using client = await openControlClient(control.path)
@@ -115,16 +115,16 @@ test('a state folder deeper than the kernel takes for an address still works', a
 })
 
 test('lines that are no requests, too long, or too many at once get an error', async () => {
-  using place = makeTestFolder()
-  await using _control = await open(place.file('c'))
-  async function send(text: string, answers: number): Promise<string[]> {
-    const socket = connect(place.file('c')).on('error', () => {})
+  using position = makeTestFolder()
+  await using _control = await open(position.file('c'))
+  async function send(text: string, responses: number): Promise<string[]> {
+    const socket = connect(position.file('c')).on('error', () => {})
     let got = ''
     socket.on('data', (chunk) => {
       got += String(chunk)
     })
     socket.write(text)
-    await until(`${answers} answers`, () => got.split('\n').length > answers)
+    await until(`${responses} answers`, () => got.split('\n').length > responses)
     socket.destroy()
     return got.trimEnd().split('\n')
   }
@@ -133,9 +133,9 @@ test('lines that are no requests, too long, or too many at once get an error', a
   }
   assert.match((await send('x'.repeat(300_000), 1))[0] ?? '', /at most 262144 bytes/)
   const hang = (id: number) => `{"v":1,"id":${id},"method":"hang"}\n`
-  const answers = await send(
+  const responses = await send(
     `${Array.from({ length: 17 }, (_, id) => hang(id)).join('')}{"v":1,"id":99,"method":"status"}\n`,
     2,
   )
-  assert.match(answers[0] ?? '', /"id":16.*busy/)
+  assert.match(responses[0] ?? '', /"id":16.*busy/)
 })

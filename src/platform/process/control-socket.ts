@@ -84,7 +84,7 @@ function serve(socket: Socket, methods: ControlMethods, log: Logger): void {
     }
   }
 
-  async function answer(line: string): Promise<void> {
+  async function respond(line: string): Promise<void> {
     const request = parseRequest(line)
     if (!request) {
       send({
@@ -125,7 +125,7 @@ function serve(socket: Socket, methods: ControlMethods, log: Logger): void {
           return
         }
         calls += 1
-        answer(line)
+        respond(line)
           .catch((error: unknown) => {
             // What the caller is told in full needs no stack in the log.
             const why = error instanceof ServiceError ? { code: error.code } : { err: error }

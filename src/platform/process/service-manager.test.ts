@@ -10,8 +10,8 @@ import { listenAsSupervisor } from './test-service-manager.ts'
 const parts = () => ({ pid: 7, clock: createManualClock(), log: silentLogger })
 
 test('a supervisor hears that the process is ready, lives and leaves, by path or by name', async () => {
-  using place = makeTestFolder()
-  for (const address of [place.file('notify'), `@sluice-test-${process.pid}`]) {
+  using position = makeTestFolder()
+  for (const address of [position.file('notify'), `@sluice-test-${process.pid}`]) {
     using heard = await listenAsSupervisor(address)
     const given = parts()
     using supervisor = await openSupervisor({
@@ -26,10 +26,10 @@ test('a supervisor hears that the process is ready, lives and leaves, by path or
 })
 
 test('a watchdog of another process is not answered, and after the end nothing is said', async () => {
-  using place = makeTestFolder()
-  using heard = await listenAsSupervisor(place.file('notify'))
+  using position = makeTestFolder()
+  using heard = await listenAsSupervisor(position.file('notify'))
   const given = parts()
-  const env = { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '20000000' }
+  const env = { NOTIFY_SOCKET: position.file('notify'), WATCHDOG_USEC: '20000000' }
   {
     using _other = await openSupervisor({ ...given, env: { ...env, WATCHDOG_PID: '8' } })
     given.clock.advance(60_000)
@@ -45,12 +45,12 @@ test('a watchdog of another process is not answered, and after the end nothing i
 test('before it is ready nothing is said, and a supervisor that does not read holds nothing up', {
   timeout: 60_000,
 }, async () => {
-  using place = makeTestFolder()
-  using heard = await listenAsSupervisor(place.file('notify'))
+  using position = makeTestFolder()
+  using heard = await listenAsSupervisor(position.file('notify'))
   const given = parts()
   const lost: unknown[] = []
   const log = { ...silentLogger, warn: (fields: unknown) => void lost.push(fields) }
-  const env = { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '20000000' }
+  const env = { NOTIFY_SOCKET: position.file('notify'), WATCHDOG_USEC: '20000000' }
   using supervisor = await openSupervisor({ ...given, log, env })
   given.clock.advance(60_000)
   assert.deepEqual(heard.all(), [])
@@ -73,9 +73,9 @@ for (const isLeaving of [false, true]) {
   test(`a supervisor that had no room for it is told again that the process is ready, ${then}`, {
     timeout: 60_000,
   }, async () => {
-    using place = makeTestFolder()
-    using heard = await listenAsSupervisor(place.file('notify'))
-    const env = { NOTIFY_SOCKET: place.file('notify'), WATCHDOG_USEC: '2000000' }
+    using position = makeTestFolder()
+    using heard = await listenAsSupervisor(position.file('notify'))
+    const env = { NOTIFY_SOCKET: position.file('notify'), WATCHDOG_USEC: '2000000' }
     const [other, given] = [parts(), parts()]
     using noisy = await openSupervisor({ ...other, env })
     noisy.ready()
@@ -92,8 +92,8 @@ for (const isLeaving of [false, true]) {
 }
 
 test('without a supervisor, with one that is gone, and with a path that is too long the process runs all the same', async () => {
-  using place = makeTestFolder()
-  for (const path of [undefined, '', place.file('nobody'), `/${'x'.repeat(200)}`]) {
+  using position = makeTestFolder()
+  for (const path of [undefined, '', position.file('nobody'), `/${'x'.repeat(200)}`]) {
     using supervisor = await openSupervisor({ ...parts(), env: { NOTIFY_SOCKET: path } })
     supervisor.ready()
     supervisor.stopping()

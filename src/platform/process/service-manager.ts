@@ -42,7 +42,7 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
   const { calls, socket } = line
 
   /** False when the supervisor has not read for so long that there is no room. */
-  function tell(text: string): boolean {
+  function report(text: string): boolean {
     try {
       writeSync(socket, text)
       return true
@@ -57,15 +57,15 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
 
   function ready(): void {
     if (isStopping) return
-    if (!tell('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
-    else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => tell('WATCHDOG=1'))
+    if (!report('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
+    else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => report('WATCHDOG=1'))
     next?.unref?.()
   }
   return {
     ready,
     stopping() {
       isStopping = true
-      tell('STOPPING=1')
+      report('STOPPING=1')
     },
     [Symbol.dispose]() {
       next?.cancel()

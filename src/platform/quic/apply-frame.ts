@@ -42,7 +42,7 @@ export function applyFrame(
     case 'retire-connection-id':
       throw new QuicError(CODES.protocolViolation, 'the only connection id cannot be retired')
     case 'path-challenge':
-      return outbox.answerPath(frame.data)
+      return outbox.respondToPath(frame.data)
     case 'new-token':
     case 'blocked':
     case 'path-response':

@@ -34,15 +34,15 @@ export type QuicEnd = {
   readonly by: 'us' | 'peer' | 'idle' | 'handshake-timeout' | 'reset' | 'fault' | 'version'
   readonly code: number
   readonly isApplication: boolean
-  readonly says: string
+  readonly message: string
 }
 
 /** Ends that nobody told: they are concluded here. */
 export const ENDS = {
-  idle: { by: 'idle', code: 0, isApplication: false, says: 'nothing was heard for too long' },
-  handshakeTimeout: { by: 'handshake-timeout', code: 0, isApplication: false, says: 'the handshake took too long' },
-  reset: { by: 'reset', code: 0, isApplication: false, says: 'the peer has forgotten the connection' },
-  version: { by: 'version', code: 0, isApplication: false, says: 'the peer does not speak QUIC version 1' },
+  idle: { by: 'idle', code: 0, isApplication: false, message: 'nothing was heard for too long' },
+  handshakeTimeout: { by: 'handshake-timeout', code: 0, isApplication: false, message: 'the handshake took too long' },
+  reset: { by: 'reset', code: 0, isApplication: false, message: 'the peer has forgotten the connection' },
+  version: { by: 'version', code: 0, isApplication: false, message: 'the peer does not speak QUIC version 1' },
 } as const satisfies Record<string, QuicEnd>
 
 export type QuicDeps = {

@@ -2,7 +2,7 @@ import { applyFrame } from './apply-frame.ts'
 import { ENDS, type QuicDeps, type QuicEnd, type QuicOptions, type QuicState } from './connection-options.ts'
 import { CryptoStream } from './crypto-stream.ts'
 import { type Frame, isAckEliciting, readFrames } from './frames.ts'
-import { Patience } from './idle-timeout.ts'
+import { IdleTimeout } from './idle-timeout.ts'
 import { KeyRing } from './key-ring.ts'
 import { retryTag } from './keys.ts'
 import { OneTimer } from './one-timer.ts'
@@ -41,7 +41,7 @@ export class QuicConnection {
   #hasServerId = false
   #peer: PeerParameters | undefined
   #held: Uint8Array[] = []
-  readonly #patience: Patience
+  readonly #idleTimeout: IdleTimeout
   #isFlushPlanned = false
   #ackDueMs = Number.POSITIVE_INFINITY
   #goneAtMs = Number.POSITIVE_INFINITY
@@ -74,7 +74,7 @@ export class QuicConnection {
       send: (datagram) => deps.send(datagram),
     })
     this.#timer = new OneTimer(deps.clock, () => this.#onTimer())
-    this.#patience = new Patience(options, deps.clock.monotonicMs())
+    this.#idleTimeout = new IdleTimeout(options, deps.clock.monotonicMs())
     this.#tls = createTlsClient(options, {
       randomBytes: deps.randomBytes,
       onSend: (level, bytes) => this.#crypto[level].write(bytes, Outbox.pieceBytes),
@@ -138,19 +138,19 @@ export class QuicConnection {
     })
   }
 
-  close(code = 0, says = ''): void {
-    this.#shut({ by: 'us', code, isApplication: true, says })
+  close(code = 0, message = ''): void {
+    this.#shut({ by: 'us', code, isApplication: true, message })
   }
 
   receive(datagram: Uint8Array): void {
     if (this.#state === 'gone' || this.#state === 'draining') return
-    if (this.#state === 'closing') return this.#outbox.answerWithClose()
+    if (this.#state === 'closing') return this.#outbox.respondWithClose()
     try {
       this.#readDatagram(datagram)
       this.#work()
     } catch (error) {
       if (!(error instanceof QuicError)) throw error
-      this.#shut({ by: 'fault', code: error.code, isApplication: false, says: error.message })
+      this.#shut({ by: 'fault', code: error.code, isApplication: false, message: error.message })
     }
   }
 
@@ -193,7 +193,7 @@ export class QuicConnection {
     if (opened === undefined) return false
     if (!received.add(opened.packetNumber, nowMs)) return true
     if (head.level !== 'application' && !this.#takeServerId(head.source)) return true
-    this.#patience.heardAtMs = nowMs
+    this.#idleTimeout.heardAtMs = nowMs
     this.#outbox.isSilentSince = false
     this.#onFrames(head.level, opened, nowMs)
     return true
@@ -244,7 +244,7 @@ export class QuicConnection {
           by: 'peer',
           code: frame.code,
           isApplication: frame.isApplication,
-          says: frame.reason,
+          message: frame.reason,
         })
       default:
         if (level !== 'application')
@@ -292,7 +292,7 @@ export class QuicConnection {
       retrySource: this.#retrySource,
     })
     this.#peer = peer
-    this.#patience.peerIdleMs = peer.idleTimeoutMs
+    this.#idleTimeout.peerIdleMs = peer.idleTimeoutMs
     this.#recovery.peerAckDelayMsMax = peer.ackDelayMsMax
     if (peer.resetToken !== undefined) this.#ids.setFirstToken(peer.resetToken)
     this.#streams.begin({ dataMax: peer.dataMax, streamDataMax: peer.uniStreamDataMax, streamsMax: peer.uniStreamsMax })
@@ -323,7 +323,7 @@ export class QuicConnection {
       return this.#deps.onGone()
     }
     if (nowMs >= this.#idleAtMs()) return this.#end('gone', ENDS.idle)
-    if (this.#state === 'handshaking' && nowMs >= this.#patience.handshakeAtMs) {
+    if (this.#state === 'handshaking' && nowMs >= this.#idleTimeout.handshakeAtMs) {
       return this.#end('gone', ENDS.handshakeTimeout)
     }
     const due = this.#recovery.deadlineMs((level) => this.#keys.has(level), nowMs)
@@ -340,15 +340,15 @@ export class QuicConnection {
   }
 
   #idleAtMs(): number {
-    return this.#patience.idleAtMs(this.#outbox, this.#recovery.ptoMs)
+    return this.#idleTimeout.idleAtMs(this.#outbox, this.#recovery.ptoMs)
   }
 
   #keepAliveAtMs(): number {
-    return this.#state === 'open' ? this.#patience.keepAliveAtMs(this.#outbox) : Number.POSITIVE_INFINITY
+    return this.#state === 'open' ? this.#idleTimeout.keepAliveAtMs(this.#outbox) : Number.POSITIVE_INFINITY
   }
 
   #setTimer(nowMs: number): void {
-    const handshakeAtMs = this.#state === 'handshaking' ? this.#patience.handshakeAtMs : Number.POSITIVE_INFINITY
+    const handshakeAtMs = this.#state === 'handshaking' ? this.#idleTimeout.handshakeAtMs : Number.POSITIVE_INFINITY
     const atMs = this.#isOver()
       ? this.#goneAtMs
       : Math.min(

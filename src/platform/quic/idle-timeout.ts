@@ -4,7 +4,7 @@ import type { QuicOptions } from './connection-options.ts'
 export type SentTimes = { readonly firstUnheardAtMs: number; readonly lastElicitingAtMs: number }
 
 /** How long a connection waits: for the handshake's end, for the silent peer, and with its own sign of life. */
-export class Patience {
+export class IdleTimeout {
   readonly #options: Pick<QuicOptions, 'idleTimeoutMs' | 'keepAliveMs' | 'handshakeTimeoutMs'>
   readonly #startedAtMs: number
   heardAtMs: number

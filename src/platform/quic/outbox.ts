@@ -50,9 +50,9 @@ export class Outbox {
   /** Small frames that have to arrive. */
   #control: ControlFrame[] = []
   #probes: Record<Level, number> = { initial: 0, handshake: 0, application: 0 }
-  #toldBlocked = ''
+  #reportedBlocked = ''
   #closeDatagram: Uint8Array = NO_TOKEN
-  #closeAnswers = 0
+  #closeResponses = 0
   #phasePackets = 0
   #phaseFrom = 0
   token: Uint8Array = NO_TOKEN
@@ -80,7 +80,7 @@ export class Outbox {
     this.#addControl((to) => to.u8(0x04).varint(stream).varint(code).varint(finalBytes))
   }
 
-  answerPath(data: Uint8Array): void {
+  respondToPath(data: Uint8Array): void {
     const copy = Uint8Array.from(data)
     this.#addControl((to) => to.u8(0x1b).put(copy), true)
   }
@@ -96,7 +96,7 @@ export class Outbox {
   ): { hasAck: boolean; hasHandshake: boolean } {
     const { ids, keys } = this.#parts
     for (const sequence of ids.retired.splice(0)) this.#addControl((to) => to.u8(0x19).varint(sequence))
-    this.#tellBlocked(mayStream)
+    this.#reportBlocked(mayStream)
     let hasAck = false
     let hasHandshake = false
     for (let burst = 0; burst < BURST; burst++) {
@@ -122,11 +122,11 @@ export class Outbox {
   }
 
   /** Told once for each limit: it may be what the peer raises it for. */
-  #tellBlocked(mayStream: boolean): void {
+  #reportBlocked(mayStream: boolean): void {
     const blocked = mayStream ? this.#parts.streams.blocked : undefined
-    const told = blocked === undefined ? '' : `${blocked.by} ${blocked.at}`
-    if (blocked === undefined || told === this.#toldBlocked) return
-    this.#toldBlocked = told
+    const reported = blocked === undefined ? '' : `${blocked.by} ${blocked.at}`
+    if (blocked === undefined || reported === this.#reportedBlocked) return
+    this.#reportedBlocked = reported
     this.#addControl((to) => to.u8(blocked.by === 'streams' ? 0x17 : 0x14).varint(blocked.at), true)
   }
 
@@ -249,7 +249,7 @@ export class Outbox {
   }
 
   /** In every level that the peer may be able to read (RFC 9000 section 10.2.3). */
-  close(end: { code: number; isApplication: boolean; says: string }, nowMs: number): void {
+  close(end: { code: number; isApplication: boolean; message: string }, nowMs: number): void {
     const { keys, recovery } = this.#parts
     const levels =
       keys.has('application') && recovery.isConfirmed
@@ -261,7 +261,7 @@ export class Outbox {
       const isHidden = end.isApplication && level !== 'application'
       writeClose(
         write,
-        isHidden ? { code: CODES.application, isApplication: false, reason: '' } : { ...end, reason: end.says },
+        isHidden ? { code: CODES.application, isApplication: false, reason: '' } : { ...end, reason: end.message },
       )
       return { level, payload: write.written, carried: [], isEliciting: false }
     })
@@ -270,9 +270,9 @@ export class Outbox {
   }
 
   /** A peer that goes on talking is told again, less and less often. */
-  answerWithClose(): void {
-    this.#closeAnswers += 1
+  respondWithClose(): void {
+    this.#closeResponses += 1
     // 1, 2, 4, 8, …
-    if ((this.#closeAnswers & (this.#closeAnswers - 1)) === 0) this.#parts.send(this.#closeDatagram)
+    if ((this.#closeResponses & (this.#closeResponses - 1)) === 0) this.#parts.send(this.#closeDatagram)
   }
 }

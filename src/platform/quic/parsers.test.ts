@@ -154,9 +154,11 @@ test('what was received is told in ranges, whatever the order, and nothing twice
       assert.equal(received.add(number, n), !seen.has(number))
       seen.add(number)
     }
-    const told = received.ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i))
-    assert.deepEqual(new Set(told), seen)
-    assert.equal(told.length, seen.size)
+    const reported = received.ranges.flatMap(({ from, to }) =>
+      Array.from({ length: to - from + 1 }, (_, i) => from + i),
+    )
+    assert.deepEqual(new Set(reported), seen)
+    assert.equal(reported.length, seen.size)
     assert.equal(received.largest, Math.max(...seen))
   }
 })

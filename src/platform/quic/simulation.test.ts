@@ -255,18 +255,18 @@ test('nobody answers: the handshake ends in time; a peer that falls silent ends 
 
 test('what is given in one turn shares a packet, and leaves at its end without waiting for anything', () => {
   const planned: (() => void)[] = []
-  const house = simulate({ random: createSeededRandom(1), soon: (run) => planned.push(run) })
-  house.until('it is open', () => house.state.isOpen && house.connection.stats.bytesInFlight === 0)
+  const sluice = simulate({ random: createSeededRandom(1), soon: (run) => planned.push(run) })
+  sluice.until('it is open', () => sluice.state.isOpen && sluice.connection.stats.bytesInFlight === 0)
   for (let turn = 0; turn < 3; turn++) {
-    const { packetsSent } = house.connection.stats
-    house.send(3, 200)
+    const { packetsSent } = sluice.connection.stats
+    sluice.send(3, 200)
     assert.deepEqual(
-      [planned.length, house.connection.stats.packetsSent],
+      [planned.length, sluice.connection.stats.packetsSent],
       [1, packetsSent],
       'in the turn nothing is sent',
     )
     planned.pop()?.()
-    assert.equal(house.connection.stats.packetsSent, packetsSent + 1)
-    house.until('they are delivered', () => house.outcomes.length === 3 * (turn + 1))
+    assert.equal(sluice.connection.stats.packetsSent, packetsSent + 1)
+    sluice.until('they are delivered', () => sluice.outcomes.length === 3 * (turn + 1))
   }
 })

@@ -196,7 +196,7 @@ export class TestServer {
   #onMessage(message: Uint8Array): void {
     const before = this.#hash()
     this.#transcript.push(message)
-    if (message[0] === 1) this.#answerHello(message)
+    if (message[0] === 1) this.#respondToHello(message)
     else if (message[0] === 11) {
       const read = new ByteReader(message, { from: 4 })
       read.take(read.u8())
@@ -219,7 +219,7 @@ export class TestServer {
     return createHash('sha256').update(Buffer.concat(this.#transcript)).digest()
   }
 
-  #answerHello(message: Uint8Array): void {
+  #respondToHello(message: Uint8Array): void {
     const at = Buffer.from(message).indexOf(Buffer.from('003300260024001d0020', 'hex'))
     const share = message.subarray(at + 10, at + 42)
     const secret = Buffer.concat([Buffer.from('302e020100300506032b656e04220420', 'hex'), Buffer.alloc(32, 7)])
@@ -229,7 +229,7 @@ export class TestServer {
     const own = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
     const hello = new ByteWriter(200).u16(0x0303).put(Buffer.alloc(32, 8)).u8(0).u16(0x1301).u8(0)
     hello.u16(46).u16(43).u16(2).u16(0x0304).u16(51).u16(36).u16(0x001d).u16(32).put(own)
-    this.#say('initial', 2, hello.written)
+    this.#report('initial', 2, hello.written)
     const zeros = new Uint8Array(32)
     const derive = (from: Secret, label: string, context: Uint8Array) => expandLabel(from, label, context, 32)
     const empty = createHash('sha256').digest()
@@ -248,19 +248,19 @@ export class TestServer {
       .u16(13)
       .u16(11)
       .u8(10)
-    this.#say(
+    this.#report(
       'handshake',
       8,
       extensions.put(Buffer.from('solana-tpu')).u16(57).u16(parameters.length).put(parameters).written,
     )
     if (this.#options.wantsCertificate !== false)
-      this.#say('handshake', 13, Uint8Array.of(0, 0, 8, 0, 13, 0, 4, 0, 2, 8, 7))
-    this.#sayWhole('handshake', writeCertificate(new Uint8Array(0), this.#options.der))
-    this.#sayWhole(
+      this.#report('handshake', 13, Uint8Array.of(0, 0, 8, 0, 13, 0, 4, 0, 2, 8, 7))
+    this.#reportWhole('handshake', writeCertificate(new Uint8Array(0), this.#options.der))
+    this.#reportWhole(
       'handshake',
       writeCertificateVerify(sign(null, signedContent('server', this.#hash()), this.#options.privateKey)),
     )
-    this.#sayWhole('handshake', writeFinished(finishedData(server, this.#hash())))
+    this.#reportWhole('handshake', writeFinished(finishedData(server, this.#hash())))
     const secrets = {
       client: derive(master, 'c ap traffic', this.#hash()),
       server: derive(master, 's ap traffic', this.#hash()),
@@ -280,11 +280,11 @@ export class TestServer {
     return to.written
   }
 
-  #say(level: Level, type: number, body: Uint8Array): void {
-    this.#sayWhole(level, Uint8Array.of(type, 0, body.length >> 8, body.length & 255, ...body))
+  #report(level: Level, type: number, body: Uint8Array): void {
+    this.#reportWhole(level, Uint8Array.of(type, 0, body.length >> 8, body.length & 255, ...body))
   }
 
-  #sayWhole(level: Level, message: Uint8Array): void {
+  #reportWhole(level: Level, message: Uint8Array): void {
     this.#transcript.push(message)
     for (let at = 0; at < message.length; at += 900) {
       const data = message.subarray(at, at + 900)

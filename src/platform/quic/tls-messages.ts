@@ -33,8 +33,8 @@ export const ALERT = {
   noApplicationProtocol: 120,
 } as const
 
-export function alert(description: number, says: string): QuicError {
-  return new QuicError(CODES.crypto + description, says)
+export function alert(description: number, reason: string): QuicError {
+  return new QuicError(CODES.crypto + description, reason)
 }
 
 const reader = (bytes: Uint8Array) => new ByteReader(bytes, { fault: CODES.crypto + ALERT.decodeError })

@@ -33,7 +33,7 @@ const ID = {
   retrySource: 0x10,
 } as const
 
-const fault = (says: string) => new QuicError(CODES.transportParameter, says)
+const fault = (message: string) => new QuicError(CODES.transportParameter, message)
 
 export function readPeerParameters(bytes: Uint8Array): PeerParameters {
   const read = new ByteReader(bytes, { fault: CODES.transportParameter })
@@ -80,9 +80,11 @@ export function checkIds(
   known: Record<'originalDestination' | 'initialSource' | 'retrySource', Uint8Array | undefined>,
 ): void {
   for (const name of ['originalDestination', 'initialSource', 'retrySource'] as const) {
-    const [told, expected] = [peer[name], known[name]]
+    const [reported, expected] = [peer[name], known[name]]
     const isSame =
-      told === undefined || expected === undefined ? told === expected : Buffer.compare(told, expected) === 0
+      reported === undefined || expected === undefined
+        ? reported === expected
+        : Buffer.compare(reported, expected) === 0
     if (!isSame) throw fault('connection ids do not match the handshake')
   }
 }

@@ -3,8 +3,8 @@ export class QuicError extends Error {
   override readonly name = 'QuicError'
   readonly code: number
 
-  constructor(code: number, says: string) {
-    super(says)
+  constructor(code: number, message: string) {
+    super(message)
     this.code = code
   }
 }

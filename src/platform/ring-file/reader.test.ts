@@ -7,10 +7,10 @@ import { openRingFile, type RingFile } from './reader.ts'
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, at) => at & 0xff)
 
-function read(file: RingFile | undefined, place: number, length: number): Uint8Array {
+function read(file: RingFile | undefined, position: number, length: number): Uint8Array {
   const target = new Uint8Array(length + 2).fill(0xee)
   assert(file !== undefined)
-  file.read(place, target, 1, length)
+  file.read(position, target, 1, length)
   assert.deepEqual([target[0], target.at(-1)], [0xee, 0xee], 'nothing beside the range is touched')
   return target.slice(1, -1)
 }

@@ -13,8 +13,8 @@ export type RingFile = {
   /** True for a snapshot: nobody writes it any more. */
   readonly isStatic: boolean
   /** How it is read: a copy for each read by the system, or memory that the file is mapped to. */
-  readonly way: 'positional' | 'mapped' | 'unpacked'
-  read(place: number, target: Uint8Array, targetAt: number, length: number): void
+  readonly mode: 'positional' | 'mapped' | 'unpacked'
+  read(position: number, target: Uint8Array, targetAt: number, length: number): void
   /** True when the path no longer leads to this file: its writer stopped, or another one took the place. */
   isReplaced(): boolean
   close(): void
@@ -53,7 +53,7 @@ export function openRingFile(path: string, options: RingFileOptions = {}): RingF
 }
 
 /** How an operator wants a live ring to be read. */
-export type RingWay = 'auto' | 'mapped' | 'positional'
+export type RingMode = 'auto' | 'mapped' | 'positional'
 
 /**
  * What it takes to map the ring at a path, if that is wanted. `auto` maps where a node keeps its ring, on hugetlbfs: nothing but a program
@@ -62,10 +62,10 @@ export type RingWay = 'auto' | 'mapped' | 'positional'
  */
 export async function loadRingMapper(
   path: string,
-  way: RingWay,
+  mode: RingMode,
   load: () => Promise<FileMapper> = loadFileMapper,
 ): Promise<FileMapper | undefined> {
-  if (way === 'positional' || (way === 'auto' && !isOnHugetlbfs(path))) return undefined
+  if (mode === 'positional' || (mode === 'auto' && !isOnHugetlbfs(path))) return undefined
   return load()
 }
 
@@ -85,9 +85,9 @@ const HUGETLBFS_MAGIC = 0x958458f6
 
 /** The ring may not be there yet; its folder tells as well. */
 function isOnHugetlbfs(path: string): boolean {
-  for (const place of [path, dirname(path)]) {
+  for (const position of [path, dirname(path)]) {
     try {
-      return statfsSync(place).type === HUGETLBFS_MAGIC
+      return statfsSync(position).type === HUGETLBFS_MAGIC
     } catch {}
   }
   return false
@@ -100,7 +100,7 @@ function openPlain(path: string, descriptor: number, { isSnapshot = false, mappe
   return {
     sizeBytes: Number(size),
     isStatic: isSnapshot,
-    way: mapped === undefined ? 'positional' : 'mapped',
+    mode: mapped === undefined ? 'positional' : 'mapped',
     read: mapped?.read ?? ((...range) => readAt(descriptor, ...range)),
     isReplaced() {
       const now = statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -120,19 +120,19 @@ function openPlain(path: string, descriptor: number, { isSnapshot = false, mappe
 function mapFile(mapper: FileMapper & { ok: true }, descriptor: number): Pick<MappedFile, 'read' | 'close'> {
   const mapped = mapper.map(descriptor, { isWritable: false })
   return {
-    read(place, target, targetAt, length) {
-      const there = Math.max(0, Math.min(length, mapper.bytesOf(descriptor) - place))
-      mapped.read(place, target, targetAt, there)
+    read(position, target, targetAt, length) {
+      const there = Math.max(0, Math.min(length, mapper.bytesOf(descriptor) - position))
+      mapped.read(position, target, targetAt, there)
       if (there < length) target.fill(0, targetAt + there, targetAt + length)
     },
     close: () => mapped.close(),
   }
 }
 
-function readAt(descriptor: number, place: number, target: Uint8Array, targetAt: number, length: number): void {
+function readAt(descriptor: number, position: number, target: Uint8Array, targetAt: number, length: number): void {
   let done = 0
   while (done < length) {
-    const count = readSync(descriptor, target, targetAt + done, length - done, place + done)
+    const count = readSync(descriptor, target, targetAt + done, length - done, position + done)
     if (count === 0) break
     done += count
   }
@@ -144,10 +144,10 @@ function unpack(path: string, unpackedBytesMax: number): RingFile {
   return {
     sizeBytes: image.length,
     isStatic: true,
-    way: 'unpacked',
-    read(place, target, targetAt, length) {
-      const there = Math.max(0, Math.min(length, image.length - place))
-      if (there > 0) image.copy(target, targetAt, place, place + there)
+    mode: 'unpacked',
+    read(position, target, targetAt, length) {
+      const there = Math.max(0, Math.min(length, image.length - position))
+      if (there > 0) image.copy(target, targetAt, position, position + there)
       if (there < length) target.fill(0, targetAt + there, targetAt + length)
     },
     isReplaced: () => false,

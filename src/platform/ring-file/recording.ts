@@ -8,8 +8,8 @@ export type RecordingSection = { readonly bytes: number; readonly content: Uint8
 
 /** What is recorded while nobody knows yet how large it becomes: two growing files beside the one that is made of them in the end. */
 export type RecordingFile = AsyncDisposable & {
-  writeSlots(place: number, bytes: Uint8Array): void
-  writePayloads(place: number, bytes: Uint8Array): void
+  writeSlots(position: number, bytes: Uint8Array): void
+  writePayloads(position: number, bytes: Uint8Array): void
   /** Joins the sections under the final name, which is claimed from the start. Compressed where the name ends in `.zst`. */
   finish(sections: readonly RecordingSection[]): Promise<void>
 }
@@ -25,8 +25,8 @@ export function createRecordingFile(path: string): RecordingFile {
   const partPath = (part: string): string => `${path}.${part}.partial`
   const parts = { slots: openSync(partPath('slots'), 'wx+'), payloads: openSync(partPath('payloads'), 'wx+') }
   return {
-    writeSlots: (place, bytes) => writeAll(parts.slots, bytes, place),
-    writePayloads: (place, bytes) => writeAll(parts.payloads, bytes, place),
+    writeSlots: (position, bytes) => writeAll(parts.slots, bytes, position),
+    writePayloads: (position, bytes) => writeAll(parts.payloads, bytes, position),
     async finish(sections) {
       const whole = partPath('whole')
       if (path.endsWith('.zst')) {
@@ -58,16 +58,16 @@ export function createRecordingFile(path: string): RecordingFile {
   function writePlain(whole: string, sections: readonly RecordingSection[]): void {
     const target = openSync(whole, 'wx')
     try {
-      let place = 0
+      let position = 0
       for (const { bytes, content } of sections) {
         let done = 0
         for (const piece of piecesOf(content)) {
-          writeAll(target, piece, place + done)
+          writeAll(target, piece, position + done)
           done += piece.length
         }
-        place += bytes
+        position += bytes
       }
-      ftruncateSync(target, place)
+      ftruncateSync(target, position)
     } finally {
       closeSync(target)
     }
@@ -78,19 +78,19 @@ export function createRecordingFile(path: string): RecordingFile {
       yield Buffer.from(content)
       return
     }
-    for (let place = 0; ; ) {
+    for (let position = 0; ; ) {
       const piece = Buffer.alloc(COPY_BYTES)
-      const count = readSync(parts[content], piece, 0, COPY_BYTES, place)
+      const count = readSync(parts[content], piece, 0, COPY_BYTES, position)
       if (count === 0) return
       yield piece.subarray(0, count)
-      place += count
+      position += count
     }
   }
 }
 
 const ZEROS = Buffer.alloc(COPY_BYTES)
 
-function writeAll(descriptor: number, bytes: Uint8Array, place: number): void {
+function writeAll(descriptor: number, bytes: Uint8Array, position: number): void {
   for (let done = 0; done < bytes.length; )
-    done += writeSync(descriptor, bytes, done, bytes.length - done, place + done)
+    done += writeSync(descriptor, bytes, done, bytes.length - done, position + done)
 }

@@ -51,12 +51,12 @@ export async function openCompressedSnapshot(path: string, options: SnapshotOpti
   return {
     sizeBytes,
     isStatic: true,
-    way: 'unpacked',
-    read(place, target, targetAt, length) {
+    mode: 'unpacked',
+    read(position, target, targetAt, length) {
       for (let done = 0; done < length; ) {
-        const at = (place + done) % PAGE_BYTES
+        const at = (position + done) % PAGE_BYTES
         const count = Math.min(length - done, PAGE_BYTES - at)
-        const from = pages[Math.floor((place + done) / PAGE_BYTES)] ?? EMPTY_PAGE
+        const from = pages[Math.floor((position + done) / PAGE_BYTES)] ?? EMPTY_PAGE
         from.copy(target, targetAt + done, at, at + count)
         done += count
       }

@@ -5,9 +5,9 @@ import { openIfThere } from '../files/open-optional.ts'
 /** A new file that others read while it is written, by position or through a mapping. */
 export type RingFileWriter = Disposable & {
   readonly path: string
-  write(place: number, bytes: Uint8Array): void
+  write(position: number, bytes: Uint8Array): void
   /** There when the file is mapped: eight bytes in one store, after everything written before. */
-  readonly storeU64?: (place: number, value: number) => void
+  readonly storeU64?: (position: number, value: number) => void
 }
 
 export type NewRingFile = {
@@ -47,7 +47,7 @@ export function createRingFile(path: string, { bytes, header, mapper, isMapped =
   let isOpen = true
   return {
     path,
-    write: mapped?.write ?? ((place, given) => writeAll(descriptor, given, place)),
+    write: mapped?.write ?? ((position, given) => writeAll(descriptor, given, position)),
     ...(mapped === undefined ? {} : { storeU64: mapped.storeU64 }),
     [Symbol.dispose]() {
       if (!isOpen) return
@@ -79,8 +79,8 @@ function removeIfThere(path: string): void {
   }
 }
 
-function writeAll(descriptor: number, bytes: Uint8Array, place: number): void {
+function writeAll(descriptor: number, bytes: Uint8Array, position: number): void {
   for (let done = 0; done < bytes.length; ) {
-    done += writeSync(descriptor, bytes, done, bytes.length - done, place + done)
+    done += writeSync(descriptor, bytes, done, bytes.length - done, position + done)
   }
 }

@@ -24,7 +24,7 @@ const TRY_AGAIN_MS = 5
 export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSink {
   let rest: Uint8Array | undefined
   let lost = 0
-  let untold = 0
+  let unreported = 0
   let stalled = false
 
   function put(bytes: Uint8Array): boolean {
@@ -59,23 +59,23 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
     return false
   }
 
-  function tellLost(): boolean {
-    const record = { level: 'warn', time: new Date().toISOString(), lost: untold, msg: 'log lines were lost' }
-    const told = put(Buffer.from(`${JSON.stringify(record)}\n`))
-    if (told) untold = 0
-    return told
+  function reportLost(): boolean {
+    const record = { level: 'warn', time: new Date().toISOString(), lost: unreported, msg: 'log lines were lost' }
+    const reported = put(Buffer.from(`${JSON.stringify(record)}\n`))
+    if (reported) unreported = 0
+    return reported
   }
 
   return {
     write(line) {
       if (!flushRest()) {
         lost += 1
-        untold += 1
+        unreported += 1
         return
       }
-      if ((untold === 0 || tellLost()) && !rest && put(Buffer.from(line))) return
+      if ((unreported === 0 || reportLost()) && !rest && put(Buffer.from(line))) return
       lost += 1
-      untold += 1
+      unreported += 1
     },
     lost: () => lost,
   }

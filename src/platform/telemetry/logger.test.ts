@@ -144,9 +144,9 @@ test('no text can break or fake a line', () => {
 
 test('whatever is logged, no token gets through and each record is one line of JSON', () => {
   const secret = fc.stringMatching(/^[0-9A-Za-z]{38}$/).map((body) => `slc_${body}`)
-  const place = fc.constantFrom('message', 'key', 'value', 'nested', 'error', 'bearer', 'query', 'array', 'child')
+  const position = fc.constantFrom('message', 'key', 'value', 'nested', 'error', 'bearer', 'query', 'array', 'child')
   fc.assert(
-    fc.property(secret, fc.string({ unit: 'binary' }), place, (token, noise, where) => {
+    fc.property(secret, fc.string({ unit: 'binary' }), position, (token, noise, where) => {
       const { log, text, records } = capture()
       const value = `${noise}${token}${noise}`
       if (where === 'message') log.info(value)

@@ -8,12 +8,12 @@ function sample() {
   const requests = registry.counter({
     name: 'sluice_bundle_requests_total',
     help: 'Requests by method.',
-    labels: { method: ['getSlot', 'getBlock'], door: ['http', 'ws'] },
+    labels: { method: ['getSlot', 'getBlock'], server: ['http', 'ws'] },
   })
   const streams = registry.gauge({
     name: 'sluice_bundle_streams',
     help: 'Open streams.',
-    labels: { door: ['ws', 'grpc'] },
+    labels: { server: ['ws', 'grpc'] },
   })
   const seconds = registry.histogram({
     name: 'sluice_bundle_request_seconds',
@@ -25,11 +25,11 @@ function sample() {
 }
 
 test('promtool finds nothing to object to', async (t) => {
-  using house = sample()
-  house.requests.inc({ method: 'getSlot', door: 'http' })
-  house.streams.set(3, { door: 'ws' })
-  house.seconds.observe(0.05, { method: 'getSlot' })
-  const checked = spawnSync('promtool', ['check', 'metrics'], { input: await house.registry.text(), encoding: 'utf8' })
+  using sluice = sample()
+  sluice.requests.inc({ method: 'getSlot', server: 'http' })
+  sluice.streams.set(3, { server: 'ws' })
+  sluice.seconds.observe(0.05, { method: 'getSlot' })
+  const checked = spawnSync('promtool', ['check', 'metrics'], { input: await sluice.registry.text(), encoding: 'utf8' })
   if (checked.error && 'code' in checked.error && checked.error.code === 'ENOENT') {
     t.skip('PROMTOOL IS NOT INSTALLED: install the Debian package "prometheus"')
     return
@@ -39,37 +39,37 @@ test('promtool finds nothing to object to', async (t) => {
 })
 
 test('both formats name counters rightly, whichever was asked first', async () => {
-  using house = sample()
-  house.requests.inc({ method: 'getSlot', door: 'http' }, 5)
+  using sluice = sample()
+  sluice.requests.inc({ method: 'getSlot', server: 'http' }, 5)
   for (let round = 0; round < 2; round++) {
-    const open = await house.registry.text('openmetrics')
+    const open = await sluice.registry.text('openmetrics')
     assert.match(open, /^# TYPE sluice_bundle_requests counter$/m)
     assert.match(open, /^sluice_bundle_requests_total\{method="getSlot",door="http"\} 5$/m)
     assert(open.endsWith('# EOF\n'))
-    const classic = await house.registry.text()
+    const classic = await sluice.registry.text()
     assert.match(classic, /^# TYPE sluice_bundle_requests_total counter$/m)
     assert.match(classic, /^sluice_bundle_requests_total\{method="getSlot",door="http"\} 5$/m)
   }
-  assert.match(house.registry.contentType('openmetrics'), /^application\/openmetrics-text; version=1\.0\.0/)
+  assert.match(sluice.registry.contentType('openmetrics'), /^application\/openmetrics-text; version=1\.0\.0/)
   assert.equal(negotiateFormat('application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1'), 'openmetrics')
   assert.equal(negotiateFormat('text/plain'), 'prometheus')
   assert.equal(negotiateFormat(undefined), 'prometheus')
 })
 
 test('labels stay bounded under 10,000 random values; unknown and missing ones are other', async () => {
-  using house = sample()
+  using sluice = sample()
   const series = async () =>
-    (await house.registry.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#')).length
-  house.requests.inc({ method: 'x', door: 'y' })
-  house.seconds.observe(1, { method: 'x' })
+    (await sluice.registry.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#')).length
+  sluice.requests.inc({ method: 'x', server: 'y' })
+  sluice.seconds.observe(1, { method: 'x' })
   const before = await series()
   for (let n = 0; n < 10_000; n++) {
-    house.requests.inc({ method: `m${n}\n{}"`, door: `${n}` })
-    house.seconds.observe(1, { method: `m${n}` })
+    sluice.requests.inc({ method: `m${n}\n{}"`, server: `${n}` })
+    sluice.seconds.observe(1, { method: `m${n}` })
   }
   assert.equal(await series(), before)
-  assert.equal(house.registry.value('sluice_bundle_requests_total', { method: 'other', door: 'other' }), 10_001)
-  assert.equal(house.registry.value('sluice_bundle_requests_total', {}), 10_001)
+  assert.equal(sluice.registry.value('sluice_bundle_requests_total', { method: 'other', server: 'other' }), 10_001)
+  assert.equal(sluice.registry.value('sluice_bundle_requests_total', {}), 10_001)
 })
 
 test('histogram buckets are cumulative and bounds belong to the lower bucket', async () => {
@@ -85,13 +85,13 @@ test('histogram buckets are cumulative and bounds belong to the lower bucket', a
 
 test('gauges go up and down; bound children reach the same series; reads are asked at each scrape', async () => {
   const registry = createMetricsRegistry()
-  const gauge = registry.gauge({ name: 'sluice_test_open', help: 'x', labels: { door: ['a'] } })
-  const child = gauge.with({ door: 'a' })
+  const gauge = registry.gauge({ name: 'sluice_test_open', help: 'x', labels: { server: ['a'] } })
+  const child = gauge.with({ server: 'a' })
   child.set(5)
   child.inc()
-  gauge.dec({ door: 'a' }, 2)
-  assert.equal(registry.value('sluice_test_open', { door: 'a' }), 4)
-  assert.equal(registry.value('sluice_test_open', { door: 'b' }), undefined)
+  gauge.dec({ server: 'a' }, 2)
+  assert.equal(registry.value('sluice_test_open', { server: 'a' }), 4)
+  assert.equal(registry.value('sluice_test_open', { server: 'b' }), undefined)
   let level = 1
   registry.gauge({ name: 'sluice_test_level', help: 'x', read: () => level })
   level = 42
@@ -121,22 +121,22 @@ test('names that would fail promtool are refused at once', () => {
 })
 
 test('describe lists every metric with its labels and its bound', () => {
-  using house = sample()
-  const described = house.registry.describe()
+  using sluice = sample()
+  const described = sluice.registry.describe()
   assert.deepEqual(
     described.map(({ name }) => name),
     described.map(({ name }) => name).toSorted(),
   )
   const requests = described.find(({ name }) => name === 'sluice_bundle_requests_total')
-  assert.deepEqual(requests?.labels, { method: ['getSlot', 'getBlock', 'other'], door: ['http', 'ws', 'other'] })
+  assert.deepEqual(requests?.labels, { method: ['getSlot', 'getBlock', 'other'], server: ['http', 'ws', 'other'] })
   assert.equal(requests?.seriesMax, 9)
   assert(described.some(({ name }) => name === 'sluice_process_event_loop_delay_seconds'))
   assert(described.every((metric) => !('samples' in metric)))
 })
 
 test('process figures are plausible', () => {
-  using house = sample()
-  const { registry } = house
+  using sluice = sample()
+  const { registry } = sluice
   assert((registry.value('sluice_process_resident_memory_bytes') ?? 0) > 10_000_000)
   assert((registry.value('sluice_process_cpu_seconds_total') ?? 0) > 0)
   assert((registry.value('sluice_process_open_descriptors') ?? 0) > 3)

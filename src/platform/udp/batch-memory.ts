@@ -44,22 +44,22 @@ export type BatchMemory = PacketArena & {
 
 export function createBatchMemory(calls: UdpCalls): BatchMemory {
   let end = 0
-  const place = (bytes: number): number => {
+  const position = (bytes: number): number => {
     const start = end
     end += bytes
     return start
   }
   const at = {
-    packets: place(BATCH_PACKETS * SLOT_BYTES),
-    joined: place(BATCH_PACKETS * SLOT_BYTES),
-    names: place(BATCH_PACKETS * NAME),
-    receiveVectors: place(BATCH_PACKETS * IOVEC),
-    receiveHeaders: place(BATCH_PACKETS * MMSGHDR),
-    segmentVectors: place(2 * IOVEC),
-    segments: place(2 * MMSGHDR),
-    plainVectors: place(BATCH_PACKETS * IOVEC),
-    plain: place(BATCH_PACKETS * MMSGHDR),
-    control: place(2 * CONTROL),
+    packets: position(BATCH_PACKETS * SLOT_BYTES),
+    joined: position(BATCH_PACKETS * SLOT_BYTES),
+    names: position(BATCH_PACKETS * NAME),
+    receiveVectors: position(BATCH_PACKETS * IOVEC),
+    receiveHeaders: position(BATCH_PACKETS * MMSGHDR),
+    segmentVectors: position(2 * IOVEC),
+    segments: position(2 * MMSGHDR),
+    plainVectors: position(BATCH_PACKETS * IOVEC),
+    plain: position(BATCH_PACKETS * MMSGHDR),
+    control: position(2 * CONTROL),
   }
 
   const buffer = new ArrayBuffer(end)

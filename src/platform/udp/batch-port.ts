@@ -75,21 +75,21 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
 /** Packets mostly come from the address of the one before, so the list is asked only when it changes. */
 function markV4Sources({ words, bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
   let known = 0
-  let place = -1
+  let position = -1
   for (let slot = 0; slot < count; slot++) {
     const wordAt = nameWordAt(slot) + 1
     const address = words[wordAt] as number
     if (slot === 0 || address !== known) {
       known = address
       const at = wordAt * 4
-      place = filter.ofV4(
+      position = filter.ofV4(
         ((bytes[at] as number) << 24) |
           ((bytes[at + 1] as number) << 16) |
           ((bytes[at + 2] as number) << 8) |
           (bytes[at + 3] as number),
       )
     }
-    sources[slot] = place
+    sources[slot] = position
   }
 }
 

@@ -16,7 +16,7 @@ import { createSourceFilter } from './source-filter.ts'
 const QUEUE_BYTES_MAX = 256 * 1024
 
 /** The port over Node's own sockets: works everywhere, at about a tenth of the rate of whole batches. */
-export async function openUdpPlainPort(options: UdpPortOptions): Promise<UdpPort> {
+export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpPort> {
   const socket = await bindUdp(options.listen)
   setBuffer(() => socket.setRecvBufferSize(options.receiveBufferBytes))
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { openUdpBatchPort } from './batch-port.ts'
-import { openUdpPlainPort } from './fallback-port.ts'
+import { openUdpFallbackPort } from './fallback-port.ts'
 import type { UdpPort, UdpPortOptions } from './port.ts'
 import { loadUdpCalls } from './system-calls.ts'
 
@@ -10,7 +10,7 @@ export async function openUdpPort(
   options: UdpPortOptions,
   deps: { readonly clock: Pick<Clock, 'monotonicMs'> },
 ): Promise<{ readonly port: UdpPort; readonly note?: string }> {
-  if (options.engine === 'dgram') return { port: await openUdpPlainPort(options) }
+  if (options.engine === 'dgram') return { port: await openUdpFallbackPort(options) }
   const calls = await loadUdpCalls().catch((error: unknown) => messageOf(error))
   if (typeof calls !== 'string') return { port: openUdpBatchPort(options, { ...deps, calls }) }
   if (options.engine === 'sendmmsg') {
@@ -18,5 +18,5 @@ export async function openUdpPort(
       fix: 'Leave the engine out of the config, so that the fastest that works is taken.',
     })
   }
-  return { port: await openUdpPlainPort(options), note: calls }
+  return { port: await openUdpFallbackPort(options), note: calls }
 }

@@ -4,13 +4,13 @@ import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { listenError } from '../net/listener.ts'
 
-type Place = { readonly ip: string; readonly port: number }
+type Position = { readonly ip: string; readonly port: number }
 
 /** A UDP socket for a few packets in both directions. */
 export type UdpSocket = Disposable & {
   readonly address: { readonly host: string; readonly port: number }
   /** Sends one packet; whether it arrives is nobody's promise. */
-  send(packet: Uint8Array, to: Place): void
+  send(packet: Uint8Array, to: Position): void
 }
 
 export type UdpSocketOptions = {
@@ -34,7 +34,7 @@ export async function bindUdp(listen: UdpSocketOptions['listen']): Promise<Socke
 
 export async function openUdpSocket(
   { listen, receiveBufferBytes }: UdpSocketOptions,
-  onPacket: (packet: Buffer, from: Place) => void,
+  onPacket: (packet: Buffer, from: Position) => void,
 ): Promise<UdpSocket> {
   const socket = await bindUdp(listen)
   socket.on('message', (packet, from) => onPacket(packet, { ip: unmapped(from.address), port: from.port }))

@@ -22,9 +22,9 @@ export function createSourceFilter(entries: readonly string[]): SourceFilter {
     const known = byText.get(address)
     if (known !== undefined) return known
     if (byText.size >= KNOWN_MAX) byText.clear()
-    const place = sets.findIndex((includes) => includes(address))
-    byText.set(address, place)
-    return place
+    const position = sets.findIndex((includes) => includes(address))
+    byText.set(address, position)
+    return position
   }
   return {
     ofText,
@@ -33,9 +33,9 @@ export function createSourceFilter(entries: readonly string[]): SourceFilter {
       const known = byNumber.get(address)
       if (known !== undefined) return known
       if (byNumber.size >= KNOWN_MAX) byNumber.clear()
-      const place = ofText(`${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`)
-      byNumber.set(address, place)
-      return place
+      const position = ofText(`${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`)
+      byNumber.set(address, position)
+      return position
     },
   }
 }

@@ -39,7 +39,7 @@ const pinned = (port: number, host = '127.0.0.1', allowPrivate = true) =>
 
 async function openTo(port: number, options: WsClientOptions = {}, clock = systemClock): Promise<WsClient> {
   const opening = await openWsClient(options, { clock, address: pinned(port) })
-  assert.ok(opening.ok, opening.ok ? '' : opening.loss.says)
+  assert.ok(opening.ok, opening.ok ? '' : opening.loss.message)
   return opening.client
 }
 
@@ -74,8 +74,8 @@ test('a name is connected to at its pinned address', async () => {
 
 test('what cannot be opened is an outcome: nobody there, a refusal, a redirect, a forbidden address, silence', async () => {
   const http = createServer((_request, response) => void response.end())
-  const answers = ['HTTP/1.1 401 No\r\n\r\n', 'HTTP/1.1 302 Go\r\nLocation: ws://127.0.0.1:1/\r\n\r\n']
-  http.on('upgrade', (_request, socket) => void socket.on('error', () => {}).end(answers.shift()))
+  const responses = ['HTTP/1.1 401 No\r\n\r\n', 'HTTP/1.1 302 Go\r\nLocation: ws://127.0.0.1:1/\r\n\r\n']
+  http.on('upgrade', (_request, socket) => void socket.on('error', () => {}).end(responses.shift()))
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const { port } = http.address() as { port: number }
@@ -86,13 +86,13 @@ test('what cannot be opened is an outcome: nobody there, a refusal, a redirect, 
   }
   assert.deepEqual(await lossOf(pinned(port)), {
     cause: 'refused',
-    says: 'the handshake was answered with 401',
+    message: 'the handshake was answered with 401',
     status: 401,
   })
   assert.equal((await lossOf(pinned(port))).status, 302)
   assert.equal((await lossOf(pinned(port, '127.0.0.1', false))).cause, 'address')
   await new Promise((resolve) => void http.close(resolve))
-  assert.deepEqual(await lossOf(pinned(port)), { cause: 'connect', says: 'ECONNREFUSED' })
+  assert.deepEqual(await lossOf(pinned(port)), { cause: 'connect', message: 'ECONNREFUSED' })
 
   const clock = createManualClock()
   const silent = createServer()
@@ -102,7 +102,7 @@ test('what cannot be opened is an outcome: nobody there, a refusal, a redirect, 
   const opening = openWsClient({}, { clock, address: pinned((silent.address() as { port: number }).port) })
   await until('the handshake is timed', () => clock.pendingTimers() === 1)
   clock.advance(5000)
-  assert.deepEqual(await opening, { ok: false, loss: { cause: 'connect', says: 'no answer in time' } })
+  assert.deepEqual(await opening, { ok: false, loss: { cause: 'connect', message: 'no answer in time' } })
   await new Promise((resolve) => void silent.close(resolve))
 })
 
@@ -120,7 +120,7 @@ test('a server that closes or cuts is told once', async () => {
   second.close()
   second.onClose((loss) => losses.push(loss))
   assert.deepEqual(
-    losses.map(({ says }) => says),
+    losses.map(({ message }) => message),
     ['closed with 1012', 'closed with 1006', 'closed with 1006'],
   )
 })
@@ -131,7 +131,7 @@ test('F4: a half-open connection is found within 25 s; one that answers pings li
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.port } })
   const client = await openTo(proxy.port, {}, clock)
   let loss: WsLoss | undefined
-  client.onClose((told) => void (loss = told))
+  client.onClose((reported) => void (loss = reported))
   let pings = 0
   server.sockets[0]?.on('ping', () => void (pings += 1))
   for (let beat = 1; beat <= 4; beat++) {
@@ -145,7 +145,7 @@ test('F4: a half-open connection is found within 25 s; one that answers pings li
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
   clock.advance(24_000)
   clock.advance(1000)
-  assert.deepEqual(loss, { cause: 'dead', says: 'pings are not answered' })
+  assert.deepEqual(loss, { cause: 'dead', message: 'pings are not answered' })
   assert.equal(client.isOpen, false)
 })
 
@@ -161,7 +161,7 @@ test('a message over the limit and a frame that is none end the connection', asy
   ]) {
     const client = await openTo(server.port, { messageBytesMax: 1000 })
     let loss: WsLoss | undefined
-    client.onClose((told) => void (loss = told))
+    client.onClose((reported) => void (loss = reported))
     harm(server.sockets.at(-1) as WebSocket)
     await until('the connection ends', () => loss !== undefined)
     assert.equal(loss?.cause, 'protocol')
@@ -173,7 +173,7 @@ test('a server that does not read is left', async () => {
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.port } })
   const client = await openTo(proxy.port, { pendingBytesMax: 1_000_000 })
   let loss: WsLoss | undefined
-  client.onClose((told) => void (loss = told))
+  client.onClose((reported) => void (loss = reported))
   proxy.add({ type: 'latency', latencyMs: 1_000_000, stream: 'upstream' })
   await until('it is left', () => {
     client.send('x'.repeat(500_000))

@@ -21,7 +21,7 @@ export type WsClientDeps = { readonly clock: Clock; readonly address: PinnedAddr
 /** Why a connection could not be made or is gone. `status` is the answer of a server that refused the handshake. */
 export type WsLoss = {
   readonly cause: 'address' | 'connect' | 'refused' | 'closed' | 'dead' | 'too-slow' | 'protocol'
-  readonly says: string
+  readonly message: string
   readonly status?: number
 }
 
@@ -49,8 +49,8 @@ const CLOSE_GRACE_MS = 1000
 /** Never rejects: a server that is not there is an outcome. Redirects are refusals. */
 export async function openWsClient(given: WsClientOptions, { clock, address }: WsClientDeps): Promise<WsOpening> {
   const options = { ...DEFAULTS, ...given }
-  const place = await address.current()
-  if (!place.ok) return { ok: false, loss: { cause: 'address', says: place.says } }
+  const position = await address.current()
+  if (!position.ok) return { ok: false, loss: { cause: 'address', message: position.message } }
   const { remote } = address
   const ws = new WebSocket(`${remote.secure ? 'wss' : 'ws'}://${hostHeader(remote)}${remote.path}`, {
     headers: { ...options.headers },
@@ -59,7 +59,7 @@ export async function openWsClient(given: WsClientOptions, { clock, address }: W
     maxPayload: options.messageBytesMax,
     // The name was looked up and judged already; the library gets what came of it.
     lookup: (_host, { all }, found) => {
-      const entry = { address: place.ip, family: isIP(place.ip) }
+      const entry = { address: position.ip, family: isIP(position.ip) }
       if (all === true) found(null, [entry])
       else found(null, entry.address, entry.family)
     },
@@ -68,7 +68,7 @@ export async function openWsClient(given: WsClientOptions, { clock, address }: W
   return new Promise((resolve) => {
     let loss: WsLoss | undefined
     const timeout = clock.setTimer(options.handshakeTimeoutMs, () =>
-      fail({ cause: 'connect', says: 'no answer in time' }),
+      fail({ cause: 'connect', message: 'no answer in time' }),
     )
     function fail(why: WsLoss): void {
       if (loss !== undefined) return
@@ -79,11 +79,11 @@ export async function openWsClient(given: WsClientOptions, { clock, address }: W
       resolve({ ok: false, loss: why })
     }
     ws.on('error', (error: NodeJS.ErrnoException) =>
-      fail({ cause: 'connect', says: error.code ?? 'connection failed' }),
+      fail({ cause: 'connect', message: error.code ?? 'connection failed' }),
     )
     ws.on('unexpected-response', (_request, response) => {
       const status = response.statusCode ?? 0
-      fail({ cause: 'refused', says: `the handshake was answered with ${status}`, status })
+      fail({ cause: 'refused', message: `the handshake was answered with ${status}`, status })
     })
     ws.on('open', () => {
       if (loss !== undefined) return
@@ -103,7 +103,7 @@ function wrap(ws: WebSocket, options: typeof DEFAULTS & WsClientOptions, { clock
     ping: () => {
       if (ws.readyState === ws.OPEN) ws.ping()
     },
-    onDead: () => leave({ cause: 'dead', says: 'pings are not answered' }),
+    onDead: () => leave({ cause: 'dead', message: 'pings are not answered' }),
   })
 
   /** The listeners are told at once: a peer that is gone would delay the close by its handshake. */
@@ -122,9 +122,9 @@ function wrap(ws: WebSocket, options: typeof DEFAULTS & WsClientOptions, { clock
   ws.on('pong', () => heartbeat.heard())
   ws.on('ping', () => heartbeat.heard())
   ws.on('error', (error: NodeJS.ErrnoException) =>
-    leave({ cause: 'protocol', says: error.code ?? 'connection failed' }),
+    leave({ cause: 'protocol', message: error.code ?? 'connection failed' }),
   )
-  ws.on('close', (code: number) => leave({ cause: 'closed', says: `closed with ${code}` }))
+  ws.on('close', (code: number) => leave({ cause: 'closed', message: `closed with ${code}` }))
 
   return {
     get isOpen() {
@@ -133,7 +133,7 @@ function wrap(ws: WebSocket, options: typeof DEFAULTS & WsClientOptions, { clock
     send(text) {
       if (loss !== undefined || ws.readyState !== ws.OPEN) return
       ws.send(text)
-      if (ws.bufferedAmount > options.pendingBytesMax) leave({ cause: 'too-slow', says: 'the server does not read' })
+      if (ws.bufferedAmount > options.pendingBytesMax) leave({ cause: 'too-slow', message: 'the server does not read' })
     },
     onMessage(listener) {
       ws.on('message', (data) => {
@@ -145,6 +145,6 @@ function wrap(ws: WebSocket, options: typeof DEFAULTS & WsClientOptions, { clock
       if (loss === undefined) closeListeners.push(listener)
       else listener(loss)
     },
-    close: () => leave({ cause: 'closed', says: 'closed from this side' }),
+    close: () => leave({ cause: 'closed', message: 'closed from this side' }),
   }
 }

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { FrameTaker, SharedPart } from '../net/shared-frames.ts'
+import type { FrameConsumer, SharedPart } from '../net/shared-frames.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
 import type { WsSocket } from './socket.ts'
 
@@ -29,7 +29,7 @@ export type WsConnection = {
   /** A frame of `encodeTextFrame`. What is sent within one turn of the event loop leaves in one write. */
   readonly sendFrame: (frame: Buffer) => void
   /** Gets frames that are the same for many, in the order they and those of `sendFrame` came. */
-  readonly taker: FrameTaker<Buffer>
+  readonly consumer: FrameConsumer<Buffer>
   /** For a sender with a queue of its own: true while nothing waits here, so that `write` will not pile up. */
   readonly isClear: boolean
   /** Frames of `encodeTextFrame`, one or several, at once. Called only while `isClear`; neither bounded nor watched here. */
@@ -56,7 +56,7 @@ export type WsConnectionOptions = {
   /** How long a peer may take to answer a close frame. */
   readonly closeGraceMs: number
   /** How long a peer that has closed waits for what it asked before; then it gets its close frame without. */
-  readonly answerGraceMs: number
+  readonly responseGraceMs: number
   /** Pings and pongs of a client within a second; one more closes with 1008. */
   readonly controlPerSecondMax: number
 }
@@ -97,7 +97,7 @@ export function createWsConnection(
   options: WsConnectionOptions,
   { ws, socket, remoteAddress, clock, meter, onDirty }: Parts,
 ): WsConnection & { flush(joined?: JoinedFrames): void; beat(missesMax: number): boolean } {
-  const { pendingBytesMax, stallMs, closeGraceMs, answerGraceMs, controlPerSecondMax } = options
+  const { pendingBytesMax, stallMs, closeGraceMs, responseGraceMs, controlPerSecondMax } = options
   let queue: Buffer[] = []
   let queuedBytes = 0
   /** What comes after all in the queue. It is shared with others and may still grow. */
@@ -109,9 +109,9 @@ export function createWsConnection(
   let controlsSinceMs = clock.monotonicMs()
   let stall: Timer | undefined
   let grace: Timer | undefined
-  let answerGrace: Timer | undefined
+  let responseGrace: Timer | undefined
   /** Messages whose listener is still at work. */
-  let unanswered = 0
+  let awaitingResponse = 0
   let isPeerClosing = false
   let isLeaving = false
   let isAlive = true
@@ -142,15 +142,15 @@ export function createWsConnection(
     isLeaving = true
     stall?.cancel()
     grace?.cancel()
-    answerGrace?.cancel()
+    responseGrace?.cancel()
     dropQueue()
     for (const listener of closeListeners.splice(0)) listener(closing?.code ?? code, closing?.reason ?? '')
     closeListeners = []
   })
   ws.onPeerClose(() => {
     isPeerClosing = true
-    if (unanswered === 0) completeClose()
-    else answerGrace = clock.setTimer(answerGraceMs, completeClose)
+    if (awaitingResponse === 0) completeClose()
+    else responseGrace = clock.setTimer(responseGraceMs, completeClose)
   })
   socket.on('drain', () => {
     stall?.cancel()
@@ -194,7 +194,7 @@ export function createWsConnection(
     queued()
   }
 
-  const taker: FrameTaker<Buffer> = {
+  const consumer: FrameConsumer<Buffer> = {
     offer(part) {
       if (isLeaving) return
       takeShared()
@@ -212,7 +212,7 @@ export function createWsConnection(
     const part = shared
     if (part === undefined) return
     shared = undefined
-    const { frames, joined } = part.take(taker)
+    const { frames, joined } = part.take(consumer)
     for (const frame of frames) queue.push(frame)
     queuedBytes += joined.length
   }
@@ -232,7 +232,7 @@ export function createWsConnection(
     if (shared !== undefined && queue.length === 0) {
       const part = shared
       shared = undefined
-      const taken = part.take(taker)
+      const taken = part.take(consumer)
       writeOut(taken.joined, taken.frames.length)
       return
     }
@@ -276,7 +276,7 @@ export function createWsConnection(
   /** Sends what is due, then the answer to the close frame of the peer. */
   function completeClose(): void {
     if (!isOpen()) return
-    answerGrace?.cancel()
+    responseGrace?.cancel()
     isLeaving = true
     flush()
     dropQueue()
@@ -293,10 +293,10 @@ export function createWsConnection(
     }
     const work = listener(text)
     if (work === undefined) return
-    unanswered += 1
+    awaitingResponse += 1
     const onSettled = () => {
-      unanswered -= 1
-      if (isPeerClosing && unanswered === 0) completeClose()
+      awaitingResponse -= 1
+      if (isPeerClosing && awaitingResponse === 0) completeClose()
     }
     work.then(onSettled, onSettled)
   }
@@ -318,7 +318,7 @@ export function createWsConnection(
     },
     send: (text) => sendFrame(encodeTextFrame(text)),
     sendFrame,
-    taker,
+    consumer,
     get isClear() {
       return queue.length === 0 && shared === undefined && !socket.writableNeedDrain
     },

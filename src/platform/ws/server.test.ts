@@ -224,13 +224,13 @@ test('what every answer to an address carries is there on the upgrade and on its
   ] as const) {
     const client = new WebSocket(server.url + path)
     client.on('error', () => {})
-    const [answer] = await Promise.race([
+    const [reply] = await Promise.race([
       once(client, 'upgrade'),
       once(client, 'unexpected-response').then(([, response]) => [response]),
     ])
-    assert.equal(answer.statusCode, status, path)
-    assert.equal(answer.headers['deprecation'], deprecation, path)
-    assert.equal(answer.headers['sunset'], deprecation && marked.sunset, path)
+    assert.equal(reply.statusCode, status, path)
+    assert.equal(reply.headers['deprecation'], deprecation, path)
+    assert.equal(reply.headers['sunset'], deprecation && marked.sunset, path)
     client.terminate()
   }
 })

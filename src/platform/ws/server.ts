@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../core/clock.ts'
 import { sendRaw } from '../http/server/reply.ts'
-import { createWriteRounds } from '../net/fair-flush-scheduler.ts'
+import { createFairFlushScheduler } from '../net/fair-flush-scheduler.ts'
 import {
   createWsConnection,
   WsCloseCode,
@@ -54,7 +54,7 @@ const DEFAULTS = {
   pendingBytesMax: 4 * 1024 * 1024,
   stallMs: 5000,
   closeGraceMs: 1000,
-  answerGraceMs: 10_000,
+  responseGraceMs: 10_000,
   connectionsMax: 10_000,
   pingMs: 30_000,
   missesMax: 1,
@@ -67,7 +67,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   const options = { ...DEFAULTS, ...given }
   type Connection = ReturnType<typeof createWsConnection>
   const connections = new Set<Connection>()
-  const rounds = createWriteRounds(clock)
+  const rounds = createFairFlushScheduler(clock)
   let onAllClosed: (() => void) | undefined
   let isDraining = false
 

@@ -203,8 +203,8 @@ describe('accept, on a clock of its own', () => {
 
   test('a disk that refuses: told as sent where it was, and not sent where the disk was doubtful before', async () => {
     world.recorded = false
-    const told = await giveChecked()
-    assert.deepEqual([told.ok ? 'yes' : told.refusal.data['sent'], sent.length], [true, 1])
+    const reported = await giveChecked()
+    assert.deepEqual([reported.ok ? 'yes' : reported.refusal.data['sent'], sent.length], [true, 1])
     world.isDoubtful = true
     const held = await giveChecked(tipped(walletOf(0), BLOCKHASH, 'two'))
     assert.deepEqual([held.ok ? 'yes' : held.refusal.data['sent'], sent.length], [false, 1])

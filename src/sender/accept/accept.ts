@@ -62,8 +62,9 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
 
   return (decode, address) => {
     const startedMs = nowMs()
-    const place = addresses.take(address)
-    if (!place.ok) return refuse(refuseLimit('perAddressPerSecond', limits.perAddressPerSecond, place.retryAfterMs))
+    const position = addresses.take(address)
+    if (!position.ok)
+      return refuse(refuseLimit('perAddressPerSecond', limits.perAddressPerSecond, position.retryAfterMs))
     const decoded = decode()
     if (!decoded.ok) return refuse(refuseUndecodable(decoded))
     const { wire, transaction, base64 } = decoded
@@ -141,8 +142,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (receipts.pendingOfPayer(feePayer) >= pendingPerPayerMax)
       return refuse(refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS))
     // Only now is it certain that the payer signed: nobody can use up the budget of another.
-    const place = payers.take(feePayer)
-    if (!place.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, place.retryAfterMs))
+    const position = payers.take(feePayer)
+    if (!position.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, position.retryAfterMs))
     const receipt: Receipt = {
       signature,
       state: 'accepted',

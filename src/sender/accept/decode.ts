@@ -12,7 +12,11 @@ export type Decoded =
       readonly transaction: ParsedTransaction
       readonly base64: string | undefined
     }
-  | { readonly ok: false; readonly fault: TransactionFault | 'encoding' | 'base64' | 'base58'; readonly says: string }
+  | {
+      readonly ok: false
+      readonly fault: TransactionFault | 'encoding' | 'base64' | 'base58'
+      readonly message: string
+    }
 
 const TYPE = 'solana_transaction::versioned::VersionedTransaction'
 /** Characters that the largest transaction takes. Version 1 outgrows what base58 is taken for. */
@@ -38,13 +42,13 @@ export function decodeWire(wire: Uint8Array, base64?: string): Decoded {
     return {
       ok: false,
       fault: reason,
-      says: `decoded ${TYPE} too large: ${wire.length} bytes (max: ${limitOf(wire)} bytes)`,
+      message: `decoded ${TYPE} too large: ${wire.length} bytes (max: ${limitOf(wire)} bytes)`,
     }
   }
-  const says = isDecodeFault(reason)
+  const message = isDecodeFault(reason)
     ? `failed to deserialize ${TYPE}: ${reason}`
     : 'invalid transaction: Transaction failed to sanitize accounts offsets correctly'
-  return { ok: false, fault: reason, says }
+  return { ok: false, fault: reason, message }
 }
 
 function limitOf(wire: Uint8Array): number {
@@ -69,13 +73,13 @@ function decodeBase58Text(text: string): Decoded {
 }
 
 function notIn(encoding: Encoding): Decoded {
-  return { ok: false, fault: encoding, says: `invalid ${encoding} encoding` }
+  return { ok: false, fault: encoding, message: `invalid ${encoding} encoding` }
 }
 
 function tooLong(encoding: Encoding, chars: number, charsMax: number): Decoded {
   return {
     ok: false,
     fault: 'too-large',
-    says: `${encoding} encoded ${TYPE} too large: ${chars} bytes (max: encoded/raw ${charsMax}/${encoding === 'base64' ? WIRE_BYTES_V1_MAX : WIRE_BYTES_MAX})`,
+    message: `${encoding} encoded ${TYPE} too large: ${chars} bytes (max: encoded/raw ${charsMax}/${encoding === 'base64' ? WIRE_BYTES_V1_MAX : WIRE_BYTES_MAX})`,
   }
 }

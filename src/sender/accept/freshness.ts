@@ -4,10 +4,10 @@ import type { AskNode } from '../dispatch/node-call.ts'
 /** Whether a transaction on this blockhash can still land. `unknown` when nobody can say in time, and then it is let through. */
 export type Freshness = Disposable & {
   /** Of a blockhash in base58. Told at once where it is known. */
-  check(blockhash: string): Verdict['says'] | Promise<Verdict['says']>
+  check(blockhash: string): Verdict['state'] | Promise<Verdict['state']>
 }
 
-type Verdict = { readonly at: number; readonly says: 'fresh' | 'expired' | 'unknown' }
+type Verdict = { readonly at: number; readonly state: 'fresh' | 'expired' | 'unknown' }
 
 const FRESH_MS = 10_000
 /** A fresh one is asked for again from here on, while what is known still counts: nobody waits for that. */
@@ -33,7 +33,7 @@ const AGE_BLOCKS_MAX = 150
  */
 export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonly clock: Clock }): Freshness {
   const known = new Map<string, Verdict>()
-  const asking = new Map<string, Promise<Verdict['says']>>()
+  const asking = new Map<string, Promise<Verdict['state']>>()
   /** Blockhashes that were the newest, with the last height at which they are good. */
   const seen = new Map<string, number>()
   let newest = { lastHeight: 0, at: Number.NEGATIVE_INFINITY }
@@ -44,9 +44,9 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     const nowMs = clock.monotonicMs()
     if (isLooking || nowMs - wantedAtMs > LOOK_FOR_MS) return
     isLooking = true
-    const answer = await ask('getLatestBlockhash', [{ commitment: 'processed' }], ASK_MS_MAX)
+    const response = await ask('getLatestBlockhash', [{ commitment: 'processed' }], ASK_MS_MAX)
     isLooking = false
-    const { blockhash, lastValidBlockHeight } = ((answer as { value?: object } | undefined)?.value ?? {}) as {
+    const { blockhash, lastValidBlockHeight } = ((response as { value?: object } | undefined)?.value ?? {}) as {
       blockhash?: unknown
       lastValidBlockHeight?: unknown
     }
@@ -56,7 +56,7 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
   }
 
   /** From what was seen; the height of now follows from the newest blockhash. */
-  function judge(key: string): Verdict['says'] | undefined {
+  function validate(key: string): Verdict['state'] | undefined {
     const lastHeight = seen.get(key)
     const nowMs = clock.monotonicMs()
     if (lastHeight !== undefined && nowMs - newest.at < LOOK_GOOD_MS) {
@@ -64,20 +64,20 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     }
     const verdict = known.get(key)
     if (verdict === undefined) return undefined
-    const livesMs = verdict.says === 'fresh' ? FRESH_MS : verdict.says === 'expired' ? EXPIRED_MS : UNKNOWN_MS
-    return nowMs - verdict.at < livesMs ? verdict.says : undefined
+    const livesMs = verdict.state === 'fresh' ? FRESH_MS : verdict.state === 'expired' ? EXPIRED_MS : UNKNOWN_MS
+    return nowMs - verdict.at < livesMs ? verdict.state : undefined
   }
 
-  async function learn(key: string): Promise<Verdict['says']> {
-    const answer = await ask('isBlockhashValid', [key, { commitment: 'processed' }], ASK_MS_MAX)
-    const value = (answer as { value?: unknown } | undefined)?.value
-    const says = typeof value === 'boolean' ? (value ? 'fresh' : 'expired') : 'unknown'
-    remember(known, key, { at: clock.monotonicMs(), says })
-    return says
+  async function learn(key: string): Promise<Verdict['state']> {
+    const response = await ask('isBlockhashValid', [key, { commitment: 'processed' }], ASK_MS_MAX)
+    const value = (response as { value?: unknown } | undefined)?.value
+    const state = typeof value === 'boolean' ? (value ? 'fresh' : 'expired') : 'unknown'
+    remember(known, key, { at: clock.monotonicMs(), state })
+    return state
   }
 
   /** Undefined when too many are asked for already. */
-  function askFor(key: string): Promise<Verdict['says']> | undefined {
+  function askFor(key: string): Promise<Verdict['state']> | undefined {
     const running = asking.get(key)
     if (running !== undefined || asking.size >= ASKING_MAX) return running
     const asked = learn(key).finally(() => asking.delete(key))
@@ -95,10 +95,10 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
   return {
     check(key) {
       wantedAtMs = clock.monotonicMs()
-      const judged = judge(key)
-      if (judged === undefined) return askFor(key) ?? 'unknown'
-      if (judged === 'fresh' && !seen.has(key) && isOld(key)) void askFor(key)
-      return judged
+      const validated = validate(key)
+      if (validated === undefined) return askFor(key) ?? 'unknown'
+      if (validated === 'fresh' && !seen.has(key) && isOld(key)) void askFor(key)
+      return validated
     },
     [Symbol.dispose]: () => timer.cancel(),
   }

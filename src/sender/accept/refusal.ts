@@ -59,11 +59,11 @@ const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
 /** What every refusal over the tip or the blockhash tells, so that one look is enough to build the next transaction. */
 export type TipTerms = { readonly minTipLamports: number; readonly tipAccounts: readonly string[] }
 
-export function refuseUndecodable({ fault, says }: Extract<Decoded, { ok: false }>): Refusal {
+export function refuseUndecodable({ fault, message }: Extract<Decoded, { ok: false }>): Refusal {
   if (fault === 'signature-count') {
     return { code: 'signature-count', message: ERRORS['signature-count'].sentence, data: { reason: fault } }
   }
-  return { code: 'invalid-params', message: says, data: { reason: fault } }
+  return { code: 'invalid-params', message: message, data: { reason: fault } }
 }
 
 const TIP_CODES = {

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { docsUrl, ERRORS } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import type { HttpAnswer, PostHandler, PostHead } from '../../platform/http/server/post.ts'
+import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
-import { createRpc, type RpcAnswer, type RpcDeps } from './rpc.ts'
+import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
 
 export type RpcPostsDeps = RpcDeps & {
   /** Whose request it is, for the limits by address. */
@@ -22,11 +22,11 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
   const requestIdOf = createRequestIds(deps)
   return {
     headers: commonHeaders,
-    judge(head) {
+    validate(head) {
       const requestId = requestIdOf(head.headers)
-      if (!isJson(head.headers)) return { requestId, answer: NOT_JSON }
-      const tooLarge = () => answerTooLarge(requestId)
-      if ((head.bodyBytes ?? 0) > BODY_BYTES_MAX) return { requestId, answer: tooLarge() }
+      if (!isJson(head.headers)) return { requestId, response: NOT_JSON }
+      const tooLarge = () => responseTooLarge(requestId)
+      if ((head.bodyBytes ?? 0) > BODY_BYTES_MAX) return { requestId, response: tooLarge() }
       const address = deps.addressOf(head)
       return {
         requestId,
@@ -34,10 +34,10 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         tooLarge,
         onBody(body, responder) {
           // Bytes that are not UTF-8 are no JSON; read as text they would come back changed.
-          const answered = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, requestId })
-          if (!(answered instanceof Promise)) return responder.respond(httpAnswerOf(answered))
-          answered
-            .then((answer) => responder.respond(httpAnswerOf(answer)))
+          const responded = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, requestId })
+          if (!(responded instanceof Promise)) return responder.respond(httpResponseOf(responded))
+          responded
+            .then((response) => responder.respond(httpResponseOf(response)))
             .catch((error: unknown) => responder.fail(error))
         },
       }
@@ -46,21 +46,21 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-const NOT_JSON: HttpAnswer = {
+const NOT_JSON: HttpResponse = {
   status: 415,
   headers: { 'content-type': 'text/plain; charset=utf-8' },
   body: 'Content-Type: application/json is required',
 }
 
-function httpAnswerOf({ status, body, retryAfterSeconds }: RpcAnswer): HttpAnswer {
+function httpResponseOf({ status, body, retryAfterSeconds }: RpcResponse): HttpResponse {
   return { status, headers: retryAfterSeconds === undefined ? JSON_TYPE : retryHeaders(retryAfterSeconds), body }
 }
 
-function retryHeaders(seconds: number): HttpAnswer['headers'] {
+function retryHeaders(seconds: number): HttpResponse['headers'] {
   return { ...JSON_TYPE, 'retry-after': String(seconds) }
 }
 
-export function answerTooLarge(requestId: string): HttpAnswer {
+export function responseTooLarge(requestId: string): HttpResponse {
   const error = {
     code: ERRORS['too-large'].jsonRpc,
     message: `limit reached: ${BODY_BYTES_MAX} bytes in one request body`,

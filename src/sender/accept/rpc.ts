@@ -5,7 +5,7 @@ import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
 import { after, type Soon } from './soon.ts'
 
-export type RpcAnswer = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
+export type RpcResponse = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
 
 export type RpcDeps = {
   readonly accept: Accept
@@ -24,12 +24,12 @@ export const BATCH_MAX = 10
 const DEPTH_MAX = 16
 
 type Caller = { readonly address: string; readonly requestId: string }
-type Answered = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
+type Responded = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
 
 type Outcome = { readonly result: string } | { readonly refusal: Refusal }
 
 /** JSON-RPC as a node answers it, for the few methods that make sense here. */
-export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcAnswer> {
+export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcResponse> {
   return (text, caller) => {
     const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX })
     if (!body.ok || body.items.length === 0) {
@@ -43,11 +43,11 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
     }
     const [first] = body.items
     if (first === undefined) return { status: 200, body: plainError('null', 'invalid-request') }
-    if (!body.batch) return after(answer(first, caller), (answered) => join([answered], false))
-    return Promise.all(body.items.map(async (item) => answer(item, caller))).then((answers) => join(answers, true))
+    if (!body.batch) return after(respond(first, caller), (responded) => join([responded], false))
+    return Promise.all(body.items.map(async (item) => respond(item, caller))).then((responses) => join(responses, true))
   }
 
-  function answer(item: RequestItem, caller: Caller): Soon<Answered> {
+  function respond(item: RequestItem, caller: Caller): Soon<Responded> {
     const { id: rawId, methodName, jsonrpc, duplicate } = item
     const id = rawId !== undefined && idKind(rawId) !== 'other' && duplicate !== 'id' ? rawId : 'null'
     if (
@@ -61,10 +61,10 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
       return refusal === undefined ? { text: plainError(id, 'invalid-request') } : refused(id, refusal, caller)
     }
     return after(call(methodName, item.params, caller), (outcome) => {
-      const answered: Answered =
+      const responded: Responded =
         'result' in outcome ? { text: writeResult(id, outcome.result) } : refused(id, outcome.refusal, caller)
       // A call without an id is a notification: carried out, not answered.
-      return rawId === undefined ? { ...answered, text: undefined } : answered
+      return rawId === undefined ? { ...responded, text: undefined } : responded
     })
   }
 
@@ -72,7 +72,7 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
     if (method === 'sendTransaction') {
       return after(
         deps.accept(() => readSend(params), caller.address),
-        tell,
+        report,
       )
     }
     const refusal = deps.takeRead(caller.address)
@@ -92,7 +92,7 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
     }
   }
 
-  function tell(outcome: Acceptance): Outcome {
+  function report(outcome: Acceptance): Outcome {
     if (outcome.ok) {
       if (!outcome.isNew) deps.onDuplicate()
       return { result: JSON.stringify(outcome.signature) }
@@ -102,18 +102,18 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
   }
 }
 
-function refused(id: string, refusal: Refusal, { requestId }: Caller): Answered {
+function refused(id: string, refusal: Refusal, { requestId }: Caller): Responded {
   const limited = refusal.code === 'rate-limited' ? refusal : undefined
   return { text: writeError(id, errorOf(refusal, requestId)), limited }
 }
 
-function join(answers: readonly Answered[], isBatch: boolean): RpcAnswer {
-  const said = answers.flatMap(({ text }) => (text === undefined ? [] : [text]))
+function join(responses: readonly Responded[], isBatch: boolean): RpcResponse {
+  const message = responses.flatMap(({ text }) => (text === undefined ? [] : [text]))
   // Only where nothing got through does the whole answer say so: clients do not read the body of a 429.
-  const limited = answers.every((one) => one.limited !== undefined) ? answers[0]?.limited : undefined
+  const limited = responses.every((one) => one.limited !== undefined) ? responses[0]?.limited : undefined
   return {
-    status: limited === undefined ? (said.length === 0 ? 204 : 200) : 429,
-    body: isBatch && said.length > 0 ? `[${said.join(',')}]` : (said[0] ?? ''),
+    status: limited === undefined ? (message.length === 0 ? 204 : 200) : 429,
+    body: isBatch && message.length > 0 ? `[${message.join(',')}]` : (message[0] ?? ''),
     ...(limited === undefined ? {} : { retryAfterSeconds: retryAfterOf(limited) }),
   }
 }
@@ -123,11 +123,11 @@ function readSend(params: string | undefined): Decoded {
   const list: unknown = params === undefined ? undefined : JSON.parse(params)
   const [text, config] = Array.isArray(list) ? (list as unknown[]) : []
   if (typeof text !== 'string') {
-    return { ok: false, fault: 'encoding', says: 'Invalid params: give the transaction as a string, then options' }
+    return { ok: false, fault: 'encoding', message: 'Invalid params: give the transaction as a string, then options' }
   }
   const encoding = (config as { encoding?: unknown } | null | undefined)?.encoding ?? undefined
   if (encoding !== undefined && encoding !== 'base64' && encoding !== 'base58') {
-    return { ok: false, fault: 'encoding', says: `unsupported encoding. Supported encodings: base58, base64` }
+    return { ok: false, fault: 'encoding', message: `unsupported encoding. Supported encodings: base58, base64` }
   }
   return decodeText(text, encoding as Encoding | undefined)
 }

@@ -26,7 +26,7 @@ export type TipVerdict =
   | { readonly ok: false; readonly refusal: Refusal }
 
 /** What the door would say of the tip of a transaction, given as base64, base58 or bytes. Signatures and blockhash are not looked at. */
-export function judgeTip(transaction: string | Uint8Array, options: Parameters<typeof tipTerms>[0]): TipVerdict {
+export function validateTip(transaction: string | Uint8Array, options: Parameters<typeof tipTerms>[0]): TipVerdict {
   const { rule, terms } = tipTerms(options)
   const decoded = typeof transaction === 'string' ? decodeText(transaction, undefined) : decodeWire(transaction)
   if (!decoded.ok) return { ok: false, refusal: refuseUndecodable(decoded) }

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
-import { verifyLater } from './verify.ts'
+import { verifyAsync } from './verify.ts'
 import type { FromVerifier, ToVerifier } from './verify-thread.ts'
 
 export type VerifiersOptions = {
@@ -117,7 +117,7 @@ export function startVerifiers(
 
   /** On the runtime's own threads: dearer, and always there. */
   function checkHere(job: Job): void {
-    void verifyLater(job.transaction).then((isGood) => finish(job, isGood ? 'good' : 'bad'))
+    void verifyAsync(job.transaction).then((isGood) => finish(job, isGood ? 'good' : 'bad'))
   }
 
   /** The wait was foretold when it was taken; where the cores were needed elsewhere meanwhile, it is told to come back after all. */

@@ -3,7 +3,7 @@ import { importPublicKey, isSmallOrder } from '../../solana/crypto/ed25519.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 
 /** One check of a signature costs about 0.2 ms; it is done on the threads of the runtime, so that the loop goes on meanwhile. */
-export function verifyLater(transaction: ParsedTransaction): Promise<boolean> {
+export function verifyAsync(transaction: ParsedTransaction): Promise<boolean> {
   return new Promise((resolve) => {
     let left = transaction.signatures.length
     let isGood = true

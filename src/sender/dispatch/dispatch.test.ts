@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import type { AttemptAnswer, Receipt } from '../receipts/receipt.ts'
+import type { AttemptResponse, Receipt } from '../receipts/receipt.ts'
 import { createReceipts } from '../receipts/receipts.ts'
 import { receiptOf } from '../receipts/test-receipt.ts'
 import { createDispatch, type Path } from './dispatch.ts'
@@ -11,16 +11,16 @@ const OPTIONS = { resendMs: 2000, endMs: 9000, resendsPerSecond: 1000 }
 /** A way out that notes what it is given, and answers as it is told to. */
 function testPath(
   name: string,
-): Path & { isOpen: boolean; hasSpare: boolean; answer: AttemptAnswer; readonly sent: string[] } {
+): Path & { isOpen: boolean; hasSpare: boolean; response: AttemptResponse; readonly sent: string[] } {
   return {
     name,
     isOpen: true,
     hasSpare: true,
-    answer: 'taken',
+    response: 'taken',
     sent: [],
     send(job, report) {
       this.sent.push(job.signature)
-      report({ to: name, answer: this.answer, says: '' })
+      report({ to: name, response: this.response, says: '' })
     },
   }
 }
@@ -101,10 +101,10 @@ test('one whose block is safe, or that expired, is let go and not sent any more'
 
 test('refused and busy everywhere is not sent; one that took it makes it sent', () => {
   const { paths, start } = openTest()
-  for (const path of paths) path.answer = 'refused'
-  paths[1].answer = 'busy'
+  for (const path of paths) path.response = 'refused'
+  paths[1].response = 'busy'
   assert.equal(start('one').state, 'accepted')
-  paths[2].answer = 'taken'
+  paths[2].response = 'taken'
   assert.equal(start('two').state, 'sent')
 })
 

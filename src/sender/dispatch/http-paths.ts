@@ -4,7 +4,7 @@ import { TokenBucket } from '../../core/token-bucket.ts'
 import type { Secret } from '../../platform/config/secret-ref.ts'
 import { createHttpPool } from '../../platform/http/client/pool.ts'
 import { createPinnedAddress, type PinnedAddressDeps, parseRemoteAddress } from '../../platform/net/pinned-address.ts'
-import { createGate } from '../../upstreams/address-policy.ts'
+import { createAddressBackoff } from '../../upstreams/address-backoff.ts'
 import type { Upstream } from '../../upstreams/service.ts'
 import type { PathOptions } from '../options.ts'
 import type { AttemptReport } from '../receipts/receipt.ts'
@@ -12,10 +12,10 @@ import type { Path } from './dispatch.ts'
 
 const DEADLINE_MS = 5000
 const SEND = { kind: 'write', isHeavy: false, method: 'sendTransaction' } as const
-const SAYS_CHARS_MAX = 200
+const MESSAGE_CHARS_MAX = 200
 /** So many failures in a row shut a path for a while. */
 const FAILURES_IN_ROW = 5
-const GATE = { firstMs: 250, maxMs: 5000 }
+const BACKOFF = { firstMs: 250, maxMs: 5000 }
 
 /** The nodes that serve the bundle too: one of them, the best at the moment. */
 export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path {
@@ -30,16 +30,16 @@ export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path
     },
     send(job, report) {
       if (inFlight >= inFlightMax)
-        return report({ to: 'upstreams', answer: 'busy', says: `${inFlightMax} answers are awaited` })
+        return report({ to: 'upstreams', response: 'busy', says: `${inFlightMax} answers are awaited` })
       inFlight += 1
       const { body } = job
       const call = { ...SEND, body, bodyBytes: body.length }
       upstream.call(call, (outcome) => {
         inFlight -= 1
-        if (outcome.kind === 'answered') {
+        if (outcome.kind === 'responded') {
           outcome.rest?.abort()
-          report({ to: outcome.upstream, ...judge(outcome.status, outcome.body) })
-        } else report({ to: 'upstreams', answer: 'failed', says: outcome.kind })
+          report({ to: outcome.upstream, ...validate(outcome.status, outcome.body) })
+        } else report({ to: 'upstreams', response: 'failed', says: outcome.kind })
       })
     },
   }
@@ -71,36 +71,36 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
     { clock, address },
   )
   const bucket = new TokenBucket({ capacity: perSecond, perSecond }, clock.monotonicMs())
-  const gate = createGate(GATE, deps)
+  const backoff = createAddressBackoff(BACKOFF, deps)
   let failures = 0
 
   function settle(isGood: boolean): void {
     failures = isGood ? 0 : failures + 1
-    if (isGood) gate.worked()
-    else if (failures >= FAILURES_IN_ROW) gate.failed()
+    if (isGood) backoff.worked()
+    else if (failures >= FAILURES_IN_ROW) backoff.failed()
   }
 
   return {
     name,
     get isOpen() {
-      return !gate.isShut
+      return !backoff.isShut
     },
     get hasSpare() {
       return pool.inFlight < inFlightMax / 2 && bucket.level(clock.monotonicMs()) >= perSecond / 2
     },
     send(job, report) {
       if (pool.inFlight >= inFlightMax)
-        return report({ to: name, answer: 'busy', says: `${inFlightMax} answers are awaited` })
+        return report({ to: name, response: 'busy', says: `${inFlightMax} answers are awaited` })
       if (!bucket.take(1, clock.monotonicMs()))
-        return report({ to: name, answer: 'busy', says: `${perSecond} per second` })
+        return report({ to: name, response: 'busy', says: `${perSecond} per second` })
       pool.call({ body: job.body, bodyBytes: job.body.length, deadlineMs: DEADLINE_MS }, (outcome) => {
         if (outcome.kind === 'reply') {
           outcome.rest?.abort()
           settle(outcome.head.status < 500)
-          report({ to: name, ...judge(outcome.head.status, outcome.body) })
+          report({ to: name, ...validate(outcome.head.status, outcome.body) })
         } else {
           settle(false)
-          report({ to: name, answer: 'failed', says: outcome.cause })
+          report({ to: name, response: 'failed', says: outcome.cause })
         }
       })
     },
@@ -109,20 +109,20 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
 }
 
 /** A result is a yes; what else is said is kept for the receipt, shortened, since it comes from outside. */
-function judge(status: number, body: Buffer): Pick<AttemptReport, 'answer' | 'says'> {
-  let answer: { result?: unknown; error?: { message?: unknown } } | undefined
+function validate(status: number, body: Buffer): Pick<AttemptReport, 'response' | 'says'> {
+  let response: { result?: unknown; error?: { message?: unknown } } | undefined
   try {
-    answer = JSON.parse(body.toString()) as typeof answer
+    response = JSON.parse(body.toString()) as typeof response
   } catch {
-    answer = undefined
+    response = undefined
   }
-  if (answer?.error !== undefined && answer.error !== null) {
-    const { message } = answer.error
+  if (response?.error !== undefined && response.error !== null) {
+    const { message } = response.error
     const text = typeof message === 'string' ? message : 'an error without a message'
-    return { answer: 'refused', says: text.slice(0, SAYS_CHARS_MAX).replaceAll(/[^\x20-\x7e]/g, ' ') }
+    return { response: 'refused', says: text.slice(0, MESSAGE_CHARS_MAX).replaceAll(/[^\x20-\x7e]/g, ' ') }
   }
   // Some relays answer with an empty body.
-  if (status >= 200 && status < 300 && (answer?.result !== undefined || body.length === 0))
-    return { answer: 'taken', says: '' }
-  return { answer: 'refused', says: `HTTP ${status}` }
+  if (status >= 200 && status < 300 && (response?.result !== undefined || body.length === 0))
+    return { response: 'taken', says: '' }
+  return { response: 'refused', says: `HTTP ${status}` }
 }

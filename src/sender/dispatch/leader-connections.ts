@@ -22,7 +22,7 @@ export type LeaderConnections = Disposable & {
   send(
     leader: Leader,
     wire: Uint8Array,
-    answer: (outcome: StreamOutcome | 'busy' | 'unreachable', says: string) => void,
+    respond: (outcome: StreamOutcome | 'busy' | 'unreachable', message: string) => void,
   ): void
   isUsable(leader: Leader): boolean
   /** Whether half of the streams that it may be sent at once are free. */
@@ -88,7 +88,7 @@ export function createLeaderConnections(
       onOpen() {},
       onEnd(end) {
         if (entry.connection === connection) entry.connection = undefined
-        entry.lastEnd = `${end.by} ${end.code}${end.says === '' ? '' : `: ${end.says}`}`
+        entry.lastEnd = `${end.by} ${end.code}${end.message === '' ? '' : `: ${end.message}`}`
       },
     })
     entry.connection = connection
@@ -114,16 +114,16 @@ export function createLeaderConnections(
         if (entry !== undefined) connect(entry)
       }
     },
-    send(leader, wire, answer) {
+    send(leader, wire, respond) {
       const entry = entryOf(leader)
-      if (entry === undefined) return answer('busy', `${connectionsMax} connections to leaders`)
+      if (entry === undefined) return respond('busy', `${connectionsMax} connections to leaders`)
       connect(entry)
       const { connection } = entry
-      if (connection === undefined) return answer('unreachable', entry.lastEnd)
+      if (connection === undefined) return respond('unreachable', entry.lastEnd)
       if (!entry.streams.take(1, clock.monotonicMs()))
-        return answer('busy', `${perLeaderPerSecond} per second to one leader`)
-      const isTaken = connection.send(wire, (outcome) => answer(outcome, outcome === 'lost' ? entry.lastEnd : ''))
-      if (!isTaken) answer('busy', 'too many streams wait for the leader')
+        return respond('busy', `${perLeaderPerSecond} per second to one leader`)
+      const isTaken = connection.send(wire, (outcome) => respond(outcome, outcome === 'lost' ? entry.lastEnd : ''))
+      if (!isTaken) respond('busy', 'too many streams wait for the leader')
     },
     isUsable(leader) {
       return entries.get(leader.identity)?.connection !== undefined

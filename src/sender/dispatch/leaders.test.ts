@@ -83,7 +83,7 @@ test('connections are made ahead, bounded, and not made too often', () => {
     const end = () => {
       if (isOver) return
       isOver = true
-      on.onEnd({ by: 'peer', code: 4, isApplication: true, says: 'too_many' })
+      on.onEnd({ by: 'peer', code: 4, isApplication: true, message: 'too_many' })
     }
     ends.push(end)
     return {
@@ -102,25 +102,25 @@ test('connections are made ahead, bounded, and not made too often', () => {
   connections.warm([leader(1), leader(2)])
   assert.deepEqual([opened, connections.open], [['leader 1', 'leader 2'], 2])
 
-  const answers: string[] = []
+  const responses: string[] = []
   const send = (n: number) =>
-    connections.send(leader(n), new Uint8Array(1), (outcome, says) => answers.push(`${outcome} ${says}`.trim()))
+    connections.send(leader(n), new Uint8Array(1), (outcome, message) => responses.push(`${outcome} ${message}`.trim()))
   send(1)
   sent[0]?.[1]('delivered')
-  assert.deepEqual(answers, ['delivered'])
+  assert.deepEqual(responses, ['delivered'])
   for (let n = 0; n < 20; n++) send(1)
-  assert.ok(answers.includes('busy 100 per second to one leader'), 'the rate a leader allows is kept')
+  assert.ok(responses.includes('busy 100 per second to one leader'), 'the rate a leader allows is kept')
 
   // A leader that turns us away is tried again only a few times a minute.
   ends[0]?.()
-  answers.length = 0
+  responses.length = 0
   for (let n = 0; n < 10; n++) {
     send(1)
     ends.at(-1)?.()
     clock.advance(100)
   }
   assert.equal(opened.filter((identity) => identity === 'leader 1').length, 2)
-  assert.ok(answers.some((answer) => answer.startsWith('unreachable peer 4: too_many')))
+  assert.ok(responses.some((response) => response.startsWith('unreachable peer 4: too_many')))
 
   clock.advance(1000)
   connections.warm([leader(3), leader(4), leader(5)])

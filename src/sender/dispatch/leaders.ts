@@ -61,9 +61,9 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
     try {
       if (nowMs >= contactsDueMs) {
         contactsDueMs = nowMs + RETRY_MS
-        const told = readContacts(await ask('getClusterNodes', [], ASK_MS), allowPrivate)
-        if (told !== undefined) {
-          contacts = told
+        const reported = readContacts(await ask('getClusterNodes', [], ASK_MS), allowPrivate)
+        if (reported !== undefined) {
+          contacts = reported
           found = { slot: -1, byCount: new Map() }
           contactsDueMs = nowMs + CONTACTS_EVERY_MS
         }
@@ -72,10 +72,10 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
       // Without an address there is nobody to send to, and no need to know when.
       if (isShort && contacts.size > 0 && nowMs >= scheduleDueMs) {
         scheduleDueMs = nowMs + RETRY_MS
-        const answer = await ask('getSlotLeaders', [now, SLOTS_ASKED], ASK_MS)
-        if (Array.isArray(answer) && answer.every((one) => typeof one === 'string')) {
+        const response = await ask('getSlotLeaders', [now, SLOTS_ASKED], ASK_MS)
+        if (Array.isArray(response) && response.every((one) => typeof one === 'string')) {
           firstSlot = now
-          schedule = answer as string[]
+          schedule = response as string[]
           found = { slot: -1, byCount: new Map() }
         }
       }
@@ -108,16 +108,16 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
 }
 
 /** Nodes with a QUIC port for transactions, at addresses that may be connected to. */
-function readContacts(answer: unknown, allowPrivate: boolean): Map<string, Leader> | undefined {
-  if (!Array.isArray(answer)) return undefined
+function readContacts(response: unknown, allowPrivate: boolean): Map<string, Leader> | undefined {
+  if (!Array.isArray(response)) return undefined
   const found = new Map<string, Leader>()
-  for (const node of answer.slice(0, CONTACTS_MAX)) {
+  for (const node of response.slice(0, CONTACTS_MAX)) {
     const { pubkey, tpuQuic } = (node ?? {}) as { pubkey?: unknown; tpuQuic?: unknown }
     if (typeof pubkey !== 'string' || typeof tpuQuic !== 'string') continue
-    const place = parseAddressPort(tpuQuic)
+    const position = parseAddressPort(tpuQuic)
     // The list comes from a node: it must not lead us into the operator's own network.
-    if (place === undefined || objectToAddress(place.ip, allowPrivate) !== undefined) continue
-    found.set(pubkey, { identity: pubkey, ...place })
+    if (position === undefined || objectToAddress(position.ip, allowPrivate) !== undefined) continue
+    found.set(pubkey, { identity: pubkey, ...position })
   }
   return found
 }

@@ -6,7 +6,7 @@ import type { Upstream } from '../../upstreams/service.ts'
 export type AskNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>
 
 /** Answers larger than this are not for the sender: the largest it asks for are a leader schedule and the cluster's nodes. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 
 export function createAskNode(upstream: Pick<Upstream, 'call'>, clock: Clock): AskNode {
   return (method, params, withinMs) =>
@@ -19,7 +19,7 @@ export function createAskNode(upstream: Pick<Upstream, 'call'>, clock: Clock): A
       timer.unref?.()
       const call = upstream.call(callOf(method, body), (outcome) => {
         timer.cancel()
-        if (outcome.kind !== 'answered') return resolve(undefined)
+        if (outcome.kind !== 'responded') return resolve(undefined)
         const { rest } = outcome
         if (rest === undefined) return resolve(resultOf(outcome.body))
         const parts = [outcome.body]
@@ -27,7 +27,7 @@ export function createAskNode(upstream: Pick<Upstream, 'call'>, clock: Clock): A
         rest.start({
           onData(chunk) {
             bytes += chunk.length
-            if (bytes <= ANSWER_BYTES_MAX) parts.push(chunk)
+            if (bytes <= RESPONSE_BYTES_MAX) parts.push(chunk)
             else {
               rest.abort()
               resolve(undefined)

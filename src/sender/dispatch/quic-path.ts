@@ -22,7 +22,7 @@ export type QuicPath = Disposable & {
   readonly path: Path
   /** Connections that can carry transactions. */
   readonly connections: number
-  says(): string
+  message(): string
 }
 
 const WARM_MS = 200
@@ -68,12 +68,12 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
     },
     send(job, report) {
       for (const leader of leaders.next(options.leaders)) {
-        connections.send(leader, job.wire, (outcome, says) =>
+        connections.send(leader, job.wire, (outcome, message) =>
           report({
             to: leader.identity,
-            answer:
+            response:
               outcome === 'delivered' ? 'taken' : outcome === 'busy' || outcome === 'refused' ? outcome : 'failed',
-            says: outcome === 'delivered' ? '' : says || outcome,
+            says: outcome === 'delivered' ? '' : message || outcome,
           }),
         )
       }
@@ -85,7 +85,7 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
     get connections() {
       return connections.open
     },
-    says: () =>
+    message: () =>
       leaders.known === 0
         ? 'no leader tells a QUIC address'
         : `${connections.open} connections to leaders, ${leaders.known} known`,

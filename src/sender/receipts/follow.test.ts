@@ -36,7 +36,7 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
     hasSpare: true,
     send(job, report) {
       sent.push(job.signature)
-      report({ to: 'node', answer: 'taken', says: '' })
+      report({ to: 'node', response: 'taken', says: '' })
     },
   }
   const attempts: AttemptReport[] = []
@@ -75,98 +75,98 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
 }
 
 test('sent again until it lands, then no more; its confirmation grows', async () => {
-  using house = rig()
-  const receipt = house.accept('a')
+  using sluice = rig()
+  const receipt = sluice.accept('a')
   assert.equal(receipt.state, 'sent')
-  await house.clock.advanceAsync(7000)
-  assert.equal(house.sent.length, 4)
-  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
-  await house.clock.advanceAsync(2000)
+  await sluice.clock.advanceAsync(7000)
+  assert.equal(sluice.sent.length, 4)
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
+  await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.state, receipt.landed?.slot, receipt.landed?.confirmation], ['landed', 101, 'processed'])
-  const before = house.sent.length
-  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'finalized' })
-  await house.clock.advanceAsync(20_000)
-  assert.equal(house.sent.length, before)
+  const before = sluice.sent.length
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'finalized' })
+  await sluice.clock.advanceAsync(20_000)
+  assert.equal(sluice.sent.length, before)
   assert.deepEqual(
-    [receipt.landed?.confirmation, house.receipts.watched.size, receipt.job],
+    [receipt.landed?.confirmation, sluice.receipts.watched.size, receipt.job],
     ['finalized', 0, undefined],
   )
-  assert.deepEqual(house.finished, ['a landed'])
+  assert.deepEqual(sluice.finished, ['a landed'])
 })
 
 test('a block that is taken back takes the receipt back, and the transaction goes out again', async () => {
-  using house = rig()
-  const receipt = house.accept('a')
-  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
-  await house.clock.advanceAsync(2000)
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
+  await sluice.clock.advanceAsync(2000)
   assert.equal(receipt.state, 'landed')
-  house.node.statuses.delete('a')
-  house.node.slot = 120
-  await house.clock.advanceAsync(2000)
+  sluice.node.statuses.delete('a')
+  sluice.node.slot = 120
+  await sluice.clock.advanceAsync(2000)
   assert.equal(receipt.state, 'landed', 'a node that is a little behind proves nothing')
-  house.node.slot = 140
-  const before = house.sent.length
-  await house.clock.advanceAsync(5000)
-  assert.deepEqual([receipt.state, house.receipts.pending, house.unlanded.length], ['sent', 1, 1])
-  assert.ok(house.sent.length > before)
+  sluice.node.slot = 140
+  const before = sluice.sent.length
+  await sluice.clock.advanceAsync(5000)
+  assert.deepEqual([receipt.state, sluice.receipts.pending, sluice.unlanded.length], ['sent', 1, 1])
+  assert.ok(sluice.sent.length > before)
 })
 
 test('expired only when the blockhash is too old and the chain was asked again after that', async () => {
-  using house = rig()
-  const receipt = house.accept('a')
-  house.node.isValid = false
-  house.node.height = 260
-  await house.clock.advanceAsync(12_000)
-  assert.deepEqual([receipt.state, receipt.expiredHeight, house.receipts.pending], ['expired', 260, 0])
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  sluice.node.isValid = false
+  sluice.node.height = 260
+  await sluice.clock.advanceAsync(12_000)
+  assert.deepEqual([receipt.state, receipt.expiredHeight, sluice.receipts.pending], ['expired', 260, 0])
 
-  const late = house.accept('b', 'another')
-  await house.clock.advanceAsync(4000)
-  house.node.statuses.set('b', { slot: 300, err: { InstructionError: [0, 'x'] }, confirmationStatus: 'confirmed' })
-  await house.clock.advanceAsync(12_000)
+  const late = sluice.accept('b', 'another')
+  await sluice.clock.advanceAsync(4000)
+  sluice.node.statuses.set('b', { slot: 300, err: { InstructionError: [0, 'x'] }, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(12_000)
   assert.deepEqual([late.state, late.landed?.error], ['landed', { InstructionError: [0, 'x'] }])
 })
 
 test('with no node to ask it ends at the configured end, and says that it does not know', async () => {
-  using house = rig({ resendMs: 1000, endMs: 10_000 })
-  house.node.isUp = false
-  const receipt = house.accept('a')
-  const wait = house.receipts.wait(receipt, 60_000, 'reader')
+  using sluice = rig({ resendMs: 1000, endMs: 10_000 })
+  sluice.node.isUp = false
+  const receipt = sluice.accept('a')
+  const wait = sluice.receipts.wait(receipt, 60_000, 'reader')
   assert.ok('over' in wait)
   let isOver = false
   void wait.over.then(() => {
     isOver = true
   })
-  await house.clock.advanceAsync(9000)
+  await sluice.clock.advanceAsync(9000)
   assert.equal(isOver, false)
-  await house.clock.advanceAsync(3000)
+  await sluice.clock.advanceAsync(3000)
   assert.deepEqual([receipt.state, isOver, receipt.job], ['ended', true, undefined])
 })
 
 test('a transaction that is sent anew has one receipt, and lands once', async () => {
-  using house = rig()
+  using sluice = rig()
   const before = receiptOf('a', { state: 'unknown', job: undefined })
-  house.receipts.add(before)
-  const again = house.accept('a')
-  house.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'confirmed' })
-  await house.clock.advanceAsync(3000)
-  assert.deepEqual([before.state, again.state, house.finished], ['unknown', 'landed', ['a landed']])
+  sluice.receipts.add(before)
+  const again = sluice.accept('a')
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(3000)
+  assert.deepEqual([before.state, again.state, sluice.finished], ['unknown', 'landed', ['a landed']])
 })
 
 test('receipts and those who wait for them have an end', () => {
-  using house = rig()
+  using sluice = rig()
   for (let n = 0; n < 30; n++) {
-    const receipt = house.accept(`s${n}`)
-    house.receipts.finish(receipt, 'ended')
+    const receipt = sluice.accept(`s${n}`)
+    sluice.receipts.finish(receipt, 'ended')
   }
-  assert.equal(house.receipts.size, 10)
-  assert.equal(house.receipts.get('s0'), undefined)
-  const last = house.accept('last')
-  const wait = (reader: string) => house.receipts.wait(last, 1000, reader)
+  assert.equal(sluice.receipts.size, 10)
+  assert.equal(sluice.receipts.get('s0'), undefined)
+  const last = sluice.accept('last')
+  const wait = (reader: string) => sluice.receipts.wait(last, 1000, reader)
   const [first] = [wait('a'), wait('b')]
   assert.deepEqual(wait('c'), { limit: 'waitersMax' })
   assert.ok('giveUp' in first)
   first.giveUp()
   assert.ok('over' in wait('c'))
-  house.clock.advance(700_000)
-  assert.equal(house.receipts.size, 0)
+  sluice.clock.advance(700_000)
+  assert.equal(sluice.receipts.size, 0)
 })

@@ -92,8 +92,8 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
   }
 
   async function askStatuses(batch: readonly Receipt[], tooOld: ReadonlyMap<string, number>): Promise<void> {
-    const answer = await ask('getSignatureStatuses', [batch.map(({ signature }) => signature)], ASK_MS)
-    const { context, value } = (answer ?? {}) as { context?: { slot?: unknown }; value?: unknown }
+    const response = await ask('getSignatureStatuses', [batch.map(({ signature }) => signature)], ASK_MS)
+    const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (!Array.isArray(value) || value.length !== batch.length || typeof context?.slot !== 'number') return
     for (const [at, receipt] of batch.entries()) {
       if (!receipts.watched.has(receipt)) continue
@@ -120,8 +120,8 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
     }
     const found = new Map<string, number>()
     for (const blockhash of blockhashes) {
-      const answer = await ask('isBlockhashValid', [blockhash, { commitment: 'confirmed' }], ASK_MS)
-      if ((answer as { value?: unknown } | undefined)?.value !== false) continue
+      const response = await ask('isBlockhashValid', [blockhash, { commitment: 'confirmed' }], ASK_MS)
+      if ((response as { value?: unknown } | undefined)?.value !== false) continue
       const height = await ask('getBlockHeight', [{ commitment: 'confirmed' }], ASK_MS)
       if (typeof height === 'number') found.set(blockhash, height)
     }

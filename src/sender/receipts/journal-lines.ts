@@ -28,15 +28,15 @@ export async function readJournal(
   const entries = new Map<string, JournalEntry>()
   const ends: [number, number] = [0, 0]
   const turns: [number, number] = [0, 0]
-  for (const [file, place] of [
+  for (const [file, position] of [
     [files[0], 0],
     [files[1], 1],
   ] as const) {
     for await (const { bytes, at, ended } of file.lines(0, LINE_BYTES_MAX)) {
       if (!ended) continue
-      ends[place] = at + bytes.length + 1
+      ends[position] = at + bytes.length + 1
       const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-      if (at === 0) turns[place] = parseTurn(line)
+      if (at === 0) turns[position] = parseTurn(line)
       const entry = parseLine(line)
       if (entry === undefined) continue
       const before = entries.get(entry.signature)

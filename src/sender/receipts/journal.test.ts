@@ -15,19 +15,19 @@ type Files = readonly [AppendFile, AppendFile]
 
 /** A journal over these files, with what was told about failures. */
 async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
-  const told: string[] = []
+  const reported: string[] = []
   const clock = createManualClock()
   const found = await readJournal(files, 1000)
   const journal = await openJournal({
     files,
     found,
     unfinished: () => [],
-    onFailure: (error) => told.push(String(error)),
-    onRecovery: () => told.push('recovered'),
+    onFailure: (error) => reported.push(String(error)),
+    onRecovery: () => reported.push('recovered'),
     clock,
     ...given,
   })
-  return { journal, told, clock }
+  return { journal, told: reported, clock }
 }
 
 test('two files by turns: nothing unfinished is lost when one is overwritten', async () => {
@@ -35,7 +35,7 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
   const open = new Set([receiptOf(signature(1)), receiptOf(signature(2))])
-  const { journal, told } = await openTestJournal([first, second], { unfinished: () => open, bytesMax: 1000 })
+  const { journal, told: reported } = await openTestJournal([first, second], { unfinished: () => open, bytesMax: 1000 })
   for (const receipt of open) assert.ok(await journal.accepted(receipt))
   for (let n = 10; n < 60; n++) {
     const receipt = receiptOf(signature(n))
@@ -48,7 +48,7 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
     journal.finished(receipt)
     await journal.settled()
   }
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
   assert.ok((await first.size()) <= 1200 && (await second.size()) <= 1200)
   const { entries } = await readJournal([first, second], 1000)
   const stateOf = (n: number) => entries.find((entry) => entry.signature === signature(n))?.state
@@ -124,17 +124,17 @@ test('a disk that cannot be written is told, and tried again after a while', asy
       throw new Error('disk full')
     },
   }
-  const { journal, told, clock } = await openTestJournal([faulty, second])
+  const { journal, told: reported, clock } = await openTestJournal([faulty, second])
   assert.equal(journal.isOpen, true)
   const refused = journal.accepted(receiptOf(signature(1)))
   assert.equal(await refused, false)
-  assert.deepEqual([journal.isOpen, told], [false, ['Error: disk full']])
+  assert.deepEqual([journal.isOpen, reported], [false, ['Error: disk full']])
   assert.equal(readFileSync(folder.file('a'), 'utf8'), '', 'nothing of a refused line stays')
   clock.advance(1000)
   assert.deepEqual([journal.isOpen, journal.isDoubtful], [true, true], 'it is time to try again')
   isFull = false
   assert.equal(await journal.accepted(receiptOf(signature(2))), true)
-  assert.deepEqual([journal.isOpen, journal.isDoubtful, told.at(-1)], [true, false, 'recovered'])
+  assert.deepEqual([journal.isOpen, journal.isDoubtful, reported.at(-1)], [true, false, 'recovered'])
   const { entries } = await readJournal([first, second], 10)
   assert.deepEqual(
     entries.map((entry) => entry.signature),
@@ -156,7 +156,7 @@ test('what comes during a write waits for it, shares the next, and hears togethe
       return at + text.length
     },
   }
-  const { journal, told } = await openTestJournal([slow, second])
+  const { journal, told: reported } = await openTestJournal([slow, second])
   const heard: number[] = []
   const accept = (n: number) =>
     void journal.accepted(receiptOf(signature(n))).then((isRecorded) => heard.push(isRecorded ? n : -n))
@@ -173,5 +173,5 @@ test('what comes during a write waits for it, shares the next, and hears togethe
   writes[1]?.over.reject(new Error('input/output error'))
   await turn()
   await journal.settled()
-  assert.deepEqual([heard.length, heard[1], journal.isOpen, told], [49, -2, false, ['Error: input/output error']])
+  assert.deepEqual([heard.length, heard[1], journal.isOpen, reported], [49, -2, false, ['Error: input/output error']])
 })

@@ -41,10 +41,10 @@ type Group = { text: string; readonly written: PromiseWithResolvers<boolean> }
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
   const { files, found, unfinished, clock, bytesMax = BYTES_MAX } = deps
   let turn = Math.max(...found.turns)
-  let place: 0 | 1 = found.turns[1] > found.turns[0] ? 1 : 0
-  let at = found.ends[place]
+  let position: 0 | 1 = found.turns[1] > found.turns[0] ? 1 : 0
+  let at = found.ends[position]
   // A line that was torn by a crash would swallow the next one.
-  await files[place].cutTo(at)
+  await files[position].cutTo(at)
   let group: Group | undefined
   let writing: Promise<void> | undefined
   let failedAtMs: number | undefined
@@ -70,13 +70,13 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     try {
       // What the file that is emptied held and is unfinished stands in the other one too: it began with it.
       if (at + text.length > bytesMax) {
-        const next = place === 0 ? 1 : 0
+        const next = position === 0 ? 1 : 0
         await files[next].cutTo(0)
         at = await files[next].writeAt(0, turnLine(turn + 1) + [...unfinished()].map(acceptedLine).join(''))
         turn += 1
-        place = next
+        position = next
       }
-      at = await files[place].writeAt(at, text)
+      at = await files[position].writeAt(at, text)
       if (failedAtMs !== undefined) deps.onRecovery()
       failedAtMs = undefined
       return true
@@ -84,7 +84,7 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       failedAtMs = clock.monotonicMs()
       deps.onFailure(error)
       // Half a line must not stay: what is not said to be recorded should not be found either.
-      await files[place].cutTo(at).catch(() => {})
+      await files[position].cutTo(at).catch(() => {})
       return false
     }
   }

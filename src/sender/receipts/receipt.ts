@@ -6,14 +6,14 @@ export type Job = {
   readonly body: string
 }
 
-export type AttemptAnswer = 'taken' | 'refused' | 'failed' | 'busy'
+export type AttemptResponse = 'taken' | 'refused' | 'failed' | 'busy'
 
 /** What became of sending a transaction once, on one path to one target. */
 export type AttemptReport = {
   readonly path: string
   /** A node's or relay's name, or a leader's identity. */
   readonly to: string
-  readonly answer: AttemptAnswer
+  readonly response: AttemptResponse
   /** Empty where there is nothing to add. */
   readonly says: string
 }
@@ -79,21 +79,21 @@ export function printReceipt(receipt: Receipt): object {
             at: isoTime(landed.atMs),
           },
     expired_at_height: expiredHeight ?? null,
-    attempts: attempts.map(({ path, to, answer, says, firstMs, lastMs, times }) => ({
+    attempts: attempts.map(({ path, to, response, says, firstMs, lastMs, times }) => ({
       path,
       to,
-      answer,
+      answer: response,
       ...(says === '' ? {} : { says }),
       first_at: isoTime(firstMs),
       last_at: isoTime(lastMs),
       times,
     })),
     ...(attemptsLeftOut > 0 ? { attempts_left_out: attemptsLeftOut } : {}),
-    ...(state === 'unknown' ? { says: UNKNOWN_SAYS } : {}),
+    ...(state === 'unknown' ? { says: UNKNOWN_MESSAGE } : {}),
   }
 }
 
-const UNKNOWN_SAYS =
+const UNKNOWN_MESSAGE =
   'the service was restarted while this transaction was on its way; it is not sent again, so look for it on the chain before you repeat it'
 
 /** Whether a reader can stop waiting. */

@@ -39,7 +39,7 @@ test('pending ones are counted by address and payer, through every change of sta
   const { receipts, receipt } = openTest()
   const of = () => [receipts.pending, receipts.pendingOfAddress('address'), receipts.pendingOfPayer('payer')]
   assert.deepEqual(of(), [1, 1, 1])
-  receipts.noteAttempt(receipt, { path: 'p', to: 't', answer: 'taken', says: '' })
+  receipts.noteAttempt(receipt, { path: 'p', to: 't', response: 'taken', says: '' })
   assert.deepEqual(of(), [1, 1, 1], 'sent is on its way too')
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   assert.deepEqual(of(), [0, 0, 0])
@@ -55,8 +55,8 @@ test('pending ones are counted by address and payer, through every change of sta
 
 test('an attempt that is taken moves an accepted transaction on, and never one that has landed', () => {
   const { receipts, receipt } = openTest()
-  const report = { path: 'rpc', to: 'node', answer: 'taken', says: '' } as const
-  receipts.noteAttempt(receipt, { ...report, answer: 'failed' })
+  const report = { path: 'rpc', to: 'node', response: 'taken', says: '' } as const
+  receipts.noteAttempt(receipt, { ...report, response: 'failed' })
   assert.equal(receipt.state, 'accepted')
   receipts.noteAttempt(receipt, report)
   assert.equal(receipt.state, 'sent')

@@ -126,12 +126,12 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
       const same = receipt.attempts.find(({ path, to }) => path === report.path && to === report.to)
       if (same !== undefined) {
         // A path that took it once has it, whatever it says when it is asked again.
-        const { answer, says } = same.answer === 'taken' ? same : report
-        Object.assign(same, { answer, says, lastMs: nowMs, times: same.times + 1 } satisfies Partial<Attempt>)
+        const { response, says } = same.response === 'taken' ? same : report
+        Object.assign(same, { response, says, lastMs: nowMs, times: same.times + 1 } satisfies Partial<Attempt>)
       } else if (receipt.attempts.length < ATTEMPTS_MAX) {
         receipt.attempts.push({ ...report, firstMs: nowMs, lastMs: nowMs, times: 1 })
       } else receipt.attemptsLeftOut += 1
-      if (report.answer === 'taken' && receipt.state === 'accepted') receipt.state = 'sent'
+      if (report.response === 'taken' && receipt.state === 'accepted') receipt.state = 'sent'
     },
     land(receipt, landed) {
       if (receipt.landed?.slot === landed.slot) {

@@ -33,7 +33,7 @@ export function restoreReceipts(
       landed:
         slot === undefined
           ? undefined
-          : { slot, confirmation: 'processed', error: state === 'failed' ? FAILED_SAYS : null, atMs },
+          : { slot, confirmation: 'processed', error: state === 'failed' ? FAILED_MESSAGE : null, atMs },
       expiredHeight: undefined,
     }
     receipts.add(receipt)
@@ -42,4 +42,4 @@ export function restoreReceipts(
   return unknown
 }
 
-const FAILED_SAYS = 'it failed; the chain keeps the error'
+const FAILED_MESSAGE = 'it failed; the chain keeps the error'

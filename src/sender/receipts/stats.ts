@@ -52,7 +52,7 @@ export function createStats(pathNames: readonly string[]): Stats {
       if (landed.error !== null) counts.failed += by
       else tipLamports += BigInt(by) * (tip?.lamports ?? 0n)
     } else if (state === 'expired' || state === 'ended') counts[state] += by
-    for (const name of takers(receipt)) {
+    for (const name of consumers(receipt)) {
       const path = paths.get(name)
       if (path === undefined) continue
       path.taken += by
@@ -89,8 +89,8 @@ export function createStats(pathNames: readonly string[]): Stats {
 }
 
 /** The paths that took the transaction at least once. */
-export function takers({ attempts }: Receipt): Set<string> {
-  return new Set(attempts.filter(({ answer }) => answer === 'taken').map(({ path }) => path))
+export function consumers({ attempts }: Receipt): Set<string> {
+  return new Set(attempts.filter(({ response }) => response === 'taken').map(({ path }) => path))
 }
 
 function quantile(sorted: readonly number[], share: number): number | null {

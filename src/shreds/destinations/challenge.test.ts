@@ -16,7 +16,7 @@ const DESTINATION: Destination = {
   paused: false,
   setAt: SET_AT,
 }
-const PLACE = { ip: '1.2.3.4', port: 20_001 }
+const POSITION = { ip: '1.2.3.4', port: 20_001 }
 
 function start(prove = async (_id: string, _code: string) => {}) {
   const sent: { packet: Uint8Array; ip: string; port: number }[] = []
@@ -44,7 +44,7 @@ test('an address that has not answered gets three packets of less than 64 bytes,
     if (sent.length > before) at.push(ms)
   }
   assert.deepEqual(at, [0, 5000, 10_000])
-  assert.ok(sent.every(({ packet, ip, port }) => packet.length <= 64 && ip === PLACE.ip && port === PLACE.port))
+  assert.ok(sent.every(({ packet, ip, port }) => packet.length <= 64 && ip === POSITION.ip && port === POSITION.port))
   assert.ok(sent.reduce((sum, { packet }) => sum + packet.length, 0) <= 3 * 64)
 })
 
@@ -59,15 +59,15 @@ test('a process that starts later does not begin again', () => {
 test('only the destination itself, with the code of its own challenge, proves it, and once', async () => {
   const { challenger, proven, code } = start()
   const packet = challengePacket(code)
-  challenger.hear(packet, { ip: '9.9.9.9', port: PLACE.port })
-  challenger.hear(packet, { ip: PLACE.ip, port: 20_002 })
-  challenger.hear(challengePacket('0'.repeat(32)), PLACE)
-  challenger.hear(packet.subarray(1), PLACE)
-  challenger.hear(new Uint8Array(1203), PLACE)
-  challenger.hear(new Uint8Array(), PLACE)
+  challenger.hear(packet, { ip: '9.9.9.9', port: POSITION.port })
+  challenger.hear(packet, { ip: POSITION.ip, port: 20_002 })
+  challenger.hear(challengePacket('0'.repeat(32)), POSITION)
+  challenger.hear(packet.subarray(1), POSITION)
+  challenger.hear(new Uint8Array(1203), POSITION)
+  challenger.hear(new Uint8Array(), POSITION)
   assert.deepEqual(proven, [])
-  challenger.hear(packet, PLACE)
-  challenger.hear(packet, PLACE)
+  challenger.hear(packet, POSITION)
+  challenger.hear(packet, POSITION)
   assert.deepEqual(proven, [`sub_1 ${code}`])
 })
 
@@ -76,13 +76,13 @@ test('a proof that cannot be written may be tried again; a challenge that was cl
   const { challenger, proven, code } = start(async () => {
     if (fails) throw new Error('the store is locked')
   })
-  challenger.hear(challengePacket(code), PLACE)
+  challenger.hear(challengePacket(code), POSITION)
   await new Promise((resolve) => setImmediate(resolve))
   fails = false
-  challenger.hear(challengePacket(code), PLACE)
+  challenger.hear(challengePacket(code), POSITION)
   assert.equal(proven.length, 2)
   challenger.setOpen([])
-  challenger.hear(challengePacket(code), PLACE)
+  challenger.hear(challengePacket(code), POSITION)
   assert.equal(proven.length, 2)
 })
 

@@ -76,28 +76,28 @@ export function leasesOf(
       for (const waiting of [destination, pending]) {
         if (!isOpenChallenge(waiting, nowMs) || refusalOf(waiting, options.rules) !== undefined) continue
         // Provisioning refuses a place that another one names; whatever the store holds, an address that never answered gets no more.
-        if (challenged.has(placeOf(waiting))) continue
-        challenged.add(placeOf(waiting))
+        if (challenged.has(positionOf(waiting))) continue
+        challenged.add(positionOf(waiting))
         challenges.push({ subscriptionId: subscription.id, destination: waiting })
       }
     }
-    const place = placeOf(destination)
+    const position = positionOf(destination)
     const refusal =
       state ??
       faultOf(destination) ??
       refusalOf(destination, options.rules) ??
-      (taken.has(place) ? 'taken' : leases.length >= options.leasesMax ? 'too-many' : undefined)
+      (taken.has(position) ? 'taken' : leases.length >= options.leasesMax ? 'too-many' : undefined)
     if (refusal !== undefined) {
       refusals.set(subscription.id, refusal)
       continue
     }
-    taken.add(place)
+    taken.add(position)
     leases.push({ subscriptionId: subscription.id, ip: destination.ip, port: destination.port })
   }
   return { leases, refusals, challenges }
 }
 
-function placeOf({ ip, port }: Destination): string {
+function positionOf({ ip, port }: Destination): string {
   return `${ip} ${port}`
 }
 

@@ -52,8 +52,8 @@ export function createDedupe(options: DedupeOptions): Dedupe {
   function marksOf(slot: number): SlotMarks {
     const known = knownMarksOf(slot)
     if (known !== undefined) return known
-    const place = slot % options.slots
-    const marks = ring[place]
+    const position = slot % options.slots
+    const marks = ring[position]
     const fresh = marks ?? {
       slot,
       known: new Uint8Array(sets),
@@ -69,7 +69,7 @@ export function createDedupe(options: DedupeOptions): Dedupe {
     fresh.code.fill(0)
     fresh.further.clear()
     fresh.furtherCount = 0
-    ring[place] = fresh
+    ring[position] = fresh
     return fresh
   }
 

@@ -122,9 +122,9 @@ function openDestination(
   function cover({ chainSlots, chainSlotCount }: Batch): void {
     for (let i = 0; i < chainSlotCount; i++) {
       const slot = chainSlots[i] as number
-      const place = slot & (SLOT_RING - 1)
-      if (coveredSlots[place] === slot) continue
-      coveredSlots[place] = slot
+      const position = slot & (SLOT_RING - 1)
+      if (coveredSlots[position] === slot) continue
+      coveredSlots[position] = slot
       report.slots += 1
       if (report.firstSlot === undefined || slot < report.firstSlot) report.firstSlot = slot
       if (report.lastSlot === undefined || slot > report.lastSlot) report.lastSlot = slot

@@ -37,8 +37,8 @@ export function createLeaders(ranges: readonly LeaderRange[]): Leaders {
     keyOf(slot) {
       const range = known.find(({ fromSlot, toSlot }) => slot >= fromSlot && slot < toSlot)
       if (range === undefined) return undefined
-      const place = range.leaderOfSlot === undefined ? 1 : (range.leaderOfSlot[slot - range.fromSlot] ?? 0)
-      const identity = range.identities[place - 1]
+      const position = range.leaderOfSlot === undefined ? 1 : (range.leaderOfSlot[slot - range.fromSlot] ?? 0)
+      const identity = range.identities[position - 1]
       return identity === undefined ? undefined : keyOfIdentity(identity)
     },
   }

@@ -52,8 +52,8 @@ test('a thread that dies is started again on the same port, with the destination
   await until('it is back', () => states.join() === 'false,true', 20_000)
   await sendAll(sink.socket, blockPackets(2), port)
   await until('the second block has come', () => sink.packets.length === 128)
-  const told = () => reports.flatMap((report) => report.destinations).reduce((sum, { packets }) => sum + packets, 0)
-  await until('the second block was reported', () => told() >= 64)
+  const reported = () => reports.flatMap((report) => report.destinations).reduce((sum, { packets }) => sum + packets, 0)
+  await until('the second block was reported', () => reported() >= 64)
   assert.equal(relay.ready.address.port, port)
 })
 

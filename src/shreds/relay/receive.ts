@@ -42,7 +42,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   let perSource = Array.from({ length: options.sources }, () => 0)
 
   /** Undefined when the packet is to be relayed. */
-  function judge(slot: number, nowMs: number): DropReason | undefined {
+  function validate(slot: number, nowMs: number): DropReason | undefined {
     const source = sources[slot] as number
     if (source < 0) return 'source'
     perSource[source] = (perSource[source] as number) + 1
@@ -52,7 +52,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
       counts.faults[fault] += 1
       return 'malformed'
     }
-    const current = window.judge(head.slot, head.version, nowMs)
+    const current = window.validate(head.slot, head.version, nowMs)
     if (current !== 'current') return current
     const wordAt = at >> 2
     if (dedupe.has(words, wordAt, head)) return 'duplicate'
@@ -80,7 +80,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
       batch.duplicates = 0
       counts.received += count
       for (let slot = 0; slot < count; slot++) {
-        const reason = judge(slot, nowMs)
+        const reason = validate(slot, nowMs)
         if (reason !== undefined) {
           counts.dropped[reason] += 1
           if (reason === 'duplicate') batch.duplicates += 1

@@ -21,29 +21,29 @@ function report(received: number, dropped: Partial<Record<DropReason, number>> =
 }
 
 function start() {
-  const told: string[] = []
+  const reported: string[] = []
   const alarms = createAlarms(
     { sourceLostMs: 10_000 },
-    { log: silentLogger, onChange: (alarm, isRaised) => void told.push(`${isRaised ? '+' : '-'}${alarm}`) },
+    { log: silentLogger, onChange: (alarm, isRaised) => void reported.push(`${isRaised ? '+' : '-'}${alarm}`) },
   )
-  return { alarms, told }
+  return { alarms, told: reported }
 }
 
 test('silence is an alarm only after something was heard, and ends with the first packet', () => {
-  const { alarms, told } = start()
+  const { alarms, told: reported } = start()
   for (let ms = 0; ms <= 60_000; ms += 1000) alarms.tick(ms)
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
   alarms.take(report(10), 60_000)
   for (let ms = 60_000; ms < 70_000; ms += 1000) alarms.tick(ms)
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
   alarms.tick(70_000)
-  assert.deepEqual([told, alarms.raised()], [['+source-lost'], ['source-lost']])
+  assert.deepEqual([reported, alarms.raised()], [['+source-lost'], ['source-lost']])
   alarms.take(report(1), 70_500)
   alarms.tick(71_000)
-  assert.deepEqual(told, ['+source-lost', '-source-lost'])
+  assert.deepEqual(reported, ['+source-lost', '-source-lost'])
 })
 
-const TROUBLES: readonly (readonly [
+const FAILURES: readonly (readonly [
   Alarm,
   Partial<Record<DropReason, number>>,
   Partial<Record<DropReason, number>>,
@@ -55,33 +55,33 @@ const TROUBLES: readonly (readonly [
   ['forged', { 'too-many-forged': 5000 }, {}],
 ]
 
-for (const [alarm, bad, good] of TROUBLES) {
+for (const [alarm, bad, good] of FAILURES) {
   test(`${alarm}: raised by ${JSON.stringify(bad)} a second, not by ${JSON.stringify(good)}, and called off after ten quiet seconds`, () => {
-    const { alarms, told } = start()
+    const { alarms, told: reported } = start()
     alarms.take(report(8000, good), 500)
     alarms.tick(1000)
-    assert.deepEqual(told, [])
+    assert.deepEqual(reported, [])
     alarms.take(report(8000, bad), 1500)
     alarms.tick(2000)
-    assert.deepEqual(told, [`+${alarm}`])
+    assert.deepEqual(reported, [`+${alarm}`])
     for (let ms = 3000; ms < 12_000; ms += 1000) {
       alarms.take(report(8000), ms)
       alarms.tick(ms)
     }
-    assert.deepEqual(told, [`+${alarm}`])
+    assert.deepEqual(reported, [`+${alarm}`])
     alarms.take(report(8000), 12_000)
     alarms.tick(12_000)
-    assert.deepEqual(told, [`+${alarm}`, `-${alarm}`])
+    assert.deepEqual(reported, [`+${alarm}`, `-${alarm}`])
   })
 }
 
 test('packets that the kernel threw away are an alarm once for each growth', () => {
-  const { alarms, told } = start()
+  const { alarms, told: reported } = start()
   alarms.take(report(10, {}, 7), 0)
   alarms.tick(1000)
   for (let ms = 2000; ms <= 11_000; ms += 1000) {
     alarms.take(report(10, {}, 7), ms)
     alarms.tick(ms)
   }
-  assert.deepEqual(told, ['+overrun', '-overrun'])
+  assert.deepEqual(reported, ['+overrun', '-overrun'])
 })

@@ -49,7 +49,7 @@ export function createAlarms(options: { readonly sourceLostMs: number }, { log, 
   let overruns = 0
   let second = newSecond()
 
-  function judge(alarm: Alarm, isTrue: boolean, fields: object, nowMs: number): void {
+  function validate(alarm: Alarm, isTrue: boolean, fields: object, nowMs: number): void {
     const isRaised = raisedAt.has(alarm)
     if (isTrue) {
       raisedAt.set(alarm, nowMs)
@@ -79,14 +79,14 @@ export function createAlarms(options: { readonly sourceLostMs: number }, { log, 
     tick(nowMs) {
       const { received, late, version, forged, refusedSource, totalRate } = second
       const silentMs = heardAtMs === undefined ? 0 : nowMs - heardAtMs
-      judge('source-lost', silentMs >= options.sourceLostMs, { silentMs: Math.round(silentMs) }, nowMs)
-      judge('old-slots', late >= OLD_SLOTS_MIN && late >= received * OLD_SLOTS_SHARE, { late, received }, nowMs)
-      judge('refused-source', refusedSource >= REFUSED_SOURCE_MIN, { packets: refusedSource }, nowMs)
+      validate('source-lost', silentMs >= options.sourceLostMs, { silentMs: Math.round(silentMs) }, nowMs)
+      validate('old-slots', late >= OLD_SLOTS_MIN && late >= received * OLD_SLOTS_SHARE, { late, received }, nowMs)
+      validate('refused-source', refusedSource >= REFUSED_SOURCE_MIN, { packets: refusedSource }, nowMs)
       const isVersion = version >= VERSION_MIN && version >= received * VERSION_SHARE
-      judge('version-mismatch', isVersion, { packets: version, received }, nowMs)
-      judge('forged', forged >= FORGED_MIN, { packets: forged }, nowMs)
-      judge('overrun', second.overruns > 0, { packets: second.overruns }, nowMs)
-      judge('total-rate', totalRate > 0, { packets: totalRate }, nowMs)
+      validate('version-mismatch', isVersion, { packets: version, received }, nowMs)
+      validate('forged', forged >= FORGED_MIN, { packets: forged }, nowMs)
+      validate('overrun', second.overruns > 0, { packets: second.overruns }, nowMs)
+      validate('total-rate', totalRate > 0, { packets: totalRate }, nowMs)
       second = newSecond()
     },
     raised: () => [...raisedAt.keys()],

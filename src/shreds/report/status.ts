@@ -21,7 +21,7 @@ export type ShredsStatus = {
   readonly destinations: readonly {
     readonly subscriptionId: string
     readonly state: DestinationState
-    readonly seat: number | null
+    readonly destinationIndex: number | null
     readonly packets: number
     readonly bytes: number
     readonly unsent: number
@@ -34,7 +34,7 @@ type Now = {
   readonly served: readonly Lease[]
   readonly refusals: LeaseBook['refusals']
   readonly alarms: readonly Alarm[]
-  seatOf(subscriptionId: string): number | undefined
+  destinationIndexOf(subscriptionId: string): number | undefined
   totals(subscriptionId: string): { packets: number; bytes: number; unsent: number }
 }
 
@@ -65,7 +65,7 @@ export function createShredsStatus() {
       states.clear()
       for (const { lease, state, lastFault } of report.destinations) states.set(keyOf(lease), { state, lastFault })
     },
-    now({ served, refusals, alarms, seatOf, totals }: Now): ShredsStatus {
+    now({ served, refusals, alarms, destinationIndexOf, totals }: Now): ShredsStatus {
       const seconds = Math.max(1, recent.length) * REPORT_SECONDS
       const sourceCount = recent.at(-1)?.length ?? 0
       return {
@@ -85,7 +85,7 @@ export function createShredsStatus() {
           return {
             subscriptionId: lease.subscriptionId,
             state: known?.state ?? 'sending',
-            seat: seatOf(lease.subscriptionId) ?? null,
+            destinationIndex: destinationIndexOf(lease.subscriptionId) ?? null,
             ...totals(lease.subscriptionId),
             lastFault: known?.lastFault ?? null,
           }

@@ -16,7 +16,7 @@ import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
 import { openCapture } from './capture.ts'
 import { type FrameContent, readFrame } from './capture-packet.ts'
 import { type Inspection, inspectCapture } from './inspect.ts'
-import { createSlotBook } from './slot-assembler.ts'
+import { createSlotAssembler } from './slot-assembler.ts'
 
 const PACKETS = [...blockPackets(500, { sets: 2 }), ...blockPackets(501)]
 const LEADERS = [{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }]
@@ -141,7 +141,7 @@ for (const [name, format, file] of FILES) {
     assert.equal(found.records, PACKETS.length)
     assert.deepEqual([found.totals.packets, found.totals.malformed], [PACKETS.length, 0])
     assert.deepEqual(
-      found.slots.map((slot) => [slot.slot, slot.data, slot.code, slot.missing, slot.isWhole, slot.signature]),
+      found.slots.map((slot) => [slot.slot, slot.data, slot.code, slot.missing, slot.isComplete, slot.signature]),
       [
         [500, 64, 64, 0, true, 'good'],
         [501, 32, 32, 0, true, 'good'],
@@ -268,7 +268,7 @@ test('a capture made to fill memory and time is read to its end all the same', a
   assert.equal(spread.slots[0]?.missing, 32_767)
 
   // All are of one slot, each with a signature of its own.
-  const book = createSlotBook({ slotsMax: 4, shredsMax: 500 })
+  const book = createSlotAssembler({ slotsMax: 4, shredsMax: 500 })
   const counts = new Map<string, number>()
   for (let i = 0; i < 2000; i++) {
     const packet = Buffer.from(last)

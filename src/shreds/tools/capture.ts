@@ -41,8 +41,8 @@ const AR_MAGIC = '!<arch>\n'
 export async function openCapture(chunks: AsyncIterable<Uint8Array>): Promise<Capture> {
   const reader = createByteReader(chunks)
   const state: { damage?: string } = {}
-  const fail = (says: string): void => {
-    state.damage ??= `${says} at byte ${reader.position()}`
+  const fail = (message: string): void => {
+    state.damage ??= `${message} at byte ${reader.position()}`
   }
   const capture = (format: CaptureFormat, records: AsyncIterable<CaptureRecord>): Capture => ({
     format,
@@ -60,7 +60,7 @@ export async function openCapture(chunks: AsyncIterable<Uint8Array>): Promise<Ca
   return capture('plain', readPlain(reader, fail))
 }
 
-type Fail = (says: string) => void
+type Fail = (message: string) => void
 
 async function* readPcap(
   reader: ByteReader,
@@ -139,8 +139,13 @@ function recordOf(
   interfaces: readonly Interface[],
 ): CaptureRecord | 'damaged' | undefined {
   const body = view.byteLength - 4
-  const cut = (from: number, length: number, place: number, ticks: number | undefined): CaptureRecord | 'damaged' => {
-    const from_ = interfaces[place]
+  const cut = (
+    from: number,
+    length: number,
+    position: number,
+    ticks: number | undefined,
+  ): CaptureRecord | 'damaged' => {
+    const from_ = interfaces[position]
     if (from_ === undefined || length > FRAME_BYTES_MAX || from + length > body) return 'damaged'
     const atMs = ticks === undefined ? undefined : (ticks / from_.unitsPerSecond) * 1000
     return { link: from_.link, bytes: block.subarray(from, from + length), atMs }

@@ -53,12 +53,12 @@ test('any half of each set gives the block back, in any order', (t) => {
   assert.deepEqual(blocks, [bytes])
   const [line] = lines
   assert.deepEqual(
-    [line?.slot, line?.parentSlot, line?.isWhole, line?.signature, line?.block?.entries, line?.block?.undecodable],
+    [line?.slot, line?.parentSlot, line?.isComplete, line?.signature, line?.block?.entries, line?.block?.undecodable],
     [100, 98, true, 'good', 1400, 0],
   )
   const data = packets.length / 2
   assert.equal((line?.data ?? 0) + (line?.recovered ?? 0), data)
-  assert.deepEqual([totals.missing, totals.slotsWhole], [0, 1])
+  assert.deepEqual([totals.missing, totals.slotsComplete], [0, 1])
 })
 
 test('gaps are told by index, copies and stragglers counted', () => {
@@ -75,8 +75,8 @@ test('gaps are told by index, copies and stragglers counted', () => {
     [3, 7],
     [33, 33],
   ])
-  assert.deepEqual([lines[0]?.isWhole, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
-  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsWhole], [1, 6, 0])
+  assert.deepEqual([lines[0]?.isComplete, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
+  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsComplete], [1, 6, 0])
   listener.take(packets[0] as Uint8Array, 0)
   assert.equal(listener.totals().late, 1)
 })
@@ -97,7 +97,7 @@ test('damaged, forged and malformed packets are told apart and spoil no block', 
   for (const packet of packets) listener.take(packet, 0)
   const { lines, totals } = listener.end()
   assert.deepEqual(blocks, [bytes])
-  assert.deepEqual([lines[0]?.signature, lines[0]?.odd, lines[0]?.isWhole], ['good', 41, true])
+  assert.deepEqual([lines[0]?.signature, lines[0]?.odd, lines[0]?.isComplete], ['good', 41, true])
   assert.deepEqual([totals.malformed, totals.faults], [2, { variant: 1, 'too-short': 1 }])
 })
 
@@ -147,7 +147,7 @@ test('whole slots are told while listening; an old one is told when newer ones h
   )
   for (const packet of blockPackets(110).slice(0, 1)) listener.take(packet, 0)
   assert.deepEqual(
-    listener.lines().map(({ slot, isWhole }) => [slot, isWhole]),
+    listener.lines().map(({ slot, isComplete }) => [slot, isComplete]),
     [[101, false]],
   )
 })

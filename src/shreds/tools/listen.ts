@@ -1,7 +1,7 @@
 import type { ShredFault } from '../../solana/shred/shred.ts'
 import { readChallenge } from '../destinations/challenge.ts'
 import type { LeaderRange } from '../relay/leaders.ts'
-import { createSlotBook, type SlotBookOptions, type SlotSummary } from './slot-assembler.ts'
+import { createSlotAssembler, type SlotAssemblerOptions, type SlotSummary } from './slot-assembler.ts'
 
 /** What arrives at a port, measured as a customer would: what came, what was missing, how late. */
 export type Listener = {
@@ -32,7 +32,7 @@ export type ListenTotals = {
   readonly faults: Readonly<Partial<Record<ShredFault, number>>>
   readonly challenges: number
   readonly slots: number
-  readonly slotsWhole: number
+  readonly slotsComplete: number
   /** Slots of which nothing came though later ones did. */
   readonly slotsMissing: number
   readonly recovered: number
@@ -45,7 +45,7 @@ export type ListenOptions = {
   /** The pace of the chain, for latency. */
   readonly slotMs: number
   readonly leaders?: readonly LeaderRange[]
-  readonly onBlock?: SlotBookOptions['onBlock']
+  readonly onBlock?: SlotAssemblerOptions['onBlock']
   /** Slots open at one time; a file may hold them in any order. */
   readonly slotsMax?: number
   readonly verifyTransactions?: boolean
@@ -58,7 +58,7 @@ const SLOTS_OPEN_MAX = 64
 const LATENCIES_MAX = 65_536
 
 export function createListener(options: ListenOptions): Listener {
-  const book = createSlotBook({
+  const book = createSlotAssembler({
     slotsMax: options.slotsMax ?? SLOTS_OPEN_MAX,
     shredsMax: SHREDS_MAX,
     ...(options.leaders === undefined ? {} : { leaders: options.leaders }),
@@ -66,7 +66,7 @@ export function createListener(options: ListenOptions): Listener {
     ...(options.verifyTransactions === undefined ? {} : { verifyTransactions: options.verifyTransactions }),
   })
   const sums = { packets: 0, bytes: 0, duplicates: 0, late: 0, malformed: 0, challenges: 0 }
-  const done = { slots: 0, slotsWhole: 0, recovered: 0, missing: 0 }
+  const done = { slots: 0, slotsComplete: 0, recovered: 0, missing: 0 }
   const latencies: number[] = []
   let bestOffsetMs = Number.POSITIVE_INFINITY
   let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -77,7 +77,7 @@ export function createListener(options: ListenOptions): Listener {
     const latencyMs = offsetMs - bestOffsetMs
     if (latencies.length < LATENCIES_MAX) latencies.push(latencyMs)
     done.slots += 1
-    done.slotsWhole += summary.isWhole ? 1 : 0
+    done.slotsComplete += summary.isComplete ? 1 : 0
     done.recovered += summary.recovered
     done.missing += summary.missing
     lowest = Math.min(lowest, summary.slot)

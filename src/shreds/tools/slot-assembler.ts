@@ -8,7 +8,7 @@ import {
   type DataShred,
   isLastInSlot,
   parseShred,
-  placeInSet,
+  positionInSet,
   type Shred,
   type ShredFault,
   signatureOf,
@@ -17,7 +17,7 @@ import { verifySignatures } from '../../solana/transaction/transaction.ts'
 import { createLeaders, type LeaderRange } from '../relay/leaders.ts'
 
 /** Collects shreds by slot, recovers what is missing, and rebuilds blocks: what a receiver of the stream does with it. */
-export type SlotBook = {
+export type SlotAssembler = {
   take(packet: Uint8Array, atMs: number): Taken
   /** Slots that are done with, because they are whole or too old, are handed out once. */
   finish(): SlotSummary[]
@@ -54,7 +54,7 @@ export type SlotSummary = {
   /** Shreds that disagree with the others of their set: damaged or forged on the way, or of a leader that signed two versions. */
   readonly odd: number
   readonly signature: SignatureState
-  readonly isWhole: boolean
+  readonly isComplete: boolean
   readonly block: RebuiltBlock | undefined
   readonly firstMs: number
   readonly lastMs: number
@@ -77,7 +77,7 @@ export type RebuiltBlock = {
   readonly sha256: string
 }
 
-export type SlotBookOptions = {
+export type SlotAssemblerOptions = {
   /** Slots open at one time; the oldest is closed to make room. */
   readonly slotsMax: number
   /** Shreds held at one time; beyond it the oldest slot is closed, though it may be the only one. */
@@ -89,7 +89,7 @@ export type SlotBookOptions = {
 }
 
 /** Shreds that carry one signature and lead to one root. */
-type SetBook = {
+type FecSetTable = {
   readonly setIndex: number
   readonly shreds: Map<number, Shred>
   readonly isSigned: boolean | undefined
@@ -102,9 +102,9 @@ type OpenSlot = {
   readonly slot: number
   readonly version: number
   /** By set index, signature and root. */
-  readonly sets: Map<string, SetBook>
+  readonly sets: Map<string, FecSetTable>
   /** Indexes of the sets whose data shreds are all there. */
-  readonly wholeSets: Set<number>
+  readonly completeSets: Set<number>
   readonly firstMs: number
   lastMs: number
   wholeMs: number | undefined
@@ -120,7 +120,7 @@ const CLOSED_MAX = 4096
 const GAPS_MAX = 16
 const SET_DATA = 32
 
-export function createSlotBook(options: SlotBookOptions): SlotBook {
+export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssembler {
   const leaders = createLeaders(options.leaders ?? [])
   const open = new Map<number, OpenSlot>()
   const closed = new Set<number>()
@@ -143,7 +143,7 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
       slot: shred.slot,
       version: shred.version,
       sets: new Map(),
-      wholeSets: new Set(),
+      completeSets: new Set(),
       firstMs: atMs,
       lastMs: atMs,
       wholeMs: undefined,
@@ -156,14 +156,14 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
     return slot
   }
 
-  function setOf(slot: OpenSlot, shred: Shred): SetBook {
+  function setOf(slot: OpenSlot, shred: Shred): FecSetTable {
     const root = rootOf(shred)
     const key = `${shred.setIndex} ${latin1(signatureOf(shred))} ${latin1(root)}`
     const known = slot.sets.get(key)
     if (known !== undefined) return known
     const leader = leaders.keyOf(shred.slot)
     const isSigned = leader && isSignedBy(shred, root, leader)
-    const set: SetBook = {
+    const set: FecSetTable = {
       setIndex: shred.setIndex,
       shreds: new Map(),
       isSigned,
@@ -175,7 +175,7 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
   }
 
   /** Tries to have all data shreds of the set. */
-  function complete(slot: OpenSlot, set: SetBook): void {
+  function complete(slot: OpenSlot, set: FecSetTable): void {
     if (set.data !== undefined || set.shreds.size < SET_DATA) return
     const own = [...set.shreds.values()].filter((shred): shred is DataShred => shred.kind === 'data')
     if (own.length === SET_DATA) set.data = own.toSorted((a, b) => a.index - b.index)
@@ -185,12 +185,12 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
       else set.isUnrecoverable = true
     }
     if (set.data === undefined) return
-    slot.wholeSets.add(set.setIndex)
+    slot.completeSets.add(set.setIndex)
     for (const shred of set.data) if (isLastInSlot(shred)) slot.lastIndex = shred.index
   }
 
   function isDone(slot: OpenSlot): boolean {
-    return slot.lastIndex !== undefined && slot.wholeSets.size * SET_DATA >= slot.lastIndex + 1
+    return slot.lastIndex !== undefined && slot.completeSets.size * SET_DATA >= slot.lastIndex + 1
   }
 
   function takeFinished(): SlotSummary[] {
@@ -211,12 +211,12 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
       if (closed.has(shred.slot)) return 'late'
       const slot = slotOf(shred, atMs)
       const set = setOf(slot, shred)
-      const place = placeInSet(shred)
-      if (set.shreds.has(place)) {
+      const position = positionInSet(shred)
+      if (set.shreds.has(position)) {
         slot.duplicates += 1
         return 'duplicate'
       }
-      set.shreds.set(place, shred)
+      set.shreds.set(position, shred)
       slot.lastMs = atMs
       held += 1
       if (shred.kind === 'data') {
@@ -249,7 +249,7 @@ export function createSlotBook(options: SlotBookOptions): SlotBook {
 /** A slot is closed, whole or not, when shreds of a slot so much newer come. */
 const SLOTS_BEHIND = 8
 
-function summaryOf(slot: OpenSlot, options: SlotBookOptions): SlotSummary {
+function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
   const data = new Map<number, DataShred>()
   const best = bestSets(slot)
   for (const set of best) {
@@ -266,7 +266,7 @@ function summaryOf(slot: OpenSlot, options: SlotBookOptions): SlotSummary {
     if (index > next && gaps.length < GAPS_MAX) gaps.push([next, index - 1])
     next = index + 1
   }
-  const isWhole = isWholeSlot(ordered)
+  const isComplete = isWholeSlot(ordered)
   const first = ordered[0]
   return {
     slot: slot.slot,
@@ -281,8 +281,8 @@ function summaryOf(slot: OpenSlot, options: SlotBookOptions): SlotSummary {
     sets: best.length,
     odd: slot.data + slot.code - best.reduce((sum, { shreds }) => sum + shreds.size, 0),
     signature: signatureStateOf(best),
-    isWhole,
-    block: isWhole ? rebuild(slot.slot, ordered, options) : undefined,
+    isComplete,
+    block: isComplete ? rebuild(slot.slot, ordered, options) : undefined,
     firstMs: slot.firstMs,
     lastMs: slot.lastMs,
     wholeMs: slot.wholeMs,
@@ -290,9 +290,9 @@ function summaryOf(slot: OpenSlot, options: SlotBookOptions): SlotSummary {
 }
 
 /** Of each set index the version that the leader signed, or else the one most shreds belong to. */
-function bestSets(slot: OpenSlot): SetBook[] {
-  const best = new Map<number, SetBook>()
-  const rank = ({ isSigned, shreds }: SetBook): number => (isSigned === true ? 1000 : 0) + shreds.size
+function bestSets(slot: OpenSlot): FecSetTable[] {
+  const best = new Map<number, FecSetTable>()
+  const rank = ({ isSigned, shreds }: FecSetTable): number => (isSigned === true ? 1000 : 0) + shreds.size
   for (const set of slot.sets.values()) {
     const other = best.get(set.setIndex)
     if (other === undefined || rank(set) > rank(other)) best.set(set.setIndex, set)
@@ -304,7 +304,7 @@ function setsOf(slot: OpenSlot): number {
   return new Set([...slot.sets.values()].map(({ setIndex }) => setIndex)).size
 }
 
-function signatureStateOf(sets: readonly SetBook[]): SignatureState {
+function signatureStateOf(sets: readonly FecSetTable[]): SignatureState {
   if (sets.some(({ isSigned }) => isSigned === false)) return 'bad'
   return sets.every(({ isSigned }) => isSigned === true) ? 'good' : 'unknown'
 }
@@ -313,7 +313,7 @@ function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 }
 
-function rebuild(slot: number, shreds: readonly DataShred[], options: SlotBookOptions): RebuiltBlock {
+function rebuild(slot: number, shreds: readonly DataShred[], options: SlotAssemblerOptions): RebuiltBlock {
   let kept: Uint8Array[] = []
   let [entries, transactions, bad, undecodable] = [0, 0, 0, 0]
   let markers = 0

@@ -1,6 +1,6 @@
 /** Which slots are current, and which version the cluster has. */
 export type SlotWindow = {
-  judge(slot: number, version: number, nowMs: number): WindowVerdict
+  validate(slot: number, version: number, nowMs: number): WindowVerdict
   /** A packet of this slot passed every check. */
   moved(slot: number, version: number, nowMs: number): void
   newest(): number | undefined
@@ -52,7 +52,7 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
   }
 
   return {
-    judge(slot, itsVersion, nowMs) {
+    validate(slot, itsVersion, nowMs) {
       const verdict = verdictOf(slot, itsVersion)
       if (verdict === 'current') return verdict
       if (nowMs - currentAtMs < STALLED_MS) {

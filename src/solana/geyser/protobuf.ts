@@ -28,7 +28,7 @@ export type ReadJson<Schema extends DescMessage> =
   | {
       readonly ok: false
       /** What is wrong with the text, in a sentence. */
-      readonly says: string
+      readonly message: string
       /** Nothing is wrong but that it has fields the schema does not know. */
       readonly isUnknownField: boolean
     }
@@ -38,8 +38,8 @@ export function readMessageJson<Schema extends DescMessage>(schema: Schema, text
   try {
     return { ok: true, message: fromJsonString(schema, text) }
   } catch (error) {
-    const says = error instanceof Error ? error.message : String(error)
-    return { ok: false, says, isUnknownField: isReadable(schema, text, { ignoreUnknownFields: true }) }
+    const message = error instanceof Error ? error.message : String(error)
+    return { ok: false, message, isUnknownField: isReadable(schema, text, { ignoreUnknownFields: true }) }
   }
 }
 

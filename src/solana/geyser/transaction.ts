@@ -97,11 +97,11 @@ function headerOf(reader: MessageReader): Message['header'] {
 const NO_BYTES = new Uint8Array()
 
 /** An instruction, or one that was called: these tell their height, but for nodes before 1.14.6. */
-function instructionOf(reader: MessageReader, heightUntold: number): ChainInstruction {
+function instructionOf(reader: MessageReader, heightUnreported: number): ChainInstruction {
   let programIdIndex = 0
   let accounts = NO_BYTES
   let data = NO_BYTES
-  let stackHeight = heightUntold
+  let stackHeight = heightUnreported
   while (reader.next()) {
     if (reader.field === 1) programIdIndex = reader.number()
     else if (reader.field === 2) accounts = reader.bytes()
@@ -207,11 +207,11 @@ function tokenBalanceOf(reader: MessageReader, keys: KeyTexts): ChainTokenBalanc
     if (reader.field === 1) accountIndex = reader.number()
     else if (reader.field === 2) mint = keys.same(reader.text())
     else if (reader.field === 3) {
-      const told = reader.message()
-      while (told.next()) {
-        if (told.field === 2) decimals = told.number()
-        else if (told.field === 3) amount = amountOf(told.text())
-        else told.skip()
+      const reported = reader.message()
+      while (reported.next()) {
+        if (reported.field === 2) decimals = reported.number()
+        else if (reported.field === 3) amount = amountOf(reported.text())
+        else reported.skip()
       }
     } else if (reader.field === 4) owner = keys.same(reader.text())
     else if (reader.field === 5) programId = keys.same(reader.text())

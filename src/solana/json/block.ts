@@ -100,13 +100,13 @@ function versionOf(value: unknown): ChainTransaction['version'] {
   throw new BlockFault(`transaction version ${JSON.stringify(value)} is not known`)
 }
 
-function instructionOf(item: unknown, heightWhenUntold: number): ChainInstruction {
+function instructionOf(item: unknown, heightWhenUnreported: number): ChainInstruction {
   const { programIdIndex, accounts, data, stackHeight } = object(item, 'instruction')
   return {
     programIdIndex: count(programIdIndex, 'programIdIndex'),
     accounts: Uint8Array.from(list(accounts, 'accounts').map((each) => count(each, 'accounts'))),
     data: bytes(data),
-    stackHeight: stackHeight == null ? heightWhenUntold : count(stackHeight, 'stackHeight'),
+    stackHeight: stackHeight == null ? heightWhenUnreported : count(stackHeight, 'stackHeight'),
   }
 }
 

@@ -22,13 +22,13 @@ const LEAVES_AT = 2 * SET_SHREDS
 
 /** The root the shred's own proof leads to; whether the leader signed it is the caller's question. */
 export function rootOfPacket(bytes: Uint8Array, at: number, head: ShredHead): Uint8Array {
-  let place = placeOf(head)
+  let position = positionOf(head)
   let node = leafOf(bytes, at, head)
   let entryAt = at + head.layout.proofAt
   for (let level = 0; level < PROOF_ENTRIES; level++) {
-    node = place % 2 === 0 ? join(node, 0, bytes, entryAt) : join(bytes, entryAt, node, 0)
+    node = position % 2 === 0 ? join(node, 0, bytes, entryAt) : join(bytes, entryAt, node, 0)
     entryAt += PROOF_ENTRY_BYTES
-    place >>= 1
+    position >>= 1
   }
   return node
 }
@@ -55,7 +55,7 @@ export function createSetProofs(root: Uint8Array): SetProofs {
     isUnder(bytes, at, head) {
       const own: Uint8Array[] = []
       const proofAt = at + head.layout.proofAt
-      let node = LEAVES_AT + placeOf(head)
+      let node = LEAVES_AT + positionOf(head)
       let hashed = leafOf(bytes, at, head)
       let level = 0
       // Upward until a node that is known; the root always is, as a whole.
@@ -70,10 +70,10 @@ export function createSetProofs(root: Uint8Array): SetProofs {
       for (let rest = level, above = node; rest < PROOF_ENTRIES; rest++, above >>= 1)
         if (!isNode(above ^ 1, bytes, proofAt + rest * PROOF_ENTRY_BYTES)) return false
 
-      let place = LEAVES_AT + placeOf(head)
-      for (let i = 0; i < level; i++, place >>= 1) {
-        put(place, own[i] as Uint8Array, 0)
-        put(place ^ 1, bytes, proofAt + i * PROOF_ENTRY_BYTES)
+      let position = LEAVES_AT + positionOf(head)
+      for (let i = 0; i < level; i++, position >>= 1) {
+        put(position, own[i] as Uint8Array, 0)
+        put(position ^ 1, bytes, proofAt + i * PROOF_ENTRY_BYTES)
       }
       return true
     },
@@ -81,7 +81,7 @@ export function createSetProofs(root: Uint8Array): SetProofs {
 }
 
 /** Data shreds first, code shreds after. */
-function placeOf({ layout, index, setIndex }: ShredHead): number {
+function positionOf({ layout, index, setIndex }: ShredHead): number {
   return index - setIndex + (layout.kind === 'data' ? 0 : SET_SHREDS)
 }
 

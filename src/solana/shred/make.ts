@@ -86,12 +86,12 @@ function makeSet(block: BlockToShred, plan: SetPlan, setIndex: number, chainedRo
   )
 
   const all = [...data, ...code]
-  const layoutAt = (place: number) => (place < SET_SHREDS ? dataLayout : codeLayout)
-  for (const [place, shred] of all.entries()) shred.set(chainedRoot, layoutAt(place).chainedRootAt)
-  const tree = buildTree(all.map((shred, place) => hashLeaf(shred, layoutAt(place))))
+  const layoutAt = (position: number) => (position < SET_SHREDS ? dataLayout : codeLayout)
+  for (const [location, shred] of all.entries()) shred.set(chainedRoot, layoutAt(location).chainedRootAt)
+  const tree = buildTree(all.map((shred, position) => hashLeaf(shred, layoutAt(position))))
   const signature = signEd25519(tree.root, block.leader)
-  for (const [place, shred] of all.entries()) {
-    writeProof(shred, layoutAt(place), tree, place)
+  for (const [at, shred] of all.entries()) {
+    writeProof(shred, layoutAt(at), tree, at)
     shred.set(signature)
   }
   return { data, code, root: tree.root }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { hash, type KeyObject } from 'node:crypto'
 import { verifyEd25519 } from '../crypto/ed25519.ts'
-import { PROOF_ENTRIES, PROOF_ENTRY_BYTES, placeInSet, type Shred, type ShredLayout, signatureOf } from './shred.ts'
+import { PROOF_ENTRIES, PROOF_ENTRY_BYTES, positionInSet, type Shred, type ShredLayout, signatureOf } from './shred.ts'
 
 /**
  * The merkle tree over the 64 shreds of an erasure set. Nodes below the root count with their first 20 bytes; leaf and inner node have
@@ -38,9 +38,9 @@ export function buildTree(leaves: readonly Uint8Array[]): MerkleTree {
 }
 
 /** Writes the proof of the leaf at `place` into the shred. */
-export function writeProof(bytes: Uint8Array, layout: ShredLayout, tree: MerkleTree, place: number): void {
+export function writeProof(bytes: Uint8Array, layout: ShredLayout, tree: MerkleTree, position: number): void {
   let at = layout.proofAt
-  let index = place
+  let index = position
   for (const level of tree.levels) {
     bytes.set((level[index ^ 1] as Uint8Array).subarray(0, PROOF_ENTRY_BYTES), at)
     at += PROOF_ENTRY_BYTES
@@ -52,7 +52,7 @@ export function writeProof(bytes: Uint8Array, layout: ShredLayout, tree: MerkleT
 export function rootOf(shred: Shred): Uint8Array {
   const { bytes, layout } = shred
   let node = hashLeaf(bytes, layout)
-  let index = placeInSet(shred)
+  let index = positionInSet(shred)
   for (let entry = 0; entry < PROOF_ENTRIES; entry++) {
     const at = layout.proofAt + entry * PROOF_ENTRY_BYTES
     const other = bytes.subarray(at, at + PROOF_ENTRY_BYTES)

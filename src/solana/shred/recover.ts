@@ -7,7 +7,7 @@ import {
   erasureShardOf,
   LAYOUTS,
   parseShred,
-  placeInSet,
+  positionInSet,
   ROOT_BYTES,
   type Shred,
   SIGNATURE_BYTES,
@@ -39,7 +39,7 @@ export function recoverSet(shreds: readonly Shred[]): SetRecovery {
   const given: (Shred | undefined)[] = Array.from({ length: SET_SHARDS }, () => undefined)
   for (const shred of shreds) {
     if (!isSameSet(shred, first)) return { ok: false, reason: 'inconsistent' }
-    given[placeInSet(shred)] = shred
+    given[positionInSet(shred)] = shred
   }
   const shards = recoverShards(given.map((shred) => shred && erasureShardOf(shred)))
   if (shards === undefined) return { ok: false, reason: 'too-few' }
@@ -47,14 +47,14 @@ export function recoverSet(shreds: readonly Shred[]): SetRecovery {
   const dataLayout = first.layout.resigned ? LAYOUTS.resignedData : LAYOUTS.data
   const codeLayout = first.layout.resigned ? LAYOUTS.resignedCode : LAYOUTS.code
   const { slot, version, setIndex } = first
-  const all = shards.map((shard, place) => {
-    const known = given[place]
+  const all = shards.map((shard, position) => {
+    const known = given[position]
     if (known !== undefined) return known.bytes
-    const isData = place < DATA_SHARDS
+    const isData = position < DATA_SHARDS
     const layout = isData ? dataLayout : codeLayout
     const bytes = isData
       ? new Uint8Array(layout.length)
-      : createCodeShred({ layout, slot, version, setIndex, position: place - DATA_SHARDS }, shard)
+      : createCodeShred({ layout, slot, version, setIndex, position: position - DATA_SHARDS }, shard)
     if (isData) bytes.set(shard, layout.erasureFrom)
     bytes.set(first.bytes.subarray(0, SIGNATURE_BYTES))
     bytes.set(
@@ -66,21 +66,21 @@ export function recoverSet(shreds: readonly Shred[]): SetRecovery {
     return bytes
   })
 
-  const layoutAt = (place: number) => (place < DATA_SHARDS ? dataLayout : codeLayout)
-  const tree = buildTree(all.map((bytes, place) => hashLeaf(bytes, layoutAt(place))))
+  const layoutAt = (position: number) => (position < DATA_SHARDS ? dataLayout : codeLayout)
+  const tree = buildTree(all.map((bytes, position) => hashLeaf(bytes, layoutAt(position))))
   if (Buffer.compare(tree.root, rootOf(first)) !== 0) return { ok: false, reason: 'root-mismatch' }
-  for (const [place, bytes] of all.entries())
-    if (given[place] === undefined) writeProof(bytes, layoutAt(place), tree, place)
+  for (const [position, bytes] of all.entries())
+    if (given[position] === undefined) writeProof(bytes, layoutAt(position), tree, position)
 
   const data: DataShred[] = []
-  for (const [place, bytes] of all.slice(0, DATA_SHARDS).entries()) {
+  for (const [location, bytes] of all.slice(0, DATA_SHARDS).entries()) {
     const parsed = parseShred(bytes)
     // The leader may have signed a set whose hidden members break the rules; then it is no set.
     if (
       !parsed.ok ||
       parsed.shred.kind !== 'data' ||
       !isSameSet(parsed.shred, first) ||
-      placeInSet(parsed.shred) !== place
+      positionInSet(parsed.shred) !== location
     ) {
       return { ok: false, reason: 'inconsistent' }
     }

@@ -9,7 +9,7 @@ import {
   isLastInSlot,
   parseShred,
   payloadOf,
-  placeInSet,
+  positionInSet,
   type Shred,
   type ShredFault,
 } from './shred.ts'
@@ -63,10 +63,10 @@ function assertAgrees(shred: Shred, packet: Uint8Array): void {
   if (shred.kind === 'data') {
     assert.deepEqual([shred.parentOffset, shred.flags, shred.size], [apart.parentOffset, apart.flags, apart.size])
     assert.equal(Buffer.compare(payloadOf(shred), apart.packet.subarray(88, apart.size)), 0)
-    assert.equal(placeInSet(shred), apart.index - apart.fec)
+    assert.equal(positionInSet(shred), apart.index - apart.fec)
   } else {
     assert.equal(shred.position, apart.position)
-    assert.equal(placeInSet(shred), 32 + apart.position)
+    assert.equal(positionInSet(shred), 32 + apart.position)
   }
 }
 

@@ -216,7 +216,7 @@ export function isLastInSlot(shred: DataShred): boolean {
 }
 
 /** The shred's place among the 64 of its set: data first, code after. */
-export function placeInSet(shred: Shred): number {
+export function positionInSet(shred: Shred): number {
   return shred.kind === 'data' ? shred.index - shred.setIndex : SET_SHREDS + shred.position
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { encodeApart } from '../../../test/support/transaction-apart.ts'
+import { encodeApart } from '../../../test/support/split-transaction.ts'
 import { checkTip } from './tip.ts'
 import { type ParsedTransaction, parseTransaction } from './transaction.ts'
 

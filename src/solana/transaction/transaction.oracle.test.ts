@@ -11,7 +11,7 @@ import {
 } from '@solana/kit'
 import fc from 'fast-check'
 import { checkProperty, createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
-import { encodeApart } from '../../../test/support/transaction-apart.ts'
+import { encodeApart } from '../../../test/support/split-transaction.ts'
 import { isDecodeFault, parseTransaction } from './transaction.ts'
 import { hasDuplicateKey } from './types.ts'
 

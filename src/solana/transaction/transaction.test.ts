@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encodeApart } from '../../../test/support/transaction-apart.ts'
+import { encodeApart } from '../../../test/support/split-transaction.ts'
 import { createSigningKey, signEd25519 } from '../crypto/ed25519.ts'
 import {
   isSigner,

@@ -28,18 +28,18 @@ export function overridesOf(flags: LimitFlags): LimitChanges & Partial<Limits> {
     if (value === 'wrong') wrong.push(`"${given}" is not a limit for ${LIMIT_WORDS[name]}: write ${allowedFor(name)}`)
     else overrides[name] = value
   }
-  for (const [name, { parse, says }] of Object.entries(STREAM_RULES)) {
+  for (const [name, { parse, message }] of Object.entries(STREAM_RULES)) {
     const given = flags[name as keyof typeof STREAM_RULES]
     if (given === undefined) continue
     const value = given === 'plan' ? undefined : parse(given)
-    if (value === 'wrong') wrong.push(`"${given}" is not ${says} or plan`)
+    if (value === 'wrong') wrong.push(`"${given}" is not ${message} or plan`)
     else overrides[name] = value
   }
   if (wrong.length > 0) throw new ServiceError('invalid-value', wrong.join('; '))
   return overrides as LimitChanges & Partial<Limits>
 }
 
-type StreamRule<Name extends keyof Limits> = { parse(given: string): Limits[Name] | 'wrong'; readonly says: string }
+type StreamRule<Name extends keyof Limits> = { parse(given: string): Limits[Name] | 'wrong'; readonly message: string }
 
 const isKind = (word: string) => GRPC_KINDS.some((kind) => kind === word)
 const listed = (given: string) => given.split(',').map((word) => word.trim())
@@ -49,13 +49,16 @@ const STREAM_RULES: { readonly [Name in 'grpcKinds' | 'grpcBlockedOwners' | 'grp
   grpcKinds: {
     parse: (given) =>
       given === 'unlimited' ? null : listed(given).every(isKind) ? (listed(given) as Limits['grpcKinds']) : 'wrong',
-    says: `a list of kinds of gRPC filters: write some of ${GRPC_KINDS.join(',')}, unlimited`,
+    message: `a list of kinds of gRPC filters: write some of ${GRPC_KINDS.join(',')}, unlimited`,
   },
   // Whether each is an address is looked at with all other limits.
-  grpcBlockedOwners: { parse: (given) => (given === 'none' ? [] : listed(given)), says: 'a list of addresses, none' },
+  grpcBlockedOwners: {
+    parse: (given) => (given === 'none' ? [] : listed(given)),
+    message: 'a list of addresses, none',
+  },
   grpcResume: {
     parse: (given) => (given === 'yes' ? true : given === 'no' ? false : 'wrong'),
-    says: 'an answer for --grpc-resume: write yes, no',
+    message: 'an answer for --grpc-resume: write yes, no',
   },
 }
 
@@ -84,7 +87,7 @@ export function checkLimits(limits: Limits, overrides: LimitChanges): void {
     ({ path, message }) => `${path.join('.')}: ${message.replace(/^[A-Z][a-z ]+: /, '')}`,
   )
   if (issues.length > 0) throw new ServiceError('invalid-value', issues.join('; '))
-  const faults = findPlanFaults(limits).map(({ limit, says }) => `${limit} ${says}`)
+  const faults = findPlanFaults(limits).map(({ limit, message }) => `${limit} ${message}`)
   if (faults.length === 0) return
   throw new ServiceError('invalid-value', faults.join('; '), { fix: 'Change the limits named together.' })
 }

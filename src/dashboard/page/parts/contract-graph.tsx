@@ -21,7 +21,7 @@ export function ContractGraphPart() {
   const { model, version, nowMs, labels } = useStore()
   const box = useRef<HTMLDivElement>(null)
   const canvas = useSignal<GraphCanvas | undefined>(undefined)
-  const trouble = useSignal<string | undefined>(undefined)
+  const failure = useSignal<string | undefined>(undefined)
   const colourVersion = useColours()
   const isVisible = useVisible(box)
   void version.value
@@ -35,7 +35,7 @@ export function ContractGraphPart() {
     void import('./graph-canvas.ts').then(({ openGraphCanvas }) => {
       if (left) return
       const opened = openGraphCanvas(parent, (address) => goTo({ view: 'contract', address }))
-      if (opened === undefined) trouble.value = 'This browser has no WebGL: the strongest pairs are listed instead.'
+      if (opened === undefined) failure.value = 'This browser has no WebGL: the strongest pairs are listed instead.'
       canvas.value = opened
     })
     return () => {
@@ -78,7 +78,7 @@ export function ContractGraphPart() {
           aria-label={`${graph.nodes.length} contracts joined by ${graph.links.length} pairs. The strongest pairs are in the list beside it.`}
           data-nodes={graph.nodes.length}
         >
-          {trouble.value !== undefined && <p class="dim">{trouble.value}</p>}
+          {failure.value !== undefined && <p class="dim">{failure.value}</p>}
         </div>
         <div class="pairs">
           <h3>

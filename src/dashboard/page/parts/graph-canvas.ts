@@ -2,7 +2,7 @@ import Graph from 'graphology'
 import forceAtlas2 from 'graphology-layout-forceatlas2'
 import Sigma from 'sigma'
 import type { ContractGraph } from '../../model/contract-graph.ts'
-import { type Box, freePlace, outside, placesBeside } from '../../model/label-places.ts'
+import { type Box, freePosition, outside, positionsBeside } from '../../model/label-places.ts'
 import { shortHex } from '../../model/safe-text.ts'
 import type { Colours } from '../ui/colours.ts'
 
@@ -18,7 +18,7 @@ const EDGE_SIZE = { min: 0.6, max: 5 }
 const LABEL_CHARACTERS_MAX = 18
 const STRETCH_MAX = 1.9
 /** Of the width, some is left for the labels at the right. */
-const LABEL_ROOM = 0.85
+const LABEL_BYTES_MAX = 0.85
 
 /** Undefined where the browser has no WebGL. */
 export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) => void): GraphCanvas | undefined {
@@ -38,10 +38,10 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
       context.font = `${labelSize}px ${labelFont}`
       const size = { width: context.measureText(data.label).width, height: labelSize }
       taken ??= [...graph.nodes().map((node) => boxOf(sigma, node)), ...outside(parent)]
-      const place = freePlace(data, size, taken) ?? (isHovered ? placesBeside(data, size)[0] : undefined)
-      if (place === undefined) return
-      taken.push(place)
-      drawLabel(context, data.label, place, look.colours)
+      const position = freePosition(data, size, taken) ?? (isHovered ? positionsBeside(data, size)[0] : undefined)
+      if (position === undefined) return
+      taken.push(position)
+      drawLabel(context, data.label, position, look.colours)
     })
   }
   // What labels of one drawing may not cover: the nodes as they are drawn now, and labels before them.
@@ -70,7 +70,7 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
         }
         // A place from the address itself: the same contracts make the same picture.
         if (graph.hasNode(address)) graph.mergeNodeAttributes(address, drawn)
-        else graph.addNode(address, { ...drawn, ...placeOf(address) })
+        else graph.addNode(address, { ...drawn, ...positionOf(address) })
       }
       const strongest = Math.max(1, ...links.map(({ sharedTxns }) => sharedTxns))
       graph.clearEdges()
@@ -163,7 +163,7 @@ function extentOf(graph: Graph): Extent {
 function stretchOf({ x, y }: Extent, { clientWidth, clientHeight }: HTMLElement): number {
   const ratio = (x[1] - x[0]) / (y[1] - y[0] || 1)
   const wanted = clientWidth / Math.max(1, clientHeight) / (ratio || 1)
-  return Math.max(1, Math.min(STRETCH_MAX, wanted * LABEL_ROOM))
+  return Math.max(1, Math.min(STRETCH_MAX, wanted * LABEL_BYTES_MAX))
 }
 
 function scale(share: number, { min, max }: { min: number; max: number }): number {
@@ -171,7 +171,7 @@ function scale(share: number, { min, max }: { min: number; max: number }): numbe
 }
 
 /** FNV-1a over the address, folded to a point of a circle. */
-function placeOf(address: string): { x: number; y: number } {
+function positionOf(address: string): { x: number; y: number } {
   let hash = 0x811c9dc5
   for (let at = 0; at < address.length; at++) hash = Math.imul(hash ^ address.charCodeAt(at), 0x01000193) >>> 0
   const angle = (hash / 2 ** 32) * 2 * Math.PI

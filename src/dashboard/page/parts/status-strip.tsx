@@ -17,7 +17,7 @@ export function StatusStrip() {
     hadData: facts.lastDataMs !== undefined,
     replaying: facts.replaying,
     ageMs: ageMs ?? 0,
-    serviceSays: facts.status?.status,
+    serviceMessage: facts.status?.status,
   })
   const { label, hint } = STATE_WORDS[state]
   const retryMs =

@@ -67,7 +67,7 @@ function TopTable({ title, rows }: { title: string; rows: readonly TopRow[] }) {
                 <Spark values={row.steps} label="Accesses from report to report" width={42} height={14} />
               </td>
               <td class="right trend">
-                <Trend gained={row.placesGained} />
+                <Trend gained={row.positionsGained} />
               </td>
             </tr>
           )

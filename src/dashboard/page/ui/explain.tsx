@@ -43,7 +43,7 @@ export function ExplainPopover() {
   const shown = open.value
   useEffect(() => {
     if (shown === undefined || box.current === null) return
-    place(box.current, shown.button.getBoundingClientRect())
+    position(box.current, shown.button.getBoundingClientRect())
     const close = (event: Event) => {
       if (event instanceof KeyboardEvent && event.key !== 'Escape') return
       if (
@@ -81,7 +81,7 @@ export function ExplainPopover() {
 const MARGIN = 8
 
 /** Below the mark where there is room, else above; always inside the window. */
-function place(box: HTMLElement, mark: DOMRect): void {
+function position(box: HTMLElement, mark: DOMRect): void {
   const { offsetWidth: width, offsetHeight: height } = box
   const left = Math.max(MARGIN, Math.min(mark.left - 12, innerWidth - width - MARGIN))
   const below = mark.bottom + MARGIN

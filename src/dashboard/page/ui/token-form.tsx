@@ -6,7 +6,7 @@ import { TOKEN_CHARS_MAX } from '../token.ts'
 export function TokenForm({ words }: { words: string }) {
   const { giveToken } = useStore()
   const text = useSignal('')
-  const said = useSignal('')
+  const message = useSignal('')
   return (
     <form
       class="token-form"
@@ -15,9 +15,9 @@ export function TokenForm({ words }: { words: string }) {
         const token = text.value.trim()
         if (token === '') return
         text.value = ''
-        said.value = 'asking…'
+        message.value = 'asking…'
         void giveToken(token).then((isTaken) => {
-          said.value = isTaken ? '' : 'the service does not take this token'
+          message.value = isTaken ? '' : 'the service does not take this token'
         })
       }}
     >
@@ -39,7 +39,7 @@ export function TokenForm({ words }: { words: string }) {
         Use
       </button>
       <span class="token-said" role="status">
-        {said.value}
+        {message.value}
       </span>
     </form>
   )

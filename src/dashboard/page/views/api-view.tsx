@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import {
   closeDocs,
-  type DocsPlace,
+  type DocsLocation,
   type Example,
   FILTERS,
   kindDocs,
@@ -21,7 +21,7 @@ const SHOWN_MAX = 4000
 export function ApiView() {
   const { service, model } = useStore()
   const base = service.base.href.replace(/\/$/, '')
-  const place: DocsPlace = {
+  const position: DocsLocation = {
     http: base,
     ws: base.replace(/^http/, 'ws'),
     // Fixed while the page stands: examples that change under the cursor cannot be copied.
@@ -36,11 +36,11 @@ export function ApiView() {
         blocks in memory. The examples are written for this service and work as they are copied. For programs:{' '}
         <a href="page/openapi.json">OpenAPI</a> and <a href="page/asyncapi.json">AsyncAPI</a>.
       </p>
-      <StreamDocs place={place} />
+      <StreamDocs position={position} />
       <EventDocs />
       <section aria-labelledby="api-http">
         <h2 id="api-http">HTTP</h2>
-        {routeDocs(place).map((doc) => (
+        {routeDocs(position).map((doc) => (
           <RouteCard key={`${doc.method} ${doc.path}`} doc={doc} />
         ))}
       </section>
@@ -58,7 +58,7 @@ export function ApiView() {
   )
 }
 
-function StreamDocs({ place }: { place: DocsPlace }) {
+function StreamDocs({ position }: { position: DocsLocation }) {
   const { model, samples, version } = useStore()
   void version.value
   const hello = model.facts().hello
@@ -77,7 +77,7 @@ function StreamDocs({ place }: { place: DocsPlace }) {
         marked as default; <code>?subscribe=</code> chooses, <code>?resume_from=</code> goes on after a sequence number.
         Nothing is missing silently: a <code>Warning</code> frame tells.
       </p>
-      <Examples examples={streamExamples(place)} />
+      <Examples examples={streamExamples(position)} />
       <h3>Kinds, with the newest frame of each</h3>
       {kindDocs().map(({ kind, when, isDefault }) => (
         <details key={kind} class="kind">
@@ -146,7 +146,7 @@ function EventDocs() {
 
 function RouteCard({ doc }: { doc: RouteDoc }) {
   const { service } = useStore()
-  const answer = useSignal<{ status: string; text: string } | undefined>(undefined)
+  const reply = useSignal<{ status: string; text: string } | undefined>(undefined)
   const ask = async (path: string): Promise<void> => {
     const startedMs = performance.now()
     try {
@@ -159,9 +159,9 @@ function RouteCard({ doc }: { doc: RouteDoc }) {
         headers: { ...init.headers, ...service.headers() },
       })
       const text = pretty(await response.text())
-      answer.value = { status: `${response.status} in ${Math.round(performance.now() - startedMs)} ms`, text }
+      reply.value = { status: `${response.status} in ${Math.round(performance.now() - startedMs)} ms`, text }
     } catch {
-      answer.value = { status: 'not reachable', text: '' }
+      reply.value = { status: 'not reachable', text: '' }
     }
   }
   const { tryPath } = doc
@@ -182,12 +182,12 @@ function RouteCard({ doc }: { doc: RouteDoc }) {
           </span>
         </button>
       )}
-      {answer.value !== undefined && (
+      {reply.value !== undefined && (
         <div class="answer">
           <p class="dim number" role="status">
-            {answer.value.status}
+            {reply.value.status}
           </p>
-          <Code text={answer.value.text} label={`Answer of ${doc.path}`} />
+          <Code text={reply.value.text} label={`Answer of ${doc.path}`} />
         </div>
       )}
     </article>

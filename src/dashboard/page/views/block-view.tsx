@@ -6,7 +6,7 @@ import { STAGES } from '../../model/block-log.ts'
 import { formatCount, formatMs, formatPercent, VERDICT_WORDS, verdictOf } from '../../model/format.ts'
 import { cleanName, shortHex } from '../../model/safe-text.ts'
 import { goTo } from '../follow-hash.ts'
-import type { Answer } from '../service.ts'
+import type { Response } from '../service.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
 import { FactTable } from '../ui/fact-table.tsx'
@@ -18,7 +18,7 @@ import { Drawer } from './drawer.tsx'
 /** One block: its way through the stages, its contended slots, the contracts it joined. */
 export function BlockView({ number }: { number: number }) {
   const { model, service, version } = useStore()
-  const record = useSignal<Answer<LifecycleRecord> | undefined>(undefined)
+  const record = useSignal<Response<LifecycleRecord> | undefined>(undefined)
   const older = useSignal<ContentionData | undefined>(undefined)
   void version.value
   const latest = model.blocks.find(number).at(-1)
@@ -28,8 +28,8 @@ export function BlockView({ number }: { number: number }) {
   // Asked again with each stage the stream tells of, so that the record is never behind the lanes.
   useEffect(() => {
     let left = false
-    void service.get<LifecycleRecord>(`v1/blocks/${number}/lifecycle`).then((answer) => {
-      if (!left) record.value = answer
+    void service.get<LifecycleRecord>(`v1/blocks/${number}/lifecycle`).then((response) => {
+      if (!left) record.value = response
     })
     return () => {
       left = true
@@ -39,8 +39,8 @@ export function BlockView({ number }: { number: number }) {
   useEffect(() => {
     older.value = undefined
     if (known !== undefined) return
-    void service.get<ContentionData>(`v1/blocks/${number}/contention`).then((answer) => {
-      if (answer.ok && answer.value.block_number === number) older.value = answer.value
+    void service.get<ContentionData>(`v1/blocks/${number}/contention`).then((response) => {
+      if (response.ok && response.value.block_number === number) older.value = response.value
     })
   }, [number, known === undefined])
 
@@ -60,7 +60,7 @@ export function BlockView({ number }: { number: number }) {
           {number + 1} →
         </button>
       </nav>
-      <Lifecycle answer={record.value} />
+      <Lifecycle response={record.value} />
       {contention === undefined ? (
         <p class="dim">
           No contention figures of this block here: it is not executed yet, was damaged by a gap, or is no longer kept.
@@ -72,18 +72,18 @@ export function BlockView({ number }: { number: number }) {
   )
 }
 
-function Lifecycle({ answer }: { answer: Answer<LifecycleRecord> | undefined }) {
-  if (answer === undefined) return <p class="dim">Asking…</p>
-  if (!answer.ok) {
+function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefined }) {
+  if (response === undefined) return <p class="dim">Asking…</p>
+  if (!response.ok) {
     return (
       <p class="notice" role="status">
-        {answer.status === 404
+        {response.status === 404
           ? 'This block is not tracked: it is too old, or not proposed yet.'
-          : cleanName(answer.error)}
+          : cleanName(response.error)}
       </p>
     )
   }
-  const record = answer.value
+  const record = response.value
   const timings = record.stage_timings_ms
   return (
     <section aria-label="Lifecycle">

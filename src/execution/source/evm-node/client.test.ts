@@ -10,24 +10,24 @@ const touched = { [address('b')]: { storage: { '0x1': '0x2' } } }
 const changed = { pre: touched, post: { [address('b')]: { storage: { '0x1': '0x3' } } } }
 const structLogs = { structLogs: [{ depth: 1, op: 'SSTORE', stack: ['0x9', '0x1'] }] }
 
-type Answers = Record<string, (params: readonly unknown[]) => unknown>
+type Responses = Record<string, (params: readonly unknown[]) => unknown>
 
 /** A node with one block of two transactions; `answers` says how it traces. */
-function createNode(answers: Answers): { client: EvmNodeClient; asked: string[] } {
+function createNode(responses: Responses): { client: EvmNodeClient; asked: string[] } {
   const asked: string[] = []
   const txns = ['1', '2'].map((digit) => ({ hash: hash(digit), from: address('a'), to: address('b') }))
   const block = { number: '0x5', hash: hash('f'), parentHash: hash('e'), miner: address('c'), transactions: txns }
   const receipt = { blockHash: hash('f'), status: '0x1', logs: [], gasUsed: '0x1', contractAddress: null }
-  const known: Answers = {
+  const known: Responses = {
     eth_getBlockByNumber: () => block,
     eth_getTransactionReceipt: () => receipt,
-    ...answers,
+    ...responses,
   }
   const call = (method: string, params: readonly unknown[]): Promise<unknown> => {
     asked.push(method)
-    const answer = known[method]
-    if (answer === undefined) return Promise.reject(new JsonRpcFailure(method, -32_601, 'not there'))
-    return new Promise((resolve) => resolve(answer(params)))
+    const response = known[method]
+    if (response === undefined) return Promise.reject(new JsonRpcFailure(method, -32_601, 'not there'))
+    return new Promise((resolve) => resolve(response(params)))
   }
   return { client: new EvmNodeClient({ call }), asked }
 }

@@ -43,21 +43,21 @@ export class EvmNodeClient {
   }
 
   /** Undefined for tags that the node does not know, and for blocks that are not there. */
-  async headOf(place: number | 'safe' | 'finalized'): Promise<BlockHead | undefined> {
+  async headOf(position: number | 'safe' | 'finalized'): Promise<BlockHead | undefined> {
     try {
-      const block = await this.#rpc.call('eth_getBlockByNumber', [placeOf(place), false])
+      const block = await this.#rpc.call('eth_getBlockByNumber', [positionOf(position), false])
       return block === null || block === undefined ? undefined : headOf(objectOf(block, 'a block'))
     } catch (error) {
-      if (error instanceof JsonRpcFailure && typeof place === 'string') return undefined
+      if (error instanceof JsonRpcFailure && typeof position === 'string') return undefined
       throw error
     }
   }
 
   /** The block of a number that the node has now. */
   async block(number: number): Promise<(NodeBlock & BlockHead) | undefined> {
-    const answer = await this.#rpc.call('eth_getBlockByNumber', [placeOf(number), true])
-    if (answer === null || answer === undefined) return undefined
-    const block = objectOf(answer, 'a block')
+    const response = await this.#rpc.call('eth_getBlockByNumber', [positionOf(number), true])
+    if (response === null || response === undefined) return undefined
+    const block = objectOf(response, 'a block')
     const head = headOf(block)
     const txns = listOf(block['transactions'], 'transactions').map((txn) => objectOf(txn, 'a transaction'))
     const receipts = await this.#receipts(head, txns)
@@ -103,8 +103,8 @@ export class EvmNodeClient {
   async #blockReceipts(number: number): Promise<Json[] | undefined> {
     if (!this.#hasBlockReceipts) return undefined
     try {
-      const answer = await this.#rpc.call('eth_getBlockReceipts', [placeOf(number)])
-      return listOf(answer, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
+      const response = await this.#rpc.call('eth_getBlockReceipts', [positionOf(number)])
+      return listOf(response, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
     } catch (error) {
       if (!(error instanceof JsonRpcFailure)) throw error
       this.#hasBlockReceipts = false
@@ -153,29 +153,30 @@ export class EvmNodeClient {
   async #structLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[]> {
     const trace = await this.#rpc.call('debug_traceTransaction', [hash, STRUCT_LOGS])
     this.#form = 'struct-logs'
-    const place: TraceTxn = {
+    const position: TraceTxn = {
       from: bytesOf(txn['from'], 20, 'the sender'),
       to: addressOrNull(txn['to']),
       created: addressOrNull(receipt['contractAddress']),
       beneficiary,
       isSuccess: quantityOf(receipt['status'] ?? '0x1', 'status') === 1n,
     }
-    return accessesOfStructLogs(trace, place)
+    return accessesOfStructLogs(trace, position)
   }
 }
 
-const placeOf = (place: number | string): string => (typeof place === 'number' ? `0x${place.toString(16)}` : place)
+const positionOf = (position: number | string): string =>
+  typeof position === 'number' ? `0x${position.toString(16)}` : position
 
 const addressOrNull = (value: unknown): Hex | null =>
   value === null || value === undefined ? null : bytesOf(value, 20, 'an address')
 
 /** A trace of a block is a list of results, one for each transaction. */
-function resultsOf(answer: unknown): unknown[] {
-  return listOf(answer, 'the traces of a block').map((trace) => objectOf(trace, 'a trace')['result'])
+function resultsOf(response: unknown): unknown[] {
+  return listOf(response, 'the traces of a block').map((trace) => objectOf(trace, 'a trace')['result'])
 }
 
-function isStructLogs(answer: unknown): boolean {
-  return typeof answer === 'object' && answer !== null && 'structLogs' in answer
+function isStructLogs(response: unknown): boolean {
+  return typeof response === 'object' && response !== null && 'structLogs' in response
 }
 
 function headOf(block: Json): BlockHead {

@@ -24,7 +24,7 @@ export type FollowSink = {
   /** Blocks were left out: what comes next does not follow what came before. */
   skipped(from: number, to: number): void
   /** Why nothing comes; undefined when it goes on. */
-  trouble(message: string | undefined): void
+  failure(message: string | undefined): void
 }
 
 export type FollowDeps = {
@@ -61,10 +61,10 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
     try {
       await step()
       backoff.reset()
-      if (!isClosed) sink.trouble(undefined)
+      if (!isClosed) sink.failure(undefined)
       arm(options.pollMs)
     } catch (error) {
-      if (!isClosed) sink.trouble(messageOf(error))
+      if (!isClosed) sink.failure(messageOf(error))
       arm(backoff.nextMs())
     }
   }
@@ -88,7 +88,7 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
       branch.push({ number: block.number, hash: block.hash, parentHash: block.parentHash })
       if (branch.length > options.reorgMax) branch.shift()
     }
-    await tellStages()
+    await reportStages()
   }
 
   /** The number after the last recorded block that is still part of the node's chain. */
@@ -104,7 +104,7 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
     return lowestLeft ?? head
   }
 
-  async function tellStages(): Promise<void> {
+  async function reportStages(): Promise<void> {
     const isKnown = (hash: Hex): boolean => branch.some((block) => block.hash === hash)
     const safe = await client.headOf('safe')
     if (safe !== undefined && isKnown(safe.hash)) {

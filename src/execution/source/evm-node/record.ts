@@ -1,6 +1,6 @@
 import { ACCESS_CONTEXT } from '../../../evm/event/access-payloads.ts'
 import type { EventPayload } from '../../../evm/event/exec-event.ts'
-import type { EventPlace, ExecRecorder } from '../../../evm/event/recorder.ts'
+import type { EventPosition, ExecRecorder } from '../../../evm/event/recorder.ts'
 import { EVENT } from '../../../evm/event/type.ts'
 import type { Hex } from '../../../evm/hex.ts'
 import type { AccountAccess } from './accesses.ts'
@@ -29,8 +29,8 @@ export function recordNodeBlock(
   chainId: bigint,
   timeNs: bigint,
 ): void {
-  const place = { timeNs }
-  recorder.add('BLOCK_START', startOf(block, txns.length, chainId), place)
+  const position = { timeNs }
+  recorder.add('BLOCK_START', startOf(block, txns.length, chainId), position)
   for (const [txnIndex, txn] of txns.entries()) recordTxn(recorder, txn, { timeNs, txnIndex })
   recorder.add(
     'BLOCK_END',
@@ -41,7 +41,7 @@ export function recordNodeBlock(
       logs_bloom: bytesOrZero(block['logsBloom'], 256, 'logsBloom'),
       gas_used: quantityOf(block['gasUsed'], 'gasUsed'),
     },
-    place,
+    position,
   )
 }
 
@@ -74,37 +74,37 @@ function startOf(block: Json, txnCount: number, chainId: bigint): Partial<EventP
   }
 }
 
-function recordTxn(recorder: ExecRecorder, { txn, receipt, accesses }: NodeTxn, place: EventPlace): void {
+function recordTxn(recorder: ExecRecorder, { txn, receipt, accesses }: NodeTxn, position: EventPosition): void {
   const accessList = listOf(txn['accessList'] ?? [], 'accessList').map((entry) => objectOf(entry, 'an access'))
   const authList = listOf(txn['authorizationList'] ?? [], 'authorizationList').map((entry) => objectOf(entry, 'one'))
   const logs = listOf(receipt['logs'], 'logs').map((log) => objectOf(log, 'a log'))
   recorder.add(
     'TXN_HEADER_START',
     { ...headerOf(txn), access_list_count: accessList.length, auth_list_count: authList.length },
-    place,
+    position,
   )
   for (const [index, entry] of accessList.entries()) {
     const storage_keys = listOf(entry['storageKeys'], 'storageKeys').map((key) => bytesOf(key, 32, 'a key'))
     recorder.add(
       'TXN_ACCESS_LIST_ENTRY',
       { index, address: bytesOf(entry['address'], 20, 'address'), storage_keys },
-      place,
+      position,
     )
   }
   for (const [index, entry] of authList.entries())
-    recorder.add('TXN_AUTH_LIST_ENTRY', { index, ...authOf(entry) }, place)
-  recorder.add('TXN_HEADER_END', {}, place)
+    recorder.add('TXN_AUTH_LIST_ENTRY', { index, ...authOf(entry) }, position)
+  recorder.add('TXN_HEADER_END', {}, position)
   const status = quantityOrZero(receipt['status'], 'status') === 1n
   const gas_used = quantityOf(receipt['gasUsed'], 'gasUsed')
-  recorder.add('TXN_EVM_OUTPUT', { status, log_count: logs.length, gas_used }, place)
+  recorder.add('TXN_EVM_OUTPUT', { status, log_count: logs.length, gas_used }, position)
   for (const [index, log] of logs.entries()) {
     const topics = listOf(log['topics'], 'topics').map((topic) => bytesOf(topic, 32, 'a topic'))
     const data = dataOf(log['data'], 'data')
-    recorder.add('TXN_LOG', { index, address: bytesOf(log['address'], 20, 'address'), topics, data }, place)
+    recorder.add('TXN_LOG', { index, address: bytesOf(log['address'], 20, 'address'), topics, data }, position)
   }
-  if (accesses === undefined) recordMissing(recorder, place)
-  else recordAccesses(recorder, accesses, place)
-  recorder.add('TXN_END', {}, place)
+  if (accesses === undefined) recordMissing(recorder, position)
+  else recordAccesses(recorder, accesses, position)
+  recorder.add('TXN_END', {}, position)
 }
 
 function headerOf(txn: Json): Partial<EventPayload<'TXN_HEADER_START'>> {
@@ -149,20 +149,20 @@ function authOf(entry: Json): Partial<EventPayload<'TXN_AUTH_LIST_ENTRY'>> {
 }
 
 /** What was touched is not known: the block counts for TPS, and gets no contention figures. */
-function recordMissing(recorder: ExecRecorder, place: EventPlace): void {
+function recordMissing(recorder: ExecRecorder, position: EventPosition): void {
   recorder.add(
     'RECORD_ERROR',
     { error_type: EXPECTED_EVENT_MISSING, dropped_event_type: EVENT.ACCOUNT_ACCESS_LIST_HEADER },
-    place,
+    position,
   )
 }
 
 /** Error types of the format: this one means that an event that should be there is not. */
 const EXPECTED_EVENT_MISSING = 3
 
-function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess[], place: EventPlace): void {
+function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess[], position: EventPosition): void {
   const access_context = ACCESS_CONTEXT.transaction
-  recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: accesses.length, access_context }, place)
+  recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: accesses.length, access_context }, position)
   for (const [accountIndex, access] of accesses.entries()) {
     const { address, balance, balanceAfter, nonce, nonceAfter, storage, transient } = access
     recorder.add(
@@ -180,7 +180,7 @@ function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess
         storage_key_count: storage.length,
         transient_count: transient.length,
       },
-      place,
+      position,
     )
     for (const [isTransient, slots] of [[false, storage] as const, [true, transient] as const]) {
       for (const [index, { key, start, end }] of slots.entries()) {
@@ -190,7 +190,7 @@ function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess
         recorder.add(
           'STORAGE_ACCESS',
           { address, index, access_context, modified, transient: isTransient, key, ...values },
-          { ...place, accountIndex },
+          { ...position, accountIndex },
         )
       }
     }

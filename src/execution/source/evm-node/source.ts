@@ -34,12 +34,12 @@ export type EvmNodeStatus = {
   readonly blocks: number
   readonly skippedBlocks: number
   /** Why nothing comes; undefined when it does. */
-  readonly trouble: string | undefined
+  readonly failure: string | undefined
 }
 
 const TIMEOUT_MS = 30_000
 /** Struct logs of a large transaction are tens of megabytes. */
-const ANSWER_BYTES_MAX = 256 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 256 * 1024 * 1024
 /** Room for the largest blocks of today's chains several times over; the file is sparse. */
 const GEOMETRY: RingGeometry = { capacity: 2 ** 18, payloadBytes: 2 ** 28, contextBytes: 0 }
 
@@ -50,7 +50,7 @@ const GEOMETRY: RingGeometry = { capacity: 2 ** 18, payloadBytes: 2 ** 28, conte
 export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeDeps): Promise<EvmNodeSource> {
   const { clock, random } = deps
   const log = deps.log.child({ part: 'evm-node' })
-  const { path, url, headers, timeoutMs = TIMEOUT_MS, answerBytesMax = ANSWER_BYTES_MAX } = options
+  const { path, url, headers, timeoutMs = TIMEOUT_MS, answerBytesMax = RESPONSE_BYTES_MAX } = options
   const mapper = await loadFileMapper()
   const rpc = createJsonRpcClient({ url, timeoutMs, answerBytesMax, ...(headers === undefined ? {} : { headers }) })
   const client = new EvmNodeClient(rpc)
@@ -59,7 +59,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   let trace: TraceForm | undefined
   let blocks = 0
   let skippedBlocks = 0
-  let trouble: string | undefined
+  let failure: string | undefined
 
   function openRing(): { file: RingFileWriter; recorder: ExecRecorder } {
     const file = createRingFile(path, { bytes: ringFileBytes(GEOMETRY), header: encodeRingHeader(GEOMETRY), mapper })
@@ -101,9 +101,9 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
       ring.file[Symbol.dispose]()
       ring = openRing()
     },
-    trouble(message: string | undefined): void {
-      if (message === trouble) return
-      trouble = message
+    failure(message: string | undefined): void {
+      if (message === failure) return
+      failure = message
       if (message === undefined) log.info('the node answers again')
       else log.warn({ reason: message }, 'the node cannot be followed')
     },
@@ -121,7 +121,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   const following = followNode({ ...FOLLOW_DEFAULTS, ...options }, { client: asking, clock, random, sink })
   return {
     path,
-    status: () => ({ trace: client.traceForm, blocks, skippedBlocks, trouble }),
+    status: () => ({ trace: client.traceForm, blocks, skippedBlocks, failure }),
     async [Symbol.asyncDispose]() {
       await following[Symbol.asyncDispose]()
       ring.file[Symbol.dispose]()

@@ -5,9 +5,9 @@ import { PUBLISHED } from '../../duckdb/run-query.ts'
 import { QueryError, type QueryErrorName } from '../../query/error.ts'
 import { TABLES } from '../../schema.ts'
 import { KEYWORDS } from './keywords.ts'
-import { passClickHouseGate } from './policy.ts'
+import { applyClickHousePolicy } from './policy.ts'
 
-const judge = (sql: string) => passClickHouseGate(sql, { tables: PUBLISHED, database: 'chain' })
+const validate = (sql: string) => applyClickHousePolicy(sql, { tables: PUBLISHED, database: 'chain' })
 
 /** One for each place where the grammar says no, with what it says: a check that is left out lets its line through or says another thing. */
 const REFUSED: readonly (readonly [sql: string, type: QueryErrorName, message: RegExp])[] = [
@@ -82,7 +82,7 @@ const REFUSED: readonly (readonly [sql: string, type: QueryErrorName, message: R
 test('T14: each check of the grammar refuses by name what it is for', () => {
   for (const [sql, type, message] of REFUSED)
     assert.throws(
-      () => judge(sql),
+      () => validate(sql),
       (error: unknown) => {
         assert.ok(error instanceof QueryError, `${sql}: ${String(error)}`)
         assert.equal(error.type, type, `${sql}: ${error.message}`)

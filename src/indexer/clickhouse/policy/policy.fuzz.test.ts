@@ -5,7 +5,7 @@ import { PUBLISHED } from '../../duckdb/run-query.ts'
 import { QueryError } from '../../query/error.ts'
 import { isSymbol, type Token, tokenize } from '../../query/sql-tokens.ts'
 import { CANARY, CLICKHOUSE_FUZZ, makeStatement } from '../../query/test-fuzz.ts'
-import { passClickHouseGate } from './policy.ts'
+import { applyClickHousePolicy } from './policy.ts'
 
 const COUNT = isFull ? 1_000_000 : 4_000
 
@@ -15,11 +15,11 @@ test(`T14: of ${COUNT} made-up statements those that pass name nothing that is n
   for (let count = 0; count < COUNT; count++) {
     const statement = makeStatement(CLICKHOUSE_FUZZ, random)
     try {
-      const { sql } = passClickHouseGate(statement, { tables: PUBLISHED, database: 'chain' })
+      const { sql } = applyClickHousePolicy(statement, { tables: PUBLISHED, database: 'chain' })
       passed++
       assert.ok(!readsHidden(tokenize(sql)), `${statement} became ${sql}`)
       // Written again it is the same: what the server reads is what was judged.
-      assert.equal(passClickHouseGate(sql, { tables: PUBLISHED, database: 'chain' }).sql, sql)
+      assert.equal(applyClickHousePolicy(sql, { tables: PUBLISHED, database: 'chain' }).sql, sql)
     } catch (error) {
       assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)
     }

@@ -4,10 +4,10 @@ import { PUBLISHED } from '../../duckdb/run-query.ts'
 import { QueryError, type QueryErrorName } from '../../query/error.ts'
 import { QUERY_PACK } from '../../query/pack.ts'
 import { CLICKHOUSE_ESCAPES } from '../../query/test-hostile.ts'
-import { passClickHouseGate } from './policy.ts'
+import { applyClickHousePolicy } from './policy.ts'
 import { CLICKHOUSE_GOOD } from './test-good.ts'
 
-const judge = (sql: string) => passClickHouseGate(sql, { tables: PUBLISHED, database: 'chain' })
+const validate = (sql: string) => applyClickHousePolicy(sql, { tables: PUBLISHED, database: 'chain' })
 
 /** Parameters, which old servers do not know. */
 const GOOD = [
@@ -17,25 +17,25 @@ const GOOD = [
 
 test('ordinary questions pass, and all of the query pack', () => {
   for (const sql of [...GOOD, ...QUERY_PACK.map((query) => query.sql)]) {
-    assert.doesNotThrow(() => judge(sql), sql)
+    assert.doesNotThrow(() => validate(sql), sql)
   }
 })
 
 test('what the server reads is what was judged: comments and odd spaces are gone, the end is taken off', () => {
-  const { sql, format, settings } = judge(
+  const { sql, format, settings } = validate(
     "SELECT/*x*/slot\u00a0FROM--y\nblocks WHERE x='it''s' SETTINGS max_execution_time = 5 FORMAT JSON;",
   )
   assert.equal(sql, "SELECT slot FROM blocks WHERE x = 'it''s'")
   assert.equal(format, 'JSON')
   assert.deepEqual([...settings], [['max_execution_time', '5']])
   // Written again it is the same.
-  assert.equal(judge(sql).sql, sql)
+  assert.equal(validate(sql).sql, sql)
 })
 
 test('T14: what reaches for anything else is refused before the server sees it', () => {
   for (const sql of CLICKHOUSE_ESCAPES) {
     assert.throws(
-      () => judge(sql),
+      () => validate(sql),
       (error: unknown) => error instanceof QueryError && error.type !== 'UNKNOWN_EXCEPTION',
       sql,
     )
@@ -53,10 +53,10 @@ test('a refusal names what it is about, in words of ClickHouse', () => {
     ['SELECT 1; SELECT 2', 'SYNTAX_ERROR', /multi-statements/],
     ['', 'SYNTAX_ERROR', /Empty/],
   ]
-  for (const [sql, type, says] of cases)
+  for (const [sql, type, message] of cases)
     assert.throws(
-      () => judge(sql),
-      (error: QueryError) => error.type === type && says.test(error.message),
+      () => validate(sql),
+      (error: QueryError) => error.type === type && message.test(error.message),
       sql,
     )
 })
@@ -76,7 +76,7 @@ test('T29: the steps of judging a statement grow with its tokens, and no faster'
     calls: (count) => `SELECT ${'quantile(0.5)(slot), '.repeat(count / 8)}1 FROM blocks`,
   }
   for (const [name, make] of Object.entries(pumped)) {
-    const [small, large] = [judge(make(2_000)).steps, judge(make(4_000)).steps]
+    const [small, large] = [validate(make(2_000)).steps, validate(make(4_000)).steps]
     assert.ok(large <= 2.5 * small, `${name}: ${small} steps, then ${large}`)
     assert.ok(large <= 40 * 4_000, `${name}: ${large} steps`)
   }

@@ -7,7 +7,7 @@ import type { Reader } from './grammar.ts'
 import { readQuery } from './select.ts'
 import { readTableName } from './tables.ts'
 
-export type ClickHouseGateOptions = Pick<Reader, 'tables' | 'database'>
+export type ClickHousePolicyOptions = Pick<Reader, 'tables' | 'database'>
 
 /** A customer's statement as the server is to see it. */
 export type ClickHouseStatement = {
@@ -24,7 +24,7 @@ export type ClickHouseStatement = {
  * Reads a customer's statement by a grammar of its own and writes it anew from its tokens, so that the server reads what was judged: one SELECT,
  * functions of our list, and tables that are published wherever a table can stand. Throws QueryError; what the grammar does not know is refused.
  */
-export function passClickHouseGate(query: string, options: ClickHouseGateOptions): ClickHouseStatement {
+export function applyClickHousePolicy(query: string, options: ClickHousePolicyOptions): ClickHouseStatement {
   const tokens = tokenize(query)
   while (tokens.at(-1)?.text === ';') tokens.pop()
   const format = takeFormat(tokens)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
-import { startTestDoor, type TestDoor } from '../../../../test/support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { STAKE_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/addresses.ts'
 import type { Account } from '../../chain/model.ts'
@@ -65,19 +65,19 @@ const FIXTURES: [string, Account][] = [
 ]
 
 describe('account methods', () => {
-  let door: TestDoor
+  let server: TestServer
   before(async () => {
-    door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 2 } }, { fixtures: FIXTURES })
-    await door.pass(3)
+    server = await startTestServer({ commitment: { confirmedSlots: 1, finalizedSlots: 2 } }, { fixtures: FIXTURES })
+    await server.pass(3)
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   const BAD_KEY = [-32602, 'Invalid param: WrongSize'] as const
   const NOT_BASE58 = [-32602, 'Invalid param: Invalid'] as const
   const LATE = { minContextSlot: 9223372036854775807n }
 
   it('getAccountInfo', async () => {
-    const { context, value } = await door.call<Context<Shown>>('getAccountInfo', TEXT)
+    const { context, value } = await server.call<Context<Shown>>('getAccountInfo', TEXT)
     assert.deepEqual(context, { apiVersion: '4.2.1', slot: 1 })
     assert.deepEqual(value, {
       data: '2Uw1bpnsXxu3e',
@@ -87,16 +87,16 @@ describe('account methods', () => {
       rentEpoch: 18446744073709551615n,
       space: 9,
     })
-    assert.equal((await door.call<Context<null>>('getAccountInfo', UNKNOWN)).value, null)
-    const sliced = await door.call<Context<Shown>>('getAccountInfo', TEXT, {
+    assert.equal((await server.call<Context<null>>('getAccountInfo', UNKNOWN)).value, null)
+    const sliced = await server.call<Context<Shown>>('getAccountInfo', TEXT, {
       encoding: 'base64',
       dataSlice: { offset: 0, length: 5 },
     })
     assert.deepEqual(sliced.value.data, ['dGVzdCA=', 'base64'])
-    const [frame] = (await door.call<Context<Shown>>('getAccountInfo', MINT, { encoding: 'base64+zstd' })).value
+    const [frame] = (await server.call<Context<Shown>>('getAccountInfo', MINT, { encoding: 'base64+zstd' })).value
       .data as [string]
     assert.deepEqual(zstdDecompressSync(Buffer.from(frame, 'base64')), mint)
-    const parsed = await door.call<Context<{ data: { program: string; parsed: { type: string } } }>>(
+    const parsed = await server.call<Context<{ data: { program: string; parsed: { type: string } } }>>(
       'getAccountInfo',
       TOKEN_A,
       {
@@ -105,20 +105,20 @@ describe('account methods', () => {
     )
     assert.deepEqual([parsed.value.data.program, parsed.value.data.parsed.type], ['spl-token', 'account'])
 
-    assert.deepEqual(await door.refusal('getAccountInfo', 'short'), BAD_KEY)
-    assert.deepEqual(await door.refusal('getAccountInfo', '0'.repeat(44)), NOT_BASE58)
-    assert.deepEqual(await door.refusal('getAccountInfo', MINT.repeat(2)), BAD_KEY)
-    assert.deepEqual(await door.refusal('getAccountInfo', TOKEN_A), [
+    assert.deepEqual(await server.refusal('getAccountInfo', 'short'), BAD_KEY)
+    assert.deepEqual(await server.refusal('getAccountInfo', '0'.repeat(44)), NOT_BASE58)
+    assert.deepEqual(await server.refusal('getAccountInfo', MINT.repeat(2)), BAD_KEY)
+    assert.deepEqual(await server.refusal('getAccountInfo', TOKEN_A), [
       -32600,
       'Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.',
     ])
-    const late = await door.ask('getAccountInfo', TEXT, LATE)
+    const late = await server.ask('getAccountInfo', TEXT, LATE)
     assert.deepEqual(late.error, {
       code: -32016,
       message: 'Minimum context slot has not been reached',
       data: { contextSlot: 1 },
     })
-    assert.deepEqual(await door.refusal('getAccountInfo', TEXT, { encoding: 'hex' }), [
+    assert.deepEqual(await server.refusal('getAccountInfo', TEXT, { encoding: 'hex' }), [
       -32602,
       'Invalid params: unknown variant `hex`, expected one of `binary`, `base58`, `base64`, `jsonParsed`, `base64+zstd`.',
     ])
@@ -126,40 +126,40 @@ describe('account methods', () => {
 
   it('reads each commitment at its own slot', async () => {
     const wallet = key(12)
-    await door.call('requestAirdrop', wallet, 1_000_000_000)
+    await server.call('requestAirdrop', wallet, 1_000_000_000)
     const balances = async () =>
       Promise.all(
         ['processed', 'confirmed', 'finalized'].map(
-          async (commitment) => (await door.call<Context<number>>('getBalance', wallet, { commitment })).value,
+          async (commitment) => (await server.call<Context<number>>('getBalance', wallet, { commitment })).value,
         ),
       )
     assert.deepEqual(await balances(), [0, 0, 0])
-    await door.pass(1)
+    await server.pass(1)
     assert.deepEqual(await balances(), [1_000_000_000, 0, 0])
-    await door.pass(1)
+    await server.pass(1)
     assert.deepEqual(await balances(), [1_000_000_000, 1_000_000_000, 0])
-    await door.pass(1)
+    await server.pass(1)
     assert.deepEqual(await balances(), [1_000_000_000, 1_000_000_000, 1_000_000_000])
   })
 
   it('getMultipleAccounts', async () => {
-    const { value } = await door.call<Context<(Shown | null)[]>>('getMultipleAccounts', [TEXT, UNKNOWN])
+    const { value } = await server.call<Context<(Shown | null)[]>>('getMultipleAccounts', [TEXT, UNKNOWN])
     assert.deepEqual(
       value.map((each) => each?.data ?? null),
       [['dGVzdCBkYXRh', 'base64'], null],
     )
-    assert.deepEqual((await door.call<Context<[]>>('getMultipleAccounts', [])).value, [])
+    assert.deepEqual((await server.call<Context<[]>>('getMultipleAccounts', [])).value, [])
     const full = Array.from({ length: 100 }, () => TEXT)
-    assert.equal((await door.call<Context<Shown[]>>('getMultipleAccounts', full)).value.length, 100)
-    assert.deepEqual(await door.refusal('getMultipleAccounts', [...full, TEXT]), [
+    assert.equal((await server.call<Context<Shown[]>>('getMultipleAccounts', full)).value.length, 100)
+    assert.deepEqual(await server.refusal('getMultipleAccounts', [...full, TEXT]), [
       -32602,
       'Too many inputs provided; max 100',
     ])
-    assert.deepEqual(await door.refusal('getMultipleAccounts', ['x']), BAD_KEY)
+    assert.deepEqual(await server.refusal('getMultipleAccounts', ['x']), BAD_KEY)
   })
 
   it('getProgramAccounts', async () => {
-    const all = await door.call<Keyed[]>('getProgramAccounts', PROGRAM, { encoding: 'base64' })
+    const all = await server.call<Keyed[]>('getProgramAccounts', PROGRAM, { encoding: 'base64' })
     assert.deepEqual(
       all.map(({ pubkey }) => pubkey),
       [OWNED_B, OWNED_A],
@@ -168,7 +168,7 @@ describe('account methods', () => {
       { dataSize: 7 },
       { memcmp: { offset: 4, bytes: Buffer.from('one').toString('base64'), encoding: 'base64' } },
     ]
-    const matched = await door.call<Context<Keyed[]>>('getProgramAccounts', PROGRAM, {
+    const matched = await server.call<Context<Keyed[]>>('getProgramAccounts', PROGRAM, {
       filters,
       withContext: true,
       dataSlice: { offset: 4, length: 3 },
@@ -179,13 +179,13 @@ describe('account methods', () => {
     )
     assert.equal(matched.value[0]?.account.data, encodeBase58(Buffer.from('one')))
     assert.equal(matched.context.slot, 1 + 3)
-    assert.deepEqual(await door.call('getProgramAccounts', UNKNOWN), [])
+    assert.deepEqual(await server.call('getProgramAccounts', UNKNOWN), [])
     const five = Array.from({ length: 5 }, () => ({ dataSize: 1 }))
-    assert.deepEqual(await door.refusal('getProgramAccounts', PROGRAM, { filters: five }), [
+    assert.deepEqual(await server.refusal('getProgramAccounts', PROGRAM, { filters: five }), [
       -32602,
       'Too many filters provided; max 4',
     ])
-    const parsed = await door.call<Keyed[]>('getProgramAccounts', TOKEN_PROGRAM, {
+    const parsed = await server.call<Keyed[]>('getProgramAccounts', TOKEN_PROGRAM, {
       encoding: 'jsonParsed',
       filters: ['tokenAccountState'],
     })
@@ -196,50 +196,50 @@ describe('account methods', () => {
   })
 
   it('getBalance', async () => {
-    assert.equal((await door.call<Context<number>>('getBalance', TEXT)).value, 5_000_000)
-    assert.equal((await door.call<Context<number>>('getBalance', UNKNOWN)).value, 0)
-    assert.deepEqual(await door.refusal('getBalance', 5), [
+    assert.equal((await server.call<Context<number>>('getBalance', TEXT)).value, 5_000_000)
+    assert.equal((await server.call<Context<number>>('getBalance', UNKNOWN)).value, 0)
+    assert.deepEqual(await server.refusal('getBalance', 5), [
       -32602,
       'Invalid params: invalid type: integer `5`, expected a string.',
     ])
-    assert.equal((await door.refusal('getBalance', TEXT, LATE))[0], -32016)
+    assert.equal((await server.refusal('getBalance', TEXT, LATE))[0], -32016)
   })
 
   it('getLargestAccounts and getSupply', async () => {
     type Balance = { address: string; lamports: number | bigint }
-    const largest = (await door.call<Context<Balance[]>>('getLargestAccounts')).value
+    const largest = (await server.call<Context<Balance[]>>('getLargestAccounts')).value
     assert.equal(largest.length, 20)
     assert.deepEqual(
       largest,
       [...largest].sort((a, b) => Number(BigInt(b.lamports) - BigInt(a.lamports))),
     )
-    assert.equal(largest[0]?.address, door.chain.faucet)
-    const held = (await door.call<Context<Balance[]>>('getLargestAccounts', { filter: 'nonCirculating' })).value
+    assert.equal(largest[0]?.address, server.chain.faucet)
+    const held = (await server.call<Context<Balance[]>>('getLargestAccounts', { filter: 'nonCirculating' })).value
     assert.equal(held.length, 2)
     assert.equal(held[1]?.address, LOCKED)
     const genesisStake = held[0]?.address as string
-    const free = (await door.call<Context<Balance[]>>('getLargestAccounts', { filter: 'circulating' })).value
-    assert.equal(free[0]?.address, door.chain.faucet)
+    const free = (await server.call<Context<Balance[]>>('getLargestAccounts', { filter: 'circulating' })).value
+    assert.equal(free[0]?.address, server.chain.faucet)
     assert.ok(!free.some(({ address }) => address === genesisStake))
-    assert.equal((await door.refusal('getLargestAccounts', { filter: 'all' }))[0], -32602)
+    assert.equal((await server.refusal('getLargestAccounts', { filter: 'all' }))[0], -32602)
 
     type Supply = { total: bigint; circulating: number; nonCirculating: bigint; nonCirculatingAccounts: string[] }
-    const { value } = await door.call<Context<Supply>>('getSupply')
+    const { value } = await server.call<Context<Supply>>('getSupply')
     assert.equal(BigInt(value.total), BigInt(value.circulating) + BigInt(value.nonCirculating))
     assert.deepEqual(value.nonCirculatingAccounts.sort(), [genesisStake, LOCKED].sort())
-    const short = await door.call<Context<Supply>>('getSupply', { excludeNonCirculatingAccountsList: true })
+    const short = await server.call<Context<Supply>>('getSupply', { excludeNonCirculatingAccountsList: true })
     assert.deepEqual(short.value.nonCirculatingAccounts, [])
-    assert.equal((await door.refusal('getSupply', { excludeNonCirculatingAccountsList: 1 }))[0], -32602)
+    assert.equal((await server.refusal('getSupply', { excludeNonCirculatingAccountsList: 1 }))[0], -32602)
   })
 
   it('getMinimumBalanceForRentExemption', async () => {
-    assert.equal(await door.call('getMinimumBalanceForRentExemption', 0), 890_880)
-    assert.equal(await door.call('getMinimumBalanceForRentExemption', 165, { commitment: 'processed' }), 2_039_280)
-    assert.deepEqual(await door.refusal('getMinimumBalanceForRentExemption', 10 * 1024 * 1024 + 1), [
+    assert.equal(await server.call('getMinimumBalanceForRentExemption', 0), 890_880)
+    assert.equal(await server.call('getMinimumBalanceForRentExemption', 165, { commitment: 'processed' }), 2_039_280)
+    assert.deepEqual(await server.refusal('getMinimumBalanceForRentExemption', 10 * 1024 * 1024 + 1), [
       -32600,
       'Invalid request',
     ])
-    assert.deepEqual(await door.refusal('getMinimumBalanceForRentExemption', -1), [
+    assert.deepEqual(await server.refusal('getMinimumBalanceForRentExemption', -1), [
       -32602,
       'Invalid params: invalid value: integer `-1`, expected usize.',
     ])
@@ -255,26 +255,32 @@ describe('account methods', () => {
     const plain = (value: unknown) =>
       JSON.parse(JSON.stringify(value, (_key, each) => (each?.constructor?.name === 'JsonFloat' ? each.value : each)))
     assert.deepEqual(
-      plain((await door.call<Context<object>>('getTokenAccountBalance', TOKEN_A)).value),
+      plain((await server.call<Context<object>>('getTokenAccountBalance', TOKEN_A)).value),
       amount('300000', 0.3),
     )
-    assert.deepEqual(plain((await door.call<Context<object>>('getTokenSupply', MINT)).value), amount('1000000', 1))
-    assert.deepEqual(await door.refusal('getTokenAccountBalance', UNKNOWN), [
+    assert.deepEqual(plain((await server.call<Context<object>>('getTokenSupply', MINT)).value), amount('1000000', 1))
+    assert.deepEqual(await server.refusal('getTokenAccountBalance', UNKNOWN), [
       -32602,
       'Invalid param: could not find account',
     ])
-    assert.deepEqual(await door.refusal('getTokenAccountBalance', TEXT), [-32602, 'Invalid param: not a Token account'])
-    assert.deepEqual(await door.refusal('getTokenAccountBalance', MINT), [-32602, 'Invalid param: not a Token account'])
-    assert.deepEqual(await door.refusal('getTokenSupply', UNKNOWN), [-32602, 'Invalid param: could not find account'])
-    assert.deepEqual(await door.refusal('getTokenSupply', TEXT), [-32602, 'Invalid param: not a Token mint'])
-    assert.deepEqual(await door.refusal('getTokenSupply', TOKEN_A), [
+    assert.deepEqual(await server.refusal('getTokenAccountBalance', TEXT), [
+      -32602,
+      'Invalid param: not a Token account',
+    ])
+    assert.deepEqual(await server.refusal('getTokenAccountBalance', MINT), [
+      -32602,
+      'Invalid param: not a Token account',
+    ])
+    assert.deepEqual(await server.refusal('getTokenSupply', UNKNOWN), [-32602, 'Invalid param: could not find account'])
+    assert.deepEqual(await server.refusal('getTokenSupply', TEXT), [-32602, 'Invalid param: not a Token mint'])
+    assert.deepEqual(await server.refusal('getTokenSupply', TOKEN_A), [
       -32602,
       'Invalid param: mint could not be unpacked',
     ])
   })
 
   it('getTokenLargestAccounts', async () => {
-    const { value } = await door.call<Context<{ address: string; amount: string }[]>>('getTokenLargestAccounts', MINT)
+    const { value } = await server.call<Context<{ address: string; amount: string }[]>>('getTokenLargestAccounts', MINT)
     assert.deepEqual(
       value.map(({ address, amount }) => [address, amount]),
       [
@@ -282,11 +288,11 @@ describe('account methods', () => {
         [TOKEN_A, '300000'],
       ],
     )
-    assert.deepEqual(await door.refusal('getTokenLargestAccounts', UNKNOWN), [
+    assert.deepEqual(await server.refusal('getTokenLargestAccounts', UNKNOWN), [
       -32602,
       'Invalid param: could not find mint',
     ])
-    assert.deepEqual(await door.refusal('getTokenLargestAccounts', TEXT), [
+    assert.deepEqual(await server.refusal('getTokenLargestAccounts', TEXT), [
       -32602,
       'Invalid param: Token mint could not be unpacked',
     ])
@@ -294,7 +300,7 @@ describe('account methods', () => {
 
   it('getTokenAccountsByOwner and getTokenAccountsByDelegate', async () => {
     const list = async (method: string, owner: string, filter: object) =>
-      (await door.call<Context<Keyed[]>>(method, owner, filter, { encoding: 'jsonParsed' })).value.map(
+      (await server.call<Context<Keyed[]>>(method, owner, filter, { encoding: 'jsonParsed' })).value.map(
         ({ pubkey }) => pubkey,
       )
     assert.deepEqual(await list('getTokenAccountsByOwner', WALLET, { mint: MINT }), [TOKEN_B, TOKEN_A])
@@ -305,22 +311,22 @@ describe('account methods', () => {
     assert.deepEqual(await list('getTokenAccountsByDelegate', key(11), { programId: TOKEN_PROGRAM }), [TOKEN_A])
     assert.deepEqual(await list('getTokenAccountsByDelegate', WALLET, { programId: TOKEN_PROGRAM }), [])
     for (const method of ['getTokenAccountsByOwner', 'getTokenAccountsByDelegate']) {
-      assert.deepEqual(await door.refusal(method, WALLET, { mint: UNKNOWN }), [
+      assert.deepEqual(await server.refusal(method, WALLET, { mint: UNKNOWN }), [
         -32602,
         'Invalid param: could not find mint',
       ])
-      assert.deepEqual(await door.refusal(method, WALLET, { programId: PROGRAM }), [
+      assert.deepEqual(await server.refusal(method, WALLET, { programId: PROGRAM }), [
         -32602,
         'Invalid param: unrecognized Token program id',
       ])
-      assert.deepEqual(await door.refusal(method, WALLET), [-32602, '`params` should have at least 2 argument(s)'])
-      assert.equal((await door.refusal(method, WALLET, { mint: MINT, programId: TOKEN_PROGRAM }))[0], -32602)
+      assert.deepEqual(await server.refusal(method, WALLET), [-32602, '`params` should have at least 2 argument(s)'])
+      assert.equal((await server.refusal(method, WALLET, { mint: MINT, programId: TOKEN_PROGRAM }))[0], -32602)
     }
-    assert.equal((await door.refusal('getTokenAccountsByOwner', WALLET, { mint: MINT }))[0], -32600)
+    assert.equal((await server.refusal('getTokenAccountsByOwner', WALLET, { mint: MINT }))[0], -32600)
   })
 
   it('shows the chain its own sysvars', async () => {
-    const clock = await door.call<Context<{ data: { parsed: { type: string; info: { slot: number } } } }>>(
+    const clock = await server.call<Context<{ data: { parsed: { type: string; info: { slot: number } } } }>>(
       'getAccountInfo',
       SYSVAR.clock,
       {

@@ -75,8 +75,8 @@ export const accountMethods: RpcMethods = {
     for (const [address, { lamports }] of chain.allAccounts(bank.commitment)) {
       const least = largest.at(-1)
       if (!wanted(address) || (largest.length >= LARGEST_ACCOUNTS_MAX && least && lamports <= least.lamports)) continue
-      const place = largest.findIndex((other) => other.lamports < lamports)
-      largest.splice(place < 0 ? largest.length : place, 0, { address, lamports })
+      const position = largest.findIndex((other) => other.lamports < lamports)
+      largest.splice(position < 0 ? largest.length : position, 0, { address, lamports })
       largest.length = Math.min(largest.length, LARGEST_ACCOUNTS_MAX)
     }
     return withContext(bank.slot, largest)

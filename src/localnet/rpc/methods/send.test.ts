@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
-import { startTestDoor, type TestDoor } from '../../../../test/support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
 import { base64, type Context, key, openRpcWallet, type RpcWallet, SOL } from '../../../../test/support/rpc-wallet.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 
@@ -13,28 +13,28 @@ const FAR = 9223372036854775807n
 const poor = web3.Keypair.fromSeed(new Uint8Array(32).fill(2))
 
 describe('methods that send and price transactions', () => {
-  let door: TestDoor
+  let server: TestServer
   let wallet: RpcWallet
   before(async () => {
-    door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
-    wallet = await openRpcWallet(door)
+    server = await startTestServer({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
+    wallet = await openRpcWallet(server)
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   const simulate = async (wire: Uint8Array, config: object = {}) => {
     const all = { encoding: 'base64', commitment: 'processed', ...config }
-    return (await door.call<Context<Simulated>>('simulateTransaction', base64(wire), all)).value
+    return (await server.call<Context<Simulated>>('simulateTransaction', base64(wire), all)).value
   }
 
   it('getLatestBlockhash, isBlockhashValid', async () => {
-    const { value } = await door.call<Context<Blockhash>>('getLatestBlockhash', { commitment: 'processed' })
-    assert.equal(value.lastValidBlockHeight, door.chain.slot('processed') + 150)
+    const { value } = await server.call<Context<Blockhash>>('getLatestBlockhash', { commitment: 'processed' })
+    assert.equal(value.lastValidBlockHeight, server.chain.slot('processed') + 150)
     const valid = async (hash: string) =>
-      (await door.call<Context<boolean>>('isBlockhashValid', hash, { commitment: 'processed' })).value
+      (await server.call<Context<boolean>>('isBlockhashValid', hash, { commitment: 'processed' })).value
     assert.equal(await valid(value.blockhash), true)
     assert.equal(await valid(key(9).toBase58()), false)
-    assert.deepEqual(await door.refusal('isBlockhashValid', 'x'), [-32602, 'WrongSize'])
-    assert.deepEqual(await door.refusal('isBlockhashValid', value.blockhash, { minContextSlot: FAR }), [
+    assert.deepEqual(await server.refusal('isBlockhashValid', 'x'), [-32602, 'WrongSize'])
+    assert.deepEqual(await server.refusal('isBlockhashValid', value.blockhash, { minContextSlot: FAR }), [
       -32016,
       'Minimum context slot has not been reached',
     ])
@@ -47,7 +47,7 @@ describe('methods that send and price transactions', () => {
         recentBlockhash: blockhash ?? wallet.recent(),
       })
       const message = base64(transaction.add(...instructions).serializeMessage())
-      return (await door.call<Context<number | null>>('getFeeForMessage', message, { commitment: 'processed' })).value
+      return (await server.call<Context<number | null>>('getFeeForMessage', message, { commitment: 'processed' })).value
     }
     assert.equal(await fee([wallet.transfer(1)]), 5000)
     const priced = [
@@ -56,42 +56,45 @@ describe('methods that send and price transactions', () => {
     ]
     assert.equal(await fee([...priced, wallet.transfer(1)]), 5000 + 5000)
     assert.equal(await fee([wallet.transfer(1)], key(9).toBase58()), null)
-    assert.equal((await door.refusal('getFeeForMessage', 'someInvalidMessage'))[0], -32602)
+    assert.equal((await server.refusal('getFeeForMessage', 'someInvalidMessage'))[0], -32602)
   })
 
   it('getRecentPrioritizationFees', async () => {
     await wallet.send(
       wallet.sign([web3.ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 777 }), wallet.transfer(SOL, 51)]),
     )
-    await door.pass(1)
-    const slot = door.chain.slot('processed')
+    await server.pass(1)
+    const slot = server.chain.slot('processed')
     type Fee = { slot: number; prioritizationFee: number }
     const at = async (...addresses: string[]) =>
-      (await door.call<Fee[]>('getRecentPrioritizationFees', addresses)).find((fee) => fee.slot === slot)
+      (await server.call<Fee[]>('getRecentPrioritizationFees', addresses)).find((fee) => fee.slot === slot)
         ?.prioritizationFee
     assert.equal(await at(), 777)
     assert.equal(await at(key(51).toBase58()), 777)
     const many = Array.from({ length: 129 }, () => key(51).toBase58())
-    assert.deepEqual(await door.refusal('getRecentPrioritizationFees', many), [
+    assert.deepEqual(await server.refusal('getRecentPrioritizationFees', many), [
       -32602,
       'Too many inputs provided; max 128',
     ])
-    assert.deepEqual(await door.refusal('getRecentPrioritizationFees', ['x']), [-32602, 'Invalid param: WrongSize'])
+    assert.deepEqual(await server.refusal('getRecentPrioritizationFees', ['x']), [-32602, 'Invalid param: WrongSize'])
   })
 
   it('requestAirdrop', async () => {
     const address = key(52).toBase58()
-    const first = await door.call<string>('requestAirdrop', address, SOL)
-    const second = await door.call<string>('requestAirdrop', address, SOL)
+    const first = await server.call<string>('requestAirdrop', address, SOL)
+    const second = await server.call<string>('requestAirdrop', address, SOL)
     assert.notEqual(first, second)
-    await door.pass(1)
-    assert.equal((await door.call<Context<number>>('getBalance', address, { commitment: 'processed' })).value, 2 * SOL)
-    assert.deepEqual(await door.refusal('requestAirdrop', 'x', 1), [-32602, 'Invalid param: WrongSize'])
-    assert.deepEqual(await door.refusal('requestAirdrop', address), [
+    await server.pass(1)
+    assert.equal(
+      (await server.call<Context<number>>('getBalance', address, { commitment: 'processed' })).value,
+      2 * SOL,
+    )
+    assert.deepEqual(await server.refusal('requestAirdrop', 'x', 1), [-32602, 'Invalid param: WrongSize'])
+    assert.deepEqual(await server.refusal('requestAirdrop', address), [
       -32602,
       '`params` should have at least 2 argument(s)',
     ])
-    assert.deepEqual(await door.refusal('requestAirdrop', address, 1, { recentBlockhash: 'x' }), [
+    assert.deepEqual(await server.refusal('requestAirdrop', address, 1, { recentBlockhash: 'x' }), [
       -32602,
       'Invalid param: WrongSize',
     ])
@@ -102,17 +105,17 @@ describe('methods that send and price transactions', () => {
     const signature = await wallet.send(wire)
     assert.equal(signature, encodeBase58(wire.subarray(1, 65)))
     const again = wallet.sign([wallet.transfer(SOL, 54)])
-    assert.equal(await door.call('sendTransaction', encodeBase58(again)), encodeBase58(again.subarray(1, 65)))
-    await door.pass(1)
+    assert.equal(await server.call('sendTransaction', encodeBase58(again)), encodeBase58(again.subarray(1, 65)))
+    await server.pass(1)
     assert.equal(
-      (await door.call<Context<number>>('getBalance', key(53).toBase58(), { commitment: 'processed' })).value,
+      (await server.call<Context<number>>('getBalance', key(53).toBase58(), { commitment: 'processed' })).value,
       SOL,
     )
   })
 
   it('sendTransaction refuses in preflight, with the simulation as its data', async () => {
     const preflight = async (wire: Uint8Array) => {
-      const { error } = await door.ask('sendTransaction', base64(wire), {
+      const { error } = await server.ask('sendTransaction', base64(wire), {
         encoding: 'base64',
         preflightCommitment: 'processed',
       })
@@ -167,21 +170,23 @@ describe('methods that send and price transactions', () => {
   it('sendTransaction without preflight takes what it cannot land, too', async () => {
     const failing = wallet.sign([wallet.transfer(20_000 * SOL)])
     const signature = await wallet.send(failing, { skipPreflight: true })
-    await door.pass(1)
-    const { value } = await door.call<Context<{ err: unknown; status: unknown }[]>>('getSignatureStatuses', [signature])
+    await server.pass(1)
+    const { value } = await server.call<Context<{ err: unknown; status: unknown }[]>>('getSignatureStatuses', [
+      signature,
+    ])
     assert.deepEqual(value[0]?.err, { InstructionError: [0, { Custom: 1 }] })
     assert.deepEqual(value[0]?.status, { Err: { InstructionError: [0, { Custom: 1 }] } })
     const lost = wallet.sign([wallet.transfer(1)], wallet.payer, key(9).toBase58())
     assert.equal(await wallet.send(lost, { skipPreflight: true }), encodeBase58(lost.subarray(1, 65)))
     assert.deepEqual(
-      await door.refusal('sendTransaction', base64(failing), { encoding: 'base64', minContextSlot: FAR }),
+      await server.refusal('sendTransaction', base64(failing), { encoding: 'base64', minContextSlot: FAR }),
       [-32016, 'Minimum context slot has not been reached'],
     )
-    assert.deepEqual(await door.refusal('sendTransaction', base64(failing), { encoding: 'json' }), [
+    assert.deepEqual(await server.refusal('sendTransaction', base64(failing), { encoding: 'json' }), [
       -32602,
       'unsupported encoding: json. Supported encodings: base58, base64',
     ])
-    assert.equal((await door.refusal('sendTransaction', base64(failing), { preflightCommitment: 'soon' }))[0], -32602)
+    assert.equal((await server.refusal('sendTransaction', base64(failing), { preflightCommitment: 'soon' }))[0], -32602)
   })
 
   it('simulateTransaction', async () => {
@@ -198,7 +203,7 @@ describe('methods that send and price transactions', () => {
     assert.equal(post[1], SOL)
     assert.ok((run['loadedAccountsDataSize'] as number) > 0)
     assert.equal(
-      (await door.call<Context<number>>('getBalance', key(56).toBase58(), { commitment: 'processed' })).value,
+      (await server.call<Context<number>>('getBalance', key(56).toBase58(), { commitment: 'processed' })).value,
       0,
     )
 
@@ -215,7 +220,7 @@ describe('methods that send and price transactions', () => {
     assert.equal((await simulate(forged)).err, null)
     assert.equal((await simulate(forged, { sigVerify: true })).err, 'SignatureFailure')
     assert.deepEqual(
-      await door.refusal('simulateTransaction', base64(wire), {
+      await server.refusal('simulateTransaction', base64(wire), {
         encoding: 'base64',
         sigVerify: true,
         replaceRecentBlockhash: true,
@@ -235,7 +240,7 @@ describe('methods that send and price transactions', () => {
     const failed = await simulate(wallet.sign([wallet.transfer(20_000 * SOL)]), { accounts: { addresses } })
     assert.deepEqual(failed.accounts, [null, null])
     const ask = (config: object) =>
-      door.refusal('simulateTransaction', base64(wire), { encoding: 'base64', accounts: config })
+      server.refusal('simulateTransaction', base64(wire), { encoding: 'base64', accounts: config })
     assert.deepEqual(await ask({ addresses, encoding: 'base58' }), [-32602, 'base58 encoding not supported'])
     assert.deepEqual(await ask({ addresses: [...addresses, ...addresses] }), [
       -32602,
@@ -262,7 +267,7 @@ describe('methods that send and price transactions', () => {
       ['sendTransaction', { skipPreflight: true }],
       ['simulateTransaction', {}],
     ] as const) {
-      assert.deepEqual(await door.refusal(method, base64(wire), { encoding: 'base64', ...config }), refused)
+      assert.deepEqual(await server.refusal(method, base64(wire), { encoding: 'base64', ...config }), refused)
     }
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
-import { startTestDoor, type TestDoor } from '../../../../test/support/rpc-door.ts'
+import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
 import { base64, type Context, key, openRpcWallet, type RpcWallet, SOL } from '../../../../test/support/rpc-wallet.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { MEMO_PROGRAM } from '../../chain/addresses.ts'
@@ -10,23 +10,23 @@ import { MEMO_PROGRAM } from '../../chain/addresses.ts'
 const FAR = 9223372036854775807n
 
 describe('methods that read transactions', () => {
-  let door: TestDoor
+  let server: TestServer
   let wallet: RpcWallet
   before(async () => {
-    door = await startTestDoor({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
-    wallet = await openRpcWallet(door)
+    server = await startTestServer({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
+    wallet = await openRpcWallet(server)
   })
-  after(() => door[Symbol.asyncDispose]())
+  after(() => server[Symbol.asyncDispose]())
 
   it('getSignatureStatuses', async () => {
     const signature = await wallet.send(wallet.sign([wallet.transfer(SOL, 58)]))
     type Status = { slot: number; confirmations: number | null; confirmationStatus: string } | null
     const status = async () =>
-      (await door.call<Context<Status[]>>('getSignatureStatuses', [signature])).value[0] as Status
+      (await server.call<Context<Status[]>>('getSignatureStatuses', [signature])).value[0] as Status
     assert.equal(await status(), null)
     const seen: unknown[] = []
     for (let slot = 0; slot < 4; slot++) {
-      await door.pass(1)
+      await server.pass(1)
       const now = await status()
       seen.push([now?.confirmations, now?.confirmationStatus])
     }
@@ -38,13 +38,14 @@ describe('methods that read transactions', () => {
     ])
     const unknown = encodeBase58(new Uint8Array(64).fill(5))
     assert.deepEqual(
-      (await door.call<Context<Status[]>>('getSignatureStatuses', [unknown], { searchTransactionHistory: true })).value,
+      (await server.call<Context<Status[]>>('getSignatureStatuses', [unknown], { searchTransactionHistory: true }))
+        .value,
       [null],
     )
     const many = Array.from({ length: 257 }, () => unknown)
-    assert.deepEqual(await door.refusal('getSignatureStatuses', many), [-32602, 'Too many inputs provided; max 256'])
-    assert.deepEqual(await door.refusal('getSignatureStatuses', ['x']), [-32602, 'Invalid param: WrongSize'])
-    assert.deepEqual(await door.refusal('getSignatureStatuses', ['0'.repeat(64)]), [-32602, 'Invalid param: Invalid'])
+    assert.deepEqual(await server.refusal('getSignatureStatuses', many), [-32602, 'Too many inputs provided; max 256'])
+    assert.deepEqual(await server.refusal('getSignatureStatuses', ['x']), [-32602, 'Invalid param: WrongSize'])
+    assert.deepEqual(await server.refusal('getSignatureStatuses', ['0'.repeat(64)]), [-32602, 'Invalid param: Invalid'])
   })
 
   it('getSignaturesForAddress pages newest first', async () => {
@@ -52,9 +53,9 @@ describe('methods that read transactions', () => {
     const sent: string[] = []
     for (let index = 0; index < 5; index++) {
       sent.push(await wallet.send(wallet.sign([wallet.transfer(SOL + index, 59), wallet.memo(`no ${index}`)])))
-      if (index % 2 === 1) await door.pass(1)
+      if (index % 2 === 1) await server.pass(1)
     }
-    await door.pass(4)
+    await server.pass(4)
     type Listed = {
       signature: string
       slot: number
@@ -64,7 +65,7 @@ describe('methods that read transactions', () => {
       confirmationStatus: string
     }
     const list = async (config: object = {}) =>
-      (await door.call<Listed[]>('getSignaturesForAddress', address, config)).map(({ signature }) => signature)
+      (await server.call<Listed[]>('getSignaturesForAddress', address, config)).map(({ signature }) => signature)
     const newest = [...sent].reverse()
     assert.deepEqual(await list(), newest)
     assert.deepEqual(await list({ limit: 2 }), newest.slice(0, 2))
@@ -72,43 +73,43 @@ describe('methods that read transactions', () => {
     assert.deepEqual(await list({ until: newest[3] }), newest.slice(0, 3))
     assert.deepEqual(await list({ before: newest[0], until: newest[3], limit: 1 }), [newest[1]])
     assert.deepEqual(await list({ before: encodeBase58(new Uint8Array(64).fill(6)) }), [])
-    const [latest] = await door.call<Listed[]>('getSignaturesForAddress', address, { limit: 1 })
+    const [latest] = await server.call<Listed[]>('getSignaturesForAddress', address, { limit: 1 })
     assert.equal(latest?.memo, '[4] no 4')
     assert.equal(latest?.confirmationStatus, 'finalized')
     assert.equal(latest?.err, null)
-    assert.equal(latest?.blockTime, door.chain.block(latest?.slot ?? 0)?.time)
-    assert.deepEqual(await door.call('getSignaturesForAddress', key(98).toBase58()), [])
+    assert.equal(latest?.blockTime, server.chain.block(latest?.slot ?? 0)?.time)
+    assert.deepEqual(await server.call('getSignaturesForAddress', key(98).toBase58()), [])
     for (const limit of [0, 1001]) {
-      assert.deepEqual(await door.refusal('getSignaturesForAddress', address, { limit }), [
+      assert.deepEqual(await server.refusal('getSignaturesForAddress', address, { limit }), [
         -32602,
         'Invalid limit; max 1000',
       ])
     }
-    assert.deepEqual(await door.refusal('getSignaturesForAddress', address, { commitment: 'processed' }), [
+    assert.deepEqual(await server.refusal('getSignaturesForAddress', address, { commitment: 'processed' }), [
       -32602,
       'Method does not support commitment below `confirmed`',
     ])
-    assert.equal((await door.refusal('getSignaturesForAddress', address, { minContextSlot: FAR }))[0], -32016)
-    assert.equal((await door.refusal('getSignaturesForAddress', address, { before: 'x' }))[0], -32602)
+    assert.equal((await server.refusal('getSignaturesForAddress', address, { minContextSlot: FAR }))[0], -32016)
+    assert.equal((await server.refusal('getSignaturesForAddress', address, { before: 'x' }))[0], -32602)
   })
 
   it('shows memos that are no text as such', async () => {
     const address = wallet.payer.publicKey.toBase58()
     // The program refuses such a memo, the ledger keeps it.
     await wallet.send(wallet.sign([wallet.memo(new Uint8Array([0xff])), wallet.memo('two')]), { skipPreflight: true })
-    await door.pass(4)
-    const [latest] = await door.call<{ memo: string }[]>('getSignaturesForAddress', address, { limit: 1 })
+    await server.pass(4)
+    const [latest] = await server.call<{ memo: string }[]>('getSignaturesForAddress', address, { limit: 1 })
     assert.equal(latest?.memo, '[1] (unparseable); [3] two')
   })
 
   it('getTransaction in every encoding', async () => {
     const wire = wallet.sign([wallet.transfer(SOL, 61), wallet.memo('hello')])
     const signature = await wallet.send(wire)
-    assert.equal(await door.call('getTransaction', signature), null)
-    await door.pass(2)
-    assert.equal(await door.call('getTransaction', signature), null)
-    assert.notEqual(await door.call('getTransaction', signature, { commitment: 'confirmed' }), null)
-    await door.pass(2)
+    assert.equal(await server.call('getTransaction', signature), null)
+    await server.pass(2)
+    assert.equal(await server.call('getTransaction', signature), null)
+    assert.notEqual(await server.call('getTransaction', signature, { commitment: 'confirmed' }), null)
+    await server.pass(2)
     type Shown = {
       slot: number
       transaction: unknown
@@ -116,7 +117,8 @@ describe('methods that read transactions', () => {
       version?: unknown
       blockTime: number
     }
-    const get = (config?: object | string) => door.call<Shown>('getTransaction', signature, ...(config ? [config] : []))
+    const get = (config?: object | string) =>
+      server.call<Shown>('getTransaction', signature, ...(config ? [config] : []))
     const plain = await get()
     assert.deepEqual(Object.keys(plain), ['slot', 'transaction', 'meta', 'blockTime', 'transactionIndex'])
     assert.deepEqual(plain.transaction, {
@@ -159,18 +161,18 @@ describe('methods that read transactions', () => {
       stackHeight: 1,
     })
 
-    assert.deepEqual(await door.refusal('getTransaction', 'x'), [-32602, 'Invalid param: WrongSize'])
-    assert.equal((await door.refusal('getTransaction', signature, { commitment: 'processed' }))[0], -32602)
-    assert.equal((await door.refusal('getTransaction', signature, 'hex'))[0], -32602)
+    assert.deepEqual(await server.refusal('getTransaction', 'x'), [-32602, 'Invalid param: WrongSize'])
+    assert.equal((await server.refusal('getTransaction', signature, { commitment: 'processed' }))[0], -32602)
+    assert.equal((await server.refusal('getTransaction', signature, 'hex'))[0], -32602)
   })
 
   it('getTransaction and getBlock ask for a client that knows version 0', async () => {
     const signature = await wallet.send(wallet.signV0([wallet.transfer(SOL, 62)]))
-    await door.pass(4)
+    await server.pass(4)
     const unsupported =
       'Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": 0'
-    assert.deepEqual(await door.refusal('getTransaction', signature), [-32015, unsupported])
-    const shown = await door.call<{ slot: number; version: number; transaction: { message: object } }>(
+    assert.deepEqual(await server.refusal('getTransaction', signature), [-32015, unsupported])
+    const shown = await server.call<{ slot: number; version: number; transaction: { message: object } }>(
       'getTransaction',
       signature,
       {
@@ -179,7 +181,7 @@ describe('methods that read transactions', () => {
     )
     assert.equal(shown.version, 0)
     assert.deepEqual((shown.transaction.message as { addressTableLookups: unknown }).addressTableLookups, [])
-    assert.deepEqual(await door.refusal('getBlock', shown.slot), [-32015, unsupported])
+    assert.deepEqual(await server.refusal('getBlock', shown.slot), [-32015, unsupported])
 
     type Shown = {
       transactions?: { transaction: unknown; meta: object; version?: unknown }[]
@@ -187,12 +189,12 @@ describe('methods that read transactions', () => {
       rewards?: unknown[]
     }
     const block = (config: object) =>
-      door.call<Shown>('getBlock', shown.slot, { maxSupportedTransactionVersion: 0, ...config })
+      server.call<Shown>('getBlock', shown.slot, { maxSupportedTransactionVersion: 0, ...config })
     const full = await block({ encoding: 'jsonParsed' })
     assert.equal(full.transactions?.[0]?.version, 0)
     assert.deepEqual(full.rewards, [
       {
-        pubkey: door.chain.identity,
+        pubkey: server.chain.identity,
         lamports: 2500,
         postBalance: full.rewards && (full.rewards[0] as { postBalance: number }).postBalance,
         rewardType: 'Fee',
@@ -213,7 +215,7 @@ describe('methods that read transactions', () => {
       ],
     })
     assert.ok(!('logMessages' in (accounts.transactions?.[0]?.meta ?? {})))
-    assert.deepEqual(await door.refusal('getBlock', shown.slot, { maxSupportedTransactionVersion: 256 }), [
+    assert.deepEqual(await server.refusal('getBlock', shown.slot, { maxSupportedTransactionVersion: 256 }), [
       -32602,
       'Invalid params: data did not match any variant of untagged enum RpcEncodingConfigWrapper.',
     ])

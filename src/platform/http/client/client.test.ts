@@ -8,9 +8,9 @@ import { createHttpClient, HttpCallFailed, readReplyText } from './client.ts'
 describe('a client whose answers are streams', () => {
   let server: Server
   let url: string
-  let answer: (request: IncomingMessage, response: ServerResponse) => void
+  let respond: (request: IncomingMessage, response: ServerResponse) => void
   before(async () => {
-    server = createServer((request, response) => answer(request, response)).listen(0, '127.0.0.1')
+    server = createServer((request, response) => respond(request, response)).listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
   })
@@ -22,9 +22,9 @@ describe('a client whose answers are streams', () => {
 
   test('sends the body with its length and nothing of its own', async () => {
     using client = open()
-    let told: IncomingMessage | undefined
-    answer = (request, response) => {
-      told = request
+    let reported: IncomingMessage | undefined
+    respond = (request, response) => {
+      reported = request
       request.pipe(response)
     }
     const reply = await client.send({
@@ -34,8 +34,8 @@ describe('a client whose answers are streams', () => {
       body: Buffer.from('hello'),
     })
     assert.equal(await readReplyText(reply, 100), 'hello')
-    assert.equal(told?.url, '/x?y=1')
-    assert.deepEqual(Object.keys(told?.headers ?? {}).toSorted(), ['connection', 'content-length', 'host', 'x-a'])
+    assert.equal(reported?.url, '/x?y=1')
+    assert.deepEqual(Object.keys(reported?.headers ?? {}).toSorted(), ['connection', 'content-length', 'host', 'x-a'])
   })
 
   test('what is not read waits at the server', async () => {
@@ -43,7 +43,7 @@ describe('a client whose answers are streams', () => {
     const piece = Buffer.alloc(64 * 1024)
     let sent = 0
     let isFull = false
-    answer = (_request, response) => {
+    respond = (_request, response) => {
       const more = (): void => {
         for (; sent < 1024 && !isFull; sent++) isFull = !response.write(piece)
         if (sent === 1024) response.end()
@@ -64,7 +64,7 @@ describe('a client whose answers are streams', () => {
 
   test('it is known whether the server can have seen the call', async () => {
     using client = open()
-    answer = (request) => void request.socket.destroy()
+    respond = (request) => void request.socket.destroy()
     await assert.rejects(client.send({ method: 'GET', target: '/', headers: {} }), (error: unknown) => {
       return error instanceof HttpCallFailed && error.isSent
     })
@@ -77,12 +77,12 @@ describe('a client whose answers are streams', () => {
   test('a signal ends the call before its answer and in the middle of it', async () => {
     using client = open()
     let isClosed = false
-    answer = (_request, response) => void response.on('close', () => (isClosed = true))
+    respond = (_request, response) => void response.on('close', () => (isClosed = true))
     const before_ = new AbortController()
     const pending = client.send({ method: 'GET', target: '/', headers: {}, signal: before_.signal })
     setImmediate(() => before_.abort())
     await assert.rejects(pending, HttpCallFailed)
-    answer = (_request, response) => {
+    respond = (_request, response) => {
       response.on('close', () => (isClosed = true))
       response.write('begun')
     }
@@ -96,7 +96,7 @@ describe('a client whose answers are streams', () => {
 
   test('an answer that should be small and is not is given up', async () => {
     using client = open()
-    answer = (_request, response) => response.end(Buffer.alloc(2000))
+    respond = (_request, response) => response.end(Buffer.alloc(2000))
     const reply = await client.send({ method: 'GET', target: '/', headers: {} })
     await assert.rejects(readReplyText(reply, 1000), /more than 1000 bytes/)
   })

@@ -81,8 +81,8 @@ export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientO
     call.on('error', (cause) =>
       reject(new HttpCallFailed(`the server did not answer: ${cause.message}`, isConnected, cause)),
     )
-    call.on('response', (answer: IncomingMessage) =>
-      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
+    call.on('response', (response: IncomingMessage) =>
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response }),
     )
     call.end(body)
     return promise

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { RemoteAddress } from '../../net/pinned-address.ts'
-import type { TurnWriter, TurnWrites } from '../../net/write-batching.ts'
+import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
 import type { Carrier, HttpCause, HttpExchange } from './exchange.ts'
 import { type ResponseHead, ResponseReader, type ResponseReaderOptions, type ResponseSink } from './response-reader.ts'
 
@@ -15,7 +15,7 @@ export type HttpConnectionOptions = {
   readonly reader?: ResponseReaderOptions
   /** Filled by one read at a time and used by all connections of a pool. */
   readonly readBuffer: Buffer
-  readonly writes: TurnWrites
+  readonly writes: WriteBatching
 }
 
 export type HttpConnectionEvents = {
@@ -23,13 +23,16 @@ export type HttpConnectionEvents = {
   /** The answer is whole and the connection sound: it can take the next call. */
   onIdle(connection: HttpConnection, idleHintMs: number | undefined): void
   /** Called once; the exchange it carried is told afterwards. */
-  onGone(connection: HttpConnection, how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly says: string }): void
+  onGone(
+    connection: HttpConnection,
+    how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly message: string },
+  ): void
 }
 
 const KEEP_ALIVE_PROBE_MS = 30_000
 
 /** One connection to a server with at most one call on it. Whatever it did not expect ends it. */
-export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
+export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
   #state: 'connecting' | 'idle' | 'busy' | 'gone' = 'connecting'
@@ -41,7 +44,7 @@ export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
   /** The request, until the end of the turn in which it was given. */
   #out: string | undefined
   readonly #head: string
-  readonly #writes: TurnWrites
+  readonly #writes: WriteBatching
   readonly #socket: Socket
   readonly #reader: ResponseReader
   readonly #events: HttpConnectionEvents
@@ -86,8 +89,8 @@ export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
     if (out !== undefined) this.#socket.write(out, 'latin1')
   }
 
-  cut(cause: HttpCause, says: string): void {
-    this.#leave(cause, says)
+  cut(cause: HttpCause, message: string): void {
+    this.#leave(cause, message)
   }
 
   pauseReading(): void {
@@ -143,7 +146,7 @@ export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
     exchange.onEnd()
   }
 
-  #leave(cause: HttpCause, says: string): void {
+  #leave(cause: HttpCause, message: string): void {
     if (this.#state === 'gone') return
     const was = this.#state
     const exchange = this.#exchange
@@ -152,15 +155,15 @@ export class HttpConnection implements Carrier, ResponseSink, TurnWriter {
     this.#state = 'gone'
     this.#exchange = undefined
     this.#socket.destroy()
-    this.#events.onGone(this, { was, says })
+    this.#events.onGone(this, { was, message })
     if (exchange === undefined) return
     const isStale = cause === 'broken' && this.#served > 0 && !exchange.hasReply
-    exchange.fail(isUnsent ? 'not-sent' : 'maybe-sent', isStale ? 'stale' : cause, says)
+    exchange.fail(isUnsent ? 'not-sent' : 'maybe-sent', isStale ? 'stale' : cause, message)
   }
 }
 
 function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onBytes: (bytes: Buffer) => void): Socket {
-  const place = {
+  const position = {
     host: ip,
     port: remote.port,
     noDelay: true,
@@ -174,9 +177,9 @@ function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onByt
       },
     },
   }
-  if (!remote.secure) return connect(place)
+  if (!remote.secure) return connect(position)
   return connectTls({
-    ...place,
+    ...position,
     ...(isIP(remote.host) === 0 ? { servername: remote.host } : {}),
     ...(ca === undefined ? {} : { ca }),
     ALPNProtocols: ['http/1.1'],

@@ -23,7 +23,7 @@ export type HttpCause =
 /** Of a call that failed it is known whether any of its bytes can have reached the server. */
 export type HttpOutcome =
   | { readonly kind: 'reply'; readonly head: ResponseHead; readonly body: Buffer; readonly rest: BodyRest | undefined }
-  | { readonly kind: 'not-sent' | 'maybe-sent'; readonly cause: HttpCause; readonly says: string }
+  | { readonly kind: 'not-sent' | 'maybe-sent'; readonly cause: HttpCause; readonly message: string }
 
 /** The part of a large answer that is still to come. Nothing is read from the server before `start`, nor while paused. */
 export type BodyRest = {
@@ -39,11 +39,11 @@ export type BodyListener = {
   onData(chunk: Buffer): void
   onEnd(): void
   /** The answer is cut off here; what came before cannot be taken back. */
-  onFail(cause: HttpCause, says: string): void
+  onFail(cause: HttpCause, message: string): void
 }
 
 /** What an exchange asks of the connection that carries it. */
-export type Carrier = { pauseReading(): void; resumeReading(): void; cut(cause: HttpCause, says: string): void }
+export type Carrier = { pauseReading(): void; resumeReading(): void; cut(cause: HttpCause, message: string): void }
 
 export type ExchangeOptions = {
   /** Answers up to this size are handed over whole, larger ones as a stream. */
@@ -72,7 +72,7 @@ export class HttpExchange implements ResponseSink {
   #isStream = false
   #isPaused = false
   #hasEnded = false
-  #failure: { cause: HttpCause; says: string } | undefined
+  #failure: { cause: HttpCause; message: string } | undefined
   #listener: BodyListener | undefined
 
   constructor(
@@ -132,15 +132,15 @@ export class HttpExchange implements ResponseSink {
   }
 
   /** No answer, or no whole one. */
-  fail(kind: 'not-sent' | 'maybe-sent', cause: HttpCause, says: string): void {
+  fail(kind: 'not-sent' | 'maybe-sent', cause: HttpCause, message: string): void {
     if (this.isOver) return
     if (!this.#isStream) {
-      this.#finish({ kind, cause, says })
+      this.#finish({ kind, cause, message })
       return
     }
-    this.#failure = { cause, says }
+    this.#failure = { cause, message }
     this.#parts = []
-    this.#listener?.onFail(cause, says)
+    this.#listener?.onFail(cause, message)
   }
 
   #finish(outcome: HttpOutcome): void {
@@ -187,7 +187,7 @@ export class HttpExchange implements ResponseSink {
     // What the runtime still delivered after the pause comes first; the listener may pause again at any of it.
     while (this.#parts.length > 0 && !this.#isPaused) this.#listener.onData(this.#parts.shift() as Buffer)
     if (this.#isPaused) return
-    if (this.#failure !== undefined) this.#listener.onFail(this.#failure.cause, this.#failure.says)
+    if (this.#failure !== undefined) this.#listener.onFail(this.#failure.cause, this.#failure.message)
     else if (this.#hasEnded) this.#listener.onEnd()
     else this.carrier?.resumeReading()
   }

@@ -80,12 +80,16 @@ describe('a head is known again', () => {
 })
 
 /** What a reader says of a row of answers, each on its own. */
-function read(answers: readonly string[], readerFor: () => ResponseReader, told: (ResponseHead | string)[]): void {
+function read(
+  responses: readonly string[],
+  readerFor: () => ResponseReader,
+  reported: (ResponseHead | string)[],
+): void {
   let reader = readerFor()
-  for (const answer of answers) {
+  for (const response of responses) {
     reader.begin()
-    const result = reader.push(Buffer.from(answer, 'latin1'))
-    told.push(result === 'fault' ? reader.fault : result)
+    const result = reader.push(Buffer.from(response, 'latin1'))
+    reported.push(result === 'fault' ? reader.fault : result)
     // As a connection does: after what it did not expect it is done.
     if (result !== 'done') reader = readerFor()
   }
@@ -99,7 +103,7 @@ test('property: a reader of many answers says of each what a new one would', () 
     'Date: today',
     'Transfer-Encoding: chunked',
   ]
-  const answer = fc
+  const response = fc
     .tuple(
       fc.constantFrom('200 OK', '200 OK', '200 OK', '204 No Content', '503 No'),
       fc.subarray(fields),
@@ -110,15 +114,15 @@ test('property: a reader of many answers says of each what a new one would', () 
       [`HTTP/1.1 ${status}`, ...some, `Content-Length: ${length}`, '', body].join('\r\n'),
     )
   fc.assert(
-    fc.property(fc.array(answer, { minLength: 2, maxLength: 8 }), (answers) => {
+    fc.property(fc.array(response, { minLength: 2, maxLength: 8 }), (responses) => {
       const fresh: (ResponseHead | string)[] = []
       const kept: (ResponseHead | string)[] = []
-      const sinkOf = (told: (ResponseHead | string)[]) => ({
-        onHead: (one: ResponseHead) => void told.push(one),
-        onBody: (bytes: Buffer) => void told.push(bytes.toString('latin1')),
+      const sinkOf = (reported: (ResponseHead | string)[]) => ({
+        onHead: (one: ResponseHead) => void reported.push(one),
+        onBody: (bytes: Buffer) => void reported.push(bytes.toString('latin1')),
       })
-      for (const one of answers) read([one], () => new ResponseReader(sinkOf(fresh)), fresh)
-      read(answers, () => new ResponseReader(sinkOf(kept)), kept)
+      for (const one of responses) read([one], () => new ResponseReader(sinkOf(fresh)), fresh)
+      read(responses, () => new ResponseReader(sinkOf(kept)), kept)
       assert.deepEqual(kept, fresh)
     }),
     seedFor('answers of one connection', 500),

@@ -15,10 +15,10 @@ export class SameHead<Meaning> {
   #lengthTo = 0
 
   /** Keeps a copy of a head, the empty line at its end included. Its one Content-Length has this value, in plain digits. */
-  remember(bytes: Uint8Array, place: { from: number; to: number }, length: number, meaning: Meaning): void {
+  remember(bytes: Uint8Array, position: { from: number; to: number }, length: number, meaning: Meaning): void {
     this.forget()
-    const head = bytes.subarray(place.from, place.to)
-    const lengthFrom = lengthPlace(head, length)
+    const head = bytes.subarray(position.from, position.to)
+    const lengthFrom = lengthPosition(head, length)
     if (lengthFrom === -1) return
     this.#bytes = new Uint8Array(head)
     this.#lengthFrom = lengthFrom
@@ -66,7 +66,7 @@ const DIGITS_MAX = 7
 const NAME = Buffer.from('content-length:')
 
 /** Where the plain digits of the one Content-Length begin; -1 where they are not found as they should be. */
-function lengthPlace(head: Uint8Array, length: number): number {
+function lengthPosition(head: Uint8Array, length: number): number {
   const digits = String(length)
   if (!(length > 0) || digits.length > DIGITS_MAX) return -1
   for (let line = 0; line + NAME.length < head.length; line++) {

@@ -28,9 +28,9 @@ export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClien
     async call(method, params) {
       id += 1
       const text = await post(options, method, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-      const answer = parseAnswer(method, text)
-      if (answer.error !== undefined) throw new JsonRpcFailure(method, answer.error.code, answer.error.message)
-      return answer.result
+      const response = parseResponse(method, text)
+      if (response.error !== undefined) throw new JsonRpcFailure(method, response.error.code, response.error.message)
+      return response.result
     },
   }
 }
@@ -66,17 +66,17 @@ function causeOf(error: unknown): string {
   return cause?.code === undefined ? '' : ` (${cause.code})`
 }
 
-type Answer = { result?: unknown; error?: { code: number; message: string } }
+type Response = { result?: unknown; error?: { code: number; message: string } }
 
-function parseAnswer(method: string, text: string): Answer {
-  let answer: unknown
+function parseResponse(method: string, text: string): Response {
+  let response: unknown
   try {
-    answer = JSON.parse(text)
+    response = JSON.parse(text)
   } catch {
     throw new Error(`${method}: the answer is not JSON`)
   }
-  if (typeof answer !== 'object' || answer === null) throw new Error(`${method}: the answer is not JSON-RPC`)
-  const { result, error } = answer as { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
+  if (typeof response !== 'object' || response === null) throw new Error(`${method}: the answer is not JSON-RPC`)
+  const { result, error } = response as { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
   if (error === undefined || error === null) return { result }
   const message = typeof error.message === 'string' ? error.message.slice(0, 300) : 'an error without words'
   return { error: { code: Number(error.code ?? 0), message } }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
 import { until } from '../../process/test-wait.ts'
 import type { BodyListener } from './exchange.ts'
-import { ok, openTestPool, startAnswerServer, textOf } from './test-pool.ts'
+import { ok, openTestPool, startResponseServer, textOf } from './test-pool.ts'
 
 /** Waits until a number has not moved for a while. */
 async function untilStill(what: string, read: () => number): Promise<void> {
@@ -40,7 +40,7 @@ test('a large answer is a stream: nothing is read before it is started, nor whil
   const BYTES = 20_000_000
   const big = Buffer.alloc(BYTES)
   for (let at = 0; at < BYTES; at += 4) big.writeUInt32LE(at, at)
-  await using server = await startAnswerServer((socket, { number }) => {
+  await using server = await startResponseServer((socket, { number }) => {
     if (number > 1) return void socket.write(ok('next'))
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${BYTES}\r\n\r\n`)
     for (let at = 0; at < BYTES; at += 100_000) socket.write(big.subarray(at, at + 100_000))
@@ -80,7 +80,7 @@ test('a large answer is a stream: nothing is read before it is started, nor whil
 
 test('a large answer in chunks is collected up to the limit, then streamed', async () => {
   const piece = 'x'.repeat(1000)
-  await using server = await startAnswerServer((socket) => {
+  await using server = await startResponseServer((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
     for (let at = 0; at < 100; at++) socket.write(`3e8\r\n${piece}\r\n`)
     socket.write('0\r\n\r\n')
@@ -97,7 +97,7 @@ test('a large answer in chunks is collected up to the limit, then streamed', asy
 
 test('a stream that stalls fails after the stall time, a paused one does not; an aborted one ends its connection', async () => {
   const clock = createManualClock()
-  await using server = await startAnswerServer((socket) => {
+  await using server = await startResponseServer((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`)
   })
   using on = openTestPool(server.port, { stallMs: 10_000 }, clock)
@@ -120,10 +120,10 @@ test('a stream that stalls fails after the stall time, a paused one does not; an
 })
 
 test('what is said to a stream after its end does not touch the connection, which serves somebody else by then', async () => {
-  let answerSecond = () => {}
-  await using server = await startAnswerServer((socket, { number }) => {
+  let responseSecond = () => {}
+  await using server = await startResponseServer((socket, { number }) => {
     if (number === 1) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${'x'.repeat(200_000)}`)
-    else answerSecond = () => void socket.write(ok('second'))
+    else responseSecond = () => void socket.write(ok('second'))
   })
   using on = openTestPool(server.port, { connectionsMax: 1 })
   const first = await on.call()
@@ -137,7 +137,7 @@ test('what is said to a stream after its end does not touch the connection, whic
   first.rest.pause()
   first.rest.resume()
   first.rest.abort()
-  answerSecond()
+  responseSecond()
   const outcome = await second
   assert.equal(outcome.kind, 'reply')
   assert.equal(server.connections(), 1, 'on the same connection')

@@ -8,10 +8,10 @@ import { systemClock } from '../../process/clock.ts'
 import { until } from '../../process/test-wait.ts'
 import type { HttpOutcome } from './exchange.ts'
 import { createHttpPool } from './pool.ts'
-import { ok, openTestPool, startAnswerServer, textOf } from './test-pool.ts'
+import { ok, openTestPool, startResponseServer, textOf } from './test-pool.ts'
 
 test('one request is one write of known bytes, with the headers given and nothing else', async () => {
-  await using server = await startAnswerServer((socket) => socket.write(ok('{"a":1}')))
+  await using server = await startResponseServer((socket) => socket.write(ok('{"a":1}')))
   using on = openTestPool(server.port, { headers: { 'x-token': 'node secret' } })
   const outcome = await on.call('{"x":2}')
   assert.ok(outcome.kind === 'reply')
@@ -29,7 +29,7 @@ test('a header that could break out of its line is refused, without being shown'
 })
 
 test('connections are kept and used again, and calls at the same time get one each', async () => {
-  await using server = await startAnswerServer((socket, { text }) => socket.write(ok(text.slice(-3))))
+  await using server = await startResponseServer((socket, { text }) => socket.write(ok(text.slice(-3))))
   using on = openTestPool(server.port)
   for (let round = 0; round < 5; round++) assert.equal(textOf(await on.call(`"${round}"`)), `"${round}"`)
   assert.equal(server.connections(), 1)
@@ -40,14 +40,14 @@ test('connections are kept and used again, and calls at the same time get one ea
 })
 
 test('answers in all framings are whole; a close-delimited one ends its connection', async () => {
-  const answers = [
+  const responses = [
     ok('length'),
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nchu\r\n3\r\nnks\r\n0\r\n\r\n',
     'HTTP/1.1 200 OK\r\n\r\nclose',
     `HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbusy`,
   ]
-  await using server = await startAnswerServer((socket, { number }) => {
-    socket.write(answers[number - 1] as string)
+  await using server = await startResponseServer((socket, { number }) => {
+    socket.write(responses[number - 1] as string)
     if (number === 3) socket.end()
   })
   using on = openTestPool(server.port)
@@ -56,8 +56,8 @@ test('answers in all framings are whole; a close-delimited one ends its connecti
 })
 
 test('a redirect is an answer and is not followed', async () => {
-  await using elsewhere = await startAnswerServer((socket) => socket.write(ok('wrong')))
-  await using server = await startAnswerServer((socket) =>
+  await using elsewhere = await startResponseServer((socket) => socket.write(ok('wrong')))
+  await using server = await startResponseServer((socket) =>
     socket.write(`HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:${elsewhere.port}/\r\nContent-Length: 0\r\n\r\n`),
   )
   using on = openTestPool(server.port)
@@ -67,7 +67,7 @@ test('a redirect is an answer and is not followed', async () => {
 })
 
 test('bytes nobody asked for end the connection: behind a response', async () => {
-  await using server = await startAnswerServer((socket, { number }) => {
+  await using server = await startResponseServer((socket, { number }) => {
     if (number === 1) socket.write(`${ok('first')}${ok('poison')}`)
     else socket.write(ok(`number ${number}`))
   })
@@ -78,7 +78,7 @@ test('bytes nobody asked for end the connection: behind a response', async () =>
 })
 
 test('bytes on an idle connection end it, and are nobody’s response', async () => {
-  await using server = await startAnswerServer((socket, { number }) => socket.write(ok(`number ${number}`)))
+  await using server = await startResponseServer((socket, { number }) => socket.write(ok(`number ${number}`)))
   // Time stands still, so that nothing else ends an idle connection.
   using on = openTestPool(server.port, {}, createManualClock())
   assert.equal(textOf(await on.call()), 'number 1')
@@ -89,7 +89,7 @@ test('bytes on an idle connection end it, and are nobody’s response', async ()
 })
 
 test('half of a response on an idle connection does not become the beginning of the next', async () => {
-  await using server = await startAnswerServer((socket, { number }) => socket.write(ok(`number ${number}`)))
+  await using server = await startResponseServer((socket, { number }) => socket.write(ok(`number ${number}`)))
   using on = openTestPool(server.port, {}, createManualClock())
   await on.call()
   for (const socket of server.sockets) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n')
@@ -98,35 +98,35 @@ test('half of a response on an idle connection does not become the beginning of 
 })
 
 test('a broken answer fails the call, the connection is not used again', async () => {
-  await using server = await startAnswerServer((socket, { number }) =>
+  await using server = await startResponseServer((socket, { number }) =>
     socket.write(number === 1 ? 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n' : ok('good')),
   )
   using on = openTestPool(server.port)
   const outcome = await on.call()
-  assert.deepEqual(outcome, { kind: 'maybe-sent', cause: 'bad-response', says: 'two content-length headers' })
+  assert.deepEqual(outcome, { kind: 'maybe-sent', cause: 'bad-response', message: 'two content-length headers' })
   assert.equal(textOf(await on.call()), 'good')
   assert.equal(server.connections(), 2)
 })
 
 test('a refused connection fails at once, known to be not sent, and the words do not name the address', async () => {
-  const server = await startAnswerServer(() => {})
+  const server = await startResponseServer(() => {})
   await server[Symbol.asyncDispose]()
   using on = openTestPool(server.port)
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => on.call()))
   for (const outcome of outcomes)
-    assert.deepEqual(outcome, { kind: 'not-sent', cause: 'connect', says: 'ECONNREFUSED' })
+    assert.deepEqual(outcome, { kind: 'not-sent', cause: 'connect', message: 'ECONNREFUSED' })
   assert.deepEqual([on.pool.inFlight, on.pool.connections], [0, 0])
 })
 
 test('a connection lost before the answer leaves the call maybe sent', async () => {
-  await using server = await startAnswerServer((socket) => void socket.resetAndDestroy())
+  await using server = await startResponseServer((socket) => void socket.resetAndDestroy())
   using on = openTestPool(server.port)
   const outcome = await on.call()
   assert.ok(outcome.kind === 'maybe-sent' && outcome.cause === 'broken')
 })
 
 test('a kept connection that turns out to be dead is told apart from one that broke', async () => {
-  await using server = await startAnswerServer((socket, { number }) => {
+  await using server = await startResponseServer((socket, { number }) => {
     if (number === 2) socket.resetAndDestroy()
     else
       socket.write(
@@ -146,7 +146,7 @@ test('a kept connection that turns out to be dead is told apart from one that br
 
 test('the deadline ends the call and its connection, to the sweep', async () => {
   const clock = createManualClock()
-  await using server = await startAnswerServer(() => {})
+  await using server = await startResponseServer(() => {})
   using on = openTestPool(server.port, {}, clock)
   const outcome = on.call('{}', { deadlineMs: 10_000 })
   let settled: HttpOutcome | undefined
@@ -155,25 +155,25 @@ test('the deadline ends the call and its connection, to the sweep', async () => 
   await clock.advanceAsync(9_949)
   assert.equal(settled, undefined)
   await clock.advanceAsync(101)
-  assert.deepEqual(await outcome, { kind: 'maybe-sent', cause: 'deadline', says: 'no answer in time' })
+  assert.deepEqual(await outcome, { kind: 'maybe-sent', cause: 'deadline', message: 'no answer in time' })
   assert.deepEqual([on.pool.inFlight, on.pool.connections], [0, 0])
   await until('the server sees the connection go', () => server.sockets.size === 0)
 })
 
 test('over the maximum of connections calls wait in order; over the queue they are refused', async () => {
-  const answers: (() => void)[] = []
-  await using server = await startAnswerServer((socket, { text }) =>
-    answers.push(() => socket.write(ok(text.slice(-1)))),
+  const responses: (() => void)[] = []
+  await using server = await startResponseServer((socket, { text }) =>
+    responses.push(() => socket.write(ok(text.slice(-1)))),
   )
   using on = openTestPool(server.port, { connectionsMax: 2, waitingMax: 3 })
   const first = [on.call('1'), on.call('2')]
-  await until('both are on their way', () => answers.length === 2)
+  await until('both are on their way', () => responses.length === 2)
   const more = [on.call('3'), on.call('4'), on.call('5')]
   assert.equal(on.pool.inFlight, 5)
-  assert.deepEqual(await on.call('6'), { kind: 'not-sent', cause: 'busy', says: '3 calls wait for a connection' })
+  assert.deepEqual(await on.call('6'), { kind: 'not-sent', cause: 'busy', message: '3 calls wait for a connection' })
   for (let at = 0; at < 5; at++) {
-    await until('the next request is here', () => answers.length > at)
-    answers[at]?.()
+    await until('the next request is here', () => responses.length > at)
+    responses[at]?.()
   }
   assert.deepEqual((await Promise.all([...first, ...more])).map(textOf), ['1', '2', '3', '4', '5'])
   assert.equal(server.connections(), 2)
@@ -181,13 +181,13 @@ test('over the maximum of connections calls wait in order; over the queue they a
 
 test('a call that still waits at its deadline was not sent', async () => {
   const clock = createManualClock()
-  await using server = await startAnswerServer(() => {})
+  await using server = await startResponseServer(() => {})
   using on = openTestPool(server.port, { connectionsMax: 1 }, clock)
   const first = on.call('1', { deadlineMs: 60_000 })
   await until('the first is on its way', () => server.seen.length === 1)
   const second = on.call('2', { deadlineMs: 1000 })
   await clock.advanceAsync(1000)
-  assert.deepEqual(await second, { kind: 'not-sent', cause: 'deadline', says: 'no connection in time' })
+  assert.deepEqual(await second, { kind: 'not-sent', cause: 'deadline', message: 'no connection in time' })
   await clock.advanceAsync(59_000)
   assert.equal((await first).kind, 'maybe-sent')
 })
@@ -195,7 +195,7 @@ test('a call that still waits at its deadline was not sent', async () => {
 test('idle connections end after the idle time, or before the server would end them', async () => {
   const clock = createManualClock()
   let hint = ''
-  await using server = await startAnswerServer((socket) =>
+  await using server = await startResponseServer((socket) =>
     socket.write(`HTTP/1.1 200 OK\r\n${hint}Content-Length: 0\r\n\r\n`),
   )
   using on = openTestPool(server.port, { idleMs: 30_000 }, clock)
@@ -216,7 +216,7 @@ test('idle connections end after the idle time, or before the server would end t
 })
 
 test('an abort frees the connection at once, whether the call waits or runs', async () => {
-  await using server = await startAnswerServer(() => {})
+  await using server = await startResponseServer(() => {})
   using on = openTestPool(server.port, { connectionsMax: 1 })
   const outcomes: HttpOutcome[] = []
   const request = { body: Buffer.from('{}'), deadlineMs: 10_000 }
@@ -237,7 +237,7 @@ test('an abort frees the connection at once, whether the call waits or runs', as
 })
 
 test('closing the pool ends every call and every connection', async () => {
-  await using server = await startAnswerServer(() => {})
+  await using server = await startResponseServer(() => {})
   const on = openTestPool(server.port, { connectionsMax: 1 })
   const outcomes = [on.call(), on.call()]
   await until('one is on its way', () => server.seen.length === 1)
@@ -249,14 +249,14 @@ test('closing the pool ends every call and every connection', async () => {
       ['not-sent', 'closed'],
     ],
   )
-  assert.deepEqual(await on.call(), { kind: 'not-sent', cause: 'closed', says: 'the pool is closed' })
+  assert.deepEqual(await on.call(), { kind: 'not-sent', cause: 'closed', message: 'the pool is closed' })
   await until('the server sees it go', () => server.sockets.size === 0)
 })
 
 test('over TLS the certificate is checked against the name', async () => {
   using cert = makeTestCert()
   const pem = { key: readFileSync(cert.key, 'utf8'), cert: readFileSync(cert.cert, 'utf8') }
-  await using server = await startAnswerServer((socket) => socket.write(ok('secret')), pem)
+  await using server = await startResponseServer((socket) => socket.write(ok('secret')), pem)
   using trusted = openTestPool(server.port, { ca: pem.cert }, systemClock, 'localhost')
   assert.equal(textOf(await trusted.call()), 'secret')
   assert.equal(textOf(await trusted.call()), 'secret')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../../core/clock.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
-import { createTurnWrites } from '../../net/write-batching.ts'
+import { createWriteBatching } from '../../net/write-batching.ts'
 import { HttpConnection, type HttpConnectionEvents } from './connection.ts'
 import { type HttpCause, HttpExchange, type HttpOutcome } from './exchange.ts'
 import type { ResponseReaderOptions } from './response-reader.ts'
@@ -62,7 +62,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const options = { ...DEFAULTS, ...given }
   const head = requestHead(address, options.headers ?? {})
   const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES)
-  const writes = createTurnWrites()
+  const writes = createWriteBatching()
   const connections = new Set<HttpConnection>()
   // The last one used is used next: it is the least likely to be dead, and surplus ones grow old together.
   const idle: HttpConnection[] = []
@@ -87,14 +87,14 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       if (hintMs <= 0 && waiting.size === 0) connection.cut('closed', 'not kept')
       else giveWork(connection)
     },
-    onGone(connection, { was, says }) {
+    onGone(connection, { was, message }) {
       connections.delete(connection)
       if (was === 'busy') busy -= 1
       else if (was === 'idle') forget(connection)
       else {
         connecting -= 1
         address.lost('unreachable')
-        failOldest('connect', says)
+        failOldest('connect', message)
       }
       openForWaiting()
     },
@@ -131,7 +131,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       resolving -= 1
       if (outcome.ok && !isClosed) return openTo(outcome.ip)
       connecting -= 1
-      if (!outcome.ok) failOldest(outcome.reason === 'refused' ? 'address' : 'connect', outcome.says)
+      if (!outcome.ok) failOldest(outcome.reason === 'refused' ? 'address' : 'connect', outcome.message)
       openForWaiting()
     })
   }
@@ -147,10 +147,10 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   }
 
   /** An attempt to connect was made for one call; when it fails, one call has failed. */
-  function failOldest(cause: HttpCause, says: string): void {
+  function failOldest(cause: HttpCause, message: string): void {
     for (const exchange of waiting) {
       waiting.delete(exchange)
-      exchange.fail('not-sent', cause, says)
+      exchange.fail('not-sent', cause, message)
       return
     }
   }

@@ -135,10 +135,10 @@ export class ResponseReader {
     const head = this.#parseHead(bytes, at, end + 2)
     if (head === 'fault') return 'fault'
     if (head === 'interim') return end + HEAD_END_BYTES
-    const place = { from: at, to: end + HEAD_END_BYTES }
-    if (this.#state === 'length') same.remember(bytes, place, head.bodyBytes as number, head)
+    const position = { from: at, to: end + HEAD_END_BYTES }
+    if (this.#state === 'length') same.remember(bytes, position, head.bodyBytes as number, head)
     this.#sink.onHead(head)
-    return place.to
+    return position.to
   }
 
   /** The head of the answer before, maybe with another length. */

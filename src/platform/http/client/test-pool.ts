@@ -7,10 +7,10 @@ import { systemClock } from '../../process/clock.ts'
 import type { HttpOutcome } from './exchange.ts'
 import { createHttpPool, type HttpPoolOptions, type HttpRequest } from './pool.ts'
 
-export type Answer = (socket: Socket, request: { text: string; number: number; connection: number }) => void
+export type Response = (socket: Socket, request: { text: string; number: number; connection: number }) => void
 
 /** For tests: a server that answers each whole request with exactly the bytes the test wants. */
-export async function startAnswerServer(answer: Answer, tls?: { key: string; cert: string }) {
+export async function startResponseServer(respond: Response, tls?: { key: string; cert: string }) {
   const sockets = new Set<Socket>()
   const seen: string[] = []
   let connections = 0
@@ -30,7 +30,7 @@ export async function startAnswerServer(answer: Answer, tls?: { key: string; cer
         const request = text.slice(0, end)
         text = text.slice(end)
         seen.push(request)
-        answer(socket, { text: request, number: seen.length, connection })
+        respond(socket, { text: request, number: seen.length, connection })
       }
     })
   }

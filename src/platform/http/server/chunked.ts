@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { type AnswerRest, piecesOf } from './post.ts'
+import { piecesOf, type ResponseRest } from './post.ts'
 
 /** Writes a response that is there whole; false when the peer has not taken all of it yet. */
 export function writePieces(stream: Writable, head: string, body: Buffer): boolean {
@@ -16,10 +16,10 @@ const LAST_CHUNK = '0\r\n\r\n'
  */
 export function writeChunked(
   stream: Writable,
-  answer: { readonly head: Buffer; readonly body: Buffer; readonly rest: AnswerRest },
+  response: { readonly head: Buffer; readonly body: Buffer; readonly rest: ResponseRest },
   onEnd: (isTaken: boolean) => void,
 ): void {
-  const { head, body, rest } = answer
+  const { head, body, rest } = response
   stream.cork()
   stream.write(head)
   writeChunk(stream, body)

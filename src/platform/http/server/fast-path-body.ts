@@ -1,7 +1,7 @@
 const NOTHING = Buffer.alloc(0)
 
 /** A body of known length that arrives in pieces, and the room that was given for it. */
-export class PlainBody {
+export class FastPathBody {
   #bytes: Buffer = NOTHING
   #filled = 0
   #release: ((bytes: number) => void) | undefined
@@ -13,7 +13,7 @@ export class PlainBody {
     this.#release = release
   }
 
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#filled === this.#bytes.length
   }
 

@@ -1,28 +1,28 @@
 import type { Socket } from 'node:net'
 import { type ByteTotal, CountedBytes } from '../../net/byte-total.ts'
-import type { TurnWriter, TurnWrites } from '../../net/write-batching.ts'
+import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
 import { headEnd } from '../field-bytes.ts'
 import { writeChunked, writePieces } from './chunked.ts'
-import { PlainBody } from './fast-path-body.ts'
-import { mayBePlain, PLAIN_LIMITS, type PlainHead, parsePlainHead } from './fast-path-head.ts'
-import type { PlainAnswers } from './fast-path-response.ts'
-import { type KnownHead, KnownPlainHead } from './head-cache.ts'
+import { FastPathBody } from './fast-path-body.ts'
+import { FAST_PATH_LIMITS, type FastPathHead, mayBeFastPath, parseFastPathHead } from './fast-path-head.ts'
+import type { FastPathResponses } from './fast-path-response.ts'
+import { CachedHead, type KnownHead } from './head-cache.ts'
 import {
-  type AnswerRest,
-  type HttpAnswer,
-  INTERNAL_ANSWER,
+  type HttpResponse,
+  INTERNAL_RESPONSE,
   PIECE_BYTES,
   type PostHandler,
   type PostVerdict,
   type Responder,
+  type ResponseRest,
 } from './post.ts'
 import { sendRaw } from './reply.ts'
 
 /** What all plain connections of a server share. */
-export type PlainHub = {
+export type FastPathHub = {
   readonly handler: PostHandler
-  readonly answers: PlainAnswers
-  readonly writes: TurnWrites
+  readonly responses: FastPathResponses
+  readonly writes: WriteBatching
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveMs: number
@@ -33,8 +33,8 @@ export type PlainHub = {
   readonly nowMs: number
   isDraining(): boolean
   /** Gives the connection to the complete parser; the bytes that were read are back in front of it. */
-  handOver(connection: PlainConnection, socket: Socket): void
-  onGone(connection: PlainConnection): void
+  handOver(connection: FastPathConnection, socket: Socket): void
+  onGone(connection: FastPathConnection): void
   /** With the id of the request, where it has got one. */
   onError(error: unknown, requestId?: string): void
 }
@@ -65,33 +65,33 @@ const ENDING_MS = 2000
  * One connection read plainly: one request at a time, each answered before the next is looked at. So answers keep their order, and a client that
  * sends ahead fills its own socket and nothing here. The first request that is not plain moves the whole connection to node:http.
  */
-export class PlainConnection implements Responder, TurnWriter {
+export class FastPathConnection implements Responder, BatchWriter {
   /** Monotonic. Looked at by the hub's sweep. */
   deadlineAtMs: number
   readonly #socket: Socket
-  readonly #hub: PlainHub
+  readonly #hub: FastPathHub
   #state: State = 'idle'
   /** Read and not yet used. */
   #pending: Buffer = NOTHING
   readonly #ahead: CountedBytes
   /** Bytes of a body that nobody wants any more. */
   #skip = 0
-  readonly #body = new PlainBody()
+  readonly #body = new FastPathBody()
   #reading: Reading | undefined
   #requestId = ''
-  #rest: AnswerRest | undefined
+  #rest: ResponseRest | undefined
   /** Head and body of a small answer, one character a byte; written at the end of the turn. Of a larger one the head alone. */
   #out = ''
   #outBody: Buffer | undefined
   #isLast = false
   #served = 0
   /** From the second request on. */
-  #known: KnownPlainHead | undefined
+  #known: CachedHead | undefined
   #isAdvancing = false
   #isPaused = false
   #peerHasEnded = false
 
-  constructor(socket: Socket, hub: PlainHub) {
+  constructor(socket: Socket, hub: FastPathHub) {
     this.#socket = socket
     this.#hub = hub
     this.#ahead = new CountedBytes(hub.pending)
@@ -181,17 +181,17 @@ export class PlainConnection implements Responder, TurnWriter {
   #readHead(): boolean {
     const again = this.#known?.again(this.#pending)
     if (again !== undefined) {
-      this.#pending = after(this.#pending, (this.#known as KnownPlainHead).bodyAt)
+      this.#pending = after(this.#pending, (this.#known as CachedHead).bodyAt)
       this.#begin(again)
       return true
     }
     const end = headEnd(this.#pending, 0)
-    if (end === -1 && this.#pending.length <= PLAIN_LIMITS.headBytesMax && mayBePlain(this.#pending)) {
+    if (end === -1 && this.#pending.length <= FAST_PATH_LIMITS.headBytesMax && mayBeFastPath(this.#pending)) {
       this.#awaitHead()
       return false
     }
-    const isShort = end !== -1 && end <= PLAIN_LIMITS.headBytesMax
-    const head = isShort ? parsePlainHead(this.#pending.subarray(0, end + 2)) : undefined
+    const isShort = end !== -1 && end <= FAST_PATH_LIMITS.headBytesMax
+    const head = isShort ? parseFastPathHead(this.#pending.subarray(0, end + 2)) : undefined
     if (head === undefined) {
       this.#handOver()
       return false
@@ -203,9 +203,9 @@ export class PlainConnection implements Responder, TurnWriter {
   }
 
   /** Not before the second request: most connections that bring one bring many, and the others shall cost nothing. */
-  #remember(head: PlainHead, headBytes: number): KnownHead {
+  #remember(head: FastPathHead, headBytes: number): KnownHead {
     if (this.#served === 0) return { ...head, kept: undefined }
-    this.#known ??= new KnownPlainHead()
+    this.#known ??= new CachedHead()
     return this.#known.remember(head, this.#pending, headBytes)
   }
 
@@ -234,21 +234,21 @@ export class PlainConnection implements Responder, TurnWriter {
 
   #begin({ target, headers, bodyBytes, kept }: KnownHead): void {
     this.#served += 1
-    const verdict = this.#judge({ target, headers, bodyBytes, connection: this.#socket, kept })
+    const verdict = this.#validate({ target, headers, bodyBytes, connection: this.#socket, kept })
     this.#requestId = verdict.requestId
-    if ('answer' in verdict) {
+    if ('response' in verdict) {
       this.#skip = bodyBytes
-      const { answer } = verdict
+      const { response } = verdict
       this.#await()
-      if (!(answer instanceof Promise)) this.#send(answer)
-      else answer.then((made) => this.#send(made)).catch((error: unknown) => this.fail(error))
+      if (!(response instanceof Promise)) this.#send(response)
+      else response.then((made) => this.#send(made)).catch((error: unknown) => this.fail(error))
       return
     }
     if (this.#pending.length >= bodyBytes) {
       this.#reading = verdict
       const body = this.#pending.length === bodyBytes ? this.#pending : this.#pending.subarray(0, bodyBytes)
       this.#pending = after(this.#pending, bodyBytes)
-      this.#answer(body)
+      this.#respond(body)
       return
     }
     const refusal = verdict.holdBody?.(bodyBytes)
@@ -264,23 +264,23 @@ export class PlainConnection implements Responder, TurnWriter {
     this.#pending = this.#fillBody(this.#pending)
   }
 
-  #judge(head: Parameters<PostHandler['judge']>[0]): PostVerdict {
+  #validate(head: Parameters<PostHandler['validate']>[0]): PostVerdict {
     try {
-      return this.#hub.handler.judge(head)
+      return this.#hub.handler.validate(head)
     } catch (error) {
       this.#hub.onError(error)
-      return { requestId: '-', answer: INTERNAL_ANSWER }
+      return { requestId: '-', response: INTERNAL_RESPONSE }
     }
   }
 
   /** Returns what lies behind the body. */
   #fillBody(chunk: Buffer): Buffer {
     const behind = this.#body.fill(chunk)
-    if (this.#body.isWhole) this.#answer(this.#body.take())
+    if (this.#body.isComplete) this.#respond(this.#body.take())
     return behind
   }
 
-  #answer(body: Buffer): void {
+  #respond(body: Buffer): void {
     const reading = this.#reading as Reading
     this.#reading = undefined
     this.#await()
@@ -298,22 +298,22 @@ export class PlainConnection implements Responder, TurnWriter {
     if (this.#pending.length > 0) this.#pause()
   }
 
-  respond(answer: HttpAnswer): void {
-    this.#send(answer)
+  respond(response: HttpResponse): void {
+    this.#send(response)
   }
 
   fail(error: unknown): void {
     this.#hub.onError(error, this.#requestId)
-    this.#send(INTERNAL_ANSWER)
+    this.#send(INTERNAL_RESPONSE)
   }
 
-  #send(answer: HttpAnswer): void {
-    const { rest } = answer
+  #send(response: HttpResponse): void {
+    const { rest } = response
     if (this.#state !== 'answering') return rest?.abort()
     const isLast =
-      answer.closes === true || this.#served >= this.#hub.requestsPerConnectionMax || this.#hub.isDraining()
-    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
-    const head = this.#hub.answers.head(answer, this.#requestId, isLast, body.length)
+      response.closes === true || this.#served >= this.#hub.requestsPerConnectionMax || this.#hub.isDraining()
+    const body = typeof response.body === 'string' ? Buffer.from(response.body) : response.body
+    const head = this.#hub.responses.head(response, this.#requestId, isLast, body.length)
     this.#state = 'writing'
     if (rest === undefined && body.length <= PIECE_BYTES) {
       const isText = head.length + body.length <= TEXT_BYTES_MAX

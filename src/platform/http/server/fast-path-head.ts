@@ -4,14 +4,14 @@ import { isLineEnd, nameEnd, printableEnd } from '../field-bytes.ts'
  * The head of a request in the one plain form that nearly all have. Whatever is not obviously that is for the complete parser: nothing here is
  * an error, and nothing is forgiven. What passes, every correct HTTP/1.1 parser reads in the same way.
  */
-export type PlainHead = {
+export type FastPathHead = {
   readonly target: string
   /** Names and values in turn, as they came. */
   readonly headers: string[]
   readonly bodyBytes: number
 }
 
-export const PLAIN_LIMITS = { headBytesMax: 4096, fieldsMax: 32, bodyBytesMax: 64 * 1024 }
+export const FAST_PATH_LIMITS = { headBytesMax: 4096, fieldsMax: 32, bodyBytesMax: 64 * 1024 }
 
 const SPACE = 0x20
 const COLON = 0x3a
@@ -21,7 +21,7 @@ const PROTOCOL = ' HTTP/1.1'
 const TARGET = /^\/(?:\?[\w\-.~%!$&'()*+,;=:@/?]*)?$/
 const LENGTH = /^(?:0|[1-9]\d{0,6})$/
 /** Fields that change how the message is framed or what the connection becomes. */
-const NEVER_PLAIN: ReadonlySet<string> = new Set([
+const NEVER_FAST_PATH: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'te',
   'trailer',
@@ -34,18 +34,18 @@ const NEVER_PLAIN: ReadonlySet<string> = new Set([
 
 /** By its length alone most fields are known not to matter here, and their letters need no look. */
 const LENGTHS_THAT_MATTER: ReadonlySet<number> = new Set(
-  ['host', 'content-length', 'connection', ...NEVER_PLAIN].map((name) => name.length),
+  ['host', 'content-length', 'connection', ...NEVER_FAST_PATH].map((name) => name.length),
 )
 
 /** Whether these first bytes can still become a plain head; tells other methods at once, without waiting for their heads. */
-export function mayBePlain(bytes: Buffer): boolean {
+export function mayBeFastPath(bytes: Buffer): boolean {
   const known = Math.min(bytes.length, METHOD.length)
   for (let at = 0; at < known; at++) if (bytes[at] !== METHOD.charCodeAt(at)) return false
   return true
 }
 
 /** Reads a head, the empty line at its end left out; undefined when it is not plain. */
-export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
+export function parseFastPathHead(bytes: Buffer): FastPathHead | undefined {
   const text = bytes.toString('latin1')
   const lineEnd = text.indexOf('\r\n')
   const targetEnd = lineEnd - PROTOCOL.length
@@ -79,9 +79,9 @@ export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
     } else if (lower === 'connection') {
       if (value.toLowerCase() !== 'keep-alive') return undefined
       connections += 1
-    } else if (NEVER_PLAIN.has(lower)) return undefined
+    } else if (NEVER_FAST_PATH.has(lower)) return undefined
   }
   if (hosts !== 1 || lengths !== 1 || connections > 1) return undefined
-  if (bodyBytes > PLAIN_LIMITS.bodyBytesMax || headers.length > 2 * PLAIN_LIMITS.fieldsMax) return undefined
+  if (bodyBytes > FAST_PATH_LIMITS.bodyBytesMax || headers.length > 2 * FAST_PATH_LIMITS.fieldsMax) return undefined
   return { target, headers, bodyBytes }
 }

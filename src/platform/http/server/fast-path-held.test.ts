@@ -3,31 +3,31 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../process/test-wait.ts'
 import { silentLogger } from '../../telemetry/logger.ts'
-import type { HttpAnswer, PostHandler } from './post.ts'
-import { answerPost } from './post-fallback.ts'
+import type { HttpResponse, PostHandler } from './post.ts'
+import { respondToPost } from './post-fallback.ts'
 import { type HttpServer, type HttpServerOptions, startHttpServer } from './server.ts'
 
-const answerOf = (body: string): HttpAnswer => ({ status: 200, headers: {}, body })
+const responseOf = (body: string): HttpResponse => ({ status: 200, headers: {}, body })
 const post = (body = '{}') => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]))
 
-const handlerOf = (respond: (body: string) => Promise<HttpAnswer>): PostHandler => ({
+const handlerOf = (respond: (body: string) => Promise<HttpResponse>): PostHandler => ({
   headers: {},
-  judge: () => ({
+  validate: () => ({
     requestId: 'x',
     bodyBytesMax: 1000,
-    tooLarge: () => ({ ...answerOf('too large'), status: 413 }),
-    onBody: (body, responder) => void respond(String(body)).then((answer) => responder.respond(answer)),
+    tooLarge: () => ({ ...responseOf('too large'), status: 413 }),
+    onBody: (body, responder) => void respond(String(body)).then((response) => responder.respond(response)),
   }),
 })
 
-const start = (plainPosts: PostHandler, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> =>
+const start = (fastPathPosts: PostHandler, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> =>
   startHttpServer(
     { listen: { host: '127.0.0.1', port: 0 }, ...options },
     {
       log: silentLogger,
-      plainPosts,
-      onRequest: (request, response) => answerPost(request, response, plainPosts),
+      fastPathPosts,
+      onRequest: (request, response) => respondToPost(request, response, fastPathPosts),
     },
   )
 
@@ -40,7 +40,7 @@ function client(server: HttpServer): Socket & { text: string; isClosed: boolean 
 }
 
 test('what all clients send ahead has a total, and who exceeds it is cut', async () => {
-  const held = Promise.withResolvers<HttpAnswer>()
+  const held = Promise.withResolvers<HttpResponse>()
   await using server = await start(
     handlerOf(() => held.promise),
     { pendingBytesMax: 100_000 },
@@ -49,7 +49,7 @@ test('what all clients send ahead has a total, and who exceeds it is cut', async
   // The first of each is not answered; behind it come 30,000 bytes.
   for (const socket of clients) socket.write(post() + post('x'.repeat(900)).repeat(30))
   await until('some are cut', () => clients.filter(({ isClosed }) => isClosed).length === 3)
-  held.resolve(answerOf('now'))
+  held.resolve(responseOf('now'))
   const kept = clients.filter(({ isClosed }) => !isClosed)
   await until('the others are answered', () => kept.every(({ text }) => statusesOf(text).length === 31))
   // What they had sent ahead does not count any more.
@@ -65,13 +65,13 @@ for (const [reader, more] of [
 ] as const) {
   test(`bodies that are not complete need room, and give it back: ${reader}`, async () => {
     let room = 2000
-    const { judge } = handlerOf(async (body) => answerOf(String(body.length)))
+    const { validate } = handlerOf(async (body) => responseOf(String(body.length)))
     const handler: PostHandler = {
       headers: {},
-      judge: (head) => ({
-        ...(judge(head) as Extract<ReturnType<typeof judge>, { bodyBytesMax: number }>),
+      validate: (head) => ({
+        ...(validate(head) as Extract<ReturnType<typeof validate>, { bodyBytesMax: number }>),
         holdBody(bytes) {
-          if (bytes > room) return { ...answerOf('no room'), status: 503 }
+          if (bytes > room) return { ...responseOf('no room'), status: 503 }
           room -= bytes
           return undefined
         },

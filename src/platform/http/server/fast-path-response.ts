@@ -1,18 +1,18 @@
 import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
-import type { HttpAnswer } from './post.ts'
+import type { HttpResponse } from './post.ts'
 
-export type PlainAnswerOptions = {
+export type FastPathResponseOptions = {
   /** Sent with every answer. */
   readonly headers: Readonly<Record<string, string>>
   readonly keepAliveMs: number
   readonly requestsPerConnectionMax: number
 }
 
-export type PlainAnswers = {
+export type FastPathResponses = {
   /** All that stands before the body. */
   head(
-    answer: Pick<HttpAnswer, 'status' | 'headers' | 'lines' | 'rest'>,
+    response: Pick<HttpResponse, 'status' | 'headers' | 'lines' | 'rest'>,
     requestId: string,
     isLast: boolean,
     bodyBytes: number,
@@ -20,13 +20,13 @@ export type PlainAnswers = {
 }
 
 /** Writes heads as node:http does: the same fields in the same order, so that a client cannot tell which reader took its request. */
-export function createPlainAnswers(options: PlainAnswerOptions, clock: Clock): PlainAnswers {
+export function createFastPathResponses(options: FastPathResponseOptions, clock: Clock): FastPathResponses {
   const common = fieldLines(options.headers)
   const { keepAliveMs, requestsPerConnectionMax } = options
   const keeps = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}, max=${requestsPerConnectionMax}\r\n`
   const lengthName = flat(`${common}content-length: `)
   const statusLines = new Map(
-    Object.entries(STATUS_CODES).map(([status, says]) => [Number(status), flat(statusLine(status, says))]),
+    Object.entries(STATUS_CODES).map(([status, message]) => [Number(status), flat(statusLine(status, message))]),
   )
   /** Of this second; nothing when it is over. */
   let dateLine = ''
@@ -44,11 +44,11 @@ export function createPlainAnswers(options: PlainAnswerOptions, clock: Clock): P
   }
 
   return {
-    head(answer, requestId, isLast, bodyBytes) {
+    head(response, requestId, isLast, bodyBytes) {
       if (dateLine === '') lookAtClock()
-      const { status, rest } = answer
+      const { status, rest } = response
       const first = statusLines.get(status) ?? statusLine(status, 'Unknown')
-      const own = `${first}${requestId}\r\n${answer.lines ?? fieldLines(answer.headers)}`
+      const own = `${first}${requestId}\r\n${response.lines ?? fieldLines(response.headers)}`
       const isSized = rest === undefined && status !== 204
       if (isSized && !isLast) return own + lengthName + bodyBytes + usualEnd
       const length = isSized ? `content-length: ${bodyBytes}\r\n` : ''
@@ -58,8 +58,8 @@ export function createPlainAnswers(options: PlainAnswerOptions, clock: Clock): P
   }
 }
 
-function statusLine(status: number | string, says: string | undefined): string {
-  return `HTTP/1.1 ${status} ${says}\r\nx-request-id: `
+function statusLine(status: number | string, message: string | undefined): string {
+  return `HTTP/1.1 ${status} ${message}\r\nx-request-id: `
 }
 
 /** Field values are the house's own; a line break in one would be a mistake of the program, not of a caller. */

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../core/clock.ts'
-import { createTurnWrites } from '../../net/write-batching.ts'
+import { createWriteBatching } from '../../net/write-batching.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import { PlainConnection, type PlainHub } from './fast-path-connection.ts'
-import { createPlainAnswers } from './fast-path-response.ts'
+import { FastPathConnection, type FastPathHub } from './fast-path-connection.ts'
+import { createFastPathResponses } from './fast-path-response.ts'
 import type { PostHandler } from './post.ts'
 
-export type PlainServerOptions = {
+export type FastPathServerOptions = {
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveMs: number
@@ -17,7 +17,7 @@ export type PlainServerOptions = {
 
 const PENDING_BYTES_MAX = 64 * 1024 * 1024
 
-export type PlainServerDeps = {
+export type FastPathServerDeps = {
   readonly handler: PostHandler
   readonly clock: Clock
   readonly log: Logger
@@ -26,7 +26,7 @@ export type PlainServerDeps = {
   handOver(socket: Socket): void
 }
 
-export type PlainServer = {
+export type FastPathServer = {
   take(socket: Socket): void
   /** Ends the connections on which nothing is under way. */
   closeIdle(): void
@@ -35,15 +35,15 @@ export type PlainServer = {
 }
 
 /** The quick way in: connections are read plainly as long as all that comes is plain. */
-export function createPlainServer(options: PlainServerOptions, deps: PlainServerDeps): PlainServer {
+export function createFastPathServer(options: FastPathServerOptions, deps: FastPathServerDeps): FastPathServer {
   const { handler, clock, log } = deps
-  const connections = new Set<PlainConnection>()
-  const hub: PlainHub & { nowMs: number } = {
+  const connections = new Set<FastPathConnection>()
+  const hub: FastPathHub & { nowMs: number } = {
     ...options,
     pending: { bytes: 0, bytesMax: options.pendingBytesMax ?? PENDING_BYTES_MAX },
     handler,
-    answers: createPlainAnswers({ ...options, headers: handler.headers }, clock),
-    writes: createTurnWrites(),
+    responses: createFastPathResponses({ ...options, headers: handler.headers }, clock),
+    writes: createWriteBatching(),
     nowMs: clock.monotonicMs(),
     isDraining: deps.isDraining,
     handOver(connection, socket) {
@@ -54,7 +54,7 @@ export function createPlainServer(options: PlainServerOptions, deps: PlainServer
     onError: (error, requestId) => log.error({ err: error, request_id: requestId }, 'request handler failed'),
   }
   return {
-    take: (socket) => void connections.add(new PlainConnection(socket, hub)),
+    take: (socket) => void connections.add(new FastPathConnection(socket, hub)),
     closeIdle() {
       for (const connection of connections) if (connection.isIdle) connection.close()
     },

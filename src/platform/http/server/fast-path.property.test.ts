@@ -149,10 +149,10 @@ function split(random: Random, bytes: Buffer): Buffer[] {
   const way = random(4)
   if (way === 1) for (let left = 1 + random(4); left > 0; left--) cuts.add(random(bytes.length + 1))
   if (way === 2) for (let at = 0; at < Math.min(bytes.length, 40); at++) cuts.add(at)
-  const places = [...cuts, bytes.length].toSorted((a, b) => a - b)
+  const positions = [...cuts, bytes.length].toSorted((a, b) => a - b)
   let from = 0
   const chunks: Buffer[] = []
-  for (const to of places) {
+  for (const to of positions) {
     if (to > from) chunks.push(bytes.subarray(from, to))
     from = to
   }
@@ -172,20 +172,20 @@ test('the quick reader and node:http read the same requests, or refuse alike', a
     const bytes = random(3) > 0 ? whole : Buffer.from(mutate(whole, random))
     const chunks = split(random, bytes)
     const [plain, node] = [await readers.plain(chunks), await readers.node(chunks)]
-    const says = JSON.stringify(chunks.map((chunk) => chunk.toString('latin1')))
-    assert.deepEqual(plain.requests.map(essence), node.requests.map(essence), says)
+    const message = JSON.stringify(chunks.map((chunk) => chunk.toString('latin1')))
+    assert.deepEqual(plain.requests.map(essence), node.requests.map(essence), message)
     // To an expectation it does not know node:http answers 417 when the answers before are out; the refusal of what follows may come first.
     const hasExpectation = /expect *:/i.test(bytes.toString('latin1'))
     const isOvertaken =
       hasExpectation && plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
     // Where the response to a request that expects begins before its turn, node:http writes no 100 Continue and ends the connection behind it.
     const isEnded = hasExpectation && node.refusal === undefined && plain.refusal === '400 malformed-request'
-    if (!isOvertaken && !isEnded) assert.equal(plain.refusal, node.refusal, says)
+    if (!isOvertaken && !isEnded) assert.equal(plain.refusal, node.refusal, message)
     // A refusal of what follows may cut off a body that node:http had read; the quick reader never goes back on one.
     plain.requests.forEach(({ body }, at) => {
       const other = node.requests[at]?.body
-      if (other !== undefined) assert.equal(body, other, says)
-      else if (node.refusal === undefined) assert.equal(body, undefined, says)
+      if (other !== undefined) assert.equal(body, other, message)
+      else if (node.refusal === undefined) assert.equal(body, undefined, message)
     })
     if (plain.refusal !== undefined) seen.refused += 1
     if (plain.handedOver) seen.handedOver += 1

@@ -7,35 +7,35 @@ import { makeTestCert } from '../../net/test-cert.ts'
 import { systemClock } from '../../process/clock.ts'
 import { until } from '../../process/test-wait.ts'
 import { createLogger, silentLogger } from '../../telemetry/logger.ts'
-import type { AnswerRest, HttpAnswer, PostHandler, PostHead } from './post.ts'
-import { answerPost } from './post-fallback.ts'
+import type { HttpResponse, PostHandler, PostHead, ResponseRest } from './post.ts'
+import { respondToPost } from './post-fallback.ts'
 import { sendJson } from './reply.ts'
 import { type HttpServer, type HttpServerOptions, startHttpServer } from './server.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-const answerOf = (body: string): HttpAnswer => ({ status: 200, headers: JSON_TYPE, body })
+const responseOf = (body: string): HttpResponse => ({ status: 200, headers: JSON_TYPE, body })
 const post = (body = '{}', more = '') =>
   `POST / HTTP/1.1\r\nHost: a\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
 /** A handler that answers with what `respond` makes of the body. */
-const handlerOf = (respond: (body: string, head: PostHead) => Promise<HttpAnswer>): PostHandler => ({
+const handlerOf = (respond: (body: string, head: PostHead) => Promise<HttpResponse>): PostHandler => ({
   headers: { 'x-common': '1' },
-  judge: (head) => ({
+  validate: (head) => ({
     requestId: 'id-1',
     bodyBytesMax: 1000,
-    tooLarge: () => ({ ...answerOf('too large'), status: 413 }),
+    tooLarge: () => ({ ...responseOf('too large'), status: 413 }),
     onBody: (body, responder) =>
       void respond(String(body), head).then(
-        (answer) => responder.respond(answer),
+        (response) => responder.respond(response),
         (error: unknown) => responder.fail(error),
       ),
   }),
 })
 
-const echo = handlerOf(async (body) => answerOf(body))
+const echo = handlerOf(async (body) => responseOf(body))
 
 function start(
-  plainPosts: PostHandler | undefined,
+  fastPathPosts: PostHandler | undefined,
   options: Partial<HttpServerOptions> & { clock?: typeof systemClock; log?: typeof silentLogger } = {},
 ): Promise<HttpServer> {
   const { clock = systemClock, log = silentLogger, ...more } = options
@@ -44,10 +44,10 @@ function start(
     {
       log,
       clock,
-      plainPosts,
+      fastPathPosts,
       onRequest: (request, response) =>
         request.method === 'POST' && request.url === '/'
-          ? answerPost(request, response, plainPosts ?? echo)
+          ? respondToPost(request, response, fastPathPosts ?? echo)
           : sendJson(response, 200, { by: 'node:http' }),
     },
   )
@@ -81,7 +81,7 @@ async function ask(server: HttpServer, bytes: string): Promise<string> {
 const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
 
 test('answers look the same whichever reader took the request', async () => {
-  const rest = (): AnswerRest => ({
+  const rest = (): ResponseRest => ({
     start(listener) {
       // Later, since node:http joins what is written within one turn.
       setImmediate(() => {
@@ -93,20 +93,20 @@ test('answers look the same whichever reader took the request', async () => {
     resume() {},
     abort() {},
   })
-  const answers: HttpAnswer[] = [
-    answerOf('{"result":"äöü"}'),
+  const responses: HttpResponse[] = [
+    responseOf('{"result":"äöü"}'),
     { status: 204, headers: { 'x-ratelimit-cost': '1' }, body: '' },
     { status: 429, headers: { ...JSON_TYPE, 'retry-after': '1' }, body: '{}' },
-    { ...answerOf('late'), closes: true },
-    { ...answerOf('first'), rest: rest() },
-    { ...answerOf(''), body: Buffer.alloc(200_000, 'y') },
+    { ...responseOf('late'), closes: true },
+    { ...responseOf('first'), rest: rest() },
+    { ...responseOf(''), body: Buffer.alloc(200_000, 'y') },
   ]
-  for (const answer of answers) {
-    const handler = handlerOf(async () => (answer.rest ? { ...answer, rest: rest() } : answer))
+  for (const reply of responses) {
+    const handler = handlerOf(async () => (reply.rest ? { ...reply, rest: rest() } : reply))
     await using plain = await start(handler)
     await using node = await startHttpServer(
       { listen: { host: '127.0.0.1', port: 0 } },
-      { log: silentLogger, onRequest: (request, response) => answerPost(request, response, handler) },
+      { log: silentLogger, onRequest: (request, response) => respondToPost(request, response, handler) },
     )
     const undated = (text: string) => text.replace(/Date: [^\r]*/, 'Date: now')
     const [quick, complete] = [await ask(plain, post()), await ask(node, post())]
@@ -150,12 +150,12 @@ test('heads and bodies in pieces stay with their connection, whatever others sen
 test('a request answered by its head alone leaves no trace of its body', async () => {
   const refusing: PostHandler = {
     headers: {},
-    judge: ({ headers }) =>
+    validate: ({ headers }) =>
       headers.includes('bad')
-        ? { requestId: 'x', answer: { ...answerOf('no'), status: 401 } }
+        ? { requestId: 'x', response: { ...responseOf('no'), status: 401 } }
         : headers.includes('late')
-          ? { requestId: 'x', answer: Promise.resolve({ ...answerOf('no'), status: 401, closes: true }) }
-          : echo.judge({ target: '/', headers, bodyBytes: 0, connection: {} }),
+          ? { requestId: 'x', response: Promise.resolve({ ...responseOf('no'), status: 401, closes: true }) }
+          : echo.validate({ target: '/', headers, bodyBytes: 0, connection: {} }),
   }
   await using server = await start(refusing)
   const smuggled = post('hidden')
@@ -197,14 +197,14 @@ test('time: a silent socket, a slow head and a slow body are told 408, an idle o
 })
 
 test('who sends ahead waits in its own socket', async () => {
-  const held = Promise.withResolvers<HttpAnswer>()
+  const held = Promise.withResolvers<HttpResponse>()
   let asked = 0
   let connection: Partial<Socket> = {}
   const server = await start(
     handlerOf((_body, head) => {
       asked += 1
       connection = head.connection as Partial<Socket>
-      return asked === 1 ? held.promise : Promise.resolve(answerOf('next'))
+      return asked === 1 ? held.promise : Promise.resolve(responseOf('next'))
     }),
   )
   const socket = client(server)
@@ -213,7 +213,7 @@ test('who sends ahead waits in its own socket', async () => {
   await until('the first is being answered', () => asked === 1)
   await until('the sender feels it', () => socket.writableLength > 0 || (connection.bytesRead ?? 0) > 0)
   assert((connection.bytesRead ?? 0) < 300_000, `${connection.bytesRead} bytes were read ahead`)
-  held.resolve(answerOf('first'))
+  held.resolve(responseOf('first'))
   await until('all up to the limit of a connection are answered, in turn', () => socket.isClosed, 30_000)
   assert.equal(asked, 10_000)
   await server[Symbol.asyncDispose]()
@@ -223,7 +223,7 @@ test('a client that does not read holds the source, and is cut off in the end', 
   const clock = createManualClock()
   const seen = { paused: 0, resumed: 0, aborted: 0 }
   let flow = () => {}
-  const rest: AnswerRest = {
+  const rest: ResponseRest = {
     start(listener) {
       flow = () => {
         const before = seen.paused
@@ -239,7 +239,7 @@ test('a client that does not read holds the source, and is cut off in the end', 
     abort: () => void (seen.aborted += 1),
   }
   await using server = await start(
-    handlerOf(async () => ({ ...answerOf('begins'), rest })),
+    handlerOf(async () => ({ ...responseOf('begins'), rest })),
     { clock },
   )
   const socket = client(server)
@@ -263,15 +263,15 @@ test('a client that does not read holds the source, and is cut off in the end', 
 })
 
 test('an answer whose source fails ends the connection without its end', async () => {
-  const rest: AnswerRest = { start: (listener) => listener.onFail(), pause() {}, resume() {}, abort() {} }
-  await using server = await start(handlerOf(async () => ({ ...answerOf('half'), rest })))
+  const rest: ResponseRest = { start: (listener) => listener.onFail(), pause() {}, resume() {}, abort() {} }
+  await using server = await start(handlerOf(async () => ({ ...responseOf('half'), rest })))
   const text = await ask(server, post())
   assert(!text.endsWith('0\r\n\r\n'))
 })
 
 test('a source whose client has left is let go', async () => {
   let aborted = 0
-  const made = Promise.withResolvers<HttpAnswer>()
+  const made = Promise.withResolvers<HttpResponse>()
   let asked = false
   await using server = await start(
     handlerOf(() => {
@@ -285,17 +285,17 @@ test('a source whose client has left is let go', async () => {
   socket.resetAndDestroy()
   await until('the server has noticed', () => server.connections() === 0)
   made.resolve({
-    ...answerOf(''),
+    ...responseOf(''),
     rest: { start: () => assert.fail('nobody listens'), pause() {}, resume() {}, abort: () => void (aborted += 1) },
   })
   await until('it is let go', () => aborted === 1)
 })
 
 test('drain: calls in flight are answered and told to close, idle connections end, the port is given up', async () => {
-  const held: ((answer: HttpAnswer) => void)[] = []
+  const held: ((response: HttpResponse) => void)[] = []
   const server = await start(
     handlerOf((body) =>
-      body === 'hold' ? new Promise((resolve) => void held.push(resolve)) : Promise.resolve(answerOf('now')),
+      body === 'hold' ? new Promise((resolve) => void held.push(resolve)) : Promise.resolve(responseOf('now')),
     ),
     { clock: createManualClock() },
   )
@@ -308,7 +308,7 @@ test('drain: calls in flight are answered and told to close, idle connections en
   assert.match(await ask(server, post()), /200 OK[^]*Connection: close/)
   const drained = server.drain(10_000)
   await until('the idle one is closed', () => idle.isClosed)
-  for (const answer of held) answer(answerOf('done'))
+  for (const respond of held) respond(responseOf('done'))
   await drained
   for (const socket of flying) assert.match(socket.text, /^HTTP\/1\.1 200 OK[^]*Connection: close[^]*done$/)
 })
@@ -317,13 +317,13 @@ test('a handler that throws or rejects answers 500 without detail and the connec
   const lines: string[] = []
   const log = createLogger({ level: 'error', destination: { write: (line: string) => lines.push(line) } })
   const handler = handlerOf((body) =>
-    body === 'bad' ? Promise.reject(new Error('SECRET')) : Promise.resolve(answerOf('fine')),
+    body === 'bad' ? Promise.reject(new Error('SECRET')) : Promise.resolve(responseOf('fine')),
   )
-  const judge: PostHandler['judge'] = (head) => {
+  const validate: PostHandler['validate'] = (head) => {
     if (head.headers.includes('throw')) throw new Error('SECRET')
-    return handler.judge(head)
+    return handler.validate(head)
   }
-  await using server = await start({ ...handler, judge }, { log })
+  await using server = await start({ ...handler, validate: validate }, { log })
   const text = await ask(server, post('bad') + post('a', 'x: throw\r\n') + post('good'))
   assert.deepEqual(statusesOf(text), [500, 500, 200])
   assert(!text.includes('SECRET'))

@@ -1,13 +1,13 @@
 import { SameHead } from '../client/header-cache.ts'
-import { PLAIN_LIMITS, type PlainHead } from './fast-path-head.ts'
+import { FAST_PATH_LIMITS, type FastPathHead } from './fast-path-head.ts'
 
 /** A plain head with what its reader keeps for the handler; nothing for the first of a connection. */
-export type KnownHead = PlainHead & { readonly kept: { reading: unknown } | undefined }
+export type KnownHead = FastPathHead & { readonly kept: { reading: unknown } | undefined }
 
 type Remembered = KnownHead & { readonly lengthAt: number }
 
 /** The head a connection brought last, known again without being read. */
-export class KnownPlainHead {
+export class CachedHead {
   /** After `again` found one: where its body begins. */
   bodyAt = 0
   readonly #same = new SameHead<Remembered>()
@@ -15,7 +15,7 @@ export class KnownPlainHead {
   /** The head at the beginning of these bytes, if it is the one before but for its length. */
   again(bytes: Buffer): KnownHead | undefined {
     const same = this.#same
-    if (!same.matches(bytes, 0) || same.length > PLAIN_LIMITS.bodyBytesMax) return undefined
+    if (!same.matches(bytes, 0) || same.length > FAST_PATH_LIMITS.bodyBytesMax) return undefined
     this.bodyAt = same.bodyAt
     const known = same.meaning as Remembered
     if (known.bodyBytes === same.length) return known
@@ -23,7 +23,7 @@ export class KnownPlainHead {
     return { ...known, headers: known.headers.with(known.lengthAt, String(same.length)), bodyBytes: same.length }
   }
 
-  remember(head: PlainHead, bytes: Buffer, headBytes: number): KnownHead {
+  remember(head: FastPathHead, bytes: Buffer, headBytes: number): KnownHead {
     const isLength = (name: string, at: number) => at % 2 === 0 && name.toLowerCase() === 'content-length'
     const lengthAt = head.headers.findIndex(isLength) + 1
     const known = { ...head, lengthAt, kept: { reading: undefined } }

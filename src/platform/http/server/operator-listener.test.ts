@@ -36,8 +36,8 @@ async function start(bearer?: Secret, hosts: readonly string[] = []) {
 }
 
 test('readiness follows the state and names the reasons; liveness is always 200', async () => {
-  await using house = await start()
-  const { life, ask, clock } = house
+  await using sluice = await start()
+  const { life, ask, clock } = sluice
   assert.equal((await ask('/readyz')).status, 503)
   assert.equal((await ask('/healthz')).status, 200)
   life.started()
@@ -63,18 +63,18 @@ test('readiness follows the state and names the reasons; liveness is always 200'
 })
 
 test('a thousand requests change nothing', async () => {
-  await using house = await start()
-  house.life.started()
-  const before = (await house.ask('/healthz')).text
-  for (let n = 0; n < 1000; n++) await house.ask(n % 2 === 0 ? '/readyz' : '/healthz')
-  assert.equal((await house.ask('/healthz')).text, before)
+  await using sluice = await start()
+  sluice.life.started()
+  const before = (await sluice.ask('/healthz')).text
+  for (let n = 0; n < 1000; n++) await sluice.ask(n % 2 === 0 ? '/readyz' : '/healthz')
+  assert.equal((await sluice.ask('/healthz')).text, before)
 })
 
 test('metrics in the format that was asked for, clean for promtool', async (t) => {
-  await using house = await start()
-  const classic = await house.ask('/metrics')
+  await using sluice = await start()
+  const classic = await sluice.ask('/metrics')
   assert.match(classic.type, /^text\/plain; version=0\.0\.4/)
-  const open = await house.ask('/metrics', { headers: { accept: 'application/openmetrics-text; version=1.0.0' } })
+  const open = await sluice.ask('/metrics', { headers: { accept: 'application/openmetrics-text; version=1.0.0' } })
   assert.match(open.type, /^application\/openmetrics-text/)
   assert(open.text.endsWith('# EOF\n'))
   const checked = spawnSync('promtool', ['check', 'metrics'], { input: classic.text, encoding: 'utf8' })
@@ -86,27 +86,27 @@ test('metrics in the format that was asked for, clean for promtool', async (t) =
 })
 
 test('other paths and methods are refused without echo', async () => {
-  await using house = await start()
-  const missing = await house.ask('/CANARY?x=CANARY')
+  await using sluice = await start()
+  const missing = await sluice.ask('/CANARY?x=CANARY')
   assert.equal(missing.status, 404)
   assert(!missing.text.includes('CANARY'))
-  assert.equal((await house.ask('/readyz', { method: 'POST' })).status, 405)
-  assert.equal((await house.ask('/readyz', { method: 'HEAD' })).text, '')
+  assert.equal((await sluice.ask('/readyz', { method: 'POST' })).status, 405)
+  assert.equal((await sluice.ask('/readyz', { method: 'HEAD' })).text, '')
 })
 
 test('with a token set the metrics need it, health does not', async () => {
-  await using house = await start(new Secret('open-sesame'))
-  assert.equal((await house.ask('/metrics')).status, 401)
-  assert.equal((await house.ask('/metrics', { headers: { authorization: 'Bearer open-sesamo' } })).status, 401)
-  assert.equal((await house.ask('/metrics', { headers: { authorization: 'Bearer open-sesame' } })).status, 200)
-  assert.equal((await house.ask('/healthz')).status, 200)
+  await using sluice = await start(new Secret('open-sesame'))
+  assert.equal((await sluice.ask('/metrics')).status, 401)
+  assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'Bearer open-sesamo' } })).status, 401)
+  assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'Bearer open-sesame' } })).status, 200)
+  assert.equal((await sluice.ask('/healthz')).status, 200)
 })
 
 test('a page of another name gets nothing, whatever name it gave this address (DNS rebinding)', async () => {
-  await using house = await start(undefined, ['metrics.example'])
+  await using sluice = await start(undefined, ['metrics.example'])
   const statusFor = (host: string, path: string) =>
     new Promise<number | undefined>((resolve, reject) => {
-      const request = get({ port: house.port, host: '127.0.0.1', path, headers: { host } }, (response) => {
+      const request = get({ port: sluice.port, host: '127.0.0.1', path, headers: { host } }, (response) => {
         response.resume()
         resolve(response.statusCode)
       })
@@ -115,6 +115,6 @@ test('a page of another name gets nothing, whatever name it gave this address (D
   for (const path of ['/metrics', '/healthz', '/readyz', '/other']) {
     assert.equal(await statusFor('evil.example:9464', path), 421, path)
     assert.notEqual(await statusFor('metrics.example:9464', path), 421, path)
-    assert.notEqual(await statusFor(`localhost:${house.port}`, path), 421, path)
+    assert.notEqual(await statusFor(`localhost:${sluice.port}`, path), 421, path)
   }
 })

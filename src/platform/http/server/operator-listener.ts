@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
 import type { Secret } from '../../config/secret-ref.ts'
 import type { ListenerOptions } from '../../net/listener.ts'
-import type { DoorMetrics } from '../../net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../net/listener-metrics.ts'
 import { systemClock } from '../../process/clock.ts'
 import type { Health } from '../../process/lifecycle.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -18,7 +18,7 @@ export type OperatorListenerOptions = {
   /** Names by which it is reached, beside loopback, addresses and where it listens. */
   hosts?: readonly string[] | undefined
 }
-export type OperatorListenerDeps = Partial<DoorMetrics> & {
+export type OperatorListenerDeps = Partial<ListenerMetrics> & {
   log: Logger
   registry: MetricsRegistry
   /** Metrics that are shown here, by name; all where it is left out. */

@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../process/test-wait.ts'
 import { silentLogger } from '../../telemetry/logger.ts'
-import type { AnswerRest, PostHandler } from './post.ts'
-import { answerPost } from './post-fallback.ts'
+import type { PostHandler, ResponseRest } from './post.ts'
+import { respondToPost } from './post-fallback.ts'
 import { type HttpServer, type HttpServerDeps, startHttpServer } from './server.ts'
 
 const post = (body: string, more = '') =>
@@ -14,7 +14,7 @@ const EXPECT = 'Expect: 100-continue\r\n'
 /** Answers with the body; to `stream` in two parts, the second when the test lets it go. */
 function createHandler() {
   let finish = () => {}
-  const rest: AnswerRest = {
+  const rest: ResponseRest = {
     start(listener) {
       finish = () => {
         listener.onData(Buffer.from('second half'))
@@ -27,7 +27,7 @@ function createHandler() {
   }
   const handler: PostHandler = {
     headers: {},
-    judge: () => ({
+    validate: () => ({
       requestId: 'x',
       bodyBytesMax: 1000,
       tooLarge: () => ({ status: 413, headers: {}, body: '' }),
@@ -56,8 +56,8 @@ for (const reader of ['the complete reader', 'the fast path']) {
   test(`100 Continue of a pipelined request comes behind the response before it: ${reader}`, async () => {
     const { handler, finish } = createHandler()
     await using server = await start({
-      plainPosts: reader === 'the fast path' ? handler : undefined,
-      onRequest: (request, response) => answerPost(request, response, handler),
+      fastPathPosts: reader === 'the fast path' ? handler : undefined,
+      onRequest: (request, response) => respondToPost(request, response, handler),
     })
     const seen = client(server)
     seen.socket.write(post('stream') + post('', EXPECT).replace('Content-Length: 0', 'Content-Length: 3'))
@@ -74,8 +74,8 @@ for (const reader of ['the complete reader', 'the fast path']) {
   test(`a pipelined request whose body is there already needs no 100 Continue in its response: ${reader}`, async () => {
     const { handler, finish } = createHandler()
     await using server = await start({
-      plainPosts: reader === 'the fast path' ? handler : undefined,
-      onRequest: (request, response) => answerPost(request, response, handler),
+      fastPathPosts: reader === 'the fast path' ? handler : undefined,
+      onRequest: (request, response) => respondToPost(request, response, handler),
     })
     const seen = client(server)
     seen.socket.write(post('stream') + post('abc', EXPECT))

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type HttpAnswer, type PostHandler, piecesOf } from './post.ts'
+import { type HttpResponse, type PostHandler, piecesOf } from './post.ts'
 import { leavesMuchUnread } from './reply.ts'
 import { readBody } from './server.ts'
 
 /** A POST that node:http has read, put before the same handler as the plain ones. */
-export async function answerPost(
+export async function respondToPost(
   request: IncomingMessage,
   response: ServerResponse,
   handler: PostHandler,
 ): Promise<void> {
   const length = request.headers['content-length']
-  const verdict = handler.judge({
+  const verdict = handler.validate({
     target: request.url ?? '/',
     headers: request.rawHeaders,
     bodyBytes: length === undefined ? undefined : Number(length),
     connection: request.socket,
   })
   response.setHeader('x-request-id', verdict.requestId)
-  const send = (answer: HttpAnswer) => sendAnswer(response, answer, handler.headers)
-  if ('answer' in verdict) return send(await verdict.answer)
+  const send = (reply: HttpResponse) => sendResponse(response, reply, handler.headers)
+  if ('response' in verdict) return send(await verdict.response)
   let heldBytes = 0
-  let refusal: HttpAnswer | undefined
+  let refusal: HttpResponse | undefined
   const mayHold = (bytes: number): boolean => {
     refusal = verdict.holdBody?.(bytes)
     if (refusal === undefined) heldBytes += bytes
@@ -28,7 +28,7 @@ export async function answerPost(
   }
   try {
     const read = await readBody(request, { bodyBytesMax: verdict.bodyBytesMax, mayHold })
-    if (read.ok) send(await new Promise<HttpAnswer>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
+    if (read.ok) send(await new Promise<HttpResponse>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
     else if (refusal !== undefined) send(refusal)
     else if (read.reason === 'too-large') send(verdict.tooLarge())
   } finally {
@@ -36,9 +36,9 @@ export async function answerPost(
   }
 }
 
-function sendAnswer(
+function sendResponse(
   response: ServerResponse,
-  { status, headers, body, rest, closes }: HttpAnswer,
+  { status, headers, body, rest, closes }: HttpResponse,
   commonHeaders: Readonly<Record<string, string>>,
 ): void {
   if (response.destroyed) return rest?.abort()

@@ -17,7 +17,7 @@ export type PostHead = {
   readonly kept?: { reading: unknown } | undefined
 }
 
-export type HttpAnswer = {
+export type HttpResponse = {
   readonly status: number
   /** Names in lower case, without length and connection: those are the reader's own. */
   readonly headers: Readonly<Record<string, string>>
@@ -25,13 +25,13 @@ export type HttpAnswer = {
   readonly lines?: string | undefined
   readonly body: Buffer | string
   /** The part of a large answer that is still to come. */
-  readonly rest?: AnswerRest | undefined
+  readonly rest?: ResponseRest | undefined
   /** The connection is closed after it. */
   readonly closes?: boolean | undefined
 }
 
 /** The rest of a large answer, read from its source only as fast as the client takes it. */
-export type AnswerRest = {
+export type ResponseRest = {
   start(listener: { onData(chunk: Buffer): void; onEnd(): void; onFail(): void }): void
   pause(): void
   resume(): void
@@ -40,13 +40,13 @@ export type AnswerRest = {
 
 /** What becomes of a request by its head: answered as it stands, its body unread, or read to an end. */
 export type PostVerdict = { readonly requestId: string } & (
-  | { readonly answer: HttpAnswer | Promise<HttpAnswer> }
+  | { readonly response: HttpResponse | Promise<HttpResponse> }
   | {
       readonly bodyBytesMax: number
       /** For a body of unknown length that turns out longer. */
-      tooLarge(): HttpAnswer
+      tooLarge(): HttpResponse
       /** Asked before bytes of a body that is not complete are kept; the response that refuses them where there is no room. */
-      holdBody?(bytes: number): HttpAnswer | undefined
+      holdBody?(bytes: number): HttpResponse | undefined
       /** The bytes are not kept any more. */
       releaseBody?(bytes: number): void
       /** The bytes are good only until this returns; the answer is told then or later, once. */
@@ -56,7 +56,7 @@ export type PostVerdict = { readonly requestId: string } & (
 
 /** Takes the answer to one request. */
 export type Responder = {
-  respond(answer: HttpAnswer): void
+  respond(response: HttpResponse): void
   /** The handler failed: a mistake of the program, answered without its details. */
   fail(error: unknown): void
 }
@@ -64,11 +64,11 @@ export type Responder = {
 export type PostHandler = {
   /** Sent with every answer beside its own. */
   readonly headers: Readonly<Record<string, string>>
-  judge(head: PostHead): PostVerdict
+  validate(head: PostHead): PostVerdict
 }
 
 /** What a handler that threw leaves to say. */
-export const INTERNAL_ANSWER: HttpAnswer = {
+export const INTERNAL_RESPONSE: HttpResponse = {
   status: 500,
   headers: { 'content-type': 'application/json' },
   body: '{"error":"internal"}',

@@ -36,7 +36,7 @@ function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string>
   })
 }
 
-const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+const statusOf = (response: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(response)?.[1])
 const fields = (count: number) => Array.from({ length: count }, (_, n) => `h${n}: v\r\n`).join('')
 
 test('hostile heads get their own answers and never echo the request', async () => {
@@ -56,9 +56,9 @@ test('hostile heads get their own answers and never echo the request', async () 
     [200, `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields(62)}\r\n`],
   ]
   for (const [status, head] of cases) {
-    const answer = await raw(server, head)
-    assert.equal(statusOf(answer), status, head.slice(0, 120))
-    assert(!answer.includes('CANARY'), answer)
+    const response = await raw(server, head)
+    assert.equal(statusOf(response), status, head.slice(0, 120))
+    assert(!response.includes('CANARY'), response)
   }
 })
 
@@ -76,12 +76,12 @@ test('a slow head, a silent socket and a slow body end with 408', async () => {
     if (body.ok) sendJson(response, 200, {})
   }
   await using server = await start({ onRequest }, { headersTimeoutMs: 300, requestTimeoutMs: 600 })
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n'),
     raw(server, ''),
     raw(server, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc'),
   ])
-  for (const answer of answers) assert.equal(statusOf(answer), 408, answer)
+  for (const reply of responses) assert.equal(statusOf(reply), 408, reply)
 })
 
 test('a body is read up to its limit; one byte more is 413 and ends the connection without reading the rest', async () => {
@@ -102,9 +102,9 @@ test('a body is read up to its limit; one byte more is 413 and ends the connecti
   assert.equal(statusOf(await raw(server, chunked(65_537), Buffer.alloc(65_537), '\r\n0\r\n\r\n')), 413)
   mostRead = 0
   const keepAlive = (head: string) => head.replace('Connection: close\r\n', '')
-  const answer = await raw(server, keepAlive(chunked(30_000_000)), Buffer.alloc(30_000_000))
-  assert.equal(statusOf(answer), 413)
-  assert.match(answer, /connection: close/i)
+  const reply = await raw(server, keepAlive(chunked(30_000_000)), Buffer.alloc(30_000_000))
+  assert.equal(statusOf(reply), 413)
+  assert.match(reply, /connection: close/i)
   assert(mostRead < 1_000_000, `${mostRead} bytes were read`)
   assert.match(await raw(server, keepAlive(sized(30_000_000)), Buffer.alloc(30_000_000)), /413[^]*connection: close/i)
 })
@@ -139,18 +139,18 @@ test('a handler that throws or rejects answers 500 without detail and the server
     },
   })
   for (const path of ['/sync', '/async', '/late']) {
-    const answer = await raw(server, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-    assert.equal(statusOf(answer), path === '/late' ? 200 : 500)
-    assert(!answer.includes('SECRET'))
+    const reply = await raw(server, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    assert.equal(statusOf(reply), path === '/late' ? 200 : 500)
+    assert(!reply.includes('SECRET'))
   }
   assert.equal(lines.length, 3)
 })
 
 test('HEAD has the headers of GET and no body', async () => {
   await using server = await start()
-  const answer = await raw(server, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-  assert.match(answer, /content-length: 11/i)
-  assert(answer.endsWith('\r\n\r\n'))
+  const response = await raw(server, 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  assert.match(response, /content-length: 11/i)
+  assert(response.endsWith('\r\n\r\n'))
 })
 
 test('the same server with TLS', async () => {
@@ -200,7 +200,7 @@ test('drain: answers in flight are finished with connection: close, idle ones cl
   )
   assert.equal(server.draining, true)
   for (const response of held) sendJson(response, 200, { ok: true })
-  for (const answer of await Promise.all(flying)) assert.match(answer, /^HTTP\/1\.1 200[^]*connection: close/i)
+  for (const reply of await Promise.all(flying)) assert.match(reply, /^HTTP\/1\.1 200[^]*connection: close/i)
   await drained
   agent.destroy()
 })
@@ -237,12 +237,12 @@ test('answers begun before the drain end their connection too', async () => {
       begun = response
     },
   })
-  const answer = raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const reply = raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
   await until('it has begun', () => begun !== undefined)
   const drained = server.drain(5000)
   await until('the port is given up', async () => (await raw(server, '')) === '')
   begun?.end('cd')
-  assert.match(await answer, /abcd$/)
+  assert.match(await reply, /abcd$/)
   await drained
 })
 
@@ -265,12 +265,12 @@ test('a door may read connections first and hand them on', async () => {
 
 test('many requests on one connection, up to the limit', async () => {
   await using server = await start({}, { requestsPerConnectionMax: 3, keepAliveMs: 100 })
-  const answer = await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(4))
+  const response = await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(4))
   assert.deepEqual(
-    [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+    [...response.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
     ['200', '200', '200', '503'],
   )
-  assert.match(answer, /connection: close/i)
+  assert.match(response, /connection: close/i)
 })
 
 test('request ids: a good one is kept, a trace id is used, else a ULID; never one that holds a token', () => {
@@ -290,14 +290,14 @@ test('request ids: a good one is kept, a trace id is used, else a ULID; never on
 
 test('a client that half-closes still gets its answer', async () => {
   await using server = await start()
-  const answer = await new Promise<string>((resolve) => {
+  const reply = await new Promise<string>((resolve) => {
     const request = httpRequest({ port: server.address.port, host: '127.0.0.1', agent: false }, (response) => {
       response.resume().on('end', () => resolve(String(response.statusCode)))
     })
     request.end()
     request.on('socket', (socket) => socket.on('connect', () => socket.end()))
   })
-  assert.equal(answer, '200')
+  assert.equal(reply, '200')
 })
 
 test('what every answer to an address carries is there whatever the handler answers, and on errors', async () => {
@@ -314,10 +314,10 @@ test('what every answer to an address carries is there whatever the handler answ
     ['/v1/x?y=1', 200],
     ['/v1/throws', 500],
   ] as const) {
-    const answer = await ask(path)
-    assert.equal(answer.status, status)
-    assert.equal(answer.headers.get('deprecation'), '@1')
-    assert.equal(answer.headers.get('link'), marked.link)
+    const reply = await ask(path)
+    assert.equal(reply.status, status)
+    assert.equal(reply.headers.get('deprecation'), '@1')
+    assert.equal(reply.headers.get('link'), marked.link)
   }
   assert.equal((await ask('/v2/x')).headers.get('deprecation'), null)
 })

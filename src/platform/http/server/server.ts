@@ -4,12 +4,12 @@ import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../../../core/clock.ts'
 import type { ConnectionCapsOptions } from '../../net/connection-caps.ts'
 import { type ListenerOptions, type ListenerRefusal, openListener } from '../../net/listener.ts'
-import { createTurnAway } from '../../net/overload-response.ts'
+import { createOverloadResponse } from '../../net/overload-response.ts'
 import type { TlsFilesOptions } from '../../net/tls-files.ts'
 import { createStallWatch } from '../../net/write-stall.ts'
 import { delay, systemClock } from '../../process/clock.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import { createPlainServer, type PlainServer } from './fast-path-server.ts'
+import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
 import { continueInTurn, upgradeInTurn } from './pipelined.ts'
 import type { PostHandler } from './post.ts'
 import { sendJson, sendRaw } from './reply.ts'
@@ -39,7 +39,7 @@ export type HttpServerDeps = {
    * Takes posts to `/` off the quick reader: those in the plain form that nearly all have. Others come to `onRequest`,
    * which puts them before the same handler with `answerPost`.
    */
-  plainPosts?: PostHandler | undefined
+  fastPathPosts?: PostHandler | undefined
   /** Headers that every answer to this address carries, for instance that its version is retired. */
   headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
   onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
@@ -100,7 +100,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
     http,
     (request) => refused.has(request.socket) || refuseHead(request, options.headerFieldsMax) !== undefined,
   )
-  const plain = plainServerFor(http, () => draining, options, { ...deps, clock })
+  const plain = fastPathServerFor(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (refused.has(request.socket)) return
     open.add(response)
@@ -133,7 +133,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       caps: options.caps,
       tlsFiles: options.tlsFiles,
       isForOperator: deps.isForOperator,
-      turnAway: createTurnAway(clock),
+      overloadResponse: createOverloadResponse(clock),
       onRefused: deps.onRefused,
       onNotAfter: deps.onNotAfter,
       onConnection(socket) {
@@ -196,15 +196,15 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   }
 }
 
-function plainServerFor(
+function fastPathServerFor(
   http: Server,
   isDraining: () => boolean,
   options: typeof DEFAULTS,
-  { plainPosts, clock, log }: HttpServerDeps & { clock: Clock },
-): PlainServer | undefined {
-  if (plainPosts === undefined) return undefined
-  return createPlainServer(options, {
-    handler: plainPosts,
+  { fastPathPosts, clock, log }: HttpServerDeps & { clock: Clock },
+): FastPathServer | undefined {
+  if (fastPathPosts === undefined) return undefined
+  return createFastPathServer(options, {
+    handler: fastPathPosts,
     clock,
     log,
     isDraining,

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { type Duplex, duplexPair } from 'node:stream'
 import type { Clock } from '../../../core/clock.ts'
 import { silentLogger } from '../../telemetry/logger.ts'
-import { createPlainServer } from './fast-path-server.ts'
+import { createFastPathServer } from './fast-path-server.ts'
 import type { PostHandler } from './post.ts'
-import { answerPost } from './post-fallback.ts'
+import { respondToPost } from './post-fallback.ts'
 import { sendJson } from './reply.ts'
 import { type HttpServer, startHttpServer } from './server.ts'
 
@@ -41,16 +41,16 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
   }
   const handler: PostHandler = {
     headers: { 'x-common': 'yes' },
-    judge({ target, headers, connection }) {
+    validate({ target, headers, connection }) {
       const request = note(connection, { method: 'POST', target, headers, body: undefined })
-      const answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
+      const response = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
       return {
         requestId: 'id',
         bodyBytesMax: 65_536,
-        tooLarge: () => ({ ...answer, status: 413, body: '{"error":"too-large"}' }),
+        tooLarge: () => ({ ...response, status: 413, body: '{"error":"too-large"}' }),
         onBody(body, responder) {
           request.body = body.toString('latin1')
-          responder.respond(answer)
+          responder.respond(response)
         },
       }
     },
@@ -63,14 +63,14 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
       clock,
       async onRequest(request, response) {
         const { method = '', url = '', rawHeaders } = request
-        if (method === 'POST' && /^\/(\?|$)/.test(url)) return answerPost(request, response, handler)
+        if (method === 'POST' && /^\/(\?|$)/.test(url)) return respondToPost(request, response, handler)
         note(request.socket, { method, target: url, headers: rawHeaders, body: undefined })
         request.resume()
         sendJson(response, 200, {})
       },
     },
   )
-  const plain = createPlainServer(
+  const plain = createFastPathServer(
     { headersTimeoutMs: 5000, requestTimeoutMs: 15_000, keepAliveMs: 65_000, requestsPerConnectionMax: 10_000 },
     {
       handler,
@@ -99,8 +99,8 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
       for (let turns = 0; turns < TURNS; turns++) await nextTurn()
     }
     client.end()
-    const answers = await within(HANG_MS, text, chunks)
-    return { requests, refusal: refusalIn(answers), text: answers, socket }
+    const responses = await within(HANG_MS, text, chunks)
+    return { requests, refusal: refusalIn(responses), text: responses, socket }
   }
 
   return {
@@ -114,8 +114,8 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
 }
 
 /** Refusals of the parser carry an error and close; they are the last thing said. */
-function refusalIn(answers: string): string | undefined {
-  return /HTTP\/1\.1 (4\d\d) [^]*\r\n\r\n\{"error":"([^"]*)"\}$/.exec(answers)?.slice(1).join(' ')
+function refusalIn(responses: string): string | undefined {
+  return /HTTP\/1\.1 (4\d\d) [^]*\r\n\r\n\{"error":"([^"]*)"\}$/.exec(responses)?.slice(1).join(' ')
 }
 
 function readAll(stream: Duplex): Promise<string> {

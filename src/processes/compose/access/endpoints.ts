@@ -29,30 +29,30 @@ export function endpointsOf(
 ): Endpoints {
   const { rpc, ws, grpc } = config.bundle
   return {
-    rpc: `${isSecure(rpc) ? 'https' : 'http'}://${placeOf(config, rpc, inUse.rpc)}`,
-    ws: `${isSecure(ws) ? 'wss' : 'ws'}://${placeOf(config, ws, inUse.ws)}`,
-    grpc: `${isSecure(grpc) ? 'https' : 'http'}://${placeOf(config, grpc, inUse.grpc)}`,
+    rpc: `${isSecure(rpc) ? 'https' : 'http'}://${positionOf(config, rpc, inUse.rpc)}`,
+    ws: `${isSecure(ws) ? 'wss' : 'ws'}://${positionOf(config, ws, inUse.ws)}`,
+    grpc: `${isSecure(grpc) ? 'https' : 'http'}://${positionOf(config, grpc, inUse.grpc)}`,
     indexer: config.indexer.enabled
-      ? `${isSecure(config.indexer) ? 'https' : 'http'}://${placeOf(config, config.indexer, inUse.indexer)}`
+      ? `${isSecure(config.indexer) ? 'https' : 'http'}://${positionOf(config, config.indexer, inUse.indexer)}`
       : undefined,
     sender: config.sender.enabled
-      ? `${isSecure(config.sender) ? 'https' : 'http'}://${placeOf(config, config.sender, inUse.sender)}`
+      ? `${isSecure(config.sender) ? 'https' : 'http'}://${positionOf(config, config.sender, inUse.sender)}`
       : undefined,
     tipAccounts: inUse.tipAccounts ?? config.sender.tipAccounts,
     execution: config.execution.enabled
-      ? `${isSecure(config.execution) ? 'https' : 'http'}://${placeOf(config, config.execution, inUse.execution)}`
+      ? `${isSecure(config.execution) ? 'https' : 'http'}://${positionOf(config, config.execution, inUse.execution)}`
       : undefined,
   }
 }
 
-type Door = Config['bundle']['rpc']
+type Server = Config['bundle']['rpc']
 
-function isSecure({ tls, plaintext }: Door): boolean {
+function isSecure({ tls, plaintext }: Server): boolean {
   return tls !== undefined || plaintext === 'behind-proxy'
 }
 
 /** A door on loopback is reached there, unless a proxy stands in front of it; a public one by the host name of the config. */
-function placeOf(config: Config, door: Door, inUse: number | undefined): string {
-  const { host, port } = listenAddress(door)
-  return `${isLoopbackHost(host) && door.plaintext === undefined ? host : config.host}:${inUse ?? port}`
+function positionOf(config: Config, server: Server, inUse: number | undefined): string {
+  const { host, port } = listenAddress(server)
+  return `${isLoopbackHost(host) && server.plaintext === undefined ? host : config.host}:${inUse ?? port}`
 }

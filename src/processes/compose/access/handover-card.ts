@@ -127,12 +127,12 @@ function limitWords(limits: Limits): string[] {
     `${number(limits.sendsPerSecond)} sends/s`,
     ...(limits.unitsPerMonth === null ? [] : [`${limits.unitsPerMonth} units/month`]),
   ]
-  const seats = [
+  const permits = [
     `${number(limits.wsConnections)} WS connections`,
     `${number(limits.wsSubscriptions)} WS subscriptions`,
     `${number(limits.grpcStreams)} gRPC streams`,
   ]
-  return [rates.join(' · '), seats.join(' · ')]
+  return [rates.join(' · '), permits.join(' · ')]
 }
 
 function lastDay(validUntil: number): string {

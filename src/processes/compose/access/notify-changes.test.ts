@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLogger } from '../../../platform/telemetry/logger.ts'
-import { tellChanges } from './notify-changes.ts'
+import { notifyChanges } from './notify-changes.ts'
 
 function open(lines: string[]) {
-  const said: Record<string, unknown>[] = []
+  const message: Record<string, unknown>[] = []
   const log = createLogger({
     level: 'info',
-    destination: { write: (line: string) => said.push(JSON.parse(line) as never) },
+    destination: { write: (line: string) => message.push(JSON.parse(line) as never) },
   })
   let moved = () => {}
   const store = {
@@ -26,36 +26,36 @@ function open(lines: string[]) {
     lines.push(
       JSON.stringify({ seq: lines.length + 1, actor: { user: 'ann' }, action, subjects, after: { note: 'n' } }),
     )
-  return { said, add, moved: () => moved(), telling: tellChanges(store, access, log) }
+  return { said: message, add, moved: () => moved(), reporting: notifyChanges(store, access, log) }
 }
 
 test('each change is told once, with whom it concerns and who made it; what was before is history', async () => {
-  const { said, add, moved, telling } = open(['{}', '{}'])
+  const { said: message, add, moved, reporting } = open(['{}', '{}'])
   {
-    await using _telling = await telling
+    await using _reporting = await reporting
     add('token.rotate', ['sub_1', 'tok_2', 'tok_1'])
     add('customer.suspend', ['cus_1'])
     moved()
     moved()
   }
   assert.deepEqual(
-    said.map(({ subscription, customer, action, by, audit }) => [subscription, customer, action, by, audit]),
+    message.map(({ subscription, customer, action, by, audit }) => [subscription, customer, action, by, audit]),
     [
       ['sub_1', undefined, 'token.rotate', 'ann', 3],
       [undefined, 'cus_1', 'customer.suspend', 'ann', 4],
     ],
   )
-  assert.ok(!JSON.stringify(said).includes('note'))
+  assert.ok(!JSON.stringify(message).includes('note'))
 })
 
 test('of very many the last hundred are told, and how many there were', async () => {
-  const { said, add, moved, telling } = open([])
+  const { said: message, add, moved, reporting } = open([])
   {
-    await using _telling = await telling
+    await using _reporting = await reporting
     for (let at = 0; at < 250; at++) add('sub.create', [`sub_${at}`])
     moved()
   }
-  assert.equal(said.length, 101)
-  assert.equal(said[0]?.['changes'], 150)
-  assert.equal(said.at(-1)?.['audit'], 250)
+  assert.equal(message.length, 101)
+  assert.equal(message[0]?.['changes'], 150)
+  assert.equal(message.at(-1)?.['audit'], 250)
 })

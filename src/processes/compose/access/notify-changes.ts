@@ -3,25 +3,25 @@ import type { AccessStore } from '../../../access/store/store.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
 /** Lines told of one move of the store; an import of thousands is told as their number. */
-const TOLD_MAX = 100
+const REPORTED_MAX = 100
 
 /**
  * What the command line did to customers, in the log of the process that serves them: a rotated token, a new limit, a suspension stand between
  * the refusals and disconnections they cause. Action, subjects and who did it; what was changed is in the audit log.
  */
-export async function tellChanges(
+export async function notifyChanges(
   store: Pick<AccessStore, 'auditHead' | 'auditLines'>,
   access: Pick<Access, 'onChange'>,
   log: Logger,
 ): Promise<AsyncDisposable> {
   let next = (await store.auditHead()).seq + 1
-  let telling = Promise.resolve()
+  let reporting = Promise.resolve()
 
-  async function tell(): Promise<void> {
+  async function report(): Promise<void> {
     const { seq } = await store.auditHead()
     // A store that was restored has lines under numbers that were told before; they are history.
     if (seq < next) next = seq + 1
-    const left = Math.max(0, seq - next + 1 - TOLD_MAX)
+    const left = Math.max(0, seq - next + 1 - REPORTED_MAX)
     next += left
     if (left > 0) log.info({ changes: left }, 'many changes: told from here on')
     for await (const line of store.auditLines(next)) {
@@ -31,12 +31,14 @@ export async function tellChanges(
   }
 
   const watching = access.onChange(() => {
-    telling = telling.then(tell).catch((err: unknown) => log.debug({ err }, 'changes cannot be read at the moment'))
+    reporting = reporting
+      .then(report)
+      .catch((err: unknown) => log.debug({ err }, 'changes cannot be read at the moment'))
   })
   return {
     async [Symbol.asyncDispose]() {
       watching[Symbol.dispose]()
-      await telling
+      await reporting
     },
   }
 }

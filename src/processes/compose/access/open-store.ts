@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { openStore, type StorePlace } from '../../../access/store/open.ts'
+import { openStore, type StoreLocation } from '../../../access/store/open.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import { checkSecretFile, openStateFolder } from '../../../platform/files/state-folder.ts'
@@ -25,7 +25,7 @@ export async function openAccessStore(
     if (existsSync(state.file(file))) await checkSecretFile(state.file(file))
   return openStore(
     {
-      place: await storePlaceOf(settings, env),
+      position: await storeLocationOf(settings, env),
       check,
       audit: { file: state.file('audit.log'), mirror: await machineId(state), toolVersion: VERSION },
     },
@@ -34,10 +34,10 @@ export async function openAccessStore(
 }
 
 /** Where the configuration wants the store, with its password resolved. */
-export async function storePlaceOf(
+export async function storeLocationOf(
   { config, loaded, stateDir }: StoreSettings,
   env: NodeJS.ProcessEnv,
-): Promise<StorePlace> {
+): Promise<StoreLocation> {
   const { store } = config.access
   if (store.engine === 'sqlite') return { engine: 'sqlite', file: join(stateDir, store.file) }
   const password = store.password && (await resolveSecret(store.password, { env, folder: loaded.folder })).reveal()

@@ -15,13 +15,13 @@ import { bad, type Finding, ok, warn } from './finding.ts'
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21
 
-export type Door = { readonly name: string; readonly option: Config['bundle']['rpc'] }
+export type Server = { readonly name: string; readonly option: Config['bundle']['rpc'] }
 
 /** Each TCP door: its address may be public, its port is free or ours, its certificate is usable for a while. */
 export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
   const running = isRunning(stateDir)
   const findings = await checkListenerFiles(config, folder)
-  for (const door of doorsOf(config)) findings.push(await checkPort(door, running))
+  for (const server of listenersOf(config)) findings.push(await checkPort(server, running))
   findings.push(checkMetricsOpen(config))
   return findings
 }
@@ -29,30 +29,30 @@ export async function checkListeners(config: Config, folder: string, stateDir: s
 /** What can be said of the doors without opening one. */
 export async function checkListenerFiles(config: Config, folder: string): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const door of doorsOf(config)) {
-    findings.push(checkPublic(door))
-    if (door.option.tls !== undefined) findings.push(...(await checkCertificate(door, folder)))
+  for (const server of listenersOf(config)) {
+    findings.push(checkPublic(server))
+    if (server.option.tls !== undefined) findings.push(...(await checkCertificate(server, folder)))
   }
-  return [...findings, ...findShared(doorsOf(config))]
+  return [...findings, ...findShared(listenersOf(config))]
 }
 
 /** Two doors cannot have one port, unless each has an address of its own. Port 0 is a free one for each. */
-export function findShared(doors: readonly Door[]): Finding[] {
+export function findShared(servers: readonly Server[]): Finding[] {
   const findings: Finding[] = []
-  doors.forEach((door, at) => {
-    const { host, port } = listenAddress(door.option)
-    const other = doors.slice(0, at).find(({ option }) => {
+  servers.forEach((server, at) => {
+    const { host, port } = listenAddress(server.option)
+    const other = servers.slice(0, at).find(({ option }) => {
       const taken = listenAddress(option)
       return (
         port !== 0 && taken.port === port && (taken.host === host || isEveryAddress(host) || isEveryAddress(taken.host))
       )
     })
     if (other === undefined) return
-    const [first, second] = [`${other.name}.listen`, `${door.name}.listen`]
+    const [first, second] = [`${other.name}.listen`, `${server.name}.listen`]
     findings.push(
       bad(
         'listener',
-        `${first} and ${second} have the same port: ${other.option.listen} and ${door.option.listen}`,
+        `${first} and ${second} have the same port: ${other.option.listen} and ${server.option.listen}`,
         `set ${second} to a port of its own`,
       ),
     )
@@ -65,9 +65,9 @@ function isEveryAddress(host: string): boolean {
 }
 
 /** The TCP doors of a process that uses these parts of the configuration. */
-export function doorsOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Door[] {
+export function listenersOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Server[] {
   const { metrics, bundle, sender, execution, indexer } = config
-  const doors: Partial<Record<ConfigPart, Door[]>> = {
+  const servers: Partial<Record<ConfigPart, Server[]>> = {
     metrics: [{ name: 'metrics', option: metrics }],
     bundle: [
       { name: 'bundle.rpc', option: bundle.rpc },
@@ -78,10 +78,10 @@ export function doorsOf(config: Config, parts: readonly ConfigPart[] = servedPar
     execution: [{ name: 'execution', option: execution }],
     indexer: [{ name: 'indexer', option: indexer }],
   }
-  return parts.flatMap((part) => doors[part] ?? [])
+  return parts.flatMap((part) => servers[part] ?? [])
 }
 
-function checkPublic({ name, option }: Door): Finding {
+function checkPublic({ name, option }: Server): Finding {
   const { host } = listenAddress(option)
   if (isLoopbackHost(host) || option.tls !== undefined || option.plaintext === 'behind-proxy')
     return ok('listener', `${name} on ${option.listen}`)
@@ -103,7 +103,7 @@ function checkMetricsOpen({ metrics }: Config): Finding {
   )
 }
 
-async function checkCertificate({ name, option }: Door, folder: string): Promise<Finding[]> {
+async function checkCertificate({ name, option }: Server, folder: string): Promise<Finding[]> {
   const { cert = '', key = '' } = option.tls ?? {}
   const paths = { cert: resolve(folder, cert), key: resolve(folder, key) }
   try {
@@ -144,7 +144,7 @@ function checkDays(name: string, path: string, certificate: X509Certificate): Fi
   return ok('certificate', `${name}: ${days} days left`)
 }
 
-async function checkPort({ name, option }: Door, running: boolean): Promise<Finding> {
+async function checkPort({ name, option }: Server, running: boolean): Promise<Finding> {
   const { host, port } = listenAddress(option)
   const code = await tryPort(host, port)
   if (code === undefined || (code === 'EADDRINUSE' && running))

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { ServiceError } from '../../../core/error.ts'
 import { isSecretRef, resolveSecret } from '../../../platform/config/secret-ref.ts'
 import { checkListener } from '../../../platform/net/listener.ts'
-import { doorsOf, findShared } from './check-listeners.ts'
+import { findShared, listenersOf } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
 import type { Finding } from './finding.ts'
 import { listenerOf } from './listener.ts'
@@ -32,9 +32,9 @@ export async function refuseFaults(
     if (typeof value !== 'string' || !isSecretRef(value) || !isUsed(path, parts, config)) continue
     await note(path.join('.'), () => resolveSecret(value, { env, folder: loaded.folder }))
   }
-  const doors = doorsOf(config, parts)
-  for (const { name, option } of doors) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
-  faults.push(...findShared(doors).map(errorOf))
+  const servers = listenersOf(config, parts)
+  for (const { name, option } of servers) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
+  faults.push(...findShared(servers).map(errorOf))
   if (parts.includes('sender')) await note('sender.quic.identity', async () => checkIdentity(config, loaded.folder))
 
   const [only] = faults
@@ -64,7 +64,7 @@ function checkIdentity({ sender }: Config, folder: string): void {
 }
 
 function errorOf(finding: Finding): ServiceError {
-  return new ServiceError('config-invalid', finding.says, 'fix' in finding ? { fix: finding.fix } : {})
+  return new ServiceError('config-invalid', finding.message, 'fix' in finding ? { fix: finding.fix } : {})
 }
 
 function lines(texts: readonly string[]): string {

@@ -1,8 +1,8 @@
 /** What one look found. A `bad` or `warn` finding says which command or edit mends it. */
 export type Finding =
-  | { readonly check: string; readonly level: 'ok'; readonly says: string }
-  | { readonly check: string; readonly level: 'warn' | 'bad'; readonly says: string; readonly fix: string }
+  | { readonly check: string; readonly level: 'ok'; readonly message: string }
+  | { readonly check: string; readonly level: 'warn' | 'bad'; readonly message: string; readonly fix: string }
 
-export const ok = (check: string, says: string): Finding => ({ check, level: 'ok', says })
-export const warn = (check: string, says: string, fix: string): Finding => ({ check, level: 'warn', says, fix })
-export const bad = (check: string, says: string, fix: string): Finding => ({ check, level: 'bad', says, fix })
+export const ok = (check: string, message: string): Finding => ({ check, level: 'ok', message })
+export const warn = (check: string, message: string, fix: string): Finding => ({ check, level: 'warn', message, fix })
+export const bad = (check: string, message: string, fix: string): Finding => ({ check, level: 'bad', message, fix })

@@ -1,2 +1,2 @@
 /** Every TCP door a process can have, as its metrics name it. */
-export const DOORS = ['metrics', 'rpc', 'ws', 'grpc', 'sender', 'execution', 'indexer'] as const
+export const LISTENERS = ['metrics', 'rpc', 'ws', 'grpc', 'sender', 'execution', 'indexer'] as const

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { Settings } from './settings.ts'
 
-export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; says: string[] }>
+export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; message: string[] }>
 
 type ReloadDeps = {
   readonly log: Logger
@@ -41,12 +41,12 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
       else inForce.set(key, value)
     }
     deps.log.info({ changed, needRestart }, 'configuration reloaded')
-    const says = [
+    const message = [
       ...(differing.length === 0 ? ['nothing changed'] : []),
       ...changed.map((key) => `${key} is in force`),
       ...needRestart.map((key) => `${key} needs a restart`),
     ]
-    return { changed, needRestart, says }
+    return { changed, needRestart, message }
   }
 }
 

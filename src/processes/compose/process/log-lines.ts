@@ -72,14 +72,14 @@ export async function* logLines(tap: LogTap, request: LogRequest, sources: LogSo
 /** One text each beat, empty while nothing happens: a promise that nobody keeps for long, however many lines are awaited beside it. */
 function followRates(subscription: string, { clock, ratesOf }: LogSources): Disposable & { next(): Promise<string> } {
   let before = ratesOf(subscription)
-  let told = Promise.withResolvers<string>()
+  let reported = Promise.withResolvers<string>()
   const timer = clock.setRepeating(RATES_MS, () => {
     const now = ratesOf(subscription)
-    told.resolve(ratesLine(now, before))
-    told = Promise.withResolvers()
+    reported.resolve(ratesLine(now, before))
+    reported = Promise.withResolvers()
     before = now
   })
-  return { next: () => told.promise, [Symbol.dispose]: () => timer[Symbol.dispose]() }
+  return { next: () => reported.promise, [Symbol.dispose]: () => timer[Symbol.dispose]() }
 
   function ratesLine(now: SubscriptionRates, then: SubscriptionRates): string {
     const perSecond = (name: 'calls' | 'units' | 'refused') =>

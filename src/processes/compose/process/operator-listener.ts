@@ -3,23 +3,23 @@ import type { Clock } from '../../../core/clock.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import { startOperatorListener } from '../../../platform/http/server/operator-listener.ts'
 import type { HttpServer } from '../../../platform/http/server/server.ts'
-import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Deps } from './deps.ts'
 
-export type OperatorDoorDeps = Omit<Deps, 'random'> & {
+export type OperatorServerDeps = Omit<Deps, 'random'> & {
   readonly registry: MetricsRegistry
   readonly lifecycle: Lifecycle
-  readonly doorMetrics: DoorMetrics
+  readonly listenerMetrics: ListenerMetrics
 }
 
 /** Metrics and health of this process for the operator, as `metrics` in the configuration says. */
-export async function openOperatorDoor(
+export async function openOperatorServer(
   { config, loaded: { folder } }: Pick<Settings, 'config' | 'loaded'>,
-  { log, clock, env, registry, lifecycle, doorMetrics }: OperatorDoorDeps,
+  { log, clock, env, registry, lifecycle, listenerMetrics }: OperatorServerDeps,
 ): Promise<HttpServer> {
   const bearer = config.metrics.bearer && (await resolveSecret(config.metrics.bearer, { env, folder }))
   return startOperatorListener(
@@ -30,7 +30,7 @@ export async function openOperatorDoor(
       isShown: (name) => !isExecutionMetric(name),
       health: lifecycle.health,
       clock,
-      ...doorMetrics,
+      ...listenerMetrics,
     },
   )
 }

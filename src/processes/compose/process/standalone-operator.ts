@@ -1,7 +1,7 @@
 import { type AccessSnapshot, Snapshot } from '../../../access/snapshot/snapshot.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
 import { printAddressPort } from '../../../platform/net/ip-range.ts'
-import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
@@ -14,14 +14,14 @@ import { createTopReport, type TopDeps } from '../top/report.ts'
 import type { UsageWatch } from '../top/usage-watch.ts'
 import type { Deps } from './deps.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
-import { drainMethod, openOperatorDoor } from './operator-listener.ts'
+import { drainMethod, openOperatorServer } from './operator-listener.ts'
 import { VERSION } from './version.ts'
 
-export type AloneOperatorDeps = Deps & {
+export type StandaloneOperatorDeps = Deps & {
   readonly state: StateFolder
   readonly lifecycle: Lifecycle
   readonly registry: MetricsRegistry
-  readonly doorMetrics: (door: 'metrics') => DoorMetrics
+  readonly listenerMetrics: (server: 'metrics') => ListenerMetrics
   readonly service: { readonly name: keyof TopDeps['runs']; readonly address: { host: string; port: number } }
   /** Undefined in a process that knows no customers. */
   readonly customers?: AccessPart
@@ -30,7 +30,7 @@ export type AloneOperatorDeps = Deps & {
   readonly methods?: ControlMethods
 }
 
-export type AloneOperator = AsyncDisposable & {
+export type StandaloneOperator = AsyncDisposable & {
   /** The service and the operator's door, as the log and `sluice status` name them. */
   readonly services: StatusReport['services']
   beginLameDuck(): void
@@ -42,13 +42,18 @@ const NO_USE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () => 
  * What the operator has of every process that runs one service: metrics and health at a door, and a control socket where the command line asks how it
  * is, what it does, what it logs, and tells it to end.
  */
-export async function openAloneOperator(settings: Settings, deps: AloneOperatorDeps): Promise<AloneOperator> {
+export async function openStandaloneOperator(
+  settings: Settings,
+  deps: StandaloneOperatorDeps,
+): Promise<StandaloneOperator> {
   const { log, clock, lifecycle, registry, service, customers, upstreams = () => [] } = deps
   await using opening = new AsyncDisposableStack()
-  const door = opening.use(await openOperatorDoor(settings, { ...deps, doorMetrics: deps.doorMetrics('metrics') }))
+  const server = opening.use(
+    await openOperatorServer(settings, { ...deps, listenerMetrics: deps.listenerMetrics('metrics') }),
+  )
   const services = [
     { name: service.name, address: printAddressPort(service.address.host, service.address.port) },
-    { name: 'metrics', address: printAddressPort(door.address.host, door.address.port) },
+    { name: 'metrics', address: printAddressPort(server.address.host, server.address.port) },
   ]
   const tap = deps.logTap ?? createLogTap({ write() {} })
   const nobody: AccessSnapshot = Snapshot.empty()
@@ -91,7 +96,7 @@ export async function openAloneOperator(settings: Settings, deps: AloneOperatorD
   const opened = opening.move()
   return {
     services,
-    beginLameDuck: () => door.beginLameDuck(),
+    beginLameDuck: () => server.beginLameDuck(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

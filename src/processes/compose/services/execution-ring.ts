@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { startRingWriterApart } from '../../../localnet/ring/writer-in-worker.ts'
+import { startRingWriterWorker } from '../../../localnet/ring/writer-in-worker.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Deps } from '../process/deps.ts'
@@ -28,6 +28,6 @@ export async function openExecutionRing(
   if (ring !== undefined)
     return { path: resolve(loaded.folder, ring), kind: 'ring', names: new Map(), [Symbol.asyncDispose]: async () => {} }
   const path = join(folder, 'monad-exec-events')
-  const writer = await startRingWriterApart({ path, ...config.localnet.ring }, deps)
+  const writer = await startRingWriterWorker({ path, ...config.localnet.ring }, deps)
   return { path, kind: 'ring', names: writer.labels, [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() }
 }

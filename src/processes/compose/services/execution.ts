@@ -5,7 +5,7 @@ import { type Execution, startExecution } from '../../../execution/service.ts'
 import { startRingSource } from '../../../execution/source/ring-source.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
-import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -19,7 +19,7 @@ export type ExecutionPartDeps = Deps & {
   readonly state: StateFolder
   readonly registry: MetricsRegistry
   readonly access: Access
-  readonly doorMetrics: DoorMetrics
+  readonly listenerMetrics: ListenerMetrics
   readonly memory: MemoryGuard
 }
 
@@ -34,7 +34,7 @@ const BLOCK_BYTES_MAX = 32 * 1024 * 1024
 /** The execution service as the configuration wants it. */
 export async function openExecution(settings: Settings, deps: ExecutionPartDeps): Promise<ExecutionPart> {
   const { config, loaded } = settings
-  const { state, access, log, clock, random, registry, doorMetrics } = deps
+  const { state, access, log, clock, random, registry, listenerMetrics } = deps
   const {
     listen,
     tls,
@@ -67,14 +67,14 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
           access,
           seqStore,
           page,
-          ...doorMetrics,
+          ...listenerMetrics,
           startSource: (onMessages) =>
             startRingSource(
               {
                 kind: ring.kind,
                 path: ring.path,
                 start: ringStart,
-                way: ringRead,
+                mode: ringRead,
                 topAccessesMs: options.topAccesses.everyMs,
                 topAccessesResetMs: options.topAccesses.resetMs,
                 blockBytesMax: BLOCK_BYTES_MAX,

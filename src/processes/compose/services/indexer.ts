@@ -5,7 +5,7 @@ import { QueryError } from '../../../indexer/query/error.ts'
 import { type Indexer, startIndexer } from '../../../indexer/service.ts'
 import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
-import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
@@ -18,7 +18,7 @@ export type IndexerPartDeps = Deps & {
   readonly access: Access
   readonly registry: MetricsRegistry
   readonly upstreams: Upstreams
-  readonly doorMetrics: DoorMetrics
+  readonly listenerMetrics: ListenerMetrics
   readonly memory: MemoryGuard
 }
 
@@ -33,7 +33,7 @@ export function indexerMethods(indexer: Indexer | undefined): Record<string, (pa
         const { body } = await indexer.query(String(query), String(format))
         return { ok: true, text: Buffer.from(body).toString('utf8') }
       } catch (error) {
-        if (error instanceof QueryError) return { ok: false, says: error.body.trimEnd() }
+        if (error instanceof QueryError) return { ok: false, message: error.body.trimEnd() }
         throw error
       }
     },
@@ -51,7 +51,7 @@ export function indexerMethods(indexer: Indexer | undefined): Record<string, (pa
 /** The indexer as the configuration wants it, over the shared nodes, with its data in the state folder. */
 export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
   const { listen, tls, plaintext, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
-  const { access, upstreams, log, clock, random, registry, doorMetrics, env } = deps
+  const { access, upstreams, log, clock, random, registry, listenerMetrics, env } = deps
   return startIndexer(
     options,
     {
@@ -62,7 +62,7 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
         : {}),
       displayName: config.host,
     },
-    { access, upstream: upstreams.of(undefined), log, clock, random, registry, doorMetrics },
+    { access, upstream: upstreams.of(undefined), log, clock, random, registry, listenerMetrics },
   )
 }
 

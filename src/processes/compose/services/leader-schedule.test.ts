@@ -3,20 +3,20 @@ import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import type { Upstream } from '../../../upstreams/service.ts'
-import { createLeaderFeed } from './leader-schedule.ts'
+import { createLeaderSchedule } from './leader-schedule.ts'
 
 /** A node that answers from a table; what is not in it has no answer. */
-function fakeNode(answers: Map<string, unknown>) {
+function fakeNode(responses: Map<string, unknown>) {
   const asked: string[] = []
   const call: Upstream['call'] = ({ body }, done) => {
     const { method, params } = JSON.parse(Buffer.from(body).toString()) as { method: string; params: unknown[] }
     const key = method === 'getLeaderSchedule' ? `${method} ${String(params[0])}` : method
     asked.push(key)
     queueMicrotask(() => {
-      if (!answers.has(key)) return done({ kind: 'no-upstream', retryAfterMs: 1 })
-      const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result: answers.get(key) })
+      if (!responses.has(key)) return done({ kind: 'no-upstream', retryAfterMs: 1 })
+      const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result: responses.get(key) })
       const head = { status: 200, contentType: undefined, contentEncoding: undefined, upstream: 'n' }
-      done({ kind: 'answered', ...head, body: Buffer.from(text), rest: undefined })
+      done({ kind: 'responded', ...head, body: Buffer.from(text), rest: undefined })
     })
     return { abort() {} }
   }
@@ -26,39 +26,39 @@ function fakeNode(answers: Map<string, unknown>) {
 const EPOCH = { absoluteSlot: 1005, slotIndex: 5, slotsInEpoch: 8 }
 
 test('this epoch and the next are asked for until they are known, and each only once', async () => {
-  const answers = new Map<string, unknown>()
-  const node = fakeNode(answers)
+  const responses = new Map<string, unknown>()
+  const node = fakeNode(responses)
   const clock = createManualClock()
-  const feed = createLeaderFeed()
+  const upstreamSubscription = createLeaderSchedule()
   let changes = 0
-  using _watching = feed.onChange(() => void (changes += 1))
-  using _following = feed.follow(node, { clock, log: silentLogger })
+  using _watching = upstreamSubscription.onChange(() => void (changes += 1))
+  using _following = upstreamSubscription.follow(node, { clock, log: silentLogger })
   await clock.advanceAsync(0)
-  assert.deepEqual(feed.ranges(), [])
+  assert.deepEqual(upstreamSubscription.ranges(), [])
 
-  answers.set('getEpochInfo', EPOCH)
-  answers.set('getLeaderSchedule 1000', { a: [0, 1, 2, 3], b: [4, 5, 6, 7, 99, -1, 0.5] })
-  answers.set('getLeaderSchedule 1008', null)
+  responses.set('getEpochInfo', EPOCH)
+  responses.set('getLeaderSchedule 1000', { a: [0, 1, 2, 3], b: [4, 5, 6, 7, 99, -1, 0.5] })
+  responses.set('getLeaderSchedule 1008', null)
   await clock.advanceAsync(1000)
   assert.equal(changes, 1)
-  const [range] = feed.ranges()
+  const [range] = upstreamSubscription.ranges()
   assert.deepEqual([range?.fromSlot, range?.toSlot, range?.identities], [1000, 1008, ['a', 'b']])
   assert.deepEqual([...(range?.leaderOfSlot ?? [])], [1, 1, 1, 1, 2, 2, 2, 2])
 
-  answers.set('getLeaderSchedule 1008', { b: [0, 1, 2, 3] })
+  responses.set('getLeaderSchedule 1008', { b: [0, 1, 2, 3] })
   await clock.advanceAsync(60_000)
   assert.deepEqual(
-    feed.ranges().map(({ fromSlot }) => fromSlot),
+    upstreamSubscription.ranges().map(({ fromSlot }) => fromSlot),
     [1000, 1008],
   )
-  answers.set('getEpochInfo', { ...EPOCH, absoluteSlot: 1010, slotIndex: 2 })
-  answers.set('getLeaderSchedule 1016', { a: [0] })
-  answers.set('getLeaderSchedule 1024', { a: [0] })
+  responses.set('getEpochInfo', { ...EPOCH, absoluteSlot: 1010, slotIndex: 2 })
+  responses.set('getLeaderSchedule 1016', { a: [0] })
+  responses.set('getLeaderSchedule 1024', { a: [0] })
   await clock.advanceAsync(60_000)
-  answers.set('getEpochInfo', { ...EPOCH, absoluteSlot: 1016, slotIndex: 0 })
+  responses.set('getEpochInfo', { ...EPOCH, absoluteSlot: 1016, slotIndex: 0 })
   await clock.advanceAsync(60_000)
   assert.deepEqual(
-    feed.ranges().map(({ fromSlot }) => fromSlot),
+    upstreamSubscription.ranges().map(({ fromSlot }) => fromSlot),
     [1008, 1016, 1024],
   )
   assert.equal(node.asked.filter((key) => key === 'getLeaderSchedule 1000').length, 1)
@@ -74,15 +74,15 @@ test('an answer that is no schedule is not believed', async () => {
     [{ absoluteSlot: 5, slotIndex: 5, slotsInEpoch: 8 }, 'text'],
   ] as const) {
     const clock = createManualClock()
-    const feed = createLeaderFeed()
+    const upstreamSubscription = createLeaderSchedule()
     const node = fakeNode(
       new Map<string, unknown>([
         ['getEpochInfo', info],
         ['getLeaderSchedule 0', schedule],
       ]),
     )
-    using _following = feed.follow(node, { clock, log: silentLogger })
+    using _following = upstreamSubscription.follow(node, { clock, log: silentLogger })
     await clock.advanceAsync(3000)
-    assert.deepEqual(feed.ranges(), [])
+    assert.deepEqual(upstreamSubscription.ranges(), [])
   }
 })

@@ -2,22 +2,22 @@ import type { Clock, Timer } from '../../../core/clock.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import { createAskNode } from '../../../sender/dispatch/node-call.ts'
 import type { LeaderRange } from '../../../shreds/relay/leaders.ts'
-import type { LeaderFeed } from '../../../shreds/service.ts'
+import type { LeaderSchedule } from '../../../shreds/service.ts'
 import type { Upstream } from '../../../upstreams/service.ts'
 
 /** Who leads which slots, as the nodes behind tell it: this epoch, and the next as soon as it is known. */
-export type FollowedLeaders = LeaderFeed & {
+export type FollowedLeaders = LeaderSchedule & {
   follow(upstream: Pick<Upstream, 'call'>, deps: { readonly clock: Clock; readonly log: Logger }): Disposable
 }
 
 /** Until the first schedule is known, and afterwards. */
 const SOON_MS = 1000
 const LATER_MS = 60_000
-const ANSWER_MS = 20_000
+const RESPONSE_MS = 20_000
 /** An epoch of a public cluster has 432,000 slots. */
 const EPOCH_SLOTS_MAX = 2_000_000
 
-export function createLeaderFeed(): FollowedLeaders {
+export function createLeaderSchedule(): FollowedLeaders {
   const known = new Map<number, LeaderRange>()
   const listeners = new Set<() => void>()
 
@@ -40,10 +40,10 @@ export function createLeaderFeed(): FollowedLeaders {
       let isClosed = false
 
       async function look(): Promise<void> {
-        const info = epochOf(await ask('getEpochInfo', [{ commitment: 'processed' }], ANSWER_MS))
+        const info = epochOf(await ask('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS))
         for (const fromSlot of info === undefined ? [] : [info.firstSlot, info.firstSlot + info.slots]) {
           if (info === undefined || known.has(fromSlot)) continue
-          const range = rangeOf(await ask('getLeaderSchedule', [fromSlot], ANSWER_MS), fromSlot, info.slots)
+          const range = rangeOf(await ask('getLeaderSchedule', [fromSlot], RESPONSE_MS), fromSlot, info.slots)
           if (range === undefined || isClosed) continue
           keep(range)
           log.info({ fromSlot, toSlot: range.toSlot, leaders: range.identities.length }, 'leader schedule known')
@@ -67,9 +67,9 @@ export function createLeaderFeed(): FollowedLeaders {
   }
 }
 
-function epochOf(answer: unknown): { firstSlot: number; slots: number } | undefined {
-  if (typeof answer !== 'object' || answer === null) return undefined
-  const { absoluteSlot, slotIndex, slotsInEpoch } = answer as Record<string, unknown>
+function epochOf(response: unknown): { firstSlot: number; slots: number } | undefined {
+  if (typeof response !== 'object' || response === null) return undefined
+  const { absoluteSlot, slotIndex, slotsInEpoch } = response as Record<string, unknown>
   if (![absoluteSlot, slotIndex, slotsInEpoch].every(Number.isSafeInteger)) return undefined
   const slots = Number(slotsInEpoch)
   return slots > 0 && slots <= EPOCH_SLOTS_MAX
@@ -78,14 +78,14 @@ function epochOf(answer: unknown): { firstSlot: number; slots: number } | undefi
 }
 
 /** From the answer of getLeaderSchedule: identities with the slots they lead, counted from the epoch's first. */
-function rangeOf(answer: unknown, fromSlot: number, slots: number): LeaderRange | undefined {
-  if (typeof answer !== 'object' || answer === null) return undefined
+function rangeOf(response: unknown, fromSlot: number, slots: number): LeaderRange | undefined {
+  if (typeof response !== 'object' || response === null) return undefined
   const leaderOfSlot = new Uint32Array(slots)
-  const identities = Object.keys(answer)
-  for (const [place, led] of Object.values(answer as Record<string, unknown>).entries()) {
+  const identities = Object.keys(response)
+  for (const [position, led] of Object.values(response as Record<string, unknown>).entries()) {
     if (!Array.isArray(led)) return undefined
     for (const offset of led)
-      if (Number.isInteger(offset) && offset >= 0 && offset < slots) leaderOfSlot[offset] = place + 1
+      if (Number.isInteger(offset) && offset >= 0 && offset < slots) leaderOfSlot[offset] = position + 1
   }
   return { fromSlot, toSlot: fromSlot + slots, identities, leaderOfSlot }
 }

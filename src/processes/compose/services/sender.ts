@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { openAppendFile } from '../../../platform/files/append.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
-import type { DoorMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
@@ -19,7 +19,7 @@ export type SenderPartDeps = Deps & {
   readonly registry: MetricsRegistry
   readonly upstreams: Upstreams
   readonly lifecycle: Lifecycle
-  readonly doorMetrics: DoorMetrics
+  readonly listenerMetrics: ListenerMetrics
   readonly memory: MemoryGuard
 }
 
@@ -28,7 +28,7 @@ const CHECK_THREADS_MAX = 4
 
 /** The sender as the configuration wants it: its tip accounts, its identity, its journal in the state folder. */
 export async function openSender({ config, loaded }: Settings, deps: SenderPartDeps): Promise<Sender> {
-  const { state, upstreams, log, clock, random, registry, lifecycle, env, doorMetrics } = deps
+  const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
   const { listen, tls, plaintext, enabled: _enabled, ...options } = config.sender
   const keysDir = await state.folder('keys')
@@ -57,7 +57,7 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
         env,
         folder: loaded.folder,
         version: VERSION,
-        doorMetrics,
+        listenerMetrics,
       },
     ),
   )

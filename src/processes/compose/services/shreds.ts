@@ -10,7 +10,7 @@ import type { MetricsRegistry } from '../../../platform/telemetry/metrics-regist
 import { ownAddresses } from '../../../platform/udp/socket.ts'
 import { type DestinationRules, refusalOf, refusalWords } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
-import { type LeaderFeed, type Shreds, startShreds } from '../../../shreds/service.ts'
+import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor, type Deps } from '../process/deps.ts'
 
@@ -20,7 +20,7 @@ export type ShredsPartDeps = Deps & {
   readonly access: Access
   readonly registry: MetricsRegistry
   readonly lifecycle: Lifecycle
-  readonly leaders: LeaderFeed
+  readonly leaders: LeaderSchedule
 }
 
 /** Delivery reports, in the state folder. */

@@ -22,7 +22,12 @@ export type TopReport = {
   readonly calls: Readonly<Record<string, number>>
   readonly units: number
   readonly streams: { readonly ws: number; readonly grpc: number; readonly wsSubscriptions: number }
-  readonly out: { readonly messages: number; readonly bytes: number; readonly gapsTold: number; readonly slow: number }
+  readonly out: {
+    readonly messages: number
+    readonly bytes: number
+    readonly gapsReported: number
+    readonly slow: number
+  }
   readonly shreds: ShredFigures | null
   readonly sender: SenderFigures | null
   readonly indexer: IndexerFigures | null
@@ -121,7 +126,7 @@ export function createTopReport(deps: TopDeps): () => TopReport {
     out: {
       messages: sum('sluice_bundle_messages_out_total'),
       bytes: sum('sluice_bundle_bytes_out_total'),
-      gapsTold: sum('sluice_bundle_gaps_told_total'),
+      gapsReported: sum('sluice_bundle_gaps_told_total'),
       slow: sum('sluice_bundle_slow_consumers_total'),
     },
     shreds: runs.shreds ? shredFigures(figures) : null,

@@ -2,7 +2,7 @@ import { verifyAudit as verifyChain } from '../../../../access/audit/verify.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { plainForTerminal } from '../../../output/plain-text.ts'
-import { printJson, say } from '../../../output/print.ts'
+import { printJson, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
 const LINES_DEFAULT = 20
@@ -37,12 +37,12 @@ export async function verifyAudit(this: CliContext, flags: CommonFlags): Promise
   await using session = await openSession(this, flags, 'read')
   const { lines, findings, notes } = await verifyChain(session.store)
   if (findings.length > 0) {
-    const says = findings.map(({ place, line, what }) => `${place} line ${line} ${what}`)
-    throw new ServiceError('audit-broken', says.join('; '))
+    const message = findings.map(({ position, line, what }) => `${position} line ${line} ${what}`)
+    throw new ServiceError('audit-broken', message.join('; '))
   }
   if (flags.json === true) return printJson(this, { ok: true, lines, notes })
-  for (const note of notes) say(this, note)
-  say(this, `the chain is whole: ${lines} lines`)
+  for (const note of notes) write(this, note)
+  write(this, `the chain is whole: ${lines} lines`)
 }
 
 /** One line for a person: when, who, what, on what. */

@@ -3,7 +3,7 @@ import { addCustomer, setCustomerState } from '../../../../access/provisioning/c
 import { addNote } from '../../../../access/provisioning/notes.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { isoTime, printFacts, printJson, printList, say } from '../../../output/print.ts'
+import { isoTime, printFacts, printJson, printList, write } from '../../../output/print.ts'
 import { done, openSession } from '../../../session.ts'
 import { printTime } from '../../../when.ts'
 
@@ -88,5 +88,5 @@ export async function noteCommand(this: CliContext, flags: ChangeFlags, subject:
   await using session = await openSession(this, flags)
   const note = await addNote(session.provisioning(flags), { subject, text })
   if (flags.json === true) printJson(this, note)
-  else say(this, `noted (${note.id})`)
+  else write(this, `noted (${note.id})`)
 }

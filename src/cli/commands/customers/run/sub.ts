@@ -18,7 +18,7 @@ import { checkDestination } from '../../../../processes/compose/services/shreds.
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { isoTime, printFacts, printJson, printList, toWire } from '../../../output/print.ts'
-import { secretPlace } from '../../../output/secret-output.ts'
+import { secretLocation } from '../../../output/secret-output.ts'
 import { done, openSession } from '../../../session.ts'
 import { parseUntil, printTime, printUntil } from '../../../when.ts'
 import { checkLimits, LIMIT_FLAG_NAMES, overridesOf, printLimits, wireLimits } from '../limits.ts'
@@ -30,7 +30,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
-  using place = bringsSecret || flags.out !== undefined ? secretPlace(this, flags) : undefined
+  using position = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
   await using session = await openSession(this, flags)
   if (flags.destination !== undefined) checkDestination(flags.destination, session)
   const plan = session.plan(flags.plan ?? 'starter')
@@ -49,7 +49,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   const { subscription, token, credential, destination } = created
   if (flags.dryRun === true) return done(this, flags, `subscription ${subscription.name} would be created`)
   const limits = session.limitsOf(subscription)
-  const reveal = (text: string) => (place === undefined ? this.process.stdout.write(text) : place.reveal(text))
+  const reveal = (text: string) => (position === undefined ? this.process.stdout.write(text) : position.reveal(text))
   if (flags.json === true) {
     const secrets = {
       ...(token === undefined ? {} : { token: token.secret }),

@@ -6,16 +6,16 @@ import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import type { CliContext, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { isoTime, printJson, printList, say } from '../../../output/print.ts'
-import { secretPlace } from '../../../output/secret-output.ts'
+import { isoTime, printJson, printList, write } from '../../../output/print.ts'
+import { secretLocation } from '../../../output/secret-output.ts'
 import { done, openSession } from '../../../session.ts'
 import { printTime } from '../../../when.ts'
 
 export async function issueTokenCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
-  using place = secretPlace(this, flags)
+  using position = secretLocation(this, flags)
   await using session = await openSession(this, flags)
   const issued = await issueToken(session.provisioning(flags), { subscription })
-  showIssued(this, flags, place.reveal, issued)
+  showIssued(this, flags, position.reveal, issued)
 }
 
 export async function rotateTokenCommand(
@@ -26,7 +26,7 @@ export async function rotateTokenCommand(
   const graceMs = flags.grace === undefined ? 0 : parseDuration(flags.grace)
   if (graceMs === undefined)
     throw new ServiceError('invalid-value', `"${flags.grace}" is not a time span: write 1h, 30m or 2d`)
-  using place = secretPlace(this, flags)
+  using position = secretLocation(this, flags)
   await using session = await openSession(this, flags)
   if (graceMs === 0) {
     const found = await lookUp(session.store, 'subscriptions', subscription)
@@ -37,8 +37,8 @@ export async function rotateTokenCommand(
     )
   }
   const issued = await rotateToken(session.provisioning(flags), { subscription, graceMs })
-  showIssued(this, flags, place.reveal, issued)
-  if (flags.json !== true) tellEnded(this, issued.ended)
+  showIssued(this, flags, position.reveal, issued)
+  if (flags.json !== true) reportEnded(this, issued.ended)
 }
 
 export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
@@ -90,10 +90,10 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
 }
 
 /** What becomes of the tokens before it. */
-function tellEnded(context: CliContext, ended: readonly Token[]): void {
+function reportEnded(context: CliContext, ended: readonly Token[]): void {
   for (const { last4, state, notAfter } of ended) {
     const until = state === 'retiring' && notAfter !== null ? `works until ${printTime(notAfter)} UTC` : 'is ended'
-    say(context, `the old token ${displayToken(last4)} ${until}`)
+    write(context, `the old token ${displayToken(last4)} ${until}`)
   }
 }
 

@@ -4,7 +4,7 @@ import { createWholeFile } from '../../../../platform/files/create-whole.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { VERSION } from '../../../../processes/compose/process/version.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { printFacts, printJson, say } from '../../../output/print.ts'
+import { printFacts, printJson, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
 export async function backup(this: CliContext, flags: CommonFlags, file: string): Promise<void> {
@@ -15,7 +15,7 @@ export async function backup(this: CliContext, flags: CommonFlags, file: string)
   const summary = await checkBackup(file)
   if (flags.json === true) return printJson(this, summaryWire(file, summary))
   printFacts(this, summaryFacts(summary))
-  say(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}`)
+  write(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}`)
 }
 
 /** As JSON has it. */

@@ -7,7 +7,7 @@ import { configJsonSchema } from '../../../../processes/compose/config/config.ts
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { checkSecrets } from '../../../doctor/secrets.ts'
-import { alignColumns, printJson, say } from '../../../output/print.ts'
+import { alignColumns, printJson, write } from '../../../output/print.ts'
 
 export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
   const { config, loaded } = await loadSettings(this, flags)
@@ -17,12 +17,12 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
   ]
   const faults = findings.filter((finding) => finding.level !== 'ok').filter(({ level }) => level === 'bad')
   if (faults.length > 0) {
-    throw new ServiceError('config-invalid', faults.map(({ says }) => says).join('\n'), {
+    throw new ServiceError('config-invalid', faults.map(({ message }) => message).join('\n'), {
       fix: faults.map(({ fix }) => fix).join('\n       '),
     })
   }
   if (flags.json === true) printJson(this, { ok: true, file: loaded.file ?? null })
-  else say(this, loaded.file === undefined ? 'no config file: the defaults are in force' : `${loaded.file} is right`)
+  else write(this, loaded.file === undefined ? 'no config file: the defaults are in force' : `${loaded.file} is right`)
 }
 
 export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {

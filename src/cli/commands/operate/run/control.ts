@@ -6,23 +6,23 @@ import { openControlClient } from '../../../../platform/process/control-client.t
 import { stateDirOf } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { printJson, say } from '../../../output/print.ts'
+import { printJson, write } from '../../../output/print.ts'
 
 export async function reload(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
-  const answer = await client.call('reload')
-  if (flags.json === true) printJson(this, answer)
-  else for (const line of (answer as { says: string[] }).says) say(this, line)
+  const response = await client.call('reload')
+  if (flags.json === true) printJson(this, response)
+  else for (const line of (response as { message: string[] }).message) write(this, line)
 }
 
 export async function drain(this: CliContext, flags: CommonFlags & { yes?: boolean }): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
   await confirmCut(this, flags, 'this finishes what is in flight and stops the running Sluice')
   await client.call('drain')
-  if (flags.json !== true) say(this, 'draining: readiness is gone, sockets close after the lame-duck time')
+  if (flags.json !== true) write(this, 'draining: readiness is gone, sockets close after the lame-duck time')
   await stopped(stateDirOf(this, flags))
   if (flags.json === true) printJson(this, { stopped: true })
-  else say(this, 'stopped')
+  else write(this, 'stopped')
 }
 
 const STOP_MS_MAX = 310_000

@@ -18,7 +18,12 @@ export async function doctor(this: CliContext, flags: CommonFlags): Promise<void
   if (flags.json === true) {
     printJson(
       this,
-      findings.map(({ check, level, says, ...rest }) => ({ check, level, says, fix: 'fix' in rest ? rest.fix : null })),
+      findings.map(({ check, level, message, ...rest }) => ({
+        check,
+        level,
+        says: message,
+        fix: 'fix' in rest ? rest.fix : null,
+      })),
     )
   } else {
     for (const finding of findings) this.process.stdout.write(`${line(this, finding)}\n`)
@@ -29,6 +34,6 @@ export async function doctor(this: CliContext, flags: CommonFlags): Promise<void
 function line(context: CliContext, finding: Finding): string {
   const { stdout } = context.process
   const mark = styleText(COLOURS[finding.level], MARKS[finding.level], { stream: stdout, validateStream: true })
-  const says = `${mark} ${finding.check.padEnd(12)} ${plainForTerminal(finding.says)}`
-  return finding.level === 'ok' ? says : `${says}\n    fix: ${plainForTerminal(finding.fix)}`
+  const message = `${mark} ${finding.check.padEnd(12)} ${plainForTerminal(finding.message)}`
+  return finding.level === 'ok' ? message : `${message}\n    fix: ${plainForTerminal(finding.fix)}`
 }

@@ -5,7 +5,7 @@ import { configSchema } from '../../../../processes/compose/config/config.ts'
 import { exampleConfig } from '../../../../processes/compose/config/example.ts'
 import { DEFAULT_CONFIG } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { printJson, say } from '../../../output/print.ts'
+import { printJson, write } from '../../../output/print.ts'
 
 /** Writes a config file that says every value there is, with the defaults commented out. */
 export async function init(this: CliContext, flags: CommonFlags & { host?: string; force?: boolean }): Promise<void> {
@@ -20,18 +20,18 @@ export async function init(this: CliContext, flags: CommonFlags & { host?: strin
   if (problem !== undefined) throw new ServiceError('invalid-value', `"${host}" is not a host name: ${problem.message}`)
   await writeFileAtomic(file, exampleConfig({ host }), { mode: 0o600 })
   if (flags.json === true) printJson(this, { file, host })
-  else say(this, `${file} written (mode 0600); check it with: sluice config check`)
+  else write(this, `${file} written (mode 0600); check it with: sluice config check`)
 }
 
 async function askHost(context: CliContext): Promise<string> {
   if (context.process.stdin.isTTY !== true || context.process.stderr.isTTY !== true) return '127.0.0.1'
   const { isCancel, text } = await import('@clack/prompts')
-  const answer = await text({
+  const response = await text({
     message: 'Which host name will customers use?',
     placeholder: 'rpc.example.net',
     defaultValue: '127.0.0.1',
     output: context.process.stderr,
   })
-  if (isCancel(answer)) throw new ServiceError('usage', 'left as it was')
-  return answer
+  if (isCancel(response)) throw new ServiceError('usage', 'left as it was')
+  return response
 }

@@ -30,40 +30,40 @@ function open() {
       { lines: 100, follow: false, ...request },
       { snapshot, signal: leave.signal, clock, ratesOf: () => ({ ...used }) },
     )
-  const said = async (request: Partial<LogRequest>) =>
+  const message = async (request: Partial<LogRequest>) =>
     (await Array.fromAsync(lines(request))).map((line) => (JSON.parse(line) as { msg: string }).msg)
-  return { log, tap, leave, lines, said, clock, used }
+  return { log, tap, leave, lines, said: message, clock, used }
 }
 
 test('lines of one subscription by its name or id, of a level and above, the newest', async () => {
-  const { log, said } = open()
+  const { log, said: message } = open()
   log.info({ subscription: 'sub_1' }, 'one')
   log.warn({ subscription: 'sub_1' }, 'two')
   log.warn({ subscription: 'sub_2' }, 'of another')
   log.debug('small')
-  assert.deepEqual(await said({}), ['one', 'two', 'of another', 'small'])
-  assert.deepEqual(await said({ sub: 'acme' }), ['one', 'two'])
-  assert.deepEqual(await said({ sub: 'sub_1', level: 'warn' }), ['two'])
-  assert.deepEqual(await said({ level: 'info', lines: 1 }), ['of another'])
-  assert.deepEqual(await said({ lines: 0 }), [])
-  await assert.rejects(said({ sub: 'nobody' }), (error) => isServiceError(error, 'not-found'))
+  assert.deepEqual(await message({}), ['one', 'two', 'of another', 'small'])
+  assert.deepEqual(await message({ sub: 'acme' }), ['one', 'two'])
+  assert.deepEqual(await message({ sub: 'sub_1', level: 'warn' }), ['two'])
+  assert.deepEqual(await message({ level: 'info', lines: 1 }), ['of another'])
+  assert.deepEqual(await message({ lines: 0 }), [])
+  await assert.rejects(message({ sub: 'nobody' }), (error) => isServiceError(error, 'not-found'))
 })
 
 test('of one subscription: what concerns its customer and the nodes that serve it, and nothing of others', async () => {
-  const { log, said } = open()
+  const { log, said: message } = open()
   log.info({ customer: 'cus_1' }, 'its customer was suspended')
   log.info({ customer: 'cus_2' }, 'another customer')
   log.info({ part: 'upstreams', upstream: 'a' }, 'a shared node fails')
   log.info({ part: 'upstreams', upstream: 'b', subscription: 'sub_2' }, 'a node of another')
   log.info({ part: 'upstreams', upstream: 'c', subscription: 'sub_1' }, 'a node of its own')
   log.info({ part: 'shreds', reason: 'sub_1' }, 'names it by accident')
-  assert.deepEqual(await said({ sub: 'acme' }), [
+  assert.deepEqual(await message({ sub: 'acme' }), [
     'its customer was suspended',
     'a shared node fails',
     'a node of its own',
   ])
   ownNodes = [{ subscriptionId: 'sub_1' }]
-  assert.deepEqual(await said({ sub: 'acme' }), ['its customer was suspended', 'a node of its own'])
+  assert.deepEqual(await message({ sub: 'acme' }), ['its customer was suspended', 'a node of its own'])
 })
 
 test('who follows one subscription is told its rates while there is something to tell', async () => {

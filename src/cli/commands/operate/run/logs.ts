@@ -3,7 +3,7 @@ import { openControlClient } from '../../../../platform/process/control-client.t
 import type { LogRequest } from '../../../../processes/compose/process/log-lines.ts'
 import type { CliContext } from '../../../define.ts'
 import { plainForTerminal } from '../../../output/plain-text.ts'
-import { say } from '../../../output/print.ts'
+import { write } from '../../../output/print.ts'
 import type { TailFlags } from '../logs.ts'
 import { controlPath } from './control.ts'
 
@@ -40,16 +40,16 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
   } catch (error) {
     if (!hasLeft) throw error
   }
-  if (printed === 0 && !hasLeft && flags.json !== true) say(this, 'no such lines among the last 1000')
+  if (printed === 0 && !hasLeft && flags.json !== true) write(this, 'no such lines among the last 1000')
 }
 
 /** One record for a person: when, how bad, who says it, what, and its fields. Foreign text cannot steer the terminal. */
 export function readableLine(line: string, hidden: readonly string[] = []): string {
   const { time, level, part, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
   const shown = Object.entries(fields).filter(([name]) => !hidden.includes(name))
-  const said = shown.map(([name, value]) => `${name}=${fieldText(value)}`)
+  const message = shown.map(([name, value]) => `${name}=${fieldText(value)}`)
   const clock = typeof time === 'string' ? time.replace('T', ' ').replace('Z', '') : ' '.repeat(23)
-  const words = [clock, word(level).toUpperCase().padEnd(5), word(part).padEnd(10), word(msg), ...said]
+  const words = [clock, word(level).toUpperCase().padEnd(5), word(part).padEnd(10), word(msg), ...message]
   return plainForTerminal(words.join('  ').trimEnd())
 }
 

@@ -3,42 +3,42 @@ import { basename } from 'node:path'
 import { verifyAudit } from '../../../../access/audit/verify.ts'
 import { checkBackup, restoreBackup } from '../../../../access/backup/restore.ts'
 import type { BackupSummary } from '../../../../access/backup/summary.ts'
-import type { StorePlace } from '../../../../access/store/open.ts'
+import type { StoreLocation } from '../../../../access/store/open.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { takeInstanceLock } from '../../../../platform/files/instance-lock.ts'
 import { makePrivate, openStateFolder } from '../../../../platform/files/state-folder.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { silentLogger } from '../../../../platform/telemetry/logger.ts'
-import { openAccessStore, storePlaceOf } from '../../../../processes/compose/access/open-store.ts'
+import { openAccessStore, storeLocationOf } from '../../../../processes/compose/access/open-store.ts'
 import { countLaterChanges, keepAside, putInPlace } from '../../../../processes/compose/access/restored-files.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import { currentActor } from '../../../../processes/compose/process/deps.ts'
 import type { CliContext } from '../../../define.ts'
-import { printFacts, printJson, say } from '../../../output/print.ts'
+import { printFacts, printJson, write } from '../../../output/print.ts'
 import type { RestoreFlags } from '../backup.ts'
 import { summaryFacts, summaryWire } from './backup.ts'
 
 export async function restore(this: CliContext, flags: RestoreFlags, file: string): Promise<void> {
   const { env } = this.process
   const settings = await loadSettings(this, flags)
-  const place = await storePlaceOf(settings, env)
+  const position = await storeLocationOf(settings, env)
   const summary = await checkBackup(file)
   if (flags.dryRun === true) return report(this, flags, { file, summary, kept: [], later: 0 })
 
   const state = await openStateFolder(settings.stateDir)
   using _alone = takeInstanceLock(state)
   await makePrivate(state.file('lock'))
-  refuseOverwrite(place, flags)
+  refuseOverwrite(position, flags)
   const auditFile = state.file('audit.log')
   const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
   const kept: string[] = []
-  if (place.engine === 'postgres') await restoreBackup(file, place, deps)
+  if (position.engine === 'postgres') await restoreBackup(file, position, deps)
   else {
-    const draft = `${place.file}.restored-${stamp}`
-    await restoreBackup(file, { ...place, file: draft }, deps)
-    kept.push(...(await putInPlace(draft, place.file, stamp)))
+    const draft = `${position.file}.restored-${stamp}`
+    await restoreBackup(file, { ...position, file: draft }, deps)
+    kept.push(...(await putInPlace(draft, position.file, stamp)))
   }
   const later = await countLaterChanges(auditFile, summary.header.audit)
   kept.push(...(await keepAside(auditFile, stamp)))
@@ -51,15 +51,15 @@ export async function restore(this: CliContext, flags: RestoreFlags, file: strin
     }))
     const [finding] = (await verifyAudit(store)).findings
     if (finding !== undefined)
-      throw new ServiceError('audit-broken', `${finding.place} line ${finding.line} ${finding.what}`)
+      throw new ServiceError('audit-broken', `${finding.position} line ${finding.line} ${finding.what}`)
   }
   report(this, flags, { file, summary, kept, later })
 }
 
-function refuseOverwrite(place: StorePlace, flags: RestoreFlags): void {
-  if (place.engine === 'postgres' || flags.force === true) return
-  if (!existsSync(place.file) && !existsSync(`${place.file}-wal`)) return
-  throw new ServiceError('already-exists', `${place.file} is there already`, {
+function refuseOverwrite(position: StoreLocation, flags: RestoreFlags): void {
+  if (position.engine === 'postgres' || flags.force === true) return
+  if (!existsSync(position.file) && !existsSync(`${position.file}-wal`)) return
+  throw new ServiceError('already-exists', `${position.file} is there already`, {
     fix: 'Add --force to put the backup in its place; the present store is kept under another name.',
   })
 }
@@ -78,9 +78,9 @@ function report(context: CliContext, flags: RestoreFlags, { file, summary, kept,
   }
   printFacts(context, [...summaryFacts(summary), ...kept.map((path) => ['kept', path] as const)])
   if (later > 0) {
-    say(context, `${later} changes were made after this backup; they stand at the end of the audit log that was kept`)
+    write(context, `${later} changes were made after this backup; they stand at the end of the audit log that was kept`)
   }
-  say(
+  write(
     context,
     isDry
       ? `dry run, nothing changed: ${file} is whole and can be restored`

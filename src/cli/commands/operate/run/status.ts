@@ -58,19 +58,19 @@ async function watchStatus(context: CliContext, flags: CommonFlags): Promise<voi
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => leave.abort())
   let last = ''
   for (let look = first; look.done !== true; look = await looks.next()) {
-    const { says, json } = changeOf(look.value)
-    if (says === last) continue
-    last = says
-    process.stdout.write(`${flags.json === true ? JSON.stringify(json) : plainForTerminal(says)}\n`)
+    const { message, json } = changeOf(look.value)
+    if (message === last) continue
+    last = message
+    process.stdout.write(`${flags.json === true ? JSON.stringify(json) : plainForTerminal(message)}\n`)
   }
 }
 
 /** What a watcher without a terminal is told once each time it changes. */
-function changeOf(look: Look<StatusReport>): { says: string; json: unknown } {
-  if ('trouble' in look) return { says: 'not running', json: { state: 'not-running' } }
-  const { state, reasons, version, pid } = look.answer
+function changeOf(look: Look<StatusReport>): { message: string; json: unknown } {
+  if ('failure' in look) return { message: 'not running', json: { state: 'not-running' } }
+  const { state, reasons, version, pid } = look.response
   const why = reasons.map(({ part, reason }) => `, ${part}: ${reason}`).join('')
-  return { says: `${state}${why} (process ${pid}, version ${version})`, json: toWire(look.answer) }
+  return { message: `${state}${why} (process ${pid}, version ${version})`, json: toWire(look.response) }
 }
 
 type Watching = {
@@ -87,8 +87,8 @@ async function drawStatus(process: NodeJS.Process, { first, looks, leave }: Watc
   void screen.left.then(() => leave.abort())
   screen.onResize(draw)
   for (let look = first; look.done !== true; look = await looks.next()) {
-    isAway = 'trouble' in look.value
-    if ('answer' in look.value) report = look.value.answer
+    isAway = 'failure' in look.value
+    if ('response' in look.value) report = look.value.response
     draw()
   }
 

@@ -48,7 +48,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   const reports: TopReport[] = []
   const history: Record<string, number[]> = {}
   let view: TopView | undefined
-  let trouble: string | undefined
+  let failure: string | undefined
   // Opened first: a process that is not there is an error on a terminal as it was.
   const looks = lookEachSecond<TopReport>(
     { path: controlPath(context, flags), method: 'top' },
@@ -59,13 +59,13 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   void screen.left.then(() => leave.abort())
   screen.onResize(draw)
   for (let look = first; look.done !== true; look = await looks.next()) {
-    if ('answer' in look.value) take(look.value.answer)
-    else trouble = 'not running; waiting for it'
+    if ('response' in look.value) take(look.value.response)
+    else failure = 'not running; waiting for it'
     draw()
   }
 
   function take(report: TopReport): void {
-    trouble = undefined
+    failure = undefined
     if (reports.at(-1)?.status.pid !== report.status.pid) reports.length = 0
     reports.push(report)
     if (reports.length > REPORTS_KEPT) reports.shift()
@@ -82,7 +82,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   function draw(): void {
     if (view === undefined) return
     const { columns, rows } = screen
-    const picture = drawTop(view, { columns, rows, history, nowMs: systemClock.nowMs(), trouble, isLive: true })
+    const picture = drawTop(view, { columns, rows, history, nowMs: systemClock.nowMs(), failure, isLive: true })
     screen.draw(picture.map((line) => paintLine(line, { width: columns, colour })))
   }
 }

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../../core/error.ts'
 import type { Indexer } from '../../../../indexer/service.ts'
 import { type ControlClient, openControlClient } from '../../../../platform/process/control-client.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { alignColumns, printFacts, printJson, say } from '../../../output/print.ts'
+import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
 import { controlPath } from '../../operate/run/control.ts'
 
 const COVERAGE =
@@ -37,12 +37,12 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
 
 /** Nothing where the database went away between the two questions. */
 async function coverageLines(client: ControlClient): Promise<string[]> {
-  const answer = await query(client, COVERAGE, 'TabSeparatedWithNames')
-  return answer.ok ? answer.text.trimEnd().split('\n') : []
+  const response = await query(client, COVERAGE, 'TabSeparatedWithNames')
+  return response.ok ? response.text.trimEnd().split('\n') : []
 }
 
-function missingText({ from, to, says }: { from: number; to: number; says: string }): string {
-  return `${from === to ? `slot ${from}` : `slots ${from} to ${to}`}: ${says}`
+function missingText({ from, to, message }: { from: number; to: number; message: string }): string {
+  return `${from === to ? `slot ${from}` : `slots ${from} to ${to}`}: ${message}`
 }
 
 export async function indexerQuery(
@@ -66,7 +66,7 @@ export async function indexerBackfill(
   const { ingest } = await statusOf(client)
   if (flags.stop === true) {
     await client.call('indexer-backfill-stop')
-    return say(this, 'the backfill stops after the piece it is at; what is written stays')
+    return write(this, 'the backfill stops after the piece it is at; what is written stays')
   }
   if (from === undefined || to === undefined)
     throw new ServiceError('usage', 'two slots are needed: the first and the last', {
@@ -95,8 +95,8 @@ export async function indexerBackfill(
       },
     )
   if (flags.detach === true)
-    return say(this, `backfill of ${range.from} to ${range.to} runs; look at it with: sluice indexer status`)
-  say(this, 'this goes on if you leave; stop it with: sluice indexer backfill --stop')
+    return write(this, `backfill of ${range.from} to ${range.to} runs; look at it with: sluice indexer status`)
+  write(this, 'this goes on if you leave; stop it with: sluice indexer backfill --stop')
   await follow(this, client, flags)
 }
 
@@ -108,14 +108,14 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
   for (;;) {
     const { backfill } = await statusOf(client)
     if (backfill === undefined) return
-    const { from, to, nextSlot, blocks, startedMs, state, says } = backfill
+    const { from, to, nextSlot, blocks, startedMs, state, message } = backfill
     const share = (nextSlot - from) / (to - from + 1)
     const seconds = Math.max(0.001, (Date.now() - startedMs) / 1000)
     const left = share > 0 ? Math.ceil((seconds / share) * (1 - share)) : undefined
     if (stderr.isTTY && flags.json !== true) {
       const bar = '█'.repeat(Math.round(share * 30)).padEnd(30, '░')
       stderr.write(
-        `\r\x1b[K${bar} ${(share * 100).toFixed(1)} %  ${blocks} blocks, ${(blocks / seconds).toFixed(1)}/s${left === undefined ? '' : `, ${left} s left`}${says === undefined ? '' : `  (${says})`}`,
+        `\r\x1b[K${bar} ${(share * 100).toFixed(1)} %  ${blocks} blocks, ${(blocks / seconds).toFixed(1)}/s${left === undefined ? '' : `, ${left} s left`}${message === undefined ? '' : `  (${message})`}`,
       )
     }
     if (state === 'running') {
@@ -124,11 +124,11 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
     }
     if (stderr.isTTY && flags.json !== true) stderr.write('\n')
     if (state === 'failed')
-      throw new ServiceError('no-upstream', `the backfill ended at slot ${nextSlot}: ${says}`, {
+      throw new ServiceError('no-upstream', `the backfill ended at slot ${nextSlot}: ${message}`, {
         fix: `Start it again from there: sluice indexer backfill ${nextSlot} ${to}`,
       })
     if (flags.json === true) printJson(context, backfill)
-    else say(context, `${blocks} blocks written, slots ${from} to ${nextSlot - 1}`)
+    else write(context, `${blocks} blocks written, slots ${from} to ${nextSlot - 1}`)
     return
   }
 }
@@ -142,16 +142,16 @@ async function statusOf(client: ControlClient): Promise<Status> {
   return status
 }
 
-type Answer = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly says: string }
+type Response = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string }
 
-async function query(client: ControlClient, sql: string, format: string): Promise<Answer> {
-  return (await client.call('indexer-query', { query: sql, format })) as Answer
+async function query(client: ControlClient, sql: string, format: string): Promise<Response> {
+  return (await client.call('indexer-query', { query: sql, format })) as Response
 }
 
 async function text(client: ControlClient, sql: string, format: string): Promise<string> {
-  const answer = await query(client, sql, format)
-  if (answer.ok) return answer.text
-  throw new ServiceError('invalid-value', answer.says, {
+  const response = await query(client, sql, format)
+  if (response.ok) return response.text
+  throw new ServiceError('invalid-value', response.message, {
     fix: 'Tables and columns: sluice indexer query "show tables", sluice indexer query "describe blocks"',
   })
 }

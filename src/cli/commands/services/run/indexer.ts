@@ -3,7 +3,7 @@ import { grantIndexer, revokeIndexer } from '../../../../access/provisioning/ind
 import type { CliContext, CutFlags, SecretFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson } from '../../../output/print.ts'
-import { secretPlace } from '../../../output/secret-output.ts'
+import { secretLocation } from '../../../output/secret-output.ts'
 import { done, openSession } from '../../../session.ts'
 
 export async function grantIndexerCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
@@ -38,17 +38,17 @@ async function issue(
   flags: SecretFlags,
   input: { subscription: string; rotate: boolean },
 ): Promise<void> {
-  using place = secretPlace(context, flags)
+  using position = secretLocation(context, flags)
   await using session = await openSession(context, flags)
   const { record, password, subscription } = await grantIndexer(session.provisioning(flags), input)
   if (flags.dryRun === true)
     return done(context, flags, `database credentials for ${subscription.name} would be issued`)
   if (flags.json === true) {
-    place.reveal(
+    position.reveal(
       `${JSON.stringify({ subscription: subscription.name, subscription_id: subscription.id, username: record.username, password }, null, 2)}\n`,
     )
   } else {
-    place.reveal(`user      ${record.username}\npassword  ${password}\n`)
+    position.reveal(`user      ${record.username}\npassword  ${password}\n`)
     done(context, flags, `the database credentials of ${subscription.name}; shown once, they cannot be shown again`)
   }
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../../core/error.ts'
 import { parseAddressPort } from '../../../../platform/net/ip-range.ts'
-import { startLocalnetAlone } from '../../../../processes/localnet.ts'
+import { startLocalnetProcess } from '../../../../processes/localnet.ts'
 import type { CliContext } from '../../../define.ts'
 import type { LocalnetFlags } from '../localnet.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
@@ -9,7 +9,7 @@ import { serveUntilSignal } from './serve-until-signal.ts'
 export function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
   return serveUntilSignal(this, flags, ({ config, stateDir }, deps) => {
     const { enabled: _enabled, ...options } = config.localnet
-    return startLocalnetAlone(
+    return startLocalnetProcess(
       {
         ...options,
         stateDir,

@@ -22,11 +22,11 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
   const { process } = context
   const { stdout } = process
   const isScreen = stdout.isTTY && !isJson
-  const tell = (block: WatchedBlock, tps: number): void => {
+  const report = (block: WatchedBlock, tps: number): void => {
     if (!isScreen)
       stdout.write(`${isJson ? JSON.stringify({ tps, ...block }) : plainForTerminal(describeBlock(block, tps))}\n`)
   }
-  using watch = new RingWatch(ring, tell)
+  using watch = new RingWatch(ring, report)
   const endMs = systemClock.monotonicMs() + (seconds ?? Number.POSITIVE_INFINITY) * 1000
   let isStopped = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void (isStopped = true))

@@ -7,7 +7,7 @@ import { fileError } from '../../../../platform/files/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { alignColumns, printFacts, printJson, say } from '../../../output/print.ts'
+import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
 import type { RingFoldFlags, RingRecordFlags, RingWatchFlags } from '../ring.ts'
 import { describeLine } from './ring-text.ts'
 import { watchRing } from './ring-watch.ts'
@@ -45,7 +45,7 @@ export async function foldRingCommand(this: CliContext, flags: RingFoldFlags, pa
   const lines = foldRing(path, options)
   for (;;) {
     const { value, done } = await lines.next()
-    if (done === true) return sayLoss(this, path, value)
+    if (done === true) return reportLoss(this, path, value)
     const written = stdout.write(`${flags.json === true ? JSON.stringify(value) : describeLine(value)}\n`)
     // A pipe that is read slowly holds the fold up instead of filling the memory.
     if (!written) await new Promise<void>((resolve) => void stdout.once('drain', resolve))
@@ -53,8 +53,8 @@ export async function foldRingCommand(this: CliContext, flags: RingFoldFlags, pa
 }
 
 /** Whatever keeps the figures from being those of the whole ring is said, in exact numbers. */
-function sayLoss(context: CliContext, path: string, { stats, fold, unknownIds, recordsLeftOut }: FoldSummary): void {
-  const troubles: [number, string][] = [
+function reportLoss(context: CliContext, path: string, { stats, fold, unknownIds, recordsLeftOut }: FoldSummary): void {
+  const failures: [number, string][] = [
     [stats.eventsLost, 'events are missing'],
     [stats.payloadsLost, 'payloads had been overwritten'],
     [fold.unknownTypes, 'events have a type that this build does not know; they were skipped'],
@@ -64,8 +64,8 @@ function sayLoss(context: CliContext, path: string, { stats, fold, unknownIds, r
     [unknownIds, 'consensus events name blocks that began before the recording'],
     [recordsLeftOut, 'lifecycle records were left out; the list is full'],
   ]
-  if (fold.blocksFolded === 0) say(context, `${path}: no whole block`)
-  for (const [count, words] of troubles) if (count > 0) say(context, `${path}: ${count} ${words}`)
+  if (fold.blocksFolded === 0) write(context, `${path}: no whole block`)
+  for (const [count, words] of failures) if (count > 0) write(context, `${path}: ${count} ${words}`)
 }
 
 export async function recordRingCommand(this: CliContext, flags: RingRecordFlags, path: string): Promise<void> {
@@ -87,9 +87,9 @@ export async function recordRingCommand(this: CliContext, flags: RingRecordFlags
   })
   if (flags.json === true) printJson(this, { file: path, ring, ...summary })
   else {
-    say(this, `recorded ${summary.events} events of ${ring} to ${path} (${ENDED[summary.ended]})`)
+    write(this, `recorded ${summary.events} events of ${ring} to ${path} (${ENDED[summary.ended]})`)
     if (summary.events_lost + summary.payloads_lost > 0)
-      say(
+      write(
         this,
         `${summary.events_lost} events and ${summary.payloads_lost} payloads were overwritten before they could be read`,
       )

@@ -11,7 +11,7 @@ import type { LeaderRange } from '../../../../shreds/relay/leaders.ts'
 import { type Inspection, inspectCapture } from '../../../../shreds/tools/inspect.ts'
 import { createListener, type ListenLine, type ListenTotals } from '../../../../shreds/tools/listen.ts'
 import type { CliContext } from '../../../define.ts'
-import { type Column, printFacts, printJson, printList, say, toWire } from '../../../output/print.ts'
+import { type Column, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 import type { InspectFlags, ListenFlags, WatchFlags } from '../shred.ts'
 
 const SLOT_MS = 400
@@ -57,12 +57,12 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
       const echo = listener.take(packet, systemClock.monotonicMs())
       if (echo === undefined) return
       socket.send(echo, from)
-      say(context, `challenge answered: ${Buffer.from(echo).toString().trim()}`)
+      write(context, `challenge answered: ${Buffer.from(echo).toString().trim()}`)
     },
   )
-  say(context, `listening on UDP ${socket.address.host}:${socket.address.port}; Ctrl-C ends it with the sums`)
+  write(context, `listening on UDP ${socket.address.host}:${socket.address.port}; Ctrl-C ends it with the sums`)
   const hint = systemClock.setTimer(QUIET_MS, () => {
-    if (listener.totals().packets === 0) say(context, QUIET_WORDS)
+    if (listener.totals().packets === 0) write(context, QUIET_WORDS)
   })
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   process.once('SIGINT', end)
@@ -104,7 +104,7 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'DUPLICATES', value: (row) => row.duplicates },
   { title: 'ODD', value: (row) => row.odd },
   { title: 'SIGNATURE', value: (row) => row.signature },
-  { title: 'WHOLE', value: (row) => row.isWhole, show: (row) => (row.isWhole ? 'yes' : 'no') },
+  { title: 'WHOLE', value: (row) => row.isComplete, show: (row) => (row.isComplete ? 'yes' : 'no') },
   { title: 'ENTRIES', value: (row) => row.block?.entries },
   { title: 'TXNS', value: (row) => row.block?.transactions },
   { title: 'BAD TXNS', value: (row) => row.block?.badTransactions, wide: true },
@@ -118,7 +118,7 @@ function printInspection(context: CliContext, flags: InspectFlags, inspection: I
   printList(context, flags, { rows: inspection.slots, empty: 'no shreds', columns: COLUMNS })
   if (flags.output === 'csv') return
   const { link, protocol, fragment, cut, port } = inspection.other
-  say(
+  write(
     context,
     `${inspection.format}: ${inspection.records} records; not looked at: ${protocol} of other protocols, ${link} of unknown links, ${fragment} fragments, ${cut} cut short, ${port} of other ports${damageWords(inspection)}`,
   )
@@ -137,7 +137,7 @@ function printTotals(context: CliContext, totals: ListenTotals): void {
     ['duplicates', totals.duplicates],
     ['after their slot', totals.late],
     ['malformed', faults.length === 0 ? totals.malformed : `${totals.malformed} (${faults.join(', ')})`],
-    ['slots', `${totals.slots}, ${totals.slotsWhole} whole, ${totals.slotsMissing} not seen`],
+    ['slots', `${totals.slots}, ${totals.slotsComplete} whole, ${totals.slotsMissing} not seen`],
     ['data shreds', `${totals.recovered} recovered, ${totals.missing} missing`],
     ['latency', latencyWords(totals)],
   ])

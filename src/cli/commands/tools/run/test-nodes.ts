@@ -2,11 +2,11 @@ import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
-import { checkNode, type DoorCheck, findPoolFaults, type NodeCheck } from '../../../../upstreams/check-node.ts'
+import { checkNode, findPoolFaults, type NodeCheck, type ServerCheck } from '../../../../upstreams/check-node.ts'
 import type { NodeSpec } from '../../../../upstreams/node.ts'
 import { dedicatedSpec, sharedSpec } from '../../../../upstreams/service.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
-import { printList, say } from '../../../output/print.ts'
+import { printList, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
 export async function testUpstreams(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
@@ -18,8 +18,8 @@ export async function testUpstreams(this: CliContext, flags: ListFlags, name?: s
   const specs = await Promise.all(nodes.map((node) => sharedSpec(node, upstreams, sources)))
   const checks = await checkAll(specs, settings)
   show(this, flags, checks, 'no upstream nodes are configured: the embedded chain is used')
-  for (const { level, says } of findPoolFaults(checks, upstreams.health)) {
-    say(this, `${level === 'bad' ? 'error' : 'warning'}: ${says}`)
+  for (const { level, message } of findPoolFaults(checks, upstreams.health)) {
+    write(this, `${level === 'bad' ? 'error' : 'warning'}: ${message}`)
     if (level === 'bad') this.process.exitCode = 1
   }
 }
@@ -41,19 +41,19 @@ function checkAll(specs: readonly NodeSpec[], { config }: Settings): Promise<Nod
   return Promise.all(specs.map((spec) => checkNode(spec, config.upstreams, deps)))
 }
 
-type Row = DoorCheck & { readonly node: string }
+type Row = ServerCheck & { readonly node: string }
 
 function show(context: CliContext, flags: ListFlags, checks: readonly NodeCheck[], empty: string): void {
-  const rows: Row[] = checks.flatMap(({ name, doors }) => doors.map((door) => ({ ...door, node: name })))
+  const rows: Row[] = checks.flatMap(({ name, servers }) => servers.map((server) => ({ ...server, node: name })))
   printList(context, flags, {
     rows,
     empty,
     columns: [
       { title: 'NODE', value: (row) => row.node },
-      { title: 'DOOR', value: (row) => row.door },
+      { title: 'DOOR', value: (row) => row.server },
       { title: 'OK', value: (row) => row.isGood, show: (row) => (row.isGood ? 'yes' : 'no') },
       { title: 'MS', wire: 'took_ms', value: (row) => row.tookMs },
-      { title: 'SAYS', value: (row) => row.says },
+      { title: 'SAYS', value: (row) => row.message },
     ],
   })
   if (rows.some(({ isGood }) => !isGood)) context.process.exitCode = 1

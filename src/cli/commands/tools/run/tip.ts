@@ -4,7 +4,7 @@ import { openControlClient } from '../../../../platform/process/control-client.t
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
 import { hasTipKeys, openTipAccounts } from '../../../../processes/compose/services/tip-keys.ts'
-import { judgeTip } from '../../../../sender/accept/tip-terms.ts'
+import { validateTip } from '../../../../sender/accept/tip-terms.ts'
 import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
@@ -32,7 +32,7 @@ export async function checkTip(
   const settings = await loadSettings(this, flags)
   const tipAccounts = flags.account === undefined ? await accountsOf(settings) : [flags.account]
   const { minTipLamports } = settings.config.sender
-  const verdict = judgeTip(text, { tipAccounts, minTipLamports })
+  const verdict = validateTip(text, { tipAccounts, minTipLamports })
   if (!verdict.ok) {
     const { code, message, data } = verdict.refusal
     if (flags.json === true) printJson(this, { ok: false, code, message, ...data })
@@ -56,7 +56,7 @@ export async function checkTip(
   ])
 }
 
-type Report = SenderStats & { readonly ways: readonly { path: string; isOpen: boolean; says: string }[] }
+type Report = SenderStats & { readonly ways: readonly { path: string; isOpen: boolean; message: string }[] }
 
 export async function tipStats(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
@@ -78,10 +78,10 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
     ...report.paths.map(({ path, taken, landed, p50Ms, p95Ms }) => {
       const way = report.ways.find((one) => one.path === path)
       const times = p50Ms === null ? '' : `, landed after ${p50Ms} ms (p95 ${p95Ms} ms)`
-      const says = way?.says ? `, ${way.says}` : ''
+      const message = way?.message ? `, ${way.message}` : ''
       return [
         path,
-        `${way?.isOpen === false ? 'closed, ' : ''}took ${taken}, ${percent(landed, taken)} landed${times}${says}`,
+        `${way?.isOpen === false ? 'closed, ' : ''}took ${taken}, ${percent(landed, taken)} landed${times}${message}`,
       ] as const
     }),
   ])

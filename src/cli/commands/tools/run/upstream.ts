@@ -2,7 +2,7 @@ import { ServiceError } from '../../../../core/error.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { NodeStatus } from '../../../../upstreams/status.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
-import { printJson, printList, say } from '../../../output/print.ts'
+import { printJson, printList, write } from '../../../output/print.ts'
 import { controlPath } from '../../operate/run/control.ts'
 
 export async function listUpstreams(this: CliContext, flags: ListFlags): Promise<void> {
@@ -48,5 +48,5 @@ async function order(
     })
   }
   if (flags.json === true) printJson(context, { upstream: name, done: true })
-  else say(context, `upstream ${name} ${words}`)
+  else write(context, `upstream ${name} ${words}`)
 }

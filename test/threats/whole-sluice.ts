@@ -4,26 +4,26 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
 
 /** A customer of the bundle and the indexer. */
-export type HouseCustomer = {
+export type SluiceCustomer = {
   readonly token: string
   /** Token and database login, as headers. */
   readonly indexer: Readonly<Record<string, string>>
 }
 
 /** `sluice serve` with every service on, over a node whose answers the test decides. */
-export type House = AsyncDisposable & {
+export type RunningSluice = AsyncDisposable & {
   readonly node: FakeNode
   readonly gateway: ServedGateway
   /** Address of every HTTP door. */
-  readonly doors: Readonly<Record<'rpc' | 'sender' | 'execution' | 'indexer' | 'operator', string>>
-  subscribe(name: string): Promise<HouseCustomer>
+  readonly servers: Readonly<Record<'rpc' | 'sender' | 'execution' | 'indexer' | 'operator', string>>
+  subscribe(name: string): Promise<SluiceCustomer>
 }
 
 /** The node ends every gRPC call with these words; the indexer, which asks it all the time, logs them. */
-export async function startHouse({ nodeSays }: { nodeSays: string }): Promise<House> {
+export async function startSluice({ nodeMessage }: { nodeMessage: string }): Promise<RunningSluice> {
   await using opening = new AsyncDisposableStack()
   const node = opening.use(await startFakeNode())
-  node.onGrpcCall = (call) => call.end({ code: 12, message: nodeSays })
+  node.onGrpcCall = (call) => call.end({ code: 12, message: nodeMessage })
   const gateway = opening.use(
     await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
       config: '[log]\nlevel = "debug"\n',
@@ -32,7 +32,7 @@ export async function startHouse({ nodeSays }: { nodeSays: string }): Promise<Ho
   )
   const { running } = gateway
   const at = async (service: string) => `http://${await running.address(service)}`
-  const doors = {
+  const servers = {
     rpc: gateway.url,
     sender: await at('sender'),
     execution: await at('execution'),
@@ -43,7 +43,7 @@ export async function startHouse({ nodeSays }: { nodeSays: string }): Promise<Ho
   return {
     node,
     gateway,
-    doors,
+    servers,
     async subscribe(name) {
       const words = ['--customer', 'acme', '--plan', 'free', '--products', 'bundle,indexer', '--print-token', '--json']
       const { code, stdout, stderr } = await gateway.sluice('sub', 'create', name, ...words)
@@ -53,7 +53,7 @@ export async function startHouse({ nodeSays }: { nodeSays: string }): Promise<Ho
       const basic = Buffer.from(`${indexer.username}:${indexer.password}`).toString('base64')
       const headers = { 'x-token': token }
       await until('the subscription is known', async () => {
-        return (await fetch(`${doors.rpc}/v1/whoami`, { headers })).status === 200
+        return (await fetch(`${servers.rpc}/v1/whoami`, { headers })).status === 200
       })
       return { token, indexer: { ...headers, authorization: `Basic ${basic}` } }
     },

@@ -11,7 +11,7 @@ it('answers what never changes from memory, charged like any call; without the o
   await using node = await startFakeNode()
   // Large enough to be streamed.
   const large = `{"blockhash":"${'x'.repeat(200_000)}"}`
-  node.answer = (method, params) =>
+  node.respond = (method, params) =>
     method === 'getBlock' ? { result: JSON.stringify(params).startsWith('[6') ? large : BLOCK } : undefined
   for (const cache of [undefined, CACHE]) {
     await using gateway = await startGateway([{ name: 'fake', rpc: node.rpc, ws: node.ws }], BUILT_IN_PLANS, {

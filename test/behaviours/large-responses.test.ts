@@ -6,15 +6,15 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 
-const ANSWER_BYTES = 50 * 1024 * 1024
+const RESPONSE_BYTES = 50 * 1024 * 1024
 const AT_ONCE = 5
 /** Held whole, those of the clients that stop would be twice this. */
-const GROWTH_BYTES_MAX = 2 * ANSWER_BYTES
+const GROWTH_BYTES_MAX = 2 * RESPONSE_BYTES
 
 test('answers of 50 MB stream through with flat memory, also to clients that stop reading', async (t) => {
   await using node = await startFakeNode()
-  const body = `{"jsonrpc":"2.0","result":"${'x'.repeat(ANSWER_BYTES)}","id":1}`
-  node.answer = (method) => (method === 'getProgramAccounts' ? { status: 200, body } : undefined)
+  const body = `{"jsonrpc":"2.0","result":"${'x'.repeat(RESPONSE_BYTES)}","id":1}`
+  node.respond = (method) => (method === 'getProgramAccounts' ? { status: 200, body } : undefined)
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
   const status = () => readFileSync(`/proc/${gateway.running.child.pid}/status`, 'utf8')
   const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status())?.[1]) * 1024
@@ -37,15 +37,16 @@ test('answers of 50 MB stream through with flat memory, also to clients that sto
     )
     return seen
   }
-  const isWhole = ({ bytes, end }: { bytes: number; end: string }) => bytes > ANSWER_BYTES && end.includes('"id":1}')
+  const isComplete = ({ bytes, end }: { bytes: number; end: string }) =>
+    bytes > RESPONSE_BYTES && end.includes('"id":1}')
 
   const first = ask(false)
-  await until('the first is here', () => isWhole(first), 60_000)
+  await until('the first is here', () => isComplete(first), 60_000)
   first.socket.destroy()
   const before = bytesOf('VmRSS')
   const stuck = Array.from({ length: AT_ONCE - 1 }, () => ask(true))
   const reads = ask(false)
-  await until('the one that reads has all', () => isWhole(reads), 60_000)
+  await until('the one that reads has all', () => isComplete(reads), 60_000)
   await until('the others have begun', () => stuck.every(({ bytes }) => bytes > 0))
   const growth = bytesOf('VmRSS') - before
   t.diagnostic(
@@ -53,7 +54,7 @@ test('answers of 50 MB stream through with flat memory, also to clients that sto
   )
   assert.ok(growth <= GROWTH_BYTES_MAX, `${growth} bytes`)
   for (const { socket } of stuck) socket.resume()
-  await until('they have all of it too', () => stuck.every(isWhole), 60_000)
+  await until('they have all of it too', () => stuck.every(isComplete), 60_000)
   assert.ok(bytesOf('VmRSS') - before <= GROWTH_BYTES_MAX)
   for (const { socket } of [...stuck, reads]) socket.destroy()
 })

@@ -17,8 +17,8 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
 
-const DOORS = ['rpc', 'ws', 'grpc'] as const
-type Door = (typeof DOORS)[number]
+const LISTENERS = ['rpc', 'ws', 'grpc'] as const
+type Server = (typeof LISTENERS)[number]
 
 /** All three doors with certificates that are checked: a client of the wrong name or authority would not get in. */
 describe('TLS on the three doors', () => {
@@ -51,7 +51,7 @@ describe('TLS on the three doors', () => {
   })
 
   const ca = () => readFileSync(files.cert)
-  const portOf = (door: Door) => gateway.bundle[door].port
+  const portOf = (server: Server) => gateway.bundle[server].port
 
   function post(agent?: Agent): Promise<{ status: number; text: string }> {
     return new Promise((resolve, reject) => {
@@ -63,10 +63,10 @@ describe('TLS on the three doors', () => {
           ...(agent === undefined ? {} : { agent }),
           headers: { 'x-token': token, 'content-type': 'application/json' },
         },
-        (answer) => {
+        (response) => {
           let text = ''
-          answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
-          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+          response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+          response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
         },
       )
       call.on('error', reject)
@@ -83,10 +83,10 @@ describe('TLS on the three doors', () => {
   const grpcClient = () => new Client(`localhost:${portOf('grpc')}`, credentials.createSsl(ca()))
 
   /** A handshake alone: whose certificate is shown, and which protocol was agreed upon. */
-  async function shake(door: Door, options: object = {}): Promise<{ name: string; alpn: string | false | null }> {
+  async function shake(server: Server, options: object = {}): Promise<{ name: string; alpn: string | false | null }> {
     const socket: TLSSocket = connect({
       host: '127.0.0.1',
-      port: portOf(door),
+      port: portOf(server),
       rejectUnauthorized: false,
       ...options,
     })
@@ -103,11 +103,11 @@ describe('TLS on the three doors', () => {
 
     const socket = await openWs()
     socket.send('{"jsonrpc":"2.0","id":1,"method":"rootSubscribe"}')
-    const [answer] = (await once(socket, 'message')) as [Buffer]
-    assert.equal(answer.toString(), '{"jsonrpc":"2.0","result":1,"id":1}')
+    const [response] = (await once(socket, 'message')) as [Buffer]
+    assert.equal(response.toString(), '{"jsonrpc":"2.0","result":1,"id":1}')
     node.notify('rootSubscribe', '42')
-    const [told] = (await once(socket, 'message')) as [Buffer]
-    assert.match(told.toString(), /"result":42,"subscription":1/)
+    const [reported] = (await once(socket, 'message')) as [Buffer]
+    assert.match(reported.toString(), /"result":42,"subscription":1/)
     socket.terminate()
 
     const client = grpcClient()
@@ -122,9 +122,9 @@ describe('TLS on the three doors', () => {
   it('gRPC agrees on h2 and refuses who offers something else alone; TLS below 1.2 is refused on all', async () => {
     assert.equal((await shake('grpc', { ALPNProtocols: ['http/1.1', 'h2'] })).alpn, 'h2')
     await assert.rejects(shake('grpc', { ALPNProtocols: ['http/1.1'] }), /alert no application protocol/)
-    for (const door of DOORS) {
-      await assert.rejects(shake(door, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }), door)
-      assert.equal((await shake(door, { maxVersion: 'TLSv1.2' })).name, 'first', door)
+    for (const server of LISTENERS) {
+      await assert.rejects(shake(server, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }), server)
+      assert.equal((await shake(server, { maxVersion: 'TLSv1.2' })).name, 'first', server)
     }
     const session = connectHttp2(`https://127.0.0.1:${portOf('grpc')}`, { ca: ca() })
     await once(session, 'connect')
@@ -148,13 +148,13 @@ describe('TLS on the three doors', () => {
     await until('an update came', () => stream.messages.length === 1)
 
     files.renew('second')
-    for (const door of DOORS) {
-      await until(`${door} shows the new one`, async () => (await shake(door)).name === 'second')
+    for (const server of LISTENERS) {
+      await until(`${server} shows the new one`, async () => (await shake(server)).name === 'second')
     }
     assert.deepEqual(await post(agent), first)
     socket.send('{"jsonrpc":"2.0","id":7,"method":"getRateLimits"}')
-    const [answer] = (await once(socket, 'message')) as [Buffer]
-    assert.match(answer.toString(), /"id":7/)
+    const [response] = (await once(socket, 'message')) as [Buffer]
+    assert.match(response.toString(), /"id":7/)
     stream.send(encodeMessage(SubscribeRequestSchema, { slots: { t: {} } }))
     await until('the stream goes on', () => stream.messages.length === 2)
     assert.equal((await post()).status, 200, 'a new client that trusts the new certificate')
@@ -166,6 +166,6 @@ describe('TLS on the three doors', () => {
     const before = gateway.log().split('certificate').length
     writeFileSync(files.cert, 'half writ')
     await until('it is told', () => gateway.log().split('certificate').length > before)
-    for (const door of DOORS) assert.equal((await shake(door)).name, 'second', door)
+    for (const endpoint of LISTENERS) assert.equal((await shake(endpoint)).name, 'second', endpoint)
   })
 })

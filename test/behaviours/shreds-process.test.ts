@@ -10,7 +10,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { settingsOf } from '../../src/processes/compose/config/settings.ts'
-import { startShredsAlone } from '../../src/processes/shreds.ts'
+import { startShredsProcess } from '../../src/processes/shreds.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { blockPackets, openSink, sendAll } from '../support/shreds.ts'
 
@@ -29,7 +29,7 @@ test('alone it follows its store, relays, answers the command line, and ends whe
   }
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
   const settings = settingsOf(loaded, folder.file('state'))
-  const { lifecycle, shreds } = await startShredsAlone(settings, {
+  const { lifecycle, shreds } = await startShredsProcess(settings, {
     log: silentLogger,
     clock: systemClock,
     random: secureRandom,

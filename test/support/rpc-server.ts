@@ -1,17 +1,17 @@
 import type { Account } from '../../src/localnet/chain/model.ts'
 import type { LocalnetOptionsInput } from '../../src/localnet/options.ts'
-import { startRpcDoor } from '../../src/localnet/rpc/http.ts'
+import { startRpcServer } from '../../src/localnet/rpc/http.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
 import { startTestChain, type TestChain } from '../../src/localnet/testing.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
-export type Answer = { readonly result?: unknown; readonly error?: { code: number; message: string; data?: unknown } }
+export type Response = { readonly result?: unknown; readonly error?: { code: number; message: string; data?: unknown } }
 
-export type TestDoor = TestChain &
+export type TestServer = TestChain &
   AsyncDisposable & {
     readonly url: string
     /** The whole answer, integers exact. */
-    ask(method: string, ...params: unknown[]): Promise<Answer>
+    ask(method: string, ...params: unknown[]): Promise<Response>
     /** The result; throws where the node refuses. */
     call<T = never>(method: string, ...params: unknown[]): Promise<T>
     /** The error's code and message; throws where the node does not refuse. */
@@ -25,19 +25,19 @@ export type TestDoor = TestChain &
   }
 
 /** A chain that stands still, with its JSON-RPC door on a port of its own. */
-export async function startTestDoor(
+export async function startTestServer(
   options: LocalnetOptionsInput = {},
   given: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},
-): Promise<TestDoor> {
+): Promise<TestServer> {
   await using opening = new AsyncDisposableStack()
   const { chain, clock } = opening.use(await startTestChain(options, given))
-  const door = opening.use(
-    await startRpcDoor(
+  const server = opening.use(
+    await startRpcServer(
       { listen: { host: '127.0.0.1', port: 0 }, pubsub: '127.0.0.1:8900' },
       { chain, clock, log: silentLogger },
     ),
   )
-  const url = `http://127.0.0.1:${door.address.port}`
+  const url = `http://127.0.0.1:${server.address.port}`
 
   async function post(
     body: string | Uint8Array,
@@ -47,11 +47,11 @@ export async function startTestDoor(
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
 
-  async function ask(method: string, ...params: unknown[]): Promise<Answer> {
+  async function ask(method: string, ...params: unknown[]): Promise<Response> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }, (_key, value) =>
       typeof value === 'bigint' ? rawJson(value.toString()) : value,
     )
-    return parseExactJson((await post(body)).text) as Answer
+    return parseExactJson((await post(body)).text) as Response
   }
 
   const opened = opening.move()
@@ -62,9 +62,9 @@ export async function startTestDoor(
     ask,
     post,
     async call(method, ...params) {
-      const answer = await ask(method, ...params)
-      if (answer.error) throw new Error(`${method}: ${answer.error.code} ${answer.error.message}`)
-      return answer.result as never
+      const response = await ask(method, ...params)
+      if (response.error) throw new Error(`${method}: ${response.error.code} ${response.error.message}`)
+      return response.result as never
     },
     async refusal(method, ...params) {
       const { error } = await ask(method, ...params)

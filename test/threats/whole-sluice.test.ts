@@ -11,8 +11,8 @@ import { createRandom, seedOf } from '../support/property.ts'
 import { serve } from '../support/serve.ts'
 import { refusedHandshake } from '../support/stream-reader.ts'
 import { openWsTestClient } from '../support/ws-test-client.ts'
-import { type House, type HouseCustomer, startHouse } from './house.ts'
 import { oddRequest, sendOdd } from './odd-requests.ts'
+import { type RunningSluice, type SluiceCustomer, startSluice } from './whole-sluice.ts'
 
 /** What holds for the whole house: `sluice serve` with every service on. */
 
@@ -27,40 +27,43 @@ const HOSTILE = [
   ...['\u202eback', '\u0007\u0000'],
 ]
 
-let house: House
-let customer: HouseCustomer
+let sluice: RunningSluice
+let customer: SluiceCustomer
 before(async () => {
-  house = await startHouse({ nodeSays: HOSTILE.join(' ') })
-  customer = await house.subscribe('prod')
+  sluice = await startSluice({ nodeMessage: HOSTILE.join(' ') })
+  customer = await sluice.subscribe('prod')
 })
-after(() => house?.[Symbol.asyncDispose]())
+after(() => sluice?.[Symbol.asyncDispose]())
 
 const post = async (body: string): Promise<string> => {
   const headers = { 'content-type': 'application/json', 'x-token': customer.token }
-  return (await fetch(house.doors.rpc, { method: 'POST', headers, body })).text()
+  return (await fetch(sluice.servers.rpc, { method: 'POST', headers, body })).text()
 }
 const grpcCall = (path: string) => {
-  const port = Number(house.gateway.grpc.split(':')[1])
+  const port = Number(sluice.gateway.grpc.split(':')[1])
   return rawCall(port, path, [['x-token', customer.token]], frameMessage(Buffer.alloc(0)))
 }
 
 test('T15: an id of another customer is answered like one that never was, at every place that takes one', async () => {
-  const stranger = await house.subscribe('stranger')
-  const { ws, token } = { ws: house.gateway.ws, token: customer.token }
+  const stranger = await sluice.subscribe('stranger')
+  const { ws, token } = { ws: sluice.gateway.ws, token: customer.token }
   const theirs = await openWsTestClient(ws, { 'x-token': token })
   const mine = await openWsTestClient(ws, { 'x-token': stranger.token })
   const subscription = (await theirs.call('rootSubscribe')).result as number
   const { connections } = (await (
-    await fetch(`${house.doors.rpc}/v1/connections`, { headers: { 'x-token': token } })
+    await fetch(`${sluice.servers.rpc}/v1/connections`, { headers: { 'x-token': token } })
   ).json()) as { connections: { id: string }[] }
   const ticketOf = async (given: string) => {
-    const answer = await fetch(`${house.doors.rpc}/v1/ws-ticket`, { method: 'POST', headers: { 'x-token': given } })
-    return ((await answer.json()) as { ticket: string }).ticket
+    const response = await fetch(`${sluice.servers.rpc}/v1/ws-ticket`, {
+      method: 'POST',
+      headers: { 'x-token': given },
+    })
+    return ((await response.json()) as { ticket: string }).ticket
   }
   const ownTicket = await ticketOf(stranger.token)
-  const told = async (answer: Response) => {
-    const text = (await answer.text()).replace(/"request_id":"[^"]*"/, '')
-    return `${answer.status} ${text}`
+  const reported = async (response: Response) => {
+    const text = (await response.text()).replace(/"request_id":"[^"]*"/, '')
+    return `${response.status} ${text}`
   }
   /** The stranger's own ticket with the name of another in it: expiry, the hash of the token, and a seal over both. */
   const ticketFor = (digest: Buffer) => {
@@ -70,56 +73,57 @@ test('T15: an id of another customer is answered like one that never was, at eve
   }
   const upgrade = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
   const sql = (fields: string, body: string) =>
-    fetch(`${house.doors.indexer}/?${fields}`, { method: 'POST', headers: stranger.indexer, body })
-  const running = fetch(`${house.doors.indexer}/?query_id=theirs&max_execution_time=2`, {
+    fetch(`${sluice.servers.indexer}/?${fields}`, { method: 'POST', headers: stranger.indexer, body })
+  const running = fetch(`${sluice.servers.indexer}/?query_id=theirs&max_execution_time=2`, {
     method: 'POST',
     headers: customer.indexer,
     body: heavyQuery(),
   })
   running.catch(() => {})
 
-  const places: Readonly<Record<string, { ask: (id: string) => Promise<string>; foreign: string; absent: string }>> = {
-    'POST /v1/connections/{id}/close': {
-      ask: async (id) => {
-        const init = { method: 'POST', headers: { 'x-token': stranger.token } }
-        return told(await fetch(`${house.doors.rpc}/v1/connections/${id}/close`, init))
+  const positions: Readonly<Record<string, { ask: (id: string) => Promise<string>; foreign: string; absent: string }>> =
+    {
+      'POST /v1/connections/{id}/close': {
+        ask: async (id) => {
+          const init = { method: 'POST', headers: { 'x-token': stranger.token } }
+          return reported(await fetch(`${sluice.servers.rpc}/v1/connections/${id}/close`, init))
+        },
+        foreign: connections[0]?.id ?? '',
+        absent: 'con_000000000000000000000000',
       },
-      foreign: connections[0]?.id ?? '',
-      absent: 'con_000000000000000000000000',
-    },
-    'rootUnsubscribe over WebSocket': {
-      ask: async (id) => JSON.stringify((await mine.call('rootUnsubscribe', [Number(id)])).error),
-      foreign: `${subscription}`,
-      absent: `${subscription + 1000}`,
-    },
-    'a ticket that names somebody': {
-      ask: (id) => refused(`${ws}/?ticket=${ticketFor(Buffer.from(id, 'hex'))}`, upgrade),
-      foreign: createHash('sha256').update(token).digest('hex'),
-      absent: '00'.repeat(32),
-    },
-    'a ticket of somebody beside the own token': {
-      ask: (id) => refused(`${ws}/?ticket=${id}`, { ...upgrade, 'x-token': stranger.token }),
-      foreign: await ticketOf(token),
-      absent: ticketFor(Buffer.alloc(32)),
-    },
-    'KILL QUERY': {
-      ask: async (id) => told(await sql('', `KILL QUERY WHERE query_id = '${id}'`)),
-      foreign: 'theirs',
-      absent: 'nobodys',
-    },
-    'a query under the id of another': {
-      ask: async (id) => told(await sql(`query_id=${id}&replace_running_query=1`, 'SELECT 1')),
-      foreign: 'theirs',
-      absent: 'nobodys',
-    },
+      'rootUnsubscribe over WebSocket': {
+        ask: async (id) => JSON.stringify((await mine.call('rootUnsubscribe', [Number(id)])).error),
+        foreign: `${subscription}`,
+        absent: `${subscription + 1000}`,
+      },
+      'a ticket that names somebody': {
+        ask: (id) => refused(`${ws}/?ticket=${ticketFor(Buffer.from(id, 'hex'))}`, upgrade),
+        foreign: createHash('sha256').update(token).digest('hex'),
+        absent: '00'.repeat(32),
+      },
+      'a ticket of somebody beside the own token': {
+        ask: (id) => refused(`${ws}/?ticket=${id}`, { ...upgrade, 'x-token': stranger.token }),
+        foreign: await ticketOf(token),
+        absent: ticketFor(Buffer.alloc(32)),
+      },
+      'KILL QUERY': {
+        ask: async (id) => reported(await sql('', `KILL QUERY WHERE query_id = '${id}'`)),
+        foreign: 'theirs',
+        absent: 'nobodys',
+      },
+      'a query under the id of another': {
+        ask: async (id) => reported(await sql(`query_id=${id}&replace_running_query=1`, 'SELECT 1')),
+        foreign: 'theirs',
+        absent: 'nobodys',
+      },
+    }
+  for (const [position, { ask, foreign, absent }] of Object.entries(positions)) {
+    const response = await ask(absent)
+    assert.notEqual(foreign, '', position)
+    assert.equal(await ask(foreign), response, position)
+    if (position.includes('{id}')) assert.match(response, /^404 /, position)
   }
-  for (const [place, { ask, foreign, absent }] of Object.entries(places)) {
-    const answer = await ask(absent)
-    assert.notEqual(foreign, '', place)
-    assert.equal(await ask(foreign), answer, place)
-    if (place.includes('{id}')) assert.match(answer, /^404 /, place)
-  }
-  assert.match(await told(await running), /Code: 159/, 'the query of the other ran until its own time was over')
+  assert.match(await reported(await running), /Code: 159/, 'the query of the other ran until its own time was over')
   assert.equal(theirs.socket.readyState, theirs.socket.OPEN)
   assert.equal((await theirs.call('rootUnsubscribe', [subscription])).result, true)
   theirs.socket.terminate()
@@ -155,22 +159,22 @@ async function refused(url: string, headers: Record<string, string>): Promise<st
 const CONTROL = /(?!\n)[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
 test('T20: hostile method names, paths and words of a node are one line each in the log, and steer no terminal', async () => {
-  house.node.answer = (method) => ({ error: JSON.stringify({ code: -32000, message: `no ${method}` }) })
-  const client = await openWsTestClient(house.gateway.ws, { 'x-token': customer.token, 'user-agent': 'x\u009b31m' })
+  sluice.node.respond = (method) => ({ error: JSON.stringify({ code: -32000, message: `no ${method}` }) })
+  const client = await openWsTestClient(sluice.gateway.ws, { 'x-token': customer.token, 'user-agent': 'x\u009b31m' })
   for (const method of HOSTILE) {
     const body = JSON.stringify({ jsonrpc: '2.0', id: method, method, params: [method] })
     assert.equal((JSON.parse(await post(body)) as { id: string }).id, method, 'an id comes back as it was sent')
     await client.call(method, [method]).catch(() => {})
     await grpcCall(`/geyser.Geyser/${encodeURIComponent(method)}`)
-    await fetch(`${house.doors.rpc}/${encodeURIComponent(method)}`, { headers: { 'user-agent': encodeURI(method) } })
-    await fetch(`${house.doors.indexer}/`, { method: 'POST', headers: customer.indexer, body: `SELECT "${method}"` })
-    await fetch(house.doors.sender, { method: 'POST', body })
-    await fetch(house.doors.execution, { method: 'POST', body })
+    await fetch(`${sluice.servers.rpc}/${encodeURIComponent(method)}`, { headers: { 'user-agent': encodeURI(method) } })
+    await fetch(`${sluice.servers.indexer}/`, { method: 'POST', headers: customer.indexer, body: `SELECT "${method}"` })
+    await fetch(sluice.servers.sender, { method: 'POST', body })
+    await fetch(sluice.servers.execution, { method: 'POST', body })
   }
   client.socket.terminate()
-  house.node.answer = () => undefined
-  await until('the words of the node are logged', () => house.gateway.running.stdout().includes('[31mred'))
-  const lines = house.gateway.running.stdout().split('\n').slice(0, -1)
+  sluice.node.respond = () => undefined
+  await until('the words of the node are logged', () => sluice.gateway.running.stdout().includes('[31mred'))
+  const lines = sluice.gateway.running.stdout().split('\n').slice(0, -1)
   for (const line of lines) {
     assert.doesNotMatch(line, CONTROL)
     const { level, msg } = JSON.parse(line) as Record<string, string>
@@ -182,7 +186,7 @@ test('T20: hostile method names, paths and words of a node are one line each in 
     ['top', '--once'],
     ['status'],
   ]) {
-    const { code, stdout, stderr } = await house.gateway.sluice(...words)
+    const { code, stdout, stderr } = await sluice.gateway.sluice(...words)
     assert.equal(code, 0, stderr)
     assert(stdout.length > 0)
     assert.doesNotMatch(stdout + stderr, CONTROL, words.join(' '))
@@ -194,7 +198,7 @@ test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC make no series
   const random = createRandom(seedOf(t))
   const name = () => `zz${Array.from({ length: 10 }, () => String.fromCharCode(97 + random(26))).join('')}`
   const call = (method: string) => ({ jsonrpc: '2.0', id: 1, method, params: [] })
-  const metrics = async () => (await fetch(`${house.doors.operator}/metrics`)).text()
+  const metrics = async () => (await fetch(`${sluice.servers.operator}/metrics`)).text()
   const seriesIn = (text: string) =>
     text
       .split('\n')
@@ -203,7 +207,7 @@ test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC make no series
   async function ask({ batches, sockets, grpc }: { batches: number; sockets: number; grpc: number }): Promise<number> {
     for (let at = 0; at < batches; at++) await post(JSON.stringify(Array.from({ length: 100 }, () => call(name()))))
     for (let at = 0; at < sockets; at++) {
-      const client = await openWsTestClient(house.gateway.ws, { 'x-token': customer.token })
+      const client = await openWsTestClient(sluice.gateway.ws, { 'x-token': customer.token })
       await Promise.all(Array.from({ length: 10 }, () => client.call(name())))
       client.socket.terminate()
     }
@@ -222,13 +226,13 @@ test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC make no series
   t.diagnostic(`${now.length} series (figure: ${SERIES_MAX})`)
   assert.ok(now.length > 100 && now.length <= SERIES_MAX, `${now.length} series`)
   assert.doesNotMatch(text, /zz[a-z]{10}/)
-  for (const door of ['rpc', 'ws', 'grpc'])
-    assert.match(text, new RegExp(`^sluice_bundle_requests_total\\{interface="${door}",method="other"\\} \\d`, 'm'))
+  for (const server of ['rpc', 'ws', 'grpc'])
+    assert.match(text, new RegExp(`^sluice_bundle_requests_total\\{interface="${server}",method="other"\\} \\d`, 'm'))
 })
 
 test(`T24: ${ODD_REQUESTS} odd requests at every HTTP door: no answer tells a path, an address, a version, a statement or a stack`, async (t) => {
   const random = createRandom(seedOf(t))
-  const { ports } = house.node
+  const { ports } = sluice.node
   const forbidden: Readonly<Record<string, RegExp>> = {
     'a path':
       /(?:^|[\s"'(=])\/(?:home|root|usr|tmp|var|etc|opt|srv|proc|work|app)\/|file:\/\/|node_modules|\w\.[cm]?[jt]s:\d/,
@@ -251,34 +255,34 @@ test(`T24: ${ODD_REQUESTS} odd requests at every HTTP door: no answer tells a pa
   let left = ODD_REQUESTS
   async function goOn(): Promise<void> {
     while (left-- > 0) {
-      house.node.fault = faults[Math.floor(left / 100) % (faults.length + 1)]
-      const { door, bytes } = oddRequest(random, customer)
+      sluice.node.fault = faults[Math.floor(left / 100) % (faults.length + 1)]
+      const { server, bytes } = oddRequest(random, customer)
       // The place of the WebSocket door is told with a ticket: it is where customers connect.
-      const text = (await sendOdd(house.doors[door], bytes, random)).replaceAll(house.gateway.ws, '')
+      const text = (await sendOdd(sluice.servers[server], bytes, random)).replaceAll(sluice.gateway.ws, '')
       const status = text.replace(/^HTTP\/1\.1 100 [^\r]*\r\n\r\n/, '').slice(9, 12)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       // The page that everybody may load; what a browser gets is checked with the page.
-      if (door === 'execution' && /\r\ncontent-type: text\/html/i.test(text)) continue
+      if (server === 'execution' && /\r\ncontent-type: text\/html/i.test(text)) continue
       for (const [what, pattern] of Object.entries(forbidden)) {
         const hit = pattern.exec(text)
         if (hit !== null)
           found.push(
-            `${what} (${hit[0]}) at ${door}: ${bytes.toString('latin1').slice(0, 300)} => ${text.slice(0, 600)}`,
+            `${what} (${hit[0]}) at ${server}: ${bytes.toString('latin1').slice(0, 300)} => ${text.slice(0, 600)}`,
           )
       }
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, goOn))
-  house.node.fault = undefined
+  sluice.node.fault = undefined
   t.diagnostic([...statuses].map(([status, count]) => `${status || 'closed'}: ${count}`).join(', '))
   assert.deepEqual(found.slice(0, 3), [], `${found.length} answers tell too much`)
   for (const status of ['200', '400', '401', '404', '405', '503']) assert.ok((statuses.get(status) ?? 0) > 0, status)
-  assert.equal(house.gateway.running.child.exitCode, null)
+  assert.equal(sluice.gateway.running.child.exitCode, null)
 })
 
 describe('T23: files and sockets', () => {
   test('T23: the control socket, the store and the keys are for their owner alone', () => {
-    const state = join(dirname(house.gateway.configFile), '.sluice')
+    const state = join(dirname(sluice.gateway.configFile), '.sluice')
     const modeOf = (name: string) => (statSync(join(state, name)).mode & 0o777).toString(8)
     assert.equal(modeOf('.'), '700')
     for (const name of ['control.sock', 'access.db', 'audit.log']) assert.equal(modeOf(name), '600', name)
@@ -291,8 +295,8 @@ describe('T23: files and sockets', () => {
     writeFileSync(home.file('sluice.toml'), '[metrics]\nbearer = "file:metrics-bearer"\n')
     await using running = serve({ cwd: home.path, args: ['--no-demo'] })
     assert.equal(await running.line(/"msg":"started"/).catch(() => running.exit()), 78)
-    const told = running.stdout() + running.stderr()
-    assert(told.includes(secret) && told.includes(`chmod 600 ${secret}`), told)
-    assert.doesNotMatch(told, /canary-bearer/)
+    const reported = running.stdout() + running.stderr()
+    assert(reported.includes(secret) && reported.includes(`chmod 600 ${secret}`), reported)
+    assert.doesNotMatch(reported, /canary-bearer/)
   })
 })

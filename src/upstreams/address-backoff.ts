@@ -3,16 +3,16 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 
 /** Keeps attempts to connect apart: after a failure it is shut for a while that grows, after a success it is open. */
-export type Gate = {
+export type AddressBackoff = {
   readonly isShut: boolean
   failed(): void
   worked(): void
 }
 
-export function createGate(
+export function createAddressBackoff(
   options: { readonly firstMs: number; readonly maxMs: number },
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-): Gate {
+): AddressBackoff {
   const backoff = createBackoff(options, random)
   let shutUntilMs = Number.NEGATIVE_INFINITY
   return {

@@ -5,7 +5,7 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { settingsOf } from '../../src/processes/compose/config/settings.ts'
 import { runUntilSignal } from '../../src/processes/compose/process/run-until-signal.ts'
-import { startExecutionAlone } from '../../src/processes/execution.ts'
+import { startExecutionProcess } from '../../src/processes/execution.ts'
 
 /** `sluice execution` as a process of its own whose time runs a hundred times as fast. Configured by the environment. */
 const FASTER = 100
@@ -17,6 +17,6 @@ const clock = createManualClock(Date.now())
 const running = setInterval(() => void clock.advanceAsync(STEP_MS * FASTER), STEP_MS)
 const settings = settingsOf(loaded, env['STATE_FOLDER'] ?? '')
 await runUntilSignal(process, silentLogger, () =>
-  startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env }),
+  startExecutionProcess(settings, { log: silentLogger, clock, random: secureRandom, env }),
 )
 clearInterval(running)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AsyncChdb } from 'chdb-wasm'
 import { tableDdl, viewDdl } from '../../src/indexer/clickhouse/ddl.ts'
-import { passClickHouseGate } from '../../src/indexer/clickhouse/policy/policy.ts'
+import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
 import { CLICKHOUSE_GOOD } from '../../src/indexer/clickhouse/policy/test-good.ts'
 import { KEYWORD_ESCAPES } from '../../src/indexer/clickhouse/policy/test-keyword-escapes.ts'
 import { PUBLISHED } from '../../src/indexer/duckdb/run-query.ts'
@@ -15,7 +15,7 @@ import { createRandom, isFull, seedOf } from '../support/property.ts'
 const RUN = isFull ? 20_000 : 150
 const ESCAPES = isFull ? KEYWORD_ESCAPES : KEYWORD_ESCAPES.filter((_, at) => at % 12 === 0)
 
-const judge = (sql: string) => passClickHouseGate(sql, { tables: PUBLISHED, database: 'chain' })
+const validate = (sql: string) => applyClickHousePolicy(sql, { tables: PUBLISHED, database: 'chain' })
 
 describe("the gate before ClickHouse's current engine, 26.5 from npm", () => {
   let database: AsyncChdb
@@ -38,7 +38,7 @@ describe("the gate before ClickHouse's current engine, 26.5 from npm", () => {
 
   test('what the gate lets through and writes anew is what the engine reads', async () => {
     for (const sql of [...CLICKHOUSE_GOOD, ...QUERY_PACK.map((query) => query.sql)]) {
-      const quoted = judge(sql).sql.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
+      const quoted = validate(sql).sql.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
       assert.notEqual(await run(`SELECT formatQuery('${quoted}')`), '', sql)
     }
   })
@@ -47,9 +47,9 @@ describe("the gate before ClickHouse's current engine, 26.5 from npm", () => {
     let shown = 0
     for (const escape of ESCAPES) {
       const statement = escape.replaceAll('system.tables', `${CANARY}.secret`)
-      const answer = await run(statement).catch(() => '')
-      if (answer.includes(CANARY)) shown++
-      assert.throws(() => judge(statement), QueryError, statement)
+      const response = await run(statement).catch(() => '')
+      if (response.includes(CANARY)) shown++
+      assert.throws(() => validate(statement), QueryError, statement)
     }
     t.diagnostic(`${shown} of ${ESCAPES.length} would have shown the canary`)
     assert.ok(shown > ESCAPES.length / 20)
@@ -63,15 +63,17 @@ describe("the gate before ClickHouse's current engine, 26.5 from npm", () => {
       made++
       let sql: string
       try {
-        ;({ sql } = judge(statement))
+        ;({ sql } = validate(statement))
       } catch (error) {
         assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)
         continue
       }
       passed++
-      const answer = await run(`${sql} SETTINGS max_execution_time = 5, max_result_rows = 10000`).catch(() => undefined)
-      if (answer !== undefined) ran++
-      assert.ok(answer?.includes(CANARY) !== true, sql)
+      const response = await run(`${sql} SETTINGS max_execution_time = 5, max_result_rows = 10000`).catch(
+        () => undefined,
+      )
+      if (response !== undefined) ran++
+      assert.ok(response?.includes(CANARY) !== true, sql)
     }
     t.diagnostic(`${passed} of ${made} passed: ${Math.round((100 * passed) / made)} %; ${ran} gave rows`)
     assert.ok(passed >= made / 5 && ran > passed / 20)

@@ -13,12 +13,12 @@ import { createLogger, silentLogger } from '../../src/platform/telemetry/logger.
 import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { settingsOf } from '../../src/processes/compose/config/settings.ts'
 import type { Deps } from '../../src/processes/compose/process/deps.ts'
-import { startExecutionAlone } from '../../src/processes/execution.ts'
+import { startExecutionProcess } from '../../src/processes/execution.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { openStream } from '../support/stream-reader.ts'
 
 /** The process of its own, on a clock of the test: how it ends, and with which code. */
-async function startAlone(folder: { file(name: string): string }, deps: Partial<Deps> = {}) {
+async function startStandalone(folder: { file(name: string): string }, deps: Partial<Deps> = {}) {
   const env = {
     SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
     SLUICE_METRICS__LISTEN: '127.0.0.1:0',
@@ -27,7 +27,7 @@ async function startAlone(folder: { file(name: string): string }, deps: Partial<
   const clock = createManualClock(Date.now())
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
   const settings = settingsOf(loaded, folder.file('state'))
-  const alone = await startExecutionAlone(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
+  const alone = await startExecutionProcess(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
   return { ...alone, clock, ended, base: `127.0.0.1:${alone.execution.address.port}` }
 
   /** Lets time pass until the process has ended, and says whether all was closed in good order. */
@@ -46,7 +46,7 @@ async function startAlone(folder: { file(name: string): string }, deps: Partial<
 
 test('alone, a silent source ends the process with 75: clients get 1012, /health 503 for 5 s', async () => {
   using folder = makeTestFolder()
-  const { clock, base, ended, exitCode } = await startAlone(folder)
+  const { clock, base, ended, exitCode } = await startStandalone(folder)
   await using client = await openStream(`ws://${base}/v1/ws`)
   await client.until(1)
   clock.advance(34_999)
@@ -58,7 +58,7 @@ test('alone, a silent source ends the process with 75: clients get 1012, /health
 
 test('alone, a signal ends the process with 0', async () => {
   using folder = makeTestFolder()
-  const { base, ended, lifecycle, exitCode } = await startAlone(folder)
+  const { base, ended, lifecycle, exitCode } = await startStandalone(folder)
   await using client = await openStream(`ws://${base}/v1/ws`)
   await client.until(1)
   lifecycle.stop('SIGTERM')
@@ -72,7 +72,7 @@ test('alone it answers the command line: how it is, what it does, what it logs, 
 }, async () => {
   using folder = makeTestFolder()
   const logTap = createLogTap({ write() {} })
-  const { ended } = await startAlone(folder, {
+  const { ended } = await startStandalone(folder, {
     logTap,
     log: createLogger({ level: 'info', destination: logTap }),
   })
@@ -99,7 +99,7 @@ test('alone it answers the command line: how it is, what it does, what it logs, 
 
 test('a real process whose source is silent exits with 75', { timeout: 60_000 }, async () => {
   using folder = makeTestFolder()
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/execution-alone-process.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/execution-child.ts')], {
     env: {
       PATH: process.env['PATH'],
       STATE_FOLDER: folder.file('state'),
