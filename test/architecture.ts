@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { Import, SourceFacts } from './read-source.ts'
 import { findSlowShape } from './regex-shape.ts'
 
-/** One room: what it may import of the house, of Node and of npm. */
+/** One module: which modules, Node built-ins and npm packages it may import. */
 export type ModulePlan = {
   layer: number
   sees: readonly string[]
@@ -15,15 +15,19 @@ export type ModulePlan = {
 }
 
 export type Plan = {
-  rooms: Readonly<Record<string, ModulePlan>>
-  /** Packages that one named place may import, whatever its room says. */
-  npmExceptions: readonly { position: RegExp; npm: readonly string[] }[]
+  modules: Readonly<Record<string, ModulePlan>>
+  /** Packages that the files of one path may import besides those of their module. */
+  npmExceptions: readonly { path: RegExp; npm: readonly string[] }[]
   pureNode: readonly string[]
   serviceNode: readonly string[]
   consoleFiles: RegExp
   exitFiles: RegExp
   generated: RegExp
   linesMax: number
+  /** Words that no identifier and no file name may contain, because the field has another word for the thing. */
+  refusedWords: ReadonlySet<string>
+  /** Names of formats that contain a refused word. */
+  nameExceptions: readonly { path: RegExp; names: readonly string[] }[]
   dependencies: ReadonlySet<string>
 }
 
@@ -32,18 +36,22 @@ export type Objection = { rule: string; at: string; message: string }
 const TEST_FILE = /\.test\.ts$/
 const TEST_HELPER = /\/test-[^/]*\.ts$/
 
-/** Everything in the files that is against the plan; an empty list means that the house stands as drawn. */
+/** Every violation of the plan; empty when the files follow it. */
 export function findObjections(files: readonly SourceFacts[], plan: Plan): Objection[] {
   return [
-    ...files.flatMap((file) => [...objectToFile(file, plan), ...objectToImports(file, plan)]),
+    ...files.flatMap((file) => [
+      ...objectToFile(file, plan),
+      ...objectToImports(file, plan),
+      ...findRefusedWords(file, plan),
+    ]),
     ...findCycles(files),
   ]
 }
 
 function* objectToFile(file: SourceFacts, plan: Plan): Generator<Objection> {
   const { path } = file
-  if (moduleOf(path) === undefined || plan.rooms[moduleOf(path) ?? ''] === undefined) {
-    yield { rule: 'room', at: path, message: 'stands in no room of the plan' }
+  if (moduleOf(path) === undefined || plan.modules[moduleOf(path) ?? ''] === undefined) {
+    yield { rule: 'module', at: path, message: 'belongs to no module of the plan' }
   }
   if (plan.generated.test(path)) return
   if (file.lines > plan.linesMax) {
@@ -74,7 +82,7 @@ function* objectToFile(file: SourceFacts, plan: Plan): Generator<Objection> {
 
 function* objectToImports(file: SourceFacts, plan: Plan): Generator<Objection> {
   const moduleName = moduleOf(file.path)
-  const module = plan.rooms[moduleName ?? '']
+  const module = plan.modules[moduleName ?? '']
   if (moduleName === undefined || module === undefined) return
   for (const used of file.imports) {
     const message = objectToImport(used, { file, moduleName, module, plan })
@@ -83,24 +91,24 @@ function* objectToImports(file: SourceFacts, plan: Plan): Generator<Objection> {
 }
 
 type ReadImport = Import & { specifier: string }
-type Position = { file: SourceFacts; moduleName: string; module: ModulePlan; plan: Plan }
+type Importer = { file: SourceFacts; moduleName: string; module: ModulePlan; plan: Plan }
 
-function objectToImport(used: Import, position: Position): Omit<Objection, 'at'> | undefined {
+function objectToImport(used: Import, importer: Importer): Omit<Objection, 'at'> | undefined {
   const { specifier } = used
   if (specifier === undefined) {
-    if (TEST_FILE.test(position.file.path)) return undefined
+    if (TEST_FILE.test(importer.file.path)) return undefined
     return { rule: 'unreadable', message: 'names a file by an expression; write the path as a plain string' }
   }
-  if (specifier.startsWith('.')) return objectToModuleImport({ ...used, specifier }, position)
+  if (specifier.startsWith('.')) return objectToModuleImport({ ...used, specifier }, importer)
   if (used.form === 'url') return undefined
   if (specifier.startsWith('node:') || used.form === 'builtin')
-    return objectToNodeImport({ ...used, specifier }, position)
-  return objectToPackageImport(specifier, position)
+    return objectToNodeImport({ ...used, specifier }, importer)
+  return objectToPackageImport(specifier, importer)
 }
 
 function objectToModuleImport(
   used: ReadImport,
-  { file, moduleName, module, plan }: Position,
+  { file, moduleName, module, plan }: Importer,
 ): Omit<Objection, 'at'> | undefined {
   const target = resolvePath(file.path, used.specifier)
   const isTest = TEST_FILE.test(file.path)
@@ -111,12 +119,12 @@ function objectToModuleImport(
   if (TEST_FILE.test(target) && !isTest) return { rule: 'outside', message: `imports a test, ${target}` }
   const targetName = moduleOf(target)
   if (targetName === moduleName) return undefined
-  const targetModule = plan.rooms[targetName ?? '']
+  const targetModule = plan.modules[targetName ?? '']
   if (targetName === undefined || targetModule === undefined) {
-    return { rule: 'room', message: `imports ${target}, which stands in no room of the plan` }
+    return { rule: 'module', message: `imports ${target}, which belongs to no module of the plan` }
   }
   if (module.sees.includes(targetName)) return undefined
-  const way =
+  const direction =
     targetModule.layer > module.layer
       ? 'up'
       : targetModule.layer === module.layer
@@ -124,16 +132,16 @@ function objectToModuleImport(
         : 'down, but not by plan,'
   return {
     rule: 'direction',
-    message: `${moduleName} imports ${way} from ${targetName} (${used.form} ${used.specifier})`,
+    message: `${moduleName} imports ${direction} from ${targetName} (${used.form} ${used.specifier})`,
   }
 }
 
 function objectToNodeImport(
   used: ReadImport,
-  { file, moduleName, module, plan }: Position,
+  { file, moduleName, module, plan }: Importer,
 ): Omit<Objection, 'at'> | undefined {
   const name = used.specifier.replace(/^node:/, '')
-  // The globals are what the console and exit rules look at, so there is no second door to them.
+  // The console and exit rules look at the globals only.
   if (name === 'process' || name === 'console') {
     return { rule: 'node', message: `imports node:${name}; use the global, where the rules can see it` }
   }
@@ -147,7 +155,7 @@ function objectToNodeImport(
 
 function objectToPackageImport(
   specifier: string,
-  { file, moduleName, module, plan }: Position,
+  { file, moduleName, module, plan }: Importer,
 ): Omit<Objection, 'at'> | undefined {
   if (TEST_FILE.test(file.path)) return undefined
   const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
@@ -155,13 +163,30 @@ function objectToPackageImport(
     return { rule: 'npm', message: `imports ${name}, which package.json does not list under dependencies` }
   }
   if (module.npm === 'all' || module.npm.includes(name)) return undefined
-  if (plan.npmExceptions.some(({ position, npm }) => position.test(file.path) && npm.includes(name))) return undefined
+  if (plan.npmExceptions.some(({ path, npm }) => path.test(file.path) && npm.includes(name))) return undefined
   return { rule: 'npm', message: `${moduleName} imports ${name}; libraries enter through platform` }
 }
 
-/** Files that need each other to be loaded: each strongly connected group of more than one file. */
+/** Identifiers and file names with a word of `plan.refusedWords` in them. */
+export function* findRefusedWords(file: SourceFacts, plan: Plan): Generator<Objection> {
+  const { path } = file
+  if (plan.generated.test(path)) return
+  const excepted = new Set(plan.nameExceptions.flatMap((each) => (each.path.test(path) ? each.names : [])))
+  for (const [text, { line }] of [[posix.basename(path), { line: 0 }] as const, ...file.names]) {
+    if (excepted.has(text)) continue
+    const words = text.split(/(?=[A-Z][a-z])|[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase())
+    const refused = words.find(
+      (word, at) => plan.refusedWords.has(word) && !(word === 'house' && words[at - 1] === 'click'),
+    )
+    if (refused === undefined) continue
+    const at = line === 0 ? path : `${path}:${line}`
+    yield { rule: 'word', at, message: `${text} contains "${refused}"; the words to use are listed in ARCHITECTURE.md` }
+  }
+}
+
+/** Files that import each other, types included: each strongly connected group of more than one file. */
 function findCycles(files: readonly SourceFacts[]): Objection[] {
-  const targets = new Map(files.map((file) => [file.path, filesLoadedBy(file)]))
+  const targets = new Map(files.map((file) => [file.path, filesImportedBy(file)]))
   const order: string[] = []
   const seen = new Set<string>()
   for (const path of targets.keys()) finishOrder(path, targets, seen, order)
@@ -174,11 +199,9 @@ function findCycles(files: readonly SourceFacts[]): Objection[] {
   return order.toReversed().flatMap((path) => {
     const group: string[] = []
     finishOrder(path, reversed, grouped, group)
-    const inSluice = group.filter((member) => targets.has(member)).toSorted()
-    if (inSluice.length < 2) return []
-    return [
-      { rule: 'cycle', at: inSluice[0] ?? path, message: `imports itself through ${inSluice.slice(1).join(', ')}` },
-    ]
+    const cycle = group.filter((member) => targets.has(member)).toSorted()
+    if (cycle.length < 2) return []
+    return [{ rule: 'cycle', at: cycle[0] ?? path, message: `imports itself through ${cycle.slice(1).join(', ')}` }]
   })
 }
 
@@ -198,9 +221,10 @@ function finishOrder(start: string, edges: ReadonlyMap<string, string[]>, seen: 
   }
 }
 
-function filesLoadedBy(file: SourceFacts): string[] {
+/** Without what is loaded while the program runs: a command's definition names the file that runs it. */
+function filesImportedBy(file: SourceFacts): string[] {
   return file.imports
-    .filter(({ form }) => form === 'static' || form === 're-export' || form === 'require')
+    .filter(({ form }) => form === 'static' || form === 'type' || form === 're-export' || form === 'require')
     .flatMap(({ specifier }) => (specifier?.startsWith('.') === true ? [resolvePath(file.path, specifier)] : []))
 }
 

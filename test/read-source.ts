@@ -18,27 +18,29 @@ export type SourceFacts = {
   starExportLines: number[]
   /** As they are written; undefined where one is put together while the program runs. */
   regularExpressions: { text: string | undefined; line: number }[]
+  /** Each identifier with the first line it occurs in and how often it occurs. */
+  names: Map<string, { line: number; count: number }>
   /** Nothing but imports and re-exports: another address for things that live elsewhere. */
   onlyPassesOn: boolean
 }
 
 /**
  * Parses the files with TypeScript's own parser, so that comments, strings and regular expressions cannot fool a rule.
- * The files are given as text (path to content): the real house and planted examples are read by the same code.
+ * The files are given as text (path to content), so that the real source and planted examples are read by the same code.
  */
 export function readSource(files: ReadonlyMap<string, string>): SourceFacts[] {
   const virtual: Record<string, string> = {}
-  for (const [path, text] of files) virtual[`/house/${path}`] = text
-  virtual['/house/tsconfig.json'] = JSON.stringify({
+  for (const [path, text] of files) virtual[`/source/${path}`] = text
+  virtual['/source/tsconfig.json'] = JSON.stringify({
     compilerOptions: { noResolve: true, noLib: true, types: [], jsx: 'preserve', module: 'nodenext', noEmit: true },
     files: [...files.keys()],
   })
-  const parser = new API({ cwd: '/house', fs: createVirtualFileSystem(virtual) })
+  const parser = new API({ cwd: '/source', fs: createVirtualFileSystem(virtual) })
   try {
-    using snapshot = parser.updateSnapshot({ openProjects: ['/house/tsconfig.json'] })
+    using snapshot = parser.updateSnapshot({ openProjects: ['/source/tsconfig.json'] })
     const project = snapshot.getProjects()[0]
     return [...files].map(([path, text]) => {
-      const parsed = project?.program.getSourceFile(`/house/${path}`)
+      const parsed = project?.program.getSourceFile(`/source/${path}`)
       if (parsed === undefined) throw new Error(`the parser did not read ${path}`)
       return readFacts(path, text, parsed)
     })
@@ -58,6 +60,7 @@ function readFacts(path: string, text: string, root: Node & { statements: Iterab
     defaultExportLines: [],
     starExportLines: [],
     regularExpressions: [],
+    names: new Map(),
     onlyPassesOn: passesOn([...root.statements]),
   }
   const lineOf = (node: Node): number => {
@@ -72,7 +75,13 @@ function readFacts(path: string, text: string, root: Node & { statements: Iterab
     }
     facts.imports.push({ form, specifier: textOf(target), line: lineOf(target ?? node) })
   }
+  const addName = (text: string, node: Node): void => {
+    const known = facts.names.get(text)
+    if (known === undefined) facts.names.set(text, { line: lineOf(node), count: 1 })
+    else known.count += 1
+  }
   const visit = (node: Node): void => {
+    if (is.isIdentifier(node) || is.isPrivateIdentifier(node)) addName(node.text, node)
     readImport(node, addImport)
     if (isMember(node, 'console')) facts.consoleLines.push(lineOf(node))
     if (isMember(node, 'process', 'exit')) facts.exitLines.push(lineOf(node))

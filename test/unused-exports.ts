@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { readSource } from './read-source.ts'
 
 const EXPORT = /^export (?:async )?(type|interface|function\*?|const|let|class) (\w+)/gm
 const NAMED = /^(?:import|export) (?:type )?\{([^}]*)\} from '(\.[^']*)'/gm
@@ -6,8 +7,8 @@ const NAMED = /^(?:import|export) (?:type )?\{([^}]*)\} from '(\.[^']*)'/gm
 const WHOLE = /^import \* as \w+ from '(\.[^']*)'|\bimport\(\s*'(\.[^']*)'/gm
 
 /**
- * Exports of `src` that nothing outside their own file imports; a type may be exported for what is made of it, as long as its own file uses it. The files
- * are given as text (path to content). It counts on the formatter's way to write imports.
+ * Exports of `src` that no other file imports. A type may be exported when its own file uses it, since values of it leave the file; its name in a
+ * comment is no use. The files are given as text (path to content) in the formatter's style.
  */
 export function findUnusedExports(files: ReadonlyMap<string, string>): string[] {
   const used = new Set<string>()
@@ -18,13 +19,15 @@ export function findUnusedExports(files: ReadonlyMap<string, string>): string[] 
     }
     for (const [, all, lazy] of text.matchAll(WHOLE)) used.add(resolve(all ?? lazy))
   }
+  const source = new Map([...files].filter(([path]) => path.startsWith('src/')))
+  const names = new Map(readSource(source).map((facts) => [facts.path, facts.names]))
   const unused: string[] = []
-  for (const [path, text] of files) {
-    if (!path.startsWith('src/') || used.has(path)) continue
+  for (const [path, text] of source) {
+    if (used.has(path)) continue
     for (const [, kind = '', name = ''] of text.matchAll(EXPORT)) {
       if (used.has(`${path} ${name}`)) continue
       const isType = kind === 'type' || kind === 'interface'
-      if (isType && (text.match(new RegExp(`\\b${name}\\b`, 'g')) ?? []).length > 1) continue
+      if (isType && (names.get(path)?.get(name)?.count ?? 0) > 1) continue
       unused.push(`${path}: ${name}`)
     }
   }
