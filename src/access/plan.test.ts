@@ -93,28 +93,28 @@ describe('access options', () => {
   })
 
   test('own plans join the built-in ones, with defaults for the rest', () => {
-    const { plans } = parseAccessOptions({ plans: { executor: plan } })
-    assert.deepEqual(Object.keys(plans), [...Object.keys(BUILT_IN_PLANS), 'desk'])
-    assert.equal(plans['desk']?.wsSubscriptions, null)
-    assert.equal(plans['desk']?.batchItems, 100)
-    const { grpcKinds, grpcBlockedOwners, grpcResume } = plans['desk'] ?? {}
+    const { plans } = parseAccessOptions({ plans: { trading: plan } })
+    assert.deepEqual(Object.keys(plans), [...Object.keys(BUILT_IN_PLANS), 'trading'])
+    assert.equal(plans['trading']?.wsSubscriptions, null)
+    assert.equal(plans['trading']?.batchItems, 100)
+    const { grpcKinds, grpcBlockedOwners, grpcResume } = plans['trading'] ?? {}
     assert.deepEqual([grpcKinds, grpcBlockedOwners, grpcResume], [null, [], false])
     const rules = {
       grpcKinds: ['accounts', 'slots'] as ('accounts' | 'slots')[],
       grpcBlockedOwners: ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'],
       grpcResume: true,
     }
-    const { plans: strict } = parseAccessOptions({ plans: { executor: { ...plan, ...rules } } })
-    assert.deepEqual({ ...strict['desk'], ...rules }, strict['desk'])
+    const { plans: strict } = parseAccessOptions({ plans: { trading: { ...plan, ...rules } } })
+    assert.deepEqual({ ...strict['trading'], ...rules }, strict['trading'])
   })
 
   test('mistakes are refused where they stand', () => {
     const cases: [AccessOptionsInput, string][] = [
-      [{ plans: { executor: { ...plan, sendsPerSecond: 101 } } }, 'plans.desk.sendsPerSecond'],
-      [{ plans: { executor: { ...plan, unitsPerSecond: -1 } } }, 'plans.desk.unitsPerSecond'],
-      [{ plans: { executor: { ...plan, wsConections: 1 } as typeof plan } }, 'plans.desk'],
-      [{ plans: { executor: { ...plan, grpcKinds: [] } } }, 'plans.desk.grpcKinds'],
-      [{ plans: { executor: { ...plan, grpcBlockedOwners: ['0OIl'] } } }, 'plans.desk.grpcBlockedOwners.0'],
+      [{ plans: { trading: { ...plan, sendsPerSecond: 101 } } }, 'plans.trading.sendsPerSecond'],
+      [{ plans: { trading: { ...plan, unitsPerSecond: -1 } } }, 'plans.trading.unitsPerSecond'],
+      [{ plans: { trading: { ...plan, wsConections: 1 } as typeof plan } }, 'plans.trading'],
+      [{ plans: { trading: { ...plan, grpcKinds: [] } } }, 'plans.trading.grpcKinds'],
+      [{ plans: { trading: { ...plan, grpcBlockedOwners: ['0OIl'] } } }, 'plans.trading.grpcBlockedOwners.0'],
       [{ plans: { 'A b': plan } }, 'plans.A b'],
       [{ store: { engine: 'postgres', url: 'postgres://u:secret@h/d' } }, 'store.url'],
       [{ quota: { shared: { url: 'redis://:secret@h' } } }, 'quota.shared.url'],

@@ -239,16 +239,16 @@ describe('access', () => {
 
   test('plans can be exchanged while running, and a plan that is gone is told', async () => {
     await using folder = await openFolder()
-    const executor = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
-    const { secret } = await folder.subscribe('first', 'desk')
-    await using running = await folder.start({ plans: { desk: executor } })
+    const trading = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
+    const { secret } = await folder.subscribe('first', 'trading')
+    await using running = await folder.start({ plans: { trading } })
     const caller = must(running.enter(secret))
     assert.equal(caller.limits.unitsPerSecond, 40)
     assert.equal(running.health.size, 0)
     running.access.setPlans(BUILT_IN_PLANS)
     assert.equal(must(running.enter(secret)).limits, BUILT_IN_PLANS.starter)
-    assert.match(running.health.get('plans') ?? '', /desk/)
-    running.access.setPlans({ ...BUILT_IN_PLANS, executor: { ...executor, unitsPerSecond: 50 } })
+    assert.match(running.health.get('plans') ?? '', /trading/)
+    running.access.setPlans({ ...BUILT_IN_PLANS, trading: { ...trading, unitsPerSecond: 50 } })
     assert.equal(running.health.has('plans'), false)
     assert.equal(must(running.enter(secret)).limits.unitsPerSecond, 50)
   })

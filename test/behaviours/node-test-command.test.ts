@@ -8,7 +8,7 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
-type Row = { node: string; server: string; ok: boolean; took_ms: number; message: string }
+type Row = { node: string; endpoint: string; ok: boolean; took_ms: number; message: string }
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 
 const SECRET = 'node-secret-canary'
@@ -58,7 +58,7 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 0, stderr)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ node, server, ok }) => [node, server, ok]),
+      rows.map(({ node, endpoint, ok }) => [node, endpoint, ok]),
       ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((server) => [name, server, true])),
     )
     assert.match(rows[0]?.message ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
@@ -87,7 +87,7 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 1)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ server, ok }) => [server, ok]),
+      rows.map(({ endpoint, ok }) => [endpoint, ok]),
       [
         ['rpc', false],
         ['ws', false],
@@ -140,7 +140,7 @@ describe('sluice upstream test and sluice node test', () => {
     const { code, stdout, stderr } = await run(toml, 'node', 'test', 'ded-1', '-o', 'json')
     assert.equal(code, 0, stderr)
     assert.deepEqual(
-      (JSON.parse(stdout) as Row[]).map(({ node, server, ok }) => [node, server, ok]),
+      (JSON.parse(stdout) as Row[]).map(({ node, endpoint, ok }) => [node, endpoint, ok]),
       ['rpc', 'ws', 'grpc'].map((server) => ['ded-1', server, true]),
     )
     assert.ok(nodes[0].calls.length > 0 && nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))

@@ -73,7 +73,7 @@ test('kit sends through the sender unmodified: it lands, and the receipt says so
   const record = localnet.chain.transaction(signature)
   assert.equal(body.landed?.slot, record?.slot)
   assert.deepEqual(
-    body.attempts.map(({ path, to, response }) => [path, to, response]),
+    body.attempts.map(({ path, to, answer }) => [path, to, answer]),
     [['upstreams', 'localnet', 'taken']],
   )
 

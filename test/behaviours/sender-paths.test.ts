@@ -75,7 +75,7 @@ test('several paths at once: one that is down does not hold up the others, and t
   )
   const { attempts } = (await sender.receipt(signatureOf(wire))).body
   assert.deepEqual(
-    new Map(attempts.map(({ path, response }) => [path, response])),
+    new Map(attempts.map(({ path, answer }) => [path, answer])),
     new Map([
       ['relay', 'taken'],
       ['dead', 'failed'],
@@ -133,7 +133,7 @@ test('straight to the leader over QUIC, beside the node', { skip: !hasPeer('deno
   const wire = tipped(walletOf(0), blockhash(), 'by quic')
   await sender.send(wire)
   const quicResponse = async (signature: string) =>
-    (await sender.receipt(signature)).body.attempts.find(({ path }) => path === 'quic')?.response
+    (await sender.receipt(signature)).body.attempts.find(({ path }) => path === 'quic')?.answer
   await until('the leader has it', async () => (await quicResponse(signatureOf(wire))) === 'taken')
   assert.equal((await leader.report()).bytes, wire.length, 'one stream with exactly its bytes')
   const attempt = (await sender.receipt(signatureOf(wire))).body.attempts.find(({ path }) => path === 'quic')

@@ -49,7 +49,7 @@ test('a restart loses no accepted transaction silently', async () => {
   for (const wire of wires) {
     const { status, body } = await after.receipt(signatureOf(wire))
     assert.deepEqual([status, body.state], [200, 'unknown'])
-    assert.match(body.reason ?? '', /restarted/)
+    assert.match(body.says ?? '', /restarted/)
   }
   const known = (await after.receipt(signatureOf(landed))).body
   assert.deepEqual([known.state, typeof known.landed?.slot], ['landed', 'number'])
@@ -99,7 +99,7 @@ test('one that was sent and not answered when the process died is not known afte
   await using after = await startTestSender(given)
   const { status, body } = await after.receipt(signatureOf(wire))
   assert.equal(status, 404)
-  assert.match(body.message ?? '', /never answered may have been sent/)
+  assert.match(body.says ?? '', /never answered may have been sent/)
   assert.equal((await after.send(wire)).result, signatureOf(wire))
   await until('it is sent again', () => arrived.length > sentBefore)
   // The same bytes under the same signature: the chain takes them once, however often they come.

@@ -104,19 +104,19 @@ test('from the chain to several destinations: every shred once, byte for byte, a
   const lines = await customer.stop()
   const slots = lines.filter((line): line is CustomerLine => 'slot' in line)
   assert.ok(slots.length >= BLOCKS - 1, `${slots.length} slots`)
-  for (const { slot, block } of slots.filter(({ is_whole }) => is_whole)) {
+  for (const { slot, block } of slots.filter(({ is_complete }) => is_complete)) {
     const own = localnet.chain.block(slot)
     assert.ok(own !== undefined)
     assert.equal(block.sha256, hash('sha256', encodeBlock(own)), `slot ${slot}`)
     assert.equal(block.blockhash, own.blockhash)
     assert.equal(block.transactions, own.transactions.length)
   }
-  assert.ok(slots.filter(({ is_whole }) => is_whole).length >= BLOCKS - 2)
+  assert.ok(slots.filter(({ is_complete }) => is_complete).length >= BLOCKS - 2)
 })
 
 type CustomerLine = {
   slot: number
-  is_whole: boolean
+  is_complete: boolean
   block: { sha256: string; blockhash: string; transactions: number }
 }
 

@@ -10,8 +10,8 @@ import { blockPackets, LEADER_ID } from '../support/shreds.ts'
 type Inspected = {
   format: string
   damage: string | null
-  totals: { packets: number; malformed: number; slots_whole: number; faults: Record<string, number> }
-  slots: { slot: number; signature: string; is_whole: boolean; recovered: number; block: { sha256: string } | null }[]
+  totals: { packets: number; malformed: number; slots_complete: number; faults: Record<string, number> }
+  slots: { slot: number; signature: string; is_complete: boolean; recovered: number; block: { sha256: string } | null }[]
 }
 
 const home = await temporaryFolder()
@@ -39,9 +39,9 @@ test('captures of every form say the same', async () => {
     ['pcap', 'pcapng', 'pcap', 'ar', 'plain'],
   )
   for (const { damage, totals, slots } of found) {
-    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_whole], [null, packets.length, 0, 2])
+    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_complete], [null, packets.length, 0, 2])
     assert.deepEqual(
-      slots.map(({ slot, signature, is_whole, block }) => [slot, signature, is_whole, block?.sha256]),
+      slots.map(({ slot, signature, is_complete, block }) => [slot, signature, is_complete, block?.sha256]),
       found[0]?.slots.map(({ slot, block }) => [slot, 'good', true, block?.sha256]),
     )
   }
@@ -54,7 +54,7 @@ test('what is wrong with packets is named; the table is for people', async () =>
   const file = pcapFile(broken.map((packet, at) => ({ frame: ethernet(ipv4(udpSegment(packet))), atMs: at })))
   const { totals, slots } = await inspect('broken.pcap', file)
   assert.deepEqual(totals.faults, { variant: 1, 'index-too-large': 1 })
-  assert.deepEqual([slots[0]?.is_whole, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
+  assert.deepEqual([slots[0]?.is_complete, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
 
   const { code, stdout, stderr } = await sluiceHere(['shred', 'inspect', home.file('broken.pcap')])
   assert.equal(code, 0)

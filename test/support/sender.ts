@@ -78,15 +78,15 @@ export type ReceiptBody = {
   readonly state: string
   readonly final: boolean
   readonly reason?: string
-  readonly message?: string
+  readonly says?: string
   readonly tip: { readonly account: string; readonly lamports: number; readonly moved: boolean | null } | null
   readonly landed: { readonly slot: number; readonly confirmation: string; readonly error: unknown } | null
   readonly expired_at_height: number | null
   readonly attempts: readonly {
     readonly path: string
     readonly to: string
-    readonly response: string
-    readonly message?: string
+    readonly answer: string
+    readonly says?: string
     readonly times: number
   }[]
 }

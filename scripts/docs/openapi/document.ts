@@ -77,7 +77,7 @@ export function rpcResponse(description: string, more: object = {}): object {
   return {
     description,
     ...more,
-    content: { 'application/json': { schema: oneOrBatch('RpcAnswer') } },
+    content: { 'application/json': { schema: oneOrBatch('RpcResponse') } },
   }
 }
 

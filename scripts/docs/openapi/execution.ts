@@ -114,7 +114,7 @@ export function executionOpenApi(): OpenApi {
       requestBody: rpcRequestBody('eth_blockNumber'),
       responses: {
         '200': rpcResponse('The answer, or a JSON-RPC error.'),
-        '413': json('The body is too large.', 'RpcAnswer'),
+        '413': json('The body is too large.', 'RpcResponse'),
       },
     },
   }

@@ -9,7 +9,7 @@ const CALL = (operationId: string, summary: string) => ({
   requestBody: rpcRequestBody('getTipAccounts'),
   responses: {
     '200': rpcResponse('The signature, or a JSON-RPC error that says what is wrong with the transaction.'),
-    '429': json('More than this address or fee payer may send now.', 'RpcAnswer'),
+    '429': json('More than this address or fee payer may send now.', 'RpcResponse'),
   },
 })
 

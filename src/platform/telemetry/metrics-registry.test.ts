@@ -44,11 +44,11 @@ test('both formats name counters rightly, whichever was asked first', async () =
   for (let round = 0; round < 2; round++) {
     const open = await sluice.registry.text('openmetrics')
     assert.match(open, /^# TYPE sluice_bundle_requests counter$/m)
-    assert.match(open, /^sluice_bundle_requests_total\{method="getSlot",door="http"\} 5$/m)
+    assert.match(open, /^sluice_bundle_requests_total\{method="getSlot",server="http"\} 5$/m)
     assert(open.endsWith('# EOF\n'))
     const classic = await sluice.registry.text()
     assert.match(classic, /^# TYPE sluice_bundle_requests_total counter$/m)
-    assert.match(classic, /^sluice_bundle_requests_total\{method="getSlot",door="http"\} 5$/m)
+    assert.match(classic, /^sluice_bundle_requests_total\{method="getSlot",server="http"\} 5$/m)
   }
   assert.match(sluice.registry.contentType('openmetrics'), /^application\/openmetrics-text; version=1\.0\.0/)
   assert.equal(negotiateFormat('application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1'), 'openmetrics')

@@ -21,7 +21,7 @@ export async function doctor(this: CliContext, flags: CommonFlags): Promise<void
       findings.map(({ check, level, message, ...rest }) => ({
         check,
         level,
-        says: message,
+        message,
         fix: 'fix' in rest ? rest.fix : null,
       })),
     )

@@ -102,7 +102,7 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
       { title: 'SENT', value: (row) => liveOf(row)?.packets },
       { title: 'UNSENT', value: (row) => liveOf(row)?.unsent },
       { title: 'LAST FAULT', value: (row) => liveOf(row)?.lastFault, wide: true },
-      { title: 'SEAT', value: (row) => liveOf(row)?.destinationIndex, wide: true },
+      { title: 'INDEX', value: (row) => liveOf(row)?.destinationIndex, wide: true },
       { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
     ],
   })

@@ -50,10 +50,10 @@ function show(context: CliContext, flags: ListFlags, checks: readonly NodeCheck[
     empty,
     columns: [
       { title: 'NODE', value: (row) => row.node },
-      { title: 'DOOR', value: (row) => row.server },
+      { title: 'ENDPOINT', value: (row) => row.server },
       { title: 'OK', value: (row) => row.isGood, show: (row) => (row.isGood ? 'yes' : 'no') },
       { title: 'MS', wire: 'took_ms', value: (row) => row.tookMs },
-      { title: 'SAYS', value: (row) => row.message },
+      { title: 'MESSAGE', value: (row) => row.message },
     ],
   })
   if (rows.some(({ isGood }) => !isGood)) context.process.exitCode = 1
