@@ -32,7 +32,7 @@ export const SENDER_PANELS: readonly Panel[] = [
     title: 'Attempts',
     how: 'Times a transaction was sent on a path, by the answer.',
     unit: 'reqps',
-    queries: [rate('sluice_sender_attempts_total', 'path, answer')],
+    queries: [rate('sluice_sender_attempts_total', 'path, response')],
   },
   {
     title: 'On their way',
