@@ -26,6 +26,19 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     for (const other of others) assert.deepEqual(other, first)
   })
 
+  test('names no path of the machine, in whichever folder it runs', async () => {
+    const before = process.cwd()
+    process.chdir(folder)
+    try {
+      const { page } = await openPage({ target: join(folder, 'elsewhere') })
+      const client = Buffer.from(page('/page/execution-stream.js')?.body ?? []).toString()
+      assert.match(client, /^\/\/ \.\.\/client\/event-buffer\.ts$/m)
+      assert.ok(!client.includes(before))
+    } finally {
+      process.chdir(before)
+    }
+  })
+
   test('gives a page without inline script or style whose files are all there, named by their content', async () => {
     const { page } = await openPage({ target: join(folder, 'once') })
     const html = Buffer.from(page('/')?.body ?? []).toString()

@@ -67,6 +67,8 @@ async function bundle(sources: PageSources, fresh: string): Promise<void> {
 
 async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fresh: string): Promise<void> {
   const common = {
+    // Comments in the bundle name files relative to this folder, not to the working directory of the process.
+    absWorkingDir: sources.folder,
     bundle: true,
     minify: true,
     target: 'es2024',
