@@ -125,7 +125,7 @@ function runPlanted(
     const text = `
       import { runTests } from ${JSON.stringify(join(import.meta.dirname, '../scripts/run-tests.ts'))}
       const options = ${JSON.stringify({ root, patterns: ['*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, progressMs, showSeeds: false })}
-      const tally = await runTests({ ...options, say: (line) => console.log(line) })
+      const tally = await runTests({ ...options, report: (line) => console.log(line) })
       process.stderr.write(JSON.stringify(tally))`
     writeFileSync(program, text)
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
