@@ -3,13 +3,13 @@ import type { Random } from './random.ts'
 
 export type BackoffOptions = { firstMs: number; maxMs: number; factor?: number }
 
-/** Growing delays between attempts. Half of each delay is chance, so that many who failed together return apart. */
+/** Growing delays between attempts. Half of each delay is random, so that clients which failed together do not retry together. */
 export type Backoff = {
   /** The delay before the next attempt. */
   nextMs(): number
-  /** How many delays were given since the last success. */
+  /** Delays returned since the last success. */
   attempts(): number
-  /** An attempt succeeded: begin again with the first delay. */
+  /** An attempt succeeded: the next delay is the first one. */
   reset(): void
 }
 

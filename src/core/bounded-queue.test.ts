@@ -15,7 +15,7 @@ test('refuses at the bound of items and of weight', () => {
   assert.equal(queue.weight, 5)
 })
 
-test('dropping the oldest says how many were lost', () => {
+test('pushDroppingOldest returns how many items were dropped', () => {
   const queue = createBoundedQueue<number>({ itemsMax: 10, weightMax: 10, weightOf: (n) => n })
   for (const n of [4, 4, 2]) assert.equal(queue.pushDroppingOldest(n), 0)
   assert.equal(queue.pushDroppingOldest(7), 2)

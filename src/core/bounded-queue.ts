@@ -10,8 +10,8 @@ export type BoundedQueueOptions<Item> = {
 const RING_FIRST = 16
 
 /**
- * First in, first out, never more than its bounds. What happens at the bound is the caller's choice at each call:
- * `offer` refuses the new item, `pushDroppingOldest` makes room and says how many items that cost.
+ * A FIFO queue with a bound. The caller chooses at each call what happens at the bound: `offer` refuses the new item,
+ * `pushDroppingOldest` makes room and returns how many items were dropped.
  */
 export class BoundedQueue<Item> {
   readonly #itemsMax: number
@@ -46,7 +46,7 @@ export class BoundedQueue<Item> {
     return true
   }
 
-  /** Always takes the item unless it alone is over the bound. Returns how many items were lost, itself included. */
+  /** Takes the item unless its own weight exceeds the bound. Returns how many items were dropped, itself included. */
   pushDroppingOldest(item: Item): number {
     const weight = this.#weightOf(item)
     if (weight > this.#weightMax) return 1

@@ -11,25 +11,25 @@ const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
 
 const TEXT_CHARS_MAX = 40
 
-/** Milliseconds, or undefined when the text is not a duration. A number needs its unit; only `0` stands alone. */
+/** Milliseconds, or undefined when the text is not a duration. A number needs its unit, except `0`. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > TEXT_CHARS_MAX) return undefined
   const trimmed = text.trim()
   if (trimmed === '0') return 0
   if (!/^(?:\d+(?:\.\d+)?\s*(?:ms|[smhdw])\s*)+$/.test(trimmed)) return undefined
   let totalMs = 0
-  let largestLeft = Number.POSITIVE_INFINITY
+  let previousUnitMs = Number.POSITIVE_INFINITY
   for (const [, amount, unit] of trimmed.matchAll(/(\d{1,40}(?:\.\d{1,40})?)\s*(ms|[smhdw])/g)) {
     const unitMs = DURATION_UNITS_MS[unit as string] as number
-    // `1h30m` reads well; `30m1h` or `1h1h` is more likely a slip.
-    if (unitMs >= largestLeft) return undefined
-    largestLeft = unitMs
+    // Units must decrease: `30m1h` or `1h1h` is more likely a mistake.
+    if (unitMs >= previousUnitMs) return undefined
+    previousUnitMs = unitMs
     totalMs += Number(amount) * unitMs
   }
   return Number.isSafeInteger(Math.round(totalMs)) ? Math.round(totalMs) : undefined
 }
 
-/** About the size, for reading: `1.4MiB`. */
+/** The rounded size: `1.4MiB`. */
 export function printBytesShort(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
   let value = bytes
@@ -61,7 +61,7 @@ export function printDuration(durationMs: number): string {
   return text
 }
 
-/** The two largest parts, for reading: `3d4h`, `12m5s`. */
+/** The two largest units: `3d4h`, `12m5s`. */
 export function printDurationShort(durationMs: number): string {
   const parts = printDuration(durationMs).match(/-?\d{1,20}[a-z]{1,2}/g)
   return parts ? parts.slice(0, 2).join('') : '0'

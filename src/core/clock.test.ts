@@ -38,7 +38,7 @@ test('a repeating timer runs once a period until cancelled, also from inside', (
   assert.equal(runs, 3)
 })
 
-test('the wall clock jumps alone', () => {
+test('setWallMs moves only the wall clock', () => {
   const clock = createManualClock(5000)
   let ran = false
   clock.setTimer(100, () => {

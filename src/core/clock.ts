@@ -3,15 +3,15 @@ import assert from 'node:assert/strict'
 /** A pending call. Cancelling twice, or after it ran, does nothing. */
 export type Timer = Disposable & {
   cancel(): void
-  /** Lets the process end although this timer is pending. Present on timers of the system only. */
+  /** Lets the process exit while this timer is pending. Only timers of the system clock have it. */
   unref?(): void
 }
 
-/** Where the house reads time. Intervals are measured on the monotonic scale, dates on the wall scale. */
+/** The source of time. Intervals are measured on the monotonic clock, dates on the wall clock. */
 export type Clock = {
   /** Wall clock in unix milliseconds. May jump in either direction. */
   nowMs(): number
-  /** Milliseconds since some fixed moment. Never goes back. */
+  /** Milliseconds since a fixed moment. Never decreases. */
   monotonicMs(): number
   /** Runs once, after at least `delayMs`. */
   setTimer(delayMs: number, run: () => void): Timer
@@ -19,15 +19,15 @@ export type Clock = {
   setRepeating(periodMs: number, run: () => void): Timer
 }
 
-/** A clock that stands still until told otherwise: the time of tests and of the simulator. */
+/** A clock that only moves when it is advanced, for tests and the simulator. */
 export type ManualClock = Clock & {
-  /** Moves both scales on and runs what falls due, in order of time, then of creation. */
+  /** Advances both clocks and runs the timers that fall due, in order of time, then of creation. */
   advance(ms: number): void
   /** The same, letting promises settle before the first timer and after each. */
   advanceAsync(ms: number): Promise<void>
-  /** Sets the wall clock alone, as an administrator or a time server would. */
+  /** Sets only the wall clock, as an administrator or NTP would. */
   setWallMs(unixMs: number): void
-  /** How many timers are waiting. */
+  /** Timers that are pending. */
   pendingTimers(): number
 }
 

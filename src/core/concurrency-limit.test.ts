@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 
-test('so many tasks run at once, the others wait and start in order, also after a failure', async () => {
+test('runs at most runningMax tasks at once; the others start in order, also after a failure', async () => {
   const limit = createConcurrencyLimit(2)
   const started: number[] = []
   const policies = Array.from({ length: 5 }, () => Promise.withResolvers<void>())

@@ -1,5 +1,5 @@
 export type ConcurrencyLimit = {
-  /** Starts the task now, or when those before it leave room, in the order of the calls. */
+  /** Starts the task now, or when earlier ones have finished, in the order of the calls. */
   run<Result>(task: () => Promise<Result>): Promise<Result>
   readonly running: number
 }
@@ -19,7 +19,7 @@ export function createConcurrencyLimit(runningMax: number): ConcurrencyLimit {
 
   function finish(): void {
     const next = waiting.shift()
-    // The room is passed on, so that no later call takes it first.
+    // The permit goes to the next waiting task, so that no later call takes it first.
     if (next === undefined) running -= 1
     else next()
   }

@@ -1,12 +1,12 @@
-/** Words longer than this are not compared: nobody mistypes them by one letter. */
+/** Longer words are not compared. */
 const WORD_CHARS_MAX = 64
 
-/** The known word nearest to what was written, if it is near enough to be worth naming. */
+/** The known word nearest to the given one, if it is near enough for a suggestion. */
 export function didYouMean(written: string, known: Iterable<string>): string | undefined {
   const word = written.toLowerCase()
   if (word.length > WORD_CHARS_MAX) return undefined
   let best: string | undefined
-  // One slip in short words, up to a third of the letters in long ones.
+  // One edit in short words, up to a third of the letters in long ones.
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1
   for (const candidate of known) {
     if (candidate.length > WORD_CHARS_MAX) continue
@@ -19,7 +19,7 @@ export function didYouMean(written: string, known: Iterable<string>): string | u
   return best
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other. */
+/** Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, at) => at)

@@ -5,15 +5,15 @@ export type ErrorFields = Readonly<Record<string, string | number | bigint | boo
 
 export type ServiceErrorOptions = {
   fields?: ErrorFields
-  /** What the reader can do about it, as a sentence or a command. */
+  /** How to fix it, as a sentence or a command. */
   fix?: string
   cause?: unknown
 }
 
 /**
- * Every error the house throws on purpose. `code` is stable and listed once in the contract; doors turn it into a
- * status, the command line into an exit code. Message, fix and fields are masked on the way in, so that no later
- * printing of the error can show a secret.
+ * Every error that Sluice throws on purpose. `code` is stable and listed in the contract; servers turn it into a status, the
+ * command line into an exit code. Message, fix and fields are masked in the constructor, so that printing the error never
+ * shows a secret.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
@@ -46,7 +46,7 @@ export function isServiceError(error: unknown, code?: string): error is ServiceE
   return error instanceof ServiceError && (code === undefined || error.code === code)
 }
 
-/** The text of anything that was thrown, masked, on one line. */
+/** The message of any thrown value, masked, on one line. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error)
   return redactText(text.replaceAll(/\s+/g, ' '))

@@ -1,4 +1,4 @@
-/** The characters that hold JSON together, as their bytes (RFC 8259, section 2). */
+/** The structural characters of JSON as bytes (RFC 8259, section 2). */
 export const QUOTE = 0x22
 export const COMMA = 0x2c
 export const COLON = 0x3a

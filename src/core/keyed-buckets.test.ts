@@ -13,7 +13,7 @@ test('each key has a budget of its own that refills', () => {
   assert.equal(buckets.take('a').ok, false)
 })
 
-test('keys that are quiet or too many are forgotten', () => {
+test('idle keys and keys beyond the maximum are dropped', () => {
   let now = 0
   const buckets = createKeyedBuckets({ perSecond: 1, burst: 1 }, () => now, 100)
   for (let n = 0; n < 1000; n++) buckets.take(`key ${n}`)

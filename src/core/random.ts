@@ -1,7 +1,7 @@
-/** Where the house takes chance from. The secure one lives in `host`; tests and the simulator use a seeded one. */
+/** The source of randomness. `platform/process/random.ts` has the secure one; tests and the simulator use a seeded one. */
 export type Random = {
   bytes(count: number): Uint8Array
-  /** Evenly spread in [0, 1). */
+  /** Uniform in [0, 1). */
   float(): number
 }
 
@@ -10,7 +10,7 @@ export function randomInt(random: Random, limit: number): number {
   return Math.floor(random.float() * limit)
 }
 
-/** The same values for the same seed, everywhere. Never for secrets. Generator: xoshiro128** (Blackman, Vigna 2018). */
+/** The same sequence for the same seed. Not for secrets. Generator: xoshiro128** (Blackman, Vigna 2018). */
 export function createSeededRandom(seed: number): Random {
   let mix = seed >>> 0
   // splitmix32 spreads the seed over the state, as the generator's authors ask.

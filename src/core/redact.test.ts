@@ -8,7 +8,7 @@ import { seedFor } from './test-seed.ts'
 
 const TOKEN = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 
-test('tokens, schemes, queries and user info are masked wherever they stand in a text', () => {
+test('tokens, schemes, queries and user info are masked anywhere in a text', () => {
   const cases: Record<string, string> = {
     [`got ${TOKEN}.`]: 'got [redacted:gkA2].',
     [`x${TOKEN}y`]: 'x[redacted:kA2y]',
@@ -30,7 +30,7 @@ test('tokens, schemes, queries and user info are masked wherever they stand in a
   for (const [text, expected] of Object.entries(cases)) assert.equal(redactText(text), expected)
 })
 
-test('plain sentences stay as they are', () => {
+test('sentences without secrets stay unchanged', () => {
   for (const text of [
     'is it there? yes',
     'indexer.password: is required',
@@ -46,7 +46,7 @@ test('plain sentences stay as they are', () => {
   }
 })
 
-test('characters that could steer a terminal become visible', () => {
+test('terminal control characters are escaped', () => {
   assert.equal(redactText('a\u009b31m\u2028b\u202ec\u007f'), 'a\\u009b31m\\u2028b\\u202ec\\u007f')
 })
 
@@ -72,7 +72,7 @@ test('masking twice changes nothing more', () => {
   )
 })
 
-test('no token survives in any surrounding', () => {
+test('a token is masked in any surrounding text', () => {
   const base62 = fc.stringMatching(/^[0-9A-Za-z]{38}$/)
   fc.assert(
     fc.property(fc.string(), base62, fc.string(), (before, body, after) => {
@@ -103,7 +103,7 @@ test('names that carry secrets', () => {
   assert.equal(maskSecret(TOKEN), '[redacted:gkA2]')
 })
 
-test('no way of printing a ServiceError shows a secret', () => {
+test('printing a ServiceError in any form shows no secret', () => {
   const error = new ServiceError('secret-invalid', `bad token ${TOKEN}`, {
     fields: { token: TOKEN, url: `http://h/?api-key=${TOKEN}`, port: 1 },
     fix: `do not send ${TOKEN}`,
@@ -121,7 +121,7 @@ test('no way of printing a ServiceError shows a secret', () => {
   assert(isServiceError(error, 'secret-invalid') && !isServiceError(error, 'other') && !isServiceError(new Error('x')))
 })
 
-test('messageOf makes one masked line of anything thrown', () => {
+test('messageOf returns one masked line for any thrown value', () => {
   assert.equal(messageOf(new Error(`a\nb ${TOKEN}`)), 'a b [redacted:gkA2]')
   assert.equal(messageOf('text'), 'text')
   assert.equal(messageOf(new TypeError('')), 'TypeError')

@@ -1,33 +1,33 @@
 /**
- * What must never be printed, and what stands in its place. One set of rules for log records, error texts and
- * dumps: a value is hidden because of the name it goes by, or because of what it looks like.
+ * Secrets that must never be printed, and their replacements. One set of rules for log records, error texts and dumps: a
+ * value is masked because of its name or because of its form.
  */
 
-/** `slc_` and enough of what follows to matter, so that a token cut short by a limit is hidden too. */
+/** `slc_` and at least 12 characters, so that a token truncated by a limit is masked too. */
 const TOKEN = /slc(?:_|%5[fF])[0-9A-Za-z]{12,}/g
 const SCHEME_VALUE = /\b(Basic|Bearer)(\s+|%20)(?!\[redacted)([^\s"',;&]{6,})/gi
-/** A path up to the scheme's name, which is then the end of a file's name; with an ordinary word after it a sentence goes on. */
+/** A path that ends in the name of the scheme, as in `/etc/basic auth`: with an ordinary word after it, it is no header. */
 const PATH_START = /(?:^|\()[.~]{0,2}\//
-/** A longer one is not looked through; what follows it is hidden. */
+/** A longer path is not searched; what follows it is masked. */
 const PATH_CHARS_MAX = 256
 const ORDINARY_WORD = /^[a-z]{1,12}[.:]?$/
 /** The part between `://` and `@`. */
 const USER_INFO = /(:\/\/)[^\s/?#@"']+@/g
-/** A question mark that follows a piece of address and is followed by one: a query string. */
+/** A question mark between two parts of an address: a query string. */
 const QUERY = /(?<=[\w/\])%.~:*-])\?(?!\[query\])[\w%&=+~-][^\s"<>]*/g
-/** A header as it stands on the wire, or copied from there. */
+/** A header in its wire form. */
 const HEADER_VALUE =
   /\b((?:proxy-)?authorization|x-token|(?:x-)?api[-_]key|x-clickhouse-key|(?:set-)?cookie)("?\s*[:=]\s*"?)(?!\[redacted|Basic\b|Bearer\b)([^\s"',;&}]+)/gi
-/** Other names only where they are given a value, not where a sentence speaks of them. */
+/** Other names only with a value assigned, not within a sentence. */
 const ASSIGNED_VALUE =
   /(api-?key|password|passwd|passphrase|secret|ticket|token)("?\s*=\s*"?|"\s*:\s*"?)(?!\[redacted)([^\s"',;&}]+)/gi
-/** Characters JSON leaves alone but a terminal or a line reader may act on: DEL, C1, line separators, direction marks. */
+/** Characters that JSON does not escape but a terminal or line reader may interpret: DEL, C1, line separators, direction marks. */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
 
 const SECRET_NAME =
   /(?:token|password|passwd|passphrase|secret|ticket|apikey|authorization|cookie|credential|credentials|privatekey|secretkey|clickhousekey)$/
 
-/** Values shorter than this are hidden whole: four characters would be too large a part of them. */
+/** Shorter values are masked completely: four characters would be too large a part of them. */
 const TAIL_SHOWN_FROM = 16
 
 /** Whether a field, header or parameter of this name carries a secret. */
@@ -35,12 +35,12 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name.toLowerCase().replaceAll(/[-_. ]/g, ''))
 }
 
-/** What stands for a secret: its last four characters, enough to tell two apart. */
+/** The replacement of a secret: its last four characters, enough to distinguish two. */
 export function maskSecret(value: string): string {
   return value.length < TAIL_SHOWN_FROM ? '[redacted]' : `[redacted:${value.slice(-4).replaceAll(UNSAFE, '?')}]`
 }
 
-/** The text with every secret masked, every query string dropped, and nothing in it that can steer a terminal. */
+/** The text with secrets masked, query strings dropped and terminal control characters escaped. */
 export function redactText(text: string): string {
   return text
     .replace(SCHEME_VALUE, maskScheme)

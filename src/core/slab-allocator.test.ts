@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keptMemory } from './slab-allocator.ts'
+import { createSlabAllocator } from './slab-allocator.ts'
 
-test('buffers made one after the other do not overlap, and memory held is little more than what was asked for', () => {
-  const take = keptMemory()
+test('consecutive buffers do not overlap, and the memory in use is little more than requested', () => {
+  const take = createSlabAllocator()
   const kept = Array.from({ length: 5000 }, (_, n) => {
-    // What others make meanwhile comes from elsewhere.
+    // Buffers that other code allocates meanwhile come from Node's pool.
     Buffer.allocUnsafe(3000)
     return take(1 + (n % 400)).fill(n & 255)
   })
@@ -17,16 +17,16 @@ test('buffers made one after the other do not overlap, and memory held is little
   assert.ok(heldBytes(kept) < asked * 1.1, `${heldBytes(kept)} held for ${asked}`)
 })
 
-test('a large buffer has memory of its own', () => {
-  const take = keptMemory()
+test('a large buffer gets its own memory', () => {
+  const take = createSlabAllocator()
   take(10)
   const large = take(100_000)
   assert.equal(large.buffer.byteLength, 100_000)
   assert.notEqual(take(10).buffer, large.buffer)
 })
 
-test('whoever keeps the newest holds one slab, whatever was made before', () => {
-  const take = keptMemory()
+test('keeping only the newest buffer retains one slab', () => {
+  const take = createSlabAllocator()
   let newest = take(100)
   for (let n = 0; n < 10_000; n++) newest = take(100)
   assert.ok(heldBytes([newest]) <= 64 * 1024)

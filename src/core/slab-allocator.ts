@@ -1,14 +1,13 @@
 import { Buffer } from 'node:buffer'
 
-/** What is kept is cut from slabs of this size; a quarter of one and more gets memory of its own, so that at most a quarter of a slab is wasted. */
+/** A buffer of a quarter of a slab or more gets its own memory, so that at most a quarter of a slab is wasted. */
 const SLAB_BYTES = 64 * 1024
 
 /**
- * Memory for many small buffers that are kept long and let go of in the order they were made. Node's own pool cuts them out of the same slabs as
- * whatever else is made meanwhile, and one kept frame of 100 bytes would hold on to 64 KiB; here a slab holds nothing else and goes when its
- * last buffer goes.
+ * Allocates many small, long-lived buffers that are released in the order of their allocation. In Node's pool they share slabs with short-lived
+ * buffers, and one frame of 100 bytes can retain 64 KiB; a slab here holds nothing else and is freed with its last buffer.
  */
-export function keptMemory(): (bytes: number) => Buffer {
+export function createSlabAllocator(): (bytes: number) => Buffer {
   let slab = Buffer.alloc(0)
   let used = 0
   return (bytes) => {

@@ -21,7 +21,7 @@ test('backoff grows to its maximum, keeps half of each delay, and starts again a
   assert(backoff.nextMs() <= 100)
 })
 
-test('sizes and durations as people write them', () => {
+test('parses and prints sizes and durations', () => {
   const durations = { '1h': 3_600_000, '1h30m': 5_400_000, '250ms': 250, '1.5s': 1500, '0': 0, '7d': 604_800_000 }
   for (const [text, ms] of Object.entries(durations)) assert.equal(parseDuration(text), ms, text)
   for (const text of ['', '1', 'h', '30m1h', '1h1h', '-1h', '1y', '1 hour', '1'.repeat(50)])
@@ -40,7 +40,7 @@ test('a printed duration parses back', () => {
   )
 })
 
-test('the nearest known word is named, a far one is not', () => {
+test('suggests the nearest known word, and none that is too far', () => {
   const known = ['upstreams', 'bundle', 'sender', 'indexer']
   assert.equal(didYouMean('upstream', known), 'upstreams')
   assert.equal(didYouMean('budnle', known), 'bundle')
@@ -68,8 +68,8 @@ test('a seeded random repeats itself, differs by seed, and is spread evenly', ()
   for (const count of counts) assert(count > 850 && count < 1150, `${count} is far from 1000`)
 })
 
-test('a rolling window forgets what is older than it, and holds through long silence', () => {
-  const window = createRollingWindow({ windowMs: 1000, slots: 10 })
+test('a rolling window drops what is older than it, also after a long time without events', () => {
+  const window = createRollingWindow({ windowMs: 1000, buckets: 10 })
   window.add(5, 0)
   window.add(7, 950)
   assert.equal(window.sum(999), 12)
@@ -77,16 +77,16 @@ test('a rolling window forgets what is older than it, and holds through long sil
   assert.equal(window.sum(2100), 0)
   window.add(1, 1e9)
   assert.equal(window.sum(1e9), 1)
-  // A clock that goes back counts into the newest slot.
+  // A clock that goes back counts into the newest bucket.
   window.add(1, 0)
   assert.equal(window.sum(1e9), 2)
 })
 
-test('a rolling window is never short, and late by at most one slot', () => {
+test('a rolling window is never short, and late by at most one bucket', () => {
   const steps = fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 80 })
   fc.assert(
     fc.property(steps, (gaps) => {
-      const window = createRollingWindow({ windowMs: 1000, slots: 10 })
+      const window = createRollingWindow({ windowMs: 1000, buckets: 10 })
       const times: number[] = []
       let nowMs = 0
       for (const gap of gaps) {

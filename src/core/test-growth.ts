@@ -1,6 +1,6 @@
 /**
- * How much more work costs when its input is twice as long. Inputs grow up to `sizeMax` or until the work is long enough to be measured, so that work
- * which grows as a square or a cube is found early. Of several runs the least counts, so that a busy machine does not decide.
+ * How much longer work takes when its input doubles. Inputs grow up to `sizeMax` or until the work takes long enough to measure, so that quadratic and
+ * cubic work is found early. The fastest of several runs counts, so that a busy machine does not distort the result.
  */
 export function growthOf(
   work: (size: number) => () => unknown,
@@ -11,7 +11,7 @@ export function growthOf(
   if (size * 2 <= sizeMax) size *= 2
   let large = leastTime(work(size))
   let small = large < SHORT_MS ? large : leastTime(work(size / 4))
-  // Whatever a busy machine adds to one side only, it does not add every time; a square grows fourfold every time.
+  // A busy machine slows one side down in some attempts only; quadratic work takes four times as long in all of them.
   for (let attempt = 0; ratioOf(small, large) > GROWTH_MAX && attempt < ATTEMPTS; attempt++) {
     large = Math.min(large, leastTime(work(size)))
     small = Math.min(small, leastTime(work(size / 4)))
@@ -19,14 +19,14 @@ export function growthOf(
   return { ratio: ratioOf(small, large), milliseconds: large, size }
 }
 
-/** For one doubling, out of two: a collection of garbage falls into one of them. */
+/** For one doubling, measured over two: a garbage collection falls into one of them. */
 function ratioOf(small: number, large: number): number {
   return large < SHORT_MS ? 1 : Math.sqrt(large / small)
 }
 
-/** Twice the input may cost this much more: above the two of a line, and well below the four of a square. */
+/** The largest ratio for twice the input: above 2 for linear work and well below 4 for quadratic work. */
 export const GROWTH_MAX = 2.5
-/** At the greatest size this is too short to hurt: an event loop may be held for 50 ms. */
+/** Work that is shorter than this at the largest size is harmless: an event loop may be blocked for 50 ms. */
 const SHORT_MS = 20
 const MEASURABLE_MS = 60
 const RUNS = 5

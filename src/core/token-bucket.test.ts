@@ -22,20 +22,20 @@ test('a refusal takes nothing', () => {
   assert.equal(bucket.waitMs(1, 0), Number.POSITIVE_INFINITY)
 })
 
-test('a clock that stands still or goes back refills nothing', () => {
+test('a clock that stops or goes back refills nothing', () => {
   const bucket = new TokenBucket({ capacity: 10, perSecond: 1000 }, 5000)
   assert.equal(bucket.take(10, 5000), true)
   for (const at of [5000, 5000.9, 4000, 0]) assert.equal(bucket.level(at), 0)
   assert.equal(bucket.level(5001), 1)
 })
 
-test('a sleep of years fills it and no more', () => {
+test('years without access fill it to its capacity', () => {
   const bucket = new TokenBucket({ capacity: 9_000_000_000, perSecond: 9_000_000_000 }, 0)
   bucket.take(9_000_000_000, 0)
   assert.equal(bucket.level(1e12), 9_000_000_000)
 })
 
-test('what was forced has to be earned back, what is given back counts', () => {
+test('force() goes into debt that refills first; giveBack() adds to the level', () => {
   const bucket = new TokenBucket({ capacity: 10, perSecond: 10 }, 0)
   bucket.force(15, 0)
   assert.equal(bucket.level(0), -5)
@@ -54,7 +54,7 @@ test('new limits keep the level, cut to the new capacity', () => {
   assert.equal(bucket.level(1000), 2)
 })
 
-test('never drifts: asked a million times or once, the same was refilled', () => {
+test('refills the same amount with a million accesses as with one', () => {
   const often = new TokenBucket({ capacity: 1_000_000, perSecond: 333 }, 0)
   const once = new TokenBucket({ capacity: 1_000_000, perSecond: 333 }, 0)
   often.take(1_000_000, 0)
@@ -64,7 +64,7 @@ test('never drifts: asked a million times or once, the same was refilled', () =>
   assert.equal(once.level(1_000_000), 333_000)
 })
 
-test('never gives more than capacity plus rate times time, and waits are exact', () => {
+test('never grants more than capacity plus rate times time, and waitMs is exact', () => {
   const step = fc.record({ afterMs: fc.integer({ min: 0, max: 500 }), cost: fc.integer({ min: 0, max: 30 }) })
   const limits = fc.record({ capacity: fc.integer({ min: 1, max: 50 }), perSecond: fc.integer({ min: 1, max: 100 }) })
   fc.assert(

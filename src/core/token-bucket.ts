@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 
 export type TokenBucketLimits = { capacity: number; perSecond: number }
 
-/** Levels are kept as whole millionths: additions are exact, so a bucket never drifts however often it is asked. */
+/** Levels are integers of millionths: additions are exact, so a bucket never drifts. */
 const PARTS = 1_000_000
-/** Above this a level would leave the range in which whole numbers are exact. */
+/** Above this a level would exceed the range of exact integers. */
 const CAPACITY_MAX = 9_000_000_000
 
 /**
- * A budget that refills as time passes, on the monotonic milliseconds its callers give. It holds no timer and reads no
- * clock: the refill happens when somebody asks. A clock that stands still refills nothing; one that goes back is
- * ignored until it has caught up.
+ * A budget that refills over time. Callers pass monotonic milliseconds; the bucket has no timer and refills on access. Time
+ * that goes back is ignored until it has caught up.
  */
 export class TokenBucket {
   #capacityParts = 0
@@ -24,7 +23,7 @@ export class TokenBucket {
     this.#level = this.#capacityParts
   }
 
-  /** Takes `cost` and answers true, or takes nothing and answers false. */
+  /** Takes `cost` and returns true, or takes nothing and returns false. */
   take(cost: number, monotonicMs: number): boolean {
     this.#refill(monotonicMs)
     const parts = Math.ceil(cost * PARTS)
@@ -33,13 +32,13 @@ export class TokenBucket {
     return true
   }
 
-  /** Takes `cost` although it may not be there; the level may fall below zero and has to be earned back. */
+  /** Takes `cost` in any case; the level may fall below zero and refills from there. */
   force(cost: number, monotonicMs: number): void {
     this.#refill(monotonicMs)
     this.#level -= Math.ceil(cost * PARTS)
   }
 
-  /** Gives back what was taken for something that then did not happen. */
+  /** Returns the cost of something that did not happen. */
   giveBack(cost: number, monotonicMs: number): void {
     this.#refill(monotonicMs)
     this.#level = Math.min(this.#capacityParts, this.#level + Math.ceil(cost * PARTS))
@@ -50,7 +49,7 @@ export class TokenBucket {
     return this.#level / PARTS
   }
 
-  /** Milliseconds until `cost` can be taken; 0 when it can be now; Infinity when it never can. */
+  /** Milliseconds until `cost` can be taken: 0 for now, Infinity for never. */
   waitMs(cost: number, monotonicMs: number): number {
     this.#refill(monotonicMs)
     return this.#msUntil(Math.ceil(cost * PARTS))
@@ -82,7 +81,7 @@ export class TokenBucket {
     if (elapsedMs <= 0) return
     this.#lastMs = nowMs
     const missing = this.#capacityParts - this.#level
-    // Compared before multiplying: after a long sleep the product would leave the exact range.
+    // Compared before multiplying: after a long time the product would exceed the exact range.
     if (this.#partsPerMs > 0 && elapsedMs >= missing / this.#partsPerMs) this.#level = this.#capacityParts
     else this.#level += elapsedMs * this.#partsPerMs
   }

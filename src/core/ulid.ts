@@ -3,7 +3,7 @@ import type { Random } from './random.ts'
 /** Crockford's base 32: no I, L, O, U. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** 26 characters: 48 bits of time, 80 of chance. Sorts by time. (github.com/ulid/spec) */
+/** 26 characters: 48 bits of time, 80 random bits. Sorts by time. (github.com/ulid/spec) */
 export function createUlid(nowMs: number, random: Random): string {
   let text = timeText(nowMs)
   // 5 bits of each byte are used; 16 bytes give the 80 bits.
@@ -21,13 +21,13 @@ function timeText(nowMs: number): string {
   return text
 }
 
-/** Ids whose chance is drawn at once by a source. */
-const DRAWN_IDS = 256
-const CHANCE_CHARACTERS = 16
+/** Ids whose random part is drawn at once. */
+const BATCH_IDS = 256
+const RANDOM_CHARS = 16
 
-/** ULIDs in great number: the chance of many is drawn and written in one go, and the text of the time is made once a millisecond. */
+/** Creates many ULIDs: draws the random part of 256 at once and encodes the time once per millisecond. */
 export function createUlidSource(random: Random): (nowMs: number) => string {
-  let chance = ''
+  let randomText = ''
   let at = 0
   let timeMs = -1
   let time = ''
@@ -36,17 +36,17 @@ export function createUlidSource(random: Random): (nowMs: number) => string {
       timeMs = nowMs
       time = timeText(nowMs)
     }
-    if (at >= chance.length) {
+    if (at >= randomText.length) {
       // As above, 5 bits of each byte.
-      const letters = Buffer.from(random.bytes(DRAWN_IDS * CHANCE_CHARACTERS))
+      const letters = Buffer.from(random.bytes(BATCH_IDS * RANDOM_CHARS))
       for (let byte = 0; byte < letters.length; byte++) {
         letters[byte] = ALPHABET.charCodeAt((letters[byte] as number) & 31)
       }
-      chance = letters.toString('latin1')
+      randomText = letters.toString('latin1')
       at = 0
     }
     const from = at
-    at += CHANCE_CHARACTERS
-    return time + chance.slice(from, at)
+    at += RANDOM_CHARS
+    return time + randomText.slice(from, at)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Work that can be interrupted: it yields at points where other work may go on, at most a few milliseconds apart, and
- * returns its result. Ending it early with `return()` stops it.
+ * Interruptible work: it yields every few milliseconds at most, so that other work can run, and returns its result.
+ * `return()` stops it early.
  */
 export type Work<Result> = Generator<undefined, Result>
 

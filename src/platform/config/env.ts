@@ -10,8 +10,8 @@ const LEVELS_MAX = 16
 
 /**
  * Overrides from the environment: `SLUICE_BUNDLE__WS__QUERY_TOKEN=true` sets `bundle.ws.queryToken`. Case and single
- * underscores do not count, two underscores go one level down. A name with a level that no schema key answers to is a
- * problem, since a misspelt override would otherwise be ignored; a name without one may belong to something else.
+ * underscores are ignored, two underscores go one level down. A name with a level that matches no schema key is an
+ * issue, since a misspelt override would otherwise be ignored; a name without a level may belong to another program.
  */
 export function readEnv(
   env: Readonly<Record<string, string | undefined>>,
@@ -44,7 +44,7 @@ function findKey(names: string[], root: AnySchema): Found {
   for (const name of names) {
     const keys = keysOf(schema)
     const key = keys.find((candidate) => fold(candidate) === fold(name))
-    // Names of plans and upstreams are the operator's own; by custom they are in small letters.
+    // Names of plans and upstreams are the operator's own; by convention they are lower case.
     const taken = key ?? (takesAnyKey(schema) ? name.toLowerCase() : undefined)
     const next = taken === undefined ? undefined : childOf(schema, taken)
     if (taken === undefined || next === undefined) return unknown(name, path, keys)
@@ -66,7 +66,7 @@ function fold(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, '')
 }
 
-/** A TOML value where it is one (`true`, `42`, `[1, 2]`, `"text"`), else the text itself. */
+/** The value if the text is a TOML value (`true`, `42`, `[1, 2]`, `"text"`), else the text. */
 function readValue(text: string, schema: AnySchema): unknown {
   if (wantsText(schema)) return text
   try {

@@ -45,14 +45,14 @@ async function issuesOf(given: Given): Promise<string[]> {
   return assert.fail('was accepted')
 }
 
-test('no file: the defaults', async () => {
+test('uses the defaults without a file', async () => {
   const config = await load({})
   assert.equal(config.value.bundle.listen.port, 8899)
   assert.deepEqual(config.originOf(['bundle', 'listen', 'port']), { from: 'default' })
   assert.equal(config.file, undefined)
 })
 
-test('flag over environment over file over default, and each value knows which', async () => {
+test('a flag overrides the environment, which overrides the file, which overrides the default; each value has its origin', async () => {
   const config = await load({
     text: 'logLevel = "warn"\n[bundle.listen]\nhost = "127.0.0.2"\nport = 1\n',
     env: {
@@ -86,7 +86,7 @@ test('flag over environment over file over default, and each value knows which',
   ])
 })
 
-test('values of the environment: TOML where the schema wants it, text where it wants text', async () => {
+test('parses values of the environment as TOML, and as text where the schema expects text', async () => {
   const { value } = await load({
     env: {
       SLUICE_BUNDLE__LISTEN__HOST: '10',
@@ -109,7 +109,7 @@ test('a syntax error names line and column and does not quote the file', async (
   assert(!issues.join().includes('hunter22'))
 })
 
-test('all mistakes at once, each at its place, with a suggestion where one is near', async () => {
+test('reports all mistakes at once, each with its position and a suggestion where one is near', async () => {
   const text = `loglevel = "info"
 [bundle]
 alow = []
@@ -142,7 +142,7 @@ burst = 2
   )
 })
 
-test('values out of range, of a closed list, of a union, and literal secrets', async () => {
+test('reports values out of range, outside a list or union, and literal secrets', async () => {
   const text = `logLevel = "inof"
 [bundle]
 database = "hunter22"
@@ -186,7 +186,7 @@ test('mistakes in the environment and on the command line name their source', as
   ])
 })
 
-test('a file that cannot be read is named', async () => {
+test('names a file that cannot be read', async () => {
   await assert.rejects(
     loadConfig({ schema, file: '/nowhere/sluice.toml', env: {} }),
     /\/nowhere\/sluice\.toml cannot be read/,

@@ -15,11 +15,11 @@ export type ConfigOrigin =
 
 export type LoadedConfig<Value> = {
   value: Value
-  /** The file that was read, as an absolute path; undefined when there was none. */
+  /** The absolute path of the file; undefined without one. */
   file: string | undefined
-  /** Where relative paths in the config begin. */
+  /** The base of relative paths in the config. */
   folder: string
-  /** Who said the value at this path: a flag, the environment, the file, or nobody. */
+  /** The origin of the value at this path: a flag, the environment, the file, or the default. */
   originOf(path: KeyPath): ConfigOrigin
   /** Every single value with its origin, in the order of the schema. */
   entries(): { path: KeyPath; value: unknown; origin: ConfigOrigin }[]
@@ -27,16 +27,16 @@ export type LoadedConfig<Value> = {
 
 export type ConfigRequest<Schema extends z.ZodType> = {
   schema: Schema
-  /** The TOML file; without it the defaults and the environment alone count. */
+  /** The TOML file; without it only defaults and environment apply. */
   file?: string | undefined
   env: Readonly<Record<string, string | undefined>>
-  /** Values given on the command line, which win over all others. */
+  /** Values of the command line, which override all others. */
   flags?: readonly { path: KeyPath; value: unknown }[]
 }
 
 const FILE_BYTES_MAX = 1024 * 1024
 
-/** Everything that is wrong with a config, at once, each with the place to mend. */
+/** All issues of a config, each with its position. */
 export class ConfigError extends ServiceError {
   readonly issues: readonly ConfigIssue[]
   constructor(issues: readonly ConfigIssue[], given: { fix?: string; cause?: unknown } = {}) {
@@ -92,7 +92,7 @@ async function readSource(given: string): Promise<Source> {
     return { file, table, positions: findKeyPositions(text) }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
-    // The library's text quotes the lines around the mistake, which may hold anything; its first line does not.
+    // The library's message quotes the lines around the mistake, which may hold secrets; its first line does not.
     const [reason = ''] = error.message.split('\n')
     const message = reason.replace(/^Invalid TOML document: /, 'not TOML: ')
     throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], {
@@ -132,19 +132,19 @@ class Origins {
     this.#flags = new Set(flags.map(({ path }) => pathKey(path)))
   }
 
-  /** The nearest of: this path, then what it lies in, since a whole table may come from one place. */
+  /** The origin of this path or of the nearest table above it, since a whole table may have one origin. */
   of(path: KeyPath): ConfigOrigin {
     const exact = this.#at(path)
     if (exact) return exact
     for (let length = path.length - 1; length > 0; length--) {
       const above = this.#at(path.slice(0, length))
-      // A table named in the file does not mean that each of its values is.
+      // A table in the file does not mean that each of its values is there.
       if (above && above.from !== 'file') return above
     }
     return { from: 'default' }
   }
 
-  /** For messages: where the reader should look, if only at the table that lacks a key. */
+  /** The position for messages: the key, or the table that lacks it. */
   positionOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'> {
     for (let length = path.length; length > 0; length--) {
       const found = this.#at(path.slice(0, length))

@@ -3,14 +3,14 @@ import { didYouMean } from '../../core/did-you-mean.ts'
 import { type AnySchema, keysOf, schemaAt } from './schema-walk.ts'
 import type { KeyPath } from './toml-positions.ts'
 
-/** One thing that is wrong, and where. The value itself is never part of it. */
+/** One mistake and its position. The value itself is never included. */
 export type ConfigIssue = {
   file?: string | undefined
   line?: number | undefined
   column?: number | undefined
-  /** Set when the value came from this variable of the environment. */
+  /** The environment variable that set the value. */
   variable?: string | undefined
-  /** Set when the value came from the command line. */
+  /** The flag that set the value. */
   flag?: boolean | undefined
   path: KeyPath
   message: string
@@ -79,13 +79,13 @@ function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[
   return [{ ...position(path), path, message: plain(issue.message) }]
 }
 
-/** Of several forms a value could have had, the one that came furthest is the one that was meant. */
+/** Of the members of a union, the one that matched furthest is reported. */
 function nearestCase(cases: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   const depth = (issues: readonly Issue[]) => Math.max(0, ...issues.map((issue) => issue.path.length))
   const ranked = cases
     .filter((issues) => issues.length > 0)
     .toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)
-  // When none came further than the others the general message is clearer than one form's.
+  // When none matched further than the others, the general message is clearer than one member's.
   return ranked[0] && depth(ranked[0]) > 0 ? ranked[0] : undefined
 }
 

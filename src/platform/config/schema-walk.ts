@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { KeyPath } from './toml-positions.ts'
 
 /**
- * Looks into a schema without validating: which keys an object may have, what lies below one. Only types of the library
- * are imported, so a command that reads no config does not load it.
+ * Inspects a schema without validating: the keys of an object and the schemas below them. Only types of the library are
+ * imported, so a command that reads no config does not load it.
  */
 export type AnySchema = z.core.$ZodType
 
@@ -45,18 +45,18 @@ export function schemaAt(schema: AnySchema, path: KeyPath): AnySchema | undefine
   return found
 }
 
-/** Whether every value this schema takes is text: then text from outside is not read as a number or a date. */
+/** Whether this schema accepts only text: then text is not parsed as a number or a date. */
 export function wantsText(schema: AnySchema): boolean {
   const types = cases(schema).map(({ type }) => type)
   return types.length > 0 && types.every((type) => ['string', 'enum', 'literal', 'template_literal'].includes(type))
 }
 
-/** Whether keys of any name are taken here. */
+/** Whether the schema accepts any key. */
 export function takesAnyKey(schema: AnySchema): boolean {
   return cases(schema).some(({ type }) => type === 'record' || type === 'any' || type === 'unknown')
 }
 
-/** The definitions a value may be checked against once wrappers and unions are opened. */
+/** The definitions that remain once wrappers and unions are resolved. */
 function cases(schema: AnySchema, depth = 0): Definition[] {
   const definition = schema._zod.def as unknown as Definition
   if (depth > DEPTH_MAX) return []

@@ -6,13 +6,13 @@ import { isServiceError } from '../../core/error.ts'
 import { makeTestFolder } from '../files/test-folder.ts'
 import { isSecretRef, resolveSecret } from './secret-ref.ts'
 
-test('references are told from literals', () => {
+test('distinguishes references from literals', () => {
   for (const text of ['file:/etc/x', 'file:keys/x', 'env:DB_PASSWORD']) assert(isSecretRef(text), text)
   for (const text of ['hunter2', 'file:', 'env:', 'env:a b', 'env:1A', '', 'https://x'])
     assert(!isSecretRef(text), text)
 })
 
-test('a secret from a file or the environment, without its last line break, and never printed', async () => {
+test('reads a secret from a file or the environment, without its last line break, and never prints it', async () => {
   using position = makeTestFolder()
   writeFileSync(position.file('password'), 'hunter 22\n', { mode: 0o600 })
   const secret = await resolveSecret('file:password', { env: {}, folder: position.path })
@@ -25,7 +25,7 @@ test('a secret from a file or the environment, without its last line break, and 
   assert.equal((await resolveSecret('env:PW', { env: { PW: 'x' } })).reveal(), 'x')
 })
 
-test('what cannot be read is refused without quoting it', async () => {
+test('refuses an unreadable reference without quoting it', async () => {
   using position = makeTestFolder()
   const refused = (reference: string, env = {}) =>
     resolveSecret(reference, { env, folder: position.path }).then(

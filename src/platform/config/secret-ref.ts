@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { checkSecretFile } from '../files/state-folder.ts'
 
-/** A secret in memory. Printing it in any way shows that it is one; only `reveal` gives the text. */
+/** A secret in memory. Every way of printing it shows a placeholder; only `reveal` returns the text. */
 export class Secret {
   readonly #text: string
   constructor(text: string) {
@@ -24,7 +24,7 @@ export class Secret {
   }
 }
 
-/** Said wherever a reference is wanted and something else was given. */
+/** The fix for a value that is not a reference. */
 export const SECRET_REF_RULE =
   'secrets are given by reference: "file:PATH" (mode 0600) or "env:NAME"; a literal secret is not accepted'
 
@@ -37,13 +37,13 @@ export function isSecretRef(text: string): boolean {
 
 export type SecretSources = {
   env: Readonly<Record<string, string | undefined>>
-  /** Where relative paths begin: the folder of the config file. */
+  /** The base of relative paths: the folder of the config file. */
   folder?: string
 }
 
-/** Reads what the reference points to. Called when the secret is needed, so that no config value ever holds one. */
+/** Reads the secret of a reference. Called when the secret is needed, so that no config value holds one. */
 export async function resolveSecret(reference: string, sources: SecretSources): Promise<Secret> {
-  // The text itself stays out of the error: it may be the secret.
+  // The error does not quote the text: it may be the secret.
   if (!isSecretRef(reference)) throw invalid('the value is not a reference', SECRET_REF_RULE)
   return reference.startsWith('env:')
     ? fromEnvironment(reference.slice(4), sources.env)
@@ -66,7 +66,7 @@ async function fromFile(given: string, folder: string | undefined): Promise<Secr
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw invalid(`${path} cannot be read: ${messageOf(error)}`, 'Check its owner and mode.', error)
   })
-  // Editors and `echo` end a file with a line break that is no part of the secret.
+  // Editors and `echo` add a line break that is not part of the secret.
   const secret = text.replace(/\r?\n$/, '')
   if (secret === '') throw invalid(`${path} is empty`, 'Write the secret into it.')
   return new Secret(secret)

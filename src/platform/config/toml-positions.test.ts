@@ -42,7 +42,7 @@ function at(text: string, path: KeyPath): string | undefined {
   return `${position.line}:${position.column} ${text.split('\n')[position.line - 1]?.slice(position.column - 1)}`
 }
 
-test('each way of writing a key is found where it is written', () => {
+test('finds the position of a key in every syntax', () => {
   parse(TEXT)
   const cases: [KeyPath, string][] = [
     [['title'], '2:1 title'],
@@ -67,7 +67,7 @@ test('each way of writing a key is found where it is written', () => {
   for (const path of [['fake'], ['fake2'], ['key'], ['bundle', 'fake']]) assert.equal(at(TEXT, path), undefined)
 })
 
-test('every key of any table is found, at a place where it is written', () => {
+test('finds every key of any table, at a position where it is written', () => {
   const key = fc.oneof(fc.stringMatching(/^[a-zA-Z0-9_-]{1,6}$/), fc.string({ minLength: 1, maxLength: 5 }))
   const { table } = fc.letrec((tie) => ({
     table: fc.dictionary(key, tie('value'), { maxKeys: 4 }),
@@ -97,7 +97,7 @@ test('every key of any table is found, at a place where it is written', () => {
   )
 })
 
-test('escapes in keys are read as the parser reads them, and a backslash before one is none', () => {
+test('reads escapes in keys as the parser does, and an escaped backslash is not an escape', () => {
   const keys = ['\\\\e', '\\e', '\\\\\\e', '\\U0001F600', '\\\\U0001F600', '\\x41', '\\\\x41', '\\"\\\\', '\\u0041']
   for (const key of keys) {
     const text = `"${key}" = 1`
@@ -106,7 +106,7 @@ test('escapes in keys are read as the parser reads them, and a backslash before 
   }
 })
 
-test('a text that is not TOML ends the walk all the same', () => {
+test('the walk ends also for a text that is not TOML', () => {
   fc.assert(
     fc.property(
       fc.string({

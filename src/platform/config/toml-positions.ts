@@ -1,11 +1,10 @@
-/** Where a key stands in the text; both count from 1. */
+/** The position of a key in the text; both count from 1. */
 export type Position = { line: number; column: number }
 export type KeyPath = readonly (string | number)[]
 
 /**
- * Finds where each key of a TOML text is written. The text is known to be valid (the parser has accepted it), so this
- * only has to walk it: table headers, dotted and quoted keys, and over values it looks into arrays and inline tables for
- * the keys inside. The parser itself keeps no positions.
+ * Finds the position of each key in a TOML text. The parser, which gives no positions, has accepted the text; this only
+ * walks table headers, dotted and quoted keys, and the keys inside arrays and inline tables.
  */
 export function findKeyPositions(text: string): Map<string, Position> {
   const walker = new Walker(text)
@@ -17,7 +16,7 @@ export function pathKey(path: KeyPath): string {
   return path.map((part) => JSON.stringify(String(part))).join('.')
 }
 
-/** Deeper keys are found at the place of the key above them. No option lies as deep. */
+/** Deeper keys get the position of the key above them. No option is as deep. */
 const DEPTH_MAX = 32
 
 function below(path: KeyPath, ...keys: KeyPath): KeyPath {
@@ -52,7 +51,7 @@ class Walker {
     const start = this.#at
     const keys = this.#readKeys()
     this.#at += isArray ? 2 : 1
-    // A header below an array of tables speaks of its newest element.
+    // A header below an array of tables refers to its last element.
     let path: KeyPath = []
     for (const [index, key] of keys.slice(0, DEPTH_MAX).entries()) {
       path = below(path, key)
@@ -102,7 +101,7 @@ class Walker {
     const bare = /[A-Za-z0-9_-]*/y
     bare.lastIndex = start
     const key = bare.exec(this.#text)?.[0] ?? ''
-    // Always moves on, so that even a text that is not TOML ends the walk.
+    // Always advances, so that the walk ends also for a text that is not TOML.
     this.#at += Math.max(1, key.length)
     return key
   }
@@ -158,7 +157,7 @@ class Walker {
       this.#at += quote === '"' && this.#peek() === '\\' ? 2 : 1
     }
     this.#at += end.length
-    // A long string may end in up to two quotes of its own.
+    // A multi-line string may end in up to two quotes that belong to it.
     if (isLong) for (let more = 0; more < 2 && this.#peek() === quote; more++) this.#at += 1
   }
 

@@ -6,7 +6,7 @@ import { positionTexts } from './duckdb-texts.ts'
 
 /** More than one chunk, and not a whole number of them. */
 const ROWS = 5000
-/** Around the length at which the engine keeps a text elsewhere, and around the bytes of a character. */
+/** Lengths around DuckDB's limit for inlined strings, and around the bytes of a character. */
 const TEXTS = [
   '',
   'a',
@@ -26,7 +26,7 @@ function packed(texts: readonly string[]) {
   return { bytes, ends: Uint32Array.from(texts, (text) => (end += Buffer.byteLength(text))) }
 }
 
-test('what is appended column by column comes back row by row', async () => {
+test('reads back row by row what was appended column by column', async () => {
   using database = await openDuckDatabase(':memory:')
   using connection = await database.connect()
   await connection.run(`CREATE SCHEMA s; CREATE TABLE s.t (a UBIGINT, b BIGINT, c UINTEGER, d USMALLINT, e UTINYINT, f SMALLINT, g BOOLEAN,
@@ -81,7 +81,7 @@ test('what is appended column by column comes back row by row', async () => {
   })
 })
 
-test('columns that are not those of the table are refused, and nothing of them is written', async () => {
+test('refuses columns that do not match the table, and writes none of them', async () => {
   using database = await openDuckDatabase(':memory:')
   using connection = await database.connect()
   await connection.run('CREATE SCHEMA s; CREATE TABLE s.t (a UBIGINT, b VARCHAR)')

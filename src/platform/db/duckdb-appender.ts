@@ -20,9 +20,9 @@ import type { DuckTexts } from './duckdb-texts.ts'
 export type DuckColumn =
   | { readonly kind: 'u64' | 'i64'; values(): BigUint64Array }
   | { readonly kind: 'u32' | 'u16' | 'u8' | 'i16' | 'bool' | 'time'; values(): Float64Array }
-  /** Numbers of texts. */
+  /** Indexes of texts. */
   | { readonly kind: 'text'; values(): Uint32Array }
-  /** Lists of them: where the list of each row ends among all items. */
+  /** Lists: the end of each row's list among all items. */
   | { readonly kind: 'texts'; values(): { readonly ends: Uint32Array; readonly items: Uint32Array } }
 
 export type DuckAppender = {
@@ -31,12 +31,12 @@ export type DuckAppender = {
   clear(): void
 }
 
-/** What one chunk of the engine holds; larger ones are refused. */
+/** Rows of one DuckDB chunk; larger ones are refused. */
 const CHUNK_ROWS = 2048
 
 /**
- * Rows go in as the engine keeps them, one block of memory for each column of a chunk: a call for each value, as the library offers it, costs
- * several times what the engine itself needs. The appender copies what it is given.
+ * Appends rows in DuckDB's memory layout, one vector for each column of a chunk: the library's one call per value costs several times what the
+ * engine itself needs. The appender copies its input.
  */
 export function wrapAppender(appender: DuckDBAppender): DuckAppender {
   return {
@@ -72,7 +72,7 @@ const TYPES: Readonly<Record<DuckColumn['kind'], DuckDBType>> = {
   texts: LIST(VARCHAR),
 }
 
-/** Puts the rows of a chunk into its column. */
+/** Writes the rows of a chunk into its column vector. */
 type Fill = (vector: Vector, from: number, to: number) => void
 
 const NARROW = {
@@ -105,7 +105,7 @@ function fillerOf(column: DuckColumn, texts: DuckTexts): Fill {
   }
 }
 
-/** A list of the engine is its place among all items of the chunk and their count, both 64 bits wide. */
+/** DuckDB's list entry: the offset among all items of the chunk and the count, both 64 bits wide. */
 function listFiller({ ends, items }: { ends: Uint32Array; items: Uint32Array }, texts: DuckTexts): Fill {
   return (vector, from, to) => {
     const entries = new Uint32Array((to - from) * 4)

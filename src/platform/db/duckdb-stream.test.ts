@@ -58,7 +58,7 @@ describe('rows as the engine makes them', () => {
     await assert.rejects(stream("SELECT 'x'::INTEGER"), /^Error: Conversion Error/)
   })
 
-  test('what is not read is not made', async () => {
+  test('rows that are not read are not produced', async () => {
     const bytesOf = async (): Promise<number> => {
       using other = await database.connect()
       const [piece] = (await other.run('SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()')).pieces()

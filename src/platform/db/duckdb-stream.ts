@@ -6,7 +6,7 @@ export type DuckChunk = {
   row(at: number): readonly unknown[]
 }
 
-/** Rows of a result as the engine makes them. It makes about a megabyte ahead of its reader and then waits. */
+/** Rows of a result as the engine produces them. It produces about a megabyte ahead of its reader and then waits. */
 export type DuckRows = AsyncDisposable & {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   /** The next rows, or undefined after the last ones. Rejects when the statement failed. */

@@ -1,21 +1,21 @@
 import { VARCHAR } from '@duckdb/node-api'
 import engine from '@duckdb/node-bindings'
 
-/** A string as duckdb.h has it: its length, then twelve bytes of text, or four of them and the address of the whole. */
+/** `duckdb_string_t` of duckdb.h: the length, then up to twelve bytes of text, or the first four and a pointer. */
 const STRING_WORDS = 4
 const INLINE_BYTES = 12
 const PREFIX_BYTES = 4
 const WORD = 2 ** 32
 
-/** Texts that rows name by their numbers, in the engine's memory until they are disposed of. */
+/** Texts in DuckDB's memory that rows refer to by index, until they are disposed of. */
 export type DuckTexts = Disposable & {
-  /** The strings of a column by the numbers of their texts, as the engine keeps them. */
+  /** The strings of a column, by the indexes of their texts, in DuckDB's layout. */
   strings(numbers: Uint32Array): Uint32Array
 }
 
 /**
- * Hands texts to the engine: `bytes` is UTF-8, and `ends` says where each text ends in it. They go as a single long string; the strings of the
- * rows are pieces of it, as the engine's own functions make them when they cut a text.
+ * Passes texts to DuckDB: `bytes` is UTF-8, and `ends` has the end of each text in it. They form a single long string; the strings of the rows point
+ * into it, as the results of DuckDB's substring functions do.
  */
 export function positionTexts({ bytes, ends }: { readonly bytes: Uint8Array; readonly ends: Uint32Array }): DuckTexts {
   const held = engine.create_data_chunk([VARCHAR.toLogicalType().logical_type])
@@ -36,7 +36,7 @@ export function positionTexts({ bytes, ends }: { readonly bytes: Uint8Array; rea
       }
       return strings
     },
-    // Given back at once, not when it is collected: a batch has megabytes.
+    // Freed at once, not when it is collected: a batch has megabytes.
     [Symbol.dispose]: () => engine.data_chunk_reset(held),
   }
 }

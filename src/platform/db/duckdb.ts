@@ -13,11 +13,11 @@ import { lowerThreads, threadsOfThisProcess } from '../process/thread-priority.t
 import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
 import { type DuckRows, wrapRows } from './duckdb-stream.ts'
 
-/** A whole answer. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
+/** A complete result. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
 export type DuckResponse = {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rowCount: number
-  /** Column by column, a piece of the rows at a time. */
+  /** Chunks of rows, each column by column. */
   pieces(): Iterable<readonly (readonly unknown[])[]>
 }
 
@@ -26,34 +26,34 @@ export type DuckParams = Readonly<Record<string, string | number | bigint | null
 export type DuckConnection = Disposable & {
   run(sql: string, params?: DuckParams): Promise<DuckResponse>
   /**
-   * Rows as they are made, in a transaction that was begun before. What comes before the first row is done by the threads of the engine alone,
-   * which share what runs among each other. With `threads` = 1 there are none.
+   * Streams rows in a transaction that was begun before. The work before the first row is done by DuckDB's threads only, which share all running
+   * statements. With `threads` = 1 there are none.
    */
   streamOnWorkers(sql: string, params?: DuckParams): Promise<DuckRows>
-  /** A statement that is run often, and on the calling thread as far as it can be, without waiting for one of the pool. */
+  /** A prepared statement that runs on the calling thread as far as possible, without waiting for a pool thread. */
   prepareHere(sql: string): Promise<() => Promise<void>>
   /** Names of the columns without running the statement. */
   columnsOf(sql: string): Promise<readonly string[]>
-  /** Stops what runs, between two pieces of 2048 rows; what still waits for a thread does not notice. */
+  /** Interrupts the running statement between two chunks of 2048 rows; one that still waits for a thread is not interrupted. */
   interrupt(): void
-  /** Rows are kept back until `close`; cleared, nothing of them is ever written. */
+  /** Rows are buffered until `close`; after `clear` none of them is written. */
   appendTo(schema: string, table: string): Promise<DuckAppender>
 }
 
 export type DuckDatabase = Disposable & { connect(): Promise<DuckConnection> }
 
-/** The name the engine gives to the catalogue of a file: its name up to the first dot. */
+/** DuckDB's catalog name of a file: its name up to the first dot. */
 export function catalogueOf(path: string): string {
   return path === ':memory:' ? 'memory' : (basename(path).split('.')[0] as string)
 }
 
-/** Opens the file, or memory with `:memory:`. Settings are DuckDB's own names. With `workersYield` the engine's threads stand back behind all others. */
+/** Opens the file, or memory with `:memory:`. Settings are DuckDB's own names. With `workersYield` DuckDB's threads have a lower priority. */
 export async function openDuckDatabase(
   path: string,
   settings: Readonly<Record<string, string>> = {},
   { workersYield = false }: { readonly workersYield?: boolean } = {},
 ): Promise<DuckDatabase> {
-  // Node's pool comes to life with its first use; whatever threads are new after the next call are the engine's.
+  // Node starts its thread pool on first use; threads that appear after the next call are DuckDB's.
   await stat('.')
   const others = threadsOfThisProcess()
   const instance = await DuckDBInstance.create(path, { ...settings })
@@ -88,7 +88,7 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
         let state: DuckDBPendingResultState
         do state = pending.runTask()
         while (state === DuckDBPendingResultState.RESULT_NOT_READY)
-        // Ready, or another thread has taken it and is waited for.
+        // Ready, or another thread works on it.
         await pending.getResult()
       }
     },
@@ -108,9 +108,9 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
   }
 }
 
-/** Looks whether it is done, less often the longer it takes: a fast statement is not held up, and many slow ones cost nothing. */
+/** Polls until the statement is done, less often the longer it takes: a fast one is not delayed, and many slow ones cost little. */
 async function untilDone(pending: DuckDBPendingResult): Promise<void> {
-  // The library has no call for looking without taking part in the work; its own wrapper holds what the engine's call wants.
+  // The library has no call that polls without executing tasks; its wrapper holds the handle that DuckDB's own call takes.
   const { pending_result: handle } = pending as unknown as { readonly pending_result: PendingResult }
   const startedMs = performance.now()
   for (;;) {
@@ -119,7 +119,7 @@ async function untilDone(pending: DuckDBPendingResult): Promise<void> {
     if (state === engine.PendingState.ERROR) {
       const message = engine.pending_error(handle)
       if (message !== '') throw new Error(message)
-      // This call has no word for what ended long ago, or waits for what it started itself: taking the result sees to both.
+      // This call does not report a statement that ended earlier or that waits for its own tasks; fetching the result covers both.
       return
     }
     const waitedMs = performance.now() - startedMs

@@ -14,7 +14,7 @@ const CODES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Classes of codes, the first two characters, that say the server cannot serve us now or not with these credentials: connection, session, read-only
+ * Classes of codes, the first two characters, for a server that cannot serve now, or not with these credentials: connection, session, read-only
  * or timed-out transaction, authorization, unknown database, resources, operator intervention, system error.
  */
 const UNAVAILABLE_CLASSES: readonly string[] = ['08', '25', '28', '3D', '53', '57', '58']
@@ -26,7 +26,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'store-corrupt': 'is damaged',
 }
 
-/** An error of the driver or the server in the house's own words; a mistake in a statement passes as it is. */
+/** Translates errors of the driver and the server to ServiceError; returns a mistake in a statement unchanged. */
 export function postgresError(error: unknown, position: { name: string; restoreAdvice: string }): unknown {
   const code = codeOf(error)
   if (code === undefined) return error
@@ -40,14 +40,14 @@ export function postgresError(error: unknown, position: { name: string; restoreA
 
 function fixOf(code: string, message: string, position: { restoreAdvice: string }): { fix?: string } {
   if (code === 'store-corrupt') return { fix: position.restoreAdvice }
-  // The driver's words for a server that asks for a password when none was configured.
+  // The driver's message when the server requires a password and none is configured.
   if (/SASL|password/i.test(message))
     return { fix: 'Set access.store.password = "file:PATH" or "env:NAME" to the password of this user.' }
   return {}
 }
 
 function codeOf(error: unknown): string | undefined {
-  // What is not the server's own answer is trouble on the way to it: sockets, TLS, time limits of the driver.
+  // An error without SQLSTATE comes from the connection: sockets, TLS, timeouts of the driver.
   if (!(error instanceof pg.DatabaseError)) return 'store-unavailable'
   const state = error.code ?? ''
   return CODES[state] ?? (UNAVAILABLE_CLASSES.includes(state.slice(0, 2)) ? 'store-unavailable' : undefined)

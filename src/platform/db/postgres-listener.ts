@@ -13,7 +13,7 @@ export type ListenerOptions = {
   readonly onNotice: () => void
 }
 
-/** Listens on a channel with a connection of its own, made anew with growing delays whenever it is lost. */
+/** Listens on a channel with a dedicated connection that is reopened with backoff when it is lost. */
 export async function startPostgresListener(
   { config, channel, onNotice }: ListenerOptions,
   { clock, random, log }: { readonly clock: Clock; readonly random: Random; readonly log: Logger },
@@ -33,7 +33,7 @@ export async function startPostgresListener(
       await client.connect()
       await client.query(`LISTEN ${channel}`)
       backoff.reset()
-      // Something may have been told while nobody listened.
+      // A notification may have been missed while disconnected.
       onNotice()
     } catch (error) {
       lose(client, error)
@@ -44,7 +44,7 @@ export async function startPostgresListener(
     if (closed || client !== current) return
     current = undefined
     if (backoff.attempts() === 0)
-      log.warn({ reason: messageOf(error) }, 'lost the connection that tells of changes; polling')
+      log.warn({ reason: messageOf(error) }, 'lost the connection for change notifications; polling instead')
     void client.end().catch(() => {})
     retry = clock.setTimer(backoff.nextMs(), () => void connect())
   }

@@ -29,7 +29,7 @@ test('reads the folder of a Unix socket', () => {
   assert.deepEqual([position.host, position.database, position.tls], ['/var/run/postgresql', 'sluice', 'disable'])
 })
 
-test('refuses a password, a missing part and an unknown parameter, without showing what it was given', () => {
+test('refuses a password, a missing part and an unknown parameter, without quoting them', () => {
   for (const [url, message] of [
     ['postgres://u:hunter2@h/d', /contains a password/],
     ['postgres://h/d', /no user/],

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { messageOf, ServiceError } from '../../core/error.ts'
 
-/** Where a PostgreSQL database is, without its password. */
+/** The address of a PostgreSQL database, without its password. */
 export type PostgresLocation = {
   /** Host name, address, or the folder of a Unix socket. */
   readonly host: string
@@ -18,7 +18,7 @@ const DEFAULT_PORT = 5432
 /**
  * Reads `postgres://USER@HOST:PORT/DATABASE?sslmode=…&sslrootcert=FILE`; a Unix socket is `postgres://USER@/DATABASE?host=/FOLDER`. A password in
  * the address is refused: it would end up in process lists and backups of the config. Over a network the server's certificate is verified unless
- * the address says otherwise; on the same machine there is no TLS by default.
+ * the address sets another sslmode; on the same machine there is no TLS by default.
  */
 export function parsePostgresUrl(text: string): PostgresLocation {
   const invalid = (what: string) =>
@@ -44,7 +44,7 @@ export function parsePostgresUrl(text: string): PostgresLocation {
   return { host, port, user, database, tls, caFile: url.searchParams.get('sslrootcert') ?? undefined }
 }
 
-/** How the database is named to a person. */
+/** The name of the database in messages. */
 export function printPostgresLocation({ host, port, database }: PostgresLocation): string {
   return `postgres://${host.includes(':') ? `[${host}]` : host}:${port}/${database}`
 }

@@ -38,7 +38,7 @@ test('opens with the right password; without it is unavailable, and no error sho
   }
 })
 
-test('gives numbers as numbers and pages of a long answer in order', async () => {
+test('returns numbers as numbers, and the pages of a long result in order', async () => {
   await using database = await open()
   await database.change(async (tx) => {
     await tx.run('CREATE TABLE numbers (n BIGINT PRIMARY KEY)')
@@ -60,7 +60,7 @@ test('gives numbers as numbers and pages of a long answer in order', async () =>
   assert.ok(!(await database.hasTable('letters')))
 })
 
-test('keeps watching when the connection that listens is cut', async () => {
+test('still reports changes after the listening connection is closed', async () => {
   await using database = await open()
   let stirs = 0
   await using _watching = await database.watch(() => void (stirs += 1))
@@ -74,11 +74,11 @@ test('keeps watching when the connection that listens is cut', async () => {
   await until(() => stirs > before, SECOND_MS)
 })
 
-test('refuses a schema name that is more than a name', async () => {
+test('refuses a schema name with other characters than a name', async () => {
   await assert.rejects(open({ schema: 'a; DROP TABLE x' }), { code: 'config-invalid' })
 })
 
-test('two that open an empty database at once make one schema', async () => {
+test('two processes that open an empty database at once create one schema', async () => {
   const url = await server.createDatabase('fresh')
   const opened = await Promise.all([1, 2, 3].map(() => open({ url, schema: 'own' })))
   await Promise.all(opened.map((database) => database[Symbol.asyncDispose]()))

@@ -21,7 +21,7 @@ export type PostgresOptions = {
   /** `postgres://USER@HOST:PORT/DATABASE`, without a password. */
   readonly url: string
   readonly password?: string | undefined
-  /** The schema that holds the tables; made when it is missing. */
+  /** The schema of the tables; created if missing. */
   readonly schema?: string | undefined
   /** How long a change waits for another writer. */
   readonly lockWaitMs?: number | undefined
@@ -32,25 +32,25 @@ export type PostgresDeps = { readonly clock: Clock; readonly random: Random; rea
 const DEFAULT_SCHEMA = 'sluice'
 const CONNECTIONS_MAX = 4
 const CONNECT_TIMEOUT_MS = 5000
-/** A statement that takes longer than this is given up, so that a server that fell silent is noticed. */
+/** The timeout of a statement, so that an unresponsive server is noticed. */
 const QUERY_TIMEOUT_MS = 30_000
-/** A server that can be reached answers the beginning of a transaction at once; on a connection that is dead without having been told, nobody does. */
+/** The timeout of BEGIN: a reachable server responds at once, a connection that died silently does not. */
 const BEGIN_TIMEOUT_MS = 5000
-/** The same for giving one up. */
+/** The timeout of ROLLBACK. */
 const ROLLBACK_TIMEOUT_MS = 1000
 /** A writer that stops in the middle of its change (a stopped process, a lost machine) holds the lock at most this long. */
 const IDLE_IN_CHANGE_MS = 30_000
-/** How long counting waits for a row that somebody else counts on. */
+/** How long a counting transaction waits for a row that another one updates. */
 const COUNT_WAIT_MS = 1000
 /** In case a notification is lost with its connection. */
 const POLL_MS = 500
-/** Rows fetched at a time: enough to be worth the way to the server and back. */
+/** Rows fetched per round trip. */
 const PAGE_ROWS = 500
-/** First half of the advisory lock's key: the letters SLUI. The second half tells schemas apart. */
+/** First half of the advisory lock's key: the letters SLUI. The second half distinguishes schemas. */
 const LOCK_SPACE = 0x534c5549
-/** SQLSTATE of a transaction number that the server has not given out. */
+/** SQLSTATE for a transaction id that the server has not assigned. */
 const INVALID_PARAMETER = '22023'
-/** Type number of BIGINT in the server's catalogue; the driver would hand it over as text. */
+/** Type number of BIGINT in the server's catalogue; the driver would return it as text. */
 const BIGINT_OID = 20
 
 const READ_ONLY = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY']
@@ -89,7 +89,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   const lockKey = crc32(schema) | 0
 
   const pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX })
-  // The loss of a connection is no event of its own: a query under way fails, and the next use opens another connection.
+  // A lost connection needs no handler: a running query fails, and the next use opens another connection.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
 
@@ -121,7 +121,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       const page = await query(on, `FETCH ${PAGE_ROWS} FROM ${cursor}`)
       const { length } = page
       if (length > 0) yield page
-      // The driver's results hang together; an emptied one keeps nothing alive until the next full collection.
+      // The driver's results reference each other; an emptied one retains nothing until the next full collection.
       page.length = 0
       if (length < PAGE_ROWS) break
     }
@@ -150,7 +150,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       async commit() {
         const { command } = await translated(() => client.query('COMMIT'))
         ended = true
-        // The server answers so when a statement had failed before: nothing was committed.
+        // The server responds with ROLLBACK when a statement failed before: nothing was committed.
         if (command !== 'COMMIT')
           throw new ServiceError('store-unavailable', `${position.name} did not commit the change`)
       },
@@ -158,12 +158,12 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
         const yes = () => true
         const no = () => false
         ended ||= await client.query(limited('ROLLBACK', ROLLBACK_TIMEOUT_MS)).then(yes, no)
-        // A connection that cannot even roll back is thrown away; the server rolls back when it sees it gone.
+        // A connection that cannot roll back is closed; the server then rolls back.
         client.release(!ended)
       },
     }
     try {
-      // All in one message: each would be a way to the server and back of its own.
+      // One message for all: otherwise each would be a round trip.
       await translated(() => client.query(limited(begin.join('; '), beginTimeoutMs)))
       return transaction
     } catch (error) {
@@ -172,14 +172,14 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     }
   }
 
-  /** What became of a transaction whose end was not heard. */
+  /** The outcome of a transaction whose COMMIT got no response. */
   async function wasCommitted(id: number): Promise<boolean> {
     try {
       const [[status] = []] = await query(pool, 'SELECT txid_status(?)', [id])
       if (status === 'in progress') throw new ServiceError('store-unavailable', `${position.name} has not decided yet`)
       return status === 'committed'
     } catch (error) {
-      // The server has lost its newest transactions, by a crash or because another one took its place: this one never was.
+      // The server has lost its newest transactions, by a crash or a failover: this one was not committed.
       if (error instanceof pg.DatabaseError && error.code === INVALID_PARAMETER) return false
       throw error
     }
@@ -200,7 +200,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
           `SET LOCAL lock_timeout = ${lockWaitMs}`,
           `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
           'SET LOCAL synchronous_commit = on',
-          // Held until the commit is visible: revisions are therefore given in the order of commits.
+          // Held until the commit is visible, so that revisions are in the order of commits.
           `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
         ],
         lockWaitMs + BEGIN_TIMEOUT_MS,
@@ -215,7 +215,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       await using tx = await openTransaction([
         'BEGIN',
         `SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`,
-        // Or a machine that was cut off in the middle would keep the others from counting for the same customer.
+        // Otherwise a disconnected machine would block the others from counting for the same customer.
         `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
         'SET LOCAL synchronous_commit = off',
       ])
@@ -239,7 +239,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       }
     },
 
-    // The server checks its own pages; what it hands out is checked row by row.
+    // The server checks its pages; the rows are checked by the store.
     damage: async () => [],
 
     async [Symbol.asyncDispose]() {
@@ -257,7 +257,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
 }
 
 async function ensureSchema(database: SqlDatabase, schema: string): Promise<void> {
-  // Asked first, because the one who made the schema for us may not have given us the right to make one.
+  // Checked first: where the schema exists already, the user may lack the right to create one.
   const isThere = async (on: SqlReader) =>
     (await on.rows('SELECT 1 FROM pg_namespace WHERE nspname = ?', [schema])).length > 0
   if (await isThere(database)) return
@@ -266,12 +266,12 @@ async function ensureSchema(database: SqlDatabase, schema: string): Promise<void
   })
 }
 
-/** A statement that may take less long than others; the driver's types do not know that it can be said of a single one. */
+/** A statement with its own timeout; the driver supports it but its types do not. */
 function limited(text: string, timeoutMs: number): pg.QueryConfig {
   return { text, query_timeout: timeoutMs } as pg.QueryConfig
 }
 
-/** `?` as the house writes it becomes `$1`, `$2` … as the server reads it. The house's statements have no `?` inside quotes. */
+/** Replaces `?` with `$1`, `$2` …. Sluice's statements have no `?` inside quotes. */
 function numbered(sql: string): string {
   let count = 0
   return sql.replaceAll('?', () => `$${++count}`)

@@ -35,7 +35,7 @@ describe('redis link', () => {
     assert.equal(link.isUp(), true)
   })
 
-  test('answers at once while the server is away, says so once, and comes back by itself', async () => {
+  test('fails at once while the server is down, logs it once and reconnects', async () => {
     await using server = await startRedis()
     const { link, logged } = open({ url: server.url })
     await using _ = link
@@ -53,11 +53,11 @@ describe('redis link', () => {
     assert.deepEqual(await link.run(COUNT, ['n'], ['1']), { ok: true, reply: 1 })
     assert.deepEqual(
       logged.map(({ message }) => message),
-      ['redis cannot be reached; trying on', 'redis is reachable again'],
+      ['redis cannot be reached; retrying', 'redis is reachable again'],
     )
   })
 
-  test('a server that stands still counts as gone', async () => {
+  test('a server that does not reply counts as down', async () => {
     await using server = await startRedis()
     const { link } = open({ url: server.url, responseTimeoutMs: 200, connectTimeoutMs: 200 })
     await using _ = link
@@ -80,7 +80,7 @@ describe('redis link', () => {
     assert.equal(outcomes.filter((outcome) => !outcome.ok && outcome.reason === 'busy').length, 5)
   })
 
-  test('starts without a server, and a closed link is quiet', async () => {
+  test('starts without a server, and logs nothing once closed', async () => {
     const { link, logged } = open({ url: 'redis://127.0.0.1:1' })
     await link.tried
     assert.equal(link.isUp(), false)
@@ -89,7 +89,7 @@ describe('redis link', () => {
     assert.equal((await link.run(COUNT, ['n'], ['1'])).ok, false)
   })
 
-  test('a ping says whether the server lets us in', async () => {
+  test('ping reports whether the server accepts the credentials', async () => {
     await using server = await startRedis({ password: 'correct-horse-battery' })
     const env = { GOOD: 'correct-horse-battery', BAD: 'wrong-horse-battery' }
     await pingRedis({ url: server.url, password: 'env:GOOD' }, { env })
@@ -97,7 +97,7 @@ describe('redis link', () => {
     await assert.rejects(pingRedis({ url: 'redis://127.0.0.1:1' }, { env }), { code: 'store-unavailable' })
   })
 
-  test('the password opens, a wrong one does not, and neither is ever printed', async () => {
+  test('accepts the right password, refuses a wrong one, and prints neither', async () => {
     await using server = await startRedis({ password: 'correct-horse-battery' })
     const good = open({ url: server.url, password: new Secret('correct-horse-battery') })
     await using _ = good.link

@@ -12,9 +12,9 @@ export type RedisOptions = {
   readonly url: string
   readonly password?: Secret | undefined
   readonly connectTimeoutMs?: number
-  /** A server that leaves a command unanswered for this long counts as gone. */
+  /** The server counts as down when a command gets no reply for this long. */
   readonly responseTimeoutMs?: number
-  /** Commands on their way; one more is answered `busy`. */
+  /** Commands in flight; another one gets `busy`. */
   readonly commandsMax?: number
 }
 
@@ -22,19 +22,19 @@ export type RedisDeps = { readonly clock: Clock; readonly log: Logger; readonly 
 
 export type RedisReply = string | number | null | readonly RedisReply[]
 
-/** Losing the server is weather, not an error: callers have something else to do then. `refused` is the server's own no. */
+/** An unreachable server is an expected outcome, for which callers have a fallback. `refused` is an error reply of the server. */
 export type RedisOutcome =
   | { readonly ok: true; readonly reply: RedisReply }
   | { readonly ok: false; readonly reason: 'down' | 'busy' | 'refused'; readonly message: string }
 
 export type RedisScript = { readonly text: string; readonly sha1: string }
 
-/** One connection to Redis or Valkey that comes back by itself. While it is down every command is answered at once. */
+/** One connection to Redis or Valkey that reconnects. While it is down every command fails at once. */
 export type RedisLink = AsyncDisposable & {
   isUp(): boolean
   /** Runs an atomic script by its hash, sending its text only when the server does not know it. Never rejects. */
   run(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<RedisOutcome>
-  /** Resolves once the first attempt to connect has ended, either way. */
+  /** Resolves when the first attempt to connect has succeeded or failed. */
   readonly tried: Promise<void>
 }
 
@@ -45,7 +45,7 @@ export function createRedisScript(text: string): RedisScript {
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
 
-/** What is used of the library's client. */
+/** The used part of the library's client. */
 type Client = {
   readonly isOpen: boolean
   connect(): Promise<unknown>
@@ -55,7 +55,7 @@ type Client = {
   removeAllListeners(event: 'error' | 'end'): unknown
 }
 
-/** It never reconnects by itself: a connection that ended is replaced, so that there is one place that decides when. */
+/** The library does not reconnect: this module replaces a lost connection and decides when. */
 function makeClient(options: RedisOptions): Client {
   const { url, password, connectTimeoutMs = DEFAULTS.connectTimeoutMs, commandsMax = DEFAULTS.commandsMax } = options
   return createClient({
@@ -63,7 +63,7 @@ function makeClient(options: RedisOptions): Client {
     ...(password === undefined ? {} : { password: password.reveal() }),
     socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false },
     disableOfflineQueue: true,
-    // The link counts what is on its way; the library's own commands of a new connection come on top.
+    // The commands in flight are limited here; the library's own commands of a new connection come on top.
     commandsQueueMaxLength: commandsMax + 16,
   }) as unknown as Client
 }
@@ -74,7 +74,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   const options = { ...DEFAULTS, ...given }
   const { clock, log, random } = deps
   const backoff = createBackoff(RETRY, random)
-  // In the order they were sent, which is the order the server answers in.
+  // In the order they were sent, which is the order of the replies.
   const pending = new Set<Pending>()
   const tried = Promise.withResolvers<void>()
   let client: Client | undefined
@@ -124,10 +124,10 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   function reportGone(cause: string): void {
     if (isReported || isClosed) return
     isReported = true
-    log.warn({ url: options.url, err: cause }, 'redis cannot be reached; trying on')
+    log.warn({ url: options.url, err: cause }, 'redis cannot be reached; retrying')
   }
 
-  // Every connection has one watch over its oldest command instead of a timer for each.
+  // One timer per connection, for its oldest command, instead of one per command.
   const watch = clock.setRepeating(options.responseTimeoutMs / 4, () => {
     const [oldest] = pending
     if (client === undefined || oldest === undefined) return
@@ -188,7 +188,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   }
 }
 
-/** Asks the server once whether it is there and lets us in; says why not as an error. */
+/** Connects and authenticates once; returns the error if that fails. */
 export async function pingRedis(
   position: { readonly url: string; readonly password?: string | undefined },
   sources: SecretSources,
@@ -206,7 +206,7 @@ export async function pingRedis(
   }
 }
 
-/** Ends a client whatever state it is in; late errors of it have nobody to tell. */
+/** Closes a client in any state; its later errors are ignored. */
 function discard(client: Client): void {
   client.removeAllListeners('end')
   client.removeAllListeners('error')

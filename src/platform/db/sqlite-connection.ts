@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import type { SqlRow, SqlValue, SqlWriter } from './sql.ts'
 import { type SqliteLocation, sqliteError } from './sqlite-error.ts'
 
-/** Rows read before the event loop gets its turn, and before a caller has let go of the rows before them. */
+/** Rows read at once, before the event loop runs other work. */
 const PAGE_ROWS = 200
 /** Statements kept prepared per connection; beyond it they are prepared each time. */
 const STATEMENTS_MAX = 256
@@ -18,10 +18,10 @@ const SETTINGS = {
   check: `PRAGMA query_only = ON; PRAGMA cache_size = -${CHECK_CACHE_KIB}`,
 } as const
 
-/** Finds a row when the table is there. */
+/** Returns a row when the table exists. */
 export const TABLE_NAMED = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 
-/** One connection to a file. It never waits: a call that would have to fails with `store-locked`, for the caller to try again. */
+/** One connection to a file. It never waits for a lock: such a call fails with `store-locked`, and the caller retries. */
 export class SqliteConnection implements SqlWriter, Disposable {
   readonly #position: SqliteLocation
   readonly #database: DatabaseSync
@@ -43,7 +43,7 @@ export class SqliteConnection implements SqlWriter, Disposable {
   }
 
   async *pages(sql: string, values: readonly SqlValue[] = []): AsyncGenerator<SqlRow[]> {
-    // A statement of its own: the kept one may be asked again while this one is half read.
+    // A separate statement: the cached one may run again while this one is partly read.
     const rows = this.#translated(() => this.#newStatement(sql).iterate(...values)) as unknown as Iterator<SqlRow>
     for (;;) {
       const page: SqlRow[] = []
@@ -76,22 +76,22 @@ export class SqliteConnection implements SqlWriter, Disposable {
   }
 
   /**
-   * A check of the tables' own descriptions, which no row check covers: a damaged one makes statements fail as if they were wrong. It is kept in
-   * the file's `user_version`.
+   * A checksum of the schema, which no row check covers: a damaged schema makes statements fail as if they were wrong. It is stored in the file's
+   * `user_version`.
    */
   describesItself(): boolean {
     return this.query('PRAGMA user_version')[0]?.[0] === this.#schemaCheck()
   }
 
-  /** Keeps the check of the descriptions, inside the transaction that changed them. */
+  /** Stores the checksum of the schema, inside the transaction that changed it. */
   describeItself(): void {
     if (!this.describesItself()) this.execute(`PRAGMA user_version = ${this.#schemaCheck()}`)
   }
 
   #schemaCheck(): number {
-    // What the engine adds for itself, such as statistics, may come and go.
+    // Tables of the engine itself, such as statistics, may change.
     const ours = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-    // A signed number of 32 bits is what the file has room for.
+    // `user_version` is a signed 32-bit number.
     return crc32(JSON.stringify(this.query(ours))) | 0
   }
 

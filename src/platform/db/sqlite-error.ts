@@ -16,10 +16,10 @@ const NOTADB = 26
 const CONSTRAINT_UNIQUE = 2067
 const CONSTRAINT_PRIMARYKEY = 1555
 
-/** Below this much free space an I/O error is taken for what it mostly is: the disk is full. */
+/** Below this much free space an I/O error is reported as a full disk. */
 const FREE_BYTES_LOW = 64 * 1024
 
-/** Where a database lies, and what a person does when it is damaged. */
+/** The name of a database, and what the operator does when it is damaged. */
 export type SqliteLocation = { readonly file: string; readonly restoreAdvice: string }
 
 type SqliteFault = Error & { errcode: number }
@@ -28,7 +28,7 @@ function isSqliteFault(error: unknown): error is SqliteFault {
   return error instanceof Error && typeof (error as Partial<SqliteFault>).errcode === 'number'
 }
 
-/** An error of the engine or of the file system in the house's own words; a mistake in a statement passes as it is. */
+/** Translates errors of SQLite and of the file system to ServiceError; returns a mistake in a statement unchanged. */
 export function sqliteError(error: unknown, { file, restoreAdvice }: SqliteLocation): unknown {
   const options = { fields: { file }, cause: error }
   const message = messageOf(error)
@@ -50,7 +50,7 @@ export function sqliteError(error: unknown, { file, restoreAdvice }: SqliteLocat
       return damaged()
     case CANTOPEN:
     case READONLY:
-      // The files beside the database cannot be made either when the disk is full.
+      // On a full disk the files beside the database cannot be created either.
       if (isDiskFull(file)) return new ServiceError('disk-full', `no space is left on the disk of ${file}`, options)
       return new ServiceError('state-unwritable', `${file} cannot be opened for writing: ${message}`, options)
     case IOERR:

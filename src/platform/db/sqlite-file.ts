@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { ServiceError } from '../../core/error.ts'
 import { type SqliteLocation, sqliteError } from './sqlite-error.ts'
 
-/** Marks a file as ours (https://www.sqlite.org/fileformat.html, offset 68): the letters SLUI. */
+/** Marks a file as Sluice's (https://www.sqlite.org/fileformat.html, offset 68): the letters SLUI. */
 export const APPLICATION_ID = 0x534c5549
 const APPLICATION_ID_AT = 68
 const HEADER_BYTES = 100
@@ -22,7 +22,7 @@ export function corrupt({ file, restoreAdvice }: SqliteLocation, what: string): 
   })
 }
 
-/** Whether a database file, or what is left of one, is there. */
+/** Whether a database file, or a part of one, exists. */
 export async function sqliteFileExists(file: string): Promise<boolean> {
   for (const path of [file, `${file}-wal`]) {
     const handle = await openIfThere(path)
@@ -32,7 +32,7 @@ export async function sqliteFileExists(file: string): Promise<boolean> {
   return false
 }
 
-/** Refuses a file that cannot be a database of ours before the engine sees it: the engine takes an empty file for a new database. */
+/** Refuses a file that is not a database of Sluice before SQLite opens it: SQLite treats an empty file as a new database. */
 export async function checkHeader(position: SqliteLocation): Promise<void> {
   const handle = await openIfThere(position.file)
   if (!handle) throw corrupt(position, 'the file is gone')

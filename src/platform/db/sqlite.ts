@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { isServiceError, messageOf, ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
-import { syncPath } from '../files/sync-path.ts'
+import { syncPath } from '../files/atomic.ts'
 import { delay } from '../process/clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
 import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
@@ -18,14 +18,14 @@ export type SqliteOptions = {
 
 export type SqliteDeps = { readonly clock: Clock }
 
-/** Pause between two attempts to get the write lock. Short, so that a busy writer in another process does not shut this one out. */
+/** Pause between two attempts to get the write lock. Short, so that a busy writer in another process does not starve this one. */
 const LOCK_RETRY_MS = 2
 const WATCH_MS = 100
 const DAMAGE_LINES_MAX = 5
 
 /**
- * Opens a database file that is there. A missing, empty or foreign file is an error: new ones are made by `createSqliteFile` alone, whole or not at
- * all, so an empty file is never a new store but a damaged one.
+ * Opens an existing database file. A missing, empty or foreign file is an error: only `createSqliteFile` creates files, atomically, so an empty file is
+ * a damaged store and never a new one.
  */
 export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps): Promise<SqlDatabase> {
   const { file, lockWaitMs = LOCK_WAIT_MS } = options
@@ -61,7 +61,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     }
   }
 
-  /** Tries again while another connection writes or recovers, without blocking the event loop. */
+  /** Retries while another connection writes or recovers, without blocking the event loop. */
   async function patiently<T>(attempt: () => T): Promise<T> {
     const untilMs = clock.monotonicMs() + lockWaitMs
     for (;;) {
@@ -93,7 +93,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     if (!isSound) throw corrupt(position, 'the description of its tables is damaged')
   } catch (error) {
     opened.get('read')?.[Symbol.dispose]()
-    // These statements are right for every database, so an error that is not in our words is the file's.
+    // These statements are valid for every database, so an untranslated error is caused by the file.
     throw isServiceError(error) ? error : corrupt(position, messageOf(error))
   }
 
@@ -125,7 +125,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
           if (versionNow === version) return
           version = versionNow
         } catch {
-          // Whoever is called reads the file too, meets the same error and can say so.
+          // The listener reads the file too, gets the same error and reports it.
         }
         onStir()
       })
@@ -152,8 +152,8 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
 }
 
 /**
- * Makes a new database file: filled by `prepare` under another name and linked into place when it is whole and on the disk. When somebody else was
- * quicker, theirs stays.
+ * Creates a database file: `prepare` fills it under a temporary name, and it is linked when it is complete and on the disk. A file that another process
+ * created meanwhile stays.
  */
 export async function createSqliteFile(
   options: SqliteOptions,

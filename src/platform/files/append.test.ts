@@ -18,7 +18,7 @@ function flagsOf(path: string): number {
 }
 
 for (const mode of ['write', 'write-through'] as const) {
-  test(`${mode}: made for its owner alone, opened again as it is, and only writing through waits for the disk`, async () => {
+  test(`${mode}: created for its owner only, keeps its content when opened again, and only write-through waits for the disk`, async () => {
     using folder = makeTestFolder()
     const path = folder.file('lines')
     for (const [at, text] of [
@@ -45,7 +45,7 @@ for (const mode of ['write', 'write-through'] as const) {
   })
 }
 
-test('a file that is only read is not made', async () => {
+test('opening for reading creates no file', async () => {
   using folder = makeTestFolder()
   assert.equal(await openAppendFile(folder.file('none'), 'read'), undefined)
 })

@@ -1,39 +1,39 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncPath } from './atomic.ts'
 import { fileError } from './error.ts'
-import { syncPath } from './sync-path.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const NEWLINE = 0x0a
 
-/** A line of a file, or what stands after its last newline. */
+/** A line of a file, or the text after its last newline. */
 export type FileLine = {
   readonly bytes: Uint8Array
-  /** Where the line begins. */
+  /** Offset of the line. */
   readonly at: number
   /** Whether a newline follows. */
   readonly ended: boolean
 }
 
-/** A file of lines that grows at its end. Nothing of it is kept in memory between calls. */
+/** An append-only file of lines. Nothing is cached between calls. */
 export interface AppendFile extends AsyncDisposable {
   readonly path: string
   size(): Promise<number>
-  /** Lines from `at` on. A line longer than `lineBytesMax` is handed out cut, as not ended, and is the last one. */
+  /** Lines from offset `at`. A line longer than `lineBytesMax` is returned truncated, as not ended, and is the last one. */
   lines(at: number, lineBytesMax: number): AsyncGenerator<FileLine>
   byteAt(at: number): Promise<number | undefined>
-  /** Writes at a place and returns where the text ends. */
+  /** Writes at an offset and returns the offset of the end. */
   writeAt(at: number, text: string): Promise<number>
   cutTo(size: number): Promise<void>
   /** Resolves when everything written is on the disk. */
   sync(): Promise<void>
 }
 
-/** `write-through`: a write is over when the disk has it, so that no `sync` is needed and one call does what would be two. */
+/** `write-through` (O_DSYNC): a write returns when it is on the disk, so that no `sync` is needed. */
 export type AppendMode = 'write' | 'write-through'
 
-/** Opens the file, or returns undefined when it is missing and not to be made. A new one can be read by its owner alone. */
+/** Opens the file and creates it if needed, readable by its owner only. With `read`, returns undefined when it does not exist. */
 export async function openAppendFile(path: string, mode: 'read'): Promise<AppendFile | undefined>
 export async function openAppendFile(path: string, mode: AppendMode): Promise<AppendFile>
 export async function openAppendFile(path: string, mode: 'read' | AppendMode): Promise<AppendFile | undefined> {

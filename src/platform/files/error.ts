@@ -1,6 +1,6 @@
 import { messageOf, ServiceError } from '../../core/error.ts'
 
-/** Errors of the file system that an operator can do something about; others pass as they are. */
+/** Translates file system errors that an operator can fix; returns others unchanged. */
 export function fileError(error: unknown, file: string): unknown {
   const options = { fields: { file }, cause: error }
   switch ((error as NodeJS.ErrnoException | undefined)?.code) {

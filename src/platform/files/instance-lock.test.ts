@@ -21,7 +21,7 @@ async function holder(folder: string): Promise<ChildProcess> {
   return child
 }
 
-test('a second opener is refused and told who holds it, in this process and in another', async () => {
+test('refuses a second process and names the holder, in this process and in another', async () => {
   using position = makeTestFolder()
   const state = await openStateFolder(position.path)
   assert.equal(isInstanceLocked(state), false)
@@ -36,7 +36,7 @@ test('a second opener is refused and told who holds it, in this process and in a
   assert.equal(isInstanceLocked(state), false)
 })
 
-test('the kernel drops the lock of a killed process', async () => {
+test('the lock of a killed process is released', async () => {
   using position = makeTestFolder()
   const state = await openStateFolder(position.path)
   const child = await holder(position.path)

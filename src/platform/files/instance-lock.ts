@@ -9,11 +9,11 @@ const SQLITE_BUSY = 5
 const SQLITE_FULL = 13
 
 /**
- * One process per state folder. The lock is an exclusive transaction on a database file of its own: the kernel drops it
- * when the process ends, however it ends, so there is no stale lock to clear by hand.
+ * Ensures one process per state folder. The lock is an exclusive SQLite transaction on its own file: the kernel releases it
+ * when the process ends for any reason, so there are no stale locks.
  *
- * The locks of SQLite belong to the process, and any close of the file by this process would drop them. So nothing else
- * may open `lock`; who holds it is told by `lock.pid` beside it.
+ * SQLite's locks belong to the process, and closing any descriptor of the file would release them. So nothing else may open
+ * `lock`; `lock.pid` beside it names the holder.
  */
 export function takeInstanceLock(state: Pick<StateFolder, 'path' | 'file'>): InstanceLock {
   const lock = lockFile(state)
@@ -26,7 +26,7 @@ export function takeInstanceLock(state: Pick<StateFolder, 'path' | 'file'>): Ins
   }
 }
 
-/** Whether some process holds the lock of this folder. */
+/** Whether a process holds the lock of this folder. */
 export function isInstanceLocked(state: Pick<StateFolder, 'path' | 'file'>): boolean {
   if (!existsSync(state.file('lock'))) return false
   try {

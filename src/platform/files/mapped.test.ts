@@ -15,7 +15,7 @@ async function loaded(): Promise<Extract<FileMapper, { ok: true }>> {
 }
 
 describe('a mapped file', () => {
-  test('shows what others write, and others see what it writes', async () => {
+  test('shares reads and writes with other openers of the file', async () => {
     using folder = makeTestFolder()
     const path = folder.file('mapped')
     writeFileSync(path, BYTES)
@@ -56,7 +56,7 @@ describe('a mapped file', () => {
     empty.close()
   })
 
-  test('a ring that is cut short, grows again and is cut to nothing reads as it does by position', async () => {
+  test('a ring that is truncated, grows again and is truncated to nothing reads as it does by position', async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     // Several pages: what lies behind the last one of the file cannot be touched.
@@ -83,7 +83,7 @@ describe('a mapped file', () => {
     for (const file of files) file.close()
   })
 
-  test('a live ring is mapped when that is wanted and can be had, and read by position else', async () => {
+  test('maps a live ring when requested and possible, and reads it by position otherwise', async () => {
     using folder = makeTestFolder()
     const mapper = await loaded()
     const path = folder.file('ring')
@@ -112,7 +112,7 @@ describe('a mapped file', () => {
     }
   })
 
-  test('a machine without foreign functions says so, and files are read and written by position', async () => {
+  test('without the foreign-function interface, gives the reason and reads and writes by position', async () => {
     using folder = makeTestFolder()
     const mapper = await loadFileMapper(() => Promise.reject(new Error('no such binary')))
     assert.deepEqual(mapper, { ok: false, reason: 'files cannot be mapped here: no such binary' })
@@ -129,7 +129,7 @@ describe('a mapped file', () => {
 
 describe('a ring file being written', () => {
   for (const isMapped of [false, true]) {
-    test(`${isMapped ? 'mapped' : 'by position'}: appears whole, is held against a second writer, and goes with its writer`, async () => {
+    test(`${isMapped ? 'mapped' : 'by position'}: appears complete, refuses a second writer and is removed with its writer`, async () => {
       using folder = makeTestFolder()
       const mapper = await loaded()
       const path = folder.file('ring')

@@ -2,30 +2,30 @@ import { fstatSync } from 'node:fs'
 import { messageOf } from '../../core/error.ts'
 
 /**
- * A file as memory: what another process writes into it is seen at once, without a call to the system. Every read and every write is
- * followed by a barrier, so that they take effect in the order in which they are called, on processors that reorder them too.
+ * A memory-mapped file: writes of another process are visible without a system call. Every read and write is followed by a barrier, so
+ * that they take effect in the order of the calls, also on processors that reorder them.
  *
- * Touching what was cut off a file under its mapping ends the process with SIGBUS: whoever reads asks for the file's length first
- * (`ring-file.ts`), and where files may be cut, positional reads are the safe way and give the same results.
+ * Access to a part that was truncated under the mapping ends the process with SIGBUS: readers check the length of the file first
+ * (`ring-file/reader.ts`). Where files may be truncated, positional reads are safe and give the same results.
  */
 export type MappedFile = {
   readonly sizeBytes: number
   read(position: number, target: Uint8Array, targetAt: number, length: number): void
   write(position: number, bytes: Uint8Array): void
-  /** Writes eight bytes in one store that no reader can see half of, after everything written before. `place` is a multiple of 8. */
+  /** Writes eight bytes atomically, after all earlier writes. `position` is a multiple of 8. */
   storeU64(position: number, value: number): void
   close(): void
 }
 
-/** What this machine can do beyond Node: map files, and hold the advisory lock by which rings name their writer. */
+/** System calls that Node lacks: mmap, and the advisory lock that the writer of a ring holds. */
 export type FileMapper =
   | {
       readonly ok: true
-      /** Maps an open file as long as it is now. The descriptor may be closed afterwards. */
+      /** Maps an open file with its current length. The descriptor may be closed afterwards. */
       map(descriptor: number, options: { isWritable: boolean }): MappedFile
-      /** How long an open file is now. A third of the time of fstat, and nothing to collect afterwards. */
+      /** The current length of an open file. Takes a third of the time of fstat and allocates nothing. */
       bytesOf(descriptor: number): number
-      /** Takes flock(2) without waiting; false when somebody else holds it. It is let go with the descriptor. */
+      /** Takes flock(2) without waiting; false when another process holds it. Closing the descriptor releases it. */
       tryLock(descriptor: number): boolean
     }
   | { readonly ok: false; readonly reason: string }
@@ -38,10 +38,10 @@ const SEEK_END = 2
 const LOCK_EX = 2
 const LOCK_NB = 4
 const EWOULDBLOCK = 11
-/** What mmap answers when it fails: the highest address there is. */
+/** The return value of a failed mmap. */
 const MAP_FAILED = 2n ** 64n - 1n
 
-/** Loads the foreign-function interface. Where it does not load, says why, and callers read and write by position instead. */
+/** Loads the foreign-function interface. Where it does not load, returns the reason; callers then use positional reads and writes. */
 export async function loadFileMapper(load = () => import('koffi')): Promise<FileMapper> {
   try {
     const { default: koffi } = await load()
@@ -61,7 +61,7 @@ export async function loadFileMapper(load = () => import('koffi')): Promise<File
         }
         return createMappedFile(koffi.view(address, sizeBytes), () => void munmap(address, sizeBytes))
       },
-      // Nobody here reads from where a file stands, so it may stand anywhere. A failure is below 0: no bytes.
+      // All reads give their position, so moving the file offset is harmless. A failure is below 0: no bytes.
       bytesOf: (descriptor) => Number(lseek(descriptor, 0, SEEK_END)),
       tryLock(descriptor) {
         if (flock(descriptor, LOCK_EX | LOCK_NB) === 0) return true
@@ -77,7 +77,7 @@ export async function loadFileMapper(load = () => import('koffi')): Promise<File
 
 function createMappedFile(memory: ArrayBuffer, unmap: () => void): MappedFile {
   const sizeBytes = memory.byteLength
-  // Emptied on close: a view of memory that is no longer mapped would end the process when touched.
+  // Replaced on close: access to memory that is no longer mapped would crash the process.
   let bytes = new Uint8Array(memory)
   let words = new BigUint64Array(memory, 0, Math.floor(sizeBytes / 8))
   const fence = createFence()
@@ -107,8 +107,8 @@ function createMappedFile(memory: ArrayBuffer, unmap: () => void): MappedFile {
 }
 
 /**
- * Orders everything before it before everything after it. A store alone holds back what came before, a load alone what comes after;
- * both are sequentially consistent, so the load is not taken before the store, and together they let nothing pass.
+ * A full memory barrier. A sequentially consistent store orders what comes before it, a load what comes after it; the load is not
+ * reordered before the store, so together they order everything.
  */
 function createFence(): () => void {
   const word = new Int32Array(new SharedArrayBuffer(4))

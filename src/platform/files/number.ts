@@ -1,15 +1,15 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
-import { readIfThere } from './read-optional.ts'
+import { type AtomicWriteCalls, writeFileAtomicSync } from './atomic.ts'
+import { readIfThere } from './optional.ts'
 
-/** One whole number in a file, replaced as a whole: after a crash it holds the old number or the new. */
+/** One number in a file, replaced atomically: after a crash it holds the old number or the new. */
 export type NumberFile = {
-  /** Undefined when there is no file yet. Throws when there is one that holds something else. */
+  /** Undefined when the file does not exist. Throws when it holds anything but a number. */
   read(): number | undefined
-  /** On the disk when it returns. */
+  /** The number is on the disk when this returns. */
   write(value: number): void
 }
 
-export function openNumberFile(path: string): NumberFile {
+export function openNumberFile(path: string, calls?: AtomicWriteCalls): NumberFile {
   return {
     read() {
       const text = readIfThere(path)
@@ -18,16 +18,6 @@ export function openNumberFile(path: string): NumberFile {
       if (!Number.isSafeInteger(value)) throw new Error(`${path} does not hold a number`)
       return value
     },
-    write(value) {
-      const next = `${path}.next`
-      const descriptor = openSync(next, 'w', 0o600)
-      try {
-        writeSync(descriptor, `${value}\n`)
-        fsyncSync(descriptor)
-      } finally {
-        closeSync(descriptor)
-      }
-      renameSync(next, path)
-    },
+    write: (value) => writeFileAtomicSync(path, `${value}\n`, calls),
   }
 }

@@ -8,7 +8,7 @@ import { makeTestFolder } from './test-folder.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-test('the folder and those inside are made for their owner alone', async () => {
+test('creates the folder and those inside with mode 0700', async () => {
   using position = makeTestFolder()
   const state = await openStateFolder(position.file('a/b'))
   assert.equal(modeOf(state.path), 0o700)
@@ -17,7 +17,7 @@ test('the folder and those inside are made for their owner alone', async () => {
   await openStateFolder(position.file('a/b'))
 })
 
-test('a folder others may look into is refused with the command that closes it', async () => {
+test('refuses a folder that others can read, with the chmod command as fix', async () => {
   using position = makeTestFolder()
   chmodSync(position.path, 0o755)
   await assert.rejects(
@@ -26,13 +26,13 @@ test('a folder others may look into is refused with the command that closes it',
   )
 })
 
-test('a path that cannot be a folder is refused', async () => {
+test('refuses a path that cannot be a folder', async () => {
   using position = makeTestFolder()
   writeFileSync(position.file('plain'), '')
   await assert.rejects(openStateFolder(position.file('plain/x')), (error) => isServiceError(error, 'state-unwritable'))
 })
 
-test('secret files must be 0600 and of this user; the fix quotes odd paths', async () => {
+test('secret files must be 0600 and of this user; the fix quotes unusual paths', async () => {
   using position = makeTestFolder()
   mkdirSync(position.file("it's here"), { mode: 0o700 })
   const path = position.file("it's here/secret")
@@ -56,7 +56,7 @@ test('secret files must be 0600 and of this user; the fix quotes odd paths', asy
   }
 })
 
-test('a file is replaced as a whole, private, and no temporary is left', async () => {
+test('writeFileAtomic replaces a file with mode 0600 and leaves no temporary file', async () => {
   using position = makeTestFolder()
   const path = position.file('data')
   await writeFileAtomic(path, 'one')
@@ -71,7 +71,7 @@ test('a file is replaced as a whole, private, and no temporary is left', async (
   assert.deepEqual(readdirSync(position.path).toSorted(), ['data', 'folder'])
 })
 
-test('an exclusive file is made once', async () => {
+test('createFileExclusive creates a file once', async () => {
   using position = makeTestFolder()
   await createFileExclusive(position.file('token'), 'x')
   assert.equal(modeOf(position.file('token')), 0o600)
@@ -81,7 +81,7 @@ test('an exclusive file is made once', async () => {
   )
 })
 
-test('what systemd hands over as a credential may be root’s and open to the group', async (t) => {
+test('a systemd credential may be owned by root and readable by the group', async (t) => {
   using position = makeTestFolder()
   mkdirSync(position.file('credentials'), { mode: 0o700 })
   for (const path of ['credentials/key', 'beside']) writeFileSync(position.file(path), 'x', { mode: 0o440 })

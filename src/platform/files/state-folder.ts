@@ -7,11 +7,11 @@ export type StateFolder = {
   readonly path: string
   /** A path inside the folder. */
   file(...parts: string[]): string
-  /** A folder inside the folder, made with mode 0700 when it is not there. */
+  /** A folder inside the folder, created with mode 0700 if needed. */
   folder(...parts: string[]): Promise<string>
 }
 
-/** Makes the folder (0700) or checks the one that is there: owned by this user, closed to all others, writable. */
+/** Creates the folder (0700), or checks an existing one: owned by this user, closed to all others, writable. */
 export async function openStateFolder(path: string): Promise<StateFolder> {
   const root = resolve(path)
   await makeFolder(root)
@@ -27,7 +27,7 @@ export async function openStateFolder(path: string): Promise<StateFolder> {
   }
 }
 
-/** A file that holds a secret must be readable by its owner alone, and the owner must be the user of this process. */
+/** A file that holds a secret must be readable by its owner only, and the owner must be the user of this process. */
 export async function checkSecretFile(path: string): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     throw new ServiceError('secret-invalid', `secret file cannot be read: ${messageOf(error)}`, {
@@ -48,7 +48,7 @@ export async function checkSecretFile(path: string): Promise<void> {
   }
 }
 
-/** systemd shows a service its credentials in a folder that no other user can enter. Newer versions leave the files to root and let the service in by an ACL. */
+/** systemd puts the credentials of a service in a folder that no other user can enter. In newer versions root owns the files and an ACL admits the service. */
 function isCredential(path: string): boolean {
   const folder = process.env['CREDENTIALS_DIRECTORY']
   return folder !== undefined && dirname(resolve(path)) === resolve(folder)
@@ -56,7 +56,7 @@ function isCredential(path: string): boolean {
 
 async function makeFolder(path: string): Promise<void> {
   try {
-    // One by one: the recursive form never ends under a pseudo file system such as /proc.
+    // One by one: the recursive form does not return under a pseudo file system such as /proc.
     for (const folder of missingOf(path)) await makeOne(folder)
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
@@ -68,7 +68,7 @@ async function makeFolder(path: string): Promise<void> {
   }
 }
 
-/** The folders on the way that are not there, outermost first. */
+/** The missing parent folders, outermost first. */
 function missingOf(path: string): string[] {
   const missing: string[] = []
   for (let at = path; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at)
@@ -104,12 +104,12 @@ function checkOwner(path: string, uid: number): void {
   })
 }
 
-/** For a command line the operator may paste. */
+/** Quoted for a shell. */
 function quote(path: string): string {
   return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
-/** Closes a file to all but its owner. */
+/** Restricts a file to its owner. */
 export async function makePrivate(path: string): Promise<void> {
   await chmod(path, 0o600)
 }

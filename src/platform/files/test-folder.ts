@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** For tests: a folder of its own (0700) that is gone afterwards. */
+/** For tests: a temporary folder (0700) that is removed when disposed of. */
 export function makeTestFolder(): Disposable & { path: string; file(name: string): string } {
   const path = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   return {

@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Clock, Timer } from '../../core/clock.ts'
+import { acceptsGzip } from '../http/request-headers.ts'
 import type { RequestProblem } from './frame-reader.ts'
 import { ACCEPTED_ENCODINGS, frameMessage, type GrpcEncoding } from './framing.ts'
 import type { Inflate } from './inflater.ts'
@@ -11,35 +12,35 @@ export type GrpcCall = {
   /** For example `/geyser.Geyser/Subscribe`. */
   readonly path: string
   readonly metadata: IncomingHttpHeaders
-  /** Names and values in turn, as they came: the view above hides that a name came twice. */
+  /** Names and values alternating, as received: `metadata` hides duplicate names. */
   readonly rawMetadata: readonly string[]
   readonly remoteAddress: string
-  /** How messages sent by this side are encoded: gzip when the client itself sends gzip. */
+  /** Encoding of the messages this side sends: gzip when the client sends gzip itself and accepts it. */
   readonly sendEncoding: GrpcEncoding
-  /** Messages flow from the moment the listener is set. Before that nothing is read, inflated or decoded. */
+  /** Starts reading: before the listener is set nothing is read, inflated or decoded. */
   onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void
-  /** The client will send no more; it still listens. */
+  /** The client sends no more messages and still receives. */
   onHalfClose(listener: () => void): void
-  /** The call is over, however it ended; with the status, where this side ended it. Called exactly once. */
+  /** The call is over; with the status, where this side ended it. Called exactly once. */
   onClose(listener: (status?: GrpcStatus) => void): void
-  /** Everything written so far has left, after a write that answered false. */
+  /** Everything written so far has left, after a write that returned false. */
   onWritable(listener: () => void): void
   /** The server is about to stop: a long call should end itself. */
   onShutdown(listener: () => void): void
   pauseMessages(): void
   resumeMessages(): void
-  /** Answers the headers now; otherwise they go out with the first message. */
+  /** Sends the headers now; otherwise they leave with the first message. */
   sendHeaders(metadata?: Readonly<Record<string, string>>): void
-  /** Frames, encodes and writes one message. False means: better wait for `onWritable`. */
+  /** Encodes, frames and writes one message. After false the caller should wait for `onWritable`. */
   send(message: Uint8Array): boolean
-  /** Writes messages that already carry their prefixes, as many as wanted. False means: better wait for `onWritable`. */
+  /** Writes messages that have their prefixes already. After false the caller should wait for `onWritable`. */
   writeFramed(frames: Uint8Array): boolean
-  /** The same for several pieces at once. `onLeft` is called when this side needs their bytes no longer; on a call that is cut off, never. */
-  writePieces(pieces: readonly Uint8Array[], onLeft: () => void): boolean
+  /** The same for several pieces at once. `onSent` is called when their bytes are not used any more; never on a call that is reset. */
+  writePieces(pieces: readonly Uint8Array[], onSent: () => void): boolean
   end(status: GrpcStatus): void
-  /** Ends the call without a status; what was written may be lost. */
+  /** Resets the call without a status; what was written may be lost. */
   abort(): void
-  /** Lets the client make no further call on its connection, which closes with the last one that is open. */
+  /** Allows no further call on the connection, which closes after its last open call. */
   closeConnection(): void
   readonly isOver: boolean
 }
@@ -47,7 +48,7 @@ export type GrpcCall = {
 export type MessageLimits = {
   /** Bytes of one message, as it arrives and inflated. Evaluated for each message. */
   readonly bytesMax: () => number
-  /** A message is refused by its size or its form; the call ends with the status right after. */
+  /** Called for a message that is refused, right before the call ends with the status. */
   readonly onRefused?: (problem: RequestProblem) => void
 }
 
@@ -70,12 +71,15 @@ export function createGrpcCall(
   { stream, headers, rawHeaders, clock, inflate }: GrpcCallParts,
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
-  const sendEncoding: GrpcEncoding = headers['grpc-encoding'] === 'gzip' && acceptsGzip(headers) ? 'gzip' : 'identity'
+  const sendEncoding: GrpcEncoding =
+    headers['grpc-encoding'] === 'gzip' && acceptsGzip(String(headers['grpc-accept-encoding'] ?? ''))
+      ? 'gzip'
+      : 'identity'
   const closeListeners: ((status?: GrpcStatus) => void)[] = []
   const shutdownListeners: (() => void)[] = []
   const endListeners: (() => void)[] = []
   let reader: RequestReader | undefined
-  let isHeld = false
+  let isPaused = false
   let endedBy: GrpcStatus | undefined
   let trailers: Record<string, string> | undefined
   let isClosed = false
@@ -87,7 +91,7 @@ export function createGrpcCall(
   }
 
   stream.on('wantTrailers', () => stream.sendTrailers(trailers ?? {}))
-  // Resets and broken connections are a client's way to leave; 'close' follows and is where the call ends.
+  // The client reset the stream or the connection broke: 'close' follows and ends the call.
   stream.on('error', () => {})
   stream.on('close', () => {
     isClosed = true
@@ -112,7 +116,7 @@ export function createGrpcCall(
       },
     })
     reader = messages
-    if (isHeld) messages.hold()
+    if (isPaused) messages.pause()
     stream.on('data', (chunk: Buffer) => messages.push(chunk))
     stream.on('end', () => messages.end())
   }
@@ -137,18 +141,18 @@ export function createGrpcCall(
     return stream.write(frames)
   }
 
-  function writePieces(pieces: readonly Uint8Array[], onLeft: () => void): boolean {
+  function writePieces(pieces: readonly Uint8Array[], onSent: () => void): boolean {
     if (isOver()) return false
     sendHeaders()
     stream.cork()
-    let isFree = true
-    for (const [at, piece] of pieces.entries()) {
-      const isLast = at === pieces.length - 1
-      // On a stream that is reset while its bytes are on their way, the runtime may still be writing them.
-      isFree = isLast ? stream.write(piece, (error) => error ?? onLeft()) : stream.write(piece)
+    let isWritable = true
+    for (const [index, piece] of pieces.entries()) {
+      const isLast = index === pieces.length - 1
+      // On a stream that is reset the runtime may still be writing the bytes, so an error does not release them.
+      isWritable = isLast ? stream.write(piece, (error) => error ?? onSent()) : stream.write(piece)
     }
     stream.uncork()
-    return isFree
+    return isWritable
   }
 
   function end(status: GrpcStatus): void {
@@ -159,8 +163,8 @@ export function createGrpcCall(
     timer?.cancel()
     if (stream.headersSent) stream.end()
     else stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
-    // What the client still sends is read and dropped. A reset right here would overtake the status, so one that keeps
-    // its side open, or does not read, is only reset after the grace.
+    // What the client still sends is discarded. A reset now would overtake the status, so a client that keeps its side open
+    // or does not read is reset after the grace.
     stream.resume()
     timer = clock.setTimer(endGraceMs, abort)
     timer.unref?.()
@@ -189,12 +193,12 @@ export function createGrpcCall(
     onWritable: (listener) => void stream.on('drain', listener),
     onShutdown: (listener) => void shutdownListeners.push(listener),
     pauseMessages() {
-      isHeld = true
-      reader?.hold()
+      isPaused = true
+      reader?.pause()
     },
     resumeMessages() {
-      isHeld = false
-      reader?.release()
+      isPaused = false
+      reader?.resume()
     },
     sendHeaders,
     send: (message) => writeFramed(frameMessage(message, sendEncoding)),
@@ -218,9 +222,4 @@ function statusTrailers({ code, message, metadata }: GrpcStatus): Record<string,
     'grpc-status': String(code),
     ...(message === undefined ? {} : { 'grpc-message': encodeGrpcMessage(message) }),
   }
-}
-
-function acceptsGzip(headers: IncomingHttpHeaders): boolean {
-  const accepted = headers['grpc-accept-encoding']
-  return typeof accepted === 'string' && accepted.split(',').some((name) => name.trim() === 'gzip')
 }

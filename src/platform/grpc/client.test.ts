@@ -48,19 +48,19 @@ async function openTo(port: number, options: GrpcClientOptions = {}, clock: Cloc
   return opening.session
 }
 
-/** Everything a call brought. */
+/** All events of a call. */
 function watch(stream: GrpcStream) {
   const seen = { bytes: Buffer.alloc(0), end: undefined as GrpcEnd | undefined, headers: undefined as unknown }
   stream.onHeaders((headers) => void (seen.headers = headers))
   stream.onData((bytes) => void (seen.bytes = Buffer.concat([seen.bytes, bytes])))
   stream.onEnd((end) => {
-    assert.equal(seen.end, undefined, 'told once')
+    assert.equal(seen.end, undefined, 'called once')
     seen.end = end
   })
   return seen
 }
 
-test('messages pass both ways as they are, with metadata and the credential of the connection', async () => {
+test('messages pass unchanged in both directions, with metadata and the credential of the connection', async () => {
   const metadata: unknown[] = []
   await using server = await startServer((call) => {
     metadata.push([call.path, call.metadata['x-token'], call.metadata['x-own']])
@@ -72,7 +72,7 @@ test('messages pass both ways as they are, with metadata and the credential of t
   const stream = session.open('/geyser.Geyser/Subscribe', { 'x-own': '1', 'x-token': 'never this one' })
   const seen = watch(stream)
   const frames = Buffer.concat([frameMessage(Buffer.from('one')), frameMessage(Buffer.from('two'))])
-  // Cut in the middle of a message: the bytes are the protocol's business, not this client's.
+  // Split in the middle of a message: this client does not interpret the bytes.
   stream.write(frames.subarray(0, 9))
   stream.write(frames.subarray(9))
   await until('both are back', () => seen.bytes.length === frames.length)
@@ -86,7 +86,7 @@ test('messages pass both ways as they are, with metadata and the credential of t
   assert.equal(session.openStreams, 0)
 })
 
-test('a status alone, an odd HTTP answer, a reset: each ends the call with its status', async () => {
+test('a status without a message, an HTTP error and a reset each end the call with their status', async () => {
   const ends: [(call: { respond: Respond }) => void, GrpcEnd][] = [
     [
       ({ respond }) => respond({ ':status': 200, 'grpc-status': '7', 'grpc-message': 'no%20entry%21' }, true),
@@ -94,15 +94,15 @@ test('a status alone, an odd HTTP answer, a reset: each ends the call with its s
     ],
     [
       ({ respond }) => respond({ ':status': 503 }, true),
-      { isFromServer: false, status: { code: 14, message: 'the node answered HTTP 503' } },
+      { isFromServer: false, status: { code: 14, message: 'the node responded with HTTP 503' } },
     ],
     [
       ({ respond }) => respond({ ':status': 401 }, true),
-      { isFromServer: false, status: { code: 16, message: 'the node answered HTTP 401' } },
+      { isFromServer: false, status: { code: 16, message: 'the node responded with HTTP 401' } },
     ],
     [
       ({ respond }) => respond({ ':status': 302, location: 'http://127.0.0.1:1/' }, true),
-      { isFromServer: false, status: { code: 2, message: 'the node answered HTTP 302' } },
+      { isFromServer: false, status: { code: 2, message: 'the node responded with HTTP 302' } },
     ],
     [
       ({ respond }) => respond({ ':status': 200 }, true),
@@ -120,7 +120,7 @@ test('a status alone, an odd HTTP answer, a reset: each ends the call with its s
   }
 })
 
-test('a call that is cancelled ends as cancelled and the server is told', async () => {
+test('a cancelled call ends as CANCELLED and resets the stream', async () => {
   let closed = 0
   await using server = await startServer((call) => {
     call.sendHeaders()
@@ -131,11 +131,11 @@ test('a call that is cancelled ends as cancelled and the server is told', async 
   const seen = watch(stream)
   await until('it is open', () => seen.headers !== undefined)
   stream.cancel()
-  await until('both sides are through', () => seen.end !== undefined && closed === 1)
+  await until('both sides have ended', () => seen.end !== undefined && closed === 1)
   assert.equal(seen.end?.status.code, GrpcCode.cancelled)
 })
 
-test('a lost connection ends all calls as unavailable, then tells the session', async () => {
+test('a lost connection ends all calls as UNAVAILABLE, then closes the session', async () => {
   await using server = await startServer((call) => call.sendHeaders())
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.address.port } })
   using session = await openTo(proxy.port)
@@ -150,7 +150,7 @@ test('a lost connection ends all calls as unavailable, then tells the session', 
   })
   await until('both are open', () => seen.every(({ headers }) => headers !== undefined))
   proxy.resetConnections()
-  await until('the session is told', () => loss !== undefined)
+  await until('the session is closed', () => loss !== undefined)
   for (const { end } of seen) assert.deepEqual([end?.isFromServer, end?.status.code], [false, GrpcCode.unavailable])
   assert.equal(session.isUsable, false)
   const late = watch(session.open('/a/b', {}))
@@ -170,12 +170,12 @@ test('F4: a half-open connection is found within 25 s', async () => {
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'upstream' })
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
   clock.advance(25_000)
-  await until('the session is told', () => loss !== undefined)
+  await until('the session is closed', () => loss !== undefined)
   assert.equal(loss?.cause, 'dead')
   assert.equal(seen.end?.status.code, GrpcCode.unavailable)
 })
 
-test('a server that goes takes no new calls and finishes the open ones; its limit of calls is kept', async () => {
+test('after GOAWAY the session takes no new calls and finishes the open ones; it respects the stream limit', async () => {
   let sessionOnServer: ServerHttp2Session | undefined
   await using server = await startRaw(
     (respond) => respond({ ':status': 200 }),
@@ -195,7 +195,7 @@ test('a server that goes takes no new calls and finishes the open ones; its limi
   assert.equal(seen.end, undefined)
 })
 
-test('back pressure: a call that is not read holds up the server', async () => {
+test('backpressure: a call that is not read stops the server', async () => {
   const MESSAGE = frameMessage(Buffer.alloc(64 * 1024))
   let written = 0
   await using server = await startServer((call) => {
@@ -220,18 +220,18 @@ test('back pressure: a call that is not read holds up the server', async () => {
   })
   await until('it flows', () => bytes > 0)
   let last = -1
-  await until('the server stands still', () => {
+  await until('the server has stopped', () => {
     const isStill = written === last
     last = written
     return isStill
   })
   assert.ok(written < 16 * 1024 * 1024, `${written} bytes written into a closed window`)
   stream.resume()
-  await until('all is here', () => end !== undefined)
+  await until('the call has ended', () => end !== undefined)
   assert.equal(bytes, written)
 })
 
-test('TLS with h2, checked against the name', async () => {
+test('TLS with h2 and a certificate check against the name', async () => {
   using cert = makeTestCert()
   await using server = await startServer((call) => call.end({ code: 0 }), { tls: cert })
   using session = await openTo(server.address.port, { ca: readFileSync(cert.cert, 'utf8') })
@@ -242,7 +242,7 @@ test('TLS with h2, checked against the name', async () => {
   assert.ok(!untrusting.ok && untrusting.loss.cause === 'connect')
 })
 
-test('what cannot be opened is an outcome: nobody there, another protocol, silence, a forbidden address', async () => {
+test('resolves with the loss: no listener, another protocol, no response, a forbidden address', async () => {
   const clock = createManualClock()
   const tcp = createTcpServer((socket) => {
     socket.on('error', () => {})
@@ -255,9 +255,9 @@ test('what cannot be opened is an outcome: nobody there, another protocol, silen
   const garbage = await openGrpcSession({}, { clock, address: pinned(port) })
   assert.ok(!garbage.ok && garbage.loss.cause === 'connect')
   const silence = openGrpcSession({}, { clock, address: pinned(port) })
-  await until('the silence is timed', () => clock.pendingTimers() === 1 && replies.length === 0)
+  await until('the timeout is set', () => clock.pendingTimers() === 1 && replies.length === 0)
   clock.advance(5000)
-  assert.deepEqual(await silence, { ok: false, loss: { cause: 'connect', message: 'no answer in time' } })
+  assert.deepEqual(await silence, { ok: false, loss: { cause: 'connect', message: 'no response in time' } })
   await new Promise((resolve) => void tcp.close(resolve))
   assert.deepEqual(await openGrpcSession({}, { clock, address: pinned(port) }), {
     ok: false,

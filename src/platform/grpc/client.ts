@@ -8,11 +8,11 @@ import { createHttp2Tap, type Http2Tap, type OpenSocket } from './http2-tap.ts'
 import { type GrpcStream, openGrpcStream } from './stream.ts'
 
 export type GrpcClientOptions = {
-  /** Sent with every call. May hold a credential, so it is never printed. */
+  /** Sent with every call. May contain a credential, so it is never logged. */
   readonly metadata?: Readonly<Record<string, string>>
   readonly connectTimeoutMs?: number
   readonly heartbeat?: HeartbeatOptions
-  /** How much a server may send before it is read: per call, and over all calls of the connection. */
+  /** Flow-control windows: of a call, and of all calls of the connection. */
   readonly streamWindowBytes?: number
   readonly sessionWindowBytes?: number
   /** Certificates to trust instead of the system's. */
@@ -28,12 +28,12 @@ export type GrpcLoss = {
 
 /** One HTTP/2 connection to a gRPC server, for many calls at once. */
 export type GrpcSession = Disposable & {
-  /** Takes new calls: it stands, the server has not said that it goes, and allows one more. */
+  /** Accepts a new call: the session is open, the server has sent no GOAWAY, and its stream limit allows one more. */
   readonly isUsable: boolean
   readonly openStreams: number
-  /** A raw call in both directions; the path is for example `/geyser.Geyser/Subscribe`. */
+  /** A bidirectional call as bytes; the path is for example `/geyser.Geyser/Subscribe`. */
   open(path: string, metadata: Readonly<Record<string, string>>): GrpcStream
-  /** Called exactly once. Open calls have been told before. */
+  /** Called exactly once, after the open calls have ended. */
   onClose(listener: (loss: GrpcLoss) => void): void
 }
 
@@ -42,7 +42,7 @@ export type GrpcOpening =
   | { readonly ok: false; readonly loss: GrpcLoss }
 
 const MIB = 1024 * 1024
-/** Windows as performance.md section 3 found them: with those of the protocol a fast stream waits for every round trip. */
+/** With the default windows of HTTP/2 a fast stream waits for every round trip. */
 const DEFAULTS = {
   connectTimeoutMs: 5000,
   heartbeat: HEARTBEAT_DEFAULTS,
@@ -50,17 +50,17 @@ const DEFAULTS = {
   sessionWindowBytes: 16 * MIB,
 }
 const SESSION_MEMORY_MIB_MAX = 64
-/** Where a server names no limit of its own. */
+/** Where the server announces no limit. */
 const STREAMS_MAX = 1000
 
-/** Never rejects: a server that is not there is an outcome. Resolves when the server has shown that it speaks HTTP/2. */
+/** Never rejects: an unreachable server is an outcome. Resolves when the server's HTTP/2 settings have come. */
 export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClientDeps): Promise<GrpcOpening> {
   const options = { ...DEFAULTS, ...given }
   const { clock, address } = deps
-  const position = await address.current()
-  if (!position.ok) return { ok: false, loss: { cause: 'address', message: position.message } }
+  const target = await address.current()
+  if (!target.ok) return { ok: false, loss: { cause: 'address', message: target.message } }
   const { remote } = address
-  const tap = createHttp2Tap((onread) => openSocket({ ip: position.ip, onread }, deps, options.ca), options)
+  const tap = createHttp2Tap((onread) => openSocket({ ip: target.ip, onread }, deps, options.ca), options)
   const session = connectHttp2(`${remote.secure ? 'https' : 'http'}://${hostHeader(remote)}`, {
     createConnection: () => tap.connection,
     maxSessionMemory: SESSION_MEMORY_MIB_MAX,
@@ -79,7 +79,7 @@ export async function openGrpcSession(given: GrpcClientOptions, deps: GrpcClient
       resolve(opening)
     }
     const fail = (message: string) => settle({ ok: false, loss: { cause: 'connect', message } })
-    const timeout = clock.setTimer(options.connectTimeoutMs, () => fail('no answer in time'))
+    const timeout = clock.setTimer(options.connectTimeoutMs, () => fail('no response in time'))
     session.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'connection failed'))
     session.on('close', () => fail('connection closed'))
     session.once('remoteSettings', () => {
@@ -107,19 +107,19 @@ function wrap(
         if (error === null) heartbeat.heard()
       })
     },
-    onDead: () => leave({ cause: 'dead', message: 'pings are not answered' }),
+    onDead: () => leave({ cause: 'dead', message: 'no reply to pings' }),
   })
 
-  function leave(why: GrpcLoss): void {
+  function leave(reason: GrpcLoss): void {
     if (loss !== undefined) return
-    loss = why
+    loss = reason
     heartbeat[Symbol.dispose]()
     address.lost('broken')
     session.destroy()
   }
 
   session.on('error', (error: NodeJS.ErrnoException) => leave({ cause: 'protocol', message: error.code ?? 'failed' }))
-  // The runtime closes the streams of a session before the session itself.
+  // The runtime closes the streams of a session before the session.
   session.on('close', () => {
     leave({ cause: 'closed', message: 'connection closed' })
     for (const listener of closeListeners.splice(0)) listener(loss as GrpcLoss)
@@ -161,10 +161,10 @@ function openSocket(
   { address: { remote } }: GrpcClientDeps,
   ca: string | undefined,
 ): Socket {
-  const position = { host: ip, port: remote.port, noDelay: true, keepAlive: true, onread }
-  if (!remote.secure) return connect(position)
+  const options = { host: ip, port: remote.port, noDelay: true, keepAlive: true, onread }
+  if (!remote.secure) return connect(options)
   return connectTls({
-    ...position,
+    ...options,
     ...(isIP(remote.host) === 0 ? { servername: remote.host } : {}),
     ...(ca === undefined ? {} : { ca }),
     ALPNProtocols: ['h2'],

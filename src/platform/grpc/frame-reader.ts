@@ -3,14 +3,14 @@ import { GrpcCode, type GrpcStatus } from './status.ts'
 /** Every gRPC message is preceded by one byte (1 = compressed) and its length as u32, big endian. */
 export const FRAME_PREFIX_BYTES = 5
 
-/** A status to end the call with, and the limit that was met, where it was one. */
+/** A status to end the call with, and the limit that was reached, where it was one. */
 export type RequestProblem = GrpcStatus & { readonly limit?: 'grpcRequestBytes' | 'inflateRatio' }
 
 export type Frame = { readonly isCompressed: boolean; readonly body: Uint8Array }
 
 /**
- * Cuts a byte stream into messages. A message is a view that nothing writes to again. What is incomplete is kept in one
- * buffer, so that many small pieces take no more memory than a few large ones.
+ * Splits a byte stream into messages. A message is a view that is not overwritten. An incomplete message is held in one buffer, so that many small
+ * chunks take no more memory than a few large ones.
  */
 export class FrameReader {
   #bytes: Uint8Array = NOTHING
@@ -25,7 +25,7 @@ export class FrameReader {
       this.#to = chunk.length
       return
     }
-    // A chunk that was given ends where its bytes end, so only a buffer of this reader has room.
+    // Only a buffer of this reader has space behind its bytes; a chunk has none.
     if (this.#to + chunk.length > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(unread + chunk.length, 2 * unread))
       larger.set(this.#bytes.subarray(this.#from, this.#to))
@@ -37,7 +37,7 @@ export class FrameReader {
     this.#to += chunk.length
   }
 
-  /** The next whole message; the status to end the call with when what comes cannot be one; undefined when more is needed. */
+  /** The next complete message; the status to end the call with when the bytes are malformed; undefined when more are needed. */
   next(bytesMax: number): Frame | RequestProblem | undefined {
     if (this.#to - this.#from < FRAME_PREFIX_BYTES) return undefined
     const flag = this.#bytes[this.#from] as number
@@ -50,7 +50,7 @@ export class FrameReader {
     return { isCompressed: flag === 1, body: this.#bytes.subarray(from, from + length) }
   }
 
-  /** False while part of a message is missing. */
+  /** False while a message is incomplete. */
   get isAtBoundary(): boolean {
     return this.#from === this.#to
   }

@@ -4,7 +4,7 @@ import { GrpcCode, type GrpcStatus } from './status.ts'
 
 export type GrpcEncoding = 'identity' | 'gzip'
 
-/** The value of `grpc-accept-encoding` this side answers with. */
+/** The value of `grpc-accept-encoding` in responses. */
 export const ACCEPTED_ENCODINGS = 'identity,gzip'
 
 /** One message with its prefix. */
@@ -17,12 +17,11 @@ export function frameMessage(message: Uint8Array, encoding: GrpcEncoding = 'iden
   return frame
 }
 
-/** Below this a batch is worth filling further; one more message may take it beyond. */
+/** A batch of this size is full; the last message may exceed it. */
 const BATCH_BYTES = 64 * 1024
 
 /**
- * Collects messages, each made of parts that already exist as bytes, into one buffer to be written at once. Writing
- * message by message costs several times as much.
+ * Collects messages in one buffer for one write; their parts already exist as bytes. Writing message by message costs several times as much.
  */
 export class FrameBatch {
   readonly #encoding: GrpcEncoding
@@ -61,7 +60,7 @@ export class FrameBatch {
     this.#length = at + body.length
   }
 
-  /** The collected frames; the batch is empty afterwards and does not touch them again. */
+  /** The collected frames; the batch is empty afterwards and does not write to them again. */
   take(): Uint8Array {
     const taken = this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0)
     this.#buffer = undefined
@@ -84,15 +83,15 @@ export class FrameBatch {
   }
 }
 
-/** Room for one message more when a batch is all but full. */
+/** Space for one more message when a batch is almost full. */
 const BATCH_SLACK_BYTES = 4 * 1024
 
 export type MessageReader = {
-  /** Takes bytes as they come; returns the status to end the call with when they cannot be a message. */
+  /** Takes a chunk of bytes; returns the status to end the call with when they are malformed. */
   push(chunk: Uint8Array): GrpcStatus | undefined
 }
 
-/** Cuts the answer of a server into messages, which this side asked to be sent uncompressed. */
+/** Splits the response of a server into messages. They are uncompressed, because this side accepts no encoding. */
 export function createMessageReader(
   { messageBytesMax }: { readonly messageBytesMax: number },
   onMessage: (message: Uint8Array) => void,

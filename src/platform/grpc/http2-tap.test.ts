@@ -11,7 +11,7 @@ const END_STREAM = 1
 const PADDED = 8
 const WINDOWS = { streamWindowBytes: 40_000, sessionWindowBytes: 80_000 }
 
-/** A tap on a socket that is only bytes: what arrives is given by hand, what leaves is kept. */
+/** A tap on a fake socket: the test pushes bytes and records writes. */
 function setUp(options = WINDOWS) {
   const written: Buffer[] = []
   let onread: Parameters<OpenSocket>[0] | undefined
@@ -40,7 +40,7 @@ function setUp(options = WINDOWS) {
       if (onread === undefined) throw new Error('the socket was not opened')
       bytes.copy(onread.buffer)
       onread.callback(bytes.length)
-      // The buffer is read over: nobody may still look into it.
+      // The next read overwrites the buffer.
       onread.buffer.fill(0xee, 0, bytes.length)
     },
   }
@@ -57,7 +57,7 @@ function frame(type: number | undefined, flags: number, streamId: number, payloa
 
 const pad = (data: Buffer, bytes: number) => Buffer.concat([Buffer.from([bytes]), data, Buffer.alloc(bytes)])
 
-/** Increments told to the server, by stream. */
+/** WINDOW_UPDATE increments by stream. */
 function updates(written: readonly Buffer[]): Map<number, number> {
   const all = Buffer.concat(written)
   const reported = new Map<number, number>()
@@ -69,7 +69,7 @@ function updates(written: readonly Buffer[]): Map<number, number> {
   return reported
 }
 
-test('however the bytes are cut, data of tapped streams comes out whole and everything else reaches the library as it was', async (t) => {
+test('for any split of the bytes, data of tapped streams is complete and everything else reaches the library unchanged', async (t) => {
   const piece = fc.record({
     kind: fc.constantFrom('data', 'padded', 'other-stream', 'headers', 'ping', 'large'),
     stream: fc.constantFrom(1, 3),
@@ -130,7 +130,7 @@ test('however the bytes are cut, data of tapped streams comes out whole and ever
   await fc.assert(property, { seed: seedOf(t), numRuns: isFull ? 2000 : 100 })
 })
 
-test('data waits for the headers of its answer, and the end of a stream is told to the library', async () => {
+test('data waits for the response headers, and the library gets END_STREAM', async () => {
   const on = setUp()
   const stream = on.tap.open(1)
   const got: string[] = []
@@ -146,7 +146,7 @@ test('data waits for the headers of its answer, and the end of a stream is told 
   assert.deepEqual(await on.passed(), frame(DATA, END_STREAM, 1, Buffer.alloc(0)))
 })
 
-test('window is given back for what was delivered, and of the connection for all that came', () => {
+test('sends WINDOW_UPDATE of a stream for delivered bytes, and of the connection for all received bytes', () => {
   const on = setUp()
   const [reads, stuck] = [on.tap.open(1), on.tap.open(3)]
   let got = 0
@@ -171,7 +171,7 @@ test('window is given back for what was delivered, and of the connection for all
   near(updates(on.written).get(3), 30_000, 10_000)
 })
 
-test('a server that sends beyond the window is cut; a stream that is closed takes nothing any more', async () => {
+test('destroys a connection that exceeds the window; a closed stream drops its data', async () => {
   const on = setUp()
   const stream = on.tap.open(1)
   for (let sent = 0; sent < 41 && !on.tap.connection.destroyed; sent++) on.arrive(frame(DATA, 0, 1, Buffer.alloc(1000)))

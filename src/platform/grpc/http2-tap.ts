@@ -3,54 +3,55 @@ import { Duplex } from 'node:stream'
 import { type AcquiredBuffer, BufferPool } from '../net/buffer-pool.ts'
 
 /**
- * Stands between a socket and the HTTP/2 library of a client and takes the payload of DATA frames out on the way (RFC 9113), many messages at
- * once, where the library would call back for every frame. All other frames go to the library and come from it as they are, so that headers,
- * settings, resets and their faults stay its business. What was taken is given back to the server as window by this side.
+ * Sits between a socket and node:http2 on the client side and takes out the payload of DATA frames (RFC 9113), many frames at a time, where the library
+ * would call back for every frame. All other frames pass unchanged in both directions: the library handles headers, settings, resets and errors. The tap
+ * sends the WINDOW_UPDATE frames for the bytes it takes out.
  */
 export type Http2Tap = {
-  /** What the library gets in place of the socket. */
+  /** What the library gets instead of the socket. */
   readonly connection: Duplex
-  /** DATA of this stream comes out here from now on. */
+  /** Takes out the DATA of this stream from now on. */
   open(streamId: number): TappedStream
 }
 
-/** The bytes are the listener's to keep, or to give back when nobody looks at them any more. */
-export type DataListener = (bytes: Buffer, giveBack: () => void) => void
+/** The listener may keep the bytes, or call `release` when they are not used any more. */
+export type DataListener = (bytes: Buffer, release: () => void) => void
 
 export type TappedStream = {
-  /** Bytes that came and were not delivered yet. */
+  /** Bytes received and not delivered yet. */
   readonly waitingBytes: number
   onData(listener: DataListener): void
-  /** The headers of the answer were told: data may follow. */
+  /** The response headers were delivered: data may follow. */
   start(): void
   pause(): void
   resume(): void
-  /** Called once, when nothing waits any more; at once when nothing does. */
+  /** Called once when no data waits; at once when none does. */
   whenEmpty(listener: () => void): void
   close(): void
 }
 
 export type Http2TapOptions = {
-  /** As the library tells the server in its settings. */
+  /** As announced in the library's settings. */
   readonly streamWindowBytes: number
   readonly sessionWindowBytes: number
 }
 
 const HEAD_BYTES = 9
 const DATA = 0
+const WINDOW_UPDATE = 8
 const END_STREAM = 0x1
 const PADDED = 0x8
-/** Larger frames are not allowed unless this side says so, which it does not; the library then says what is wrong. */
+/** SETTINGS_MAX_FRAME_SIZE of this side. A larger frame is passed to the library, which reports the error. */
 const FRAME_BYTES_MAX = 16_384
-/** Window is given back in parts of this share, so that it does not cost a frame for each message. */
+/** A WINDOW_UPDATE is sent for each such share of the window, not for each message. */
 const UPDATE_SHARE = 1 / 4
 
-/** Read into again and again; large, so that a busy connection is read in few turns. */
+/** Size of the reused read buffer; large, so that a busy connection needs few reads. */
 const READ_BYTES = 256 * 1024
-/** Of buffers that came back, so many bytes are kept while a stream is open: as much as four streams with their windows full have on the way. */
-const KEPT_BYTES_MAX = 16 * 1024 * 1024
+/** Bytes in the buffer pool while a stream is open: as many as four streams with full windows. */
+const POOLED_BYTES_MAX = 16 * 1024 * 1024
 
-/** How a socket is opened that hands over what it reads in one buffer of the caller's. */
+/** Opens a socket that reads into a buffer of the caller. */
 export type OpenSocket = (onread: { buffer: Buffer; callback: (bytes: number) => boolean }) => Socket
 
 export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http2Tap {
@@ -63,19 +64,19 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
     },
   })
   const streams = new Map<number, Tapped>()
-  const pool = new BufferPool({ keptBytesMax: KEPT_BYTES_MAX })
+  const pool = new BufferPool({ pooledBytesMax: POOLED_BYTES_MAX })
   const sessionUpdateBytes = options.sessionWindowBytes * UPDATE_SHARE
   let sessionTaken = 0
   const connection = wrapSocket(socket)
 
-  function giveBack(streamId: number, bytes: number): void {
+  function sendWindowUpdate(streamId: number, bytes: number): void {
     if (bytes === 0 || !socket.writable) return
     const frame = Buffer.alloc(HEAD_BYTES + 4)
     frame.writeUIntBE(4, 0, 3)
-    frame[3] = 8
+    frame[3] = WINDOW_UPDATE
     frame.writeUInt32BE(streamId, 5)
     frame.writeUInt32BE(bytes, HEAD_BYTES)
-    // Between two writes of the library, each of which is a number of whole frames.
+    // The library writes whole frames only, so this frame does not split one.
     socket.write(frame)
   }
 
@@ -98,24 +99,24 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       return this.#waitingBytes
     }
 
-    arrived(piece: Buffer, positions: readonly number[], bytes: number): void {
+    arrived(piece: Buffer, ranges: readonly number[], bytes: number): void {
       if (this.#isClosed) return
       const beforeBytes = this.#waitingBytes
-      for (let position = 0; position < positions.length; position += 2) {
-        let from = positions[position] as number
-        const to = positions[position + 1] as number
+      for (let i = 0; i < ranges.length; i += 2) {
+        let from = ranges[i] as number
+        const to = ranges[i + 1] as number
         while (from < to) from += this.#fill(piece.subarray(from, to), bytes - (this.#waitingBytes - beforeBytes))
       }
       if (this.#listener !== undefined && this.#isStarted && !this.#isPaused) this.#drain()
-      // More than the window it was given: such a server could fill the memory.
+      // More than the window allows: such a server could fill the memory.
       if (this.#waitingBytes > options.streamWindowBytes) connection.destroy(new Error('flow control violated'))
     }
 
-    /** Behind what waits already, into what room there is. */
+    /** Copies behind the bytes that wait already; returns how many fit. */
     #fill(bytes: Buffer, ahead: number): number {
       let last = this.#waiting.at(-1)
       if (last === undefined || last.used === last.acquired.bytes.length) {
-        last = { acquired: pool.lend(ahead), used: 0 }
+        last = { acquired: pool.acquire(ahead), used: 0 }
         this.#waiting.push(last)
       }
       const filled = bytes.copy(last.acquired.bytes, last.used)
@@ -124,7 +125,7 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       return filled
     }
 
-    /** Padding takes window too. */
+    /** Padding counts against the window too. */
     skipped(bytes: number): void {
       this.#taken += bytes
     }
@@ -132,10 +133,10 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
     #deliver(listener: DataListener, { acquired, used }: Filled): void {
       this.#taken += used
       if (this.#taken >= options.streamWindowBytes * UPDATE_SHARE) {
-        giveBack(this.#id, this.#taken)
+        sendWindowUpdate(this.#id, this.#taken)
         this.#taken = 0
       }
-      listener(acquired.bytes.subarray(0, used), () => acquired.giveBack())
+      listener(acquired.bytes.subarray(0, used), () => acquired.release())
     }
 
     #drain(): void {
@@ -146,13 +147,13 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
         this.#waitingBytes -= filled.used
         this.#deliver(listener, filled)
       }
-      if (this.#waitingBytes === 0) this.#reportEmpty()
+      if (this.#waitingBytes === 0) this.#notifyEmpty()
     }
 
-    #reportEmpty(): void {
-      const reported = this.#onEmpty
+    #notifyEmpty(): void {
+      const listener = this.#onEmpty
       this.#onEmpty = undefined
-      reported?.()
+      listener?.()
     }
 
     onData(listener: DataListener): void {
@@ -176,12 +177,12 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
 
     whenEmpty(listener: () => void): void {
       this.#onEmpty = listener
-      if (this.#waitingBytes === 0) this.#reportEmpty()
+      if (this.#waitingBytes === 0) this.#notifyEmpty()
     }
 
     close(): void {
       this.#isClosed = true
-      for (const { acquired } of this.#waiting) acquired.giveBack()
+      for (const { acquired } of this.#waiting) acquired.release()
       this.#waiting = []
       this.#waitingBytes = 0
       streams.delete(this.#id)
@@ -195,7 +196,7 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
     took(bytes) {
       sessionTaken += bytes
       if (sessionTaken < sessionUpdateBytes) return
-      giveBack(0, sessionTaken)
+      sendWindowUpdate(0, sessionTaken)
       sessionTaken = 0
     },
   })
@@ -210,129 +211,129 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
   }
 }
 
-/** The first bytes of a buffer. */
+/** A buffer of which the first `used` bytes are filled. */
 type Filled = { readonly acquired: AcquiredBuffer; used: number }
 
 type Target = {
-  /** Data at these places of the piece, from and to in turn; so many bytes in all. The piece is read over afterwards. */
-  arrived(piece: Buffer, positions: readonly number[], bytes: number): void
+  /** Data in these ranges of the piece, starts and ends alternating; `bytes` in total. The piece is overwritten afterwards. */
+  arrived(piece: Buffer, ranges: readonly number[], bytes: number): void
   /** Bytes of padding. */
   skipped(bytes: number): void
 }
 
 type ReaderDeps = {
   tapOf(streamId: number): Target | undefined
-  /** Bytes for the library, in the order they came. */
+  /** Bytes for the library, in order. */
   pass(bytes: Buffer): void
-  /** So many bytes of DATA will never be seen by the library. */
+  /** Bytes of DATA that the library does not see. */
   took(bytes: number): void
 }
 
-/** Where the payloads of one stream stand in the piece being read: from and to, in turn. */
-type Gathered = { readonly target: Target; readonly positions: number[]; bytes: number }
+/** The payloads of one stream in the piece: starts and ends alternating. */
+type Gathered = { readonly target: Target; readonly ranges: number[]; bytes: number }
 
 /**
- * Walks the frames of a connection, in whatever pieces they arrive. The payloads of one stream in a piece are handed over together, so that a
- * stream costs by the read and not by the message.
+ * Reads the frames of a connection from pieces of any size. The payloads of one stream in a piece are delivered together, so that a stream costs by the
+ * read and not by the message.
  */
 function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) => void {
-  /** A head that did not come whole. */
+  /** An incomplete frame header. */
   let head: Buffer = NOTHING
-  /** Of the frame being read. */
-  let left = 0
+  /** Payload bytes of the current frame that have not come. */
+  let payloadLeft = 0
   let target: Target | undefined
   let endsStream = 0
-  /** A padded frame is collected whole, since the length of its padding stands in front. */
+  /** A padded frame is collected, because the length of its padding is in front. */
   let padded: Buffer[] | undefined
   const gathered: Gathered[] = []
 
   function gather(from: number, to: number): void {
     let own = gathered.find((one) => one.target === target)
     if (own === undefined) {
-      own = { target: target as Target, positions: [], bytes: 0 }
+      own = { target: target as Target, ranges: [], bytes: 0 }
       gathered.push(own)
     }
-    own.positions.push(from, to)
+    own.ranges.push(from, to)
     own.bytes += to - from
   }
 
-  function handOver(piece: Buffer): void {
-    for (const { target: to, positions, bytes } of gathered.splice(0)) to.arrived(piece, positions, bytes)
+  function deliver(piece: Buffer): void {
+    for (const { target: to, ranges, bytes } of gathered.splice(0)) to.arrived(piece, ranges, bytes)
   }
 
-  /** The last byte of a frame that was taken out. */
+  /** A frame that is taken out is complete. */
   function endFrame(piece: Buffer): void {
     if (padded !== undefined && target !== undefined) {
-      const whole = Buffer.concat(padded)
+      const payload = Buffer.concat(padded)
       padded = undefined
-      // Too much padding is a fault of the server; nothing of the frame is then data.
-      const data = whole.subarray(1, Math.max(1, whole.length - (whole[0] ?? 0)))
-      target.skipped(whole.length - data.length)
-      handOver(piece)
+      // Padding longer than the payload is a server error; the frame then has no data.
+      const data = payload.subarray(1, Math.max(1, payload.length - (payload[0] ?? 0)))
+      target.skipped(payload.length - data.length)
+      deliver(piece)
       target.arrived(data, [0, data.length], data.length)
     }
     if (endsStream === 0) return
-    handOver(piece)
+    deliver(piece)
     const last = Buffer.alloc(HEAD_BYTES)
     last[4] = END_STREAM
     last.writeUInt32BE(endsStream, 5)
     pass(last)
   }
 
-  return (given) => {
-    const piece = head.length === 0 ? given : Buffer.concat([head, given])
+  return (chunk) => {
+    const piece = head.length === 0 ? chunk : Buffer.concat([head, chunk])
     head = NOTHING
     let at = 0
-    let passFrom = left > 0 && target === undefined ? 0 : -1
-    // The piece is read over by the next one, so what the library gets is a copy.
+    let passFrom = payloadLeft > 0 && target === undefined ? 0 : -1
+    // The next read overwrites the piece, so the library gets a copy.
     const endPass = (to: number): void => {
       if (passFrom !== -1 && to > passFrom) pass(Buffer.from(piece.subarray(passFrom, to)))
       passFrom = -1
     }
     while (at < piece.length) {
-      if (left > 0) {
-        const to = Math.min(piece.length, at + left)
-        left -= to - at
+      if (payloadLeft > 0) {
+        const to = Math.min(piece.length, at + payloadLeft)
+        payloadLeft -= to - at
         if (target !== undefined) {
           if (padded === undefined) gather(at, to)
           else padded.push(Buffer.from(piece.subarray(at, to)))
-          if (left === 0) endFrame(piece)
+          if (payloadLeft === 0) endFrame(piece)
         }
         at = to
         continue
       }
       if (piece.length - at < HEAD_BYTES) break
-      left = ((piece[at] as number) << 16) | ((piece[at + 1] as number) << 8) | (piece[at + 2] as number)
+      payloadLeft = ((piece[at] as number) << 16) | ((piece[at + 1] as number) << 8) | (piece[at + 2] as number)
       const streamId = piece.readUInt32BE(at + 5) & 0x7fffffff
-      target = piece[at + 3] === DATA && left <= FRAME_BYTES_MAX ? tapOf(streamId) : undefined
+      target = piece[at + 3] === DATA && payloadLeft <= FRAME_BYTES_MAX ? tapOf(streamId) : undefined
       if (target === undefined) {
         if (passFrom === -1) passFrom = at
       } else {
         endPass(at)
         const flags = piece[at + 4] as number
-        took(left)
+        took(payloadLeft)
         endsStream = (flags & END_STREAM) === 0 ? 0 : streamId
         padded = (flags & PADDED) === 0 ? undefined : []
-        if (left === 0) endFrame(piece)
+        if (payloadLeft === 0) endFrame(piece)
       }
       at += HEAD_BYTES
     }
     endPass(at)
-    handOver(piece)
+    deliver(piece)
     if (at < piece.length) head = Buffer.from(piece.subarray(at))
   }
 }
 
 const NOTHING = Buffer.alloc(0)
 
-/** The socket as the library sees it: what it writes goes out as it is, what it reads is pushed by the tap. */
+/** The socket as the library sees it: writes pass through, reads are pushed by the tap. */
 function wrapSocket(socket: Socket): Duplex {
   const connection = new Duplex({
     read() {},
     write(chunk: Buffer, _encoding, done) {
       socket.write(chunk, done)
     },
-    // Whole frames of one write of the library stay together.
+    // The frames of one write of the library stay together.
     writev(chunks, done) {
       socket.write(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer)), done)
     },

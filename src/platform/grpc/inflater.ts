@@ -1,7 +1,7 @@
 import { createConcurrencyLimit } from '../../core/concurrency-limit.ts'
 import { gunzipBytes, type Unpacked } from '../http/gzip.ts'
 
-/** Inflates one message for as long as somebody wants it. */
+/** Inflates one message, unless `isWanted` is false by the time it starts. */
 export type Inflate = (packed: Uint8Array, of: InflateRequest) => Promise<Unpacked | 'unwanted'>
 
 export type InflateRequest = { readonly bytesMax: number; readonly isWanted: () => boolean }
@@ -11,12 +11,12 @@ export type Inflater = {
   forConnection(): Inflate
 }
 
-/** Half of Node's thread pool; files and name look-ups need it too. */
+/** Half of Node's thread pool, which files and DNS lookups use too. */
 const RUNNING_MAX = 2
 
 /**
- * Inflates messages on the thread pool, a few at once over all connections. A connection has at most one among those
- * that wait for the pool, so none of them can hold up the others by sending many.
+ * Inflates messages on the thread pool, a few at a time over all connections. A connection has at most one message in the queue of the pool, so it
+ * cannot delay the others by sending many.
  */
 export function createInflater(gunzip: typeof gunzipBytes = gunzipBytes): Inflater {
   const all = createConcurrencyLimit(RUNNING_MAX)

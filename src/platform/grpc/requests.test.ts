@@ -32,7 +32,7 @@ function startReader(given: Partial<RequestReaderDeps> = {}) {
   return { reader, messages, problems, source, seen }
 }
 
-test('a message waits for the one before it to be inflated, and the source with it; the end comes last', async () => {
+test('a message waits for the inflation of the one before it, with the source paused; the end comes last', async () => {
   const { reader, messages, source, seen } = startReader()
   reader.push(Buffer.concat([frameMessage(Buffer.from('a'), 'gzip'), frameMessage(Buffer.from('b'))]))
   assert.deepEqual([messages, source.isPaused], [[], true])
@@ -42,27 +42,27 @@ test('a message waits for the one before it to be inflated, and the source with 
   assert.deepEqual(messages, ['a', 'b'])
 })
 
-test('nothing is delivered while the receiver holds, not even of bytes that have arrived', async () => {
+test('delivers nothing while paused, not even bytes that have arrived', async () => {
   const { reader, messages, source, seen } = startReader({ onMessage: () => {} })
   const held = startReader({
     onMessage(message) {
       held.messages.push(Buffer.from(message).toString())
-      held.reader.hold()
+      held.reader.pause()
     },
   })
   held.reader.push(Buffer.concat(['a', 'b', 'c'].map((text) => frameMessage(Buffer.from(text)))))
   held.reader.end()
   assert.deepEqual([held.messages, held.source.isPaused, held.seen.ended], [['a'], true, 0])
-  held.reader.release()
-  held.reader.release()
+  held.reader.resume()
+  held.reader.resume()
   assert.deepEqual(held.messages, ['a', 'b', 'c'])
-  held.reader.release()
+  held.reader.resume()
   assert.equal(held.seen.ended, 1)
   reader.push(frameMessage(Buffer.from('a')))
   assert.deepEqual([messages, source.isPaused, seen.ended], [[], false, 0])
 })
 
-test('after so many messages, or so many bytes, other connections have their turn', async () => {
+test('yields to other connections after TURN_MESSAGES messages or their bytes', async () => {
   const { reader, messages, source } = startReader({ bytesMax: () => 1_000_000 })
   const many = Buffer.concat(Array(1000).fill(frameMessage(Buffer.alloc(0))))
   reader.push(many)
@@ -75,7 +75,7 @@ test('after so many messages, or so many bytes, other connections have their tur
   await until('all long ones are delivered', () => long.messages.length === 4)
 })
 
-test('what is refused ends the reading: too large by its prefix alone, inflated, by its ratio, or no gzip', async () => {
+test('refuses a message by its prefix, its inflated size, its ratio, or malformed gzip, and reads no further', async () => {
   const rows: [string, Buffer, RequestProblem['limit'], Partial<RequestReaderDeps>?][] = [
     ['the prefix', Buffer.from([0, 0, 0, 3, 233]), 'grpcRequestBytes'],
     ['the prefix of a compressed one', Buffer.from([1, 0, 0, 3, 233]), 'grpcRequestBytes'],
@@ -95,7 +95,7 @@ test('what is refused ends the reading: too large by its prefix alone, inflated,
   }
 })
 
-test('a request that ends within a message is refused', () => {
+test('refuses a request that ends within a message', () => {
   const { reader, problems, seen } = startReader()
   reader.push(Buffer.from([0, 0, 0, 0, 9, 1]))
   reader.end()
@@ -113,7 +113,7 @@ test('a closed reader delivers nothing of what is still being inflated', async (
   assert.deepEqual([messages, problems], [[], []])
 })
 
-test('however the bytes are cut, the messages come out as they went in', (t) => {
+test('for any split of the bytes the messages are unchanged', (t) => {
   const cuts = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 50 })
   const sent = fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 8 })
   checkProperty(
@@ -144,13 +144,13 @@ test('however the bytes are cut, the messages come out as they went in', (t) => 
   )
 })
 
-test('a message in pieces of one byte takes the memory of the message, not of the pieces', async () => {
+test('a message in chunks of one byte takes the memory of the message, not of the chunks', async () => {
   const { collect } = await loadMemoryRelease()
   const frames = new FrameReader()
   const bytes = frameMessage(Buffer.alloc(200_000))
   collect()
   const before = process.memoryUsage()
-  // Each piece is a buffer of its own with 8 KiB behind it, as they come from a socket.
+  // Each chunk is a view of a buffer of 8 KiB, as from a socket.
   for (const byte of bytes.subarray(0, 20_000)) frames.push(Buffer.alloc(8192, byte).subarray(0, 1))
   collect()
   const after = process.memoryUsage()
@@ -161,7 +161,7 @@ test('a message in pieces of one byte takes the memory of the message, not of th
   assert.ok(frame !== undefined && 'body' in frame && frame.body.length === 200_000)
 })
 
-test('inflations: one at a time for a connection, two in all, in turn; what nobody wants any more is left out', async () => {
+test('inflates one message at a time per connection and two in total, in order, and skips unwanted ones', async () => {
   const begun: string[] = []
   const policies = new Map<string, PromiseWithResolvers<void>>()
   const inflater = createInflater(async (packed) => {

@@ -6,32 +6,31 @@ import { GrpcCode } from './status.ts'
 
 export type RequestReaderDeps = {
   readonly encoding: GrpcEncoding
-  /** Where the bytes come from; it is read only as fast as messages are taken. */
+  /** The stream of the bytes, read only as fast as messages are delivered. */
   readonly source: { pause(): void; resume(): void }
   readonly inflate: Inflate
   /** Bytes of one message, as it arrives and inflated. Evaluated for each message, since a plan may change. */
   readonly bytesMax: () => number
   readonly onMessage: (message: Uint8Array) => void
-  /** The client sends no more, and every message before has been delivered. */
+  /** The client has half-closed and every message is delivered. */
   readonly onEnd: () => void
   /** The status to end the call with; nothing is delivered after it. */
   readonly onProblem: (problem: RequestProblem) => void
 }
 
-/** Messages handled before the event loop serves other connections; a long one counts as one for each of these bytes. */
+/** Messages delivered before the event loop serves other connections; a long one counts as one more for each TURN_MESSAGE_BYTES. */
 const TURN_MESSAGES = 64
 const TURN_MESSAGE_BYTES = 4096
 
 /**
- * The request messages of one call, in the order they were sent. One message at a time is inflated, on the thread pool;
- * those behind it wait, and so does the client.
+ * Reads the request messages of one call in order. One message at a time is inflated, on the thread pool; the stream is paused meanwhile.
  */
 export class RequestReader {
   readonly #deps: RequestReaderDeps
   readonly #frames = new FrameReader()
-  /** An inflation, or the other connections' turn, is waited for. */
+  /** Waits for an inflation or for the next turn of the event loop. */
   #isBusy = false
-  #isHeld = false
+  #isPaused = false
   #isPumping = false
   #isClosed = false
   #hasEnded = false
@@ -52,24 +51,24 @@ export class RequestReader {
     this.#pump()
   }
 
-  /** Delivers nothing until `release`. */
-  hold(): void {
-    this.#isHeld = true
+  /** Delivers nothing until `resume`. */
+  pause(): void {
+    this.#isPaused = true
     if (!this.#isClosed) this.#deps.source.pause()
   }
 
-  release(): void {
-    this.#isHeld = false
+  resume(): void {
+    this.#isPaused = false
     this.#pump()
   }
 
-  /** Delivers nothing any more. */
+  /** Ends delivery. */
   close(): void {
     this.#isClosed = true
   }
 
   #canDeliver(): boolean {
-    return !this.#isBusy && !this.#isHeld && !this.#isClosed
+    return !this.#isBusy && !this.#isPaused && !this.#isClosed
   }
 
   #pump(): void {

@@ -71,7 +71,7 @@ function unary(
   })
 }
 
-test('over TLS the same calls are answered', async () => {
+test('serves the same calls over TLS', async () => {
   using cert = makeTestCert()
   await using echoed = await startEcho({ listen: { host: '127.0.0.1', port: 0, tls: cert } })
   const secure = credentials.createSsl(readFileSync(cert.cert))
@@ -82,14 +82,14 @@ test('over TLS the same calls are answered', async () => {
   assert.equal(response?.toString(), 'hello')
 })
 
-test('a unary call is answered', async () => {
+test('serves a unary call', async () => {
   await using echoed = await startEcho()
   const { error, response } = await unary(echoed.client, '/test.Echo/Say', Buffer.from('hello'))
   assert.equal(error, null)
   assert.equal(response?.toString(), 'hello')
 })
 
-test('a stream carries messages of every size in order, both ways', async () => {
+test('a stream carries messages of every size in order, in both directions', async () => {
   await using echoed = await startEcho()
   const call = echoed.client.makeBidiStreamRequest('/test.Echo/Say', raw, raw)
   const sizes = [0, 1, 4, 5, 16_384, 70_000, 1_000_000]
@@ -103,7 +103,7 @@ test('a stream carries messages of every size in order, both ways', async () => 
   )
 })
 
-test('an unknown method ends with a status and its words, also outside ASCII', async () => {
+test('an unknown method ends with a status and its message, also outside ASCII', async () => {
   await using echoed = await startEcho({}, (call) => call.end({ code: 12, message: 'naïve 100% — no\nsuch thing' }))
   const { error } = await unary(echoed.client, '/test.Echo/Other', Buffer.alloc(0))
   assert.equal(error?.code, 12)
@@ -127,7 +127,7 @@ test('a status after messages arrives after them', async () => {
   assert.deepEqual([status.code, status.details, status.metadata.get('x-more')], [13, 'lagged', ['yes']])
 })
 
-test('gzip is read, and answered in kind', async () => {
+test('reads gzip and replies with gzip', async () => {
   await using echoed = await startEcho()
   const gzipClient = new Client(`127.0.0.1:${echoed.server.address.port}`, credentials.createInsecure(), {
     'grpc.default_compression_algorithm': 2,
@@ -139,7 +139,7 @@ test('gzip is read, and answered in kind', async () => {
   assert.equal(echoed.calls[0]?.sendEncoding, 'gzip')
 })
 
-test('a message over the limit is refused, compressed or not', async () => {
+test('refuses a message over the limit, compressed or not', async () => {
   await using echoed = await startEcho({ messageBytesMax: 1000 })
   const fits = await unary(echoed.client, '/test.Echo/Say', Buffer.alloc(1000))
   assert.equal(fits.response?.length, 1000)
@@ -151,7 +151,7 @@ test('a message over the limit is refused, compressed or not', async () => {
   assert.equal(response['grpc-status'], '8')
 })
 
-test('a compression this side does not know is refused with the ones it knows', async () => {
+test('refuses an unknown encoding and lists the supported ones', async () => {
   await using echoed = await startEcho()
   const response = await rawCall(
     echoed.server.address.port,
@@ -162,7 +162,7 @@ test('a compression this side does not know is refused with the ones it knows', 
   assert.equal(response['grpc-accept-encoding'], 'identity,gzip')
 })
 
-test('damaged framing ends the call with INTERNAL', async () => {
+test('malformed framing ends the call with INTERNAL', async () => {
   await using echoed = await startEcho()
   const { port } = echoed.server.address
   const unmarked = Buffer.concat([Buffer.from([1, 0, 0, 0, 1]), Buffer.from('a')])
@@ -174,7 +174,7 @@ test('damaged framing ends the call with INTERNAL', async () => {
   assert.equal((await rawCall(port, {}, Buffer.from([0, 0, 0, 0, 9, 1])))['grpc-status'], '13')
 })
 
-test('what is not gRPC gets an HTTP answer', async () => {
+test('responds with an HTTP status to what is not gRPC', async () => {
   await using echoed = await startEcho()
   const { port } = echoed.server.address
   assert.equal((await rawCall(port, { 'content-type': 'application/json' }, Buffer.alloc(0)))[':status'], 415)
@@ -183,7 +183,7 @@ test('what is not gRPC gets an HTTP answer', async () => {
   assert.equal((await rawCall(port, headers, Buffer.alloc(0)))['grpc-status'], '8')
 })
 
-test('a deadline of the client ends the call here too', async () => {
+test('the deadline of the client ends the call', async () => {
   await using echoed = await startEcho({}, (call) => call.sendHeaders())
   const response = rawCall(echoed.server.address.port, { 'grpc-timeout': '5S' }, frameMessage(Buffer.alloc(1)))
   await until('the call arrived', () => echoed.calls.length === 1)
@@ -201,7 +201,7 @@ test('the number of concurrent streams is bounded by SETTINGS', async () => {
   session.destroy()
 })
 
-test('drain tells open calls, lets them end and closes the connection with GOAWAY', async () => {
+test('drain notifies open calls, lets them end and closes the connection with GOAWAY', async () => {
   await using echoed = await startEcho({}, (call) => {
     call.sendHeaders()
     call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down' }))
@@ -220,7 +220,7 @@ test('drain tells open calls, lets them end and closes the connection with GOAWA
   session.destroy()
 })
 
-test('drain cuts at its deadline a call that does not end', async () => {
+test('drain destroys a call that does not end by the deadline', async () => {
   await using echoed = await startEcho({}, (call) => call.sendHeaders())
   const session = connect(`http://127.0.0.1:${echoed.server.address.port}`)
   session.on('error', () => {})
@@ -234,7 +234,7 @@ test('drain cuts at its deadline a call that does not end', async () => {
   await closed
 })
 
-test('a connection that says nothing is closed, one that does not answer pings too', async () => {
+test('closes a connection without settings and one that does not reply to pings', async () => {
   await using echoed = await startEcho()
   const { port } = echoed.server.address
   const silent = connectTcp(port, '127.0.0.1')
@@ -256,7 +256,7 @@ test('a connection that says nothing is closed, one that does not answer pings t
   await closed
 })
 
-test('a client that pings without need is told to calm down', async () => {
+test('closes a client that pings too often with ENHANCE_YOUR_CALM', async () => {
   await using echoed = await startEcho()
   const session = connect(`http://127.0.0.1:${echoed.server.address.port}`)
   session.on('error', () => {})
@@ -272,7 +272,7 @@ test('a client that pings without need is told to calm down', async () => {
   session.destroy()
 })
 
-test('a client that never reads cannot keep an ended call', async () => {
+test('resets an ended call whose client does not read', async () => {
   await using echoed = await startEcho({ endGraceMs: 1000 }, (call) => {
     call.send(Buffer.alloc(1_000_000))
     call.end({ code: GrpcCode.internal, message: 'lagged' })
@@ -284,11 +284,11 @@ test('a client that never reads cannot keep an ended call', async () => {
   await once(stream, 'response')
   assert.equal(echoed.server.openCalls, 1)
   echoed.clock.advance(1000)
-  await until('the call is gone', () => echoed.server.openCalls === 0)
+  await until('the call is closed', () => echoed.server.openCalls === 0)
   session.destroy()
 })
 
-test('write answers false when the client lags, and tells when it has caught up', async () => {
+test('write returns false when the client lags, and onWritable is called when it has caught up', async () => {
   let writes = 0
   await using echoed = await startEcho({}, (call) => {
     const frame = frameMessage(Buffer.alloc(60_000))

@@ -26,7 +26,7 @@ export type GrpcServerOptions = {
   readonly sessionMemoryMiBMax?: number
   readonly messageBytesMax?: number
   readonly metadataBytesMax?: number
-  /** A connection that has not spoken HTTP/2 by then is closed. */
+  /** A connection that has not sent its HTTP/2 settings by then is closed. */
   readonly firstBytesMs?: number
   readonly keepAliveMs?: number
   readonly keepAliveTimeoutMs?: number
@@ -37,18 +37,18 @@ export type GrpcServerOptions = {
 export type GrpcServerDeps = {
   readonly log: Logger
   readonly clock: Clock
-  /** Called for each call whose framing is sound; the call lives until `end`, `abort` or the client leaves. */
+  /** Called for each valid call, which lives until `end`, `abort` or a reset by the client. */
   onCall(call: GrpcCall): void
 } & Partial<ListenerMetrics>
 
 export type GrpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly openCalls: number
-  /** Takes no more calls, tells the open ones, and waits for them until the deadline. */
+  /** Accepts no more calls, notifies the open ones, and waits for them until the deadline. */
   drain(deadlineMs: number): Promise<void>
 }
 
-/** Limits of the reference (robustness.md section 4); HTTP/2 of Node would allow 4 billion streams. */
+/** Node's own default would allow 4 billion streams. */
 const DEFAULTS = {
   streamsPerConnectionMax: 100,
   sessionMemoryMiBMax: 16,
@@ -59,10 +59,10 @@ const DEFAULTS = {
   keepAliveTimeoutMs: 10_000,
   endGraceMs: 5000,
 }
-/** Large enough that a request of the maximal size needs few round trips. */
+/** Large enough that a request of the maximum size needs few round trips. */
 const WINDOW_BYTES = 1024 * 1024
 
-/** A gRPC server on node:http2. It frames, limits and ends calls; what they mean is for `onCall`. */
+/** A gRPC server on node:http2. It frames, limits and ends calls; `onCall` serves them. */
 export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
   const options = { ...DEFAULTS, ...given }
   const { log, clock } = deps
@@ -103,7 +103,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
     else deps.onCall(call)
   }
 
-  /** What is not gRPC is answered in HTTP; what is, with a status. */
+  /** Refuses a call: an HTTP status for what is not gRPC, a gRPC status for what is. */
   function refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): GrpcStatus | 'responded' | undefined {
     const httpStatus =
       headers[':method'] !== 'POST' ? 405 : isGrpcContentType(headers['content-type']) ? undefined : 415
@@ -111,8 +111,8 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
       stream.on('error', () => {})
       stream.respond({ ':status': httpStatus }, { endStream: true })
       stream.resume()
-      const cut = clock.setTimer(options.endGraceMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
-      stream.on('close', () => cut.cancel())
+      const timer = clock.setTimer(options.endGraceMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
+      stream.on('close', () => timer.cancel())
       return 'responded'
     }
     if (metadataBytes(headers) > options.metadataBytesMax) {
@@ -141,13 +141,13 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
   })
 
   async function drain(deadlineMs: number): Promise<void> {
-    const cut = clock.setTimer(deadlineMs, () => listener.destroyConnections())
+    const deadline = clock.setTimer(deadlineMs, () => listener.destroyConnections())
     await listener.stopAccepting()
     // The GOAWAY of `close` keeps new calls from coming; `shutdown` asks the open ones to end.
     for (const session of sessions) session.close()
     for (const call of calls) call.shutdown()
     await listener.allClosed()
-    cut.cancel()
+    deadline.cancel()
     await listener[Symbol.asyncDispose]()
   }
 
@@ -157,7 +157,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
       return calls.size
     },
     drain,
-    // Connections are cut, which clients take for UNAVAILABLE; resetting their streams would look like a fault.
+    // Destroyed connections are UNAVAILABLE for clients; reset streams would be an error of the call.
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   }
 }

@@ -7,14 +7,14 @@ export type GrpcSessionOptions = {
   readonly keepAliveTimeoutMs: number
 }
 
-/** Pings of a client are free while data flows; on a quiet connection they may not come faster than this. */
+/** On a connection without data a client may not ping more often than this. */
 const CLIENT_PING_INTERVAL_MS = 10_000
 /** As in gRPC's core: the third ping too many ends the connection. */
 const PING_STRIKES_MAX = 2
 
 /**
- * Keeps one connection honest: it must speak HTTP/2 soon after connecting, answer this side's pings, and not ping
- * without need. All timers end with the connection.
+ * Enforces the rules of one connection: it sends its settings soon after connecting, replies to pings, and does not ping too often. All timers end
+ * with the connection.
  */
 export function watchSession(
   session: ServerHttp2Session,
@@ -37,9 +37,9 @@ export function watchSession(
   session.on('ping', () => {
     const nowMs = clock.monotonicMs()
     const bytesWritten = session.socket?.bytesWritten ?? 0
-    // The answer to the previous ping is 17 bytes of its own and does not count as data.
-    const isQuiet = bytesWritten - bytesWrittenAtPing <= PING_RESPONSE_BYTES
-    strikes = isQuiet && nowMs - lastPingMs < CLIENT_PING_INTERVAL_MS ? strikes + 1 : 0
+    // The reply to the previous ping does not count as data.
+    const isIdle = bytesWritten - bytesWrittenAtPing <= PING_RESPONSE_BYTES
+    strikes = isIdle && nowMs - lastPingMs < CLIENT_PING_INTERVAL_MS ? strikes + 1 : 0
     lastPingMs = nowMs
     bytesWrittenAtPing = bytesWritten
     if (strikes > PING_STRIKES_MAX) {

@@ -28,7 +28,7 @@ export type GrpcStatus = {
 
 const PRINTABLE_ASCII = /^[\x20-\x24\x26-\x7e]*$/
 
-/** The percent-encoding of `grpc-message`: all but printable ASCII, and the percent sign, byte by byte. */
+/** Percent-encodes `grpc-message`: the bytes of all but printable ASCII, and the percent sign. */
 export function encodeGrpcMessage(message: string): string {
   if (PRINTABLE_ASCII.test(message)) return message
   let encoded = ''
@@ -41,7 +41,7 @@ export function encodeGrpcMessage(message: string): string {
   return encoded
 }
 
-/** What a client makes of `grpc-message`: an escape that is none is taken as it stands. */
+/** Decodes `grpc-message`. A message with an invalid escape is returned as it is. */
 export function decodeGrpcMessage(encoded: string): string {
   try {
     return decodeURIComponent(encoded)
@@ -50,7 +50,7 @@ export function decodeGrpcMessage(encoded: string): string {
   }
 }
 
-/** Milliseconds of a `grpc-timeout` header, or undefined when there is none or it is not one. */
+/** Milliseconds of a `grpc-timeout` header; undefined when it is absent or malformed. */
 export function parseGrpcTimeout(header: string | undefined): number | undefined {
   const match = header === undefined ? null : /^(\d{1,8})([HMSmun])$/.exec(header)
   if (!match) return undefined

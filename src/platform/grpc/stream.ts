@@ -8,22 +8,21 @@ import {
 import type { DataListener, Http2Tap } from './http2-tap.ts'
 import { decodeGrpcMessage, GrpcCode, type GrpcStatus } from './status.ts'
 
-/** How a call ended. `isFromServer` tells a status the server sent from one made here because it could not. */
+/** How a call ended. `isFromServer` is false for a status that was made here because the server sent none. */
 export type GrpcEnd = {
   readonly status: GrpcStatus
   readonly isFromServer: boolean
 }
 
-/** One call to a server as bytes: messages carry their prefixes and may be cut anywhere. */
+/** One call to a server as bytes: messages with their prefixes, in chunks that may end anywhere. */
 export type GrpcStream = {
-  /** False means: better wait for `onWritable`. */
+  /** After false the caller should wait for `onWritable`. */
   write(frames: Uint8Array): boolean
   onWritable(listener: () => void): void
-  /** Nothing more will be sent; the server may still answer. */
+  /** Sends no more messages; the server may still respond. */
   halfClose(): void
-  /** The call is not wanted any more. */
   cancel(): void
-  /** Metadata of the answer, unless it is a status alone. */
+  /** Metadata of the response; not called for a response that is only a status. */
   onHeaders(listener: (headers: IncomingHttpHeaders) => void): void
   /** Bytes flow from the moment a listener is set. */
   onData(listener: DataListener): void
@@ -33,7 +32,7 @@ export type GrpcStream = {
   onEnd(listener: (end: GrpcEnd) => void): void
 }
 
-/** Without a session the call ends as unavailable. */
+/** Without a session the call ends as UNAVAILABLE. */
 export function openGrpcStream(
   on: { readonly session: ClientHttp2Session; readonly tap: Http2Tap } | undefined,
   headers: OutgoingHttpHeaders,
@@ -57,44 +56,44 @@ export function openGrpcStream(
       isLost: session?.destroyed ?? true,
       resetCode: stream?.rstCode,
     })
-    const report = () => {
+    const notify = () => {
       tapped?.close()
       end = ended
       for (const listener of endListeners.splice(0)) listener(ended)
     }
-    // The end comes after the last data, however long that waits to be read.
-    if (tapped === undefined || isCancelled) report()
-    else tapped.whenEmpty(report)
+    // The end follows the last data, also when that still waits to be read.
+    if (tapped === undefined || isCancelled) notify()
+    else tapped.whenEmpty(notify)
   }
 
   let stream: ClientHttp2Stream | undefined
   try {
     stream = session?.request(headers)
   } catch {
-    // The session ended between the look at it and the call.
+    // The session ended in the meantime.
   }
   if (stream === undefined) queueMicrotask(finish)
-  // A session that stands gives the stream its number at once.
+  // On an open session the stream has its id at once.
   const tapped = stream?.id === undefined ? undefined : on?.tap.open(stream.id)
-  // No data comes this way; but only a stream that is read comes to its end.
+  // The tap takes the data, but a stream emits 'end' only when it is read.
   if (tapped !== undefined) stream?.resume()
 
-  stream?.on('response', (given: IncomingHttpHeaders) => {
-    response = given
-    if (given['grpc-status'] !== undefined) {
-      trailers = given
+  stream?.on('response', (received: IncomingHttpHeaders) => {
+    response = received
+    if (received['grpc-status'] !== undefined) {
+      trailers = received
       stream.resume()
       return
     }
-    for (const listener of headerListeners.splice(0)) listener(given)
+    for (const listener of headerListeners.splice(0)) listener(received)
     tapped?.start()
   })
-  stream?.on('trailers', (given: IncomingHttpHeaders) => {
-    trailers = given
+  stream?.on('trailers', (received: IncomingHttpHeaders) => {
+    trailers = received
   })
-  // The server has said all: with this side's end the stream is over.
+  // The server has ended its side: ending this one closes the stream.
   stream?.on('end', () => stream.end())
-  // Resets and broken connections show in the status; 'close' follows.
+  // 'close' follows, and the status shows the reason.
   stream?.on('error', () => {})
   stream?.on('close', finish)
 
@@ -133,26 +132,26 @@ type Ending = {
 }
 
 function endOf({ response, trailers, isCancelled, isLost, resetCode }: Ending): GrpcEnd {
-  const reported = trailers?.['grpc-status']
-  if (trailers !== undefined && typeof reported === 'string' && /^\d{1,3}$/.test(reported)) {
-    return { status: statusOf(Number(reported), trailers), isFromServer: true }
+  const code = trailers?.['grpc-status']
+  if (trailers !== undefined && typeof code === 'string' && /^\d{1,3}$/.test(code)) {
+    return { status: statusOf(Number(code), trailers), isFromServer: true }
   }
-  if (isCancelled) return made(GrpcCode.cancelled, 'cancelled')
+  if (isCancelled) return localEnd(GrpcCode.cancelled, 'cancelled')
   const httpStatus = Number(response?.[':status'] ?? 200)
   if (httpStatus !== 200) {
-    return made(HTTP_CODES[httpStatus] ?? GrpcCode.unknown, `the node answered HTTP ${httpStatus}`)
+    return localEnd(HTTP_CODES[httpStatus] ?? GrpcCode.unknown, `the node responded with HTTP ${httpStatus}`)
   }
   if (!isLost && resetCode !== undefined && resetCode !== constants.NGHTTP2_NO_ERROR) {
-    return made(RESET_CODES[resetCode] ?? GrpcCode.internal, 'the node reset the stream')
+    return localEnd(RESET_CODES[resetCode] ?? GrpcCode.internal, 'the node reset the stream')
   }
-  return made(GrpcCode.unavailable, 'the connection to the node is lost')
+  return localEnd(GrpcCode.unavailable, 'the connection to the node is lost')
 }
 
-function made(code: number, message: string): GrpcEnd {
+function localEnd(code: number, message: string): GrpcEnd {
   return { status: { code, message }, isFromServer: false }
 }
 
-/** Trailers that belong to gRPC itself or to HTTP are not metadata. */
+/** Trailers of gRPC itself or of HTTP, which are not metadata. */
 const OWN_TRAILERS = /^(:|grpc-|content-type$|date$|server$)/
 
 function statusOf(code: number, trailers: IncomingHttpHeaders): GrpcStatus {

@@ -5,7 +5,7 @@ export type UnaryResponse =
   | { readonly ok: true; readonly message: Uint8Array }
   | { readonly ok: false; readonly status: GrpcStatus }
 
-/** Serves a call of one request and one answer. The answer is worked out when the request is complete. */
+/** Serves a call of one request and one response. `respond` is called when the client has half-closed. */
 export function serveUnary(
   call: GrpcCall,
   respond: (request: Uint8Array) => UnaryResponse,
@@ -21,12 +21,12 @@ export function serveUnary(
       call.end({ code: GrpcCode.internal, message: 'no request for a unary call' })
       return
     }
-    const responded = respond(request)
-    if (!responded.ok) {
-      call.end(responded.status)
+    const response = respond(request)
+    if (!response.ok) {
+      call.end(response.status)
       return
     }
-    call.send(responded.message)
+    call.send(response.message)
     call.end({ code: GrpcCode.ok })
   })
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headEnd, isLineEnd, nameEnd, printableEnd, valueEnd } from './field-bytes.ts'
 
-test('the bytes of names and values, each against the pattern of the text', () => {
+test('classifies the bytes of names and values as the grammar does', () => {
   for (let code = 0; code < 256; code++) {
     const bytes = Uint8Array.of(code)
     const text = String.fromCharCode(code)
@@ -13,7 +13,7 @@ test('the bytes of names and values, each against the pattern of the text', () =
   assert.equal(nameEnd(Buffer.from('abc: d'), 0, 2), 2)
 })
 
-test('the end of a head is found where it stands, whatever surrounds it', () => {
+test('finds the end of a head at any offset', () => {
   const kinds = ['\r', '\n', 'x']
   for (let number = 0; number < 3 ** 8; number++) {
     const text = Array.from({ length: 8 }, (_nothing, at) => kinds[Math.floor(number / 3 ** at) % 3]).join('')

@@ -1,6 +1,6 @@
 /**
- * Which bytes may stand where in a field line of HTTP/1.1 (RFC 9110 section 5). A table and a loop, since every call passes here twice and a
- * pattern with groups costs several times as much.
+ * Classes of bytes in a header field line of HTTP/1.1 (RFC 9110 section 5). A table and a loop, because this runs twice for every call and a regular
+ * expression costs several times as much.
  */
 const NAME = 1
 const VALUE = 2
@@ -16,24 +16,24 @@ const KINDS = Uint8Array.from({ length: 256 }, (_nothing, code) => {
 const CR = 0x0d
 const LF = 0x0a
 
-/** Behind the last byte of a name that begins here; `to` where all up to it belong to one. */
+/** The end of the field name that begins at `from`, at most `to`. */
 export function nameEnd(bytes: Uint8Array, from: number, to: number): number {
   return endOf(bytes, from, to, NAME)
 }
 
-/** Behind the last byte that may stand in a value: visible ones, blanks, and those beyond ASCII. */
+/** The end of the field value that begins at `from`: visible characters, blanks, and bytes beyond ASCII. */
 export function valueEnd(bytes: Uint8Array, from: number, to: number): number {
   return endOf(bytes, from, to, VALUE)
 }
 
-/** The same for blanks and visible ASCII alone. */
+/** The same for spaces and visible ASCII only. */
 export function printableEnd(bytes: Uint8Array, from: number, to: number): number {
   return endOf(bytes, from, to, PRINTABLE)
 }
 
-/** Where the empty line that ends a head begins; -1 while it has not come. */
+/** Where the CRLF CRLF at the end of a head begins; -1 when there is none. */
 export function headEnd(bytes: Uint8Array, from: number): number {
-  // It is four bytes of two kinds, so every fourth byte is looked at until one of those is met.
+  // Four consecutive bytes are CR or LF, so checking every fourth byte cannot miss them.
   for (let at = from + 3; at < bytes.length; ) {
     const byte = bytes[at]
     if (byte === LF && bytes[at - 1] === CR && bytes[at - 2] === LF && bytes[at - 3] === CR) return at - 3

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { until } from '../process/test-wait.ts'
 import { gunzipBytes, gzipBytes, gzipRest } from './gzip.ts'
-import type { ResponseRest } from './server/post.ts'
+import type { ResponseRest } from './response-rest.ts'
 
-test('what is packed unpacks to the same bytes, up to the limit and not a byte beyond', async () => {
+test('round trip, up to the size limit and not a byte beyond', async () => {
   const bytes = Buffer.from('{"a":1}'.repeat(1000))
   assert.deepEqual(gunzipSync(await gzipBytes(bytes)), bytes)
   const packed = gzipSync(bytes)
@@ -16,7 +16,7 @@ test('what is packed unpacks to the same bytes, up to the limit and not a byte b
   }
 })
 
-/** A source that counts what is asked of it and gives as long as it is not held. */
+/** A source that counts calls and delivers while it is not paused. */
 function source(chunks: number): ResponseRest & { given: number; aborted: number } {
   let listener: Parameters<ResponseRest['start']>[0] | undefined
   let isHeld = false
@@ -52,7 +52,7 @@ function source(chunks: number): ResponseRest & { given: number; aborted: number
   return self
 }
 
-/** Packing does not make these smaller, so what waits behind is as much as it seems. */
+/** Incompressible, so that the compressed bytes that wait are as many as the input. */
 function incompressible(seed: number): Buffer {
   const bytes = Buffer.alloc(65_536)
   let state = seed
@@ -63,7 +63,7 @@ function incompressible(seed: number): Buffer {
   return bytes
 }
 
-test('a stream is packed on its way, and held while its reader waits', async () => {
+test('gzipRest compresses a stream and pauses its source while the reader is paused', async () => {
   const from = source(100)
   const rest = gzipRest(Buffer.from('first'), from)
   const out: Buffer[] = []
@@ -77,14 +77,14 @@ test('a stream is packed on its way, and held while its reader waits', async () 
   })
   rest.pause()
   let before = -1
-  await until('the source is held', () => {
+  await until('the source is paused', () => {
     const isQuiet = before === from.given
     before = from.given
     return isQuiet
   })
   assert(from.given < 50, `${from.given} of 100 pieces were taken for nobody`)
   rest.resume()
-  await until('all has come', () => isOver)
+  await until('the stream has ended', () => isOver)
   const expected = Buffer.concat([
     Buffer.from('first'),
     ...Array.from({ length: 100 }, (_, at) => incompressible(at + 1)),
@@ -92,7 +92,7 @@ test('a stream is packed on its way, and held while its reader waits', async () 
   assert.deepEqual(gunzipSync(Buffer.concat(out)), expected)
 })
 
-test('a reader that leaves lets the source go, once', () => {
+test('abort aborts the source once', () => {
   const from = source(100)
   const rest = gzipRest(Buffer.from('first'), from)
   rest.start({ onData() {}, onEnd() {}, onFail: () => assert.fail('it was not the source') })
@@ -101,9 +101,9 @@ test('a reader that leaves lets the source go, once', () => {
   assert.equal(from.aborted, 1)
 })
 
-test('a source that fails is told as such', async () => {
+test('a failed source fails the stream', async () => {
   let failed = 0
   const rest = gzipRest(Buffer.from('first'), { start: (to) => to.onFail(), pause() {}, resume() {}, abort() {} })
   rest.start({ onData() {}, onEnd: () => assert.fail('it has no end'), onFail: () => void (failed += 1) })
-  await until('it is told', () => failed === 1)
+  await until('onFail is called', () => failed === 1)
 })

@@ -1,15 +1,15 @@
 import { constants, createGzip, type Gzip, gunzip, gzip } from 'node:zlib'
-import type { ResponseRest } from './server/post.ts'
+import type { ResponseRest } from './response-rest.ts'
 
-/** The quickest level, which is also what nginx takes: JSON shrinks to a fifth at any of them. */
+/** The fastest level, also the default of nginx: JSON shrinks to a fifth at any level. */
 const OPTIONS = { level: constants.Z_BEST_SPEED }
 
-/** Compresses what passes, no faster than it is taken. */
+/** A compressing stream with backpressure. */
 export function createGzipStream(): Gzip {
   return createGzip(OPTIONS)
 }
 
-/** Compresses on a thread of the pool, not on the event loop. */
+/** Compresses on the thread pool. */
 export function gzipBytes(bytes: Buffer | string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     gzip(bytes, OPTIONS, (error, packed) => (error ? reject(error) : resolve(packed)))
@@ -20,12 +20,12 @@ export type Unpacked =
   | { readonly ok: true; readonly body: Buffer }
   | { readonly ok: false; readonly reason: 'too-large' | 'ratio' | 'malformed' }
 
-/** Bytes that one compressed byte may become. Requests are addresses for the most part, which compress to a half. */
+/** Bytes that one compressed byte may inflate to. Requests are mostly addresses, which compress to a half. */
 export const INFLATE_RATIO_MAX = 32
-/** Up to this size the ratio is not looked at. */
+/** Up to this size the ratio is not checked. */
 const RATIO_FREE_BYTES = 64 * 1024
 
-/** Inflates on the thread pool, up to a size and up to a ratio. It stops at the first byte beyond. */
+/** Inflates on the thread pool, up to a size and a ratio. Stops at the first byte beyond. */
 export function gunzipBytes(packed: Uint8Array, limits: { readonly bodyBytesMax: number }): Promise<Unpacked> {
   const byRatio = Math.max(RATIO_FREE_BYTES, packed.length * INFLATE_RATIO_MAX)
   const beyond = byRatio < limits.bodyBytesMax ? 'ratio' : 'too-large'
@@ -41,36 +41,36 @@ function isTooLarge(error: NodeJS.ErrnoException): boolean {
   return error.code === 'ERR_BUFFER_TOO_LARGE'
 }
 
-/** A large answer compressed on its way: `first` and all of `rest`, read no faster than the client takes the outcome. */
+/** Compresses a response while it streams: `first`, then `rest`, with backpressure. */
 export function gzipRest(first: Buffer, rest: ResponseRest): ResponseRest {
-  const packer = createGzip(OPTIONS)
+  const compressor = createGzip(OPTIONS)
   let isOver = false
   return {
     start(listener) {
-      packer.on('data', (chunk: Buffer) => listener.onData(chunk))
-      packer.on('end', () => listener.onEnd())
-      packer.on('drain', () => rest.resume())
-      packer.on('error', () => listener.onFail())
-      packer.write(first)
+      compressor.on('data', (chunk: Buffer) => listener.onData(chunk))
+      compressor.on('end', () => listener.onEnd())
+      compressor.on('drain', () => rest.resume())
+      compressor.on('error', () => listener.onFail())
+      compressor.write(first)
       rest.start({
         onData(chunk) {
-          if (!packer.write(chunk)) rest.pause()
+          if (!compressor.write(chunk)) rest.pause()
         },
         onEnd() {
           isOver = true
-          packer.end()
+          compressor.end()
         },
         onFail() {
           isOver = true
-          packer.destroy()
+          compressor.destroy()
           listener.onFail()
         },
       })
     },
-    pause: () => void packer.pause(),
-    resume: () => void packer.resume(),
+    pause: () => void compressor.pause(),
+    resume: () => void compressor.resume(),
     abort() {
-      packer.destroy()
+      compressor.destroy()
       if (!isOver) rest.abort()
       isOver = true
     },

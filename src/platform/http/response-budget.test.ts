@@ -5,7 +5,7 @@ import { createResponseBudget } from './response-budget.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('bytes are taken up to the limit of the process and of their owner, and refused by its name', () => {
+test('takes bytes up to the limits of process and owner, and names the exceeded one', () => {
   const budget = createResponseBudget({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, createManualClock())
   assert.deepEqual([budget.acquire('a', 60), budget.acquire('a', 1), budget.acquire('b', 40)], [true, false, true])
   assert.equal(budget.exceeded('c', 1), 'heldBytes')
@@ -16,7 +16,7 @@ test('bytes are taken up to the limit of the process and of their owner, and ref
   assert.equal(budget.heldBytes, 0)
 })
 
-test('who waits gets room when there is some, unless its time is over or it has left', async () => {
+test('a waiter gets its bytes when they are free, unless it timed out or was cancelled', async () => {
   const clock = createManualClock()
   const budget = createResponseBudget({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, clock)
   budget.acquire('a', 60)
@@ -30,7 +30,7 @@ test('who waits gets room when there is some, unless its time is over or it has 
   assert.deepEqual(seen, [])
   budget.release('a', 20)
   await turn()
-  // 30 for the first would be within the process's limit, and beyond its owner's.
+  // 30 for the first are within the limit of the process and beyond that of its owner.
   assert.deepEqual(seen, ['b true'])
   clock.advance(1000)
   assert.deepEqual(seen, ['b true', 'a false'])

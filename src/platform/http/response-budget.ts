@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** The limits, by the name that a refusal gives them. */
+/** The limits, by their name in a refusal. */
 export type HeldBytesLimit = 'heldBytes' | 'heldBytesPerSubscription'
 
 export type ResponseBudgetOptions = {
@@ -8,40 +8,40 @@ export type ResponseBudgetOptions = {
   readonly bytesMax: number
   /** The same for one owner: a subscription, or a peer that has not authenticated. */
   readonly ownerBytesMax: number
-  /** How long a response waits for room before it is given up. */
+  /** How long a response waits for the budget before it is dropped. */
   readonly waitMs: number
 }
 
-/** Bytes of requests and responses that have arrived and cannot leave yet: one count for the process, and one for each owner. */
+/** Counts the bytes of requests and responses that are held in memory: over the process, and by owner. */
 export type ResponseBudget = {
   readonly limits: Readonly<Record<HeldBytesLimit, number>>
   readonly heldBytes: number
   /** The limit that so many more bytes would exceed. Changes nothing. */
   exceeded(owner: string, bytes: number): HeldBytesLimit | undefined
-  /** Takes the bytes, or nothing where that would exceed a limit. */
+  /** Takes the bytes; false where that would exceed a limit. */
   acquire(owner: string, bytes: number): boolean
   release(owner: string, bytes: number): void
-  /** Calls `onRoom` once: with true when the bytes are taken, with false when there was no room in time. */
-  acquireLater(owner: string, bytes: number, onRoom: (isTaken: boolean) => void): { cancel(): void }
+  /** Calls `onSettled` once: with true when the bytes are taken, with false when `waitMs` has passed. */
+  acquireLater(owner: string, bytes: number, onSettled: (isTaken: boolean) => void): { cancel(): void }
 }
 
 type Waiter = {
   readonly owner: string
   readonly bytes: number
   readonly timer: Timer
-  readonly onRoom: (isTaken: boolean) => void
+  readonly onSettled: (isTaken: boolean) => void
 }
 
 export function createResponseBudget(
   { bytesMax, ownerBytesMax, waitMs }: ResponseBudgetOptions,
   clock: Pick<Clock, 'setTimer'>,
 ): ResponseBudget {
-  /** Owners that hold anything. */
+  /** Held bytes by owner, without zeros. */
   const owners = new Map<string, number>()
-  /** In order of arrival. One whose owner is at its own limit does not hold up the others. */
+  /** In order of arrival. One whose owner is at its own limit does not block the others. */
   const waiters = new Set<Waiter>()
   let heldBytes = 0
-  let isLookDue = false
+  let isRetryDue = false
 
   function exceeded(owner: string, bytes: number): HeldBytesLimit | undefined {
     if (heldBytes + bytes > bytesMax) return 'heldBytes'
@@ -55,12 +55,12 @@ export function createResponseBudget(
     return true
   }
 
-  /** Not within `release`: its caller is in the middle of something. One look serves all releases of a turn. */
-  function lookLater(): void {
-    if (isLookDue || waiters.size === 0) return
-    isLookDue = true
+  /** Not within `release`, whose caller is not finished; and once for all releases of a turn. */
+  function retryWaiters(): void {
+    if (isRetryDue || waiters.size === 0) return
+    isRetryDue = true
     setImmediate(() => {
-      isLookDue = false
+      isRetryDue = false
       for (const waiter of waiters) if (acquire(waiter.owner, waiter.bytes)) settle(waiter, true)
     })
   }
@@ -68,7 +68,7 @@ export function createResponseBudget(
   function settle(waiter: Waiter, isTaken: boolean): void {
     waiters.delete(waiter)
     waiter.timer.cancel()
-    waiter.onRoom(isTaken)
+    waiter.onSettled(isTaken)
   }
 
   return {
@@ -80,13 +80,13 @@ export function createResponseBudget(
     acquire,
     release(owner, bytes) {
       heldBytes -= bytes
-      const left = (owners.get(owner) ?? 0) - bytes
-      if (left > 0) owners.set(owner, left)
+      const ownerBytes = (owners.get(owner) ?? 0) - bytes
+      if (ownerBytes > 0) owners.set(owner, ownerBytes)
       else owners.delete(owner)
-      lookLater()
+      retryWaiters()
     },
-    acquireLater(owner, bytes, onRoom) {
-      const waiter: Waiter = { owner, bytes, onRoom, timer: clock.setTimer(waitMs, () => settle(waiter, false)) }
+    acquireLater(owner, bytes, onSettled) {
+      const waiter: Waiter = { owner, bytes, onSettled, timer: clock.setTimer(waitMs, () => settle(waiter, false)) }
       waiters.add(waiter)
       return {
         cancel() {

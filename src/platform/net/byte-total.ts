@@ -1,7 +1,7 @@
-/** A number of bytes that many holders have together, and its maximum. */
+/** A byte count shared by many owners, and its maximum. */
 export type ByteTotal = { bytes: number; readonly bytesMax: number }
 
-/** What one holder has of a total. */
+/** The share of one owner in a total. */
 export class CountedBytes {
   readonly #total: ByteTotal
   #bytes = 0
@@ -10,7 +10,7 @@ export class CountedBytes {
     this.#total = total
   }
 
-  /** From now on it has so many. False when it has more than before and the total is beyond its maximum. */
+  /** Sets the share. False when it grew and the total exceeds its maximum. */
   set(bytes: number): boolean {
     const more = bytes - this.#bytes
     if (more === 0) return true

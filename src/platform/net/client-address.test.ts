@@ -7,14 +7,14 @@ function from(remoteAddress: string, ...forwarded: string[]) {
   return { socket: { remoteAddress }, headersDistinct: forwarded.length > 0 ? { 'x-forwarded-for': forwarded } : {} }
 }
 
-test('without trusted proxies the header is never believed', () => {
+test('without trusted proxies x-forwarded-for is ignored', () => {
   const addressOf = createClientAddress([])
   assert.equal(addressOf(from('192.0.2.1', '1.1.1.1')), '192.0.2.1')
   assert.equal(addressOf(from('::ffff:192.0.2.1')), '192.0.2.1')
   assert.equal(addressOf(from('127.0.0.1', '1.1.1.1')), '127.0.0.1')
 })
 
-test('behind trusted proxies the right-most untrusted hop counts, whatever the caller forged before it', () => {
+test('behind trusted proxies the right-most untrusted hop is the client, whatever precedes it', () => {
   const addressOf = createClientAddress(['10.0.0.0/8', '::1', '2001:db8::/32'])
   assert.equal(addressOf(from('10.0.0.1', '6.6.6.6, 203.0.113.9')), '203.0.113.9')
   assert.equal(addressOf(from('10.0.0.1', '6.6.6.6, 203.0.113.9, 10.1.1.1')), '203.0.113.9')
@@ -26,7 +26,7 @@ test('behind trusted proxies the right-most untrusted hop counts, whatever the c
   assert.equal(addressOf(from('10.0.0.1', `6.6.6.6${', 10.0.0.2'.repeat(100)}`)), '10.0.0.2')
 })
 
-test('an IPv6 network does not swallow IPv4', () => {
+test('an IPv6 network does not match IPv4', () => {
   const inSet = createAddressSet(['::/0'])
   assert(inSet('2001:db8::1'))
   assert(!inSet('8.8.8.8') && !inSet('::ffff:8.8.8.8'))
@@ -38,7 +38,7 @@ test('an IPv6 network does not swallow IPv4', () => {
   }
 })
 
-test('an address without a prefix is that address alone, and a prefix longer than the address is refused', () => {
+test('an address without a prefix matches only itself, and a prefix longer than the address is refused', () => {
   const isListed = createAddressSet(['192.0.2.1', '2001:db8::1'])
   const addresses = ['192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2', '::ffff:192.0.2.1']
   assert.deepEqual(addresses.map(isListed), [true, false, true, false, true])

@@ -2,15 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { ServiceError } from '../../core/error.ts'
 
-/** More hops than this are not looked at: the header is then made up. */
+/** Hops that are read; a longer header is forged. */
 const HOPS_MAX = 16
 
 type Request = Pick<IncomingMessage, 'headersDistinct'> & { socket: { remoteAddress?: string | undefined } }
 
 /**
- * Whose request this is, for limits by address. The socket's address counts; only when the socket belongs to a proxy the
- * operator named is `x-forwarded-for` believed, and of it only the right-most hop that is not such a proxy, since all to
- * its left can be made up by the caller.
+ * The client address of a request, for limits by address. It is the socket's address; behind a trusted proxy it is the right-most hop of
+ * `x-forwarded-for` that is not a trusted proxy itself, since the caller can forge everything to its left.
  */
 export function createClientAddress(trustedProxies: readonly string[]): (request: Request) => string {
   const isTrusted = createAddressSet(trustedProxies)
@@ -20,7 +19,7 @@ export function createClientAddress(trustedProxies: readonly string[]): (request
     const hops = (request.headersDistinct['x-forwarded-for'] ?? []).join(',').split(',')
     for (const hop of hops.toReversed().slice(0, HOPS_MAX)) {
       const next = unmap(hop.trim().replace(/^\[(.*)\]$/, '$1'))
-      // A hop that is no address was not written by a proxy we trust.
+      // A trusted proxy writes only addresses.
       if (isIP(next) === 0) return address
       address = next
       if (!isTrusted(address)) return address
@@ -29,12 +28,12 @@ export function createClientAddress(trustedProxies: readonly string[]): (request
   }
 }
 
-/** Addresses and networks (`10.0.0.0/8`, `::1`). Each family has its own list: in a mixed one `::ffff:0:0/96` matches all. */
+/** A set of addresses and networks (`10.0.0.0/8`, `::1`). Each family has its own list: in a mixed one `::ffff:0:0/96` matches all IPv4. */
 export function createAddressSet(entries: readonly string[]): (address: string) => boolean {
   const lists = { 4: new BlockList(), 6: new BlockList() }
   for (const entry of entries) {
-    const [given = '', prefix] = entry.split('/')
-    const net = unmap(given)
+    const [base = '', prefix] = entry.split('/')
+    const net = unmap(base)
     const family = isIP(net)
     const bits = prefix === undefined ? (family === 4 ? 32 : 128) : Number(prefix)
     if ((family !== 4 && family !== 6) || !Number.isInteger(bits) || bits < 0 || bits > (family === 4 ? 32 : 128)) {
@@ -45,13 +44,13 @@ export function createAddressSet(entries: readonly string[]): (address: string) 
     lists[family].addSubnet(net, bits, family === 4 ? 'ipv4' : 'ipv6')
   }
   return (address) => {
-    const plain = unmap(address)
-    const family = isIP(plain)
-    return (family === 4 || family === 6) && lists[family].check(plain, family === 4 ? 'ipv4' : 'ipv6')
+    const unmapped = unmap(address)
+    const family = isIP(unmapped)
+    return (family === 4 || family === 6) && lists[family].check(unmapped, family === 4 ? 'ipv4' : 'ipv6')
   }
 }
 
-/** IPv4 that came in on an IPv6 socket. */
+/** IPv4-mapped IPv6, as an IPv6 socket reports IPv4 peers, becomes IPv4. */
 function unmap(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 }

@@ -5,7 +5,7 @@ import { createConnectionCaps, isLoopbackAddress, peerKey } from './connection-c
 
 const never = () => false
 
-test('open connections of one address, new ones a second, and all together', () => {
+test('limits open connections of an address, its new ones per second, and all together', () => {
   const clock = createManualClock()
   const caps = createConnectionCaps(
     { connectionsMax: 5, perAddressMax: 3, perAddressPerSecond: 4, isExempt: never },
@@ -25,13 +25,13 @@ test('open connections of one address, new ones a second, and all together', () 
   assert.equal(caps.open(), 5)
 })
 
-test('loopback is exempt by default, from the count of addresses but not from the total', () => {
+test('loopback is exempt from the limits by address, not from the total', () => {
   const caps = createConnectionCaps({ connectionsMax: 300, perAddressMax: 1 }, createManualClock())
   for (let n = 0; n < 300; n++) assert.equal(caps.enter('127.0.0.1'), undefined)
   assert.equal(caps.enter('::1'), 'connections')
 })
 
-test('quiet addresses are forgotten, so a flood of them does not fill the memory', () => {
+test('addresses without connections are dropped, so a flood of them does not fill the memory', () => {
   const clock = createManualClock()
   const caps = createConnectionCaps({ isExempt: never, perAddressPerSecond: 1 }, clock)
   for (let n = 0; n < 100_000; n++) {
@@ -50,7 +50,7 @@ test('an IPv6 /64 counts as one address', () => {
   assert.equal(peerKey('fe80::1%eth0'), 'fe80:0:0:0::/64')
 })
 
-test('what is loopback', () => {
+test('recognises loopback addresses', () => {
   for (const address of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])
     assert(isLoopbackAddress(address), address)
   for (const address of ['0.0.0.0', '::', '10.0.0.1', '128.0.0.1', '::ffff:10.0.0.1'])

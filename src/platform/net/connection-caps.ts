@@ -3,31 +3,30 @@ import type { Clock } from '../../core/clock.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
 
 export type ConnectionCapsOptions = {
-  /** Open connections in all. */
+  /** Open connections in total. */
   connectionsMax?: number | undefined
   /** Open connections of one address. */
   perAddressMax?: number | undefined
   /** New connections of one address within a second. */
   perAddressPerSecond?: number | undefined
-  /** Addresses that are not counted one by one, for instance a proxy in front; loopback by default. */
+  /** Addresses without limits of their own, for instance a proxy in front; loopback by default. */
   isExempt?: ((address: string) => boolean) | undefined
 }
 
 export type ConnectionRefusal = 'connections' | 'address-connections' | 'address-rate'
 
 export type ConnectionCaps = {
-  /** Counts the connection in, or says which limit it met. */
+  /** Counts a new connection, or returns the limit that refuses it. */
   enter(address: string): ConnectionRefusal | undefined
-  /** Takes out a connection that was counted in. */
+  /** Removes a counted connection. */
   leave(address: string): void
   open(): number
 }
 
-/** Defaults of the limits table: 200 connections and 50 new ones a second for each address. */
 const DEFAULTS = { connectionsMax: 20_000, perAddressMax: 200, perAddressPerSecond: 50 }
-/** Addresses remembered at once. Beyond it the ones without an open connection are forgotten first. */
+/** Addresses in the table. When it is full, those without an open connection are dropped. */
 const ADDRESSES_MAX = 65_536
-const FORGET_PERIOD_MS = 10_000
+const PRUNE_PERIOD_MS = 10_000
 
 type Peer = { open: number; bucket: TokenBucket }
 
@@ -38,14 +37,14 @@ export function createConnectionCaps(options: ConnectionCapsOptions, clock: Cloc
   const isExempt = options.isExempt ?? isLoopbackAddress
   const peers = new Map<string, Peer>()
   let open = 0
-  let forgetAtMs = clock.monotonicMs() + FORGET_PERIOD_MS
+  let pruneAtMs = clock.monotonicMs() + PRUNE_PERIOD_MS
 
-  function forgetQuiet(nowMs: number): void {
-    if (nowMs < forgetAtMs && peers.size < ADDRESSES_MAX) return
-    forgetAtMs = nowMs + FORGET_PERIOD_MS
-    const crowded = peers.size >= ADDRESSES_MAX
+  function pruneIdle(nowMs: number): void {
+    if (nowMs < pruneAtMs && peers.size < ADDRESSES_MAX) return
+    pruneAtMs = nowMs + PRUNE_PERIOD_MS
+    const isFull = peers.size >= ADDRESSES_MAX
     for (const [key, peer] of peers) {
-      if (peer.open === 0 && (crowded || peer.bucket.fullInMs(nowMs) === 0)) peers.delete(key)
+      if (peer.open === 0 && (isFull || peer.bucket.fullInMs(nowMs) === 0)) peers.delete(key)
     }
   }
 
@@ -54,11 +53,11 @@ export function createConnectionCaps(options: ConnectionCapsOptions, clock: Cloc
       if (open >= connectionsMax) return 'connections'
       if (!isExempt(address)) {
         const nowMs = clock.monotonicMs()
-        forgetQuiet(nowMs)
+        pruneIdle(nowMs)
         const key = peerKey(address)
         let peer = peers.get(key)
         if (!peer) {
-          // Every remembered address has an open connection: the whole house is full.
+          // Every address in the table has an open connection.
           if (peers.size >= ADDRESSES_MAX) return 'connections'
           peer = { open: 0, bucket: new TokenBucket({ capacity: perSecond, perSecond }, nowMs) }
           peers.set(key, peer)
@@ -82,21 +81,21 @@ export function createConnectionCaps(options: ConnectionCapsOptions, clock: Cloc
 
 /** 127.0.0.0/8 and ::1, also as IPv4 inside IPv6. */
 export function isLoopbackAddress(address: string): boolean {
-  const plain = address.toLowerCase().replace(/^::ffff:/, '')
-  return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
+  const unmapped = address.toLowerCase().replace(/^::ffff:/, '')
+  return unmapped === '::1' || /^127\.\d+\.\d+\.\d+$/.test(unmapped)
 }
 
-/** One customer's line commonly has a whole IPv6 /64, so that counts as one address. */
+/** An IPv6 /64 counts as one address, because one subscriber line commonly has all of it. */
 export function peerKey(address: string): string {
-  const plain = address
+  const unmapped = address
     .toLowerCase()
     .replace(/^::ffff:(?=\d+\.)/, '')
     .replace(/%[^]*/, '')
-  if (!isIPv6(plain)) return plain
-  const [head = '', tail = ''] = plain.split('::')
+  if (!isIPv6(unmapped)) return unmapped
+  const [head = '', tail = ''] = unmapped.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === '' ? [] : tail.split(':')
-  const groups = plain.includes('::')
+  const groups = unmapped.includes('::')
     ? [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right]
     : left
   return `${groups

@@ -6,7 +6,7 @@ import { createDescriptorReserve } from './descriptor-reserve.ts'
 
 const withDescriptor = (fd: number) => ({ _handle: { fd } }) as unknown as Socket
 
-test('the last 64 are kept back, of a small limit a quarter', () => {
+test('reserves the last 64 descriptors, a quarter of a small limit', () => {
   for (const [limit, firstReserved] of [
     [65_536, 65_472],
     [256, 192],
@@ -18,12 +18,12 @@ test('the last 64 are kept back, of a small limit a quarter', () => {
   }
 })
 
-test('a limit that is changed is seen within a second; one that is not told stays as it was', () => {
+test('a changed limit applies within a second; an unreadable one leaves the last', () => {
   const clock = createManualClock()
   let limit = -1
   const reserve = createDescriptorReserve(clock, () => limit)
   assert.equal(reserve.isTouchedBy(withDescriptor(1_000_000)), false)
-  // Whoever comes next asks again: with no descriptor left nobody could, and a second later there may be none again.
+  // The next connection reads it again: an exhausted process may have a free descriptor by then.
   limit = 1000
   assert.equal(reserve.isTouchedBy(withDescriptor(990)), true)
   limit = 2000

@@ -10,8 +10,8 @@ function start() {
   return { clock, rounds, deferred, turn: () => deferred.shift()?.() }
 }
 
-describe('rounds of writes', () => {
-  it('begins at once where nothing was written before, and rests after none that was quick', () => {
+describe('fair flush scheduler', () => {
+  it('starts at once after a fast pass', () => {
     const { rounds, deferred, turn } = start()
     const story: string[] = []
     for (const name of ['a', 'b']) rounds.add({ flush: () => void story.push(name) })
@@ -23,7 +23,7 @@ describe('rounds of writes', () => {
     assert.deepEqual(story, ['a', 'b', 'c'])
   })
 
-  it('lets others take their turn within a round, and rests after it for half its length, ten milliseconds at most', () => {
+  it('yields within a pass, and pauses after it for half its length, at most 10 ms', () => {
     const { clock, rounds, deferred, turn } = start()
     let written = 0
     const writer = {
@@ -35,7 +35,7 @@ describe('rounds of writes', () => {
     for (let at = 0; at < 100; at++) rounds.add(writer)
     turn()
     assert(written > 0 && written < 100, `${written} in the first slice`)
-    // Asks for its next turn while others still wait for theirs.
+    // Is added again while others still wait.
     rounds.add(writer)
     for (let turns = 0; turns < 20 && deferred.length > 0; turns++) turn()
     assert.equal(written, 100)

@@ -1,31 +1,31 @@
 import type { Clock } from '../../core/clock.ts'
 import { JoinedFrames } from '../ws/frame.ts'
 
-/** Somebody with frames to write. */
+/** Has frames to write. */
 export type FlushWriter = {
-  /** Writes all that is due at this moment, in one write. */
+  /** Writes all frames that wait, in one write. */
   flush(joined: JoinedFrames): void
 }
 
 export type FairFlushScheduler = {
-  /** Gets its turn soon. Called once until then. */
+  /** Flushes the writer soon. Called once until then. */
   add(writer: FlushWriter): void
 }
 
 /**
- * Writing costs by the write, not by the message. After a round of writes to many sockets there is a rest, so that what comes meanwhile leaves
- * together with the next; a round to few is over at once and is followed by none.
+ * A write costs by the call, not by the message. After a pass over many sockets the scheduler pauses for a share of the time that the pass took, so
+ * that messages of the meantime leave in one write; a pass over few sockets takes no time and has no pause.
  */
-const REST_SHARE = 0.5
-const REST_MS_MAX = 10
-/** A round is interrupted so often, so that what comes meanwhile is read, and leaves with the writes that are still ahead. */
+const PAUSE_SHARE = 0.5
+const PAUSE_MS_MAX = 10
+/** After this long a pass yields to the event loop, so that new messages are read and leave with the writes that are still to come. */
 const SLICE_MS = 2
-/** Writers between two looks at the clock. */
-const LOOK_EVERY = 16
+/** Writers between two reads of the clock. */
+const CLOCK_EVERY = 16
 
 /**
- * Writes in rounds, one write for each writer and round. Since a round lets others take their turn within it, a message waits a round at most,
- * wherever in it its socket stands, and nothing else waits longer than a slice.
+ * Flushes writers in passes, each writer once a pass. A message waits for one pass at most, wherever its socket is in it, and other work of the event
+ * loop for one slice at most.
  */
 export function createFairFlushScheduler(
   clock: Clock,
@@ -33,50 +33,50 @@ export function createFairFlushScheduler(
 ): FairFlushScheduler {
   let upcoming: FlushWriter[] = []
   let current: FlushWriter[] = []
-  let at = 0
+  let index = 0
   let writingMs = 0
-  let restUntilMs = 0
+  let pauseUntilMs = 0
   let joined = new JoinedFrames()
 
-  function beginSoon(): void {
-    const restMs = restUntilMs - clock.monotonicMs()
-    if (restMs < 1) defer(begin)
-    else clock.setTimer(restMs, begin)
+  function schedulePass(): void {
+    const pauseMs = pauseUntilMs - clock.monotonicMs()
+    if (pauseMs < 1) defer(beginPass)
+    else clock.setTimer(pauseMs, beginPass)
   }
 
-  function begin(): void {
+  function beginPass(): void {
     const spent = current
     current = upcoming
     spent.length = 0
     upcoming = spent
-    at = 0
+    index = 0
     writingMs = 0
-    goOn()
+    runSlice()
   }
 
-  function goOn(): void {
+  function runSlice(): void {
     const beganMs = clock.monotonicMs()
     let nowMs = beganMs
-    while (at < current.length && nowMs - beganMs < SLICE_MS) {
-      const until = Math.min(current.length, at + LOOK_EVERY)
-      for (; at < until; at++) (current[at] as FlushWriter).flush(joined)
+    while (index < current.length && nowMs - beganMs < SLICE_MS) {
+      const until = Math.min(current.length, index + CLOCK_EVERY)
+      for (; index < until; index++) (current[index] as FlushWriter).flush(joined)
       nowMs = clock.monotonicMs()
     }
     writingMs += nowMs - beganMs
-    if (at < current.length) {
-      defer(goOn)
+    if (index < current.length) {
+      defer(runSlice)
       return
     }
     current.length = 0
     joined = new JoinedFrames()
-    restUntilMs = nowMs + Math.min(REST_MS_MAX, writingMs * REST_SHARE)
-    if (upcoming.length > 0) beginSoon()
+    pauseUntilMs = nowMs + Math.min(PAUSE_MS_MAX, writingMs * PAUSE_SHARE)
+    if (upcoming.length > 0) schedulePass()
   }
 
   return {
     add(writer) {
       const isIdle = upcoming.push(writer) === 1 && current.length === 0
-      if (isIdle) beginSoon()
+      if (isIdle) schedulePass()
     },
   }
 }

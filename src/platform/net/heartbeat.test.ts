@@ -5,7 +5,7 @@ import { createManualClock } from '../../core/clock.ts'
 import { seedFor } from '../../core/test-seed.ts'
 import { HEARTBEAT_DEFAULTS, startHeartbeat } from './heartbeat.ts'
 
-test('a peer that answers lives on, one that falls silent at any moment is found within 25 s', () => {
+test('a peer that replies stays; one that stops at any moment is dead within 25 s', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: 900 }), (silentFromMs, responseMs) => {
       const clock = createManualClock()
@@ -30,7 +30,7 @@ test('a peer that answers lives on, one that falls silent at any moment is found
   )
 })
 
-test('anything that comes from the peer counts as an answer, and a stopped heart does not beat', () => {
+test('any byte from the peer counts as a reply, and no ping is sent after dispose', () => {
   const clock = createManualClock()
   let pings = 0
   const heartbeat = startHeartbeat(HEARTBEAT_DEFAULTS, {

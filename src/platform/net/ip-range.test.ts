@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addressKind, parseAddressPort, printAddressPort } from './ip-range.ts'
 
-test('a literal address is told apart by the place it names', () => {
+test('classifies literal addresses', () => {
   const cases: Record<string, string | undefined> = {
     '8.8.8.8': 'public',
     '0.1.2.3': 'unspecified',
@@ -34,7 +34,7 @@ test('a literal address is told apart by the place it names', () => {
   for (const [ip, kind] of Object.entries(cases)) assert.equal(addressKind(ip), kind, ip)
 })
 
-test('a destination is an address and a port, and nothing else', () => {
+test('parses an address with a port, and nothing else', () => {
   assert.deepEqual(parseAddressPort('203.0.113.7:20001'), { ip: '203.0.113.7', port: 20001 })
   assert.deepEqual(parseAddressPort('[2606:4700::1]:20001'), { ip: '2606:4700::1', port: 20001 })
   for (const bad of [

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-/** What kind of place a literal address is. IPv4 and IPv6 have separate lists: `::ffff:0:0/96` in one list would match every IPv4 address. */
+/** The kind of a literal address. IPv4 and IPv6 have separate lists: `::ffff:0:0/96` in one list would match every IPv4 address. */
 export type AddressKind =
   | 'public'
   | 'loopback'
@@ -47,7 +47,7 @@ const V6_RANGES: readonly (readonly [AddressKind, string, number])[] = [
   ['multicast', 'ff00::', 8],
   ['reserved', '3fff::', 20],
   ['reserved', '5f00::', 16],
-  // IPv4-compatible addresses, given up long ago; the two above with names of their own lie in here.
+  // IPv4-compatible addresses (deprecated by RFC 4291), which include :: and ::1 above.
   ['reserved', '::', 96],
 ]
 

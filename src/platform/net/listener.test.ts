@@ -46,7 +46,7 @@ const openTls = (cert: TestCert, deps: Partial<ListenerDeps> = {}) =>
     { onConnection: echo, tlsFiles: { settleMs: 20 }, ...deps },
   )
 
-test('a public address without TLS is refused, unless a proxy is said to stand in front', async () => {
+test('refuses a public address without TLS, unless plaintext is behind-proxy', async () => {
   for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.net']) {
     await assert.rejects(openListener({ host, port: 0 }, { onConnection: echo }), (error) => {
       assert(isServiceError(error, 'plaintext-public'))
@@ -60,7 +60,7 @@ test('a public address without TLS is refused, unless a proxy is said to stand i
   assert(!local.secure)
 })
 
-test('a port in use is named with the way to find who has it', async () => {
+test('a port in use is an error with the command to find its owner', async () => {
   await using first = await openListener(LOOPBACK, { onConnection: echo })
   await assert.rejects(openListener(first.address, { onConnection: echo }), (error) => {
     assert(isServiceError(error, 'address-in-use'))
@@ -69,14 +69,14 @@ test('a port in use is named with the way to find who has it', async () => {
   })
 })
 
-test('an address this machine does not have is refused', async () => {
+test('refuses an address that this machine does not have', async () => {
   const options = { host: '192.0.2.1', port: 0, plaintext: 'behind-proxy' as const }
   await assert.rejects(openListener(options, { onConnection: echo }), (error) =>
     isServiceError(error, 'address-unavailable'),
   )
 })
 
-test('stopAccepting frees the port and keeps open connections; disposing cuts them', async () => {
+test('stopAccepting frees the port and keeps open connections; disposing destroys them', async () => {
   const listener = await openListener(LOOPBACK, { onConnection: echo })
   const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {})
   assert.equal(await ask(socket, 'a'), 'a')
@@ -91,7 +91,7 @@ test('stopAccepting frees the port and keeps open connections; disposing cuts th
   await listener.allClosed()
 })
 
-test('connections over the cap of their address are reset and counted', async () => {
+test('resets and counts connections over the limit of their address', async () => {
   const refused: string[] = []
   await using listener = await openListener(LOOPBACK, {
     onConnection: echo,
@@ -110,17 +110,17 @@ test('connections over the cap of their address are reset and counted', async ()
   assert.equal(await ask(fourth, 'x'), 'x')
 })
 
-test('a peer that resets at once does no harm', async () => {
+test('survives a peer that resets at once', async () => {
   await using listener = await openListener(LOOPBACK, { onConnection: () => {} })
   for (let n = 0; n < 50; n++) {
     const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {})
     socket.once('connect', () => socket.resetAndDestroy())
     await new Promise((resolve) => socket.once('close', resolve))
   }
-  await until('all are gone', () => listener.connections() === 0)
+  await until('no connection is open', () => listener.connections() === 0)
 })
 
-test('TLS from 1.2 on, with the offered protocol; 1.1 and plain text are turned away', async () => {
+test('accepts TLS 1.2 and later with ALPN; refuses 1.1 and plaintext', async () => {
   using cert = makeTestCert()
   const refused: string[] = []
   let notAfterMs = 0
@@ -139,18 +139,18 @@ test('TLS from 1.2 on, with the offered protocol; 1.1 and plain text are turned 
     assert.equal(await ask(socket, 'x'), 'x')
     socket.destroy()
   }
-  // Security level 0 lets the client itself speak 1.1, so that it is the server that refuses.
+  // Security level 0 lets the client offer 1.1, so that the server refuses it.
   const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }
   await assert.rejects(tlsTo(listener, old))
   const plain = connect(listener.address.port, '127.0.0.1').on('error', () => {})
   plain.write('GET / HTTP/1.1\r\n\r\n')
   await new Promise((resolve) => plain.once('close', resolve))
-  await until('both refusals were told', () => refused.length === 2)
+  await until('both refusals were counted', () => refused.length === 2)
   assert.deepEqual(refused, ['tls-handshake', 'tls-handshake'])
   assert(Math.abs(notAfterMs - Date.now() - 90 * 86_400_000) < 86_400_000)
 })
 
-test('HTTP/2 over this listener, plain and with TLS', async () => {
+test('serves HTTP/2 in plaintext and with TLS', async () => {
   using cert = makeTestCert()
   const server = createHttp2Server((_request, response) => void response.end('two'))
   const onConnection = (socket: Socket) => void server.emit('connection', socket)
@@ -169,7 +169,7 @@ test('HTTP/2 over this listener, plain and with TLS', async () => {
   }
 })
 
-test('a renewed certificate is taken within a moment; open connections do not notice', async () => {
+test('loads a renewed certificate and keeps open connections', async () => {
   using cert = makeTestCert('first')
   const { lines, log } = linesOf()
   const ends: number[] = []
@@ -193,13 +193,13 @@ test('a renewed certificate is taken within a moment; open connections do not no
   assert.equal(ends.length, 2)
   assert(lines.some((line) => line.includes('certificate reloaded')))
   assert(
-    lines.some((line) => line.includes('certificate ends soon') && line.includes('"daysLeft":10')),
+    lines.some((line) => line.includes('certificate expires soon') && line.includes('"daysLeft":10')),
     lines.join(''),
   )
   for (const socket of before) socket.destroy()
 })
 
-test('files that do not fit leave the old certificate in use, and are reported once', async () => {
+test('keeps the old certificate when new files do not load, and logs that once', async () => {
   using cert = makeTestCert('good')
   using other = makeTestCert('other')
   const { lines, log } = linesOf()
@@ -227,8 +227,8 @@ test('files that do not fit leave the old certificate in use, and are reported o
   writeFileSync(cert.cert, readFileSync(other.cert))
   await pollUntil(3)
   assert.match(lines.join(''), /chmod 600/)
-  // A look that was under way while the files were written may have seen a mixture, and told that too; then it is quiet.
-  await until('looking again tells nothing new', async () => {
+  // A reload while the files were written may have read a mixture and logged that too; no more follow.
+  await until('no new line is logged', async () => {
     const reported = reports()
     for (let n = 0; n < 5; n++) {
       await clock.advanceAsync(1000)
@@ -244,13 +244,13 @@ test('files that do not fit leave the old certificate in use, and are reported o
     return (await served()) === 'other'
   })
   cert.renew('mended')
-  await until('the mended pair is served', async () => {
+  await until('the repaired pair is served', async () => {
     await clock.advanceAsync(1000)
     return (await served()) === 'mended'
   })
 })
 
-test('a start with bad TLS files is refused with the reason', async () => {
+test('refuses to start with bad TLS files and gives the reason', async () => {
   using cert = makeTestCert()
   using other = makeTestCert()
   const open = (tls: { cert: string; key: string }) => openListener({ ...LOOPBACK, tls }, { onConnection: echo })
@@ -263,7 +263,7 @@ test('a start with bad TLS files is refused with the reason', async () => {
   )
 })
 
-test('out of descriptors: the listener lives and takes connections again', async () => {
+test('out of descriptors: the listener recovers and accepts connections again', async () => {
   const child = spawn(
     '/bin/sh',
     [
@@ -283,11 +283,11 @@ test('out of descriptors: the listener lives and takes connections again', async
       await new Promise<string>((resolve) => child.stdout.once('data', (text) => resolve(String(text)))),
     )
     const sockets = Array.from({ length: 150 }, () => connect(port, '127.0.0.1').on('error', () => {}))
-    await until('each connection was answered or closed', () =>
+    await until('each connection got a response or was closed', () =>
       sockets.every((socket) => !socket.connecting || socket.destroyed),
     )
     for (const socket of sockets) socket.destroy()
-    await until('it answers again', async () => {
+    await until('it responds again', async () => {
       const socket = connect(port, '127.0.0.1').on('error', () => {})
       const response = await Promise.race([
         ask(socket, 'x').catch(() => ''),

@@ -19,13 +19,13 @@ export type ListenerOptions = {
   /** 0 lets the system choose. */
   port: number
   tls?: TlsFiles | undefined
-  /** Said by the operator who runs a TLS proxy in front; without it a public address needs `tls`. */
+  /** Set by the operator who runs a TLS proxy in front; without it a public address needs `tls`. */
   plaintext?: 'behind-proxy' | undefined
-  /** Asked for each new connection; false turns it away, since memory runs short. */
+  /** Called for each new connection; false refuses it because memory runs short. */
   mayAccept?: (() => boolean) | undefined
 }
 
-/** Why a connection was not let in. */
+/** Why a connection was refused. */
 export type ListenerRefusal = ConnectionRefusal | 'memory' | 'descriptors' | 'tls-handshake'
 export const LISTENER_REFUSALS = [
   'connections',
@@ -37,22 +37,22 @@ export const LISTENER_REFUSALS = [
 ] as const satisfies ListenerRefusal[]
 
 export type ListenerDeps = {
-  /** A connection that may speak: past the caps, and past the TLS handshake where there is one. */
+  /** Called for each connection within the caps, after the TLS handshake where there is one. */
   onConnection(socket: Socket | TLSSocket): void
   log?: Logger | undefined
   clock?: Clock | undefined
   /** Protocols offered in the TLS handshake, for instance ['h2']. */
   alpnProtocols?: string[] | undefined
-  /** Lets a peer that has finished sending still read its answer, as HTTP/1 needs. */
+  /** Lets a peer that has half-closed still read its response, as HTTP/1 needs. */
   allowHalfOpen?: boolean | undefined
-  /** Connections without TLS read into this: see `withSharedReads`. */
+  /** Connections without TLS read into this buffer: see `withSharedReads`. */
   readBuffer?: Buffer | undefined
   caps?: ConnectionCapsOptions | undefined
   tlsFiles?: TlsFilesOptions | undefined
-  /** The operator's own door: takes the descriptors that are kept back from others. */
+  /** The operator's listener may use the reserved descriptors. */
   isForOperator?: boolean | undefined
-  /** Says to a connection without TLS why it has to go, and lets it go; without this it is reset. */
-  overloadResponse?: ((socket: Socket, want: 'descriptors' | 'memory') => void) | undefined
+  /** Responds to a connection without TLS that is refused for a shortage, and closes it; without this it is reset. */
+  overloadResponse?: ((socket: Socket, shortage: 'descriptors' | 'memory') => void) | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
@@ -62,20 +62,20 @@ export type Listener = AsyncDisposable & {
   readonly secure: boolean
   /** Open connections, those in the TLS handshake included. */
   connections(): number
-  /** Takes no more connections; the open ones live on. */
+  /** Accepts no more connections; the open ones stay. */
   stopAccepting(): Promise<void>
-  /** Resolves when no connection is open any more. */
+  /** Resolves when no connection is open. */
   allClosed(): Promise<void>
-  /** Cuts every open connection. */
+  /** Destroys every open connection. */
   destroyConnections(): void
 }
 
 const TLS_HANDSHAKE_MS = 5000
-/** After this long without a byte the system probes whether the peer still exists. */
+/** TCP keep-alive: after this long without a byte the system probes the peer. */
 const KEEP_ALIVE_PROBE_MS = 30_000
 const BACKLOG = 1024
 
-/** The one code that opens TCP ports. The doors above it only ever see sockets that are allowed to speak. */
+/** The only code that opens TCP ports. Servers above it see accepted connections only. */
 export async function openListener(options: ListenerOptions, deps: ListenerDeps): Promise<Listener> {
   refusePublicPlaintext(options)
   const { log = silentLogger, clock = systemClock } = deps
@@ -105,7 +105,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       ...(deps.alpnProtocols ? { ALPNProtocols: deps.alpnProtocols } : {}),
     })
     tlsServer.on('secureConnection', (socket) => deps.onConnection(socket))
-    // A broken handshake is weather: the runtime has closed the socket already.
+    // The runtime has closed the socket already.
     tlsServer.on('tlsClientError', () => deps.onRefused?.('tls-handshake'))
   }
 
@@ -124,14 +124,14 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     const refusal = refuse(accepted, peer)
     if (refusal) {
       deps.onRefused?.(refusal)
-      const isWant = refusal === 'descriptors' || refusal === 'memory'
-      if (isWant && deps.overloadResponse && !tlsServer) deps.overloadResponse(accepted, refusal)
+      const isShortage = refusal === 'descriptors' || refusal === 'memory'
+      if (isShortage && deps.overloadResponse && !tlsServer) deps.overloadResponse(accepted, refusal)
       else accepted.resetAndDestroy()
       return
     }
     const socket = readBuffer && !tlsServer ? withSharedReads(accepted, readBuffer, { allowHalfOpen }) : accepted
     sockets.add(socket)
-    // A reset between accept and the door's own listener must not end the process.
+    // A reset before the server adds its own error listener must not end the process.
     socket.on('error', ignore)
     socket.once('close', () => {
       sockets.delete(socket)
@@ -175,19 +175,19 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   }
 }
 
-/** The operator must say that a proxy encrypts, or give a certificate; plain text on a public address is no accident. */
-/** Throws what opening the listener would throw before it asks the system for the port. */
+/** Throws what `openListener` would throw before it binds the port. */
 export async function checkListener(options: ListenerOptions): Promise<void> {
   refusePublicPlaintext(options)
   if (options.tls) await checkTlsFiles(options.tls)
 }
 
+/** On a public address the operator must set a certificate or state that a proxy encrypts. */
 function refusePublicPlaintext(options: ListenerOptions): void {
   if (options.tls || options.plaintext === 'behind-proxy' || isLoopbackHost(options.host)) return
   const where = printHostPort(options.host, options.port)
   throw new ServiceError('plaintext-public', `${where} is a public address without TLS`, {
     fields: { host: options.host, port: options.port },
-    fix: 'Set tls = { cert, key } for this listener, or plaintext = "behind-proxy" when a TLS proxy stands in front of it, or listen on 127.0.0.1.',
+    fix: 'Set tls = { cert, key } for this listener, or plaintext = "behind-proxy" when a TLS proxy runs in front of it, or listen on 127.0.0.1.',
   })
 }
 
@@ -199,7 +199,7 @@ function printHostPort(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** Behind a proxy every connection has the proxy's address, so addresses are not counted there. */
+/** Behind a proxy every connection has the proxy's address, so addresses are not limited there. */
 function capsFor(options: ListenerOptions, caps: ConnectionCapsOptions = {}): ConnectionCapsOptions {
   if (options.plaintext !== 'behind-proxy' || caps.isExempt) return caps
   return { ...caps, isExempt: () => true }
@@ -233,7 +233,7 @@ export function listenError(error: NodeJS.ErrnoException, options: { host: strin
   }
   return new ServiceError('address-unavailable', `cannot listen on ${where}: ${messageOf(error)}`, {
     ...details,
-    fix: 'Give an address that this machine has; 0.0.0.0 or :: stands for all of them.',
+    fix: 'Give an address that this machine has; 0.0.0.0 or :: means all of them.',
   })
 }
 

@@ -9,7 +9,7 @@ import { createOverloadResponse } from './overload-response.ts'
 const AT_ONCE = 8
 const RESPONSE_MS = 500
 
-/** A port where everybody is turned away, on a clock of its own. */
+/** A port that refuses every connection, on a manual clock. */
 async function openTurningAway() {
   const clock = createManualClock()
   const overloadResponse = createOverloadResponse(clock)
@@ -24,7 +24,7 @@ async function openTurningAway() {
   const clients = new Set<Socket>()
   return {
     clock,
-    /** Descriptors that those who are turned away hold. */
+    /** Descriptors of refused connections. */
     held: () => held.size,
     async come(count: number) {
       const came = Array.from({ length: count }, () => {
@@ -45,36 +45,36 @@ async function openTurningAway() {
   }
 }
 
-test('few are heard at a time, and the others reset at once: they must not take what is kept back', async () => {
+test('responds to few at a time and resets the others, so that they do not use up the reserve', async () => {
   using server = await openTurningAway()
   const silent = await server.come(100)
-  await until('all but a few are gone', () => silent.filter(({ end }) => end === '').length <= AT_ONCE)
-  await until('only theirs are taken', () => server.held() === AT_ONCE)
+  await until('all but a few are closed', () => silent.filter(({ end }) => end === '').length <= AT_ONCE)
+  await until('only theirs are open', () => server.held() === AT_ONCE)
   assert.ok(
     silent.every(({ end }) => end === '' || end === 'ECONNRESET'),
     'told as a reset, not as an end',
   )
 
-  // Who is heard and speaks makes room for another.
+  // A connection that gets its response makes space for another.
   const [first] = silent.filter(({ end }) => end === '')
   first?.socket.write('GET / HTTP/1.1\r\n\r\n')
-  await until('it is answered and gone', () => first?.end !== '')
+  await until('it got its response and is closed', () => first?.end !== '')
   assert.match(first?.text ?? '', /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/s)
   assert.match(first?.text ?? '', /\{"error":"no-descriptors"\}$/)
-  await until('its place is free', () => server.held() === AT_ONCE - 1)
+  await until('its descriptor is free', () => server.held() === AT_ONCE - 1)
   const [next] = await server.come(1)
   next?.socket.write('x')
-  await until('the next one is answered', () => next?.text.startsWith('HTTP/1.1 503 ') === true)
+  await until('the next one got its response', () => next?.text.startsWith('HTTP/1.1 503 ') === true)
 })
 
-test('who says nothing keeps its place for half a second, and is told nothing', async () => {
+test('closes a silent connection after half a second without a response', async () => {
   using server = await openTurningAway()
   const silent = await server.come(AT_ONCE)
-  await until('all have a place', () => server.held() === AT_ONCE)
+  await until('all are open', () => server.held() === AT_ONCE)
   server.clock.advance(RESPONSE_MS - 1)
   assert.equal(server.held(), AT_ONCE)
   server.clock.advance(1)
-  await until('all are gone', () => server.held() === 0 && silent.every(({ end }) => end !== ''))
+  await until('all are closed', () => server.held() === 0 && silent.every(({ end }) => end !== ''))
   assert.ok(
     silent.every(({ text }) => text === ''),
     'an answer to no question is none',
@@ -82,7 +82,7 @@ test('who says nothing keeps its place for half a second, and is told nothing', 
   for (let round = 0; round < 3; round++) {
     const more = await server.come(AT_ONCE)
     for (const { socket } of more) socket.write('x')
-    await until('there is room for as many again', () => more.every(({ text }) => text.startsWith('HTTP/1.1 503 ')))
-    await until('and their places are free', () => server.held() === 0)
+    await until('as many again get a response', () => more.every(({ text }) => text.startsWith('HTTP/1.1 503 ')))
+    await until('their descriptors are free', () => server.held() === 0)
   }
 })

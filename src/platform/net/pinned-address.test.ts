@@ -33,7 +33,7 @@ test('loopback, private and carrier addresses need allowPrivate; public ones do 
   for (const ip of ['8.8.8.8', '2606:4700::1111', '172.32.0.1']) assert.equal(objectToAddress(ip, false), undefined, ip)
 })
 
-test('a name is looked up once, and again only after a loss', async () => {
+test('resolves a name once, and again only after a loss', async () => {
   let asked = 0
   const pin = createPinnedAddress(
     remote('node.example'),
@@ -59,7 +59,7 @@ test('a name is looked up once, and again only after a loss', async () => {
   assert.equal(asked, 2)
 })
 
-test('a name that is moved to a forbidden place after the first connection is refused (rebinding)', async () => {
+test('refuses a name that moves to a forbidden address after the first connection (DNS rebinding)', async () => {
   const responses = [['198.41.0.4'], ['169.254.169.254'], ['198.41.0.4', '127.0.0.1'], ['198.41.0.9']]
   const pin = createPinnedAddress(
     remote('node.example'),
@@ -75,7 +75,7 @@ test('a name that is moved to a forbidden place after the first connection is re
   assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.9' }, 'an honest move is followed')
 })
 
-test('of several addresses the next is taken when one cannot be reached, and kept when it can', async () => {
+test('uses the next of several addresses when one is unreachable, and stays with a reachable one', async () => {
   const lookup = async () => ['2606:4700::1111', '198.41.0.4']
   const pin = createPinnedAddress(remote('node.example'), { allowPrivate: false }, { lookup })
   const ips: string[] = []
@@ -88,7 +88,7 @@ test('of several addresses the next is taken when one cannot be reached, and kep
   assert.deepEqual(await pin.current(), { ok: true, ip: '2606:4700::1111' })
 })
 
-test('a name service that fails does not take a pinned node down, but an unknown name is not connected to', async () => {
+test('a failed lookup keeps a pinned address; a name that was never resolved is an error', async () => {
   let fails = false
   const lookup = async () => {
     if (fails) throw new Error('SERVFAIL')
@@ -103,7 +103,7 @@ test('a name service that fails does not take a pinned node down, but an unknown
   assert.ok(!other.ok && other.reason === 'unresolved')
 })
 
-test('an address is an origin with a path; credentials, queries and other schemes are refused', () => {
+test('parses an origin with a path; refuses credentials, queries and other schemes', () => {
   const http = ['http:', 'https:']
   assert.deepEqual(parseRemoteAddress('https://node.example/v1', http), {
     host: 'node.example',
@@ -112,7 +112,7 @@ test('an address is an origin with a path; credentials, queries and other scheme
     path: '/v1',
   })
   assert.deepEqual(parseRemoteAddress('http://[::1]:8899', http), { host: '::1', port: 8899, secure: false, path: '/' })
-  // The URL parser turns unusual writings of IPv4 into the usual one, which is then judged.
+  // The URL parser normalises unusual spellings of IPv4, which are then checked.
   assert.equal(parseRemoteAddress('http://0x7f.1:1', http)?.host, '127.0.0.1')
   for (const text of [
     'ftp://a',
@@ -128,7 +128,7 @@ test('an address is an origin with a path; credentials, queries and other scheme
   }
 })
 
-test('the Host header names the default port of neither scheme', () => {
+test('the Host header omits the default port of each scheme', () => {
   assert.equal(hostHeader({ host: 'a.example', port: 443, secure: true, path: '/' }), 'a.example')
   assert.equal(hostHeader({ host: 'a.example', port: 80, secure: true, path: '/' }), 'a.example:80')
   assert.equal(hostHeader({ host: '::1', port: 8899, secure: false, path: '/' }), '[::1]:8899')

@@ -26,8 +26,8 @@ class Consumer implements FrameConsumer<Buffer> {
 
 const create = () => new SharedFrames<Buffer>((frame) => frame)
 
-describe('frames that many get', () => {
-  it('tells who has taken all of the first new frame, and gives those since with it', () => {
+describe('shared frames', () => {
+  it('offers the first new frame to a consumer that has taken all, and later frames with it', () => {
     const shared = create()
     const consumer = new Consumer()
     shared.append(Buffer.from('before'))
@@ -43,7 +43,7 @@ describe('frames that many get', () => {
     assert.deepEqual(consumer.got, ['a', 'b', 'c', 'd'])
   })
 
-  it('joins frames once for all who were told together', () => {
+  it('joins frames once for all consumers of a part', () => {
     const shared = create()
     const joined: Buffer[] = []
     const consumers: FrameConsumer<Buffer>[] = []
@@ -67,7 +67,7 @@ describe('frames that many get', () => {
     assert(joined.every((bytes) => bytes === joined[0]))
   })
 
-  it('tells also those who do not take, every so many frames or bytes', () => {
+  it('offers a new run to consumers that do not take, every so many frames or bytes', () => {
     for (const frame of [Buffer.from('x'), Buffer.alloc(40_000)]) {
       const shared = create()
       const idle = new Consumer()
@@ -80,7 +80,7 @@ describe('frames that many get', () => {
     }
   })
 
-  it('gives everybody each frame between coming and leaving once and in order, whenever they take', () => {
+  it('delivers each frame between join and leave once and in order, whenever consumers take', () => {
     const step = fc.record({ kind: fc.constantFrom('append', 'append', 'take', 'come', 'leave'), who: fc.nat(5) })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400 }), (steps) => {

@@ -1,27 +1,27 @@
-/** One who gets the frames of a `SharedFrames`, many at a time. */
+/** Receives the frames of a `SharedFrames`, several at a time. */
 export type FrameConsumer<Frame> = {
-  /** What is in this part, and what comes to be in it until it is taken, waits for the taker. */
+  /** Offers a part that may still grow until the consumer takes it. */
   offer(part: SharedPart<Frame>): void
-  /** It will be offered nothing more: what waits for it grows no further. */
+  /** Nothing more is offered: the part it was offered must not grow for it any more. */
   seal(): void
-  /** False for one that no longer takes what it is offered. */
+  /** False when it ignores offers. */
   readonly isOpen?: boolean
 }
 
-/** So many frames are kept together; then all are told of a new run, so that nobody who does not take can keep old ones alive unseen. */
+/** A run that is full is replaced, and all consumers are offered the next one: so a consumer that does not take keeps no more than its runs alive. */
 const RUN_FRAMES_MAX = 128
 const RUN_BYTES_MAX = 64 * 1024
 
 type Run<Frame> = { readonly frames: Frame[]; bytes: number }
 
 /**
- * Frames that many get. A frame is put here once and not into a queue of each: who has taken all is told of the first that comes after, and finds
- * those that came since when its turn to write comes. So fan-out costs by the write and not by the frame.
+ * Frames for many consumers, stored once instead of in a queue of each. A consumer that has taken everything is offered a part at the next frame, and
+ * finds all later frames in it when it writes. So fan-out costs by the write and not by the frame.
  */
 export class SharedFrames<Frame> {
   readonly #bytesOf: (frame: Frame) => Buffer
   readonly #consumers = new Set<FrameConsumer<Frame>>()
-  /** Those who have taken all, and a second set to change with. */
+  /** Consumers that have taken everything, and a second set to swap with. */
   #caughtUp = new Set<FrameConsumer<Frame>>()
   #spare = new Set<FrameConsumer<Frame>>()
   #run: Run<Frame> = { frames: [], bytes: 0 }
@@ -34,19 +34,19 @@ export class SharedFrames<Frame> {
     return this.#consumers.size
   }
 
-  /** Whether anybody takes what is appended; most often the first is asked and no other. */
+  /** Whether any consumer accepts frames; usually the first one does. */
   get hasOpenConsumer(): boolean {
     for (const { isOpen } of this.#consumers) if (isOpen !== false) return true
     return false
   }
 
-  /** Gets what is appended from now on. */
+  /** Adds a consumer for the frames that are appended from now on. */
   join(consumer: FrameConsumer<Frame>): void {
     this.#consumers.add(consumer)
     this.#caughtUp.add(consumer)
   }
 
-  /** What it was offered is still its to take. */
+  /** Removes a consumer, which can still take what it was offered. */
   leave(consumer: FrameConsumer<Frame>): void {
     if (!this.#consumers.delete(consumer)) return
     this.#caughtUp.delete(consumer)
@@ -61,19 +61,19 @@ export class SharedFrames<Frame> {
       for (const consumer of this.#consumers) this.#caughtUp.add(consumer)
     }
     const run = this.#run
-    const reported = this.#caughtUp
-    const part = reported.size === 0 ? undefined : new SharedPart(this, run)
+    const receivers = this.#caughtUp
+    const part = receivers.size === 0 ? undefined : new SharedPart(this, run)
     run.frames.push(frame)
     run.bytes += this.#bytesOf(frame).length
     if (part === undefined) return
     this.#caughtUp = this.#spare
-    this.#spare = reported
-    for (const receiver of reported) receiver.offer(part)
-    reported.clear()
+    this.#spare = receivers
+    for (const receiver of receivers) receiver.offer(part)
+    receivers.clear()
   }
 
-  /** To be called by `SharedPart`. */
-  took(consumer: FrameConsumer<Frame>, run: Run<Frame>): void {
+  /** Called by `SharedPart.take`. */
+  onTaken(consumer: FrameConsumer<Frame>, run: Run<Frame>): void {
     if (run !== this.#run || !this.#consumers.has(consumer)) return
     this.#caughtUp.add(consumer)
     if (this.#caughtUp.size === this.#consumers.size) this.#run = { frames: [], bytes: 0 }
@@ -86,7 +86,7 @@ export class SharedFrames<Frame> {
 
 export type TakenFrames<Frame> = { readonly frames: readonly Frame[]; readonly joined: Buffer }
 
-/** The frames of a run from a place on; all who were told at the same moment have the same part, so that it is joined once for all of them. */
+/** The frames of a run from an index on. Consumers that are offered it at the same frame share it, so that its frames are joined once for all. */
 export class SharedPart<Frame> {
   readonly #source: SharedFrames<Frame>
   readonly #run: Run<Frame>
@@ -105,14 +105,14 @@ export class SharedPart<Frame> {
     return this.#run.bytes - this.#fromBytes
   }
 
-  /** All there is; what comes later is offered to the taker anew. */
+  /** All frames so far; later ones are offered to the consumer in a new part. */
   take(consumer: FrameConsumer<Frame>): TakenFrames<Frame> {
     const { frames } = this.#run
     if (this.#taken.frames.length !== frames.length - this.#from) {
       const taken = frames.slice(this.#from)
       this.#taken = { frames: taken, joined: this.#source.joinBytes(taken) }
     }
-    this.#source.took(consumer, this.#run)
+    this.#source.onTaken(consumer, this.#run)
     return this.#taken
   }
 }

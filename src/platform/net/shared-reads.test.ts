@@ -12,7 +12,7 @@ function open(buffer: Buffer, onConnection: (socket: Socket) => void): Promise<L
   return openListener(LOOPBACK, { onConnection, allowHalfOpen: true, readBuffer: buffer })
 }
 
-test('all connections read into the one buffer, and each hears its own bytes', async () => {
+test('all connections read into one buffer, and each gets its own bytes', async () => {
   const buffer = Buffer.alloc(1024)
   let outside = 0
   await using listener = await open(buffer, (socket) => {
@@ -31,7 +31,7 @@ test('all connections read into the one buffer, and each hears its own bytes', a
         heard += String(chunk)
       })
       socket.write(message)
-      await until('all came back', () => heard.length >= message.length)
+      await until('the echo is complete', () => heard.length >= message.length)
       assert.equal(heard, message)
       return socket
     }),
@@ -39,10 +39,10 @@ test('all connections read into the one buffer, and each hears its own bytes', a
   assert.equal(outside, 0)
   assert.equal(listener.connections(), 20)
   for (const socket of clients) socket.destroy()
-  await until('all are gone', () => listener.connections() === 0)
+  await until('no connection is open', () => listener.connections() === 0)
 })
 
-test('a peer that has finished sending is told so and still hears; a pause holds it back', async () => {
+test('supports half-close and pause', async () => {
   const heard: string[] = []
   const taken = Promise.withResolvers<Socket>()
   await using listener = await open(Buffer.alloc(64), (socket) => {
@@ -54,7 +54,7 @@ test('a peer that has finished sending is told so and still hears; a pause holds
   const socket = await taken.promise
   assert.equal(socket.remoteAddress, '127.0.0.1')
   client.write('one')
-  await until('it came', () => heard.join('') === 'one')
+  await until('the bytes came', () => heard.join('') === 'one')
   socket.pause()
   client.end('two')
   await new Promise((resolve) => setImmediate(resolve))
@@ -64,7 +64,7 @@ test('a peer that has finished sending is told so and still hears; a pause holds
   assert.deepEqual([heard.join(''), String(response)], ['onetwo', 'farewell'])
 })
 
-test('node:http goes on with such a connection, bytes put back included', async () => {
+test('node:http can take over such a connection with unshifted bytes', async () => {
   const http = createServer((request, response) => {
     request.resume()
     request.on('end', () => response.end(request.url))
@@ -84,9 +84,9 @@ test('node:http goes on with such a connection, bytes put back included', async 
   })
   client.write('GET /first HTTP/1.1\r\nHost: a\r\n')
   client.write('\r\n')
-  await until('the first answer', () => text.includes('/first'))
+  await until('the first response', () => text.includes('/first'))
   client.write(`POST /second HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(100_000)}`)
-  await until('the second answer', () => text.includes('/second'))
+  await until('the second response', () => text.includes('/second'))
   client.destroy()
   http.closeAllConnections()
 })

@@ -1,12 +1,12 @@
 import { Socket } from 'node:net'
 
-/** What the runtime keeps behind a socket; taken over whole and never looked into. */
+/** The runtime's handle behind a socket; passed on without access to it. */
 type Handled = { _handle?: object | null }
 
 /**
- * The same connection as a socket whose reads all land in one buffer, shared by as many as like, instead of each in memory of its own. It says
- * `data` as any other; but what it gives there is good only until the listener returns. The runtime offers this for the sockets it connects
- * (`onread`) and not for those it accepts, so the accepted one gives its handle to a new one and goes.
+ * The same connection as a socket that reads into a shared buffer instead of allocating for each read. It emits `data` as usual, but the bytes are
+ * valid only until the listener returns. The runtime offers this (`onread`) for sockets that connect and not for accepted ones, so the handle of the
+ * accepted socket moves to a new one.
  */
 export function withSharedReads(
   accepted: Socket,

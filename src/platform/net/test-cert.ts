@@ -7,11 +7,11 @@ export type TestCert = Disposable & {
   folder: string
   cert: string
   key: string
-  /** Replaces both files by a new pair, each by a rename as renewal tools do. */
+  /** Replaces both files by a new pair with a rename each, as renewal tools do. */
   renew(name: string, days?: number): void
 }
 
-/** For tests: a real certificate for localhost, made by openssl, in a folder of its own. */
+/** For tests: a certificate for localhost, made by openssl, in a temporary folder. */
 export function makeTestCert(name = 'first', days = 90): TestCert {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-cert-'))
   const cert = join(folder, 'cert.pem')

@@ -10,39 +10,39 @@ import type { Logger } from '../telemetry/logger.ts'
 
 export type TlsFiles = { cert: string; key: string }
 
-/** A certificate with its key, in PEM, and the oldest protocol to speak with it. */
+/** A certificate with its key, in PEM, and the oldest protocol version. */
 export type TlsPair = { cert: string; key: string; minVersion: typeof TLS_MIN_VERSION }
 
 export type TlsFilesDeps = {
   log: Logger
   clock: Clock
-  /** New files were read and fit together. */
+  /** New files were loaded. */
   onPair(pair: TlsPair): void
-  /** When the certificate in use ends; called at start and after each change. */
+  /** When the certificate in use expires; called at start and after each change. */
   onNotAfter?: ((notAfterMs: number) => void) | undefined
 }
 
 export type TlsFilesOptions = {
-  /** How often the files are looked at where the system does not tell of changes. */
+  /** How often the files are read where the file system does not notify changes. */
   pollMs?: number
-  /** How long the files must be left alone before they are read: a renewal writes two of them. */
+  /** How long the files must be unchanged before they are read: a renewal writes two of them. */
   settleMs?: number
 }
 
-/** No older protocol than TLS 1.2; the cipher list is the runtime's own. */
+/** The cipher list is the runtime's default. */
 const TLS_MIN_VERSION = 'TLSv1.2' as const satisfies SecureContextOptions['minVersion']
 
 const POLL_MS = 30_000
 const SETTLE_MS = 200
 const DAY_MS = 86_400_000
-/** Days before the end of a certificate at which it is told, once each; the last time when it has ended. */
+/** Days before its expiry at which a certificate is logged, once each; 0 when it has expired. */
 const WARN_DAYS = [21, 7, 1, 0] as const
 
 type Loaded = { text: string; pair: TlsPair; notAfterMs: number }
 
 /**
- * Certificate and key from files, read again when they change. Files that do not load (half written, not a pair, wrong
- * mode) are reported and the certificate in use stays.
+ * Certificate and key from files, reloaded when they change. When files do not load (half written, not a pair, wrong mode), the error is logged and the
+ * certificate in use stays.
  */
 export async function openTlsFiles(
   files: TlsFiles,
@@ -61,20 +61,20 @@ export async function openTlsFiles(
   function announce(): void {
     deps.onNotAfter?.(current.notAfterMs)
     warnedDays = Number.POSITIVE_INFINITY
-    warnOfEnd()
+    warnOfExpiry()
   }
 
-  function warnOfEnd(): void {
-    const leftDays = (current.notAfterMs - clock.nowMs()) / DAY_MS
-    const crossed = WARN_DAYS.findLast((days) => leftDays <= days)
+  function warnOfExpiry(): void {
+    const daysLeft = (current.notAfterMs - clock.nowMs()) / DAY_MS
+    const crossed = WARN_DAYS.findLast((days) => daysLeft <= days)
     if (crossed === undefined || crossed >= warnedDays) return
     warnedDays = crossed
     const fields = { cert: files.cert, notAfter: new Date(current.notAfterMs).toISOString() }
-    if (leftDays <= 0) log.error(fields, 'certificate has expired')
-    else log.warn({ ...fields, daysLeft: Math.ceil(leftDays) }, 'certificate ends soon')
+    if (daysLeft <= 0) log.error(fields, 'certificate has expired')
+    else log.warn({ ...fields, daysLeft: Math.ceil(daysLeft) }, 'certificate expires soon')
   }
 
-  async function readAgain(): Promise<void> {
+  async function reload(): Promise<void> {
     if (closed) return
     let text = ''
     try {
@@ -87,10 +87,10 @@ export async function openTlsFiles(
       log.info({ cert: files.cert, notAfter: new Date(current.notAfterMs).toISOString() }, 'certificate reloaded')
       announce()
     } catch (error) {
-      // Remembered by content, so that polling a bad file reports it once.
+      // Compared by content, so that polling a bad file logs it once.
       if (text !== '' && text === failedText) return
       failedText = text
-      log.error({ err: error, cert: files.cert }, 'new certificate not taken, the old one stays in use')
+      log.error({ err: error, cert: files.cert }, 'new certificate not loaded, the old one stays in use')
     }
   }
 
@@ -98,15 +98,15 @@ export async function openTlsFiles(
     settling?.cancel()
     if (closed) return
     settling = clock.setTimer(settleMs, () => {
-      reading = reading.then(readAgain)
+      reading = reading.then(reload)
     })
     settling.unref?.()
   }
 
   const watchers = watchFolders(files, changed, log)
   const poll = clock.setRepeating(pollMs, () => {
-    warnOfEnd()
-    reading = reading.then(readAgain)
+    warnOfExpiry()
+    reading = reading.then(reload)
   })
   poll.unref?.()
   announce()
@@ -125,7 +125,7 @@ export async function openTlsFiles(
   }
 }
 
-/** The folders are watched, not the files: a renewal often replaces the file, or a link on the way to it. */
+/** Watches the folders, not the files: a renewal often replaces the file, or a symbolic link to it. */
 function watchFolders(files: TlsFiles, changed: () => void, log: Logger): FSWatcher[] {
   const watchers: FSWatcher[] = []
   for (const folder of new Set([dirname(files.cert), dirname(files.key)])) {
@@ -134,7 +134,7 @@ function watchFolders(files: TlsFiles, changed: () => void, log: Logger): FSWatc
       watcher.on('error', () => watcher.close())
       watchers.push(watcher)
     } catch (error) {
-      log.warn({ err: error, folder }, 'folder of the certificate cannot be watched, changes are seen by polling')
+      log.warn({ err: error, folder }, 'certificate folder cannot be watched, changes are found by polling')
     }
   }
   return watchers
@@ -145,7 +145,7 @@ async function readBoth(files: TlsFiles): Promise<string> {
   return `${cert}\n${key}`
 }
 
-/** Throws what opening the files would throw. */
+/** Throws what `openTlsFiles` would throw. */
 export async function checkTlsFiles(files: TlsFiles): Promise<void> {
   await load(files)
 }
@@ -158,7 +158,7 @@ async function load(files: TlsFiles): Promise<Loaded> {
     const leaf = new X509Certificate(cert)
     if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error('the key does not belong to the certificate')
     const pair: TlsPair = { cert, key, minVersion: TLS_MIN_VERSION }
-    // Made to see whether it can be; each server makes its own from the same pair.
+    // A check only: each server makes its own context from the pair.
     createSecureContext(pair)
     return { text: `${cert}\n${key}`, pair, notAfterMs: leaf.validToDate.getTime() }
   } catch (error) {

@@ -4,7 +4,7 @@ import { type BatchWriter, createWriteBatching } from './write-batching.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-test('what is added in a turn is written at its end, in order; what is added meanwhile in the next', async () => {
+test('writes at the end of the turn, in order; writers added meanwhile in the next turn', async () => {
   const writes = createWriteBatching()
   const written: string[] = []
   const writer = (name: string, then?: BatchWriter): BatchWriter => ({

@@ -7,8 +7,8 @@ export type WriteBatching = {
 }
 
 /**
- * Puts the writes of one turn of the event loop off to its end, one after the other. A write wakes the process at the other side, which costs
- * more than the bytes; with other work between two writes it falls asleep again and is woken for each. Together most of them find it awake.
+ * Defers the writes of one turn of the event loop to its end. A write wakes the peer process, which costs more than the bytes: with other work between
+ * two writes the peer sleeps again and is woken for each; consecutive writes mostly find it awake.
  */
 export function createWriteBatching(): WriteBatching {
   let due: BatchWriter[] = []

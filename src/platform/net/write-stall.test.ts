@@ -3,7 +3,7 @@ import { duplexPair } from 'node:stream'
 import { test } from 'node:test'
 import { createStallWatch } from './write-stall.ts'
 
-test('only who takes nothing for the whole time is cut off', () => {
+test('destroys only streams without progress for stallMs', () => {
   const watch = createStallWatch({ stallMs: 1000, pendingBytesMax: 1e9 })
   const pairs = { idle: duplexPair(), slow: duplexPair(), stalled: duplexPair(), forgotten: duplexPair() }
   for (const [, near] of Object.values(pairs)) watch.watch(near)
@@ -20,7 +20,7 @@ test('only who takes nothing for the whole time is cut off', () => {
   assert.deepEqual(isCut, { idle: false, slow: false, stalled: true, forgotten: false })
 })
 
-test('beyond the total those that have stood still longest are cut off, and no more than needed', () => {
+test('over the total, destroys those without progress for longest, and no more than needed', () => {
   const watch = createStallWatch({ stallMs: 100_000, pendingBytesMax: 250_000 })
   const streams = Array.from({ length: 4 }, () => duplexPair()[1])
   for (const [at, stream] of streams.entries()) {

@@ -1,35 +1,34 @@
 import type { Duplex } from 'node:stream'
 
 export type StallWatch = {
-  /** Until the stream closes. */
+  /** Watches the stream until it closes. */
   watch(stream: Duplex): void
   forget(stream: Duplex): void
-  /** Looks at all of them; to be called again and again. */
+  /** Checks all streams; called periodically. */
   sweep(nowMs: number): void
 }
 
 export type StallLimits = {
   readonly stallMs: number
-  /** What may wait for all peers together. */
+  /** Unwritten bytes of all streams together. */
   readonly pendingBytesMax: number
 }
 
-type Seen = { pendingBytes: number; sinceMs: number }
+type Progress = { pendingBytes: number; sinceMs: number }
 
 /**
- * Cuts off peers that do not read. What is still to be written must grow less: a stream whose pending bytes stay the same for `stallMs` has
- * nobody at the other end who wants them. Writers keep pieces small, since a piece counts only when it has left whole. Where all streams together
- * have more pending than allowed, those that have stood still longest go first.
+ * Destroys streams whose peers do not read: those whose pending bytes stay the same for `stallMs`. Writers must write in small pieces, since a piece
+ * counts only when it is completely sent. When all streams together have more pending than allowed, those without progress for longest go first.
  */
 export function createStallWatch({ stallMs, pendingBytesMax }: StallLimits): StallWatch {
-  const streams = new Map<Duplex, Seen>()
+  const streams = new Map<Duplex, Progress>()
 
-  function cutDownTo(bytesMax: number, pendingBytes: number): void {
-    const pending = [...streams].filter(([, seen]) => seen.pendingBytes > 0)
-    let left = pendingBytes
-    for (const [stream, seen] of pending.toSorted(([, a], [, b]) => a.sinceMs - b.sinceMs)) {
-      if (left <= bytesMax) return
-      left -= seen.pendingBytes
+  function reduceTo(bytesMax: number, pendingBytes: number): void {
+    const pending = [...streams].filter(([, progress]) => progress.pendingBytes > 0)
+    let remaining = pendingBytes
+    for (const [stream, progress] of pending.toSorted(([, a], [, b]) => a.sinceMs - b.sinceMs)) {
+      if (remaining <= bytesMax) return
+      remaining -= progress.pendingBytes
       stream.destroy()
     }
   }
@@ -42,18 +41,18 @@ export function createStallWatch({ stallMs, pendingBytesMax }: StallLimits): Sta
     forget: (stream) => void streams.delete(stream),
     sweep(nowMs) {
       let total = 0
-      for (const [stream, seen] of streams) {
+      for (const [stream, progress] of streams) {
         const pendingBytes = stream.writableLength
-        if (pendingBytes === 0 || pendingBytes !== seen.pendingBytes) {
-          seen.pendingBytes = pendingBytes
-          seen.sinceMs = nowMs
-        } else if (nowMs - seen.sinceMs >= stallMs) {
+        if (pendingBytes === 0 || pendingBytes !== progress.pendingBytes) {
+          progress.pendingBytes = pendingBytes
+          progress.sinceMs = nowMs
+        } else if (nowMs - progress.sinceMs >= stallMs) {
           stream.destroy()
           continue
         }
         total += pendingBytes
       }
-      if (total > pendingBytesMax) cutDownTo(pendingBytesMax, total)
+      if (total > pendingBytesMax) reduceTo(pendingBytesMax, total)
     },
   }
 }

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { makeTestFolder } from '../files/test-folder.ts'
 import { childEnv, startChild } from './child.ts'
 
-test('a child inherits how memory is taken and where compiled source lies, and nothing else', () => {
+test('a child inherits the allocator settings and the compile cache, and no other variable', () => {
   const memory = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
   assert.deepEqual(childEnv({ ...memory, NODE_COMPILE_CACHE: '/c', HOME: '/h', SLUICE_SECRET: 's' }), {
     ...memory,
@@ -14,7 +14,7 @@ test('a child inherits how memory is taken and where compiled source lies, and n
   assert.deepEqual(childEnv({}), {})
 })
 
-test('what a child compiled is kept, though it is killed: the next one loads no type stripper', async () => {
+test('the compile cache survives the kill of a child: the next one loads no type stripper', async () => {
   using folder = makeTestFolder()
   const host = JSON.stringify(new URL('./child.ts', import.meta.url).href)
   writeFileSync(
@@ -26,17 +26,25 @@ test('what a child compiled is kept, though it is killed: the next one loads no 
      process.on('message', () => {})`,
   )
   const cache = folder.file('cache')
-  const beside = pathToFileURL(folder.file('beside.ts')).href
+  const entry = pathToFileURL(folder.file('some-child.ts'))
   async function strips(): Promise<unknown> {
-    const child = startChild({ name: 'some-child', beside }, { env: { NODE_COMPILE_CACHE: cache } })
+    await using child = startChild(entry, { env: { NODE_COMPILE_CACHE: cache } })
     const message = new Promise((resolve) => child.onMessage(resolve))
-    const ended = new Promise((resolve) => child.onExit(resolve))
-    const first = await Promise.race([message, ended])
-    child.kill()
-    await ended
-    return first
+    return await Promise.race([message, child.exited])
   }
   assert.deepEqual(await strips(), { isStripping: true })
   assert.ok(readdirSync(cache).length > 0)
   assert.deepEqual(await strips(), { isStripping: false })
+})
+
+test('a disposed child has exited, and disposing it again does nothing', async () => {
+  using folder = makeTestFolder()
+  writeFileSync(folder.file('child.mjs'), `process.on('message', () => {})`)
+  const child = startChild(pathToFileURL(folder.file('child.mjs')))
+  await child[Symbol.asyncDispose]()
+  assert.deepEqual(await child.exited, { code: null, signal: 'SIGKILL' })
+  assert.throws(() => process.kill(child.pid as number, 0), { code: 'ESRCH' })
+  assert.equal(child.residentBytes(), undefined)
+  child.send('ignored')
+  await child[Symbol.asyncDispose]()
 })

@@ -2,73 +2,73 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { entryUrl } from './entry.ts'
 
 export type ChildExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
-/** A process of our own, forked to do what must not stop or bring down this one. Values pass by structured clone. */
-export type Child = {
+/** A forked process for work that must not block or crash this one. Messages pass by structured clone. Disposing kills it and waits for its exit. */
+export type Child = AsyncDisposable & {
   readonly pid: number | undefined
   send(message: unknown): void
   onMessage(listener: (message: unknown) => void): void
-  /** Called exactly once, also when it never came to life. */
-  onExit(listener: (exit: ChildExit) => void): void
+  /** Resolves when the process has exited, also when it could not be started. */
+  readonly exited: Promise<ChildExit>
   kill(): void
-  /** Memory it holds, as the kernel counts it; undefined when it is gone or the kernel does not tell. */
+  /** Resident memory by /proc; undefined when the process is gone or /proc is not available. */
   residentBytes(): number | undefined
 }
 
 export type ChildOptions = {
-  /** All it gets of an environment, beside `childEnv`: no secret of ours is inherited. */
+  /** The whole environment of the child, beside `childEnv`: it inherits no secret. */
   readonly env?: Readonly<Record<string, string>>
   readonly nodeFlags?: readonly string[]
+  /** Default `inherit`. */
+  readonly stderr?: 'inherit' | 'ignore'
 }
 
-/** `entry` without its ending: in the published package the files are emitted JavaScript. */
-export function startChild(
-  entry: { readonly name: string; readonly beside: string },
-  options: ChildOptions = {},
-): Child {
-  const ending = entry.beside.endsWith('.ts') ? '.ts' : '.js'
-  const process_ = fork(fileURLToPath(new URL(`./${entry.name}${ending}`, entry.beside)), [], {
+/** Forks the file; `entry` is as in `entryUrl`. */
+export function startChild(entry: URL, options: ChildOptions = {}): Child {
+  const child = fork(fileURLToPath(entryUrl(entry)), [], {
     serialization: 'advanced',
     env: { ...childEnv(), ...options.env },
     // No flag of the parent: a debugger's port or a test runner's file list is not for the child.
     execArgv: [...(options.nodeFlags ?? [])],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', options.stderr ?? 'inherit', 'ipc'],
   })
-  let isOver = false
+  const exited = Promise.withResolvers<ChildExit>()
+  child.once('exit', (code, signal) => exited.resolve({ code, signal }))
+  child.on('error', () => {
+    // Without a pid it was never started, and no exit follows. Any other error, such as a failed write, is followed by the exit.
+    if (child.pid === undefined) exited.resolve({ code: null, signal: null })
+  })
   return {
-    pid: process_.pid,
+    pid: child.pid,
     send(message) {
-      // A failure to write shows itself as the exit of the child.
-      if (!isOver && process_.connected) process_.send(message as object, () => {})
+      // A failed write is followed by the exit of the child.
+      if (child.connected) child.send(message as object, () => {})
     },
-    onMessage: (listener) => void process_.on('message', listener),
-    onExit(listener) {
-      const report = (exit: ChildExit): void => {
-        if (isOver) return
-        isOver = true
-        listener(exit)
-      }
-      process_.on('exit', (code, signal) => report({ code, signal }))
-      process_.on('error', () => process_.pid === undefined && report({ code: null, signal: null }))
+    onMessage: (listener) => void child.on('message', listener),
+    exited: exited.promise,
+    kill: () => void child.kill('SIGKILL'),
+    residentBytes: () => residentBytesOf(child),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exited.promise
     },
-    kill: () => void process_.kill('SIGKILL'),
-    residentBytes: () => residentBytesOf(process_),
   }
 }
 
-/** Where compiled source lies, and how memory is taken from the system and given back; the launcher sets them. */
-const PASSED_ON = ['NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_']
+/** Where compiled source is cached, and settings of the allocator; the launcher sets them. */
+const INHERITED = ['NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_']
 
-/** What every child inherits. */
+/** The variables that every child inherits. */
 export function childEnv(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  return Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+  return Object.fromEntries(INHERITED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
 /**
- * Called in a child once its files are loaded: the next one need not compile them, nor load what strips their types, which alone keeps some 20 MB.
- * Node itself does this at the end of a process, which a child that is killed does not see.
+ * Called in a child once its files are loaded. The next child then need not compile them, nor load the type stripper, which alone takes some 20 MB.
+ * Node writes the cache at the end of a process, which a killed child does not reach.
  */
 export function keepCompiledSource(): void {
   flushCompileCache()

@@ -1,11 +1,11 @@
-// Imported although it is a global: the runtime finds that one through a getter, each time.
+// Imported although it is a global: access to the global goes through a getter each time.
 import { performance } from 'node:perf_hooks'
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** The longest delay a timer of the runtime takes; above it the runtime would fire at once. */
+/** The longest delay of Node's timers; with a longer one they fire at once. */
 const DELAY_MS_MAX = 2 ** 31 - 1
 
-/** The machine's own time. */
+/** The clock of the system. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),

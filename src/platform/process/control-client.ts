@@ -7,15 +7,15 @@ import { CONTROL_VERSION } from './control-socket.ts'
 import { readLines } from './line-reader.ts'
 
 export type ControlClient = Disposable & {
-  /** Asks once and returns the answer. */
+  /** Sends one request and returns the result. */
   call(method: string, params?: unknown): Promise<unknown>
-  /** Yields what the process sends until it ends the stream or the reader stops. */
+  /** Yields the items of a stream until the process ends it or the reader stops. */
   stream(method: string, params?: unknown): AsyncIterable<unknown>
 }
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 const RESPONSE_MS_MAX = 10_000
-/** Items read ahead of a slow reader before the connection is told to wait. */
+/** Items buffered for a slow reader before the socket is paused. */
 const ITEMS_AHEAD = 256
 
 type Message = { id?: unknown; result?: unknown; item?: unknown; end?: unknown; error?: unknown }
@@ -66,7 +66,7 @@ export async function openControlClient(
       return new Promise((resolve, reject) => {
         const timer: Timer = clock.setTimer(responseMsMax, () => {
           calls.delete(id)
-          reject(unavailable(path, `no answer to ${method} within ${responseMsMax} ms`))
+          reject(unavailable(path, `no response to ${method} within ${responseMsMax} ms`))
         })
         const id = send(method, params, {
           onMessage(message) {

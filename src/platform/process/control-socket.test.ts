@@ -67,7 +67,7 @@ test('calls, streams and errors; the file is private and goes away at the end', 
   assert(!existsSync(path))
 })
 
-test('leaving a stream early ends it in the process', async () => {
+test('a client that stops reading a stream ends it in the process', async () => {
   using position = makeTestFolder()
   await using _control = await open(position.file('c'))
   const before = streamEnded
@@ -80,7 +80,7 @@ test('leaving a stream early ends it in the process', async () => {
   await until('the process has noticed', () => streamEnded === before + 1)
 })
 
-test('a process that is not there, one that leaves, and one that does not answer', async () => {
+test('reports a process that does not run, one that closes the connection and one that does not respond', async () => {
   using position = makeTestFolder()
   const refused = (error: unknown) => isServiceError(error, 'control-unavailable') && /--state/.test(error.fix ?? '')
   await assert.rejects(openControlClient(position.file('none')), refused)
@@ -90,7 +90,7 @@ test('a process that is not there, one that leaves, and one that does not answer
   using client = await openControlClient(position.file('c'), { clock, responseMsMax: 1000 })
   const awaitingResponse = client.call('hang')
   clock.advance(1000)
-  await assert.rejects(awaitingResponse, /no answer to hang/)
+  await assert.rejects(awaitingResponse, /no response to hang/)
   const waiting = assert.rejects(client.call('hang'), refused)
   await control[Symbol.asyncDispose]()
   await waiting
@@ -105,7 +105,7 @@ test('a socket file left by a killed process is replaced', async () => {
   assert.deepEqual(await client.call('status'), { state: 'ok' })
 })
 
-test('a state folder deeper than the kernel takes for an address still works', async () => {
+test('works in a state folder whose path is too long for a socket address', async () => {
   using position = makeTestFolder()
   const deep = join(position.path, 'x'.repeat(100), 'y'.repeat(100))
   mkdirSync(deep, { recursive: true })
@@ -114,7 +114,7 @@ test('a state folder deeper than the kernel takes for an address still works', a
   assert.deepEqual(await client.call('status'), { state: 'ok' })
 })
 
-test('lines that are no requests, too long, or too many at once get an error', async () => {
+test('lines that are not requests, are too long or too many at once get an error', async () => {
   using position = makeTestFolder()
   await using _control = await open(position.file('c'))
   async function send(text: string, responses: number): Promise<string[]> {

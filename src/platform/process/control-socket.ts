@@ -7,20 +7,20 @@ import { socketPath } from './control-path.ts'
 import { readLines } from './line-reader.ts'
 
 /**
- * What the command line asks a running process: lines of JSON on a unix socket of mode 0600 inside the 0700 state folder,
- * so no other user can reach it.
+ * The protocol between the command line and a running process: lines of JSON on a unix socket of mode 0600 inside the 0700
+ * state folder, so that no other user can reach it.
  *
  *   → {"v":1,"id":1,"method":"status","params":{…}}
- *   ← {"v":1,"id":1,"result":…}                       one answer
+ *   ← {"v":1,"id":1,"result":…}                       one response
  *   ← {"v":1,"id":1,"item":…} … {"v":1,"id":1,"end":true}   a stream
  *   ← {"v":1,"id":1,"error":{"code","message","fix"}}
  *
- * Closing the connection ends what was asked on it.
+ * Closing the connection cancels its calls.
  */
 export const CONTROL_VERSION = 1
 
 export type ControlContext = { signal: AbortSignal }
-/** Answers with a value, or with an async iterable whose values are sent one by one. */
+/** Returns a value, or an async iterable whose values are sent one by one. */
 export type ControlMethod = (params: unknown, context: ControlContext) => unknown
 export type ControlMethods = Readonly<Record<string, ControlMethod>>
 
@@ -29,10 +29,10 @@ export type ControlSocket = AsyncDisposable & { readonly path: string }
 const CONNECTIONS_MAX = 64
 const CALLS_PER_CONNECTION_MAX = 16
 const LINE_BYTES_MAX = 256 * 1024
-/** A reader this far behind is cut; the command line can ask again. */
+/** A connection with more unread bytes is closed; the command line can call again. */
 const PENDING_BYTES_MAX = 8 * 1024 * 1024
 
-/** The caller holds the instance lock, so a socket file that is already there belongs to nobody and is replaced. */
+/** The caller holds the instance lock, so an existing socket file is stale and is replaced. */
 export async function openControlSocket(
   path: string,
   deps: { log: Logger; methods: ControlMethods },
@@ -54,7 +54,7 @@ export async function openControlSocket(
   using bound = socketPath(path)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(unavailable(path, error)))
-    // Made inside a folder closed to others; the mode is the second lock on the same door.
+    // The folder is closed to other users already; the mode is a second protection.
     server.listen(bound.path, () => {
       chmodSync(path, 0o600)
       resolve()
@@ -79,7 +79,7 @@ function serve(socket: Socket, methods: ControlMethods, log: Logger): void {
     if (socket.destroyed) return
     socket.write(`${JSON.stringify({ v: CONTROL_VERSION, ...message })}\n`)
     if (socket.writableLength > PENDING_BYTES_MAX) {
-      log.warn({ bytes: socket.writableLength }, 'control connection reads too slowly and is cut')
+      log.warn({ bytes: socket.writableLength }, 'control connection reads too slowly and is closed')
       socket.destroy()
     }
   }
@@ -127,7 +127,7 @@ function serve(socket: Socket, methods: ControlMethods, log: Logger): void {
         calls += 1
         respond(line)
           .catch((error: unknown) => {
-            // What the caller is told in full needs no stack in the log.
+            // The caller gets the full error, so the log needs no stack.
             const why = error instanceof ServiceError ? { code: error.code } : { err: error }
             if (!gone.signal.aborted) log.warn(why, 'control call refused')
             send({ id: parseRequest(line)?.id ?? null, error: errorBody(error) })

@@ -36,7 +36,7 @@ test('starting, ok, degraded with reasons and ages, ok again, draining', () => {
   assert.equal(life.health().state, 'draining')
 })
 
-test('readiness goes first, then lame duck, then all is closed in reverse with the time that is left', async () => {
+test('a drain ends readiness, waits the lame-duck time, then closes in reverse order with the remaining time', async () => {
   const { clock, life } = make({ lameDuckMs: 5000, deadlineMs: 20_000 })
   const story: string[] = []
   life.started()
@@ -56,7 +56,7 @@ test('readiness goes first, then lame duck, then all is closed in reverse with t
   assert.equal(clock.pendingTimers(), 0)
 })
 
-test('a second signal leaves at once', async () => {
+test('a second stop gives up waiting', async () => {
   const { clock, life } = make()
   life.defer('stuck', () => new Promise(() => {}))
   life.stop('SIGTERM')
@@ -65,7 +65,7 @@ test('a second signal leaves at once', async () => {
   assert.deepEqual(await life.stopped, { clean: false, reason: 'SIGTERM' })
 })
 
-test('what does not close by the deadline is given up', async () => {
+test('gives up parts that do not close by the deadline', async () => {
   const { clock, life } = make({ lameDuckMs: 0, deadlineMs: 1000 })
   life.defer('stuck', () => new Promise(() => {}))
   life.stop('SIGTERM')
@@ -93,7 +93,7 @@ test('one part that fails to close does not keep the others open', async () => {
   assert(closed)
 })
 
-test('signals reach their callbacks; reloads run one at a time; a failed one is reported', async () => {
+test('signals reach their callbacks; reloads run one at a time; a failed one is logged', async () => {
   const source = new EventEmitter()
   const lines: string[] = []
   const log = createLogger({ level: 'info', destination: { write: (line: string) => lines.push(line) } })
@@ -129,7 +129,7 @@ test('signals reach their callbacks; reloads run one at a time; a failed one is 
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) assert.equal(source.listenerCount(signal), 0)
 })
 
-test('a reload that throws at once is reported too', async () => {
+test('a reload that throws synchronously is logged too', async () => {
   const source = new EventEmitter()
   const lines: string[] = []
   using _watching = watchSignals({

@@ -5,31 +5,31 @@ export type HealthState = 'starting' | 'ok' | 'degraded' | 'draining'
 export type HealthReason = { part: string; reason: string; sinceMs: number }
 export type Health = {
   state: HealthState
-  /** What is not as it should be, oldest first. Empty unless degraded. */
+  /** What is degraded, oldest first. Empty unless degraded. */
   reasons: readonly HealthReason[]
   startedMs: number
 }
 
 export type Lifecycle = {
   health(): Health
-  /** True while new work should be sent here: after the start, before the drain. */
+  /** True between the start and the drain, while the process takes new work. */
   isReady(): boolean
   /** Everything is open: `starting` becomes `ok`. */
   started(): void
-  /** A part works with a fault, for instance ('disk', 'full'). The first report of it sets its age. */
+  /** A part works with a fault, for example ('disk', 'full'). The first report sets `sinceMs`. */
   degraded(part: string, reason: string): void
-  /** The part is well again. */
+  /** The part works again. */
   recovered(part: string): void
-  /** Runs at once when the drain begins, before the lame-duck time: the moment to tell clients to go. */
+  /** Runs when the drain begins, before the lame-duck time: the moment to ask clients to reconnect elsewhere. */
   onDraining(run: () => void): void
-  /** Closed in reverse order of registration; each is told how long it may take. */
+  /** Closed in reverse order of registration; each gets the time that is left. */
   defer(name: string, close: (deadlineMs: number) => void | Promise<void>): void
   use<Value extends Disposable | AsyncDisposable>(name: string, value: Value): Value
-  /** Drains once; a second call ends the waiting and leaves at once. */
+  /** Starts the drain; a second call gives up waiting. */
   stop(reason: string): void
   /** Aborted once the drain begins. */
   readonly stopping: AbortSignal
-  /** Resolves when all is closed, or when it was given up. */
+  /** Resolves when everything is closed, or the drain was given up. */
   readonly stopped: Promise<{ clean: boolean; reason: string }>
 }
 
@@ -40,7 +40,7 @@ export type LifecycleOptions = {
   deadlineMs?: number
 }
 
-/** F11 of the faults table: 5 s of lame duck, gone within 30 s. */
+/** Fault F11: 5 s of lame duck, stopped within 30 s. */
 const DEFAULTS = { lameDuckMs: 5000, deadlineMs: 25_000 }
 const REASONS_MAX = 64
 
@@ -79,7 +79,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
     const outcome = await Promise.race([closing, given])
     timer?.cancel()
     if (outcome === 'given-up')
-      log.warn({ reason, open: closers.map(({ name }) => name) }, 'stopped before all was closed')
+      log.warn({ reason, open: closers.map(({ name }) => name) }, 'stopped before everything was closed')
     else log.info({ reason }, 'stopped')
     finish({ clean: outcome === 'closed', reason })
   }
@@ -122,7 +122,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
     },
     stop(reason) {
       if (phase === 'draining') {
-        log.warn({ reason }, 'asked again to stop, leaving now')
+        log.warn({ reason }, 'second request to stop; stopping now')
         hurry?.()
         return
       }

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net'
 
 export type LineReaderDeps = {
   onLine(line: string): void
-  /** A line grew over the maximum; no further line is read. */
+  /** A line exceeded the maximum; no further line is read. */
   onTooLong(): void
 }
 
-/** Cuts what a socket receives into lines. Empty lines are left out. */
+/** Splits the received data into lines. Empty lines are skipped. */
 export function readLines(socket: Socket, options: { lineBytesMax: number }, deps: LineReaderDeps): void {
   let pending: Buffer[] = []
   let pendingBytes = 0

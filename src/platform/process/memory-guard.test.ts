@@ -9,7 +9,7 @@ import { silentLogger } from '../telemetry/logger.ts'
 import { createMetricsRegistry } from '../telemetry/metrics-registry.ts'
 import { createMemoryGuard } from './memory-guard.ts'
 
-/** A process whose use of memory the test decides, and which remembers when it collected. */
+/** A process whose memory use is set by the test; records its collections. */
 function startGuard(given: { canTrim?: boolean; collectMs?: number; isIdle?: () => boolean } = {}) {
   const clock = createManualClock()
   const memory = { residentBytes: 0, liveBytes: 0 }
@@ -48,7 +48,7 @@ function startGuard(given: { canTrim?: boolean; collectMs?: number; isIdle?: () 
 
 const MIB = 2 ** 20
 
-test('with 80 % in use no new streams, with 90 % no new sockets, and back', () => {
+test('refuses new streams at 80 % and new sockets at 90 %, and accepts them again below', () => {
   using on = startGuard()
   for (const [live, streams, sockets] of [
     [799, true, true],
@@ -63,7 +63,7 @@ test('with 80 % in use no new streams, with 90 % no new sockets, and back', () =
   }
 })
 
-test('memory that is resident and not in use keeps nobody out: it is collected and given back', () => {
+test('resident memory that is not in use refuses nothing: it is collected and returned', () => {
   using on = startGuard()
   on.leaves(300, 50)
   on.set(950, 200)
@@ -87,7 +87,7 @@ test('what a collection cannot release counts as in use', () => {
   assert.deepEqual(on.allows(), [true, true])
 })
 
-test('where free memory cannot be given back, resident memory decides nothing', () => {
+test('ignores resident memory where free memory cannot be returned', () => {
   using on = startGuard({ canTrim: false })
   on.leaves(950, 50)
   on.set(950, 50)
@@ -99,7 +99,7 @@ test('where free memory cannot be given back, resident memory decides nothing', 
   assert.deepEqual(on.allows(), [false, false])
 })
 
-test('under pressure collections keep their distance, the more the longer they take', () => {
+test('collections under pressure are further apart the longer they take', () => {
   using quick = startGuard()
   quick.set(950, 950)
   quick.clock.advance(10_000)
@@ -111,7 +111,7 @@ test('under pressure collections keep their distance, the more the longer they t
   assert(second - first >= 8000, String(slow.collectedAtMs))
 })
 
-test('an idle process that has grown collects, once', () => {
+test('an idle process that has grown collects once', () => {
   let isIdle = false
   using on = startGuard({ isIdle: () => isIdle })
   on.set(400, 300)
@@ -123,7 +123,7 @@ test('an idle process that has grown collects, once', () => {
   assert.equal(on.collectedAtMs.length, 1)
 })
 
-test('a collection in the midst of a load is not the last one', () => {
+test('collects again after a collection that ran under load', () => {
   using on = startGuard({ isIdle: () => true })
   on.set(200, 100)
   on.leaves(200, 100)
@@ -140,7 +140,7 @@ test('a collection in the midst of a load is not the last one', () => {
   assert.equal(on.collectedAtMs.length, during + 1)
 })
 
-test('a door without memory turns connections away and counts them; the end of its certificate is told', async () => {
+test('a listener under memory pressure refuses connections and counts them, and reports the expiry of its certificate', async () => {
   using cert = makeTestCert('x', 30)
   const registry = createMetricsRegistry()
   const metricsOf = createListenerMetrics(registry, ['rpc', 'ws'])
@@ -150,8 +150,8 @@ test('a door without memory turns connections away and counts them; the end of i
   )
   const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {})
   await new Promise((resolve) => socket.once('close', resolve))
-  assert.equal(registry.value('sluice_process_connections_refused_total', { listener: 'rpc', reason: 'memory' }), 1)
+  assert.equal(registry.value('sluice_process_connections_refused_total', { door: 'rpc', reason: 'memory' }), 1)
   const daysLeft =
-    ((registry.value('sluice_tls_not_after_timestamp_seconds', { listener: 'rpc' }) ?? 0) - Date.now() / 1000) / 86_400
+    ((registry.value('sluice_tls_not_after_timestamp_seconds', { door: 'rpc' }) ?? 0) - Date.now() / 1000) / 86_400
   assert(daysLeft > 29 && daysLeft < 31)
 })

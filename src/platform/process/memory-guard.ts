@@ -7,16 +7,16 @@ import type { MemoryRelease } from './memory-release.ts'
 export type MemoryPressure = 'none' | 'no-new-streams' | 'no-new-sockets'
 
 export type MemoryGuard = Disposable & {
-  /** What is refused at present. A timer measures, so a call costs nothing. */
+  /** What is refused now. A timer measures, so a call is cheap. */
   pressure(): MemoryPressure
   mayOpenStream(): boolean
   mayAccept(): boolean
 }
 
 export type MemoryUse = {
-  /** What the system counts; freed memory stays in it until it is given back. */
+  /** As the system counts it; includes freed memory that was not returned yet. */
   readonly residentBytes: number
-  /** Heap and buffers of this thread, garbage that was not collected yet included. */
+  /** Heap and buffers of this thread, with garbage that is not collected yet. */
   readonly liveBytes: number
 }
 
@@ -26,18 +26,18 @@ export type MemoryGuardDeps = {
   readonly release: MemoryRelease
   readonly registry?: MetricsRegistry | undefined
   readonly measure?: (() => MemoryUse) | undefined
-  /** Whether a pause would delay hardly anything. */
+  /** Whether the event loop is idle, so that a collection delays little. */
   readonly isIdle?: (() => boolean) | undefined
 }
 
-/** Calls go on for a while when streams are turned away: they hold memory for a moment only. */
+/** Streams are refused before connections: a single call holds memory only briefly. */
 const STREAMS_FROM = 0.8
 const SOCKETS_FROM = 0.9
 const PERIOD_MS = 500
-/** A collection stops the process for a while: under pressure at most so often, and in all at most for this share of the time. */
+/** A collection stops the thread: under pressure at most once per period, and at most for this share of the time. */
 const COLLECT_PERIOD_MS = 2000
 const COLLECT_SHARE_MAX = 0.05
-/** An idle process collects while it has so much more than it had at its smallest; the less that helps, the less often. */
+/** An idle process collects while it uses this much more than its minimum; less often when a collection frees little. */
 const IDLE_COLLECT_MIN_MS = 5000
 const IDLE_COLLECT_MAX_MS = 30_000
 const IDLE_GAIN_MIN = 0.1
@@ -45,8 +45,8 @@ const IDLE_GROWTH = 1.1
 const IDLE_GROWTH_BYTES = 4 * 2 ** 20
 
 /**
- * Keeps a process within its memory by turning away what is new before what is open suffers. It decides on memory in use: live bytes, and what else
- * was resident after the last collection. Resident memory alone would keep a process closed long after the load that filled it.
+ * Keeps a process within its memory limit by refusing new streams and sockets. It decides on memory in use: live bytes, and the other resident
+ * bytes after the last collection. With resident memory alone the process would refuse work long after the load is gone.
  */
 export function createMemoryGuard(
   { residentBytesMax: bytesMax }: { residentBytesMax: number },
@@ -63,7 +63,7 @@ export function createMemoryGuard(
   let idleCollectMs = IDLE_COLLECT_MIN_MS
   let collectedAtMs = clock.monotonicMs()
   let nextCollectMs = collectedAtMs
-  /** A collection is over, and what it left is to be measured once free memory has been given back. */
+  /** A collection is done; its effect is measured once free memory was returned. */
   let isRemeasureDue = false
 
   const collections = deps.registry?.counter({
@@ -86,7 +86,7 @@ export function createMemoryGuard(
     isRemeasureDue = true
   }
 
-  function look(): void {
+  function check(): void {
     const nowMs = clock.monotonicMs()
     use = measure()
     if (isRemeasureDue) {
@@ -94,7 +94,7 @@ export function createMemoryGuard(
       floorBytes = floorBytes === 0 ? use.liveBytes : Math.min(floorBytes, use.liveBytes)
       const hasHelped = use.liveBytes < (1 - IDLE_GAIN_MIN) * liveBeforeBytes
       idleCollectMs = hasHelped ? IDLE_COLLECT_MIN_MS : Math.min(2 * idleCollectMs, IDLE_COLLECT_MAX_MS)
-      // Where free memory cannot be given back, being resident says nothing about use.
+      // Where free memory cannot be returned, resident memory is no measure of use.
       otherBytes = release.trim === undefined ? 0 : Math.max(0, use.residentBytes - use.liveBytes)
     }
     const usedBytes = use.liveBytes + otherBytes
@@ -114,8 +114,8 @@ export function createMemoryGuard(
     log.warn({ pressure, usedBytes, ...use, residentBytesMax: bytesMax }, 'memory pressure changed')
   }
 
-  look()
-  const timer = clock.setRepeating(PERIOD_MS, look)
+  check()
+  const timer = clock.setRepeating(PERIOD_MS, check)
   timer.unref?.()
   return {
     pressure: () => pressure,
@@ -127,13 +127,13 @@ export function createMemoryGuard(
 
 function memoryUse(): MemoryUse {
   const { rss, heapUsed, external } = process.memoryUsage()
-  // A mapped file counts as external whole, and as resident only where it was read.
+  // A mapped file counts as external with its full size, and as resident only where it was read.
   return { residentBytes: rss, liveBytes: Math.min(rss, heapUsed + external) }
 }
 
 const BUSY_SHARE = 0.5
 
-/** Idle when the event loop has been so since it was last asked. */
+/** Whether the event loop was mostly idle since the last call. */
 function createIdleWatch(): () => boolean {
   let before = performance.eventLoopUtilization()
   return () => {

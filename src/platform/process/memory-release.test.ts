@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { loadMemoryRelease } from './memory-release.ts'
 import { until } from './test-wait.ts'
 
-test('garbage is collected at once, and the collector stays unknown to other code', async () => {
+test('collects garbage at once, without exposing gc to other code', async () => {
   const { collect, trim } = await loadMemoryRelease()
   const gone = new FinalizationRegistry<string>(() => (isGone = true))
   let isGone = false
@@ -16,7 +16,7 @@ test('garbage is collected at once, and the collector stays unknown to other cod
   assert.equal('gc' in globalThis, false)
 })
 
-test('without the foreign-function interface garbage is collected all the same', async () => {
+test('collects garbage also without the foreign-function interface', async () => {
   const { collect, trim } = await loadMemoryRelease(() => Promise.reject(new Error('does not load')))
   collect()
   assert.equal(trim, undefined)

@@ -1,11 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** What a process can do about memory that nobody uses any more. */
+/** Ways to return unused memory to the system. */
 export type MemoryRelease = {
-  /** Collects garbage at once. An idle process allocates nothing, so by itself it would not. */
+  /** Runs a garbage collection. An idle process allocates nothing, so it would not collect by itself. */
   collect(): void
-  /** Gives free memory back to the system, beside the event loop; undefined where the C library cannot. */
+  /** Returns free heap memory to the system, off the event loop; undefined where the C library cannot. */
   readonly trim: (() => void) | undefined
 }
 
@@ -15,7 +15,7 @@ export async function loadMemoryRelease(load = loadKoffi): Promise<MemoryRelease
   return { collect: loadCollect(), trim: await loadTrim(load) }
 }
 
-/** The engine shows its collector to contexts that are made while the flag is set, and to no other code. */
+/** V8 exposes `gc` only in contexts that are created while the flag is set. */
 function loadCollect(): () => void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -23,7 +23,7 @@ function loadCollect(): () => void {
   return () => collect()
 }
 
-/** glibc keeps what is freed for later use; `malloc_trim` (3) gives it back. */
+/** glibc keeps freed memory for reuse; malloc_trim(3) returns it. */
 async function loadTrim(load: typeof loadKoffi): Promise<(() => void) | undefined> {
   try {
     const { default: koffi } = await load()

@@ -3,15 +3,15 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { LINUX, loadUdpCalls } from '../udp/system-calls.ts'
 
-/** Who started this process and waits to hear how it is: systemd with `Type=notify`, or another that speaks sd_notify(3). */
-export type Supervisor = Disposable & {
-  /** The doors are open. */
+/** Reports the state of this process to the service manager that started it: systemd with `Type=notify`, or another with sd_notify(3). */
+export type ServiceManager = Disposable & {
+  /** The listeners are open. */
   ready(): void
-  /** It is on its way out in good order. */
+  /** The process is shutting down in order. */
   stopping(): void
 }
 
-export type SupervisorDeps = {
+export type ServiceManagerDeps = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly pid: number
   readonly clock: Clock
@@ -21,33 +21,33 @@ export type SupervisorDeps = {
 const AF_UNIX = 1
 /** sun_path of sockaddr_un(7), without its ending zero. */
 const PATH_BYTES_MAX = 107
-/** The kernel keeps some ten messages for a supervisor that does not read. The next waits this long and is then lost: it never holds up the loop. */
+/** The kernel queues about ten messages for a service manager that does not read. The next one waits this long and is then dropped. */
 const WAIT_MS = 100
-/** That the process is ready must not be lost: the supervisor would end it as one that never started. */
+/** READY=1 is sent again until it is queued: without it the service manager would end the process as one that never started. */
 const READY_AGAIN_MS = 1000
-const SILENT: Supervisor = { ready() {}, stopping() {}, [Symbol.dispose]() {} }
+const SILENT: ServiceManager = { ready() {}, stopping() {}, [Symbol.dispose]() {} }
 
 /**
- * Opens the line that the environment names; without one nobody listens and nothing is said. Where the supervisor keeps a watchdog, which begins when the process
- * is ready, it is told twice in each of its periods that the loop still turns.
+ * Connects to NOTIFY_SOCKET; without it every call does nothing. With a watchdog (WATCHDOG_USEC), which begins when the process is ready, sends WATCHDOG=1
+ * from the event loop twice per period.
  */
-export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): Promise<Supervisor> {
+export async function openServiceManager({ env, pid, clock, log }: ServiceManagerDeps): Promise<ServiceManager> {
   const path = env['NOTIFY_SOCKET']
   if (path === undefined || path === '') return SILENT
   const line = await connectTo(path).catch((err: unknown) => {
-    log.warn({ err }, 'the supervisor cannot be told that this process is ready')
+    log.warn({ err }, 'cannot connect to NOTIFY_SOCKET; the service manager is not notified')
     return undefined
   })
   if (line === undefined) return SILENT
   const { calls, socket } = line
 
-  /** False when the supervisor has not read for so long that there is no room. */
-  function report(text: string): boolean {
+  /** False when the queue of the service manager is full. */
+  function notify(text: string): boolean {
     try {
       writeSync(socket, text)
       return true
     } catch (err) {
-      log.warn({ err }, 'the supervisor does not listen')
+      log.warn({ err }, 'the service manager cannot be notified')
       return (err as NodeJS.ErrnoException).code !== 'EAGAIN'
     }
   }
@@ -57,15 +57,15 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
 
   function ready(): void {
     if (isStopping) return
-    if (!report('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
-    else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => report('WATCHDOG=1'))
+    if (!notify('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
+    else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => notify('WATCHDOG=1'))
     next?.unref?.()
   }
   return {
     ready,
     stopping() {
       isStopping = true
-      report('STOPPING=1')
+      notify('STOPPING=1')
     },
     [Symbol.dispose]() {
       next?.cancel()
@@ -74,7 +74,7 @@ export async function openSupervisor({ env, pid, clock, log }: SupervisorDeps): 
   }
 }
 
-/** Node has no datagram sockets of this family: the socket is made by the system's own calls. What is written to it leaves as one message. */
+/** Node has no unix datagram sockets, so the socket is opened by system calls. Each write is one message. */
 async function connectTo(path: string) {
   const calls = await loadUdpCalls()
   const socket = calls.socket(AF_UNIX)
@@ -86,10 +86,10 @@ async function connectTo(path: string) {
     return { calls, socket }
   }
   if (socket >= 0) calls.close(socket)
-  throw new Error(`the socket of the supervisor answers with error ${-result}`)
+  throw new Error(`NOTIFY_SOCKET cannot be opened (error ${-result})`)
 }
 
-/** A path, or with `@` in front a name in the kernel's own space, which begins with a zero byte. */
+/** A path, or with `@` in front a name in the abstract namespace, which begins with a zero byte. */
 function addressOf(path: string): Uint8Array {
   const name = Buffer.from(path.replace(/^@/, '\0'))
   if (name.length > PATH_BYTES_MAX) throw new Error(`NOTIFY_SOCKET is longer than ${PATH_BYTES_MAX} bytes`)
@@ -98,7 +98,7 @@ function addressOf(path: string): Uint8Array {
   return Buffer.concat([family, name, Buffer.alloc(path.startsWith('@') ? 0 : 1)])
 }
 
-function watchdogMs(env: SupervisorDeps['env'], pid: number): number | undefined {
+function watchdogMs(env: ServiceManagerDeps['env'], pid: number): number | undefined {
   const ms = Number(env['WATCHDOG_USEC']) / 1000
   const isForUs = env['WATCHDOG_PID'] === undefined || env['WATCHDOG_PID'] === String(pid)
   return ms > 0 && isForUs ? ms : undefined

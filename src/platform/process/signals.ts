@@ -9,9 +9,9 @@ export type SignalSource = {
 export type SignalDeps = {
   source: SignalSource
   log: Logger
-  /** The operator or the system asks to end; every signal is passed on, the second means now. */
+  /** Called for every SIGTERM and SIGINT; the second one means now. */
   onStop: (signal: 'SIGTERM' | 'SIGINT') => void
-  /** Read the config again. Runs one at a time; several requests during a run lead to one more. */
+  /** Reloads the config on SIGHUP. One reload at a time; signals during a reload lead to one more. */
   onReload?: (() => void | Promise<void>) | undefined
 }
 
@@ -30,11 +30,11 @@ export function watchSignals({ source, log, onStop, onReload }: SignalDeps): Dis
       do {
         again = false
         log.info('reloading')
-        // A config that does not load leaves the running one as it is (F18).
+        // A config that does not load leaves the running one unchanged (fault F18).
         try {
           await onReload?.()
         } catch (error) {
-          log.error({ err: error }, 'reload failed, nothing was changed')
+          log.error({ err: error }, 'reload failed; nothing changed')
         }
       } while (again)
     } finally {

@@ -3,7 +3,7 @@ import koffi from 'koffi'
 import { ERRNO, LINUX, loadUdpCalls } from '../udp/system-calls.ts'
 
 /** For tests: the other end of NOTIFY_SOCKET. */
-export async function listenAsSupervisor(path: string): Promise<Disposable & { all(): string[] }> {
+export async function listenAsServiceManager(path: string): Promise<Disposable & { all(): string[] }> {
   const calls = await loadUdpCalls()
   const recv = koffi.load(null).func('long recv(int, _Out_ void *, size_t, int)')
   const socket = calls.socket(1)
@@ -12,7 +12,7 @@ export async function listenAsSupervisor(path: string): Promise<Disposable & { a
   if (result < 0) throw new Error(`cannot bind ${path}: ${-result}`)
   const heard: string[] = []
   return {
-    /** Everything that came so far. */
+    /** All messages so far. */
     all() {
       const buffer = Buffer.alloc(256)
       for (;;) {

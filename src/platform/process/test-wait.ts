@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** For tests: waits until the condition holds, looking often, and fails when it never does. The limit is for a slow machine that is busy too. */
+/** For tests: polls until the condition holds; fails after the limit, which is long enough for a slow and busy machine. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const endMs = performance.now() + withinMs
   for (;;) {
-    // A machine that gave no time to look until it was over gets a last look.
+    // The condition is checked once more after the limit, for a machine that was too busy to poll.
     const isLast = performance.now() >= endMs
     if (await holds()) return
     if (isLast) assert.fail(`within ${withinMs} ms it did not become true that ${what}`)

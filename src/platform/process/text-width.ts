@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
 
-/** Columns that a text takes on a terminal: wide characters two, marks that combine none. */
+/** Columns of a text on a terminal: two for wide characters, none for combining marks. */
 export function textWidth(text: string): number {
   return stringWidth(text)
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
-/** Threads of this process by their numbers; none where the kernel does not tell of them. */
+/** Thread ids of this process; empty where /proc is not available. */
 export function threadsOfThisProcess(): ReadonlySet<number> {
   try {
     return new Set(readdirSync('/proc/self/task').map(Number))
@@ -11,8 +11,8 @@ export function threadsOfThisProcess(): ReadonlySet<number> {
 }
 
 /**
- * Lets threads yield to all others where several want the processor: one of them counts a tenth of an ordinary one (sched(7), nice 10), so that on a
- * busy machine it still gets on. On Linux a thread has a priority of its own. Gives how many were lowered.
+ * Lowers the priority of threads to nice 10, about a tenth of the usual CPU share under contention (sched(7)). On Linux each thread has its own
+ * priority. Returns how many threads were lowered.
  */
 export function lowerThreads(threads: Iterable<number>): number {
   let lowered = 0
@@ -21,7 +21,7 @@ export function lowerThreads(threads: Iterable<number>): number {
       setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
       lowered++
     } catch {
-      // Gone meanwhile, or not allowed here: it competes as before.
+      // The thread has ended, or the change is not permitted: its priority stays.
     }
   }
   return lowered

@@ -16,7 +16,7 @@ function entryOf(folder: { file(name: string): string }, body: string): URL {
   return pathToFileURL(folder.file('entry.mjs'))
 }
 
-test('a thread gets its data, answers messages, and ends when it is told to', async () => {
+test('a thread gets its data, replies to messages and ends when it is disposed of', async () => {
   using folder = makeTestFolder()
   const entry = entryOf(folder, 'port.onMessage((message) => port.post([port.data, message, processTimeMs()]))')
   const messages: [{ a: number }, string, number][] = []
@@ -30,7 +30,7 @@ test('a thread gets its data, answers messages, and ends when it is told to', as
       },
     )
     thread.post('hello')
-    await until('it answered', () => messages.length === 1)
+    await until('it replied', () => messages.length === 1)
   }
   const [data, text, timeMs] = messages[0] ?? assert.fail()
   assert.deepEqual([data, text], [{ a: 1 }, 'hello'])
@@ -38,22 +38,22 @@ test('a thread gets its data, answers messages, and ends when it is told to', as
   assert(Math.abs(processTimeMs() - timeMs) < 60_000)
 })
 
-test('a thread that dies is told with its error; one that hangs is cut', async () => {
+test('reports the error of a thread that dies, and terminates one that hangs', async () => {
   using folder = makeTestFolder()
   const deaths: string[] = []
   const deps = { onMessage() {}, onDeath: (error: Error) => void deps.deaths.push(error.message), deaths }
   startWorker(entryOf(folder, "port.onMessage(() => { throw new Error('broken') })"), {}, deps).post('x')
-  await until('its death is told', () => deaths.length === 1)
+  await until('its death is reported', () => deaths.length === 1)
   assert.deepEqual(deaths, ['broken'])
   const hanging = startWorker(entryOf(folder, 'port.onMessage(() => { for (;;) {} })'), {}, deps)
   hanging.post('x')
   await hanging[Symbol.asyncDispose]()
-  assert.equal(deaths.length, 1, 'an end that was asked for is no death')
+  assert.equal(deaths.length, 1, 'a requested end is not reported as a death')
 })
 
 test('in the main thread there is no port', () => assert.equal(openWorkerPort(), undefined))
 
-test('what a thread said last is heard before it is told that it ended, however busy the listener was', async () => {
+test('the last messages of a thread are delivered before its death, also when the listener was busy', async () => {
   using folder = makeTestFolder()
   const entry = entryOf(folder, "port.post('one'); port.post('the reason')")
   const heard: string[] = []
@@ -66,7 +66,7 @@ test('what a thread said last is heard before it is told that it ended, however 
       onDeath: (error) => ended.resolve(void heard.push(error.message)),
     },
   )
-  // So long that both pieces of news wait side by side: then the end comes first.
+  // Long enough that the messages and the exit are both pending; the exit event is then emitted first.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
   await ended.promise
   assert.deepEqual(heard, ['one', 'the reason', 'the thread ended with code 0'])

@@ -7,8 +7,9 @@ import {
   Worker,
   workerData,
 } from 'node:worker_threads'
+import { entryUrl } from './entry.ts'
 
-/** A thread of this process, seen from the one that started it. */
+/** A worker thread, seen from the thread that started it. Disposing asks it to end and terminates it after `endMs`. */
 export type WorkerThread<In> = AsyncDisposable & {
   post(message: In): void
 }
@@ -17,20 +18,20 @@ export type WorkerDeps<Out> = {
   readonly onMessage: (message: Out) => void
   /** The thread ended without being asked to. */
   readonly onDeath: (error: Error) => void
-  /** How long it may take to end when it is asked to; a thread that never rests does not hear that it is. */
+  /** How long the thread may take to end once it is asked to. A thread that never yields does not see the request. */
   readonly endMs?: number
 }
 
 const END_MS = 1000
 const YOUNG_MIB = 8
 
-/** Starts a file as a thread. `data` is what `openWorkerPort` gives there; it must be plain. */
+/** Starts a file as a thread; `entry` is as in `entryUrl`. `data` is cloned and given to the thread by `openWorkerPort`. */
 export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps<Out>): WorkerThread<In> {
   const { port1: ours, port2: theirs } = new MessageChannel()
-  const worker = new Worker(entry, {
+  const worker = new Worker(entryUrl(entry), {
     workerData: { data, port: theirs },
     transferList: [theirs],
-    // Threads here work in buffers of their own and make little garbage; by default each would keep tens of megabytes for it.
+    // The threads work in buffers of their own and make little garbage; by default each would keep tens of megabytes for it.
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
   })
   let isEnding = false
@@ -43,9 +44,9 @@ export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps
   })
   const ended = new Promise<void>((resolve) => {
     worker.once('exit', (code) => {
-      // The news of its end may overtake its last words, which often say why.
-      for (let left = receiveMessageOnPort(ours); left !== undefined && !isEnding; left = receiveMessageOnPort(ours)) {
-        deps.onMessage(left.message as Out)
+      // The exit event may overtake the last messages, which often give the reason.
+      for (let next = receiveMessageOnPort(ours); next !== undefined && !isEnding; next = receiveMessageOnPort(ours)) {
+        deps.onMessage(next.message as Out)
       }
       ours.close()
       resolve()
@@ -57,38 +58,38 @@ export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps
     async [Symbol.asyncDispose]() {
       isEnding = true
       ours.close()
-      const cut = setTimeout(() => void worker.terminate(), deps.endMs ?? END_MS)
+      const limit = setTimeout(() => void worker.terminate(), deps.endMs ?? END_MS)
       await ended
-      clearTimeout(cut)
+      clearTimeout(limit)
     },
   }
 }
 
-/** The other end, inside the thread. */
+/** The port inside the thread. */
 export type WorkerPort<In, Out> = {
   readonly data: unknown
   post(message: Out, transfer?: Transferable[]): void
   onMessage(listener: (message: In) => void): void
-  /** The next message, if one has come: for a thread that never rests, and so is never told of one. */
+  /** The next message, if one has arrived: for a thread that never yields to its event loop. */
   poll(): In | undefined
-  /** The starter wants it to end, or is gone. */
+  /** The starting thread asks this one to end, or is gone. */
   onEnd(listener: () => void): void
 }
 
 /** Undefined in the main thread, where a file may be imported without being the entry of a thread. */
 export function openWorkerPort<In, Out>(): WorkerPort<In, Out> | undefined {
   if (parentPort === null) return undefined
-  const given = workerData as { data: unknown; port: MessagePort }
+  const { data, port } = workerData as { data: unknown; port: MessagePort }
   return {
-    data: given.data,
-    post: (message, transfer = []) => given.port.postMessage(message, transfer),
-    onMessage: (listener) => void given.port.on('message', listener),
-    poll: () => receiveMessageOnPort(given.port)?.message as In | undefined,
-    onEnd: (listener) => void given.port.once('close', listener),
+    data,
+    post: (message, transfer = []) => port.postMessage(message, transfer),
+    onMessage: (listener) => void port.on('message', listener),
+    poll: () => receiveMessageOnPort(port)?.message as In | undefined,
+    onEnd: (listener) => void port.once('close', listener),
   }
 }
 
-/** Milliseconds that all threads of the process count from the same moment, however the wall clock is set meanwhile. */
+/** Milliseconds on one scale for all threads of the process, independent of changes to the wall clock. */
 export function processTimeMs(): number {
   return performance.timeOrigin + performance.now()
 }

@@ -10,7 +10,7 @@ export type ApplicationFrame = Exclude<
   { type: 'padding' | 'ping' | 'handshake-done' | 'ack' | 'crypto' | 'close' }
 >
 
-/** Does what the peer says about streams, credit and connection ids. Throws a QuicError for what it must not say. */
+/** Applies a frame about streams, flow control or connection ids. Throws a QuicError for a frame that the peer must not send. */
 export function applyFrame(
   frame: ApplicationFrame,
   { streams, ids, outbox }: { readonly streams: SendStreams; readonly ids: PeerIds; readonly outbox: Outbox },

@@ -7,15 +7,15 @@ export type QuicOptions = {
   readonly serverName: string
   readonly certificate?: { readonly der: Uint8Array; readonly privateKey: KeyObject } | undefined
   readonly idleTimeoutMs: number
-  /** Without anything else to send the peer is asked for a sign of life this often; 0 for never. */
+  /** The interval of PINGs on an idle connection; 0 for none. */
   readonly keepAliveMs: number
   readonly handshakeTimeoutMs: number
   readonly initialWindowBytes: number
-  /** Streams that wait for credit; one more is not taken. */
+  /** Streams that wait for flow-control credit; another one is refused. */
   readonly streamsQueuedMax: number
   /** Streams open at once on our side, whatever the peer allows. */
   readonly streamsActiveMax: number
-  /** Keys are renewed after so many packets. AES-GCM allows 2^23 (RFC 9001 section 6.6). */
+  /** Keys are updated after this many packets. AES-GCM allows 2^23 (RFC 9001 section 6.6). */
   readonly keyUpdatePackets: number
 }
 
@@ -37,7 +37,7 @@ export type QuicEnd = {
   readonly message: string
 }
 
-/** Ends that nobody told: they are concluded here. */
+/** Ends without a CONNECTION_CLOSE, concluded locally. */
 export const ENDS = {
   idle: { by: 'idle', code: 0, isApplication: false, message: 'nothing was heard for too long' },
   handshakeTimeout: { by: 'handshake-timeout', code: 0, isApplication: false, message: 'the handshake took too long' },
@@ -54,7 +54,7 @@ export type QuicDeps = {
   /** Whether the ed25519 key that the server proved to hold is the right one. */
   isPeer(publicKey: Uint8Array): boolean
   onOpen(): void
-  /** Called once; streams that were not delivered have been told before. */
+  /** Called once, after the `done` of all undelivered streams. */
   onEnd(end: QuicEnd): void
   /** The socket is not needed any more. */
   onGone(): void

@@ -18,7 +18,7 @@ import { CODES, QuicError } from './wire.ts'
 
 const ID_BYTES = 8
 const HELD_MAX = 8
-/** Acknowledgements of application data are held back for so long, or for two packets (RFC 9000 section 13.2). */
+/** Acknowledgements of application data are delayed by this, or until two packets came (RFC 9000 section 13.2). */
 const ACK_DELAY_MS = 20
 const ACK_EVERY = 2
 
@@ -97,7 +97,7 @@ export class QuicConnection {
     return this.#state
   }
 
-  /** The key the server proved to hold. */
+  /** The key that the server proved to hold. */
   get peerKey(): Uint8Array | undefined {
     return this.#peerKey
   }
@@ -118,8 +118,8 @@ export class QuicConnection {
   }
 
   /**
-   * Sends the bytes as a stream of their own. False when nothing more is taken: too many wait, or the connection is over; otherwise
-   * `done` is called exactly once.
+   * Sends the bytes as one stream. Returns false when too many wait or the connection has ended; otherwise `done` is called exactly
+   * once.
    */
   send(bytes: Uint8Array, done: (outcome: StreamOutcome) => void): boolean {
     if (this.#state !== 'handshaking' && this.#state !== 'open') return false
@@ -128,7 +128,7 @@ export class QuicConnection {
     return true
   }
 
-  /** What is given in one turn of the loop shares its packets. */
+  /** Streams of one event-loop iteration share packets. */
   #workSoon(): void {
     if (this.#isFlushPlanned) return
     this.#isFlushPlanned = true
@@ -176,7 +176,7 @@ export class QuicConnection {
     return this.#state !== 'handshaking' && this.#state !== 'open'
   }
 
-  /** A packet whose keys are still to come is kept for a moment: networks change the order. */
+  /** A packet that arrives before its keys is buffered: networks reorder packets. */
   #hold(packet: Uint8Array, level: Level): void {
     if (level !== 'initial' && this.#state === 'handshaking' && this.#held.length < HELD_MAX)
       this.#held.push(Uint8Array.from(packet))
@@ -199,7 +199,7 @@ export class QuicConnection {
     return true
   }
 
-  /** The first packet of the server names it; later ones with another name are not of this connection. */
+  /** The first packet of the server sets its connection id; later packets with another id belong to another connection. */
   #takeServerId(source: Uint8Array): boolean {
     if (this.#hasServerId) return isSame(source, this.#ids.current) || this.#state === 'open'
     this.#hasServerId = true
@@ -304,7 +304,7 @@ export class QuicConnection {
     this.#received[level].unacked = 0
   }
 
-  /** Sends what there is to send and sets the one timer. */
+  /** Sends what is pending and sets the timer. */
   #work(): void {
     if (this.#isOver()) return
     const nowMs = this.#deps.clock.monotonicMs()
@@ -361,7 +361,7 @@ export class QuicConnection {
     this.#timer.set(atMs, nowMs)
   }
 
-  /** Tells the peer and stays for a moment, to tell it again if it did not hear. */
+  /** Sends CONNECTION_CLOSE and stays in the closing state, to repeat it when the peer continues to send. */
   #shut(end: QuicEnd): void {
     if (this.#isOver()) return
     this.#outbox.close(end, this.#deps.clock.monotonicMs())

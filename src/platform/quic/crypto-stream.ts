@@ -1,12 +1,12 @@
 import type { Carried } from './recovery.ts'
 import { CODES, QuicError } from './wire.ts'
 
-/** Handshake bytes held until those before them have come. */
+/** Handshake bytes buffered until those before them have arrived. */
 const HELD_BYTES_MAX = 64 * 1024
 const HELD_PIECES_MAX = 128
 const MESSAGE_BYTES_MAX = 64 * 1024
 
-/** The handshake's bytes on one level: what goes out piece by piece and again when lost, what comes in put in order. */
+/** The CRYPTO stream of one encryption level: sends in pieces, resends lost ones, and reorders received bytes. */
 export class CryptoStream {
   #outgoing: { readonly offset: number; readonly data: Uint8Array; isAcked: boolean }[] = []
   #toSend: { readonly offset: number; readonly data: Uint8Array; isAcked: boolean }[] = []
@@ -50,12 +50,12 @@ export class CryptoStream {
     return { offset: piece.offset, data: piece.data, carried }
   }
 
-  /** Everything not acknowledged goes out again, as after a Retry. */
+  /** Resends everything that is not acknowledged, as after a Retry. */
   resendAll(): void {
     this.#toSend = this.#outgoing.filter(({ isAcked }) => !isAcked)
   }
 
-  /** Takes what came; yields whole messages as they become complete. */
+  /** Takes received bytes; yields handshake messages as they become complete. */
   *receive(offset: number, data: Uint8Array): Generator<{ readonly type: number; readonly message: Uint8Array }> {
     if (offset + data.length > this.#readBytes + HELD_BYTES_MAX) {
       throw new QuicError(CODES.cryptoBufferExceeded, 'too many handshake bytes out of order')

@@ -28,7 +28,7 @@ export type Frame =
   | { readonly type: 'path-challenge' | 'path-response'; readonly data: Uint8Array }
   | { readonly type: 'close'; readonly isApplication: boolean; readonly code: number; readonly reason: string }
 
-/** Ranges told in one frame that are looked at; more would be made to cost time. */
+/** ACK ranges read from one frame; more are an attempt to waste time. */
 const ACK_RANGES_MAX = 512
 const REASON_CHARS_MAX = 200
 const STREAMS_MAX = 2 ** 60
@@ -150,7 +150,7 @@ function readNewId(read: ByteReader): Frame {
   return { type: 'new-connection-id', sequence, retirePrior, id: read.take(length), resetToken: read.take(16) }
 }
 
-/** Text from outside goes to logs and receipts. */
+/** The peer's text goes to logs and receipts, so it is sanitized. */
 function printable(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, REASON_CHARS_MAX))
     .toString('latin1')
@@ -161,7 +161,7 @@ export function isAckEliciting({ type }: Frame): boolean {
   return type !== 'padding' && type !== 'ack' && type !== 'close'
 }
 
-/** What a stream frame takes beside its data. */
+/** The overhead of a STREAM frame. */
 export function streamOverhead(stream: number, offset: number, length: number): number {
   return 1 + varintLength(stream) + (offset === 0 ? 0 : varintLength(offset)) + varintLength(length)
 }

@@ -5,7 +5,7 @@ import { IdleTimeout } from './idle-timeout.ts'
 const OPTIONS = { idleTimeoutMs: 10_000, keepAliveMs: 1000, handshakeTimeoutMs: 4000 }
 const NEVER = { firstUnheardAtMs: Number.NEGATIVE_INFINITY, lastElicitingAtMs: Number.NEGATIVE_INFINITY }
 
-test('the shorter of both idle times counts, from the last word heard or the first one unanswered, but never less than three probes', () => {
+test('the shorter idle timeout applies, from the last packet received or the first unacknowledged one sent, and at least three PTOs', () => {
   const idleTimeout = new IdleTimeout(OPTIONS, 100)
   assert.deepEqual([idleTimeout.idleAtMs(NEVER, 50), idleTimeout.handshakeAtMs], [10_100, 4100])
   idleTimeout.peerIdleMs = 3000
@@ -18,7 +18,7 @@ test('the shorter of both idle times counts, from the last word heard or the fir
   assert.equal(idleTimeout.idleAtMs(NEVER, 5000), 15_500)
 })
 
-test('a sign of life is due after a silence on both sides, where it is wanted', () => {
+test('a PING is due after both sides were idle, where it is enabled', () => {
   const idleTimeout = new IdleTimeout(OPTIONS, 100)
   assert.equal(idleTimeout.keepAliveAtMs(NEVER), 1100)
   assert.equal(idleTimeout.keepAliveAtMs({ ...NEVER, lastElicitingAtMs: 600 }), 1600)

@@ -1,14 +1,14 @@
 import type { QuicOptions } from './connection-options.ts'
 
-/** What was sent last, as far as silence is counted from it. */
+/** The last packet sent, as far as idle time is counted from it. */
 export type SentTimes = { readonly firstUnheardAtMs: number; readonly lastElicitingAtMs: number }
 
-/** How long a connection waits: for the handshake's end, for the silent peer, and with its own sign of life. */
+/** The timeouts of a connection: of the handshake, of an idle peer, and until its own PING. */
 export class IdleTimeout {
   readonly #options: Pick<QuicOptions, 'idleTimeoutMs' | 'keepAliveMs' | 'handshakeTimeoutMs'>
   readonly #startedAtMs: number
   heardAtMs: number
-  /** What the peer bears; 0 where it did not say. */
+  /** The peer's max_idle_timeout; 0 for none. */
   peerIdleMs = 0
 
   constructor(options: Pick<QuicOptions, 'idleTimeoutMs' | 'keepAliveMs' | 'handshakeTimeoutMs'>, nowMs: number) {

@@ -7,7 +7,7 @@ type Pair = { readonly send: PacketKeys; receive: PacketKeys }
 export class KeyRing {
   readonly #levels: Partial<Record<Level, Pair>> = {}
   #secrets: { client: Secret; server: Secret } | undefined
-  /** Of the phase before, for packets that were overtaken. */
+  /** Keys of the previous phase, for reordered packets. */
   #old: { readonly keys: PacketKeys; readonly untilMs: number } | undefined
   #next: PacketKeys | undefined
   phase: 0 | 1 = 0
@@ -58,7 +58,7 @@ export class KeyRing {
     })
     if (opened === undefined) return undefined
     if (opened.keyPhase !== this.phase && opened.packetNumber >= this.#phaseFrom) {
-      // The peer has moved on; so do we, in both directions.
+      // The peer has updated its keys; update both directions.
       this.#turn(nowMs + keepOldMs)
       this.#phaseFrom = opened.packetNumber
     } else if (opened.keyPhase === this.phase && opened.packetNumber < this.#phaseFrom)
@@ -66,7 +66,7 @@ export class KeyRing {
     return opened
   }
 
-  /** Begins an update of our own. */
+  /** Starts a key update. */
   update(oldUntilMs: number): void {
     if (this.#secrets === undefined) return
     this.#turn(oldUntilMs)

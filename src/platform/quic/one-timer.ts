@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** The one timer of a connection. It may fire early, and whoever it wakes looks again; so only an earlier moment needs a new one. */
+/** The timer of a connection. It may fire early, and the callback checks the deadline again, so only an earlier deadline needs a new timer. */
 export class OneTimer {
   readonly #clock: Clock
   readonly #run: () => void

@@ -18,13 +18,13 @@ export type OpenQuicDeps = {
   onEnd?(end: QuicEnd): void
 }
 
-/** A connection over a socket of its own, which goes when the connection is gone. */
+/** A connection over its own socket, which is closed with the connection. */
 export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps): QuicConnection {
   const socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
   let isConnected = false
   let isGone = false
   const early: Uint8Array[] = []
-  // A port that nobody listens on answers with an ICMP error. Anybody could send one, so it is not believed: silence decides.
+  // A closed port causes an ICMP error. Such errors can be forged, so they are ignored: the timeout decides.
   socket.on('error', () => {})
   socket.on('message', (datagram) => connection.receive(datagram))
   socket.unref()

@@ -29,14 +29,14 @@ type Draft = {
   readonly isEliciting: boolean
 }
 
-/** The size every path carries (RFC 9000 section 14). */
+/** The datagram size that every path supports (RFC 9000 section 14). */
 const DATAGRAM_BYTES = 1200
-/** Leaves room for the longest header and a frame's own fields. */
+/** Leaves room for the longest header and the fields of a frame. */
 const PIECE_BYTES = 1100
-/** Datagrams sent in one go, so that one connection does not hold up the others. */
+/** Datagrams sent at once, so that one connection does not delay the others. */
 const BURST = 64
 const CONTROL_BYTES = 32
-/** Small frames that wait; those that nobody has to get are left out beyond it. */
+/** Pending small frames; beyond it, optional ones are dropped. */
 const CONTROL_MAX = 1024
 const NO_TOKEN = new Uint8Array(0)
 
@@ -47,7 +47,7 @@ export class Outbox {
 
   readonly #parts: OutboxParts
   readonly #next: Record<Level, number> = { initial: 0, handshake: 0, application: 0 }
-  /** Small frames that have to arrive. */
+  /** Small frames that must arrive. */
   #control: ControlFrame[] = []
   #probes: Record<Level, number> = { initial: 0, handshake: 0, application: 0 }
   #reportedBlocked = ''
@@ -58,9 +58,9 @@ export class Outbox {
   token: Uint8Array = NO_TOKEN
   packetsSent = 0
   lastElicitingAtMs = Number.NEGATIVE_INFINITY
-  /** The first thing sent since the peer was last heard: from there its silence counts. */
+  /** The first packet sent since the last one received: idle time counts from there. */
   firstUnheardAtMs = Number.NEGATIVE_INFINITY
-  /** Set to false when the peer is heard. */
+  /** Set to false when a packet is received. */
   isSilentSince = false
 
   constructor(parts: OutboxParts) {
@@ -71,7 +71,7 @@ export class Outbox {
     return this.#next[level]
   }
 
-  /** Packets that are sent whatever the window says, with a ping where there is nothing else. */
+  /** Probe packets, sent regardless of the window; a PING where nothing else is pending. */
   probe(level: Level, packets: number): void {
     this.#probes[level] = packets
   }
@@ -121,7 +121,7 @@ export class Outbox {
     return { hasAck, hasHandshake }
   }
 
-  /** Told once for each limit: it may be what the peer raises it for. */
+  /** Sent once for each limit: the peer may raise it in response. */
   #reportBlocked(mayStream: boolean): void {
     const blocked = mayStream ? this.#parts.streams.blocked : undefined
     const reported = blocked === undefined ? '' : `${blocked.by} ${blocked.at}`
@@ -172,7 +172,7 @@ export class Outbox {
     return write.at === 0 ? undefined : { level, payload: write.written, carried, isEliciting }
   }
 
-  /** Asked before room is made for a packet: each flush ends with a packet that there is nothing for. */
+  /** Checked before a packet is begun: each flush would otherwise end with an empty packet. */
   #hasToSend(level: Level, { isAckDue, mayStream }: { isAckDue: boolean; mayStream: boolean }): boolean {
     const { received, crypto, streams } = this.#parts
     if (this.#probes[level] > 0 || (isAckDue && received[level].unacked > 0) || crypto[level].hasToSend) return true
@@ -218,7 +218,7 @@ export class Outbox {
           token: this.token,
           keyPhase: keys.phase,
           payload,
-          // A datagram with an Initial packet is filled up, which proves that the path carries that much.
+          // A datagram with an Initial packet is padded, which proves that the path supports the size.
           sizeMin: hasInitial && at === drafts.length - 1 ? DATAGRAM_BYTES - bytes : 0,
         },
         keys.send(level) as NonNullable<ReturnType<typeof keys.send>>,
@@ -237,7 +237,7 @@ export class Outbox {
     return packets.length === 1 ? (packets[0] as Uint8Array) : Buffer.concat(packets)
   }
 
-  /** New keys after enough packets, once the peer has shown that it holds the present ones. */
+  /** Updates the keys after enough packets, once the peer has used the current ones. */
   #countPhase(nowMs: number): void {
     const { keys, recovery, keyUpdatePackets } = this.#parts
     this.#phasePackets += 1
@@ -257,7 +257,7 @@ export class Outbox {
         : LEVELS.filter((level) => keys.has(level))
     const drafts = levels.map((level): Draft => {
       const write = new ByteWriter(256)
-      // Before the handshake is over nothing of the application is told.
+      // Before the handshake is complete, no application error is revealed.
       const isHidden = end.isApplication && level !== 'application'
       writeClose(
         write,
@@ -269,7 +269,7 @@ export class Outbox {
     this.#parts.send(this.#closeDatagram)
   }
 
-  /** A peer that goes on talking is told again, less and less often. */
+  /** Repeats CONNECTION_CLOSE to a peer that continues to send, less and less often. */
   respondWithClose(): void {
     this.#closeResponses += 1
     // 1, 2, 4, 8, …

@@ -6,7 +6,7 @@ const CID_BYTES_MAX = 20
 
 export type Level = 'initial' | 'handshake' | 'application'
 
-/** One packet of a datagram, its header read as far as it is not protected. */
+/** One packet of a datagram, with the unprotected part of its header. */
 export type PacketHead =
   | {
       readonly kind: 'protected'
@@ -26,13 +26,13 @@ export type PacketHead =
       readonly token: Uint8Array
     }
   | { readonly kind: 'version-negotiation'; readonly source: Uint8Array; readonly versions: readonly number[] }
-  /** Not for this connection, or of a kind that a client has no use for; what follows it may still be good. */
+  /** A packet of another connection, or of a type that a client ignores; the packets after it may be valid. */
   | { readonly kind: 'skipped'; readonly to: number }
 
 const LONG = 0x80
 const FIXED = 0x40
 const RETRY_TAG_BYTES = 16
-/** Room for the longest packet number and the sample after it. */
+/** The longest packet number and the sample after it. */
 const PROTECTED_BYTES_MIN = 4 + 16
 
 /** The packets that one datagram carries, one after the other; reading stops at the first that cannot be read. */
@@ -99,8 +99,8 @@ function readId(read: ByteReader): Uint8Array {
 export type OpenedPacket = { readonly packetNumber: number; readonly payload: Uint8Array; readonly keyPhase: 0 | 1 }
 
 /**
- * Takes the protection off. `keysFor` chooses the keys by the key phase of a short header. The datagram is left as it is. Undefined
- * when the keys do not fit, which is how foreign and damaged packets end.
+ * Removes the packet protection. `keysFor` chooses the keys by the key phase of a short header. The datagram is not changed. Undefined
+ * when authentication fails, as for foreign and damaged packets.
  */
 export function openPacket(
   datagram: Uint8Array,
@@ -129,7 +129,7 @@ export function openPacket(
   const keys = keysFor(keyPhase, packetNumber)
   const payload = keys?.open(packetNumber, header, datagram.subarray(numberAt + numberBytes, to))
   if (payload === undefined) return undefined
-  // Judged only after the packet has proved to be the peer's (RFC 9000 section 17.2 and 17.3).
+  // Checked only after the packet is authenticated (RFC 9000 section 17.2 and 17.3).
   if ((first & (isLong ? 0x0c : 0x18)) !== 0) throw new QuicError(CODES.protocolViolation, 'reserved bits are set')
   if (payload.length === 0) throw new QuicError(CODES.protocolViolation, 'a packet without frames')
   return { packetNumber, payload, keyPhase }
@@ -148,18 +148,18 @@ export function decodePacketNumber(largest: number, truncated: number, numberByt
 export type PacketToWrite = {
   readonly level: Level
   readonly packetNumber: number
-  /** The largest the peer has acknowledged, or -1: it decides how many bytes the number takes. */
+  /** The largest acknowledged number, or -1: it determines the length of the packet number. */
   readonly largestAcked: number
   readonly destination: Uint8Array
   readonly source: Uint8Array
   readonly token: Uint8Array
   readonly keyPhase: 0 | 1
   readonly payload: Uint8Array
-  /** The packet is filled up with padding to this size. */
+  /** The packet is padded to this size. */
   readonly sizeMin: number
 }
 
-/** What a packet takes beside its payload, at most. */
+/** The largest overhead of a packet. */
 export function packetOverhead(level: Level, destination: Uint8Array, source: Uint8Array, token: Uint8Array): number {
   if (level === 'application') return 1 + destination.length + 4 + AEAD_TAG_BYTES
   const tokenBytes = level === 'initial' ? 8 + token.length : 0
@@ -178,7 +178,7 @@ export function writePacket(packet: PacketToWrite, keys: PacketKeys): Uint8Array
     if (level === 'initial') head.varint(token.length).put(token)
   }
   const lengthAt = level === 'application' ? -1 : head.room16()
-  // The sample lies four bytes after the beginning of the number, so a short packet is filled up to reach it.
+  // The sample begins four bytes after the start of the packet number, so a short packet is padded to reach it.
   const bytesMin = Math.max(4 - numberBytes, packet.sizeMin - head.at - numberBytes - AEAD_TAG_BYTES)
   let body = payload
   if (body.length < bytesMin) {

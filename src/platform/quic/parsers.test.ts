@@ -12,7 +12,7 @@ import { ByteReader, ByteWriter, QuicError } from './wire.ts'
 
 const RUNS = isFull ? 200_000 : 5000
 
-/** Runs a reader over made-up bytes: it may refuse with its typed error and with no other. */
+/** Runs a parser over random bytes: it may throw its typed error and no other. */
 function survives(
   read: (bytes: Uint8Array) => void,
   samples: readonly Uint8Array[],
@@ -35,7 +35,7 @@ const frame = (write: (to: ByteWriter) => void) => {
   return to.written
 }
 
-test('frames: whatever comes, a typed refusal or a frame', (t) => {
+test('frames: any bytes give a frame or a typed error', (t) => {
   const random = createRandom(seedOf(t))
   const samples = [
     frame((to) =>
@@ -68,7 +68,7 @@ test('frames: whatever comes, a typed refusal or a frame', (t) => {
   for (const sample of samples) assert.ok([...readFrames(sample)].length > 0)
 })
 
-test('headers, transport parameters and handshake messages: the same', (t) => {
+test('headers, transport parameters and handshake messages: any bytes give a value or a typed error', (t) => {
   const random = createRandom(seedOf(t))
   const own = randomBytesOf(random, 8)
   const long = frame((to) =>
@@ -144,7 +144,7 @@ test('packet numbers: the example of RFC 9000 appendix A.3, and those near the b
   assert.equal(decodePacketNumber(70_000, 65_535 & (70_001 - 30_000), 2), 70_001 - 30_000)
 })
 
-test('what was received is told in ranges, whatever the order, and nothing twice', (t) => {
+test('received packets become ACK ranges in any order, without duplicates', (t) => {
   const random = createRandom(seedOf(t))
   for (let run = 0; run < 200; run++) {
     const received = new ReceivedPackets()
@@ -163,14 +163,14 @@ test('what was received is told in ranges, whatever the order, and nothing twice
   }
 })
 
-test('gaps that are remembered have an end', () => {
+test('the number of remembered gaps is bounded', () => {
   const received = new ReceivedPackets()
   for (let number = 0; number < 10_000; number += 2) received.add(number, 0)
   assert.ok(received.ranges.length <= 32)
   assert.equal(received.add(1, 0), false, 'too old to be told from a repeated one')
 })
 
-test('handshake bytes in any order and any cut become the same messages', (t) => {
+test('handshake bytes in any order and any split become the same messages', (t) => {
   const random = createRandom(seedOf(t))
   for (let run = 0; run < 200; run++) {
     const messages = Array.from({ length: 1 + random(4) }, (_, type) => {
@@ -203,7 +203,7 @@ test('handshake bytes in any order and any cut become the same messages', (t) =>
   }, QuicError)
 })
 
-test('connection ids of the peer: retired when asked to, bounded, and its reset is known', () => {
+test('connection ids of the peer are retired on request and bounded, and its stateless reset is detected', () => {
   const ids = new PeerIds(Uint8Array.of(1))
   const token = (n: number) => new Uint8Array(16).fill(n)
   for (const sequence of [1, 2, 3])

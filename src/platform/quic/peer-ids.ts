@@ -4,16 +4,16 @@ import { CODES, QuicError } from './wire.ts'
 
 type PeerId = { readonly sequence: number; readonly id: Uint8Array; readonly resetToken: Uint8Array | undefined }
 
-/** Ids of the peer that are kept beside the one in use; told to it in the handshake. */
+/** Spare connection ids of the peer, sent as active_connection_id_limit. */
 export const IDS_MAX = 4
-/** Retired ids that the peer has not been told of yet; more means that it retires faster than it listens. */
+/** Retired ids without RETIRE_CONNECTION_ID sent; more means that the peer retires ids faster than it acknowledges. */
 const RETIRED_MAX = 64
 
-/** The names the peer goes by, and the tokens by which it can say that it has forgotten us. */
+/** The connection ids of the peer and their stateless reset tokens. */
 export class PeerIds {
   #ids: PeerId[]
   #retirePrior = 0
-  /** Sequence numbers to be told as retired. */
+  /** Sequence numbers for RETIRE_CONNECTION_ID. */
   readonly retired: number[] = []
 
   constructor(first: Uint8Array) {
@@ -24,7 +24,7 @@ export class PeerIds {
     return (this.#ids[0] as PeerId).id
   }
 
-  /** The handshake replaces the first name: by a Retry, then by the one the server chose. */
+  /** The handshake replaces the first id: by that of a Retry, then by the server's choice. */
   replaceFirst(id: Uint8Array): void {
     this.#ids[0] = { ...(this.#ids[0] as PeerId), id }
   }
@@ -63,7 +63,7 @@ export class PeerIds {
     this.retired.push(sequence)
   }
 
-  /** Whether a datagram that nobody can open ends in one of the peer's tokens (RFC 9000 section 10.3.1). */
+  /** Whether an undecryptable datagram ends in one of the peer's reset tokens (RFC 9000 section 10.3.1). */
   isReset(datagram: Uint8Array): boolean {
     if (datagram.length < 21) return false
     const end = datagram.subarray(datagram.length - 16)

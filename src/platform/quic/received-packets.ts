@@ -1,22 +1,22 @@
 import type { AckRange } from './frames.ts'
 
-/** Gaps remembered; a packet below the oldest range kept is taken for a repeated one. */
+/** Ranges remembered; a packet below the oldest one counts as a duplicate. */
 const RANGES_MAX = 32
 
-/** Which packets of one number space have come, and whether the peer waits to hear of them. */
+/** The received packets of one number space, and whether an acknowledgement is due. */
 export class ReceivedPackets {
-  /** Newest first, never touching. */
+  /** Newest first, never adjacent. */
   #ranges: AckRange[] = []
   largest = -1
   largestAtMs = 0
-  /** Packets that want an acknowledgement since the last one was written. */
+  /** Ack-eliciting packets since the last acknowledgement. */
   unacked = 0
 
   get ranges(): readonly AckRange[] {
     return this.#ranges
   }
 
-  /** False when the packet came before. */
+  /** False for a duplicate. */
   add(packetNumber: number, nowMs: number): boolean {
     const ranges = this.#ranges
     let at = 0

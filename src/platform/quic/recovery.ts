@@ -1,10 +1,10 @@
 import type { AckRange } from './frames.ts'
 import type { Level } from './packet.ts'
 
-/** Something a packet carries that has to arrive. It may be told lost and still be acknowledged later. */
+/** Content of a packet that must arrive. It may be declared lost and still be acknowledged later. */
 export type Carried = { acked(): void; lost(): void }
 
-/** A packet that the peer has to acknowledge; others are not kept. */
+/** An ack-eliciting packet; others are not tracked. */
 export type SentPacket = {
   readonly packetNumber: number
   readonly sentAtMs: number
@@ -32,7 +32,7 @@ const PTO_COUNT_MAX = 10
 
 export const LEVELS: readonly Level[] = ['initial', 'handshake', 'application']
 
-/** Loss detection and congestion control of one connection (RFC 9002, NewReno). It holds no timer: `deadlineMs` says when to look. */
+/** Loss detection and congestion control of one connection (RFC 9002, NewReno). It has no timer: `deadlineMs` returns when to check. */
 export class Recovery {
   readonly #options: RecoveryOptions
   readonly #spaces: Record<Level, Space> = { initial: newSpace(), handshake: newSpace(), application: newSpace() }
@@ -78,7 +78,7 @@ export class Recovery {
     space.largestAcked = Math.max(space.largestAcked, largest)
     const newly: SentPacket[] = []
     for (const { from, to } of ranges) {
-      // Whichever is shorter: the range told, or what is in flight.
+      // The shorter of the acknowledged range and the packets in flight.
       if (to - from < space.sent.size) {
         for (let number = from; number <= to; number++) takeIfSent(space, number, newly)
       } else
@@ -119,13 +119,13 @@ export class Recovery {
 
   #grow(packet: SentPacket): void {
     if (packet.sentAtMs <= this.#recoveryFromMs) return
-    // A window that was not used says nothing about the path.
+    // An unused window is no measure of the path.
     if (this.bytesInFlight + packet.bytes < this.windowBytes / 2) return
     if (this.windowBytes < this.#thresholdBytes) this.windowBytes += packet.bytes
     else this.windowBytes += (this.#options.datagramBytes * packet.bytes) / this.windowBytes
   }
 
-  /** Declares packets lost that later ones have overtaken, by count or by time. */
+  /** Declares packets lost by packet or time threshold. */
   detectLost(level: Level, nowMs: number): void {
     const space = this.#spaces[level]
     space.lossAtMs = Number.POSITIVE_INFINITY
@@ -171,12 +171,12 @@ export class Recovery {
     return this.smoothedMs + Math.max(4 * this.#variationMs, GRANULARITY_MS) + delayMs
   }
 
-  /** How long to wait for an answer before anything is repeated. */
+  /** The probe timeout (PTO). */
   get ptoMs(): number {
     return this.#ptoMs('application')
   }
 
-  /** When to look next, or infinity. `hasKeys` are the levels that can still be sent on. */
+  /** The next deadline, or infinity. `hasKeys` are the levels with send keys. */
   deadlineMs(
     hasKeys: (level: Level) => boolean,
     nowMs: number,
@@ -189,7 +189,7 @@ export class Recovery {
     if (best.atMs !== Number.POSITIVE_INFINITY) return best
     const backoff = 2 ** Math.min(this.ptoCount, PTO_COUNT_MAX)
     if (LEVELS.every((level) => this.#spaces[level].sent.size === 0)) {
-      // Until the server is known to have our address validated, silence may be a deadlock that only we can break.
+      // Until the server has validated the address, it may be unable to send; only a probe resolves the deadlock.
       if (this.isConfirmed || this.#spaces.handshake.largestAcked >= 0) return best
       const level = hasKeys('handshake') ? 'handshake' : 'initial'
       const from = Math.max(this.#spaces.initial.lastSentAtMs, this.#spaces.handshake.lastSentAtMs)
@@ -205,7 +205,7 @@ export class Recovery {
     return best
   }
 
-  /** Nothing was heard: what the oldest packets carry is sent again, though they may yet be acknowledged. */
+  /** On a probe timeout: resends the content of the oldest packets, which may still be acknowledged. */
   repeatOldest(level: Level, packets: number): void {
     let left = packets
     for (const packet of this.#spaces[level].sent.values()) {
@@ -215,7 +215,7 @@ export class Recovery {
     }
   }
 
-  /** The keys of this level are gone: nothing of it counts any more. */
+  /** The keys of this level are discarded, and its packets with them. */
   discard(level: Level): void {
     const space = this.#spaces[level]
     for (const packet of space.sent.values()) this.bytesInFlight -= packet.bytes

@@ -2,7 +2,7 @@ import { createBoundedQueue } from '../../core/bounded-queue.ts'
 import { streamOverhead } from './frames.ts'
 import type { Carried } from './recovery.ts'
 
-/** What became of a stream: every byte acknowledged, turned away by the peer, or the connection ended first. */
+/** The outcome of a stream: every byte acknowledged, refused by the peer, or the connection ended first. */
 export type StreamOutcome = 'delivered' | 'refused' | 'lost'
 
 export type StreamPiece = {
@@ -41,7 +41,7 @@ export type SendStreamsOptions = {
 const FIRST_ID = 2
 const ID_STEP = 4
 
-/** One-way streams that are written once and closed: opened as the peer gives credit, cut into pieces, sent again when lost. */
+/** Unidirectional streams that are written once and closed: opened as flow control allows, split into pieces, resent when lost. */
 export class SendStreams {
   readonly #options: SendStreamsOptions
   readonly #queued
@@ -67,7 +67,7 @@ export class SendStreams {
     return this.#active.size
   }
 
-  /** What keeps streams from going out, for the frame that tells the peer so. */
+  /** The limit that blocks streams, for a BLOCKED frame. */
   get blocked(): { readonly by: 'streams' | 'data'; readonly at: number } | undefined {
     if (this.#fresh[0] !== undefined && !this.#hasCredit(this.#fresh[0])) return { by: 'data', at: this.#dataMax }
     if (this.#queued.size > 0 && this.#opened >= this.#streamsMax) return { by: 'streams', at: this.#streamsMax }
@@ -101,7 +101,7 @@ export class SendStreams {
     return this.#isOpened(id)
   }
 
-  /** The peer does not want the rest. Returns how many bytes the stream had, for the reset that follows. */
+  /** On STOP_SENDING. Returns the final size, for RESET_STREAM. */
   stop(id: number): { readonly isKnown: boolean; readonly finalBytes: number | undefined } {
     const stream = this.#active.get(id)
     if (stream === undefined) return { isKnown: this.#isOpened(id), finalBytes: undefined }
@@ -135,7 +135,7 @@ export class SendStreams {
     return this.#lost[0]
   }
 
-  /** Whether `next` would find something, room aside. */
+  /** Whether `next` would return a piece, given enough room. */
   get hasToSend(): boolean {
     if (this.#nextLost() !== undefined) return true
     this.#open()
@@ -147,7 +147,7 @@ export class SendStreams {
     return this.#sentBytes + data.length <= this.#dataMax && offset + data.length <= stream.dataMax
   }
 
-  /** One stream at a time is cut up: the others wait as they came. */
+  /** One stream at a time is split: the others wait in order. */
   #open(): void {
     if (this.#fresh.length > 0 || this.#opened >= this.#streamsMax || this.#active.size >= this.#options.activeMax)
       return
@@ -198,7 +198,7 @@ export class SendStreams {
     stream.done(outcome)
   }
 
-  /** The connection is over: everything that was not delivered is told. */
+  /** The connection has ended: calls `done` for every undelivered stream. */
   failAll(): void {
     for (const stream of [...this.#active.values()]) this.#finish(stream, 'lost')
     for (let stream = this.#queued.shift(); stream !== undefined; stream = this.#queued.shift())

@@ -21,7 +21,7 @@ type Given = {
   soon?: (run: () => void) => void
 }
 
-/** A client and a server on a network of chance, all on one manual clock. */
+/** A client and a server on a random network, all on one manual clock. */
 function simulate({
   random,
   network: given = {},
@@ -96,7 +96,7 @@ function simulate({
   }
 }
 
-test('a network that loses, doubles and reorders: every stream arrives whole and is told once', (t) => {
+test('on a network that loses, duplicates and reorders, every stream arrives complete and is reported once', (t) => {
   const random = createSeededRandom(seedOf(t))
   for (let run = 0; run < (isFull ? 200 : 8); run++) {
     const network = {
@@ -128,7 +128,7 @@ test('a network that loses, doubles and reorders: every stream arrives whole and
   }
 })
 
-test('no credit in the handshake: streams wait for it, the peer is told, and they go out when it comes', (t) => {
+test('without initial credit streams wait, STREAMS_BLOCKED is sent, and they go out when credit arrives', (t) => {
   const sim = simulate({ random: createSeededRandom(seedOf(t)), server: { streamsMax: 0 } })
   sim.send(10)
   sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
@@ -142,7 +142,7 @@ test('no credit in the handshake: streams wait for it, the peer is told, and the
   assert.equal(sim.server.whole, 10)
 })
 
-test('Retry: the client begins again with the token, and checks it at the end', (t) => {
+test('after a Retry the client starts again with the token, and verifies the connection ids', (t) => {
   const sim = simulate({ random: createSeededRandom(seedOf(t)), server: { sendsRetry: true }, network: { loss: 0.1 } })
   sim.send(5)
   sim.until('all have come', () => sim.outcomes.length === 5)
@@ -152,7 +152,7 @@ test('Retry: the client begins again with the token, and checks it at the end', 
   assert.equal(forged.connection.stats.hasRetried, false, 'a Retry without its tag is not believed')
 })
 
-test('keys renewed by the peer and by us, under loss', (t) => {
+test('key updates of both sides under loss', (t) => {
   const sim = simulate({ random: createSeededRandom(seedOf(t)), network: { loss: 0.05 } })
   for (let round = 1; round <= 5; round++) {
     sim.send(20)
@@ -163,7 +163,7 @@ test('keys renewed by the peer and by us, under loss', (t) => {
   assert.deepEqual(new Set(sim.outcomes), new Set(['delivered']))
 })
 
-test('a new name for the peer: it is used, the old one is told as retired', (t) => {
+test('uses a new connection id of the peer and retires the old one', (t) => {
   const sim = simulate({ random: createSeededRandom(seedOf(t)) })
   sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
   sim.server.frame((to) => to.u8(0x1a).put(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)))
@@ -195,7 +195,7 @@ test('a stream that the peer stops is refused and reset', (t) => {
   sim.until('the reset has come', () => sim.server.seen.includes('reset 2 77 300'))
 })
 
-test('what a peer must not say ends the connection with the code that names it', (t) => {
+test('a forbidden frame ends the connection with its error code', (t) => {
   const random = createSeededRandom(seedOf(t))
   const cases: [
     string,
@@ -233,7 +233,7 @@ test('what a peer must not say ends the connection with the code that names it',
   }
 })
 
-test('nobody answers: the handshake ends in time; a peer that falls silent ends it too, unless kept alive', (t) => {
+test('the handshake times out without a reply; an idle peer ends the connection, unless it is kept alive', (t) => {
   const random = createSeededRandom(seedOf(t))
   const alone = simulate({ random, network: { loss: 1 }, client: { handshakeTimeoutMs: 4000 } })
   alone.send(2)
@@ -253,7 +253,7 @@ test('nobody answers: the handshake ends in time; a peer that falls silent ends 
   assert.equal(kept.connection.send(new Uint8Array(1), assert.fail), false)
 })
 
-test('what is given in one turn shares a packet, and leaves at its end without waiting for anything', () => {
+test('streams of one event-loop iteration share a packet, which is sent at its end', () => {
   const planned: (() => void)[] = []
   const sluice = simulate({ random: createSeededRandom(1), soon: (run) => planned.push(run) })
   sluice.until('it is open', () => sluice.state.isOpen && sluice.connection.stats.bytesInFlight === 0)

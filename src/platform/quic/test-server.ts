@@ -28,8 +28,8 @@ export type TestServerOptions = {
 }
 
 /**
- * For tests: the server's half, made only of what the client's tests need, with the coding of the client and a plain way of repeating what is
- * not acknowledged. It speaks over functions, so that network and time are the test's.
+ * For tests: a minimal server with the client's codecs and simple retransmission. It sends and receives through functions, so that the test controls
+ * network and time.
  */
 export class TestServer {
   readonly #options: TestServerOptions
@@ -69,7 +69,7 @@ export class TestServer {
     this.#timer[Symbol.dispose]()
   }
 
-  /** Streams that came whole, as text of their first bytes. */
+  /** Complete streams, as text of their first bytes. */
   get whole(): number {
     return [...this.streams.values()].filter(({ end, have }) => end !== undefined && have.size === end).length
   }
@@ -81,7 +81,7 @@ export class TestServer {
     this.#repeat()
   }
 
-  /** Begins an update of keys. */
+  /** Starts a key update. */
   updateKeys(): void {
     if (this.#secrets === undefined) return
     this.#turn()
@@ -118,7 +118,7 @@ export class TestServer {
     this.#repeat()
   }
 
-  /** The first Initial packet: whose it is, or a Retry. */
+  /** Handles the first Initial packet, or responds with a Retry. */
   #begin(datagram: Uint8Array): boolean {
     const read = new ByteReader(datagram)
     const first = read.u8()
@@ -295,7 +295,7 @@ export class TestServer {
     }
   }
 
-  /** Everything not acknowledged for a while goes out again. */
+  /** Resends everything that is not acknowledged for a while. */
   #repeat(): void {
     const nowMs = this.#clock.monotonicMs()
     for (const level of LEVELS) {

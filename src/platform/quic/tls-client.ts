@@ -31,7 +31,7 @@ import {
 export type TlsOptions = {
   readonly serverName: string
   readonly alpn: string
-  /** Shown when the server asks; DER of an ed25519 certificate and its key. */
+  /** Sent when the server requests one; DER of an ed25519 certificate and its key. */
   readonly certificate?: { readonly der: Uint8Array; readonly privateKey: KeyObject } | undefined
 }
 
@@ -42,8 +42,8 @@ export type TlsDeps = {
   onSecrets(level: 'handshake' | 'application', secrets: { readonly client: Secret; readonly server: Secret }): void
   onTransportParameters(bytes: Uint8Array): void
   /**
-   * The server has proved to hold this ed25519 key. Nobody vouches for it: whether it is the right one is for the caller to say,
-   * and false ends the handshake.
+   * The server has proved to hold this ed25519 key. There is no certificate authority: the caller decides whether the key is right, and false
+   * ends the handshake.
    */
   isPeer(publicKey: Uint8Array): boolean
   onDone(): void
@@ -51,7 +51,7 @@ export type TlsDeps = {
 
 export type TlsClient = {
   start(transportParameters: Uint8Array): void
-  /** One whole handshake message, in order. Throws a QuicError when it must not come here or cannot be read. */
+  /** One complete handshake message, in order. Throws a QuicError when it is unexpected or malformed. */
   receive(level: Level, type: number, message: Uint8Array): void
 }
 
@@ -71,7 +71,7 @@ const X25519_PKCS8 = Buffer.from('302e020100300506032b656e04220420', 'hex')
 const X25519_SPKI = Buffer.from('302a300506032b656e032100', 'hex')
 const ED25519_SPKI_BYTES = 44
 
-/** The client's half of a TLS 1.3 handshake with X25519, AES-128-GCM-SHA256 and ed25519 certificates on both sides. */
+/** The client side of a TLS 1.3 handshake with X25519, AES-128-GCM-SHA256 and ed25519 certificates on both sides. */
 export function createTlsClient(options: TlsOptions, deps: TlsDeps): TlsClient {
   const secretKey = createPrivateKey({
     key: Buffer.concat([X25519_PKCS8, deps.randomBytes(32)]),
@@ -158,7 +158,7 @@ export function createTlsClient(options: TlsOptions, deps: TlsDeps): TlsClient {
     receive(level, type, message) {
       const body = message.subarray(4)
       if (state === 'done') {
-        // Tickets are of no use here; nothing else may come after the handshake.
+        // Session tickets are ignored; nothing else may follow the handshake.
         if (level === 'application' && type === MESSAGE.newSessionTicket) return
         throw alert(ALERT.unexpectedMessage, `message ${type} after the handshake`)
       }

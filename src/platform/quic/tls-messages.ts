@@ -63,7 +63,7 @@ export function writeClientHello(hello: Hello): Uint8Array {
     MESSAGE.clientHello,
     u16(0x0303),
     hello.random,
-    // No session id to echo: QUIC does without the middlebox disguise.
+    // No session id: QUIC does not use middlebox compatibility mode.
     vector8(),
     vector16(u16(SUITE)),
     vector8(Uint8Array.of(0)),
@@ -71,7 +71,7 @@ export function writeClientHello(hello: Hello): Uint8Array {
   )
 }
 
-/** The server's half of the key exchange. */
+/** The server's key share. */
 export function readServerHello(body: Uint8Array): Uint8Array {
   const read = reader(body)
   read.u16()

@@ -1,6 +1,6 @@
 import { ByteReader, ByteWriter, CODES, QuicError, varintLength } from './wire.ts'
 
-/** What the peer allows and how it behaves (RFC 9000 section 18.2). */
+/** The peer's transport parameters (RFC 9000 section 18.2). */
 export type PeerParameters = {
   readonly originalDestination: Uint8Array | undefined
   readonly initialSource: Uint8Array | undefined
@@ -74,7 +74,7 @@ export function readPeerParameters(bytes: Uint8Array): PeerParameters {
   }
 }
 
-/** The ids of the handshake, told again under its protection: nobody in between has changed them (RFC 9000 section 7.3). */
+/** Compares the connection ids of the handshake with their authenticated copies: nothing on the path has changed them (RFC 9000 section 7.3). */
 export function checkIds(
   peer: PeerParameters,
   known: Record<'originalDestination' | 'initialSource' | 'retrySource', Uint8Array | undefined>,
@@ -89,7 +89,7 @@ export function checkIds(
   }
 }
 
-/** Ours: no stream of the peer's making, no migration. */
+/** The client's parameters: no streams of the peer, no migration. */
 export function writeOwnParameters(own: { idleTimeoutMs: number; source: Uint8Array; idsMax: number }): Uint8Array {
   const write = new ByteWriter(64)
   const number = (id: number, value: number) => write.varint(id).varint(varintLength(value)).varint(value)

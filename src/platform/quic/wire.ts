@@ -1,4 +1,4 @@
-/** What went wrong, as QUIC names it (RFC 9000 section 20). Thrown while reading what a peer sent; the connection then closes with it. */
+/** A QUIC error code (RFC 9000 section 20). Thrown while parsing data of the peer; the connection closes with it. */
 export class QuicError extends Error {
   override readonly name = 'QuicError'
   readonly code: number
@@ -27,7 +27,7 @@ export const CODES = {
   crypto: 0x0100,
 } as const
 
-/** Reads a buffer from left to right; running past its end is the given fault. */
+/** Reads a buffer from left to right; reading past its end throws the given error. */
 export class ByteReader {
   readonly bytes: Uint8Array
   at: number
@@ -69,7 +69,7 @@ export class ByteReader {
     return this.u16() * 0x10000 + this.u16()
   }
 
-  /** Variable-length integer (RFC 9000 section 16). Above 2^53 it is cut to that: no limit here comes near. */
+  /** Variable-length integer (RFC 9000 section 16). Values above 2^53 are capped: no limit here is that large. */
   varint(): number {
     const first = this.u8()
     const rest = first & 0x3f
@@ -100,7 +100,7 @@ export class ByteReader {
   }
 }
 
-/** Writes into a buffer of fixed size. Callers ask for room first; running over is a mistake of the program. */
+/** Writes into a buffer of fixed size. Callers check the room first; an overflow is a programming error. */
 export class ByteWriter {
   readonly bytes: Uint8Array
   at = 0

@@ -5,7 +5,7 @@ import { loadFileMapper } from '../files/mapped.ts'
 import { makeTestFolder } from '../files/test-folder.ts'
 import { isHeldByWriter } from './lock.ts'
 
-test('a writer is known by the lock it holds, without trying that lock', async () => {
+test('detects a writer by its lock without trying the lock', async () => {
   using folder = makeTestFolder()
   const path = folder.file('ring')
   writeFileSync(path, 'x')

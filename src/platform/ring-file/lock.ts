@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * Whether a process holds the advisory lock by which a ring's writer says that it is alive. The lock is looked up and not tried:
- * trying it would keep a node that starts at that moment from taking it. Undefined where the system does not tell.
+ * Whether a process holds the advisory lock that a ring's writer takes. The lock is looked up in /proc/locks and not tried: trying it
+ * could keep a node that starts at that moment from taking it. Undefined where /proc is not available.
  */
 export function isHeldByWriter(
   path: string,
   readLocks = () => readFileSync('/proc/locks', 'utf8'),
 ): boolean | undefined {
   try {
-    // The inode alone decides: overlay file systems show another device here than there.
+    // Only the inode is compared: overlay file systems show different devices here and there.
     const { ino } = statSync(path, { bigint: true })
     return [...readLocks().matchAll(FLOCK)].some(([, inode]) => BigInt(inode ?? 0) === ino)
   } catch {

@@ -20,7 +20,7 @@ describe('a ring file', () => {
     ['plain', BYTES, false],
     ['compressed', zstdCompressSync(BYTES), true],
   ] as const) {
-    test(`${kind}: gives its bytes by position, and zeros behind its end`, () => {
+    test(`${kind}: returns its bytes by position, and zeros beyond its end`, () => {
       using folder = makeTestFolder()
       writeFileSync(folder.file('ring'), content)
       const file = openRingFile(folder.file('ring'))
@@ -58,7 +58,7 @@ describe('a ring file', () => {
     file?.close()
   })
 
-  test('a plain file may be called a snapshot', () => {
+  test('an uncompressed file can be opened as a snapshot', () => {
     using folder = makeTestFolder()
     writeFileSync(folder.file('ring'), BYTES)
     const file = openRingFile(folder.file('ring'), { isSnapshot: true })
@@ -66,7 +66,7 @@ describe('a ring file', () => {
     file?.close()
   })
 
-  test('is undefined where nothing lies; other troubles name the path', () => {
+  test('returns undefined for a missing file; other errors name the path', () => {
     using folder = makeTestFolder()
     assert.equal(openRingFile(folder.file('nothing')), undefined)
     assert.throws(() => openRingFile(folder.path), /EISDIR/)
@@ -76,7 +76,7 @@ describe('a ring file', () => {
     assert.throws(() => openRingFile(folder.file('closed')), /EACCES.*closed/)
   })
 
-  test('a snapshot that unpacks to more than it may is refused', () => {
+  test('refuses a snapshot that decompresses to more than unpackedBytesMax', () => {
     using folder = makeTestFolder()
     writeFileSync(folder.file('bomb'), zstdCompressSync(new Uint8Array(1_000_000)))
     assert.throws(

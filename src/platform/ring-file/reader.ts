@@ -2,41 +2,41 @@ import { closeSync, fstatSync, readFileSync, readSync, statfsSync, statSync } fr
 import { dirname } from 'node:path'
 import { constants, zstdDecompressSync } from 'node:zlib'
 import { type FileMapper, loadFileMapper, type MappedFile } from '../files/mapped.ts'
-import { openIfThere } from '../files/open-optional.ts'
+import { openIfThere } from '../files/optional.ts'
 
 /**
- * A file read by position while another process writes it, or a snapshot of such a file. Reads happen in the order in which they are
- * called, and what lies behind the end reads as zero.
+ * A file read by position while another process writes it, or a snapshot of such a file. Reads happen in the order of the
+ * calls; positions beyond the end read as zero.
  */
 export type RingFile = {
   readonly sizeBytes: number
-  /** True for a snapshot: nobody writes it any more. */
+  /** True for a snapshot, which is not written any more. */
   readonly isStatic: boolean
-  /** How it is read: a copy for each read by the system, or memory that the file is mapped to. */
+  /** How it is read: by positional reads, or through a memory mapping. */
   readonly mode: 'positional' | 'mapped' | 'unpacked'
   read(position: number, target: Uint8Array, targetAt: number, length: number): void
-  /** True when the path no longer leads to this file: its writer stopped, or another one took the place. */
+  /** True when the path no longer names this file: its writer stopped, or another one replaced it. */
   isReplaced(): boolean
   close(): void
 }
 
 export type RingFileOptions = {
-  /** A plain file is live unless this is said; a compressed one is a snapshot in any case. */
+  /** An uncompressed file is live unless this is set; a compressed one is always a snapshot. */
   isSnapshot?: boolean
   /** A compressed snapshot that unpacks to more is refused. */
   unpackedBytesMax?: number
-  /** Gives the bytes as they lie in the file, compressed or not. */
+  /** Returns the bytes as they are in the file, without decompression. */
   isPlain?: boolean
-  /** Reads a plain file through a mapping instead of by position, where the machine can. */
+  /** Maps an uncompressed file, where mapping is available, instead of reading by position. */
   mapper?: FileMapper
 }
 
-/** The largest ring that is unpacked: a ring of the node's default size has 642 MiB. */
+/** The largest ring that is decompressed: a ring of the node's default size has 642 MiB. */
 const UNPACKED_BYTES_MAX = 2 ** 31
 
 const ZSTD_MAGIC = Buffer.of(0x28, 0xb5, 0x2f, 0xfd)
 
-/** Opens the file at a path; undefined when there is none. Other troubles, such as EACCES, are thrown and name the path. */
+/** Opens the file at a path; undefined when it does not exist. Other errors, such as EACCES, are thrown with the path. */
 export function openRingFile(path: string, options: RingFileOptions = {}): RingFile | undefined {
   const descriptor = openIfThere(path)
   if (descriptor === undefined) return undefined
@@ -52,13 +52,13 @@ export function openRingFile(path: string, options: RingFileOptions = {}): RingF
   return unpack(path, options.unpackedBytesMax ?? UNPACKED_BYTES_MAX)
 }
 
-/** How an operator wants a live ring to be read. */
+/** The configured way to read a live ring. */
 export type RingMode = 'auto' | 'mapped' | 'positional'
 
 /**
- * What it takes to map the ring at a path, if that is wanted. `auto` maps where a node keeps its ring, on hugetlbfs: nothing but a program
- * made for it writes there, and its pages do not count as memory of this process. A file elsewhere may be cut by a careless `cp`; reading
- * it by position is safe whatever happens to it.
+ * The file mapper for the ring at a path, if the mode requires one. `auto` maps on hugetlbfs, where a node keeps its ring: only programs made
+ * for it write there, and its pages do not count as memory of this process. A file elsewhere may be truncated, for example by `cp`;
+ * positional reads are safe then.
  */
 export async function loadRingMapper(
   path: string,
@@ -69,13 +69,13 @@ export async function loadRingMapper(
   return load()
 }
 
-/** Opens a live ring, mapped where there is what that takes. Where it cannot be mapped even so, it is read by position. */
+/** Opens a live ring, mapped where a mapper is given. Where mapping fails, it is read by position. */
 export function openLiveRing(path: string, mapper: FileMapper | undefined): RingFile | undefined {
   if (mapper?.ok !== true) return openRingFile(path)
   try {
     return openRingFile(path, { mapper })
   } catch {
-    // Whatever it was: if the file is at fault, this says so again.
+    // If the file is the cause, the positional open throws again.
     return openRingFile(path)
   }
 }
@@ -83,7 +83,7 @@ export function openLiveRing(path: string, mapper: FileMapper | undefined): Ring
 /** Of <linux/magic.h>. */
 const HUGETLBFS_MAGIC = 0x958458f6
 
-/** The ring may not be there yet; its folder tells as well. */
+/** The ring may not exist yet; its folder has the same file system. */
 function isOnHugetlbfs(path: string): boolean {
   for (const position of [path, dirname(path)]) {
     try {
@@ -95,7 +95,7 @@ function isOnHugetlbfs(path: string): boolean {
 
 function openPlain(path: string, descriptor: number, { isSnapshot = false, mapper }: RingFileOptions): RingFile {
   const { dev, ino, size } = fstatSync(descriptor, { bigint: true })
-  // An empty file has nothing to map; it is refused by its reader, in words.
+  // An empty file cannot be mapped; its reader refuses it with a message.
   const mapped = mapper?.ok === true && size > 0n ? mapFile(mapper, descriptor) : undefined
   return {
     sizeBytes: Number(size),
@@ -114,8 +114,8 @@ function openPlain(path: string, descriptor: number, { isSnapshot = false, mappe
 }
 
 /**
- * A file cut short under its mapping ends the process when the part that is gone is touched, so its length is asked before every copy
- * and what is gone reads as zero, as it does by position. A cut in the few microseconds between the two is not caught.
+ * Access to a truncated part of a mapped file ends the process, so the length is checked before every copy, and missing bytes read as zero,
+ * as they do by position. A truncation in the few microseconds between the two is not caught.
  */
 function mapFile(mapper: FileMapper & { ok: true }, descriptor: number): Pick<MappedFile, 'read' | 'close'> {
   const mapped = mapper.map(descriptor, { isWritable: false })
@@ -157,7 +157,7 @@ function unpack(path: string, unpackedBytesMax: number): RingFile {
 
 function decompress(path: string, maxOutputLength: number): Buffer {
   try {
-    // A ring is mostly zeros or whole payloads; large pieces keep the number of buffers to join small.
+    // A ring is mostly zeros or complete payloads; large chunks keep the number of buffers to join small.
     return zstdDecompressSync(readFileSync(path), { maxOutputLength, chunkSize: 2 ** 20, params: WINDOW })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw error
@@ -165,5 +165,5 @@ function decompress(path: string, maxOutputLength: number): Buffer {
   }
 }
 
-/** Snapshots are made with long windows; without this a frame beyond the default window would be refused. */
+/** Snapshots are compressed with long windows; by default a frame with such a window is refused. */
 const WINDOW = { [constants.ZSTD_d_windowLogMax]: 31 }

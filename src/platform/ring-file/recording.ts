@@ -3,23 +3,23 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 
-/** The sections of a recording one after the other; what is not written of a section is zero. */
+/** A section of a recording; sections follow each other, and unwritten parts are zero. */
 export type RecordingSection = { readonly bytes: number; readonly content: Uint8Array | 'slots' | 'payloads' }
 
-/** What is recorded while nobody knows yet how large it becomes: two growing files beside the one that is made of them in the end. */
+/** A recording of unknown size: two growing files beside the final one, which `finish` writes from them. */
 export type RecordingFile = AsyncDisposable & {
   writeSlots(position: number, bytes: Uint8Array): void
   writePayloads(position: number, bytes: Uint8Array): void
-  /** Joins the sections under the final name, which is claimed from the start. Compressed where the name ends in `.zst`. */
+  /** Joins the sections under the final name, which is created at the start. Compressed where the name ends in `.zst`. */
   finish(sections: readonly RecordingSection[]): Promise<void>
 }
 
 const COPY_BYTES = 2 ** 20
-/** Fast and long: a ring repeats itself over blocks, not over bytes. */
+/** A fast level with a long window: a ring repeats over blocks, not over bytes. */
 const PACKING = { [constants.ZSTD_c_compressionLevel]: 6, [constants.ZSTD_c_windowLog]: 24 }
 
 export function createRecordingFile(path: string): RecordingFile {
-  // Claimed at once, so that a name that is taken is not found out at the end.
+  // Created at once, so that an existing name is refused at the start and not at the end.
   closeSync(openSync(path, 'wx'))
   let isFinished = false
   const partPath = (part: string): string => `${path}.${part}.partial`
@@ -54,7 +54,7 @@ export function createRecordingFile(path: string): RecordingFile {
     }
   }
 
-  /** Sparse: zeros behind the content of a section are left out. */
+  /** Sparse: zeros after the content of a section are not written. */
   function writePlain(whole: string, sections: readonly RecordingSection[]): void {
     const target = openSync(whole, 'wx')
     try {

@@ -3,11 +3,11 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdDecompress } from 'node:zlib'
 import { openRingFile, type RingFile } from './reader.ts'
 
-/** Bytes of one page of an unpacked snapshot; pages of zeros are not kept. */
+/** Bytes of one page of a decompressed snapshot; pages of zeros are not stored. */
 const PAGE_BYTES = 2 ** 20
 
 export type SnapshotOptions = {
-  /** A snapshot that unpacks to more is refused. */
+  /** A snapshot that decompresses to more is refused. */
   unpackedBytesMax?: number
 }
 
@@ -15,7 +15,7 @@ export type SnapshotOptions = {
 const UNPACKED_BYTES_MAX = 2 ** 40
 
 /**
- * Unpacks a snapshot while reading it. A ring is mostly empty, so only pages with something in them are held in memory; a ring of the
+ * Decompresses a snapshot while reading it. A ring is mostly empty, so only pages that are not all zero are in memory; a ring of the
  * node's default size would otherwise take 642 MiB.
  */
 export async function openCompressedSnapshot(path: string, options: SnapshotOptions = {}): Promise<RingFile> {
@@ -68,7 +68,7 @@ export async function openCompressedSnapshot(path: string, options: SnapshotOpti
 
 const EMPTY_PAGE = Buffer.alloc(PAGE_BYTES)
 
-/** Snapshots are made with long windows; without this a frame beyond the default window would be refused. */
+/** Snapshots are compressed with long windows; by default a frame with such a window is refused. */
 const WINDOW = { [constants.ZSTD_d_windowLogMax]: 31 }
 
 const ZSTD_MAGIC = 0xfd2fb528

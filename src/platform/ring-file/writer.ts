@@ -1,31 +1,31 @@
 import { closeSync, ftruncateSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { FileMapper } from '../files/mapped.ts'
-import { openIfThere } from '../files/open-optional.ts'
+import { openIfThere } from '../files/optional.ts'
 
 /** A new file that others read while it is written, by position or through a mapping. */
 export type RingFileWriter = Disposable & {
   readonly path: string
   write(position: number, bytes: Uint8Array): void
-  /** There when the file is mapped: eight bytes in one store, after everything written before. */
+  /** Present when the file is mapped: writes eight bytes atomically, after all earlier writes. */
   readonly storeU64?: (position: number, value: number) => void
 }
 
 export type NewRingFile = {
-  /** How long the file is; it is sparse until it is written. */
+  /** The length of the file; it is sparse until it is written. */
   bytes: number
   header: Uint8Array
-  /** With it the file is locked as long as it is written, so that a second writer is refused. */
+  /** With it the file is locked while it is written, so that a second writer is refused. */
   mapper?: FileMapper
   /** Writes through the mapping. A full disk then ends the process, where a positional write throws. */
   isMapped?: boolean
 }
 
-/** Readable by everyone, as a node makes it; the folder above decides who gets there. */
+/** Readable by all users, as a node creates it; the folder restricts access. */
 const MODE = 0o664
 
 /**
- * Makes a ring file as a node does: a file left by a dead writer is removed, the new one is made complete beside it and gets its name
- * in one step that replaces nothing. Throws when a living writer holds the file. Disposing removes the file.
+ * Creates a ring file as a node does: removes the file of a dead writer, completes the new one under a temporary name and links it, which
+ * replaces nothing. Throws when a live writer holds the file. Disposing removes the file.
  */
 export function createRingFile(path: string, { bytes, header, mapper, isMapped = false }: NewRingFile): RingFileWriter {
   removeAbandoned(path, mapper)

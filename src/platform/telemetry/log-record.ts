@@ -1,14 +1,14 @@
 import { ServiceError } from '../../core/error.ts'
 import { isSecretName, maskSecret, redactText } from '../../core/redact.ts'
 
-/** A record is for reading: what is larger than this is cut, and says so. */
+/** Larger values are truncated, with a note. */
 const DEPTH_MAX = 6
 const ENTRIES_MAX = 64
 const TEXT_CHARS_MAX = 8192
-/** Text beyond this is not even searched for secrets, since it is cut away. */
+/** Text beyond this is dropped before the search for secrets. */
 const TEXT_CHARS_READ_MAX = 65_536
 
-/** Tells where a customer's page is, and often carries a query; never needed to run the service. */
+/** Reveals the URL of a customer's page, often with a query; not needed to operate the service. */
 const REFERER = /^referr?er$/i
 
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
@@ -18,7 +18,7 @@ export function plainFields(fields: object): Record<string, Plain> {
   if (fields instanceof Error) return { err: plainError(fields, 0) }
   const plain = plainObject(fields, 0)
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) return { value: plain }
-  // What the logger itself writes cannot be given by a field: no record can pass for one of another level.
+  // A field cannot replace what the logger writes, so no record can pass for one of another level.
   for (const name of ['level', 'time', 'msg'] as const) {
     if (plain[name] === undefined) continue
     plain[`${name}_`] = plain[name]
@@ -70,7 +70,7 @@ function plainObject(value: object, depth: number): Plain {
       plain['…'] = 'more fields were cut'
       break
     }
-    // As a name of its own, so that it cannot set the prototype.
+    // Renamed, so that it cannot set the prototype.
     const name = key === '__proto__' ? '[__proto__]' : plainText(String(key))
     const kept = plainValue(name, item, depth + 1)
     if (kept === undefined) continue

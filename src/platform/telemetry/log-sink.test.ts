@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLogSink } from './log-sink.ts'
 
-/** A descriptor that takes what the script says: a number of bytes, or an error code. */
+/** A descriptor whose writes follow the script: a number of bytes taken, or an error code. */
 function scripted(script: (number | string)[]) {
   let text = ''
   const write = (_fd: number, bytes: Uint8Array): number => {
@@ -22,7 +22,7 @@ test('short writes are continued', () => {
   assert.equal(sink.lost(), 0)
 })
 
-test('a full disk loses lines, counts them, and tells when there is room again', () => {
+test('a full disk loses lines; their number is logged when there is space again', () => {
   const { sink, text } = scripted(['ENOSPC', 'ENOSPC'])
   sink.write('a\n')
   sink.write('b\n')
@@ -35,7 +35,7 @@ test('a full disk loses lines, counts them, and tells when there is room again',
   assert.match(text(), /c\nd\n$/)
 })
 
-test('a line cut by a full disk is finished before the next begins', () => {
+test('a line that a full disk interrupted is finished before the next begins', () => {
   const { sink, text } = scripted([3, 'ENOSPC', 'ENOSPC'])
   sink.write('first\n')
   sink.write('second\n')
@@ -47,7 +47,7 @@ test('a line cut by a full disk is finished before the next begins', () => {
   assert.equal(lines[2], 'third')
 })
 
-test('a full pipe is tried again for a while, then given up without waiting for each line', () => {
+test('a full pipe is retried for 100 ms; later lines are dropped without waiting', () => {
   const { sink, text } = scripted(['EAGAIN', 'EAGAIN'])
   sink.write('a\n')
   assert.equal(text(), 'a\n')

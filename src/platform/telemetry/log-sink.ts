@@ -12,14 +12,14 @@ export type LogSink = {
   lost(): number
 }
 
-/** How often a full pipe is tried again, at 5 ms each, before the line is given up. */
+/** Attempts to write to a full pipe, 5 ms apart, before the line is dropped. */
 const TRIES_MAX = 20
 const TRY_AGAIN_MS = 5
 
 /**
- * Whole lines to a descriptor. A full disk, a closed pipe or a reader that stopped never stops the service: the line is
- * counted as lost, and the next line that gets through is preceded by one that tells how many were. A line begun is
- * finished before another starts.
+ * Writes complete lines to a descriptor. A full disk, a closed pipe or a stalled reader never stops the service: the line is
+ * counted as lost, and the next line that is written is preceded by a record with the number of lost lines. A partly written
+ * line is finished before the next starts.
  */
 export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSink {
   let rest: Uint8Array | undefined
@@ -36,7 +36,7 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
       } catch (error) {
         tries += 1
         const full = (error as NodeJS.ErrnoException).code === 'EAGAIN'
-        // Once a reader is known to have stopped, later lines do not wait for it again.
+        // Once the reader is known to be stalled, later lines do not wait for it.
         if (full && !stalled && tries < TRIES_MAX) {
           pause()
           continue

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createLogTap } from './log-tap.ts'
 import { createLogger } from './logger.ts'
 
-test('a follower sees lines as they come; the sink gets all; the last thousand can be asked for', async () => {
+test('a follower gets lines as they are written; the sink gets all; recent() has the last thousand', async () => {
   const written: string[] = []
   const tap = createLogTap({ write: (line) => written.push(line) })
   const log = createLogger({ level: 'info', destination: tap })
@@ -29,7 +29,7 @@ test('a follower sees lines as they come; the sink gets all; the last thousand c
   await following
 })
 
-test('a follower that does not read is told how many lines it missed', async () => {
+test('a follower that does not read gets the number of lines it missed', async () => {
   const tap = createLogTap({ write() {} })
   const leave = new AbortController()
   const lines = tap.follow(leave.signal)[Symbol.asyncIterator]()

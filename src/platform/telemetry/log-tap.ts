@@ -4,14 +4,14 @@ export type LogTap = {
   write(line: string): void
   /** The last lines, oldest first. */
   recent(): string[]
-  /** Lines as they are written, until the signal. A reader that falls behind is told how many lines it missed. */
+  /** Lines as they are written, until the signal. A reader that falls behind gets a record with the number of lines it missed. */
   follow(signal: AbortSignal): AsyncIterable<string>
 }
 
 const RECENT_LINES_MAX = 1000
 const PENDING_LINES_MAX = 10_000
 
-/** Stands between the logger and its sink, so that `logs tail` can look on. Lines have been masked before they get here. */
+/** Copies lines on their way from the logger to its sink, for `logs tail`. The logger has masked them. */
 export function createLogTap(sink: { write(line: string): unknown }): LogTap {
   const recent = createBoundedQueue<string>({ itemsMax: RECENT_LINES_MAX })
   const readers = new Set<(line: string) => void>()
@@ -36,7 +36,7 @@ export function createLogTap(sink: { write(line: string): unknown }): LogTap {
       signal.addEventListener('abort', leave)
       try {
         while (!signal.aborted) {
-          // The oldest go first, so the gap lies before the next line.
+          // The oldest lines are dropped, so the gap is before the next line.
           if (missed > 0) {
             yield `${JSON.stringify({ level: 'warn', lost: missed, msg: 'this reader missed lines' })}\n`
             missed = 0

@@ -66,7 +66,7 @@ test('levels: below is not written; children follow the parent; an unknown level
   assert.equal(text().split('\n').length, 3)
 })
 
-test('carriers are masked by name at any depth, in lists of headers, and in children', () => {
+test('fields with secret names are masked at any depth, in header lists and in child loggers', () => {
   const { log, text, records } = capture()
   const secrets = {
     'x-token': TOKEN,
@@ -124,7 +124,7 @@ test('size is bounded: long text, wide and deep objects, cycles', () => {
   assert.match(text(), /too deep/)
 })
 
-test('a getter that throws and a field named __proto__ do no harm', () => {
+test('logs an object with a getter that throws and a field named __proto__', () => {
   const { log, records } = capture()
   const odd = JSON.parse('{"__proto__": {"polluted": 1}}') as object
   Object.defineProperty(odd, 'bad', { enumerable: true, get: () => assert.fail('read') })
@@ -133,7 +133,7 @@ test('a getter that throws and a field named __proto__ do no harm', () => {
   assert.equal(({} as { polluted?: number }).polluted, undefined)
 })
 
-test('no text can break or fake a line', () => {
+test('no text can break a record or imitate one', () => {
   const { log, text, records } = capture()
   const hostile = 'a\n{"level":"fatal","msg":"fake"}\r\n\u2028\u0000\u001b[31m\u009b2J'
   log.child({ [hostile]: hostile }).info({ method: hostile, [hostile]: 1 }, hostile)
@@ -142,7 +142,7 @@ test('no text can break or fake a line', () => {
     assert(!text().includes(char), JSON.stringify(char))
 })
 
-test('whatever is logged, no token gets through and each record is one line of JSON', () => {
+test('for any logged value, no token appears and each record is one line of JSON', () => {
   const secret = fc.stringMatching(/^[0-9A-Za-z]{38}$/).map((body) => `slc_${body}`)
   const position = fc.constantFrom('message', 'key', 'value', 'nested', 'error', 'bearer', 'query', 'array', 'child')
   fc.assert(
@@ -166,7 +166,7 @@ test('whatever is logged, no token gets through and each record is one line of J
   )
 })
 
-test('the silent logger is silent', () => {
+test('the silent logger writes nothing', () => {
   silentLogger.child({ a: 1 }).error('x')
   assert.equal(silentLogger.level, 'silent')
 })

@@ -14,7 +14,7 @@ export type Logger = {
   warn: LogMethod
   error: LogMethod
   fatal: LogMethod
-  /** A logger that adds these fields to each of its records. It follows later changes of its parent's level. */
+  /** A logger that adds these fields to each record and follows the level of its parent. */
   child(fields: object): Logger
   /** The least level that is written; may be set while running. */
   level: string
@@ -38,7 +38,7 @@ export function createLogger(options: LoggerOptions): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // Records arrive as plain data; the library's own treatment of errors would read them again.
+      // Records are plain data already; the library's error serializer would process them again.
       serializers: { err: (value: unknown) => value },
     },
     options.destination ?? createLogSink({ fd: 1 }),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { type LabelLists, type LabelValues, MetricSlots } from './metric-series.ts'
+import { type LabelLists, type LabelValues, MetricSeries } from './metric-series.ts'
 
 type Spec<Lists extends LabelLists> = { name: string; help: string; labels?: Lists }
-/** With `read` the value is asked for at each scrape instead of being set. Such a metric has no labels. */
+/** With `read` the value is read at each scrape instead of being set. Such a metric has no labels. */
 export type CounterSpec<Lists extends LabelLists> = Spec<Lists> & { read?: () => number }
 export type GaugeSpec<Lists extends LabelLists> = Spec<Lists> & { read?: () => number }
 export type HistogramSpec<Lists extends LabelLists> = Spec<Lists> & { buckets: readonly number[] }
@@ -13,7 +13,7 @@ export type MetricDescription = {
   type: 'counter' | 'gauge' | 'histogram'
   labels: Record<string, readonly string[]>
   buckets?: readonly number[]
-  /** How many series this metric can ever have. */
+  /** The most series this metric can have. */
   seriesMax: number
 }
 
@@ -28,22 +28,26 @@ export function numberFamily<Lists extends LabelLists>(
   type: 'counter' | 'gauge',
   spec: CounterSpec<Lists> | GaugeSpec<Lists>,
 ) {
-  const slots = new MetricSlots(spec.labels ?? ({} as Lists))
-  const values = new Float64Array(slots.size)
+  const series = new MetricSeries(spec.labels ?? ({} as Lists))
+  const values = new Float64Array(series.size)
   const { read } = spec
-  if (read) assert(slots.labelNames.length === 0, `${spec.name}: a metric that is read has no labels`)
+  if (read) {
+    assert(series.labelNames.length === 0, `${spec.name}: a metric that is read has no labels`)
+    // A reader that needs what is not created yet fails here, at every start, and not at the first scrape that comes early.
+    read()
+  }
   return {
-    ...describe(type, spec, slots, 1),
-    slots,
+    ...describe(type, spec, series, 1),
+    series,
     values,
     samples(): Sample[] {
       if (read) return [{ value: read(), labels: {} }]
-      return Array.from(slots.used(), ({ slot, labels }) => ({ value: values[slot] as number, labels }))
+      return Array.from(series.used(), ({ index, labels }) => ({ value: values[index] as number, labels }))
     },
     valueAt(labels: Readonly<Record<string, string>> | undefined): number | undefined {
       if (read) return read()
-      const slot = slots.find(labels as LabelValues<Lists> | undefined)
-      return slots.isUsed(slot) ? values[slot] : undefined
+      const index = series.find(labels as LabelValues<Lists> | undefined)
+      return series.isUsed(index) ? values[index] : undefined
     },
   }
 }
@@ -55,45 +59,45 @@ export function histogramFamily<Lists extends LabelLists>(spec: HistogramSpec<Li
     bounds.every((bound, at) => at === 0 || bound > (bounds[at - 1] as number)),
     `${spec.name}: buckets must rise`,
   )
-  const slots = new MetricSlots(spec.labels ?? ({} as Lists))
-  // Per slot: one count for each bound, one for what lies above all of them.
+  const series = new MetricSeries(spec.labels ?? ({} as Lists))
+  // Per series: one count for each bound, and one for values above all of them.
   const width = bounds.length + 1
-  const counts = new Float64Array(slots.size * width)
-  const sums = new Float64Array(slots.size)
+  const counts = new Float64Array(series.size * width)
+  const sums = new Float64Array(series.size)
 
-  function observeAt(slot: number, value: number): void {
+  function observeAt(index: number, value: number): void {
     if (Number.isNaN(value)) assert.fail(`${spec.name}: not a number`)
     let at = 0
     while (at < bounds.length && value > (bounds[at] as number)) at += 1
-    const cell = slot * width + at
+    const cell = index * width + at
     counts[cell] = (counts[cell] as number) + 1
-    sums[slot] = (sums[slot] as number) + value
-    slots.use(slot)
+    sums[index] = (sums[index] as number) + value
+    series.use(index)
   }
 
-  function samplesOf(slot: number, labels: Record<string, string>): Sample[] {
+  function samplesOf(index: number, labels: Record<string, string>): Sample[] {
     const samples: Sample[] = []
     let below = 0
     for (let at = 0; at < width; at++) {
-      below += counts[slot * width + at] as number
+      below += counts[index * width + at] as number
       const le = at < bounds.length ? (bounds[at] as number) : '+Inf'
       samples.push({ metricName: `${spec.name}_bucket`, labels: { ...labels, le }, value: below })
     }
-    samples.push({ metricName: `${spec.name}_sum`, labels, value: sums[slot] as number })
+    samples.push({ metricName: `${spec.name}_sum`, labels, value: sums[index] as number })
     samples.push({ metricName: `${spec.name}_count`, labels, value: below })
     return samples
   }
 
   return {
-    ...describe('histogram', spec, slots, width + 2),
+    ...describe('histogram', spec, series, width + 2),
     buckets: spec.buckets,
-    slots,
+    series,
     observeAt,
-    samples: (): Sample[] => [...slots.used()].flatMap(({ slot, labels }) => samplesOf(slot, labels)),
+    samples: (): Sample[] => [...series.used()].flatMap(({ index, labels }) => samplesOf(index, labels)),
     valueAt(labels: Readonly<Record<string, string>> | undefined): number | undefined {
-      const slot = slots.find(labels as LabelValues<Lists> | undefined)
-      if (!slots.isUsed(slot)) return undefined
-      return counts.subarray(slot * width, (slot + 1) * width).reduce((total, count) => total + count, 0)
+      const index = series.find(labels as LabelValues<Lists> | undefined)
+      if (!series.isUsed(index)) return undefined
+      return counts.subarray(index * width, (index + 1) * width).reduce((total, count) => total + count, 0)
     },
   }
 }
@@ -101,9 +105,9 @@ export function histogramFamily<Lists extends LabelLists>(spec: HistogramSpec<Li
 function describe<Type extends MetricDescription['type']>(
   type: Type,
   spec: Spec<LabelLists>,
-  slots: MetricSlots<LabelLists>,
-  seriesPerSlot: number,
+  series: MetricSeries<LabelLists>,
+  samplesPerSeries: number,
 ) {
-  const labels = Object.fromEntries(slots.labelNames.map((name, at) => [name, slots.labelValues[at] ?? []]))
-  return { name: spec.name, help: spec.help, type, labels, seriesMax: slots.size * seriesPerSlot }
+  const labels = Object.fromEntries(series.labelNames.map((name, at) => [name, series.labelValues[at] ?? []]))
+  return { name: spec.name, help: spec.help, type, labels, seriesMax: series.size * samplesPerSeries }
 }

@@ -5,10 +5,10 @@ export type LabelValues<Lists extends LabelLists> = { readonly [Name in keyof Li
 export const OTHER = 'other'
 
 /**
- * One number, or a few, for each combination of label values. As the lists are closed the combinations are known at
- * once: a slot is found by two look-ups and an addition, and no caller can make a new one.
+ * The series of one metric: one index for each combination of label values. The lists are closed, so all combinations are known at the start: an
+ * index is found by one look-up per label, and no caller can add one.
  */
-export class MetricSlots<Lists extends LabelLists> {
+export class MetricSeries<Lists extends LabelLists> {
   readonly labelNames: readonly string[]
   readonly labelValues: readonly (readonly string[])[]
   readonly #indexes: readonly ReadonlyMap<string, number>[]
@@ -24,49 +24,49 @@ export class MetricSlots<Lists extends LabelLists> {
     if (this.labelNames.length === 0) this.#used.fill(1)
   }
 
-  /** The slot of these label values. A missing label counts as `other`. */
+  /** The index of the series with these label values. A missing label counts as `other`. */
   find(labels: LabelValues<Lists> | undefined): number {
-    let slot = 0
+    let index = 0
     for (let at = 0; at < this.labelNames.length; at++) {
-      const index = this.#indexes[at] as ReadonlyMap<string, number>
+      const values = this.#indexes[at] as ReadonlyMap<string, number>
       const value = labels?.[this.labelNames[at] as keyof Lists] ?? OTHER
-      slot = slot * index.size + (index.get(value) ?? (index.get(OTHER) as number))
+      index = index * values.size + (values.get(value) ?? (values.get(OTHER) as number))
     }
-    return slot
+    return index
   }
 
-  /** Marks the slot as one to be shown. */
-  use(slot: number): void {
-    this.#used[slot] = 1
+  /** Includes the series in scrapes. */
+  use(index: number): void {
+    this.#used[index] = 1
   }
 
-  isUsed(slot: number): boolean {
-    return this.#used[slot] === 1
+  isUsed(index: number): boolean {
+    return this.#used[index] === 1
   }
 
-  /** Shows every listed value from the start, except the catch-all. */
+  /** Includes every listed value, except `other`. */
   useListed(): void {
-    for (const { slot, labels } of this.#walk()) {
-      if (!Object.values(labels).includes(OTHER)) this.#used[slot] = 1
+    for (const { index, labels } of this.#walk()) {
+      if (!Object.values(labels).includes(OTHER)) this.#used[index] = 1
     }
   }
 
-  *used(): Generator<{ slot: number; labels: Record<string, string> }> {
+  *used(): Generator<{ index: number; labels: Record<string, string> }> {
     for (const entry of this.#walk()) {
-      if (this.#used[entry.slot] === 1) yield entry
+      if (this.#used[entry.index] === 1) yield entry
     }
   }
 
-  *#walk(): Generator<{ slot: number; labels: Record<string, string> }> {
-    for (let slot = 0; slot < this.size; slot++) {
+  *#walk(): Generator<{ index: number; labels: Record<string, string> }> {
+    for (let index = 0; index < this.size; index++) {
       const pairs: [string, string][] = []
-      let rest = slot
+      let rest = index
       for (let at = this.labelNames.length - 1; at >= 0; at--) {
         const values = this.labelValues[at] as readonly string[]
         pairs.unshift([this.labelNames[at] as string, values[rest % values.length] as string])
         rest = Math.floor(rest / values.length)
       }
-      yield { slot, labels: Object.fromEntries(pairs) }
+      yield { index, labels: Object.fromEntries(pairs) }
     }
   }
 }

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { createMetricsRegistry, negotiateFormat } from './metrics-registry.ts'
+import { createProcessRegistry } from './process-metrics.ts'
 
 function sample() {
-  const registry = createMetricsRegistry({ processMetrics: true, build: { version: '1.2.3' } })
+  const registry = createProcessRegistry({ build: { version: '1.2.3' } })
   const requests = registry.counter({
     name: 'sluice_bundle_requests_total',
     help: 'Requests by method.',
@@ -24,7 +25,7 @@ function sample() {
   return { registry, requests, streams, seconds, [Symbol.dispose]: () => registry[Symbol.dispose]() }
 }
 
-test('promtool finds nothing to object to', async (t) => {
+test('promtool accepts the output', async (t) => {
   using sluice = sample()
   sluice.requests.inc({ method: 'getSlot', server: 'http' })
   sluice.streams.set(3, { server: 'ws' })
@@ -38,7 +39,7 @@ test('promtool finds nothing to object to', async (t) => {
   assert.equal(checked.status, 0)
 })
 
-test('both formats name counters rightly, whichever was asked first', async () => {
+test('both formats name counters correctly, whichever is requested first', async () => {
   using sluice = sample()
   sluice.requests.inc({ method: 'getSlot', server: 'http' }, 5)
   for (let round = 0; round < 2; round++) {
@@ -83,7 +84,7 @@ test('histogram buckets are cumulative and bounds belong to the lower bucket', a
   assert.equal(registry.value('sluice_test_wait_seconds'), 5)
 })
 
-test('gauges go up and down; bound children reach the same series; reads are asked at each scrape', async () => {
+test('gauges go up and down; `with` reaches the same series; readers run at each scrape', async () => {
   const registry = createMetricsRegistry()
   const gauge = registry.gauge({ name: 'sluice_test_open', help: 'x', labels: { server: ['a'] } })
   const child = gauge.with({ server: 'a' })
@@ -98,13 +99,13 @@ test('gauges go up and down; bound children reach the same series; reads are ask
   assert.match(await registry.text(), /^sluice_test_level 42$/m)
 })
 
-test('a counter with one short label shows its zeros from the start', async () => {
+test('a counter with one short label list shows zeros from the start', async () => {
   const registry = createMetricsRegistry()
   registry.counter({ name: 'sluice_test_refusals_total', help: 'x', labels: { limit: ['rate', 'size'] } })
   assert.match(await registry.text(), /limit="rate"\} 0\n.*limit="size"\} 0\n$/)
 })
 
-test('names that would fail promtool are refused at once', () => {
+test('refuses names that promtool would reject', () => {
   const registry = createMetricsRegistry()
   const help = 'x'
   assert.throws(() => registry.gauge({ name: 'sluice_a_total', help }), /end in _total/)
@@ -120,7 +121,7 @@ test('names that would fail promtool are refused at once', () => {
   assert.throws(() => counter.inc({}, -1), /only grows/)
 })
 
-test('describe lists every metric with its labels and its bound', () => {
+test('describe lists every metric with its labels and seriesMax', () => {
   using sluice = sample()
   const described = sluice.registry.describe()
   assert.deepEqual(
@@ -134,11 +135,22 @@ test('describe lists every metric with its labels and its bound', () => {
   assert(described.every((metric) => !('samples' in metric)))
 })
 
-test('process figures are plausible', () => {
+test('process metrics have plausible values', () => {
   using sluice = sample()
   const { registry } = sluice
   assert((registry.value('sluice_process_resident_memory_bytes') ?? 0) > 10_000_000)
   assert((registry.value('sluice_process_cpu_seconds_total') ?? 0) > 0)
   assert((registry.value('sluice_process_open_descriptors') ?? 0) > 3)
   assert.equal(registry.value('sluice_build_info', { version: '1.2.3', node: process.version }), 1)
+})
+
+test('reads a metric once when it is registered, so that a reader of what does not exist yet fails at the start and not at an early scrape', () => {
+  using registry = createMetricsRegistry()
+  assert.throws(
+    () => registry.gauge({ name: 'sluice_test_early', help: 'x', read: () => later.size }),
+    /before initialization/,
+  )
+  const later = new Set()
+  registry.gauge({ name: 'sluice_test_late', help: 'x', read: () => later.size })
+  assert.equal(registry.value('sluice_test_late'), 0)
 })

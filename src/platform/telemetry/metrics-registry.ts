@@ -10,7 +10,6 @@ import {
   numberFamily,
 } from './metric-family.ts'
 import type { LabelLists, LabelValues } from './metric-series.ts'
-import { addProcessMetrics } from './process-metrics.ts'
 
 export type Counter<Lists extends LabelLists = LabelLists> = {
   inc(labels?: LabelValues<Lists>, by?: number): void
@@ -34,32 +33,30 @@ export type MetricsRegistry = Disposable & {
   counter<const Lists extends LabelLists = Record<never, never>>(spec: CounterSpec<Lists>): Counter<Lists>
   gauge<const Lists extends LabelLists = Record<never, never>>(spec: GaugeSpec<Lists>): Gauge<Lists>
   histogram<const Lists extends LabelLists = Record<never, never>>(spec: HistogramSpec<Lists>): Histogram<Lists>
-  /** Everything, or the metrics that are shown, by name. */
+  /** All metrics, or those that `isShown` selects by name. */
   text(format?: MetricsFormat, isShown?: (name: string) => boolean): Promise<string>
   contentType(format?: MetricsFormat): string
-  /** Every metric, for generated documents and for the test of the dashboards. */
+  /** Every metric, for generated documents and for the dashboard tests. */
   describe(): MetricDescription[]
-  /** The present value of one series (the count, for a histogram); undefined when it has none yet. */
+  /** The current value of one series (the count, for a histogram); undefined when it has none yet. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
 }
 
 export type MetricsRegistryOptions = {
-  /** Memory, processor time, descriptors and event-loop delay of this process. */
-  processMetrics?: boolean
   /** Shown as labels of `sluice_build_info`. */
   build?: { version: string }
 }
 
 const NAME = /^sluice_[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
-/** Endings the format keeps for the parts of a histogram. */
-const KEPT_ENDING = /_(?:bucket|sum|count)$/
+/** Endings that the format reserves for the parts of a histogram. */
+const RESERVED_ENDING = /_(?:bucket|sum|count)$/
 const LABEL = /^[a-z][a-z0-9_]*$/
 /** Counters with one label of at most this many values show each at zero from the start, so that rates begin there. */
 const ZEROS_SHOWN_MAX = 32
 
 /**
- * The numbers live here, in arrays; prom-client prints them. A fresh printing registry is filled for each scrape because
- * the library renames counters for good once it has printed them as OpenMetrics (15.1.3, `registry.metrics`).
+ * The values are in arrays here; prom-client only prints them. Each scrape fills a new prom-client registry, because the
+ * library renames counters permanently once it has printed them as OpenMetrics (15.1.3, `registry.metrics`).
  */
 export function createMetricsRegistry(options: MetricsRegistryOptions = {}): MetricsRegistry {
   const families = new Map<string, Family>()
@@ -70,7 +67,7 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     assert(family.help.trim() !== '', `${family.name}: a metric needs a help text`)
     const isCounter = family.type === 'counter'
     assert(family.name.endsWith('_total') === isCounter, `${family.name}: counters, and only they, end in _total`)
-    assert(!KEPT_ENDING.test(family.name), `${family.name}: this ending belongs to histograms`)
+    assert(!RESERVED_ENDING.test(family.name), `${family.name}: this ending belongs to histograms`)
     for (const label of Object.keys(family.labels)) {
       assert(LABEL.test(label) && label !== 'le' && label !== 'quantile', `${family.name}: ${label} cannot be a label`)
     }
@@ -82,19 +79,19 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     counter(spec) {
       const family = numberFamily('counter', spec)
       add(family)
-      const { slots, values } = family
-      if (slots.labelNames.length === 1 && slots.size <= ZEROS_SHOWN_MAX) slots.useListed()
-      const incAt = (slot: number, by: number) => {
-        // Asked first, since a message is made whether or not it is needed, and this is passed ten times a call.
+      const { series, values } = family
+      if (series.labelNames.length === 1 && series.size <= ZEROS_SHOWN_MAX) series.useListed()
+      const incAt = (index: number, by: number) => {
+        // Checked first: assert() builds its message in any case, and this runs ten times per call.
         if (!(by >= 0)) assert.fail(`${spec.name}: a counter only grows`)
-        values[slot] = (values[slot] as number) + by
-        slots.use(slot)
+        values[index] = (values[index] as number) + by
+        series.use(index)
       }
       return {
-        inc: (labels, by = 1) => incAt(slots.find(labels), by),
+        inc: (labels, by = 1) => incAt(series.find(labels), by),
         with(labels) {
-          const slot = slots.find(labels)
-          return { inc: (by = 1) => incAt(slot, by) }
+          const index = series.find(labels)
+          return { inc: (by = 1) => incAt(index, by) }
         },
       }
     },
@@ -102,22 +99,22 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     gauge(spec) {
       const family = numberFamily('gauge', spec)
       add(family)
-      const { slots, values } = family
-      const setAt = (slot: number, value: number) => {
-        values[slot] = value
-        slots.use(slot)
+      const { series, values } = family
+      const setAt = (index: number, value: number) => {
+        values[index] = value
+        series.use(index)
       }
-      const incAt = (slot: number, by: number) => setAt(slot, (values[slot] as number) + by)
+      const incAt = (index: number, by: number) => setAt(index, (values[index] as number) + by)
       return {
-        set: (value, labels) => setAt(slots.find(labels), value),
-        inc: (labels, by = 1) => incAt(slots.find(labels), by),
-        dec: (labels, by = 1) => incAt(slots.find(labels), -by),
+        set: (value, labels) => setAt(series.find(labels), value),
+        inc: (labels, by = 1) => incAt(series.find(labels), by),
+        dec: (labels, by = 1) => incAt(series.find(labels), -by),
         with(labels) {
-          const slot = slots.find(labels)
+          const index = series.find(labels)
           return {
-            set: (value) => setAt(slot, value),
-            inc: (by = 1) => incAt(slot, by),
-            dec: (by = 1) => incAt(slot, -by),
+            set: (value) => setAt(index, value),
+            inc: (by = 1) => incAt(index, by),
+            dec: (by = 1) => incAt(index, -by),
           }
         },
       }
@@ -126,12 +123,12 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     histogram(spec) {
       const family = histogramFamily(spec)
       add(family)
-      const { slots, observeAt } = family
+      const { series, observeAt } = family
       return {
-        observe: (value, labels) => observeAt(slots.find(labels), value),
+        observe: (value, labels) => observeAt(series.find(labels), value),
         with(labels) {
-          const slot = slots.find(labels)
-          return { observe: (value) => observeAt(slot, value) }
+          const index = series.find(labels)
+          return { observe: (value) => observeAt(index, value) }
         },
       }
     },
@@ -155,11 +152,10 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     const info = registry.gauge({ name: 'sluice_build_info', help: 'Always 1; its labels name the build.', labels })
     info.set(1, { version: options.build.version, node: process.version })
   }
-  if (options.processMetrics) closing.use(addProcessMetrics(registry))
   return registry
 }
 
-/** What a scraper asked for: OpenMetrics when its Accept header names it, else the classic text. */
+/** The format a scraper requests: OpenMetrics when its Accept header names it, else the Prometheus text format. */
 export function negotiateFormat(accept: string | undefined): MetricsFormat {
   return accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
 }

@@ -1,16 +1,29 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { MetricsRegistry } from './metrics-registry.ts'
+import { createMetricsRegistry, type MetricsRegistry, type MetricsRegistryOptions } from './metrics-registry.ts'
 
-/** Delays are summed up over this long; the figures shown are those of the last whole period. */
+/** The event-loop delay is measured over this period; scrapes get the values of the last complete one. */
 const LOOP_PERIOD_MS = 10_000
 const NANOSECONDS = 1e9
 
-/** Chosen by hand: the library's own set fails `promtool check metrics` (gauges named `_total`). */
-export function addProcessMetrics(registry: MetricsRegistry): Disposable {
+/** A registry that also has the metrics of the process itself. */
+export function createProcessRegistry(options: MetricsRegistryOptions = {}): MetricsRegistry {
+  const registry = createMetricsRegistry(options)
+  const added = addProcessMetrics(registry)
+  return {
+    ...registry,
+    [Symbol.dispose]() {
+      added[Symbol.dispose]()
+      registry[Symbol.dispose]()
+    },
+  }
+}
+
+/** Not prom-client's default metrics: they fail `promtool check metrics` (gauges named `_total`). */
+function addProcessMetrics(registry: MetricsRegistry): Disposable {
   registry.gauge({
     name: 'sluice_process_resident_memory_bytes',
-    help: 'Memory of the process held in RAM.',
+    help: 'Resident memory of the process.',
     read: () => process.memoryUsage.rss(),
   })
   registry.gauge({
@@ -20,7 +33,7 @@ export function addProcessMetrics(registry: MetricsRegistry): Disposable {
   })
   registry.counter({
     name: 'sluice_process_cpu_seconds_total',
-    help: 'Processor time used, user and system.',
+    help: 'CPU time, user and system.',
     read() {
       const { user, system } = process.cpuUsage()
       return (user + system) / 1e6
@@ -29,18 +42,18 @@ export function addProcessMetrics(registry: MetricsRegistry): Disposable {
   const startedSeconds = Math.round(performance.timeOrigin / 1000)
   registry.gauge({
     name: 'sluice_process_start_timestamp_seconds',
-    help: 'When the process started.',
+    help: 'Start time of the process.',
     read: () => startedSeconds,
   })
   registry.gauge({
     name: 'sluice_process_open_descriptors',
-    help: 'Open files and sockets; -1 where the system does not tell.',
+    help: 'Open files and sockets; -1 if unknown.',
     read: openDescriptors,
   })
   const limit = descriptorLimit()
   registry.gauge({
     name: 'sluice_process_descriptors_limit',
-    help: 'How many files and sockets the process may open; -1 where the system does not tell.',
+    help: 'Limit of open files and sockets; -1 if unknown.',
     read: () => limit,
   })
   return addLoopDelay(registry)
@@ -50,7 +63,7 @@ function addLoopDelay(registry: MetricsRegistry): Disposable {
   const percents = { p50: 50, p99: 99, max: 100 } as const
   const gauge = registry.gauge({
     name: 'sluice_process_event_loop_delay_seconds',
-    help: 'How late timers ran during the last 10 s: median, 99th percentile, worst.',
+    help: 'Event loop delay in the last 10 s: median, 99th percentile, maximum.',
     labels: { stat: ['p50', 'p99', 'max'] },
   })
   const resolutionMs = 20
@@ -58,7 +71,7 @@ function addLoopDelay(registry: MetricsRegistry): Disposable {
   monitor.enable()
   const publish = () => {
     for (const [stat, percent] of Object.entries(percents)) {
-      // The monitor measures the whole gap between its own ticks; what exceeds the tick is delay.
+      // The monitor measures the full time between its ticks; what exceeds one tick is the delay.
       const delayNs = Math.max(0, monitor.percentile(percent) - resolutionMs * 1e6)
       gauge.set(delayNs / NANOSECONDS, { stat })
     }
@@ -76,14 +89,14 @@ function addLoopDelay(registry: MetricsRegistry): Disposable {
 
 function openDescriptors(): number {
   try {
-    // One of them is the listing itself.
+    // One descriptor is that of the listing itself.
     return readdirSync('/proc/self/fd').length - 1
   } catch {
     return -1
   }
 }
 
-/** -1 where the system does not tell, or where no descriptor is left to ask with. */
+/** -1 where /proc is not available, or no descriptor is left to read it. */
 export function descriptorLimit(): number {
   try {
     const line = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))

@@ -12,11 +12,11 @@ type DestinationDeps = {
 }
 
 /**
- * A path that cannot take segmented sends (its MTU is smaller than a packet, or its device cannot do the checksums) is served packet by packet
- * for this long, then segments are tried again.
+ * A path that does not support segmented sends (its MTU is smaller than a packet, or its device cannot compute the checksums) is sent to packet by packet
+ * for this long; then segments are tried again.
  */
-const PLAIN_MS = 30_000
-/** An error of an earlier packet is told by the next send, which then sends nothing; so a send is repeated, but not for ever. */
+const UNSEGMENTED_MS = 30_000
+/** A send may return the error of an earlier packet and send nothing, so it is repeated up to this often. */
 const ATTEMPTS_MAX = 4
 const FLAGS: number = LINUX.MSG_DONTWAIT | LINUX.MSG_NOSIGNAL
 
@@ -28,14 +28,14 @@ export function openBatchDestination(
 ): UdpDestination {
   let fd = calls.socket(isIPv6(to.ip) ? LINUX.AF_INET6 : LINUX.AF_INET)
   let fault: UdpFault | undefined
-  let plainUntilMs = 0
+  let unsegmentedUntilMs = 0
   if (fd >= 0) {
     const value = new Uint8Array(Int32Array.of(sendBufferBytes).buffer)
     calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_SNDBUF, value)
     calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_SNDBUFFORCE, value)
     const connected = calls.connect(fd, encodeSocketAddress(to))
     if (connected < 0) {
-      // No route now. The next send tells so again, and the route may come.
+      // No route now. The next send fails as well, until there is one.
       fault = faultOf(-connected)
     }
   }
@@ -44,19 +44,19 @@ export function openBatchDestination(
     memory.setCounts(first, second)
     const [firstHeader, secondHeader] = memory.segmentHeaders
     let sent = 0
-    let isFirstOut = first === 0
+    let isFirstSent = first === 0
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const count = (isFirstOut ? 0 : 1) + (second > 0 ? 1 : 0)
-      const result = calls.sendmmsg(fd, isFirstOut ? secondHeader : firstHeader, count, FLAGS)
+      const count = (isFirstSent ? 0 : 1) + (second > 0 ? 1 : 0)
+      const result = calls.sendmmsg(fd, isFirstSent ? secondHeader : firstHeader, count, FLAGS)
       if (result === count) return first + second
       if (result > 0) {
-        isFirstOut = true
+        isFirstSent = true
         sent = first
         continue
       }
       if (CANNOT_SEGMENT.includes(-result)) {
-        plainUntilMs = clock.monotonicMs() + PLAIN_MS
-        return sent + sendPlain(isFirstOut ? 0 : first, second)
+        unsegmentedUntilMs = clock.monotonicMs() + UNSEGMENTED_MS
+        return sent + sendUnsegmented(isFirstSent ? 0 : first, second)
       }
       fault = faultOf(-result)
       if (fault !== 'refused') return sent
@@ -64,14 +64,14 @@ export function openBatchDestination(
     return sent
   }
 
-  function sendPlain(first: number, second: number): number {
+  function sendUnsegmented(first: number, second: number): number {
     return sendRange(0, first) + sendRange(memory.secondStart(), second)
   }
 
   function sendRange(from: number, count: number): number {
     let sent = 0
     for (let attempt = 0; attempt < ATTEMPTS_MAX && sent < count; attempt++) {
-      const result = calls.sendmmsg(fd, memory.plainHeader(from + sent), count - sent, FLAGS)
+      const result = calls.sendmmsg(fd, memory.packetHeader(from + sent), count - sent, FLAGS)
       if (result > 0) sent += result
       else fault = faultOf(-result)
       if (result <= 0 && fault !== 'refused') break
@@ -86,12 +86,12 @@ export function openBatchDestination(
         return 0
       }
       if (first + second === 0) return 0
-      if (plainUntilMs === 0) return sendSegments(first, second)
-      if (clock.monotonicMs() >= plainUntilMs) {
-        plainUntilMs = 0
+      if (unsegmentedUntilMs === 0) return sendSegments(first, second)
+      if (clock.monotonicMs() >= unsegmentedUntilMs) {
+        unsegmentedUntilMs = 0
         return sendSegments(first, second)
       }
-      return sendPlain(first, second)
+      return sendUnsegmented(first, second)
     },
     takeFault() {
       const taken = fault

@@ -1,7 +1,7 @@
-import { BATCH_PACKETS, type PacketArena, SLOT_BYTES, type StagedGroup } from './port.ts'
+import { BATCH_PACKETS, CELL_BYTES, type PacketArena, type StagedGroup } from './port.ts'
 import { LINUX, type UdpCalls } from './system-calls.ts'
 
-/** Bytes of the kernel's structures on 64-bit machines: struct iovec, struct mmsghdr, and a place for a socket address. */
+/** Sizes of the kernel's structures on 64-bit machines: struct iovec, struct mmsghdr, and space for a socket address. */
 const IOVEC = 16
 const MMSGHDR = 64
 const NAME = 32
@@ -19,47 +19,44 @@ const H_CONTROL_LENGTH = 40
 const H_LENGTH = 56
 
 /**
- * Every structure that receiving and sending hand to the kernel, laid out once in one piece of memory: packets, where they came from, vectors,
- * message headers. A batch afterwards only changes a few counts in it.
+ * All structures that receiving and sending pass to the kernel, laid out once in one buffer: packets, source addresses, vectors, message headers. A
+ * batch then only changes a few counts.
  */
 export type BatchMemory = PacketArena & {
   readonly receiveHeaders: number
-  /** Two headers, one for each staged group, cut into packets by the kernel. */
+  /** Two headers, one for each staged group, which the kernel segments into packets. */
   readonly segmentHeaders: readonly [number, number]
-  /** The header of each staged packet for itself, those of the first group before those of the second. */
-  plainHeader(packet: number): number
-  /** The word of `words` where the address of a slot's sender begins: family and port first. */
-  readonly nameWordAt: (slot: number) => number
+  /** The header of one staged packet, for unsegmented sends; the first group before the second. */
+  packetHeader(packet: number): number
+  /** The word of `words` where the source address of a cell begins, with family and port. */
+  readonly nameWordAt: (cell: number) => number
   takeLengths(count: number): void
-  /**
-   * Joins the staged packets of each group. One long piece costs the kernel less than a list of short ones, by more than the copy costs here as
-   * soon as there are a few destinations.
-   */
-  stage(slots: Uint8Array, first: StagedGroup, second: StagedGroup): void
-  /** The place of the first packet of the second staged group. */
+  /** Joins the packets of each group: with a few destinations the copy costs less than the kernel saves with one long piece. */
+  stage(cells: Uint8Array, first: StagedGroup, second: StagedGroup): void
+  /** The index of the first packet of the second staged group. */
   secondStart(): number
-  /** How many packets the two headers carry. */
+  /** Sets how many packets the two headers carry. */
   setCounts(first: number, second: number): void
 }
 
 export function createBatchMemory(calls: UdpCalls): BatchMemory {
   let end = 0
-  const position = (bytes: number): number => {
+  const allocate = (bytes: number): number => {
     const start = end
     end += bytes
     return start
   }
-  const at = {
-    packets: position(BATCH_PACKETS * SLOT_BYTES),
-    joined: position(BATCH_PACKETS * SLOT_BYTES),
-    names: position(BATCH_PACKETS * NAME),
-    receiveVectors: position(BATCH_PACKETS * IOVEC),
-    receiveHeaders: position(BATCH_PACKETS * MMSGHDR),
-    segmentVectors: position(2 * IOVEC),
-    segments: position(2 * MMSGHDR),
-    plainVectors: position(BATCH_PACKETS * IOVEC),
-    plain: position(BATCH_PACKETS * MMSGHDR),
-    control: position(2 * CONTROL),
+  const offsets = {
+    packets: allocate(BATCH_PACKETS * CELL_BYTES),
+    joined: allocate(BATCH_PACKETS * CELL_BYTES),
+    names: allocate(BATCH_PACKETS * NAME),
+    receiveVectors: allocate(BATCH_PACKETS * IOVEC),
+    receiveHeaders: allocate(BATCH_PACKETS * MMSGHDR),
+    segmentVectors: allocate(2 * IOVEC),
+    segments: allocate(2 * MMSGHDR),
+    packetVectors: allocate(BATCH_PACKETS * IOVEC),
+    packetHeaders: allocate(BATCH_PACKETS * MMSGHDR),
+    control: allocate(2 * CONTROL),
   }
 
   const buffer = new ArrayBuffer(end)
@@ -69,7 +66,7 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
   const words = new Int32Array(buffer)
   const pointer = (where: number, target: number) => view.setBigUint64(where, BigInt(base + target), true)
   const size = (where: number, value: number) => view.setBigUint64(where, BigInt(value), true)
-  /** The same as `pointer`, for what is done with every batch: a BigInt is an object. */
+  /** The same as `pointer` without a BigInt, which is an object: this runs with every batch. */
   const pointerWords = (where: number, target: number) => {
     const address = base + target
     words[where >> 2] = (address % 0x1_0000_0000) | 0
@@ -77,43 +74,43 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
   }
 
   for (let i = 0; i < BATCH_PACKETS; i++) {
-    const vector = at.receiveVectors + i * IOVEC
-    pointer(vector, at.packets + i * SLOT_BYTES)
-    size(vector + 8, SLOT_BYTES)
-    const header = at.receiveHeaders + i * MMSGHDR
-    pointer(header + H_NAME, at.names + i * NAME)
+    const vector = offsets.receiveVectors + i * IOVEC
+    pointer(vector, offsets.packets + i * CELL_BYTES)
+    size(vector + 8, CELL_BYTES)
+    const header = offsets.receiveHeaders + i * MMSGHDR
+    pointer(header + H_NAME, offsets.names + i * NAME)
     view.setUint32(header + H_NAME_LENGTH, NAME, true)
     pointer(header + H_IOVECS, vector)
     size(header + H_IOVEC_COUNT, 1)
-    const plain = at.plain + i * MMSGHDR
-    pointer(plain + H_IOVECS, at.plainVectors + i * IOVEC)
-    size(plain + H_IOVEC_COUNT, 1)
+    const packet = offsets.packetHeaders + i * MMSGHDR
+    pointer(packet + H_IOVECS, offsets.packetVectors + i * IOVEC)
+    size(packet + H_IOVEC_COUNT, 1)
   }
   for (const group of [0, 1]) {
-    const control = at.control + group * CONTROL
+    const control = offsets.control + group * CONTROL
     size(control, CONTROL_USED)
     view.setInt32(control + 8, LINUX.SOL_UDP, true)
     view.setInt32(control + 12, LINUX.UDP_SEGMENT, true)
-    const header = at.segments + group * MMSGHDR
+    const header = offsets.segments + group * MMSGHDR
     pointer(header + H_CONTROL, control)
     size(header + H_CONTROL_LENGTH, CONTROL)
-    pointer(header + H_IOVECS, at.segmentVectors + group * IOVEC)
+    pointer(header + H_IOVECS, offsets.segmentVectors + group * IOVEC)
     size(header + H_IOVEC_COUNT, 1)
-    pointer(at.segmentVectors + group * IOVEC, at.joined)
+    pointer(offsets.segmentVectors + group * IOVEC, offsets.joined)
   }
 
   const lengths = new Int32Array(BATCH_PACKETS)
-  const staged = { first: { count: 0, bytes: 0 }, second: { count: 0, bytes: 0 }, isPlainLaid: false }
-  const lengthWords = [(at.segmentVectors + 8) >> 2, (at.segmentVectors + IOVEC + 8) >> 2] as const
+  const staged = { first: { count: 0, bytes: 0 }, second: { count: 0, bytes: 0 }, isPacketsLaid: false }
+  const lengthWords = [(offsets.segmentVectors + 8) >> 2, (offsets.segmentVectors + IOVEC + 8) >> 2] as const
 
-  /** Vectors of single packets are only needed where a path takes no segments. */
-  function layPlain(): void {
-    staged.isPlainLaid = true
-    let target = at.joined
+  /** The vectors of single packets are only needed for unsegmented sends. */
+  function layPackets(): void {
+    staged.isPacketsLaid = true
+    let target = offsets.joined
     for (let i = 0; i < staged.first.count + staged.second.count; i++) {
       const length = i < staged.first.count ? staged.first.bytes : staged.second.bytes
-      pointer(at.plainVectors + i * IOVEC, target)
-      size(at.plainVectors + i * IOVEC + 8, length)
+      pointer(offsets.packetVectors + i * IOVEC, target)
+      size(offsets.packetVectors + i * IOVEC + 8, length)
       target += length
     }
   }
@@ -123,31 +120,31 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
     words,
     lengths,
     sources: new Int8Array(BATCH_PACKETS),
-    receiveHeaders: base + at.receiveHeaders,
-    segmentHeaders: [base + at.segments, base + at.segments + MMSGHDR],
-    plainHeader(packet) {
-      if (!staged.isPlainLaid) layPlain()
-      return base + at.plain + packet * MMSGHDR
+    receiveHeaders: base + offsets.receiveHeaders,
+    segmentHeaders: [base + offsets.segments, base + offsets.segments + MMSGHDR],
+    packetHeader(packet) {
+      if (!staged.isPacketsLaid) layPackets()
+      return base + offsets.packetHeaders + packet * MMSGHDR
     },
-    nameWordAt: (slot) => (at.names + slot * NAME) >> 2,
+    nameWordAt: (cell) => (offsets.names + cell * NAME) >> 2,
     takeLengths(count) {
-      const first = (at.receiveHeaders + H_LENGTH) >> 2
+      const first = (offsets.receiveHeaders + H_LENGTH) >> 2
       for (let i = 0; i < count; i++) lengths[i] = words[first + i * (MMSGHDR >> 2)] as number
     },
-    stage(slots, first, second) {
+    stage(cells, first, second) {
       staged.first = first
       staged.second = second
-      staged.isPlainLaid = false
-      let target = at.joined
+      staged.isPacketsLaid = false
+      let target = offsets.joined
       for (let i = 0; i < first.count + second.count; i++) {
-        const from = at.packets + (slots[i] as number) * SLOT_BYTES
+        const from = offsets.packets + (cells[i] as number) * CELL_BYTES
         const length = i < first.count ? first.bytes : second.bytes
         bytes.copyWithin(target, from, from + length)
         target += length
       }
-      view.setUint16(at.control + 16, first.bytes, true)
-      view.setUint16(at.control + CONTROL + 16, second.bytes, true)
-      pointerWords(at.segmentVectors + IOVEC, at.joined + first.count * first.bytes)
+      view.setUint16(offsets.control + 16, first.bytes, true)
+      view.setUint16(offsets.control + CONTROL + 16, second.bytes, true)
+      pointerWords(offsets.segmentVectors + IOVEC, offsets.joined + first.count * first.bytes)
     },
     secondStart: () => staged.first.count,
     setCounts(first, second) {

@@ -8,15 +8,15 @@ import { decodeSocketAddress, encodeSocketAddress, ipv6Text } from './socket-add
 import { createSourceFilter, type SourceFilter } from './source-filter.ts'
 import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
 
-/** The counter of dropped packets among the figures of SO_MEMINFO (linux/sock_diag.h, SK_MEMINFO_DROPS). */
+/** Index of the dropped packets in SO_MEMINFO (linux/sock_diag.h, SK_MEMINFO_DROPS). */
 const MEMINFO_DROPS = 8
-const MEMINFO_FIGURES = 9
+const MEMINFO_COUNT = 9
 
 type BatchDeps = { readonly calls: UdpCalls; readonly clock: Pick<Clock, 'monotonicMs'> }
 
 /**
- * The port over recvmmsg and sendmmsg. `run` holds its thread: it sleeps in the kernel until a packet comes or a tick is due, so it belongs
- * into a thread of its own.
+ * The port over recvmmsg and sendmmsg. `run` blocks its thread, which sleeps in the kernel until a packet comes or a tick is due: it needs a thread of
+ * its own.
  */
 export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: BatchDeps): UdpPort {
   const { listen } = options
@@ -29,7 +29,7 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
     throw listenError(errorOf(-bound), listen)
   }
   setNumber(calls, fd, LINUX.SO_RCVBUF, options.receiveBufferBytes)
-  // Only a privileged process may go beyond the system's limit; for others this changes nothing.
+  // Only a privileged process may exceed the system's limit; for others this call fails without effect.
   setNumber(calls, fd, LINUX.SO_RCVBUFFORCE, options.receiveBufferBytes)
   // struct timeval: seconds and microseconds, 64 bits each.
   calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_RCVTIMEO, bytesOf(BigInt64Array.of(0n, BigInt(TICK_MS * 1000))))
@@ -44,7 +44,7 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
     engine: 'sendmmsg',
     address: decodeSocketAddress(name),
     arena: memory,
-    // The kernel doubles what it is asked for, for its own bookkeeping, and tells the doubled figure.
+    // The kernel doubles the requested size for its own bookkeeping, and returns the doubled one.
     receiveBufferBytes: getNumber(calls, fd, LINUX.SO_RCVBUF) / 2,
     async run(handlers) {
       let nextTickMs = 0
@@ -64,37 +64,37 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
     stage: memory.stage,
     connect: (to) => openBatchDestination({ to, sendBufferBytes: options.sendBufferBytes }, { calls, clock, memory }),
     overruns() {
-      const figures = new Uint32Array(MEMINFO_FIGURES)
-      calls.getOption(fd, LINUX.SOL_SOCKET, LINUX.SO_MEMINFO, bytesOf(figures))
-      return figures[MEMINFO_DROPS] as number
+      const meminfo = new Uint32Array(MEMINFO_COUNT)
+      calls.getOption(fd, LINUX.SOL_SOCKET, LINUX.SO_MEMINFO, bytesOf(meminfo))
+      return meminfo[MEMINFO_DROPS] as number
     },
     [Symbol.dispose]: () => calls.close(fd),
   }
 }
 
-/** Packets mostly come from the address of the one before, so the list is asked only when it changes. */
+/** Consecutive packets mostly have the same address, so the filter is called only when it changes. */
 function markV4Sources({ words, bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
-  let known = 0
-  let position = -1
-  for (let slot = 0; slot < count; slot++) {
-    const wordAt = nameWordAt(slot) + 1
+  let lastAddress = 0
+  let source = -1
+  for (let cell = 0; cell < count; cell++) {
+    const wordAt = nameWordAt(cell) + 1
     const address = words[wordAt] as number
-    if (slot === 0 || address !== known) {
-      known = address
+    if (cell === 0 || address !== lastAddress) {
+      lastAddress = address
       const at = wordAt * 4
-      position = filter.ofV4(
+      source = filter.ofV4(
         ((bytes[at] as number) << 24) |
           ((bytes[at + 1] as number) << 16) |
           ((bytes[at + 2] as number) << 8) |
           (bytes[at + 3] as number),
       )
     }
-    sources[slot] = position
+    sources[cell] = source
   }
 }
 
 function markV6Sources({ bytes, sources, nameWordAt }: BatchMemory, filter: SourceFilter, count: number): void {
-  for (let slot = 0; slot < count; slot++) sources[slot] = filter.ofText(ipv6Text(bytes, nameWordAt(slot) * 4 + 8))
+  for (let cell = 0; cell < count; cell++) sources[cell] = filter.ofText(ipv6Text(bytes, nameWordAt(cell) * 4 + 8))
 }
 
 function setNumber(calls: UdpCalls, fd: number, option: number, value: number): void {
@@ -111,7 +111,7 @@ function bytesOf(numbers: ArrayBufferView): Uint8Array {
   return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
 }
 
-/** An error as Node's own sockets would throw it. */
+/** An error as Node's own sockets throw it. */
 function errorOf(number: number): NodeJS.ErrnoException {
   const name = Object.entries(ERRNO).find(([, value]) => value === number)?.[0] ?? `error ${number}`
   return Object.assign(new Error(name), { code: name, errno: -number })

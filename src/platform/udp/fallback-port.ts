@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import {
   BATCH_PACKETS,
-  SLOT_BYTES,
+  CELL_BYTES,
   TICK_MS,
   type UdpDestination,
   type UdpFault,
@@ -12,15 +12,15 @@ import {
 import { bindUdp } from './socket.ts'
 import { createSourceFilter } from './source-filter.ts'
 
-/** Bytes that may wait in a socket; the batch that comes on top is dropped, as the kernel would. */
+/** Bytes that may wait in a socket; further batches are dropped, as the kernel would do. */
 const QUEUE_BYTES_MAX = 256 * 1024
 
-/** The port over Node's own sockets: works everywhere, at about a tenth of the rate of whole batches. */
+/** The port over Node's own sockets: works everywhere, at about a tenth of the rate of sendmmsg. */
 export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpPort> {
   const socket = await bindUdp(options.listen)
   setBuffer(() => socket.setRecvBufferSize(options.receiveBufferBytes))
 
-  const buffer = new ArrayBuffer(BATCH_PACKETS * SLOT_BYTES)
+  const buffer = new ArrayBuffer(BATCH_PACKETS * CELL_BYTES)
   const arena = {
     bytes: new Uint8Array(buffer),
     words: new Int32Array(buffer),
@@ -34,7 +34,7 @@ export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpP
     engine: 'dgram',
     address: { host: socket.address().address, port: socket.address().port },
     arena,
-    // Node halves the kernel's doubled figure itself on no system.
+    // Linux returns twice the requested size, and Node does not correct that.
     receiveBufferBytes: socket.getRecvBufferSize() / (process.platform === 'linux' ? 2 : 1),
     async run(handlers) {
       let count = 0
@@ -46,8 +46,8 @@ export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpP
         if (taken > 0) handlers.onBatch(taken)
       }
       const take = (packet: Buffer, from: { address: string }) => {
-        const length = Math.min(packet.length, SLOT_BYTES)
-        arena.bytes.set(packet.subarray(0, length), count * SLOT_BYTES)
+        const length = Math.min(packet.length, CELL_BYTES)
+        arena.bytes.set(packet.subarray(0, length), count * CELL_BYTES)
         arena.lengths[count] = length
         arena.sources[count] = filter.ofText(from.address)
         count += 1
@@ -66,22 +66,22 @@ export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpP
       clearInterval(timer)
       socket.off('message', take)
     },
-    stage(slots, first, second) {
-      // Copies, in memory that is not used again: a socket that is busy keeps what it is given for a while, and the slots are filled anew before that.
+    stage(cells, first, second) {
+      // A copy in new memory: a busy socket still holds it when the cells are overwritten.
       const joined = Buffer.allocUnsafeSlow(first.count * first.bytes + second.count * second.bytes)
       staged.packets.length = 0
       staged.first = first.count
       let end = 0
       for (let i = 0; i < first.count + second.count; i++) {
-        const from = (slots[i] as number) * SLOT_BYTES
+        const from = (cells[i] as number) * CELL_BYTES
         const length = i < first.count ? first.bytes : second.bytes
         joined.set(arena.bytes.subarray(from, from + length), end)
-        // Buffers, because a socket makes one of everything else.
+        // Buffers, because a socket converts anything else to one.
         staged.packets.push(joined.subarray(end, end + length))
         end += length
       }
     },
-    connect: (to) => openPlainDestination(to, options.sendBufferBytes, staged),
+    connect: (to) => openFallbackDestination(to, options.sendBufferBytes, staged),
     overruns: () => 0,
     [Symbol.dispose]: () => void socket.close(),
   }
@@ -90,7 +90,7 @@ export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpP
 /** The packets of both groups, and how many the first one has. */
 type Staged = { readonly packets: Buffer[]; first: number }
 
-function openPlainDestination(
+function openFallbackDestination(
   to: { readonly ip: string; readonly port: number },
   sendBufferBytes: number,
   staged: Staged,
@@ -127,7 +127,7 @@ function openPlainDestination(
       fault = undefined
       return taken
     },
-    // Node tells errors by itself.
+    // Node emits errors itself.
     poll() {},
     close() {
       if (isClosed) return
@@ -158,11 +158,11 @@ function faultOf(code: string | undefined): UdpFault {
   }
 }
 
-/** A system may refuse the size asked for; it then keeps its own. */
+/** The system may refuse the requested size; its own then stays. */
 function setBuffer(set: () => void): void {
   try {
     set()
   } catch {
-    // The size in force is told by `receiveBufferBytes`.
+    // `receiveBufferBytes` returns the actual size.
   }
 }

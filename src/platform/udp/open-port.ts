@@ -5,7 +5,7 @@ import { openUdpFallbackPort } from './fallback-port.ts'
 import type { UdpPort, UdpPortOptions } from './port.ts'
 import { loadUdpCalls } from './system-calls.ts'
 
-/** Opens the port the fastest way this machine has. `note` says why it is not the fastest there is. */
+/** Opens the port with the fastest engine of this machine. `note` is the reason where that is not sendmmsg. */
 export async function openUdpPort(
   options: UdpPortOptions,
   deps: { readonly clock: Pick<Clock, 'monotonicMs'> },
@@ -14,8 +14,8 @@ export async function openUdpPort(
   const calls = await loadUdpCalls().catch((error: unknown) => messageOf(error))
   if (typeof calls !== 'string') return { port: openUdpBatchPort(options, { ...deps, calls }) }
   if (options.engine === 'sendmmsg') {
-    throw new ServiceError('config-invalid', `batches of packets cannot be used here: ${calls}`, {
-      fix: 'Leave the engine out of the config, so that the fastest that works is taken.',
+    throw new ServiceError('config-invalid', `the engine sendmmsg does not work on this machine: ${calls}`, {
+      fix: 'Remove the engine from the config, so that the fastest one that works is used.',
     })
   }
   return { port: await openUdpFallbackPort(options), note: calls }

@@ -6,7 +6,7 @@ import { openSink } from '../../../test/support/shreds.ts'
 import { systemClock } from '../process/clock.ts'
 import { until } from '../process/test-wait.ts'
 import { openUdpPort } from './open-port.ts'
-import { SLOT_BYTES, UDP_ENGINES, type UdpEngine, type UdpPort, type UdpPortOptions } from './port.ts'
+import { CELL_BYTES, UDP_ENGINES, type UdpEngine, type UdpPort, type UdpPortOptions } from './port.ts'
 import { decodeSocketAddress, encodeSocketAddress, ipv6Text } from './socket-address.ts'
 import { createSourceFilter } from './source-filter.ts'
 
@@ -33,16 +33,16 @@ async function sendTo(port: UdpPort, packets: readonly Uint8Array[], from = '127
 
 type Got = { text: string; length: number; source: number }
 
-/** What the port takes until `count` packets have come. A batch port holds the thread, so packets are sent before. */
+/** Receives until `count` packets have come. A batch port blocks the thread, so packets are sent before. */
 async function take(port: UdpPort, count: number): Promise<Got[]> {
   const got: Got[] = []
   const endMs = performance.now() + 10_000
   await port.run({
     onBatch(batch) {
-      for (let slot = 0; slot < batch; slot++) {
-        const length = port.arena.lengths[slot] as number
-        const bytes = port.arena.bytes.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + Math.min(length, 8))
-        got.push({ text: Buffer.from(bytes).toString(), length, source: port.arena.sources[slot] as number })
+      for (let cell = 0; cell < batch; cell++) {
+        const length = port.arena.lengths[cell] as number
+        const bytes = port.arena.bytes.subarray(cell * CELL_BYTES, cell * CELL_BYTES + Math.min(length, 8))
+        got.push({ text: Buffer.from(bytes).toString(), length, source: port.arena.sources[cell] as number })
       }
     },
     onTick: () => got.length < count && performance.now() < endMs,
@@ -52,13 +52,13 @@ async function take(port: UdpPort, count: number): Promise<Got[]> {
 
 for (const engine of UDP_ENGINES) {
   describe(`over ${engine}`, () => {
-    test('packets are taken with their length and whether their source counts', async () => {
+    test('receives packets with their length and the index of their source', async () => {
       using port = await openPort(engine, { sources: ['10.0.0.0/8', '127.0.0.2', '127.0.0.0/30'] })
       assert.equal(port.engine, engine)
       assert.ok(port.receiveBufferBytes >= 100_000)
       const sent = [
         sendTo(port, [Buffer.from('one'), Buffer.alloc(0)], '127.0.0.2'),
-        sendTo(port, [Buffer.from('three'), Buffer.alloc(SLOT_BYTES + 500, 'x')], '127.0.0.3'),
+        sendTo(port, [Buffer.from('three'), Buffer.alloc(CELL_BYTES + 500, 'x')], '127.0.0.3'),
         sendTo(port, [Buffer.from('stranger')], '127.0.0.9'),
       ]
       await Promise.all(sent)
@@ -68,7 +68,7 @@ for (const engine of UDP_ENGINES) {
         { text: 'one', length: 3, source: 1 },
         { text: 'stranger', length: 8, source: -1 },
         { text: 'three', length: 5, source: 2 },
-        { text: 'xxxxxxxx', length: SLOT_BYTES, source: 2 },
+        { text: 'xxxxxxxx', length: CELL_BYTES, source: 2 },
       ])
     })
 
@@ -87,11 +87,11 @@ for (const engine of UDP_ENGINES) {
       to.close()
     })
 
-    test('two groups of lengths leave as single packets, as many of each as asked for', async () => {
+    test('sends two groups of lengths as single packets, as many of each as requested', async () => {
       using sink = await openSink()
       using port = await openPort(engine)
-      for (let slot = 0; slot < 32; slot++)
-        port.arena.bytes.fill(65 + slot, slot * SLOT_BYTES, slot * SLOT_BYTES + SLOT_BYTES)
+      for (let cell = 0; cell < 32; cell++)
+        port.arena.bytes.fill(65 + cell, cell * CELL_BYTES, cell * CELL_BYTES + CELL_BYTES)
       const to = port.connect({ ip: '127.0.0.1', port: sink.port })
       port.stage(Uint8Array.of(3, 1, 7, 2, 5), { count: 3, bytes: 1203 }, { count: 2, bytes: 1228 })
       // Node's sockets connect a turn later.
@@ -114,21 +114,21 @@ for (const engine of UDP_ENGINES) {
       assert.equal(to.send(1, 0), 0)
     })
 
-    test('what was staged leaves as it was then, though the slots are filled anew', async () => {
+    test('sends packets as they were staged, although the cells are overwritten', async () => {
       using sink = await openSink()
       using port = await openPort(engine)
       const to = port.connect({ ip: '127.0.0.1', port: sink.port })
-      port.arena.bytes.fill(1, 0, SLOT_BYTES)
-      port.arena.bytes.fill(2, SLOT_BYTES, 2 * SLOT_BYTES)
+      port.arena.bytes.fill(1, 0, CELL_BYTES)
+      port.arena.bytes.fill(2, CELL_BYTES, 2 * CELL_BYTES)
       port.stage(Uint8Array.of(1, 0), { count: 1, bytes: 1203 }, { count: 1, bytes: 1228 })
-      port.arena.bytes.fill(9, 0, 2 * SLOT_BYTES)
+      port.arena.bytes.fill(9, 0, 2 * CELL_BYTES)
       await until('it is connected', () => to.send(1, 1) === 2)
       await until('both have come', () => sink.packets.length >= 2)
       assert.deepEqual(sink.packets.slice(0, 2), [Buffer.alloc(1203, 2), Buffer.alloc(1228, 1)])
       to.close()
     })
 
-    test('a port that nobody holds open is told as refused', async () => {
+    test('a closed port is a refused fault', async () => {
       const gone = await openSink()
       gone[Symbol.dispose]()
       using port = await openPort(engine)
@@ -144,7 +144,7 @@ for (const engine of UDP_ENGINES) {
       to.close()
     })
 
-    test('a tick comes without traffic, and ends the run', async () => {
+    test('ticks without traffic, and a tick ends the run', async () => {
       using port = await openPort(engine)
       let ticks = 0
       await port.run({ onBatch: () => assert.fail('no packet was sent'), onTick: () => ++ticks < 3 })
@@ -154,7 +154,7 @@ for (const engine of UDP_ENGINES) {
   })
 }
 
-test('the kernel counts what came faster than it was taken', async () => {
+test('overruns counts the packets that the kernel dropped', async () => {
   using port = await openPort('sendmmsg', { receiveBufferBytes: 4096 })
   await sendTo(
     port,
@@ -165,7 +165,7 @@ test('the kernel counts what came faster than it was taken', async () => {
   assert.equal((await take(port, 200 - overruns)).length, 200 - overruns)
 })
 
-test('addresses as the kernel has them', () => {
+test('encodes and decodes socket addresses', () => {
   for (const ip of ['127.0.0.1', '255.0.1.254']) {
     assert.deepEqual(decodeSocketAddress(encodeSocketAddress({ ip, port: 65_535 })), { host: ip, port: 65_535 })
   }
@@ -182,10 +182,10 @@ test('addresses as the kernel has them', () => {
   assert.throws(() => encodeSocketAddress({ ip: 'localhost', port: 1 }), TypeError)
 })
 
-test('a flood of strange addresses does not make the list of sources forget', () => {
+test('a flood of foreign addresses leaves the source filter correct and bounded', () => {
   const filter = createSourceFilter(['10.0.0.0/8', '2a00::/16'])
   for (let i = 0; i < 20_000; i++) assert.equal(filter.ofV4(0x0b00_0000 + i), -1)
-  assert.ok(filter.remembered() <= 8192, 'what is remembered is bounded')
+  assert.ok(filter.cached() <= 8192, 'the cache is bounded')
   assert.equal(filter.ofV4(0x0aff_ffff), 0)
   assert.equal(filter.ofV4(0xff00_0001 | 0), -1)
   assert.equal(filter.ofText('2a00:0:0:0:0:0:0:9'), 1)

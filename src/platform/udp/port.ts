@@ -1,24 +1,24 @@
 /**
- * A UDP port that takes packets in batches and sends the same packets on to many places. Packets stand in an arena: they are received
- * into its slots, and looked at there. There are two ways of doing it with one face: `sendmmsg` calls the
- * system for whole batches, `dgram` is Node's own socket, about a tenth as fast, for machines where foreign functions do not load.
+ * A UDP port that receives packets in batches and forwards them to many destinations. Packets are received into the cells of an arena and read there.
+ * There are two engines with one interface: `sendmmsg` calls the system for whole batches; `dgram` is Node's own socket, about a tenth as fast, for
+ * machines where the foreign-function interface does not load.
  */
 export type UdpPort = Disposable & {
   readonly engine: UdpEngine
   readonly address: { readonly host: string; readonly port: number }
   readonly arena: PacketArena
-  /** What the kernel granted as receive buffer. */
+  /** The receive buffer that the kernel granted. */
   readonly receiveBufferBytes: number
-  /** Hands batches over until `onTick` says stop. Ticks come every few milliseconds, with traffic or without. */
+  /** Delivers batches until `onTick` returns false. Ticks come every few milliseconds, with or without traffic. */
   run(handlers: UdpHandlers): Promise<void>
   /** A connected socket to one literal address. */
   connect(to: { readonly ip: string; readonly port: number }): UdpDestination
   /**
-   * Lays out what the next sends carry: slots of the arena in two groups, each of one length, because one call can only be cut into equal
-   * packets. `slots` has the first group, then the second.
+   * Sets what the next sends carry: cells of the arena in two groups, each with packets of one length, because the kernel segments a send into equal
+   * packets. `cells` has the first group, then the second.
    */
-  stage(slots: Uint8Array, first: StagedGroup, second: StagedGroup): void
-  /** Packets the kernel threw away because they came faster than they were taken, since the port was opened. */
+  stage(cells: Uint8Array, first: StagedGroup, second: StagedGroup): void
+  /** Packets that the kernel dropped because the receive buffer was full, since the port was opened. */
   overruns(): number
 }
 
@@ -29,49 +29,49 @@ export type StagedGroup = { readonly count: number; readonly bytes: number }
 
 export type PacketArena = {
   readonly bytes: Uint8Array
-  /** The same bytes as 32-bit words. A slot begins at `slot * SLOT_BYTES`, so its words are aligned. */
+  /** The same bytes as 32-bit words. A cell begins at `cell * CELL_BYTES`, so its words are aligned. */
   readonly words: Int32Array
   readonly lengths: Int32Array
-  /** Which entry of the allowed sources the packet of a slot came from; -1 for none. */
+  /** Index of the allowed source that the packet of a cell came from; -1 for none. */
   readonly sources: Int8Array
 }
 
 export type UdpHandlers = {
-  /** The first `count` slots hold new packets. They are valid until this returns. */
+  /** The first `count` cells hold new packets. They are valid until this returns. */
   onBatch(count: number): void
   /** Returns false to end the run. */
   onTick(): boolean
 }
 
-/** Why packets did not leave, or what the network said of earlier ones. */
+/** Why packets were not sent, or the network error for earlier ones. */
 export type UdpFault = 'refused' | 'unreachable' | 'buffer-full' | 'too-big' | 'other'
 
 export type UdpDestination = {
-  /** Sends so many of each staged group and returns how many left. */
+  /** Sends so many of each staged group and returns how many were sent. */
   send(first: number, second: number): number
-  /** What sends met since the last call; asking clears it. */
+  /** The last fault since the previous call, which it clears. */
   takeFault(): UdpFault | undefined
-  /** Asks the system for an answer of the network that no send has met yet; `takeFault` then tells it. */
+  /** Fetches a network error that no send has returned yet; `takeFault` then returns it. */
   poll(): void
   close(): void
 }
 
 export type UdpPortOptions = {
   readonly listen: { readonly host: string; readonly port: number }
-  /** Addresses and networks whose packets count; at most 127. */
+  /** Addresses and networks whose packets are accepted; at most 127. */
   readonly sources: readonly string[]
   readonly receiveBufferBytes: number
   readonly sendBufferBytes: number
-  /** Undefined takes the fastest that works here. */
+  /** The fastest that works on this machine by default. */
   readonly engine?: UdpEngine | undefined
 }
 
 /**
- * Slots of an arena: as many as one call takes or sends. The kernel cuts at most 65,507 bytes into packets, which is 53 of the longest shreds;
- * larger batches than this gain little.
+ * Cells of an arena: as many as one call receives or sends. The kernel segments at most 65,507 bytes, which is 53 of the longest shreds; larger batches
+ * gain little.
  */
 export const BATCH_PACKETS = 48
-/** Room for one packet. What is longer is cut, which no shred is. */
-export const SLOT_BYTES = 2048
-/** How long a quiet port sleeps between two ticks. */
+/** Space for one packet. A longer one is truncated, which no shred is. */
+export const CELL_BYTES = 2048
+/** How long a port without traffic sleeps between two ticks. */
 export const TICK_MS = 10

@@ -5,7 +5,7 @@ import { LINUX } from './system-calls.ts'
 const V4_BYTES = 16
 const V6_BYTES = 28
 
-/** An address as the kernel has it: family in the machine's order, port and address in the network's. */
+/** A sockaddr structure: family in machine byte order, port and address in network byte order. */
 export function encodeSocketAddress({ ip, port }: { readonly ip: string; readonly port: number }): Uint8Array {
   if (isIPv4(ip)) {
     const bytes = new Uint8Array(V4_BYTES)
@@ -25,7 +25,7 @@ export function decodeSocketAddress(bytes: Uint8Array): { host: string; port: nu
   return { host, port }
 }
 
-/** Eight groups in hex, nothing shortened; an IPv4 address that came in on an IPv6 socket as IPv4. */
+/** Eight groups in hex, not shortened; an IPv4-mapped address as IPv4. */
 export function ipv6Text(bytes: Uint8Array, at: number): string {
   const isMapped =
     bytes.subarray(at, at + 10).every((byte) => byte === 0) && bytes[at + 10] === 255 && bytes[at + 11] === 255

@@ -4,13 +4,13 @@ import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { listenError } from '../net/listener.ts'
 
-type Position = { readonly ip: string; readonly port: number }
+type Endpoint = { readonly ip: string; readonly port: number }
 
 /** A UDP socket for a few packets in both directions. */
 export type UdpSocket = Disposable & {
   readonly address: { readonly host: string; readonly port: number }
-  /** Sends one packet; whether it arrives is nobody's promise. */
-  send(packet: Uint8Array, to: Position): void
+  /** Sends one packet, without a guarantee that it arrives. */
+  send(packet: Uint8Array, to: Endpoint): void
 }
 
 export type UdpSocketOptions = {
@@ -18,7 +18,7 @@ export type UdpSocketOptions = {
   readonly receiveBufferBytes?: number | undefined
 }
 
-/** A socket at this address and no other process at it. What the network answers to single packets is not heard: it would end the process. */
+/** Binds a socket exclusively. Network errors for single packets are ignored: an unhandled one would end the process. */
 export async function bindUdp(listen: UdpSocketOptions['listen']): Promise<Socket> {
   const socket = createSocket(isIPv6(listen.host) ? 'udp6' : 'udp4')
   try {
@@ -34,7 +34,7 @@ export async function bindUdp(listen: UdpSocketOptions['listen']): Promise<Socke
 
 export async function openUdpSocket(
   { listen, receiveBufferBytes }: UdpSocketOptions,
-  onPacket: (packet: Buffer, from: Position) => void,
+  onPacket: (packet: Buffer, from: Endpoint) => void,
 ): Promise<UdpSocket> {
   const socket = await bindUdp(listen)
   socket.on('message', (packet, from) => onPacket(packet, { ip: unmapped(from.address), port: from.port }))
@@ -42,7 +42,7 @@ export async function openUdpSocket(
     try {
       socket.setRecvBufferSize(receiveBufferBytes)
     } catch {
-      // The system keeps its own size.
+      // The system's own size stays.
     }
   }
   const { address, port } = socket.address()
@@ -53,7 +53,7 @@ export async function openUdpSocket(
   }
 }
 
-/** The literal addresses of this machine. */
+/** The IP addresses of this machine. */
 export function ownAddresses(): Set<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []))
 }

@@ -1,17 +1,17 @@
 import { createAddressSet } from '../net/client-address.ts'
 
-/** Which of the allowed sources an address belongs to, as its place in the list; -1 for none. */
+/** Finds the allowed source of an address, as its index in the list; -1 for none. */
 export type SourceFilter = {
   /** An IPv4 address as a number, most significant byte first. */
   ofV4(address: number): number
   ofText(address: string): number
-  /** Answers remembered now. */
-  remembered(): number
+  /** Cached results. */
+  cached(): number
 }
 
 const SOURCES_MAX = 64
-/** Answers remembered of each form. A flood from made-up addresses fills it, and it begins anew. */
-const KNOWN_MAX = 4096
+/** Cached results of each form. A cache that is full, as in a flood from forged addresses, is cleared. */
+const CACHED_MAX = 4096
 
 export function createSourceFilter(entries: readonly string[]): SourceFilter {
   const sets = entries.slice(0, SOURCES_MAX).map((entry) => createAddressSet([entry]))
@@ -19,23 +19,23 @@ export function createSourceFilter(entries: readonly string[]): SourceFilter {
   const byNumber = new Map<number, number>()
 
   function ofText(address: string): number {
-    const known = byText.get(address)
-    if (known !== undefined) return known
-    if (byText.size >= KNOWN_MAX) byText.clear()
-    const position = sets.findIndex((includes) => includes(address))
-    byText.set(address, position)
-    return position
+    const cached = byText.get(address)
+    if (cached !== undefined) return cached
+    if (byText.size >= CACHED_MAX) byText.clear()
+    const index = sets.findIndex((includes) => includes(address))
+    byText.set(address, index)
+    return index
   }
   return {
     ofText,
-    remembered: () => byText.size + byNumber.size,
+    cached: () => byText.size + byNumber.size,
     ofV4(address) {
-      const known = byNumber.get(address)
-      if (known !== undefined) return known
-      if (byNumber.size >= KNOWN_MAX) byNumber.clear()
-      const position = ofText(`${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`)
-      byNumber.set(address, position)
-      return position
+      const cached = byNumber.get(address)
+      if (cached !== undefined) return cached
+      if (byNumber.size >= CACHED_MAX) byNumber.clear()
+      const index = ofText(`${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`)
+      byNumber.set(address, index)
+      return index
     },
   }
 }

@@ -1,8 +1,8 @@
 import { endianness } from 'node:os'
 
 /**
- * The calls of Linux behind batches of packets, through the foreign-function interface. Addresses are numbers: those of user space are
- * below 2^48. A negative result is minus the error number, as in the kernel itself.
+ * The Linux system calls for batches of packets, through the foreign-function interface. Addresses are numbers: user space is below 2^48. A negative
+ * result is minus the error number, as in the kernel.
  */
 export type UdpCalls = {
   addressOf(buffer: ArrayBuffer): number
@@ -63,10 +63,10 @@ export const ERRNO = {
   EHOSTUNREACH: 113,
 } as const
 
-/** Loads the interface, or throws where it does not work: another system, a byte order or word size the layouts are not for. */
+/** Throws on another system, and on a byte order or word size that the layouts are not made for. */
 export async function loadUdpCalls(): Promise<UdpCalls> {
   if (process.platform !== 'linux' || endianness() !== 'LE' || !['x64', 'arm64'].includes(process.arch)) {
-    throw new Error(`${process.platform} on ${process.arch} has no batches of packets`)
+    throw new Error(`${process.platform} on ${process.arch} has no sendmmsg`)
   }
   const { default: koffi } = await import('koffi')
   const libc = koffi.load(null)

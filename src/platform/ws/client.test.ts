@@ -43,7 +43,7 @@ async function openTo(port: number, options: WsClientOptions = {}, clock = syste
   return opening.client
 }
 
-test('text goes both ways, with the headers given at the handshake and no compression offered', async () => {
+test('text passes in both directions, with the configured headers in the handshake and no compression', async () => {
   await using server = await startServer()
   const client = await openTo(server.port, { headers: { 'x-token': 'node secret' } })
   const got: string[] = []
@@ -59,7 +59,7 @@ test('text goes both ways, with the headers given at the handshake and no compre
   assert.equal(client.isOpen, false)
 })
 
-test('a name is connected to at its pinned address', async () => {
+test('connects to a name at its pinned address', async () => {
   await using server = await startServer()
   const address = createPinnedAddress(
     { host: 'node.example', port: server.port, secure: false, path: '/' },
@@ -72,7 +72,7 @@ test('a name is connected to at its pinned address', async () => {
   opening.client.close()
 })
 
-test('what cannot be opened is an outcome: nobody there, a refusal, a redirect, a forbidden address, silence', async () => {
+test('resolves with the loss: no listener, a refusal, a redirect, a forbidden address, no response', async () => {
   const http = createServer((_request, response) => void response.end())
   const responses = ['HTTP/1.1 401 No\r\n\r\n', 'HTTP/1.1 302 Go\r\nLocation: ws://127.0.0.1:1/\r\n\r\n']
   http.on('upgrade', (_request, socket) => void socket.on('error', () => {}).end(responses.shift()))
@@ -86,7 +86,7 @@ test('what cannot be opened is an outcome: nobody there, a refusal, a redirect, 
   }
   assert.deepEqual(await lossOf(pinned(port)), {
     cause: 'refused',
-    message: 'the handshake was answered with 401',
+    message: 'the handshake was refused with 401',
     status: 401,
   })
   assert.equal((await lossOf(pinned(port))).status, 302)
@@ -100,23 +100,23 @@ test('what cannot be opened is an outcome: nobody there, a refusal, a redirect, 
   silent.listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const opening = openWsClient({}, { clock, address: pinned((silent.address() as { port: number }).port) })
-  await until('the handshake is timed', () => clock.pendingTimers() === 1)
+  await until('the timeout is set', () => clock.pendingTimers() === 1)
   clock.advance(5000)
-  assert.deepEqual(await opening, { ok: false, loss: { cause: 'connect', message: 'no answer in time' } })
+  assert.deepEqual(await opening, { ok: false, loss: { cause: 'connect', message: 'no response in time' } })
   await new Promise((resolve) => void silent.close(resolve))
 })
 
-test('a server that closes or cuts is told once', async () => {
+test('calls the close listener once when the server closes or resets', async () => {
   await using server = await startServer()
   const losses: WsLoss[] = []
   const first = await openTo(server.port)
   first.onClose((loss) => losses.push(loss))
   server.sockets[0]?.close(1012)
-  await until('the close is told', () => losses.length === 1)
+  await until('the close is reported', () => losses.length === 1)
   const second = await openTo(server.port)
   second.onClose((loss) => losses.push(loss))
   server.sockets[1]?.terminate()
-  await until('the cut is told', () => losses.length === 2)
+  await until('the reset is reported', () => losses.length === 2)
   second.close()
   second.onClose((loss) => losses.push(loss))
   assert.deepEqual(
@@ -125,7 +125,7 @@ test('a server that closes or cuts is told once', async () => {
   )
 })
 
-test('F4: a half-open connection is found within 25 s; one that answers pings lives', async () => {
+test('F4: a half-open connection is found within 25 s; one that replies to pings stays', async () => {
   const clock = createManualClock()
   await using server = await startServer()
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.port } })
@@ -137,19 +137,19 @@ test('F4: a half-open connection is found within 25 s; one that answers pings li
   for (let beat = 1; beat <= 4; beat++) {
     clock.advance(5000)
     const pongs = proxy.bytes.downstream
-    await until('the ping is answered', () => pings === Math.ceil(beat / 2) && proxy.bytes.downstream >= pongs)
-    await until('the answer is read', () => client.isOpen)
+    await until('the pong came', () => pings === Math.ceil(beat / 2) && proxy.bytes.downstream >= pongs)
+    await until('the pong is read', () => client.isOpen)
   }
   assert.equal(loss, undefined)
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'upstream' })
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
   clock.advance(24_000)
   clock.advance(1000)
-  assert.deepEqual(loss, { cause: 'dead', message: 'pings are not answered' })
+  assert.deepEqual(loss, { cause: 'dead', message: 'no reply to pings' })
   assert.equal(client.isOpen, false)
 })
 
-test('a message over the limit and a frame that is none end the connection', async () => {
+test('ends the connection on a message over the limit and on a malformed frame', async () => {
   await using server = await startServer()
   for (const harm of [
     (socket: WebSocket) => socket.send('x'.repeat(2000)),
@@ -168,14 +168,14 @@ test('a message over the limit and a frame that is none end the connection', asy
   }
 })
 
-test('a server that does not read is left', async () => {
+test('ends the connection when the server does not read', async () => {
   await using server = await startServer()
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.port } })
   const client = await openTo(proxy.port, { pendingBytesMax: 1_000_000 })
   let loss: WsLoss | undefined
   client.onClose((reported) => void (loss = reported))
   proxy.add({ type: 'latency', latencyMs: 1_000_000, stream: 'upstream' })
-  await until('it is left', () => {
+  await until('the connection has ended', () => {
     client.send('x'.repeat(500_000))
     return loss !== undefined
   })

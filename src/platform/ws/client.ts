@@ -9,7 +9,7 @@ export type WsClientOptions = {
   readonly headers?: Readonly<Record<string, string>>
   readonly handshakeTimeoutMs?: number
   readonly messageBytesMax?: number
-  /** More than this that the server does not take ends the connection. */
+  /** The connection ends when the server leaves more than this unread. */
   readonly pendingBytesMax?: number
   readonly heartbeat?: HeartbeatOptions
   /** Certificates to trust instead of the system's. */
@@ -18,14 +18,14 @@ export type WsClientOptions = {
 
 export type WsClientDeps = { readonly clock: Clock; readonly address: PinnedAddress }
 
-/** Why a connection could not be made or is gone. `status` is the answer of a server that refused the handshake. */
+/** Why a connection could not be opened or was lost. `status` is that of a server which refused the handshake. */
 export type WsLoss = {
   readonly cause: 'address' | 'connect' | 'refused' | 'closed' | 'dead' | 'too-slow' | 'protocol'
   readonly message: string
   readonly status?: number
 }
 
-/** A connection to a WebSocket server that stands, until `onClose` is told otherwise. */
+/** An open connection to a WebSocket server, until `onClose` is called. */
 export type WsClient = {
   readonly isOpen: boolean
   send(text: string): void
@@ -46,20 +46,20 @@ const DEFAULTS = {
 }
 const CLOSE_GRACE_MS = 1000
 
-/** Never rejects: a server that is not there is an outcome. Redirects are refusals. */
+/** Never rejects: an unreachable server is an outcome. Redirects count as refusals. */
 export async function openWsClient(given: WsClientOptions, { clock, address }: WsClientDeps): Promise<WsOpening> {
   const options = { ...DEFAULTS, ...given }
-  const position = await address.current()
-  if (!position.ok) return { ok: false, loss: { cause: 'address', message: position.message } }
+  const target = await address.current()
+  if (!target.ok) return { ok: false, loss: { cause: 'address', message: target.message } }
   const { remote } = address
   const ws = new WebSocket(`${remote.secure ? 'wss' : 'ws'}://${hostHeader(remote)}${remote.path}`, {
     headers: { ...options.headers },
     followRedirects: false,
     perMessageDeflate: false,
     maxPayload: options.messageBytesMax,
-    // The name was looked up and judged already; the library gets what came of it.
+    // The name is already resolved and checked.
     lookup: (_host, { all }, found) => {
-      const entry = { address: position.ip, family: isIP(position.ip) }
+      const entry = { address: target.ip, family: isIP(target.ip) }
       if (all === true) found(null, [entry])
       else found(null, entry.address, entry.family)
     },
@@ -68,22 +68,22 @@ export async function openWsClient(given: WsClientOptions, { clock, address }: W
   return new Promise((resolve) => {
     let loss: WsLoss | undefined
     const timeout = clock.setTimer(options.handshakeTimeoutMs, () =>
-      fail({ cause: 'connect', message: 'no answer in time' }),
+      fail({ cause: 'connect', message: 'no response in time' }),
     )
-    function fail(why: WsLoss): void {
+    function fail(failure: WsLoss): void {
       if (loss !== undefined) return
-      loss = why
+      loss = failure
       timeout.cancel()
       address.lost('unreachable')
       ws.terminate()
-      resolve({ ok: false, loss: why })
+      resolve({ ok: false, loss: failure })
     }
     ws.on('error', (error: NodeJS.ErrnoException) =>
       fail({ cause: 'connect', message: error.code ?? 'connection failed' }),
     )
     ws.on('unexpected-response', (_request, response) => {
       const status = response.statusCode ?? 0
-      fail({ cause: 'refused', message: `the handshake was answered with ${status}`, status })
+      fail({ cause: 'refused', message: `the handshake was refused with ${status}`, status })
     })
     ws.on('open', () => {
       if (loss !== undefined) return
@@ -103,20 +103,20 @@ function wrap(ws: WebSocket, options: typeof DEFAULTS & WsClientOptions, { clock
     ping: () => {
       if (ws.readyState === ws.OPEN) ws.ping()
     },
-    onDead: () => leave({ cause: 'dead', message: 'pings are not answered' }),
+    onDead: () => leave({ cause: 'dead', message: 'no reply to pings' }),
   })
 
-  /** The listeners are told at once: a peer that is gone would delay the close by its handshake. */
-  function leave(why: WsLoss): void {
+  /** The listeners are called at once: a dead peer would delay the closing handshake. */
+  function leave(reason: WsLoss): void {
     if (loss !== undefined) return
-    loss = why
+    loss = reason
     heartbeat[Symbol.dispose]()
     address.lost('broken')
-    if (why.cause === 'closed' && ws.readyState === ws.OPEN) {
+    if (reason.cause === 'closed' && ws.readyState === ws.OPEN) {
       ws.close(1000)
       clock.setTimer(CLOSE_GRACE_MS, () => ws.terminate()).unref?.()
     } else ws.terminate()
-    for (const listener of closeListeners.splice(0)) listener(why)
+    for (const listener of closeListeners.splice(0)) listener(reason)
   }
 
   ws.on('pong', () => heartbeat.heard())

@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { FrameConsumer, SharedPart } from '../net/shared-frames.ts'
+import type { FrameConsumer } from '../net/shared-frames.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
+import { OutgoingFrames } from './outgoing-frames.ts'
 import type { WsSocket } from './socket.ts'
 
-/** Close codes (RFC 6455 section 7.4 and its registry). Clients of Solana take 1000 for wanted and do not come back. */
+/** Close codes (RFC 6455 section 7.4 and its registry). Solana clients treat 1000 as intended and do not reconnect. */
 export const WsCloseCode = {
   normal: 1000,
   goingAway: 1001,
@@ -21,47 +22,50 @@ export const WsCloseCode = {
 export type WsConnection = {
   readonly remoteAddress: string
   readonly isOpen: boolean
-  /** Bytes taken by `send` that have not left the process. */
+  /** Bytes accepted by `send` that have not left the process. */
   readonly pendingBytes: number
   /** Bytes of all messages handed to the socket so far. */
   readonly bytesOut: number
   send(text: string): void
-  /** A frame of `encodeTextFrame`. What is sent within one turn of the event loop leaves in one write. */
-  readonly sendFrame: (frame: Buffer) => void
-  /** Gets frames that are the same for many, in the order they and those of `sendFrame` came. */
+  /** Sends a frame of `encodeTextFrame`. Frames that are sent within one turn of the event loop leave in one write. */
+  sendFrame(frame: Buffer): void
+  /** Receives frames that many connections share, in order with those of `sendFrame`. */
   readonly consumer: FrameConsumer<Buffer>
-  /** For a sender with a queue of its own: true while nothing waits here, so that `write` will not pile up. */
+  /** For a sender with a queue of its own: true while nothing waits here, so that `write` does not queue up. */
   readonly isClear: boolean
-  /** Frames of `encodeTextFrame`, one or several, at once. Called only while `isClear`; neither bounded nor watched here. */
+  /** Writes one or several frames of `encodeTextFrame` at once. Called only while `isClear`; neither bounded nor watched here. */
   write(frames: Buffer): void
   /** `isClear` has become true again. */
   onDrain(listener: () => void): void
-  /** Sends what is due, then the close frame; cuts the socket when the peer does not answer in time. */
+  /** Sends what is queued, then the close frame; terminates the connection when the peer does not reply in time. */
   close(code: number, reason?: string): void
   terminate(): void
   /**
-   * Text messages, and binary ones that are UTF-8; other binary ones close with 1003. The close frame of a peer is answered when all promises
-   * that the listener returned are settled, so that what was asked before it is still answered.
+   * Receives text messages, and binary ones that are UTF-8; other binary ones close with 1003. The reply to the peer's close frame waits until all
+   * promises that the listener returned are settled, so that earlier requests still get their responses.
    */
-  onMessage(listener: (text: string) => void | Promise<void>): void
+  onMessage(listener: MessageListener): void
   /** Called exactly once: with code and reason of this side where it closed first, else with the peer's code. 1006 means that no close frame came. */
-  onClose(listener: (code: number, reason: string) => void): void
+  onClose(listener: CloseListener): void
 }
 
+type MessageListener = (text: string) => void | Promise<void>
+type CloseListener = (code: number, reason: string) => void
+
 export type WsConnectionOptions = {
-  /** More than this waiting for a client means that it is too slow: it is closed with 1013. */
+  /** A client for which more than this waits is too slow: it is closed with 1013. */
   readonly pendingBytesMax: number
-  /** The same for a client that takes nothing at all for so long. */
+  /** The same for a client that reads nothing for so long. */
   readonly stallMs: number
-  /** How long a peer may take to answer a close frame. */
+  /** How long a peer may take to reply to a close frame. */
   readonly closeGraceMs: number
-  /** How long a peer that has closed waits for what it asked before; then it gets its close frame without. */
+  /** How long the responses that are due may delay the reply to the peer's close frame. */
   readonly responseGraceMs: number
   /** Pings and pongs of a client within a second; one more closes with 1008. */
   readonly controlPerSecondMax: number
 }
 
-/** Told as it happens, for counters. */
+/** Called as it happens, for counters. */
 export type WsMeter = {
   /** So many messages left in one write. */
   written(messages: number, bytes: number): void
@@ -77,7 +81,7 @@ type Parts = {
   readonly remoteAddress: string
   readonly clock: Clock
   readonly meter?: WsMeter | undefined
-  /** Asks for `flush` soon. */
+  /** Frames wait: asks for `flush` soon. */
   readonly onDirty: () => void
 }
 
@@ -92,258 +96,262 @@ const VIOLATIONS: Readonly<Record<string, number>> = {
   WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: WsCloseCode.messageTooBig,
 }
 
-/** Frames go to the socket past the library, which takes part only in the handshake, in reading, and in closing. */
-export function createWsConnection(
-  options: WsConnectionOptions,
-  { ws, socket, remoteAddress, clock, meter, onDirty }: Parts,
-): WsConnection & { flush(joined?: JoinedFrames): void; beat(missesMax: number): boolean } {
-  const { pendingBytesMax, stallMs, closeGraceMs, responseGraceMs, controlPerSecondMax } = options
-  let queue: Buffer[] = []
-  let queuedBytes = 0
-  /** What comes after all in the queue. It is shared with others and may still grow. */
-  let shared: SharedPart<Buffer> | undefined
-  /** Will be flushed without being asked for it again. */
-  let isDue = false
-  let bytesOut = 0
-  let controls = 0
-  let controlsSinceMs = clock.monotonicMs()
-  let stall: Timer | undefined
-  let grace: Timer | undefined
-  let responseGrace: Timer | undefined
-  /** Messages whose listener is still at work. */
-  let awaitingResponse = 0
-  let isPeerClosing = false
-  let isLeaving = false
-  let isAlive = true
-  let misses = 0
-  let closeListeners: ((code: number, reason: string) => void)[] = []
-  let closing: { readonly code: number; readonly reason: string } | undefined
-  const drainListeners: (() => void)[] = []
+type State =
+  | 'open'
+  /** The peer has sent its close frame; responses that are due still leave. */
+  | 'peer-closing'
+  /** This side has sent its close frame. */
+  | 'closing'
+  | 'closed'
 
-  ws.on('pong', () => {
-    isAlive = true
-    isCalm()
-  })
-  ws.on('ping', (data) => {
-    isAlive = true
-    if (!isCalm()) return
-    // Answered by hand: pongs that are not read would otherwise pile up without a limit.
-    if (isOpen() && !isTooSlow()) ws.pong(data)
-  })
-  ws.on('message', () => {
-    isAlive = true
-  })
-  // Violations of the protocol: the library has chosen the close code and is closing, but would wait half a minute.
-  ws.on('error', (error: NodeJS.ErrnoException) => {
-    closing ??= { code: VIOLATIONS[error.code ?? ''] ?? WsCloseCode.protocolError, reason: '' }
-    cutSoon()
-  })
-  ws.on('close', (code: number) => {
-    isLeaving = true
-    stall?.cancel()
-    grace?.cancel()
-    responseGrace?.cancel()
-    dropQueue()
-    for (const listener of closeListeners.splice(0)) listener(closing?.code ?? code, closing?.reason ?? '')
-    closeListeners = []
-  })
-  ws.onPeerClose(() => {
-    isPeerClosing = true
-    if (awaitingResponse === 0) completeClose()
-    else responseGrace = clock.setTimer(responseGraceMs, completeClose)
-  })
-  socket.on('drain', () => {
-    stall?.cancel()
-    stall = undefined
-    flush()
-    for (const listener of drainListeners) listener()
-  })
+/**
+ * One connection of a client. Frames are written to the socket directly: the library does the handshake, reads, and sends control frames.
+ */
+export class ServerWsConnection implements WsConnection {
+  readonly remoteAddress: string
+  readonly #options: WsConnectionOptions
+  readonly #ws: WsSocket
+  readonly #socket: Duplex
+  readonly #clock: Clock
+  readonly #meter: WsMeter | undefined
+  readonly #onDirty: () => void
+  readonly #frames = new OutgoingFrames(() => this.#onQueued())
+  readonly #controls: ControlRate
+  readonly #drainListeners: (() => void)[] = []
+  readonly #closeListeners: CloseListener[] = []
+  #state: State = 'open'
+  #closedWith: { readonly code: number; readonly reason: string } | undefined
+  /** A flush is requested. */
+  #isDirty = false
+  #bytesOut = 0
+  /** Messages whose listener has not settled. */
+  #responsesDue = 0
+  /** Anything came from the peer since the last ping. */
+  #isAlive = true
+  #misses = 0
+  #stallTimer: Timer | undefined
+  #closeTimer: Timer | undefined
+  #responseTimer: Timer | undefined
 
-  function isCalm(): boolean {
-    const nowMs = clock.monotonicMs()
-    if (nowMs - controlsSinceMs >= CONTROL_WINDOW_MS) {
-      controlsSinceMs = nowMs
-      controls = 0
+  constructor(options: WsConnectionOptions, { ws, socket, remoteAddress, clock, meter, onDirty }: Parts) {
+    this.remoteAddress = remoteAddress
+    this.#options = options
+    this.#ws = ws
+    this.#socket = socket
+    this.#clock = clock
+    this.#meter = meter
+    this.#onDirty = onDirty
+    this.#controls = new ControlRate(options.controlPerSecondMax, clock.monotonicMs())
+    ws.on('pong', () => this.#onControl())
+    ws.on('ping', (data) => {
+      // The library would queue pongs without a limit for a client that does not read them.
+      if (this.#onControl() && this.isOpen && !this.#closeIfTooSlow()) ws.pong(data)
+    })
+    ws.on('message', () => {
+      this.#isAlive = true
+    })
+    // A protocol violation: the library has chosen the close code and closes, but would wait 30 s for the reply.
+    ws.on('error', (error: NodeJS.ErrnoException) => {
+      this.#closedWith ??= { code: VIOLATIONS[error.code ?? ''] ?? WsCloseCode.protocolError, reason: '' }
+      this.#enterClosing()
+    })
+    ws.on('close', (code: number) => this.#onClosed(code))
+    ws.onPeerClose(() => this.#onPeerClose())
+    socket.on('drain', () => {
+      this.#stallTimer?.cancel()
+      this.#stallTimer = undefined
+      this.flush()
+      for (const listener of this.#drainListeners) listener()
+    })
+  }
+
+  /** The library may close before this side notices, so its state is the one that counts. */
+  get isOpen(): boolean {
+    return this.#ws.readyState === this.#ws.OPEN
+  }
+
+  get pendingBytes(): number {
+    return this.#frames.byteLength + this.#socket.writableLength
+  }
+
+  get bytesOut(): number {
+    return this.#bytesOut
+  }
+
+  get consumer(): FrameConsumer<Buffer> {
+    return this.#frames
+  }
+
+  get isClear(): boolean {
+    return this.#frames.isEmpty && !this.#socket.writableNeedDrain
+  }
+
+  send(text: string): void {
+    this.#frames.push(encodeTextFrame(text))
+  }
+
+  sendFrame(frame: Buffer): void {
+    this.#frames.push(frame)
+  }
+
+  write(frames: Buffer): void {
+    if (this.isOpen) this.#socket.write(frames)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drainListeners.push(listener)
+  }
+
+  onMessage(listener: MessageListener): void {
+    this.#ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary, listener))
+  }
+
+  onClose(listener: CloseListener): void {
+    const closed = this.#state === 'closed' ? this.#closedWith : undefined
+    if (closed === undefined) this.#closeListeners.push(listener)
+    else listener(closed.code, closed.reason)
+  }
+
+  /** Writes the frames that wait, in one write. */
+  flush(joined?: JoinedFrames): void {
+    this.#isDirty = false
+    if (!this.isOpen || this.#socket.writableNeedDrain) return
+    const bytes = this.#frames.take(joined)
+    if (bytes === undefined) return
+    this.#bytesOut += bytes.length
+    this.#meter?.written(this.#frames.takenCount, bytes.length)
+    if (!this.#socket.write(bytes)) {
+      this.#stallTimer ??= this.#clock.setTimer(this.#options.stallMs, () => this.#closeSlow())
     }
-    controls += 1
-    if (controls <= controlPerSecondMax) return true
-    if (isOpen()) meter?.pings()
-    close(WsCloseCode.policyViolation, 'too many pings')
-    return false
   }
 
-  function isOpen(): boolean {
-    return ws.readyState === ws.OPEN
-  }
-
-  function pendingBytes(): number {
-    return queuedBytes + (shared?.byteLength ?? 0) + socket.writableLength
-  }
-
-  function isTooSlow(): boolean {
-    if (pendingBytes() <= pendingBytesMax) return false
-    closeSlow()
+  /** Called once a ping period. Terminates the connection and returns false when nothing came from the peer for `missesMax` periods. */
+  ping(missesMax: number): boolean {
+    this.#misses = this.#isAlive ? 0 : this.#misses + 1
+    if (this.#misses >= missesMax) {
+      this.terminate()
+      return false
+    }
+    this.#isAlive = false
+    if (this.isOpen) this.#ws.ping()
     return true
   }
 
-  function sendFrame(frame: Buffer): void {
-    if (isLeaving) return
-    takeShared()
-    queue.push(frame)
-    queuedBytes += frame.length
-    queued()
+  close(code: number, reason = ''): void {
+    if (!this.isOpen) return
+    this.#closedWith = { code, reason }
+    this.#flushLast()
+    this.#ws.closeNow(code, reason)
   }
 
-  const consumer: FrameConsumer<Buffer> = {
-    offer(part) {
-      if (isLeaving) return
-      takeShared()
-      shared = part
-      queued()
-    },
-    seal: takeShared,
-    get isOpen() {
-      return !isLeaving
-    },
+  terminate(): void {
+    this.#ws.terminate()
   }
 
-  /** What waits up to now moves into the queue, where nothing can come before it any more. */
-  function takeShared(): void {
-    const part = shared
-    if (part === undefined) return
-    shared = undefined
-    const { frames, joined } = part.take(consumer)
-    for (const frame of frames) queue.push(frame)
-    queuedBytes += joined.length
+  /** Checks only what it must: the rest is checked once a write. */
+  #onQueued(): void {
+    // A socket that takes all it is given holds next to nothing itself.
+    const mayBeTooSlow = this.#stallTimer !== undefined || this.#frames.queuedBytes > this.#options.pendingBytesMax / 2
+    if ((mayBeTooSlow && this.#closeIfTooSlow()) || this.#isDirty) return
+    this.#isDirty = true
+    this.#onDirty()
   }
 
-  /** Looks no further than it must: the rest is looked at once a write. */
-  function queued(): void {
-    // A socket that takes what it is given holds next to nothing itself.
-    if ((stall !== undefined || queuedBytes > pendingBytesMax / 2) && isTooSlow()) return
-    if (isDue) return
-    isDue = true
-    onDirty()
-  }
-
-  function flush(joined?: JoinedFrames): void {
-    isDue = false
-    if (!isOpen() || socket.writableNeedDrain) return
-    if (shared !== undefined && queue.length === 0) {
-      const part = shared
-      shared = undefined
-      const taken = part.take(consumer)
-      writeOut(taken.joined, taken.frames.length)
-      return
-    }
-    takeShared()
-    if (queue.length === 0) return
-    const bytes = joined === undefined ? Buffer.concat(queue, queuedBytes) : joined.of(queue, queuedBytes)
-    const messages = queue.length
-    dropQueue()
-    writeOut(bytes, messages)
-  }
-
-  function writeOut(bytes: Buffer, messages: number): void {
-    bytesOut += bytes.length
-    meter?.written(messages, bytes.length)
-    if (!socket.write(bytes)) stall ??= clock.setTimer(stallMs, closeSlow)
-  }
-
-  function dropQueue(): void {
-    queue = []
-    queuedBytes = 0
-    shared = undefined
-  }
-
-  function closeSlow(): void {
-    if (isOpen()) meter?.slow()
-    dropQueue()
-    close(1013, 'too slow')
-  }
-
-  function close(code: number, reason = ''): void {
-    if (!isOpen()) return
-    isLeaving = true
-    closing = { code, reason }
-    flush()
-    // What could not be flushed is dropped: a peer that does not read must not keep its backlog alive.
-    dropQueue()
-    ws.closeNow(code, reason)
-    cutSoon()
-  }
-
-  /** Sends what is due, then the answer to the close frame of the peer. */
-  function completeClose(): void {
-    if (!isOpen()) return
-    responseGrace?.cancel()
-    isLeaving = true
-    flush()
-    dropQueue()
-    ws.completeClose()
-    cutSoon()
-  }
-
-  function receive(data: Buffer, isBinary: boolean, listener: (text: string) => void | Promise<void>): void {
+  #receive(data: Buffer, isBinary: boolean, listener: MessageListener): void {
     let text: string
     try {
       text = UTF8.decode(data)
     } catch {
-      return close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
+      return this.close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
     }
     const work = listener(text)
     if (work === undefined) return
-    awaitingResponse += 1
+    this.#responsesDue += 1
     const onSettled = () => {
-      awaitingResponse -= 1
-      if (isPeerClosing && awaitingResponse === 0) completeClose()
+      this.#responsesDue -= 1
+      if (this.#state === 'peer-closing' && this.#responsesDue === 0) this.#replyToClose()
     }
     work.then(onSettled, onSettled)
   }
 
-  function cutSoon(): void {
-    grace ??= clock.setTimer(closeGraceMs, () => ws.terminate())
+  /** A ping or pong came. False when there are too many: the connection is then closed. */
+  #onControl(): boolean {
+    this.#isAlive = true
+    if (this.#controls.admit(this.#clock.monotonicMs())) return true
+    if (this.isOpen) this.#meter?.pings()
+    this.close(WsCloseCode.policyViolation, 'too many pings')
+    return false
   }
 
-  return {
-    remoteAddress,
-    get isOpen() {
-      return isOpen()
-    },
-    get pendingBytes() {
-      return pendingBytes()
-    },
-    get bytesOut() {
-      return bytesOut
-    },
-    send: (text) => sendFrame(encodeTextFrame(text)),
-    sendFrame,
-    consumer,
-    get isClear() {
-      return queue.length === 0 && shared === undefined && !socket.writableNeedDrain
-    },
-    write(frames) {
-      if (isOpen()) socket.write(frames)
-    },
-    onDrain: (listener) => void drainListeners.push(listener),
-    close,
-    terminate: () => ws.terminate(),
-    onMessage: (listener) => void ws.on('message', (data, isBinary) => receive(data as Buffer, isBinary, listener)),
-    onClose(listener) {
-      if (ws.readyState === ws.CLOSED) listener(closing?.code ?? 1006, closing?.reason ?? '')
-      else closeListeners.push(listener)
-    },
-    flush,
-    /** Called once a ping period. False when the peer has said nothing for `missesMax` periods: it is gone, and is cut. */
-    beat(missesMax) {
-      misses = isAlive ? 0 : misses + 1
-      if (misses >= missesMax) {
-        ws.terminate()
-        return false
-      }
-      isAlive = false
-      if (isOpen()) ws.ping()
-      return true
-    },
+  #closeIfTooSlow(): boolean {
+    if (this.pendingBytes <= this.#options.pendingBytesMax) return false
+    this.#closeSlow()
+    return true
+  }
+
+  #closeSlow(): void {
+    if (this.isOpen) this.#meter?.slow()
+    this.#frames.clear()
+    this.close(WsCloseCode.tryAgainLater, 'too slow')
+  }
+
+  #onPeerClose(): void {
+    // The reply to this side's close frame: the library now ends the socket.
+    if (this.#state === 'closing') return this.#ws.replyToClose()
+    this.#state = 'peer-closing'
+    if (this.#responsesDue === 0) this.#replyToClose()
+    else this.#responseTimer = this.#clock.setTimer(this.#options.responseGraceMs, () => this.#replyToClose())
+  }
+
+  #replyToClose(): void {
+    if (!this.isOpen) return
+    this.#flushLast()
+    this.#ws.replyToClose()
+  }
+
+  /** Writes what waits before a close frame. The rest is dropped: a peer that does not read must not keep it in memory. */
+  #flushLast(): void {
+    this.#enterClosing()
+    this.flush()
+    this.#frames.clear()
+  }
+
+  #enterClosing(): void {
+    this.#state = 'closing'
+    this.#responseTimer?.cancel()
+    this.#frames.close()
+    this.#closeTimer ??= this.#clock.setTimer(this.#options.closeGraceMs, () => this.terminate())
+  }
+
+  #onClosed(code: number): void {
+    this.#state = 'closed'
+    this.#closedWith ??= { code, reason: '' }
+    this.#stallTimer?.cancel()
+    this.#closeTimer?.cancel()
+    this.#responseTimer?.cancel()
+    this.#frames.close()
+    this.#frames.clear()
+    for (const listener of this.#closeListeners.splice(0)) listener(this.#closedWith.code, this.#closedWith.reason)
+  }
+}
+
+/** Counts pings and pongs of a client in windows of a second. */
+class ControlRate {
+  readonly #perSecondMax: number
+  #windowFromMs: number
+  #count = 0
+
+  constructor(perSecondMax: number, nowMs: number) {
+    this.#perSecondMax = perSecondMax
+    this.#windowFromMs = nowMs
+  }
+
+  admit(nowMs: number): boolean {
+    if (nowMs - this.#windowFromMs >= CONTROL_WINDOW_MS) {
+      this.#windowFromMs = nowMs
+      this.#count = 0
+    }
+    this.#count += 1
+    return this.#count <= this.#perSecondMax
   }
 }

@@ -4,8 +4,8 @@ const LENGTH_16 = 126
 const LENGTH_64 = 127
 
 /**
- * One unmasked text message as a server sends it (RFC 6455 section 5.2), made once and written to as many sockets as wanted. A frame that is kept
- * says from where its memory is taken.
+ * One unmasked text message as a server sends it (RFC 6455 section 5.2). It is encoded once and can be written to many sockets. `allocate` is for
+ * frames that are kept for long.
  */
 export function encodeTextFrame(text: string, allocate?: (bytes: number) => Buffer): Buffer {
   const frame = startTextFrame(Buffer.byteLength(text), allocate)
@@ -13,7 +13,7 @@ export function encodeTextFrame(text: string, allocate?: (bytes: number) => Buff
   return frame.bytes
 }
 
-/** A text frame whose head stands and whose payload of so many bytes is to be written from `from` on. */
+/** A text frame with its header written; the caller writes the payload from `from` on. */
 export function startTextFrame(
   payloadBytes: number,
   allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
@@ -33,10 +33,7 @@ export function startTextFrame(
   return { bytes, from }
 }
 
-/**
- * Joins frames for one write. Sockets that are due the same frames one after another, as the clients of one feed are, get the same bytes: they
- * are joined once.
- */
+/** Joins frames for one write. Consecutive sockets with the same frames, such as the subscribers of one subscription, share one joined buffer. */
 export class JoinedFrames {
   #frames: readonly Buffer[] = []
   #bytes: Buffer | undefined
@@ -51,5 +48,5 @@ export class JoinedFrames {
 }
 
 function isSame(a: readonly Buffer[], b: readonly Buffer[]): boolean {
-  return a.length === b.length && a.every((frame, at) => frame === b[at])
+  return a.length === b.length && a.every((frame, index) => frame === b[index])
 }

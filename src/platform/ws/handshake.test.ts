@@ -37,7 +37,7 @@ async function start(serve: Serve = echo) {
 
 const closeFrame = (code: number) => rawFrame(Uint8Array.of(code >> 8, code & 0xff), OPCODE.close)
 
-test('a version other than 13 is refused with 426 and the version that is spoken, before anything is admitted', async () => {
+test('refuses a version other than 13 with 426 and the supported version, before admission', async () => {
   await using server = await start()
   for (const version of ['8', '7', '0', '14', '0xd', '13.0', '13, 8', '', undefined]) {
     const { head } = await openRawWs(server.url, { 'sec-websocket-version': version })
@@ -48,14 +48,14 @@ test('a version other than 13 is refused with 426 and the version that is spoken
   assert.deepEqual([server.admitted(), server.ws.connections()], [0, 0])
 })
 
-test('HTTP/1.0 is not upgraded', async () => {
+test('refuses to upgrade HTTP/1.0', async () => {
   await using server = await start()
   const { head } = await openRawWs(server.url, {}, '1.0')
   assert.match(head, /^HTTP\/1\.1 426 /)
   assert.deepEqual([server.admitted(), server.ws.connections()], [0, 0])
 })
 
-test('no sub-protocol is agreed on', async () => {
+test('negotiates no sub-protocol', async () => {
   await using server = await start()
   const { head, socket } = await openRawWs(server.url, { 'sec-websocket-protocol': 'graphql-ws, jsonrpc' })
   assert.match(head, /^HTTP\/1\.1 101 /)
@@ -63,11 +63,11 @@ test('no sub-protocol is agreed on', async () => {
   socket.destroy()
 })
 
-test('a binary message that is UTF-8 is taken; one that is not closes with 1003', async () => {
+test('accepts a binary message that is UTF-8 and closes with 1003 on another', async () => {
   await using server = await start()
   const client = await openRawWs(server.url)
   client.socket.write(rawFrame('é', OPCODE.binary))
-  await until('it is answered', () => client.frames.length === 1)
+  await until('the response came', () => client.frames.length === 1)
   assert.equal(client.frames[0]?.payload.toString(), 'echo é')
   client.socket.write(rawFrame(Uint8Array.of(0xff, 0xfe), OPCODE.binary))
   await until('it is closed', () => client.frames.length === 2)
@@ -76,7 +76,7 @@ test('a binary message that is UTF-8 is taken; one that is not closes with 1003'
 })
 
 for (const code of [1000, 4000]) {
-  test(`requests before a close frame with ${code} are answered before it is`, async () => {
+  test(`responds to the requests before a close frame with ${code}, then to the frame`, async () => {
     const work = Promise.withResolvers<void>()
     await using server = await start((connection) =>
       connection.onMessage((text) => {
@@ -86,7 +86,7 @@ for (const code of [1000, 4000]) {
     )
     const client = await openRawWs(server.url)
     client.socket.write(Buffer.concat([rawFrame('later'), rawFrame('now'), closeFrame(code)]))
-    await until('what needs no time is answered', () => client.frames.length === 1)
+    await until('the immediate response came', () => client.frames.length === 1)
     assert.equal(server.ws.connections(), 1)
     work.resolve()
     await until('it is closed', () => client.isClosed)
@@ -97,7 +97,7 @@ for (const code of [1000, 4000]) {
   })
 }
 
-test('what takes too long does not keep a peer that has closed', async () => {
+test('replies to a close frame after responseGraceMs although a response is due', async () => {
   let closedWith: number | undefined
   await using server = await start((connection) => {
     connection.onMessage(() => new Promise(() => {}))
@@ -107,7 +107,7 @@ test('what takes too long does not keep a peer that has closed', async () => {
   })
   const client = await openRawWs(server.url)
   client.socket.write(Buffer.concat([rawFrame('never'), rawFrame('', OPCODE.ping), closeFrame(1000)]))
-  await until('the ping before the close frame is answered', () => client.frames.length === 1)
+  await until('the pong came', () => client.frames.length === 1)
   server.clock.advance(9999)
   assert.equal(client.frames.length, 1)
   server.clock.advance(1)
@@ -116,11 +116,39 @@ test('what takes too long does not keep a peer that has closed', async () => {
   assert.equal(closedWith, 1000)
 })
 
-test('a violation after a request is closed at once', async () => {
+test('closes at once on a protocol violation although a response is due', async () => {
   await using server = await start((connection) => connection.onMessage(() => new Promise(() => {})))
   const client = await openRawWs(server.url)
   client.socket.write(Buffer.concat([rawFrame('never'), rawFrame('x', 3)]))
   await until('it is closed', () => client.frames.length === 1)
   assert.equal(client.frames[0]?.payload.readUInt16BE(0), 1002)
   client.socket.destroy()
+})
+
+test('ends the socket when the peer replies to a close frame of this side', { timeout: 10_000 }, async () => {
+  let connection: WsConnection | undefined
+  await using server = await start((opened) => {
+    connection = opened
+  })
+  const client = await openRawWs(server.url)
+  connection?.close(1012, 'restart')
+  await until('the close frame came', () => client.frames.length === 1)
+  client.socket.write(closeFrame(1012))
+  // The clock stands still: the grace for a peer that does not reply plays no part.
+  await until('the socket is closed', () => client.isClosed)
+})
+
+test('calls a close listener that is set late with the code of the peer', async () => {
+  let connection: WsConnection | undefined
+  await using server = await start((opened) => {
+    connection = opened
+  })
+  const client = await openRawWs(server.url)
+  client.socket.write(closeFrame(1001))
+  await until('no connection is left', () => server.ws.connections() === 0)
+  let closedWith: number | undefined
+  connection?.onClose((code) => {
+    closedWith = code
+  })
+  assert.equal(closedWith, 1001)
 })

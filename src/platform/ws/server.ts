@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import { sendRaw } from '../http/server/reply.ts'
 import { createFairFlushScheduler } from '../net/fair-flush-scheduler.ts'
 import {
-  createWsConnection,
+  ServerWsConnection,
   WsCloseCode,
   type WsConnection,
   type WsConnectionOptions,
@@ -15,11 +15,11 @@ import {
 import { WsSocket } from './socket.ts'
 
 export type WsServerOptions = Partial<WsConnectionOptions> & {
-  /** Of one frame and of one message; more closes with 1009. */
+  /** Of one message, in one or several frames; more closes with 1009. */
   readonly messageBytesMax: number
   readonly connectionsMax?: number
   readonly pingMs?: number
-  /** A peer that has not said anything for so many whole ping periods is cut. */
+  /** A peer from which nothing came for so many ping periods is terminated. */
   readonly missesMax?: number
 }
 
@@ -31,25 +31,24 @@ export type WsRefusal = {
 
 export type WsServerDeps = {
   readonly clock: Clock
-  /** Looks at the handshake; what it gives is answered instead of the upgrade. */
+  /** Checks the handshake; a refusal is sent instead of the upgrade. */
   readonly admit?: (request: IncomingMessage) => WsRefusal | undefined
-  /** Headers that every answer to this address carries, the upgrade itself included; as in `startHttpServer`. */
+  /** Headers of every response to this URL, the upgrade included; as in `startHttpServer`. */
   readonly headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
   readonly onConnection: (connection: WsConnection, request: IncomingMessage) => void
   readonly meter?: WsMeter | undefined
-  /** A peer was cut because it said nothing any more. */
+  /** A peer was terminated because it did not reply to pings. */
   readonly onDead?: (connection: WsConnection) => void
 }
 
 export type WsServer = AsyncDisposable & {
-  /** For `onUpgrade` of the HTTP server in front. */
+  /** For `onUpgrade` of the HTTP server. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   connections(): number
-  /** Closes every connection with 1012, spread over a while so that not all come back at once, and cuts what is left at the deadline. */
+  /** Closes every connection with 1012, spread over `spreadMs` so that not all reconnect at once, and terminates the rest at the deadline. */
   drain(deadlineMs: number, spreadMs?: number): Promise<void>
 }
 
-/** Limits of the reference (robustness.md section 4). */
 const DEFAULTS = {
   pendingBytesMax: 4 * 1024 * 1024,
   stallMs: 5000,
@@ -61,20 +60,19 @@ const DEFAULTS = {
   controlPerSecondMax: 10,
 }
 
-/** WebSockets on top of an HTTP server: handshake, limits, heartbeat, one write per socket and turn. */
+/** WebSockets on top of an HTTP server: handshake, limits, heartbeat, and one write per socket and flush. */
 export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsServer {
   const { clock, admit, headersFor, onConnection, onDead } = deps
   const options = { ...DEFAULTS, ...given }
-  type Connection = ReturnType<typeof createWsConnection>
-  const connections = new Set<Connection>()
-  const rounds = createFairFlushScheduler(clock)
+  const connections = new Set<ServerWsConnection>()
+  const flushes = createFairFlushScheduler(clock)
   let onAllClosed: (() => void) | undefined
   let isDraining = false
 
   const library = new WebSocketServer<typeof WsSocket>({
     WebSocket: WsSocket,
     noServer: true,
-    // No sub-protocol is spoken; the library would agree to the first one offered.
+    // The library would accept the first sub-protocol that is offered.
     handleProtocols: () => false,
     clientTracking: false,
     perMessageDeflate: false,
@@ -87,7 +85,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     })
   }
   const heartbeat = clock.setRepeating(options.pingMs, () => {
-    for (const connection of connections) if (!connection.beat(options.missesMax)) onDead?.(connection)
+    for (const connection of connections) if (!connection.ping(options.missesMax)) onDead?.(connection)
   })
   heartbeat.unref?.()
 
@@ -98,13 +96,13 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
       return
     }
     library.handleUpgrade(request, socket, head, (ws) => {
-      const connection = createWsConnection(options, {
+      const connection: ServerWsConnection = new ServerWsConnection(options, {
         ws,
         socket,
         remoteAddress: (socket as Socket).remoteAddress ?? '',
         clock,
         meter: deps.meter,
-        onDirty: () => rounds.add(connection),
+        onDirty: () => flushes.add(connection),
       })
       connections.add(connection)
       connection.onClose(() => {
@@ -128,17 +126,17 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     const allClosed = new Promise<void>((resolve) => {
       onAllClosed = resolve
     })
-    const leaving = [...connections].map((connection, at, all) => {
+    const timers = [...connections].map((connection, index, all) => {
       const close = () => connection.close(WsCloseCode.serviceRestart, 'server is shutting down')
-      if (at > 0 && spreadMs > 0) return clock.setTimer((spreadMs * at) / all.length, close)
+      if (index > 0 && spreadMs > 0) return clock.setTimer((spreadMs * index) / all.length, close)
       close()
       return undefined
     })
     if (connections.size === 0) return
-    const cut = clock.setTimer(deadlineMs, terminateAll)
+    const deadline = clock.setTimer(deadlineMs, terminateAll)
     await allClosed
-    cut.cancel()
-    for (const timer of leaving) timer?.cancel()
+    deadline.cancel()
+    for (const timer of timers) timer?.cancel()
   }
 
   function terminateAll(): void {
@@ -158,7 +156,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   }
 }
 
-/** RFC 6455 section 4.2.1: version 13, over HTTP/1.1. The library takes version 8 and HTTP/1.0 too. */
+/** RFC 6455 section 4.2.1: version 13, over HTTP/1.1. The library accepts version 8 and HTTP/1.0 too. */
 function isHandshake({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.1' && headers['sec-websocket-version'] === '13'
 }

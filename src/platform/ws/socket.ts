@@ -1,20 +1,20 @@
 import { WebSocket } from 'ws'
 
 /**
- * A WebSocket of the server whose owner decides when the close frame of the peer is answered. The library answers at once, and what was asked
+ * A WebSocket of the server whose owner decides when the peer's close frame is replied to. The library replies at once, and requests that came
  * before the close frame would get no response.
  */
 export class WsSocket extends WebSocket {
   #onPeerClose: (() => void) | undefined
   #reply: { readonly code?: number | undefined; readonly reason?: string | Buffer | undefined } = {}
 
-  /** The close frame of the peer is here. Nothing more comes, and it is answered by `completeClose`. */
+  /** Called when the peer's close frame has come. No message follows it; `replyToClose` completes the closing handshake. */
   onPeerClose(listener: () => void): void {
     this.#onPeerClose = listener
   }
 
-  /** Answers the close frame of the peer. */
-  completeClose(): void {
+  /** Replies to the peer's close frame, or ends the socket where that frame was itself the reply. */
+  replyToClose(): void {
     super.close(this.#reply.code, this.#reply.reason)
   }
 
@@ -23,7 +23,7 @@ export class WsSocket extends WebSocket {
     super.close(code, reason)
   }
 
-  /** Called by the library alone: for the peer's close frame with its code and reason, or neither; for a violation with a code only. */
+  /** Called by the library only: for the peer's close frame with its code and reason, or neither; for a violation with a code only. */
   override close(code?: number, reason?: string | Buffer): void {
     const isViolation = code !== undefined && reason === undefined
     if (isViolation || this.#onPeerClose === undefined) return super.close(code, reason)

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { until } from '../../process/test-wait.ts'
 import { createHttpClient, HttpCallFailed, readReplyText } from './client.ts'
 
-describe('a client whose answers are streams', () => {
+describe('HTTP client with streaming responses', () => {
   let server: Server
   let url: string
   let respond: (request: IncomingMessage, response: ServerResponse) => void
@@ -20,7 +20,7 @@ describe('a client whose answers are streams', () => {
   })
   const open = () => createHttpClient({ url, connectionsMax: 2, connectMs: 2000 })
 
-  test('sends the body with its length and nothing of its own', async () => {
+  test('sends the body with its length and no headers of its own', async () => {
     using client = open()
     let reported: IncomingMessage | undefined
     respond = (request, response) => {
@@ -38,7 +38,7 @@ describe('a client whose answers are streams', () => {
     assert.deepEqual(Object.keys(reported?.headers ?? {}).toSorted(), ['connection', 'content-length', 'host', 'x-a'])
   })
 
-  test('what is not read waits at the server', async () => {
+  test('applies backpressure to the server', async () => {
     using client = open()
     const piece = Buffer.alloc(64 * 1024)
     let sent = 0
@@ -62,7 +62,7 @@ describe('a client whose answers are streams', () => {
     assert.equal(bytes, 1024 * piece.length)
   })
 
-  test('it is known whether the server can have seen the call', async () => {
+  test('a failed call states whether it was sent', async () => {
     using client = open()
     respond = (request) => void request.socket.destroy()
     await assert.rejects(client.send({ method: 'GET', target: '/', headers: {} }), (error: unknown) => {
@@ -74,7 +74,7 @@ describe('a client whose answers are streams', () => {
     })
   })
 
-  test('a signal ends the call before its answer and in the middle of it', async () => {
+  test('a signal aborts the call before and within its response', async () => {
     using client = open()
     let isClosed = false
     respond = (_request, response) => void response.on('close', () => (isClosed = true))
@@ -94,7 +94,7 @@ describe('a client whose answers are streams', () => {
     await until('the server sees it', () => isClosed)
   })
 
-  test('an answer that should be small and is not is given up', async () => {
+  test('readReplyText throws above its limit', async () => {
     using client = open()
     respond = (_request, response) => response.end(Buffer.alloc(2000))
     const reply = await client.send({ method: 'GET', target: '/', headers: {} })

@@ -1,12 +1,17 @@
+/**
+ * The HTTP client for one server whose responses stream through without being held: the ClickHouse proxy and inserts. It is node:http with an agent,
+ * because these calls are few and long, and need GET, headers and a query. JSON-RPC calls to nodes, which are many and short, go through `pool.ts`;
+ * tools that make a call now and then use `json-rpc.ts`.
+ */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { Readable } from 'node:stream'
 
 export type HttpClientOptions = {
-  /** Scheme, host and port; what stands after it is not used. */
+  /** Scheme, host and port; path and query are ignored. */
   readonly url: string
   readonly connectionsMax: number
-  /** How long making a connection may take. */
+  /** How long connecting may take. */
   readonly connectMs: number
 }
 
@@ -16,7 +21,7 @@ export type HttpCall = {
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array | undefined
-  /** Ends the call at any point: before the answer by a rejection, after its head by an end of `body` with an error. */
+  /** Aborts the call: before the response head by a rejection, after it by an error of `body`. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -24,14 +29,14 @@ export type HttpReply = {
   readonly status: number
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Not read before somebody reads it, and only as fast. */
+  /** Read from the server only as fast as the caller reads it. */
   readonly body: Readable
 }
 
-/** No answer came. */
+/** The call got no response. */
 export class HttpCallFailed extends Error {
   override readonly name = 'HttpCallFailed'
-  /** Whether the server can have seen anything of the call. */
+  /** Whether the server can have received any of the request. */
   readonly isSent: boolean
   constructor(message: string, isSent: boolean, cause: unknown) {
     super(message, { cause })
@@ -39,13 +44,12 @@ export class HttpCallFailed extends Error {
   }
 }
 
-/** A client of one server whose answers are streams: nothing of them is kept, and what the reader does not take waits at the server. */
 export type HttpClient = Disposable & {
   /** Rejects with HttpCallFailed. */
   send(call: HttpCall): Promise<HttpReply>
 }
 
-/** Shorter than what servers wait, so that a call rarely meets a connection that is being closed. */
+/** Shorter than the keep-alive of servers, so that a call rarely gets a connection that is being closed. */
 const IDLE_MS = 2_000
 
 export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientOptions): HttpClient {
@@ -71,7 +75,7 @@ export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientO
     call.on('socket', (socket) => {
       const connected = (): void => {
         isConnected = true
-        // A query may compute for long without a byte: from here on the caller's signal says when it is enough.
+        // A query may compute for long without sending a byte: from here on only the caller's signal ends the call.
         call.setTimeout(0)
       }
       if (socket.connecting) socket.once(isSecure ? 'secureConnect' : 'connect', connected)
@@ -79,7 +83,7 @@ export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientO
     })
     call.on('timeout', () => void call.destroy(new Error('no connection in time')))
     call.on('error', (cause) =>
-      reject(new HttpCallFailed(`the server did not answer: ${cause.message}`, isConnected, cause)),
+      reject(new HttpCallFailed(`no response from the server: ${cause.message}`, isConnected, cause)),
     )
     call.on('response', (response: IncomingMessage) =>
       resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response }),
@@ -91,13 +95,13 @@ export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientO
   return { send, [Symbol.dispose]: () => agent.destroy() }
 }
 
-/** The whole body as text, for answers that are known to be small. Throws above the limit. */
+/** The whole body as text, for small responses. Throws above the limit. */
 export async function readReplyText({ body }: HttpReply, bytesMax: number): Promise<string> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of body as AsyncIterable<Buffer>) {
     bytes += piece.length
-    if (bytes > bytesMax) throw new RangeError(`an answer of more than ${bytesMax} bytes`)
+    if (bytes > bytesMax) throw new RangeError(`a response of more than ${bytesMax} bytes`)
     pieces.push(piece)
   }
   return Buffer.concat(pieces).toString('utf8')

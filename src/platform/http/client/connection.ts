@@ -2,7 +2,7 @@ import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { RemoteAddress } from '../../net/pinned-address.ts'
 import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
-import type { Carrier, HttpCause, HttpExchange } from './exchange.ts'
+import type { ExchangeConnection, HttpCause, HttpExchange } from './exchange.ts'
 import { type ResponseHead, ResponseReader, type ResponseReaderOptions, type ResponseSink } from './response-reader.ts'
 
 export type HttpConnectionOptions = {
@@ -13,17 +13,17 @@ export type HttpConnectionOptions = {
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
   readonly reader?: ResponseReaderOptions
-  /** Filled by one read at a time and used by all connections of a pool. */
+  /** Read buffer that all connections of a pool share. */
   readonly readBuffer: Buffer
   readonly writes: WriteBatching
 }
 
 export type HttpConnectionEvents = {
   onReady(connection: HttpConnection): void
-  /** The answer is whole and the connection sound: it can take the next call. */
+  /** The response is complete and the connection can take the next call. */
   onIdle(connection: HttpConnection, idleHintMs: number | undefined): void
-  /** Called once; the exchange it carried is told afterwards. */
-  onGone(
+  /** Called once, before the exchange on it fails. */
+  onClosed(
     connection: HttpConnection,
     how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly message: string },
   ): void
@@ -31,17 +31,17 @@ export type HttpConnectionEvents = {
 
 const KEEP_ALIVE_PROBE_MS = 30_000
 
-/** One connection to a server with at most one call on it. Whatever it did not expect ends it. */
-export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
+/** One connection to a server with at most one call on it. Unexpected bytes close it. */
+export class HttpConnection implements ExchangeConnection, ResponseSink, BatchWriter {
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
-  #state: 'connecting' | 'idle' | 'busy' | 'gone' = 'connecting'
+  #state: 'connecting' | 'idle' | 'busy' | 'closed' = 'connecting'
   #exchange: HttpExchange | undefined
   #served = 0
   #keepsAlive = false
   #isPaused = false
   #idleHintMs: number | undefined
-  /** The request, until the end of the turn in which it was given. */
+  /** The request, until it is written at the end of the turn. */
   #out: string | undefined
   readonly #head: string
   readonly #writes: WriteBatching
@@ -60,9 +60,9 @@ export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
       this.#state = 'idle'
       this.#events.onReady(this)
     })
-    this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#leave('broken', codeOf(error)))
+    this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#close('broken', codeOf(error)))
     this.#socket.on('end', () => this.#onEnd())
-    this.#socket.on('close', () => this.#leave('broken', 'connection closed'))
+    this.#socket.on('close', () => this.#close('broken', 'connection closed'))
   }
 
   get isConnecting(): boolean {
@@ -77,7 +77,7 @@ export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
   send(exchange: HttpExchange): void {
     this.#state = 'busy'
     this.#exchange = exchange
-    exchange.carrier = this
+    exchange.connection = this
     this.#reader.begin()
     this.#out = this.#head + requestTail(exchange)
     this.#writes.add(this)
@@ -89,8 +89,8 @@ export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
     if (out !== undefined) this.#socket.write(out, 'latin1')
   }
 
-  cut(cause: HttpCause, message: string): void {
-    this.#leave(cause, message)
+  destroy(cause: HttpCause, message: string): void {
+    this.#close(cause, message)
   }
 
   pauseReading(): void {
@@ -100,7 +100,7 @@ export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
   }
 
   resumeReading(): void {
-    if (!this.#isPaused || this.#state === 'gone') return
+    if (!this.#isPaused || this.#state === 'closed') return
     this.#isPaused = false
     this.#socket.resume()
   }
@@ -116,46 +116,46 @@ export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
   }
 
   #onBytes(bytes: Buffer): void {
-    if (this.#state !== 'busy') return this.#leave('broken', 'bytes that nobody asked for')
+    if (this.#state !== 'busy') return this.#close('broken', 'unsolicited bytes')
     const result = this.#reader.push(bytes)
-    // The exchange may have cut the connection while it was told.
-    if ((this.#state as string) === 'gone' || result === 'more') return
-    if (result === 'fault') return this.#leave('bad-response', this.#reader.fault)
+    // The exchange may have destroyed the connection.
+    if ((this.#state as string) === 'closed' || result === 'more') return
+    if (result === 'fault') return this.#close('bad-response', this.#reader.fault)
     this.#complete(result === 'done' && this.#keepsAlive)
   }
 
   #onEnd(): void {
     if (this.#state === 'busy' && this.#reader.end() === 'done') this.#complete(false)
-    else this.#leave('broken', 'connection closed')
+    else this.#close('broken', 'connection closed')
   }
 
-  /** The answer is whole. The connection is given back before the answer goes out, so that the next call can use it. */
-  #complete(isSound: boolean): void {
+  /** The response is complete. The connection becomes idle before the response is delivered, so that the next call can use it. */
+  #complete(isReusable: boolean): void {
     const exchange = this.#exchange as HttpExchange
     this.#exchange = undefined
-    // From here on the connection may carry somebody else's call: the finished one must not reach it any more.
-    exchange.carrier = undefined
+    // The connection may carry another call next: the finished exchange must not reach it.
+    exchange.connection = undefined
     this.#served += 1
-    if (isSound) {
+    if (isReusable) {
       this.#state = 'idle'
       this.resumeReading()
       this.#events.onIdle(this, this.#idleHintMs)
     } else {
-      this.#leave('closed', 'not to be used again')
+      this.#close('closed', 'not reusable')
     }
     exchange.onEnd()
   }
 
-  #leave(cause: HttpCause, message: string): void {
-    if (this.#state === 'gone') return
+  #close(cause: HttpCause, message: string): void {
+    if (this.#state === 'closed') return
     const was = this.#state
     const exchange = this.#exchange
     const isUnsent = this.#out !== undefined
     this.#out = undefined
-    this.#state = 'gone'
+    this.#state = 'closed'
     this.#exchange = undefined
     this.#socket.destroy()
-    this.#events.onGone(this, { was, message })
+    this.#events.onClosed(this, { was, message })
     if (exchange === undefined) return
     const isStale = cause === 'broken' && this.#served > 0 && !exchange.hasReply
     exchange.fail(isUnsent ? 'not-sent' : 'maybe-sent', isStale ? 'stale' : cause, message)
@@ -163,7 +163,7 @@ export class HttpConnection implements Carrier, ResponseSink, BatchWriter {
 }
 
 function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onBytes: (bytes: Buffer) => void): Socket {
-  const position = {
+  const options = {
     host: ip,
     port: remote.port,
     noDelay: true,
@@ -177,9 +177,9 @@ function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onByt
       },
     },
   }
-  if (!remote.secure) return connect(position)
+  if (!remote.secure) return connect(options)
   return connectTls({
-    ...position,
+    ...options,
     ...(isIP(remote.host) === 0 ? { servername: remote.host } : {}),
     ...(ca === undefined ? {} : { ca }),
     ALPNProtocols: ['http/1.1'],
@@ -187,13 +187,13 @@ function openSocket({ remote, ip, ca, readBuffer }: HttpConnectionOptions, onByt
   })
 }
 
-/** The value of Content-Length and all that follows, one character a byte. */
+/** The value of Content-Length, the end of the head and the body, one character a byte. */
 function requestTail({ body, bodyBytes }: HttpExchange): string {
   const isAscii = typeof body === 'string' && body.length === bodyBytes
   return `${bodyBytes}\r\n\r\n${isAscii ? body : Buffer.from(body as string).toString('latin1')}`
 }
 
-/** The system's word for what happened; its message would name the address. */
+/** The system's error code; its message would contain the address. */
 function codeOf(error: NodeJS.ErrnoException): string {
   return error.code ?? 'connection failed'
 }

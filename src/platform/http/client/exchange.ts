@@ -1,79 +1,72 @@
-// Imported although it is a global: the runtime finds that one through a getter, each time.
+// Imported although it is a global: the global is a getter that runs with each access.
 import { Buffer } from 'node:buffer'
 import type { Clock } from '../../../core/clock.ts'
+import type { ResponseRest, RestListener } from '../response-rest.ts'
 import type { ResponseHead, ResponseSink } from './response-reader.ts'
 
-/** Why a call has no answer. */
+/** Why a call has no response. */
 export type HttpCause =
   /** No connection could be made. */
   | 'connect'
-  /** The name resolves to a place that may not be connected to. */
+  /** The name resolves to a forbidden address. */
   | 'address'
-  /** All connections are taken and enough calls wait already. */
+  /** All connections are in use and the queue is full. */
   | 'busy'
   | 'deadline'
-  /** The connection ended before the answer did. */
+  /** The connection closed before the response was complete. */
   | 'broken'
-  /** The same on a connection that had been idle, before any byte of an answer: most likely it was dead already. */
+  /** The same on a reused connection before any byte of a response: most likely it was dead already. */
   | 'stale'
   | 'bad-response'
   | 'aborted'
   | 'closed'
 
-/** Of a call that failed it is known whether any of its bytes can have reached the server. */
+/** A failed call is `not-sent` when none of its bytes can have reached the server. */
 export type HttpOutcome =
-  | { readonly kind: 'reply'; readonly head: ResponseHead; readonly body: Buffer; readonly rest: BodyRest | undefined }
+  | {
+      readonly kind: 'reply'
+      readonly head: ResponseHead
+      readonly body: Buffer
+      readonly rest: ResponseRest | undefined
+    }
   | { readonly kind: 'not-sent' | 'maybe-sent'; readonly cause: HttpCause; readonly message: string }
 
-/** The part of a large answer that is still to come. Nothing is read from the server before `start`, nor while paused. */
-export type BodyRest = {
-  start(listener: BodyListener): void
-  pause(): void
-  resume(): void
-  /** The rest is not wanted: the connection is cut. */
-  abort(): void
+/** The connection as its exchange sees it. */
+export type ExchangeConnection = {
+  pauseReading(): void
+  resumeReading(): void
+  destroy(cause: HttpCause, message: string): void
 }
-
-export type BodyListener = {
-  /** The buffer is the listener's to keep. */
-  onData(chunk: Buffer): void
-  onEnd(): void
-  /** The answer is cut off here; what came before cannot be taken back. */
-  onFail(cause: HttpCause, message: string): void
-}
-
-/** What an exchange asks of the connection that carries it. */
-export type Carrier = { pauseReading(): void; resumeReading(): void; cut(cause: HttpCause, message: string): void }
 
 export type ExchangeOptions = {
-  /** Answers up to this size are handed over whole, larger ones as a stream. */
-  readonly wholeBytesMax: number
-  /** A stream that brings nothing for so long has failed. */
+  /** Bodies up to this size are delivered complete, larger ones as a stream. */
+  readonly bufferedBytesMax: number
+  /** A streaming body that brings nothing for so long has failed. */
   readonly stallMs: number
 }
 
-/** One request and its answer. */
+/** One request and its response. */
 export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
-  /** Monotonic; moved on while a stream flows, infinite while its reader holds it. */
+  /** Monotonic; extended while a body streams, infinite while it is paused. */
   deadlineAtMs: number
-  carrier: Carrier | undefined
-  /** Anything of the answer has come. */
+  connection: ExchangeConnection | undefined
+  /** The head of the response has come. */
   hasReply = false
   readonly #options: ExchangeOptions
   readonly #clock: Clock
   #done: ((outcome: HttpOutcome) => void) | undefined
   #head: ResponseHead | undefined
-  /** Room for the whole body where its length is known and small. */
-  #whole: Buffer | undefined
+  /** Buffer of a body whose length is known and small. */
+  #bodyBuffer: Buffer | undefined
   #parts: Buffer[] = []
   #bytes = 0
   #isStream = false
   #isPaused = false
   #hasEnded = false
-  #failure: { cause: HttpCause; message: string } | undefined
-  #listener: BodyListener | undefined
+  #failure: HttpCause | undefined
+  #listener: RestListener | undefined
 
   constructor(
     request: { body: Uint8Array | string; bodyBytes: number; deadlineAtMs: number },
@@ -96,13 +89,13 @@ export class HttpExchange implements ResponseSink {
     this.#head = head
     const { bodyBytes } = head
     if (bodyBytes === undefined) return
-    if (bodyBytes <= this.#options.wholeBytesMax) this.#whole = Buffer.allocUnsafe(bodyBytes)
-    else this.#handOver()
+    if (bodyBytes <= this.#options.bufferedBytesMax) this.#bodyBuffer = Buffer.allocUnsafe(bodyBytes)
+    else this.#startStream()
   }
 
   onBody(bytes: Buffer): void {
-    if (this.#whole !== undefined) {
-      this.#whole.set(bytes, this.#bytes)
+    if (this.#bodyBuffer !== undefined) {
+      this.#bodyBuffer.set(bytes, this.#bytes)
       this.#bytes += bytes.length
       return
     }
@@ -114,7 +107,7 @@ export class HttpExchange implements ResponseSink {
     }
     this.#parts.push(copy)
     this.#bytes += bytes.length
-    if (this.#bytes > this.#options.wholeBytesMax) this.#handOver()
+    if (this.#bytes > this.#options.bufferedBytesMax) this.#startStream()
   }
 
   onEnd(): void {
@@ -122,7 +115,7 @@ export class HttpExchange implements ResponseSink {
       this.#finish({
         kind: 'reply',
         head: this.#head as ResponseHead,
-        body: this.#whole ?? Buffer.concat(this.#parts),
+        body: this.#bodyBuffer ?? Buffer.concat(this.#parts),
         rest: undefined,
       })
       return
@@ -131,16 +124,16 @@ export class HttpExchange implements ResponseSink {
     if (this.#parts.length === 0) this.#listener?.onEnd()
   }
 
-  /** No answer, or no whole one. */
+  /** No response, or an incomplete one. */
   fail(kind: 'not-sent' | 'maybe-sent', cause: HttpCause, message: string): void {
     if (this.isOver) return
     if (!this.#isStream) {
       this.#finish({ kind, cause, message })
       return
     }
-    this.#failure = { cause, message }
+    this.#failure = cause
     this.#parts = []
-    this.#listener?.onFail(cause, message)
+    this.#listener?.onFail(cause)
   }
 
   #finish(outcome: HttpOutcome): void {
@@ -150,8 +143,8 @@ export class HttpExchange implements ResponseSink {
     done?.(outcome)
   }
 
-  /** Too large to be kept: what has come goes out now, and the reader decides how fast the rest follows. */
-  #handOver(): void {
+  /** The body is too large to hold: what has come is delivered now, and the reader controls the rest. */
+  #startStream(): void {
     this.#isStream = true
     const body = Buffer.concat(this.#parts)
     this.#parts = []
@@ -159,7 +152,7 @@ export class HttpExchange implements ResponseSink {
     this.#finish({ kind: 'reply', head: this.#head as ResponseHead, body, rest: this.#rest() })
   }
 
-  #rest(): BodyRest {
+  #rest(): ResponseRest {
     return {
       start: (listener) => {
         this.#listener = listener
@@ -169,7 +162,7 @@ export class HttpExchange implements ResponseSink {
       resume: () => this.#resume(),
       abort: () => {
         this.#listener = undefined
-        this.carrier?.cut('aborted', 'the rest was not wanted')
+        this.connection?.destroy('aborted', 'the rest of the body was aborted')
       },
     }
   }
@@ -177,19 +170,19 @@ export class HttpExchange implements ResponseSink {
   #pause(): void {
     this.#isPaused = true
     this.deadlineAtMs = Number.POSITIVE_INFINITY
-    this.carrier?.pauseReading()
+    this.connection?.pauseReading()
   }
 
   #resume(): void {
     if (this.#listener === undefined) return
     this.#isPaused = false
     this.deadlineAtMs = this.#clock.monotonicMs() + this.#options.stallMs
-    // What the runtime still delivered after the pause comes first; the listener may pause again at any of it.
+    // Chunks that came after the pause are delivered first; the listener may pause again at any of them.
     while (this.#parts.length > 0 && !this.#isPaused) this.#listener.onData(this.#parts.shift() as Buffer)
     if (this.#isPaused) return
-    if (this.#failure !== undefined) this.#listener.onFail(this.#failure.cause, this.#failure.message)
+    if (this.#failure !== undefined) this.#listener.onFail(this.#failure)
     else if (this.#hasEnded) this.#listener.onEnd()
-    else this.carrier?.resumeReading()
+    else this.connection?.resumeReading()
   }
 
   #deliver(chunk: Buffer): void {

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../../../core/test-seed.ts'
-import { SameHead } from './header-cache.ts'
+import { HeaderCache } from './header-cache.ts'
 import { type ResponseHead, ResponseReader } from './response-reader.ts'
 
 const head = (length: string, name = 'Content-Length') =>
   `POST / HTTP/1.1\r\nHost: h\r\n${name}: ${length}\r\nx-token: t\r\n\r\n`
 
-function remembered(text: string, length: number): SameHead<string> {
-  const same = new SameHead<string>()
-  same.remember(Buffer.from(text, 'latin1'), { from: 0, to: text.length }, length, 'meant')
-  return same
+function remembered(text: string, length: number): HeaderCache<string> {
+  const cache = new HeaderCache<string>()
+  cache.remember(Buffer.from(text, 'latin1'), { from: 0, to: text.length }, length, 'value')
+  return cache
 }
 
-describe('a head is known again', () => {
-  test('as it was, wherever it begins, and with any other length', () => {
-    const same = remembered(head('12'), 12)
+describe('header cache', () => {
+  test('matches the cache head at any offset and with any other length', () => {
+    const cache = remembered(head('12'), 12)
     for (const [before, length] of [
       ['', '12'],
       ['xyz', '12'],
@@ -25,30 +25,30 @@ describe('a head is known again', () => {
       ['', '99'],
     ] as const) {
       const bytes = Buffer.from(`${before}${head(length)}body`)
-      assert(same.matches(bytes, before.length), length)
-      assert.equal(same.length, Number(length))
-      assert.equal(bytes.toString('latin1', same.bodyAt), 'body')
-      assert.equal(same.meaning, 'meant')
+      assert(cache.matches(bytes, before.length), length)
+      assert.equal(cache.length, Number(length))
+      assert.equal(bytes.toString('latin1', cache.bodyAt), 'body')
+      assert.equal(cache.value, 'value')
     }
   })
 
-  test('and no other: a byte that differs, one that is missing, a length in another form', () => {
-    const same = remembered(head('12'), 12)
+  test('does not match a different byte, a missing byte or a length in another form', () => {
+    const cache = remembered(head('12'), 12)
     const text = head('12')
     const from = text.indexOf('12')
     for (let at = 0; at < text.length; at++) {
       const isDigit = at === from || at === from + 1
       const bytes = Buffer.from(text)
       bytes[at] = isDigit ? 0x78 : (bytes[at] as number) ^ 1
-      assert(!same.matches(bytes, 0), `byte ${at}`)
-      assert(!same.matches(Buffer.from(text.slice(0, at)), 0), `cut at ${at}`)
+      assert(!cache.matches(bytes, 0), `byte ${at}`)
+      assert(!cache.matches(Buffer.from(text.slice(0, at)), 0), `cut at ${at}`)
     }
     for (const length of ['', '0', '012', '+12', ' 12', '12 ', '12,12', '1 2', '12345678', '0x12', '1e1']) {
-      assert(!same.matches(Buffer.from(head(length)), 0), length)
+      assert(!cache.matches(Buffer.from(head(length)), 0), length)
     }
   })
 
-  test('only where its length is told once and plainly', () => {
+  test('caches only a head with one Content-Length in its usual form', () => {
     for (const [text, length] of [
       [head('12').replace(': 12', ':12'), 12],
       [head('12', 'CONTENT-length'), 12],
@@ -69,17 +69,17 @@ describe('a head is known again', () => {
     }
   })
 
-  test('nothing is known before anything was remembered, nor after it was forgotten', () => {
-    const same = new SameHead<string>()
-    assert(!same.matches(Buffer.from(head('12')), 0))
-    same.remember(Buffer.from(head('12')), { from: 0, to: head('12').length }, 12, 'meant')
-    same.forget()
-    assert(!same.matches(Buffer.from(head('12')), 0))
-    assert.equal(same.meaning, undefined)
+  test('matches nothing before remember and after clear', () => {
+    const cache = new HeaderCache<string>()
+    assert(!cache.matches(Buffer.from(head('12')), 0))
+    cache.remember(Buffer.from(head('12')), { from: 0, to: head('12').length }, 12, 'value')
+    cache.clear()
+    assert(!cache.matches(Buffer.from(head('12')), 0))
+    assert.equal(cache.value, undefined)
   })
 })
 
-/** What a reader says of a row of answers, each on its own. */
+/** What a reader returns for consecutive responses. */
 function read(
   responses: readonly string[],
   readerFor: () => ResponseReader,
@@ -90,12 +90,12 @@ function read(
     reader.begin()
     const result = reader.push(Buffer.from(response, 'latin1'))
     reported.push(result === 'fault' ? reader.fault : result)
-    // As a connection does: after what it did not expect it is done.
+    // Like a connection: an unexpected result ends it.
     if (result !== 'done') reader = readerFor()
   }
 }
 
-test('property: a reader of many answers says of each what a new one would', () => {
+test('property: a reader of many responses returns for each what a new reader would', () => {
   const fields = [
     'Connection: keep-alive',
     'connection: close',

@@ -1,44 +1,43 @@
 /**
- * Knows the head of a message again. A peer sends nearly the same head with each message of a connection: only the value of Content-Length
- * differs. To see that costs a fraction of reading it, and what is the same byte for byte means the same. The length is read anew each time,
- * and only in its plain form; whatever is not the same goes the long way.
+ * Recognises the head of a message that equals the one before it on the connection but for the value of Content-Length. The comparison costs a
+ * fraction of parsing. The length is read each time, and only in its usual form; every other head is parsed.
  */
-export class SameHead<Meaning> {
-  /** What the head means but for its length. */
-  meaning: Meaning | undefined
+export class HeaderCache<Value> {
+  /** What was parsed from the cached head. */
+  value: Value | undefined
   /** After a match: the value of Content-Length, and where the body begins. */
   length = 0
   bodyAt = 0
-  #bytes: Uint8Array = NOTHING
-  /** Where the value of Content-Length stands in it. */
+  #head: Uint8Array = NOTHING
+  /** Where the digits of Content-Length are in the head. */
   #lengthFrom = 0
   #lengthTo = 0
 
-  /** Keeps a copy of a head, the empty line at its end included. Its one Content-Length has this value, in plain digits. */
-  remember(bytes: Uint8Array, position: { from: number; to: number }, length: number, meaning: Meaning): void {
-    this.forget()
-    const head = bytes.subarray(position.from, position.to)
-    const lengthFrom = lengthPosition(head, length)
+  /** Copies a head, including the empty line at its end. Its only Content-Length has this value. */
+  remember(bytes: Uint8Array, range: { from: number; to: number }, length: number, value: Value): void {
+    this.clear()
+    const head = bytes.subarray(range.from, range.to)
+    const lengthFrom = lengthOffset(head, length)
     if (lengthFrom === -1) return
-    this.#bytes = new Uint8Array(head)
+    this.#head = new Uint8Array(head)
     this.#lengthFrom = lengthFrom
     this.#lengthTo = lengthFrom + String(length).length
-    this.meaning = meaning
+    this.value = value
   }
 
-  forget(): void {
-    this.#bytes = NOTHING
-    this.meaning = undefined
+  clear(): void {
+    this.#head = NOTHING
+    this.value = undefined
   }
 
-  /** Whether the same head begins here. */
+  /** Whether the cached head begins here. */
   matches(bytes: Uint8Array, from: number): boolean {
-    const known = this.#bytes
+    const head = this.#head
     const lengthFrom = this.#lengthFrom
-    // The digits may be fewer or more than they were, but at least one.
-    const rest = known.length - this.#lengthTo
-    if (known.length === 0 || from + lengthFrom + 1 + rest > bytes.length) return false
-    for (let at = 0; at < lengthFrom; at++) if (bytes[from + at] !== known[at]) return false
+    // The number of digits may differ, but there is at least one.
+    const tailBytes = head.length - this.#lengthTo
+    if (head.length === 0 || from + lengthFrom + 1 + tailBytes > bytes.length) return false
+    for (let i = 0; i < lengthFrom; i++) if (bytes[from + i] !== head[i]) return false
     let at = from + lengthFrom
     let length = 0
     for (let digits = 0; digits < DIGITS_MAX; digits++) {
@@ -47,40 +46,38 @@ export class SameHead<Meaning> {
       length = length * 10 + digit
       at += 1
     }
-    // A length of nothing or with a leading zero is for the long way.
-    if (length === 0 || bytes[from + lengthFrom] === ZERO || at + rest > bytes.length) return false
+    // Zero and a leading zero are left to the parser.
+    if (length === 0 || bytes[from + lengthFrom] === ZERO || at + tailBytes > bytes.length) return false
     const shift = at - this.#lengthTo
-    for (let behind = this.#lengthTo; behind < known.length; behind++) {
-      if (bytes[shift + behind] !== known[behind]) return false
-    }
+    for (let i = this.#lengthTo; i < head.length; i++) if (bytes[shift + i] !== head[i]) return false
     this.length = length
-    this.bodyAt = at + rest
+    this.bodyAt = at + tailBytes
     return true
   }
 }
 
 const NOTHING = new Uint8Array(0)
 const ZERO = 0x30
-/** 9,999,999 bytes: far above what is kept whole, and far below where a number loses digits. */
+/** 9,999,999 bytes: far more than is held in one buffer, and exact as a number. */
 const DIGITS_MAX = 7
 const NAME = Buffer.from('content-length:')
 
-/** Where the plain digits of the one Content-Length begin; -1 where they are not found as they should be. */
-function lengthPosition(head: Uint8Array, length: number): number {
+/** Where the digits of the only Content-Length begin; -1 where they are not in their usual form. */
+function lengthOffset(head: Uint8Array, length: number): number {
   const digits = String(length)
   if (!(length > 0) || digits.length > DIGITS_MAX) return -1
   for (let line = 0; line + NAME.length < head.length; line++) {
     if (line > 0 && head[line - 1] !== 0x0a) continue
-    if (!isNamed(head, line)) continue
+    if (!isContentLength(head, line)) continue
     const from = line + NAME.length + (head[line + NAME.length] === 0x20 ? 1 : 0)
-    for (let at = 0; at < digits.length; at++) if (head[from + at] !== digits.charCodeAt(at)) return -1
+    for (let i = 0; i < digits.length; i++) if (head[from + i] !== digits.charCodeAt(i)) return -1
     return head[from + digits.length] === 0x0d ? from : -1
   }
   return -1
 }
 
-/** In whatever case; in a head that was found well, the one bit tells letters apart and nothing else. */
-function isNamed(head: Uint8Array, from: number): boolean {
-  for (let at = 0; at < NAME.length; at++) if (((head[from + at] as number) | 0x20) !== NAME[at]) return false
+/** Ignores case: in a head that was parsed, the bit 0x20 only distinguishes letters. */
+function isContentLength(head: Uint8Array, from: number): boolean {
+  for (let i = 0; i < NAME.length; i++) if (((head[from + i] as number) | 0x20) !== NAME[i]) return false
   return true
 }

@@ -1,4 +1,7 @@
-/** Calls methods of one JSON-RPC server over HTTP. The address may hold a credential: it is never part of an error. */
+/**
+ * A JSON-RPC client on `fetch` for tools that make a call now and then: it keeps no connections and pins no address. Calls on behalf of customers go
+ * through `pool.ts`. The URL may contain a credential: it is never part of an error.
+ */
 export type JsonRpcClient = {
   call(method: string, params: readonly unknown[]): Promise<unknown>
 }
@@ -7,11 +10,11 @@ export type JsonRpcClientOptions = {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** A larger answer is given up. */
+  /** A larger response is an error. */
   readonly answerBytesMax: number
 }
 
-/** The server answered, but with an error of its own. */
+/** The server responded with a JSON-RPC error. */
 export class JsonRpcFailure extends Error {
   override readonly name = 'JsonRpcFailure'
   readonly code: number
@@ -45,22 +48,22 @@ async function post(options: JsonRpcClientOptions, method: string, body: string)
     signal: AbortSignal.timeout(timeoutMs),
   }).catch((error: unknown) => {
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    throw new Error(`${method}: ${isLate ? `no answer within ${timeoutMs} ms` : `no connection${causeOf(error)}`}`)
+    throw new Error(`${method}: ${isLate ? `no response within ${timeoutMs} ms` : `no connection${causeOf(error)}`}`)
   })
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of response.body ?? []) {
     bytes += piece.length
-    if (bytes > answerBytesMax) throw new Error(`${method}: the answer is larger than ${answerBytesMax} bytes`)
+    if (bytes > answerBytesMax) throw new Error(`${method}: the response is larger than ${answerBytesMax} bytes`)
     pieces.push(piece)
   }
   const text = Buffer.concat(pieces).toString()
-  // An error of JSON-RPC may come with any status; other bodies are worth nothing.
+  // A JSON-RPC error may come with any status; other bodies of a failure are ignored.
   if (!response.ok && !text.startsWith('{')) throw new Error(`${method}: HTTP ${response.status}`)
   return text
 }
 
-/** The system's own code, such as ECONNREFUSED; its text would hold the address. */
+/** The system's error code, such as ECONNREFUSED; its message would contain the address. */
 function causeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
   return cause?.code === undefined ? '' : ` (${cause.code})`
@@ -73,11 +76,11 @@ function parseResponse(method: string, text: string): Response {
   try {
     response = JSON.parse(text)
   } catch {
-    throw new Error(`${method}: the answer is not JSON`)
+    throw new Error(`${method}: the response is not JSON`)
   }
-  if (typeof response !== 'object' || response === null) throw new Error(`${method}: the answer is not JSON-RPC`)
+  if (typeof response !== 'object' || response === null) throw new Error(`${method}: the response is not JSON-RPC`)
   const { result, error } = response as { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
   if (error === undefined || error === null) return { result }
-  const message = typeof error.message === 'string' ? error.message.slice(0, 300) : 'an error without words'
+  const message = typeof error.message === 'string' ? error.message.slice(0, 300) : 'an error without a message'
   return { error: { code: Number(error.code ?? 0), message } }
 }

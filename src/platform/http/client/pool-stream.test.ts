@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
 import { until } from '../../process/test-wait.ts'
-import type { BodyListener } from './exchange.ts'
+import type { RestListener } from '../response-rest.ts'
 import { ok, openTestPool, startResponseServer, textOf } from './test-pool.ts'
 
-/** Waits until a number has not moved for a while. */
+/** Waits until a number stays the same for a while. */
 async function untilStill(what: string, read: () => number): Promise<void> {
   let last = read()
   let same = 0
@@ -18,7 +18,7 @@ async function untilStill(what: string, read: () => number): Promise<void> {
   })
 }
 
-type Collected = { chunks: Buffer[]; bytes: number; end: string; listener: BodyListener }
+type Collected = { chunks: Buffer[]; bytes: number; end: string; listener: RestListener }
 function collect(): Collected {
   const collected: Collected = {
     chunks: [],
@@ -30,13 +30,13 @@ function collect(): Collected {
         collected.bytes += chunk.length
       },
       onEnd: () => void (collected.end = 'end'),
-      onFail: (cause) => void (collected.end = cause),
+      onFail: (cause = 'fail') => void (collected.end = cause),
     },
   }
   return collected
 }
 
-test('a large answer is a stream: nothing is read before it is started, nor while it is paused', async () => {
+test('a large body streams: nothing is read before start, nor while paused', async () => {
   const BYTES = 20_000_000
   const big = Buffer.alloc(BYTES)
   for (let at = 0; at < BYTES; at += 4) big.writeUInt32LE(at, at)
@@ -71,31 +71,31 @@ test('a large answer is a stream: nothing is read before it is started, nor whil
   assert.ok(sender.writableLength > BYTES / 4 && sender.writableLength < heldBack)
   assert.equal(collected.bytes, atPause)
   rest.resume()
-  await until('all is here', () => collected.end !== '')
+  await until('the body has ended', () => collected.end !== '')
   assert.equal(collected.end, 'end')
   assert.ok(Buffer.concat([outcome.body, ...collected.chunks]).equals(big))
   assert.equal(textOf(await on.call()), 'next', 'the connection is used again')
   assert.equal(server.connections(), 1)
 })
 
-test('a large answer in chunks is collected up to the limit, then streamed', async () => {
+test('a chunked body is buffered up to the limit, then streams', async () => {
   const piece = 'x'.repeat(1000)
   await using server = await startResponseServer((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
     for (let at = 0; at < 100; at++) socket.write(`3e8\r\n${piece}\r\n`)
     socket.write('0\r\n\r\n')
   })
-  using on = openTestPool(server.port, { wholeBytesMax: 10_000 })
+  using on = openTestPool(server.port, { bufferedBytesMax: 10_000 })
   const outcome = await on.call()
   assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
   assert.ok(outcome.body.length > 10_000 && outcome.body.length <= 11_000)
   const collected = collect()
   outcome.rest.start(collected.listener)
-  await until('all is here', () => collected.end !== '')
+  await until('the body has ended', () => collected.end !== '')
   assert.deepEqual([outcome.body.length + collected.bytes, collected.end], [100_000, 'end'])
 })
 
-test('a stream that stalls fails after the stall time, a paused one does not; an aborted one ends its connection', async () => {
+test('a stalled stream fails after stallMs, a paused one does not; an aborted one closes its connection', async () => {
   const clock = createManualClock()
   await using server = await startResponseServer((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`)
@@ -106,7 +106,7 @@ test('a stream that stalls fails after the stall time, a paused one does not; an
   clock.advance(100_000)
   const collected = collect()
   outcome.rest.start(collected.listener)
-  await until('what there is has come', () => collected.bytes + outcome.body.length === 100_000)
+  await until('the first bytes came', () => collected.bytes + outcome.body.length === 100_000)
   clock.advance(9_900)
   assert.equal(collected.end, '')
   clock.advance(100)
@@ -115,11 +115,11 @@ test('a stream that stalls fails after the stall time, a paused one does not; an
   const second = await on.call()
   assert.ok(second.kind === 'reply' && second.rest !== undefined)
   second.rest.abort()
-  await until('the server sees it go', () => server.sockets.size === 0)
+  await until('the connection is closed', () => server.sockets.size === 0)
   assert.equal(on.pool.inFlight, 0)
 })
 
-test('what is said to a stream after its end does not touch the connection, which serves somebody else by then', async () => {
+test('calls on a stream after its end do not affect the connection, which may serve another call', async () => {
   let responseSecond = () => {}
   await using server = await startResponseServer((socket, { number }) => {
     if (number === 1) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${'x'.repeat(200_000)}`)

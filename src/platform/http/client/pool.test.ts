@@ -10,7 +10,7 @@ import type { HttpOutcome } from './exchange.ts'
 import { createHttpPool } from './pool.ts'
 import { ok, openTestPool, startResponseServer, textOf } from './test-pool.ts'
 
-test('one request is one write of known bytes, with the headers given and nothing else', async () => {
+test('sends a request in one write, with the configured headers only', async () => {
   await using server = await startResponseServer((socket) => socket.write(ok('{"a":1}')))
   using on = openTestPool(server.port, { headers: { 'x-token': 'node secret' } })
   const outcome = await on.call('{"x":2}')
@@ -21,14 +21,14 @@ test('one request is one write of known bytes, with the headers given and nothin
   ])
 })
 
-test('a header that could break out of its line is refused, without being shown', () => {
+test('refuses a header with a line break, without its value in the error', () => {
   assert.throws(
     () => openTestPool(1, { headers: { 'x-token': 'a\r\nhost: b' } }),
     (error: Error) => !error.message.includes('host: b'),
   )
 })
 
-test('connections are kept and used again, and calls at the same time get one each', async () => {
+test('reuses connections, and concurrent calls get one each', async () => {
   await using server = await startResponseServer((socket, { text }) => socket.write(ok(text.slice(-3))))
   using on = openTestPool(server.port)
   for (let round = 0; round < 5; round++) assert.equal(textOf(await on.call(`"${round}"`)), `"${round}"`)
@@ -39,7 +39,7 @@ test('connections are kept and used again, and calls at the same time get one ea
   assert.deepEqual([on.pool.inFlight, on.pool.connections], [0, 8])
 })
 
-test('answers in all framings are whole; a close-delimited one ends its connection', async () => {
+test('reads responses in every framing; a close-delimited one closes its connection', async () => {
   const responses = [
     ok('length'),
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nchu\r\n3\r\nnks\r\n0\r\n\r\n',
@@ -55,7 +55,7 @@ test('answers in all framings are whole; a close-delimited one ends its connecti
   assert.equal(server.connections(), 2)
 })
 
-test('a redirect is an answer and is not followed', async () => {
+test('does not follow a redirect', async () => {
   await using elsewhere = await startResponseServer((socket) => socket.write(ok('wrong')))
   await using server = await startResponseServer((socket) =>
     socket.write(`HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:${elsewhere.port}/\r\nContent-Length: 0\r\n\r\n`),
@@ -66,7 +66,7 @@ test('a redirect is an answer and is not followed', async () => {
   assert.equal(elsewhere.connections(), 0)
 })
 
-test('bytes nobody asked for end the connection: behind a response', async () => {
+test('closes a connection on unsolicited bytes behind a response', async () => {
   await using server = await startResponseServer((socket, { number }) => {
     if (number === 1) socket.write(`${ok('first')}${ok('poison')}`)
     else socket.write(ok(`number ${number}`))
@@ -77,9 +77,9 @@ test('bytes nobody asked for end the connection: behind a response', async () =>
   assert.equal(server.connections(), 2)
 })
 
-test('bytes on an idle connection end it, and are nobody’s response', async () => {
+test('closes an idle connection on unsolicited bytes, which are no response', async () => {
   await using server = await startResponseServer((socket, { number }) => socket.write(ok(`number ${number}`)))
-  // Time stands still, so that nothing else ends an idle connection.
+  // The clock stands still, so that nothing else closes an idle connection.
   using on = openTestPool(server.port, {}, createManualClock())
   assert.equal(textOf(await on.call()), 'number 1')
   for (const socket of server.sockets) socket.write(ok('poison'))
@@ -88,7 +88,7 @@ test('bytes on an idle connection end it, and are nobody’s response', async ()
   assert.equal(server.connections(), 2)
 })
 
-test('half of a response on an idle connection does not become the beginning of the next', async () => {
+test('half of a response on an idle connection is not part of the next one', async () => {
   await using server = await startResponseServer((socket, { number }) => socket.write(ok(`number ${number}`)))
   using on = openTestPool(server.port, {}, createManualClock())
   await on.call()
@@ -97,7 +97,7 @@ test('half of a response on an idle connection does not become the beginning of 
   assert.equal(textOf(await on.call()), 'number 2')
 })
 
-test('a broken answer fails the call, the connection is not used again', async () => {
+test('a malformed response fails the call and closes the connection', async () => {
   await using server = await startResponseServer((socket, { number }) =>
     socket.write(number === 1 ? 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n' : ok('good')),
   )
@@ -108,7 +108,7 @@ test('a broken answer fails the call, the connection is not used again', async (
   assert.equal(server.connections(), 2)
 })
 
-test('a refused connection fails at once, known to be not sent, and the words do not name the address', async () => {
+test('a refused connection fails at once as not-sent, without the address in the message', async () => {
   const server = await startResponseServer(() => {})
   await server[Symbol.asyncDispose]()
   using on = openTestPool(server.port)
@@ -118,14 +118,14 @@ test('a refused connection fails at once, known to be not sent, and the words do
   assert.deepEqual([on.pool.inFlight, on.pool.connections], [0, 0])
 })
 
-test('a connection lost before the answer leaves the call maybe sent', async () => {
+test('a connection lost before the response fails as maybe-sent', async () => {
   await using server = await startResponseServer((socket) => void socket.resetAndDestroy())
   using on = openTestPool(server.port)
   const outcome = await on.call()
   assert.ok(outcome.kind === 'maybe-sent' && outcome.cause === 'broken')
 })
 
-test('a kept connection that turns out to be dead is told apart from one that broke', async () => {
+test('a reused connection that is dead fails as stale, a new one as broken', async () => {
   await using server = await startResponseServer((socket, { number }) => {
     if (number === 2) socket.resetAndDestroy()
     else
@@ -144,7 +144,7 @@ test('a kept connection that turns out to be dead is told apart from one that br
   assert.ok(broken.kind === 'maybe-sent' && (broken.cause === 'broken' || broken.cause === 'stale'))
 })
 
-test('the deadline ends the call and its connection, to the sweep', async () => {
+test('the deadline ends the call and its connection at the next sweep', async () => {
   const clock = createManualClock()
   await using server = await startResponseServer(() => {})
   using on = openTestPool(server.port, {}, clock)
@@ -155,36 +155,36 @@ test('the deadline ends the call and its connection, to the sweep', async () => 
   await clock.advanceAsync(9_949)
   assert.equal(settled, undefined)
   await clock.advanceAsync(101)
-  assert.deepEqual(await outcome, { kind: 'maybe-sent', cause: 'deadline', message: 'no answer in time' })
+  assert.deepEqual(await outcome, { kind: 'maybe-sent', cause: 'deadline', message: 'no response in time' })
   assert.deepEqual([on.pool.inFlight, on.pool.connections], [0, 0])
-  await until('the server sees the connection go', () => server.sockets.size === 0)
+  await until('the connection is closed', () => server.sockets.size === 0)
 })
 
-test('over the maximum of connections calls wait in order; over the queue they are refused', async () => {
+test('over connectionsMax calls wait in order; over waitingMax they fail', async () => {
   const responses: (() => void)[] = []
   await using server = await startResponseServer((socket, { text }) =>
     responses.push(() => socket.write(ok(text.slice(-1)))),
   )
   using on = openTestPool(server.port, { connectionsMax: 2, waitingMax: 3 })
   const first = [on.call('1'), on.call('2')]
-  await until('both are on their way', () => responses.length === 2)
+  await until('both are sent', () => responses.length === 2)
   const more = [on.call('3'), on.call('4'), on.call('5')]
   assert.equal(on.pool.inFlight, 5)
   assert.deepEqual(await on.call('6'), { kind: 'not-sent', cause: 'busy', message: '3 calls wait for a connection' })
   for (let at = 0; at < 5; at++) {
-    await until('the next request is here', () => responses.length > at)
+    await until('the next request came', () => responses.length > at)
     responses[at]?.()
   }
   assert.deepEqual((await Promise.all([...first, ...more])).map(textOf), ['1', '2', '3', '4', '5'])
   assert.equal(server.connections(), 2)
 })
 
-test('a call that still waits at its deadline was not sent', async () => {
+test('a call that waits until its deadline fails as not-sent', async () => {
   const clock = createManualClock()
   await using server = await startResponseServer(() => {})
   using on = openTestPool(server.port, { connectionsMax: 1 }, clock)
   const first = on.call('1', { deadlineMs: 60_000 })
-  await until('the first is on its way', () => server.seen.length === 1)
+  await until('the first is sent', () => server.seen.length === 1)
   const second = on.call('2', { deadlineMs: 1000 })
   await clock.advanceAsync(1000)
   assert.deepEqual(await second, { kind: 'not-sent', cause: 'deadline', message: 'no connection in time' })
@@ -192,7 +192,7 @@ test('a call that still waits at its deadline was not sent', async () => {
   assert.equal((await first).kind, 'maybe-sent')
 })
 
-test('idle connections end after the idle time, or before the server would end them', async () => {
+test('closes idle connections after idleMs, or before the server would', async () => {
   const clock = createManualClock()
   let hint = ''
   await using server = await startResponseServer((socket) =>
@@ -215,13 +215,13 @@ test('idle connections end after the idle time, or before the server would end t
   assert.equal(on.pool.connections, 0, 'a server that keeps nothing is not kept')
 })
 
-test('an abort frees the connection at once, whether the call waits or runs', async () => {
+test('abort ends a waiting call and a running one at once', async () => {
   await using server = await startResponseServer(() => {})
   using on = openTestPool(server.port, { connectionsMax: 1 })
   const outcomes: HttpOutcome[] = []
   const request = { body: Buffer.from('{}'), deadlineMs: 10_000 }
   const running = on.pool.call(request, (outcome) => outcomes.push(outcome))
-  await until('it is on its way', () => server.seen.length === 1)
+  await until('it is sent', () => server.seen.length === 1)
   const waiting = on.pool.call(request, (outcome) => outcomes.push(outcome))
   waiting.abort()
   running.abort()
@@ -236,11 +236,11 @@ test('an abort frees the connection at once, whether the call waits or runs', as
   assert.equal(on.pool.inFlight, 0)
 })
 
-test('closing the pool ends every call and every connection', async () => {
+test('dispose ends every call and every connection', async () => {
   await using server = await startResponseServer(() => {})
   const on = openTestPool(server.port, { connectionsMax: 1 })
   const outcomes = [on.call(), on.call()]
-  await until('one is on its way', () => server.seen.length === 1)
+  await until('one is sent', () => server.seen.length === 1)
   on.pool[Symbol.dispose]()
   assert.deepEqual(
     (await Promise.all(outcomes)).map((outcome) => [outcome.kind, textOf(outcome)]),
@@ -250,10 +250,10 @@ test('closing the pool ends every call and every connection', async () => {
     ],
   )
   assert.deepEqual(await on.call(), { kind: 'not-sent', cause: 'closed', message: 'the pool is closed' })
-  await until('the server sees it go', () => server.sockets.size === 0)
+  await until('the connection is closed', () => server.sockets.size === 0)
 })
 
-test('over TLS the certificate is checked against the name', async () => {
+test('checks the certificate against the name', async () => {
   using cert = makeTestCert()
   const pem = { key: readFileSync(cert.key, 'utf8'), cert: readFileSync(cert.cert, 'utf8') }
   await using server = await startResponseServer((socket) => socket.write(ok('secret')), pem)
@@ -267,7 +267,7 @@ test('over TLS the certificate is checked against the name', async () => {
   assert.ok(outcome.kind === 'not-sent' && outcome.cause === 'connect', textOf(outcome))
 })
 
-test('a forbidden address is not connected to', async () => {
+test('does not connect to a forbidden address', async () => {
   const address = createPinnedAddress(
     { host: '169.254.169.254', port: 80, secure: false, path: '/' },
     { allowPrivate: true },

@@ -1,3 +1,8 @@
+/**
+ * The HTTP client for JSON-RPC calls to one node: POST only, over pooled HTTP/1.1 connections with one call on each. It has its own parser and
+ * header cache, because every customer call passes here: it costs a fraction of node:http, knows of a failed call whether it was sent, and hands large
+ * bodies over as a stream. Streaming calls to other servers go through `client.ts`.
+ */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../../core/clock.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
@@ -7,15 +12,17 @@ import { type HttpCause, HttpExchange, type HttpOutcome } from './exchange.ts'
 import type { ResponseReaderOptions } from './response-reader.ts'
 
 export type HttpPoolOptions = {
-  /** Sent with every call beside Host, Content-Type and Content-Length. May hold a credential, so it is never printed. */
+  /** Sent with every call beside Host, Content-Type and Content-Length. May contain a credential, so it is never logged. */
   readonly headers?: Readonly<Record<string, string>>
   readonly connectionsMax?: number
-  /** Calls that wait for a connection; one more is answered `busy`. */
+  /** Calls that wait for a connection; one more fails with `busy`. */
   readonly waitingMax?: number
   readonly connectTimeoutMs?: number
-  /** Idle connections are closed after this, or a second before the server says it would. */
+  /** Idle connections are closed after this, or a second before the server announced to close them. */
   readonly idleMs?: number
-  readonly wholeBytesMax?: number
+  /** Response bodies up to this size are delivered complete, larger ones as a stream. */
+  readonly bufferedBytesMax?: number
+  /** A streaming body that brings nothing for so long has failed. */
   readonly stallMs?: number
   readonly reader?: ResponseReaderOptions
   /** Certificates to trust instead of the system's. */
@@ -25,21 +32,21 @@ export type HttpPoolOptions = {
 export type HttpPoolDeps = { readonly clock: Clock; readonly address: PinnedAddress }
 
 export type HttpRequest = {
-  /** Text goes out as UTF-8. */
+  /** Text is sent as UTF-8. */
   readonly body: Uint8Array | string
-  /** Length of the body where that is known to whoever wrote it. */
+  /** Length of the body in bytes, where the caller knows it. */
   readonly bodyBytes?: number | undefined
-  /** From now until the answer is whole, or until it has begun when it is a large one. */
+  /** From now until the response is complete, or for a streaming one until it begins. */
   readonly deadlineMs: number
-  /** Now, by the pool's clock, where the caller has just looked. */
+  /** The time of the pool's clock, where the caller has just read it. */
   readonly nowMs?: number | undefined
 }
 
-/** POST calls to one server over many kept HTTP/1.1 connections, one call on each. Redirects are answers like any other. */
+/** Redirects are responses like any other. */
 export type HttpPool = Disposable & {
   /** `done` is called exactly once, never before this returns. */
   call(request: HttpRequest, done: (outcome: HttpOutcome) => void): { abort(): void }
-  /** Calls that are on their way or wait for a connection. */
+  /** Calls that are sent or wait for a connection. */
   readonly inFlight: number
   readonly connections: number
 }
@@ -49,13 +56,13 @@ const DEFAULTS = {
   waitingMax: 1024,
   connectTimeoutMs: 2000,
   idleMs: 30_000,
-  wholeBytesMax: 64 * 1024,
+  bufferedBytesMax: 64 * 1024,
   stallMs: 10_000,
 }
-/** One look at all connections instead of a timer for each call; deadlines are kept to this. */
+/** One sweep over all connections instead of a timer for each call; deadlines have this resolution. */
 const SWEEP_MS = 50
 const READ_BYTES = 64 * 1024
-/** A connection is given up this long before the server would: a call in between would meet a closed door. */
+/** A connection is closed this long before the server would close it, so that no call is sent into the close. */
 const IDLE_HINT_MARGIN_MS = 1000
 
 export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpPoolDeps): HttpPool {
@@ -64,33 +71,33 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES)
   const writes = createWriteBatching()
   const connections = new Set<HttpConnection>()
-  // The last one used is used next: it is the least likely to be dead, and surplus ones grow old together.
+  // The last one used is used next: it is the least likely to be dead, and surplus ones reach the idle timeout.
   const idle: HttpConnection[] = []
   // In order of arrival.
   const waiting = new Set<HttpExchange>()
   let connecting = 0
   let resolving = 0
   let busy = 0
-  /** As of the last sweep: near enough for how long a connection may idle. */
+  /** Time of the last sweep: precise enough for the idle timeout. */
   let sweptMs = clock.monotonicMs()
   let isClosed = false
 
   const events: HttpConnectionEvents = {
     onReady(connection) {
       connecting -= 1
-      giveWork(connection)
+      assign(connection)
     },
     onIdle(connection, idleHintMs) {
       busy -= 1
       const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
       connection.idleUntilMs = sweptMs + Math.min(options.idleMs, hintMs)
-      if (hintMs <= 0 && waiting.size === 0) connection.cut('closed', 'not kept')
-      else giveWork(connection)
+      if (hintMs <= 0 && waiting.size === 0) connection.destroy('closed', 'not kept')
+      else assign(connection)
     },
-    onGone(connection, { was, message }) {
+    onClosed(connection, { was, message }) {
       connections.delete(connection)
       if (was === 'busy') busy -= 1
-      else if (was === 'idle') forget(connection)
+      else if (was === 'idle') removeIdle(connection)
       else {
         connecting -= 1
         address.lost('unreachable')
@@ -100,12 +107,12 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     },
   }
 
-  function forget(connection: HttpConnection): void {
-    const at = idle.indexOf(connection)
-    if (at !== -1) idle.splice(at, 1)
+  function removeIdle(connection: HttpConnection): void {
+    const index = idle.indexOf(connection)
+    if (index !== -1) idle.splice(index, 1)
   }
 
-  function giveWork(connection: HttpConnection): void {
+  function assign(connection: HttpConnection): void {
     for (const exchange of waiting) {
       waiting.delete(exchange)
       busy += 1
@@ -117,7 +124,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     idle.push(connection)
   }
 
-  /** As many connections under way as calls wait, within the maximum. */
+  /** Opens as many connections as calls wait, within the maximum. */
   function openForWaiting(): void {
     while (!isClosed && connecting < waiting.size && connections.size + resolving < options.connectionsMax) open()
   }
@@ -146,7 +153,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     connections.add(connection)
   }
 
-  /** An attempt to connect was made for one call; when it fails, one call has failed. */
+  /** A connection is opened for one call: when that fails, one call fails. */
   function failOldest(cause: HttpCause, message: string): void {
     for (const exchange of waiting) {
       waiting.delete(exchange)
@@ -166,11 +173,11 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     for (const connection of connections) {
       const { exchange } = connection
       if (exchange !== undefined) {
-        if (exchange.deadlineAtMs <= nowMs) connection.cut('deadline', 'no answer in time')
+        if (exchange.deadlineAtMs <= nowMs) connection.destroy('deadline', 'no response in time')
       } else if (connection.isConnecting) {
         if (nowMs - connection.openedAtMs >= options.connectTimeoutMs)
-          connection.cut('connect', 'no connection in time')
-      } else if (connection.idleUntilMs <= nowMs) connection.cut('closed', 'idle')
+          connection.destroy('connect', 'no connection in time')
+      } else if (connection.idleUntilMs <= nowMs) connection.destroy('closed', 'idle')
     }
   })
   sweep.unref?.()
@@ -194,7 +201,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         abort() {
           if (exchange.isOver) return
           if (waiting.delete(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
-          else exchange.carrier?.cut('aborted', 'aborted')
+          else exchange.connection?.destroy('aborted', 'aborted')
         },
       }
     },
@@ -211,18 +218,18 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         waiting.delete(exchange)
         exchange.fail('not-sent', 'closed', 'the pool is closed')
       }
-      for (const connection of [...connections]) connection.cut('closed', 'the pool is closed')
+      for (const connection of [...connections]) connection.destroy('closed', 'the pool is closed')
     },
   }
 }
 
-/** Everything before the value of Content-Length, made once. */
+/** Request line and headers up to the value of Content-Length, made once. */
 function requestHead(address: PinnedAddress, headers: Readonly<Record<string, string>>): string {
   for (const [name, value] of Object.entries(headers)) {
-    // The value may be a credential, so the message does not show it.
+    // The message does not contain the value: it may be a credential.
     assert(
       /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) && /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(value),
-      `${name} is no header`,
+      `${name} is not a valid header`,
     )
   }
   const lines = [

@@ -12,7 +12,7 @@ import {
 
 type Read = { result: ReadResult; head: ResponseHead | undefined; body: string; fault: string }
 
-/** Reads the pieces as a connection would: each lies in the same buffer, which is overwritten afterwards. */
+/** Reads the chunks like a connection: each is in the same buffer, which is overwritten afterwards. */
 function read(pieces: readonly string[], options: ResponseReaderOptions & { end?: boolean } = {}): Read {
   const shared = Buffer.alloc(Math.max(1, ...pieces.map((piece) => piece.length)))
   let head: ResponseHead | undefined
@@ -76,7 +76,7 @@ describe('answers that are read', () => {
     })
   }
 
-  test('what the head says', () => {
+  test('parses the head', () => {
     const { head } = read([
       `HTTP/1.1 429 Slow\r\nContent-Type: application/json\r\nRetry-After: 3\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5, max=3\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n`,
     ])
@@ -88,7 +88,7 @@ describe('answers that are read', () => {
     })
   })
 
-  test('whether the connection can be used again', () => {
+  test('determines whether the connection can be reused', () => {
     const keeps = (head: string) => read([`${head}Content-Length: 0\r\n\r\n`]).head?.keepsAlive
     assert.equal(keeps(OK), true)
     assert.equal(keeps(`${OK}Connection: Close\r\n`), false)
@@ -99,7 +99,7 @@ describe('answers that are read', () => {
     assert.equal(read([`${OK}\r\n`]).head?.keepsAlive, false)
   })
 
-  test('bytes after an answer are seen', () => {
+  test('bytes after a response are surplus', () => {
     for (const text of [
       `${OK}Content-Length: 1\r\n\r\nx`,
       `${chunked}1\r\nx\r\n0\r\n\r\n`,
@@ -160,7 +160,7 @@ describe('answers that are refused', () => {
     })
   }
 
-  test('an answer that is cut off anywhere', () => {
+  test('a response that is truncated anywhere', () => {
     for (const text of [`${OK}Content-Length: 5\r\n\r\nhello`, `${chunked}5\r\nhello\r\n0\r\n\r\n`]) {
       for (let at = 0; at < text.length; at++) {
         const reader = new ResponseReader({ onHead() {}, onBody() {} })
@@ -171,7 +171,7 @@ describe('answers that are refused', () => {
     }
   })
 
-  test('more than the limit, whatever way it is told', () => {
+  test('a body over the limit, in every framing', () => {
     const options = { bodyBytesMax: 4 }
     assert.equal(read([`${OK}Content-Length: 5\r\n\r\n`], options).result, 'fault')
     assert.equal(read([`${chunked}2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n`], options).result, 'fault')
@@ -180,7 +180,7 @@ describe('answers that are refused', () => {
   })
 })
 
-test('property: bodies in any framing and any pieces come through byte by byte', () => {
+test('property: bodies in any framing and any split are unchanged', () => {
   const piecesOf = (text: string, cuts: readonly number[]) => {
     const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].toSorted((a, b) => a - b)
     return [0, ...at].map((from, index) => text.slice(from, at[index] ?? text.length)).filter((piece) => piece !== '')
@@ -213,7 +213,7 @@ test('property: bodies in any framing and any pieces come through byte by byte',
   )
 })
 
-test('property: no bytes whatever make it throw, and a fault stays one', () => {
+test('property: never throws, and a fault stays a fault', () => {
   const words = [
     'HTTP/1.1 200 OK',
     '\r\n',

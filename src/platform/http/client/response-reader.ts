@@ -1,31 +1,31 @@
 import { headEnd, isLineEnd, nameEnd, valueEnd } from '../field-bytes.ts'
-import { SameHead } from './header-cache.ts'
+import { HeaderCache } from './header-cache.ts'
 
-/** What the head of an answer says, as far as anybody here needs it. */
+/** What is used of the head of a response. */
 export type ResponseHead = {
   readonly status: number
-  /** Undefined when the length is not told in advance. */
+  /** Undefined when the length is unknown. */
   readonly bodyBytes: number | undefined
-  /** The connection can carry another call after this answer. */
+  /** The connection can carry another call after this response. */
   readonly keepsAlive: boolean
-  /** How long the server says it keeps an idle connection. */
+  /** The timeout of the server's Keep-Alive header. */
   readonly idleHintMs: number | undefined
 }
 
 export type ResponseSink = {
   onHead(head: ResponseHead): void
-  /** The bytes are a view of a buffer that is used again: copy what is kept. */
+  /** The bytes are a view of a buffer that is reused: copy what is kept. */
   onBody(bytes: Buffer): void
 }
 
-/** `surplus`: the answer is whole and more bytes followed it, which nobody asked for. */
+/** `surplus`: the response is complete and unsolicited bytes followed it. */
 export type ReadResult = 'more' | 'done' | 'surplus' | 'fault'
 
 export type ResponseReaderOptions = { readonly headBytesMax?: number; readonly bodyBytesMax?: number }
 
 const DEFAULTS = { headBytesMax: 16 * 1024, bodyBytesMax: 4 * 1024 * 1024 * 1024 }
 const FIELDS_MAX = 100
-/** Interim answers (1xx) before the one that counts. */
+/** Interim responses (1xx) before the final one. */
 const INTERIM_MAX = 8
 /** A chunk's size with its extensions; the size alone has at most 13 hex digits. */
 const CHUNK_LINE_BYTES_MAX = 256
@@ -34,7 +34,7 @@ const LF = 0x0a
 const TAB = 0x09
 const SPACE = 0x20
 const COLON = 0x3a
-/** Places in `HTTP/1.1 200 OK`. */
+/** Offsets in `HTTP/1.1 200 OK`. */
 const MINOR_AT = 7
 const STATUS_AT = 9
 const PROTOCOL = Buffer.from('HTTP/1.')
@@ -44,16 +44,16 @@ const HEAD_END_BYTES = 4
 
 const CHUNK_LINE = /^([0-9a-fA-F]{1,13})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/
 
-type State = 'head' | 'length' | 'until-close' | 'chunk-line' | 'chunk-data' | 'chunk-end' | 'trailers' | 'over'
+type State = 'head' | 'length' | 'until-close' | 'chunk-line' | 'chunk-data' | 'chunk-end' | 'trailers' | 'done'
 
-/** Reads one HTTP/1.1 answer to a POST after the other from bytes in pieces of any size. */
+/** Parses HTTP/1.1 responses to POST requests, one after the other, from chunks of any size. */
 export class ResponseReader {
   readonly #headBytesMax: number
   readonly #bodyBytesMax: number
   readonly #sink: ResponseSink
-  readonly #sameHead = new SameHead<ResponseHead>()
-  #state: State = 'over'
-  /** What has been read of a head, a chunk's line or trailers that are not whole yet. */
+  readonly #cache = new HeaderCache<ResponseHead>()
+  #state: State = 'done'
+  /** The beginning of a head, a chunk line or trailers that are incomplete. */
   #pending: Buffer | undefined
   #bytesLeft = 0
   #bodyBytes = 0
@@ -67,7 +67,7 @@ export class ResponseReader {
     this.#bodyBytesMax = options.bodyBytesMax ?? DEFAULTS.bodyBytesMax
   }
 
-  /** Expects an answer. */
+  /** Expects a response. */
   begin(): void {
     this.#state = 'head'
     this.#pending = undefined
@@ -83,27 +83,27 @@ export class ResponseReader {
     }
     let at = 0
     while (at < bytes.length) {
-      if (this.#state === 'over') return 'surplus'
+      if (this.#state === 'done') return 'surplus'
       const next = this.#step(bytes, at)
       if (next === 'fault') return 'fault'
       if (next === 'wait') {
-        // The given buffer is used again by whoever reads; `concat` above made one of our own already.
+        // The caller reuses its buffer; `concat` above has made a copy already.
         this.#pending = bytes === chunk ? Buffer.from(bytes.subarray(at)) : bytes.subarray(at)
         return 'more'
       }
       at = next
     }
-    return this.#state === 'over' ? 'done' : 'more'
+    return this.#state === 'done' ? 'done' : 'more'
   }
 
-  /** The connection ended: the last word only for an answer whose length is told by that. */
+  /** The connection ended, which completes only a response without a length. */
   end(): 'done' | 'fault' {
-    if (this.#state !== 'until-close') return this.#fail('the answer was cut off')
-    this.#state = 'over'
+    if (this.#state !== 'until-close') return this.#fail('the response is incomplete')
+    this.#state = 'done'
     return 'done'
   }
 
-  /** Moves on from `at` and answers the new position. */
+  /** Reads on from `at` and returns the new offset. */
   #step(bytes: Buffer, at: number): number | 'wait' | 'fault' {
     switch (this.#state) {
       case 'head':
@@ -118,36 +118,36 @@ export class ResponseReader {
         return this.#readChunkEnd(bytes, at)
       case 'trailers':
         return this.#readTrailers(bytes, at)
-      case 'over':
+      case 'done':
         return at
     }
   }
 
   #readHead(bytes: Buffer, at: number): number | 'wait' | 'fault' {
-    const same = this.#sameHead
-    if (same.matches(bytes, at) && same.length <= this.#bodyBytesMax) return this.#readSameHead()
+    const cache = this.#cache
+    if (cache.matches(bytes, at) && cache.length <= this.#bodyBytesMax) return this.#readCachedHead()
     const end = headEnd(bytes, at)
     const headBytes = (end === -1 ? bytes.length : end) - at
     if (headBytes > this.#headBytesMax) return this.#fail('the head is too large')
-    // A first byte that is wrong already is not worth waiting for the rest.
+    // A wrong first byte is a fault at once: the rest need not come.
     if (bytes[at] !== 0x48) return this.#fail('not HTTP')
     if (end === -1) return 'wait'
     const head = this.#parseHead(bytes, at, end + 2)
     if (head === 'fault') return 'fault'
     if (head === 'interim') return end + HEAD_END_BYTES
-    const position = { from: at, to: end + HEAD_END_BYTES }
-    if (this.#state === 'length') same.remember(bytes, position, head.bodyBytes as number, head)
+    const range = { from: at, to: end + HEAD_END_BYTES }
+    if (this.#state === 'length') cache.remember(bytes, range, head.bodyBytes as number, head)
     this.#sink.onHead(head)
-    return position.to
+    return range.to
   }
 
-  /** The head of the answer before, maybe with another length. */
-  #readSameHead(): number {
-    const { meaning, length, bodyAt } = this.#sameHead
-    const before = meaning as ResponseHead
+  /** The head of the previous response, possibly with another length. */
+  #readCachedHead(): number {
+    const { value, length, bodyAt } = this.#cache
+    const cached = value as ResponseHead
     this.#state = 'length'
     this.#bytesLeft = length
-    this.#sink.onHead(before.bodyBytes === length ? before : { ...before, bodyBytes: length })
+    this.#sink.onHead(cached.bodyBytes === length ? cached : { ...cached, bodyBytes: length })
     return bodyAt
   }
 
@@ -159,16 +159,16 @@ export class ResponseReader {
     if (typeof fields === 'string') return this.#fail(fields)
     if (status < 200) {
       this.#interim += 1
-      if (status === 101 || this.#interim > INTERIM_MAX) return this.#fail('unexpected interim answer')
+      if (status === 101 || this.#interim > INTERIM_MAX) return this.#fail('unexpected interim response')
       return 'interim'
     }
     return this.#frame(status, bytes[from + MINOR_AT] === ONE, fields)
   }
 
-  /** RFC 9112 section 6.3, without its tolerance: two ways to tell the length are a fault. */
+  /** RFC 9112 section 6.3, without its tolerance: both Content-Length and Transfer-Encoding are a fault. */
   #frame(status: number, isHttp11: boolean, fields: Fields): ResponseHead | 'fault' {
     const { contentLength, transferEncoding, connection } = fields
-    let keepsAlive = isHttp11 ? !hasWord(connection, 'close') : hasWord(connection, 'keep-alive')
+    let keepsAlive = isHttp11 ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive')
     let bodyBytes: number | undefined
     if (transferEncoding !== undefined) {
       if (contentLength !== undefined) return this.#fail('both Content-Length and Transfer-Encoding')
@@ -177,13 +177,13 @@ export class ResponseReader {
     if (contentLength !== undefined) {
       if (!/^\d{1,15}$/.test(contentLength)) return this.#fail('bad Content-Length')
       bodyBytes = Number(contentLength)
-      if (bodyBytes > this.#bodyBytesMax) return this.#fail('the answer is too large')
+      if (bodyBytes > this.#bodyBytesMax) return this.#fail('the response is too large')
     }
     if (status === 204 || status === 304) {
-      // Has no body whatever its fields say; servers that disagree exist, so the connection is not trusted further.
+      // Has no body, whatever its fields state. Some servers send one, so the connection is not reused then.
       bodyBytes = 0
       keepsAlive &&= contentLength === undefined && transferEncoding === undefined
-      this.#state = 'over'
+      this.#state = 'done'
     } else if (transferEncoding !== undefined) {
       this.#state = 'chunk-line'
     } else if (bodyBytes === undefined) {
@@ -191,7 +191,7 @@ export class ResponseReader {
       this.#bytesLeft = Number.POSITIVE_INFINITY
       keepsAlive = false
     } else {
-      this.#state = bodyBytes === 0 ? 'over' : 'length'
+      this.#state = bodyBytes === 0 ? 'done' : 'length'
       this.#bytesLeft = bodyBytes
     }
     return {
@@ -206,8 +206,8 @@ export class ResponseReader {
     const end = Math.min(bytes.length, at + this.#bytesLeft)
     this.#bytesLeft -= end - at
     this.#bodyBytes += end - at
-    if (this.#bodyBytes > this.#bodyBytesMax) return this.#fail('the answer is too large')
-    if (this.#bytesLeft === 0) this.#state = this.#state === 'length' ? 'over' : 'chunk-end'
+    if (this.#bodyBytes > this.#bodyBytesMax) return this.#fail('the response is too large')
+    if (this.#bytesLeft === 0) this.#state = this.#state === 'length' ? 'done' : 'chunk-end'
     this.#sink.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
     return end
   }
@@ -231,31 +231,31 @@ export class ResponseReader {
     return at + 2
   }
 
-  /** Trailers are checked like a head and dropped. */
+  /** Trailers are validated like a head and dropped. */
   #readTrailers(bytes: Buffer, at: number): number | 'wait' | 'fault' {
     if (bytes[at] === CR) {
       if (at + 1 >= bytes.length) return 'wait'
       if (bytes[at + 1] !== LF) return this.#fail('bad trailers')
-      this.#state = 'over'
+      this.#state = 'done'
       return at + 2
     }
     const end = headEnd(bytes, at)
     if ((end === -1 ? bytes.length : end) - at > this.#headBytesMax) return this.#fail('the trailers are too large')
     if (end === -1) return 'wait'
     if (typeof readFields(bytes, at, end + 2) === 'string') return this.#fail('bad trailers')
-    this.#state = 'over'
+    this.#state = 'done'
     return end + HEAD_END_BYTES
   }
 
-  #fail(why: string): 'fault' {
-    this.#state = 'over'
+  #fail(reason: string): 'fault' {
+    this.#state = 'done'
     this.#pending = undefined
-    this.fault = why
+    this.fault = reason
     return 'fault'
   }
 }
 
-/** What of a head says how the answer is framed and what becomes of the connection. */
+/** The fields that determine framing and reuse of the connection. */
 class Fields {
   contentLength: string | undefined
   transferEncoding: string | undefined
@@ -268,7 +268,7 @@ const TRANSFER_ENCODING = Buffer.from('transfer-encoding')
 const CONNECTION = Buffer.from('connection')
 const KEEP_ALIVE = Buffer.from('keep-alive')
 
-/** The name of a known field that stands here, by length first: most are told apart without a look at their letters. */
+/** The known field with this name. The length is compared first: it rules out most fields. */
 function knownField(bytes: Buffer, from: number, to: number): keyof Fields | undefined {
   switch (to - from) {
     case CONNECTION.length:
@@ -283,25 +283,25 @@ function knownField(bytes: Buffer, from: number, to: number): keyof Fields | und
   }
 }
 
-/** Whatever the case; of the bytes that a name may have, the one bit tells letters apart and nothing else that occurs here. */
+/** Ignores case: of the bytes that a field name may have, the bit 0x20 only distinguishes letters here. */
 function isNamed(bytes: Buffer, from: number, lower: Buffer): boolean {
   for (let at = 0; at < lower.length; at++) if (((bytes[from + at] as number) | 0x20) !== lower[at]) return false
   return true
 }
 
-/** Where the fields begin behind `HTTP/1.1 200 OK`; -1 when the line is not like that (RFC 9112 section 4). */
+/** The end of the status line `HTTP/1.1 200 OK`; -1 when it is malformed (RFC 9112 section 4). */
 function statusLineEnd(bytes: Buffer, from: number, to: number): number {
   for (let at = 0; at < MINOR_AT; at++) if (bytes[from + at] !== PROTOCOL[at]) return -1
   const minor = bytes[from + MINOR_AT]
   if ((minor !== ZERO && minor !== ONE) || bytes[from + STATUS_AT - 1] !== SPACE) return -1
   const status = statusOf(bytes, from)
   if (!(status >= 100 && status < 600)) return -1
-  const behind = from + STATUS_AT + 3
-  const end = bytes[behind] === SPACE ? valueEnd(bytes, behind, to) : behind
+  const reasonAt = from + STATUS_AT + 3
+  const end = bytes[reasonAt] === SPACE ? valueEnd(bytes, reasonAt, to) : reasonAt
   return isLineEnd(bytes, end) ? end + 2 : -1
 }
 
-/** NaN where it is not three digits. */
+/** NaN when it is not three digits. */
 function statusOf(bytes: Buffer, from: number): number {
   let status = 0
   for (let at = from + STATUS_AT; at < from + STATUS_AT + 3; at++) {
@@ -313,8 +313,8 @@ function statusOf(bytes: Buffer, from: number): number {
 }
 
 /**
- * All field lines between two places, or what is wrong with them. RFC 9112 section 5; nothing is forgiven: a line ends in CR LF, a name is a
- * token, a value has no control characters.
+ * The known fields of all field lines, or the reason why they are malformed. RFC 9112 section 5 without its tolerance: a line ends in CR LF, a name
+ * is a token, a value has no control characters.
  */
 function readFields(bytes: Buffer, from: number, to: number): Fields | string {
   const fields = new Fields()
@@ -341,10 +341,10 @@ function readFields(bytes: Buffer, from: number, to: number): Fields | string {
   return fields
 }
 
-function hasWord(list: string | undefined, word: string): boolean {
-  if (list === undefined || list === word) return list === word
-  if (list.length <= word.length && !list.includes(',')) return list.toLowerCase() === word
-  return list.split(',').some((one) => one.trim().toLowerCase() === word)
+function hasToken(list: string | undefined, token: string): boolean {
+  if (list === undefined || list === token) return list === token
+  if (list.length <= token.length && !list.includes(',')) return list.toLowerCase() === token
+  return list.split(',').some((one) => one.trim().toLowerCase() === token)
 }
 
 function idleHint(keepAlive: string | undefined): number | undefined {

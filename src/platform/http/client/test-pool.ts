@@ -9,7 +9,7 @@ import { createHttpPool, type HttpPoolOptions, type HttpRequest } from './pool.t
 
 export type Response = (socket: Socket, request: { text: string; number: number; connection: number }) => void
 
-/** For tests: a server that answers each whole request with exactly the bytes the test wants. */
+/** For tests: a server that calls `respond` for each complete request. */
 export async function startResponseServer(respond: Response, tls?: { key: string; cert: string }) {
   const sockets = new Set<Socket>()
   const seen: string[] = []
@@ -51,7 +51,7 @@ export async function startResponseServer(respond: Response, tls?: { key: string
   }
 }
 
-/** For tests: a pool of connections to a port of this machine. */
+/** For tests: a pool of connections to a loopback port. */
 export function openTestPool(
   port: number,
   options: HttpPoolOptions = {},

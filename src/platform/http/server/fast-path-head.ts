@@ -1,12 +1,13 @@
+import { HeaderCache } from '../client/header-cache.ts'
 import { isLineEnd, nameEnd, printableEnd } from '../field-bytes.ts'
 
 /**
- * The head of a request in the one plain form that nearly all have. Whatever is not obviously that is for the complete parser: nothing here is
- * an error, and nothing is forgiven. What passes, every correct HTTP/1.1 parser reads in the same way.
+ * The head of a request in the one form that nearly all have. Every other form is left to the complete parser: nothing here is an error. What is
+ * accepted here, every correct HTTP/1.1 parser reads in the same way.
  */
 export type FastPathHead = {
   readonly target: string
-  /** Names and values in turn, as they came. */
+  /** Names and values alternating, as received. */
   readonly headers: string[]
   readonly bodyBytes: number
 }
@@ -20,7 +21,7 @@ const PROTOCOL = ' HTTP/1.1'
 /** The root, with or without a query of the characters that RFC 3986 allows in one. */
 const TARGET = /^\/(?:\?[\w\-.~%!$&'()*+,;=:@/?]*)?$/
 const LENGTH = /^(?:0|[1-9]\d{0,6})$/
-/** Fields that change how the message is framed or what the connection becomes. */
+/** Fields that change the framing of the message or the protocol of the connection. */
 const NEVER_FAST_PATH: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'te',
@@ -32,19 +33,19 @@ const NEVER_FAST_PATH: ReadonlySet<string> = new Set([
   'http2-settings',
 ])
 
-/** By its length alone most fields are known not to matter here, and their letters need no look. */
-const LENGTHS_THAT_MATTER: ReadonlySet<number> = new Set(
+/** Lengths of the names that matter here: most others are told apart without comparing letters. */
+const RELEVANT_NAME_LENGTHS: ReadonlySet<number> = new Set(
   ['host', 'content-length', 'connection', ...NEVER_FAST_PATH].map((name) => name.length),
 )
 
-/** Whether these first bytes can still become a plain head; tells other methods at once, without waiting for their heads. */
+/** Whether these first bytes can still become a fast-path head. Other methods are recognised without waiting for the whole head. */
 export function mayBeFastPath(bytes: Buffer): boolean {
   const known = Math.min(bytes.length, METHOD.length)
   for (let at = 0; at < known; at++) if (bytes[at] !== METHOD.charCodeAt(at)) return false
   return true
 }
 
-/** Reads a head, the empty line at its end left out; undefined when it is not plain. */
+/** Parses a head without the empty line at its end; undefined when it is not for the fast path. */
 export function parseFastPathHead(bytes: Buffer): FastPathHead | undefined {
   const text = bytes.toString('latin1')
   const lineEnd = text.indexOf('\r\n')
@@ -61,7 +62,7 @@ export function parseFastPathHead(bytes: Buffer): FastPathHead | undefined {
     const colon = nameEnd(bytes, at, bytes.length)
     const from = bytes[colon + 1] === SPACE ? colon + 2 : colon + 1
     const end = printableEnd(bytes, from, bytes.length)
-    // RFC 9110 section 5, narrowed: no empty name or value, one space at most before the value, none behind, printable ASCII throughout.
+    // RFC 9110 section 5, narrowed: no empty name or value, at most one space before the value, none behind, printable ASCII only.
     const isNamed = colon > at && bytes[colon] === COLON
     const isTight = end > from && bytes[from] !== SPACE && bytes[end - 1] !== SPACE
     if (!isNamed || !isTight || !isLineEnd(bytes, end)) return undefined
@@ -69,7 +70,7 @@ export function parseFastPathHead(bytes: Buffer): FastPathHead | undefined {
     const value = text.slice(from, end)
     at = end + 2
     headers.push(name, value)
-    if (!LENGTHS_THAT_MATTER.has(name.length)) continue
+    if (!RELEVANT_NAME_LENGTHS.has(name.length)) continue
     const lower = name.toLowerCase()
     if (lower === 'host') hosts += 1
     else if (lower === 'content-length') {
@@ -84,4 +85,34 @@ export function parseFastPathHead(bytes: Buffer): FastPathHead | undefined {
   if (hosts !== 1 || lengths !== 1 || connections > 1) return undefined
   if (bodyBytes > FAST_PATH_LIMITS.bodyBytesMax || headers.length > 2 * FAST_PATH_LIMITS.fieldsMax) return undefined
   return { target, headers, bodyBytes }
+}
+
+/** A head with the memo that `PostHead` describes; none for the first head of a connection. */
+export type MemoizedHead = FastPathHead & { readonly memo: { value: unknown } | undefined }
+
+/** The last head of a connection: one that equals it but for its Content-Length is not parsed again. */
+export class FastPathHeadCache {
+  /** After a match: where the body begins. */
+  bodyAt = 0
+  readonly #cache = new HeaderCache<MemoizedHead & { readonly lengthIndex: number }>()
+
+  /** The head at the beginning of these bytes, where it is the cached one. */
+  match(bytes: Buffer): MemoizedHead | undefined {
+    const cache = this.#cache
+    if (!cache.matches(bytes, 0) || cache.length > FAST_PATH_LIMITS.bodyBytesMax) return undefined
+    const cached = cache.value
+    if (cached === undefined) return undefined
+    this.bodyAt = cache.bodyAt
+    if (cached.bodyBytes === cache.length) return cached
+    const headers = cached.headers.with(cached.lengthIndex, String(cache.length))
+    return { ...cached, headers, bodyBytes: cache.length }
+  }
+
+  remember(head: FastPathHead, bytes: Buffer, headBytes: number): MemoizedHead {
+    const isLength = (name: string, index: number) => index % 2 === 0 && name.toLowerCase() === 'content-length'
+    const lengthIndex = head.headers.findIndex(isLength) + 1
+    const memoized = { ...head, lengthIndex, memo: { value: undefined } }
+    this.#cache.remember(bytes, { from: 0, to: headBytes }, head.bodyBytes, memoized)
+    return memoized
+  }
 }

@@ -39,31 +39,31 @@ function client(server: HttpServer): Socket & { text: string; isClosed: boolean 
   return socket
 }
 
-test('what all clients send ahead has a total, and who exceeds it is cut', async () => {
+test('limits pipelined bytes over all connections, and destroys those that exceed it', async () => {
   const held = Promise.withResolvers<HttpResponse>()
   await using server = await start(
     handlerOf(() => held.promise),
     { pendingBytesMax: 100_000 },
   )
   const clients = Array.from({ length: 6 }, () => client(server))
-  // The first of each is not answered; behind it come 30,000 bytes.
+  // The first request of each gets no response yet; 30,000 bytes follow it.
   for (const socket of clients) socket.write(post() + post('x'.repeat(900)).repeat(30))
-  await until('some are cut', () => clients.filter(({ isClosed }) => isClosed).length === 3)
+  await until('some are closed', () => clients.filter(({ isClosed }) => isClosed).length === 3)
   held.resolve(responseOf('now'))
   const kept = clients.filter(({ isClosed }) => !isClosed)
-  await until('the others are answered', () => kept.every(({ text }) => statusesOf(text).length === 31))
-  // What they had sent ahead does not count any more.
+  await until('the others got their responses', () => kept.every(({ text }) => statusesOf(text).length === 31))
+  // Their pipelined bytes do not count any more.
   const later = client(server)
   later.write(post() + post('x'.repeat(900)).repeat(30))
-  await until('another may send ahead', () => statusesOf(later.text).length === 31)
+  await until('another may pipeline', () => statusesOf(later.text).length === 31)
   for (const socket of [...kept, later]) socket.destroy()
 })
 
 for (const [reader, more] of [
   ['the fast path', 'Content-Length: 1000\r\n\r\n'],
-  ['the complete reader', 'Transfer-Encoding: chunked\r\n\r\n3e8\r\n'],
+  ['node:http', 'Transfer-Encoding: chunked\r\n\r\n3e8\r\n'],
 ] as const) {
-  test(`bodies that are not complete need room, and give it back: ${reader}`, async () => {
+  test(`incomplete bodies take from the budget and release it: ${reader}`, async () => {
     let room = 2000
     const { validate } = handlerOf(async (body) => responseOf(String(body.length)))
     const handler: PostHandler = {
@@ -82,16 +82,16 @@ for (const [reader, more] of [
     const head = `POST / HTTP/1.1\r\nHost: a\r\n${more}`
     const slow = [client(server), client(server)]
     for (const socket of slow) socket.write(head + 'x'.repeat(900))
-    await until('they hold it', () => room <= 200)
+    await until('they hold their bytes', () => room <= 200)
     const third = client(server)
     third.write(head + 'x'.repeat(900))
     await until('the third is refused', () => third.text.includes('no room'))
     assert.deepEqual(statusesOf(third.text), [503])
     slow[0]?.destroy()
-    await until('who leaves gives it back', () => room >= 1000)
+    await until('a closed connection releases its bytes', () => room >= 1000)
     slow[1]?.write(`${'x'.repeat(100)}${more.startsWith('Transfer') ? '\r\n0\r\n\r\n' : ''}`)
-    await until('the other is answered', () => slow[1]?.text.endsWith('1000') === true)
-    await until('and all is given back', () => room === 2000)
+    await until('the other got its response', () => slow[1]?.text.endsWith('1000') === true)
+    await until('all bytes are released', () => room === 2000)
     for (const socket of [...slow, third]) socket.destroy()
   })
 }

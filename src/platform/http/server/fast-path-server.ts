@@ -11,7 +11,7 @@ export type FastPathServerOptions = {
   readonly requestTimeoutMs: number
   readonly keepAliveMs: number
   readonly requestsPerConnectionMax: number
-  /** What clients may send ahead of their turn, all connections together. */
+  /** Bytes that clients may pipeline, all connections together. */
   readonly pendingBytesMax?: number | undefined
 }
 
@@ -22,19 +22,19 @@ export type FastPathServerDeps = {
   readonly clock: Clock
   readonly log: Logger
   isDraining(): boolean
-  /** The complete parser, which goes on with a connection where plain reading ends. */
+  /** Gives a connection to the complete parser. */
   handOver(socket: Socket): void
 }
 
 export type FastPathServer = {
   take(socket: Socket): void
-  /** Ends the connections on which nothing is under way. */
+  /** Closes the connections without a request under way. */
   closeIdle(): void
-  /** Ends those whose time is over; called by the server's own clockwork. */
+  /** Closes those past their deadline; called once a second by the server. */
   sweep(): void
 }
 
-/** The quick way in: connections are read plainly as long as all that comes is plain. */
+/** The fast path: its connections stay on it as long as every request has the form of `FastPathHead`. */
 export function createFastPathServer(options: FastPathServerOptions, deps: FastPathServerDeps): FastPathServer {
   const { handler, clock, log } = deps
   const connections = new Set<FastPathConnection>()
@@ -50,7 +50,7 @@ export function createFastPathServer(options: FastPathServerOptions, deps: FastP
       connections.delete(connection)
       deps.handOver(socket)
     },
-    onGone: (connection) => void connections.delete(connection),
+    onClosed: (connection) => void connections.delete(connection),
     onError: (error, requestId) => log.error({ err: error, request_id: requestId }, 'request handler failed'),
   }
   return {

@@ -5,8 +5,8 @@ import { systemClock } from '../../process/clock.ts'
 import { type ReadRequest, startHttpReaders } from './test-readers.ts'
 
 /**
- * The promise behind the quick reader: whatever bytes come, in whatever pieces, the house reads the same requests as node:http alone, or
- * refuses alike. Requests are made from parts that are plain, odd, or the stuff of smuggling, and then damaged.
+ * The fast path reads the same requests as node:http from any bytes in any pieces, or refuses them in the same way. Requests are made from parts that are
+ * usual, unusual, or used for request smuggling, and then mutated.
  */
 type Random = (below: number) => number
 type Choices = readonly [string, ...string[]]
@@ -143,7 +143,7 @@ function lengthOf(random: Random, length: number, isTame: boolean): string {
   ])
 }
 
-/** Cuts the bytes at some places, at none, or behind each of the first many. */
+/** Splits the bytes at some offsets, at none, or behind each of the first ones. */
 function split(random: Random, bytes: Buffer): Buffer[] {
   const cuts = new Set<number>()
   const way = random(4)
@@ -161,58 +161,58 @@ function split(random: Random, bytes: Buffer): Buffer[] {
 
 const essence = ({ method, target, headers }: ReadRequest) => ({ method, target, headers })
 
-test('the quick reader and node:http read the same requests, or refuse alike', async (t) => {
+test('the fast path and node:http read the same requests, or refuse them in the same way', async (t) => {
   await using readers = await startHttpReaders(systemClock)
   const random = createRandom(seedOf(t))
   const cases = isFull ? 100_000 : 4000
-  const seen = { plain: 0, handedOver: 0, refused: 0 }
+  const seen = { fastPath: 0, handedOver: 0, refused: 0 }
   for (let done = 0; done < cases; done++) {
     const requests = Array.from({ length: 1 + random(3) }, () => makeRequest(random))
-    const whole = Buffer.from(requests.join(''), 'latin1')
-    const bytes = random(3) > 0 ? whole : Buffer.from(mutate(whole, random))
+    const joined = Buffer.from(requests.join(''), 'latin1')
+    const bytes = random(3) > 0 ? joined : Buffer.from(mutate(joined, random))
     const chunks = split(random, bytes)
-    const [plain, node] = [await readers.plain(chunks), await readers.node(chunks)]
+    const [fastPath, node] = [await readers.fastPath(chunks), await readers.node(chunks)]
     const message = JSON.stringify(chunks.map((chunk) => chunk.toString('latin1')))
-    assert.deepEqual(plain.requests.map(essence), node.requests.map(essence), message)
-    // To an expectation it does not know node:http answers 417 when the answers before are out; the refusal of what follows may come first.
+    assert.deepEqual(fastPath.requests.map(essence), node.requests.map(essence), message)
+    // node:http responds 417 to an unknown expectation after the earlier responses; the refusal of what follows may come first.
     const hasExpectation = /expect *:/i.test(bytes.toString('latin1'))
     const isOvertaken =
-      hasExpectation && plain.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
-    // Where the response to a request that expects begins before its turn, node:http writes no 100 Continue and ends the connection behind it.
-    const isEnded = hasExpectation && node.refusal === undefined && plain.refusal === '400 malformed-request'
-    if (!isOvertaken && !isEnded) assert.equal(plain.refusal, node.refusal, message)
-    // A refusal of what follows may cut off a body that node:http had read; the quick reader never goes back on one.
-    plain.requests.forEach(({ body }, at) => {
+      hasExpectation && fastPath.refusal?.startsWith('417') === true && node.refusal?.startsWith('400') === true
+    // Where the response to a request with an expectation begins early, node:http writes no 100 Continue and closes the connection after it.
+    const isEnded = hasExpectation && node.refusal === undefined && fastPath.refusal === '400 malformed-request'
+    if (!isOvertaken && !isEnded) assert.equal(fastPath.refusal, node.refusal, message)
+    // A refusal of what follows may discard a body that node:http had read; the fast path never discards one.
+    fastPath.requests.forEach(({ body }, at) => {
       const other = node.requests[at]?.body
       if (other !== undefined) assert.equal(body, other, message)
       else if (node.refusal === undefined) assert.equal(body, undefined, message)
     })
-    if (plain.refusal !== undefined) seen.refused += 1
-    if (plain.handedOver) seen.handedOver += 1
-    else seen.plain += plain.requests.length
+    if (fastPath.refusal !== undefined) seen.refused += 1
+    if (fastPath.handedOver) seen.handedOver += 1
+    else seen.fastPath += fastPath.requests.length
   }
   t.diagnostic(JSON.stringify(seen))
-  assert(seen.plain > cases / 4 && seen.handedOver > cases / 10 && seen.refused > cases / 20, JSON.stringify(seen))
+  assert(seen.fastPath > cases / 4 && seen.handedOver > cases / 10 && seen.refused > cases / 20, JSON.stringify(seen))
 })
 
-test('a request may be cut at every byte, alone and behind another', async () => {
+test('a request may be split at every byte, alone and behind another', async () => {
   await using readers = await startHttpReaders(systemClock)
   const head = 'POST /?api-key=a HTTP/1.1\r\nHost: h\r\nx-token: t\r\nContent-Length: 5\r\n\r\n'
-  const plain = Buffer.from(`${head}hello`)
+  const single = Buffer.from(`${head}hello`)
   const chunked = 'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'
   const several = Buffer.from(`${head}hello${head}world${chunked}${head}again`)
-  for (const bytes of [plain, several]) {
+  for (const bytes of [single, several]) {
     const expected = (await readers.node([bytes])).requests
     assert(expected.every(({ body }) => body !== undefined))
     for (let at = 0; at <= bytes.length; at++) {
-      const { requests, refusal } = await readers.plain([bytes.subarray(0, at), bytes.subarray(at)])
+      const { requests, refusal } = await readers.fastPath([bytes.subarray(0, at), bytes.subarray(at)])
       assert.equal(refusal, undefined)
-      assert.deepEqual(requests, expected, `cut at ${at}`)
+      assert.deepEqual(requests, expected, `split at ${at}`)
     }
   }
 })
 
-/** Fields that frame a message or change what the connection is, and forms of the usual ones that not every parser reads alike. */
+/** Fields that change the framing or the connection, and spellings of usual ones that parsers read differently. */
 const NEVER_ON_THE_FAST_PATH = [
   'TE: trailers',
   'te: x',
@@ -235,14 +235,14 @@ const NEVER_ON_THE_FAST_PATH = [
   'x-tab:\ta',
 ]
 
-test('what frames a message otherwise never stays on the fast path, first on its connection or behind another', async () => {
+test('fields that change the framing leave the fast path, first on a connection or behind another request', async () => {
   await using readers = await startHttpReaders(systemClock)
   const request = (field: string) => Buffer.from(`POST / HTTP/1.1\r\nHost: h\r\n${field}Content-Length: 2\r\n\r\n{}`)
-  const plain = request('')
-  assert.equal((await readers.plain([plain, plain, plain])).handedOver, false)
+  const usual = request('')
+  assert.equal((await readers.fastPath([usual, usual, usual])).handedOver, false)
   for (const field of NEVER_ON_THE_FAST_PATH) {
-    const odd = request(`${field}\r\n`)
-    assert.equal((await readers.plain([odd])).handedOver, true, field)
-    assert.equal((await readers.plain([plain, plain, odd])).handedOver, true, field)
+    const unusual = request(`${field}\r\n`)
+    assert.equal((await readers.fastPath([unusual])).handedOver, true, field)
+    assert.equal((await readers.fastPath([usual, usual, unusual])).handedOver, true, field)
   }
 })

@@ -7,7 +7,8 @@ import { makeTestCert } from '../../net/test-cert.ts'
 import { systemClock } from '../../process/clock.ts'
 import { until } from '../../process/test-wait.ts'
 import { createLogger, silentLogger } from '../../telemetry/logger.ts'
-import type { HttpResponse, PostHandler, PostHead, ResponseRest } from './post.ts'
+import type { ResponseRest } from '../response-rest.ts'
+import type { HttpResponse, PostHandler, PostHead } from './post.ts'
 import { respondToPost } from './post-fallback.ts'
 import { sendJson } from './reply.ts'
 import { type HttpServer, type HttpServerOptions, startHttpServer } from './server.ts'
@@ -17,7 +18,7 @@ const responseOf = (body: string): HttpResponse => ({ status: 200, headers: JSON
 const post = (body = '{}', more = '') =>
   `POST / HTTP/1.1\r\nHost: a\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-/** A handler that answers with what `respond` makes of the body. */
+/** A handler that sends the result of `respond` for each body. */
 const handlerOf = (respond: (body: string, head: PostHead) => Promise<HttpResponse>): PostHandler => ({
   headers: { 'x-common': '1' },
   validate: (head) => ({
@@ -53,7 +54,7 @@ function start(
   )
 }
 
-/** A client that keeps all it is told. */
+/** A client that records what it receives. */
 function client(server: HttpServer): Socket & { text: string; isClosed: boolean } {
   const socket = Object.assign(connect({ port: server.address.port, host: '127.0.0.1', allowHalfOpen: true }), {
     text: '',
@@ -80,10 +81,10 @@ async function ask(server: HttpServer, bytes: string): Promise<string> {
 
 const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
 
-test('answers look the same whichever reader took the request', async () => {
+test('responses are the same from the fast path and from node:http', async () => {
   const rest = (): ResponseRest => ({
     start(listener) {
-      // Later, since node:http joins what is written within one turn.
+      // In a later turn, since node:http joins the writes of one turn.
       setImmediate(() => {
         listener.onData(Buffer.from('second'))
         setImmediate(() => listener.onEnd())
@@ -115,7 +116,7 @@ test('answers look the same whichever reader took the request', async () => {
   }
 })
 
-test('a plain connection serves many posts, and what is not plain goes on at node:http', async () => {
+test('serves many POSTs on one connection, and hands another request to node:http', async () => {
   await using server = await start(echo)
   const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
   const chunked = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nodd\r\n0\r\n\r\n'
@@ -127,27 +128,27 @@ test('a plain connection serves many posts, and what is not plain goes on at nod
 test('heads and bodies in pieces stay with their connection, whatever others send between', async () => {
   await using server = await start(echo)
   const clients = Array.from({ length: 4 }, () => client(server))
-  // Of equal length and different content, so that bytes of another connection would fit in unnoticed.
-  const requests = clients.map((_, at) => post(`"body of ${at}"`, `x-name: client-${at}\r\n`))
+  // Equal lengths and different contents, so that bytes of another connection would parse.
+  const requests = clients.map((_, index) => post(`"body of ${index}"`, `x-name: client-${index}\r\n`))
   const length = requests[0]?.length ?? 0
   const step = 9
   for (let from = 0; from < length; from += step) {
     for (const [at, socket] of clients.entries()) {
       const { bytesWritten } = socket
       socket.write((requests[at] as string).slice(from, from + step))
-      await until('it has left', () => socket.writableLength === 0 && socket.bytesWritten > bytesWritten)
+      await until('it is sent', () => socket.writableLength === 0 && socket.bytesWritten > bytesWritten)
     }
-    // A whole request on a connection of its own: when it is answered, all pieces before it have been read.
+    // A complete request on another connection: with its response, all pieces before it have been read.
     await ask(server, post('"between"', 'x-name: another1\r\n'))
   }
   for (const [at, socket] of clients.entries()) {
-    await until('it is answered', () => socket.text !== '')
+    await until('the response came', () => socket.text !== '')
     assert.match(socket.text, new RegExp(`^HTTP/1\\.1 200 [^]*"body of ${at}"$`))
     socket.destroy()
   }
 })
 
-test('a request answered by its head alone leaves no trace of its body', async () => {
+test('discards the body of a request that is refused by its head', async () => {
   const refusing: PostHandler = {
     headers: {},
     validate: ({ headers }) =>
@@ -168,7 +169,7 @@ test('a request answered by its head alone leaves no trace of its body', async (
   assert.match(text, /401[^]*200[^]*401[^]*Connection: close/)
 })
 
-test('time: a silent socket, a slow head and a slow body are told 408, an idle one is closed without a word', async () => {
+test('timeouts: responds 408 to a silent socket, a slow head and a slow body; closes an idle connection', async () => {
   const clock = createManualClock()
   await using server = await start(echo, { clock })
   const [silent, slowHead, slowBody, idle, trickle] = [0, 0, 0, 0, 0].map(() => client(server)) as [
@@ -181,7 +182,7 @@ test('time: a silent socket, a slow head and a slow body are told 408, an idle o
   idle?.write(post())
   trickle?.write('P')
   await until('all have arrived', () => server.connections() === 5 && idle?.text !== '')
-  // Nothing on the wire says when the server has read these bytes; one more request tells that it has read what came before.
+  // The response to one more request shows that the server has read the bytes before it.
   await ask(server, post())
   await clock.advanceAsync(6000)
   await until('slow heads are refused', () => [silent, slowHead, trickle].every((one) => one?.isClosed === true))
@@ -196,7 +197,7 @@ test('time: a silent socket, a slow head and a slow body are told 408, an idle o
   assert.deepEqual(statusesOf(idle?.text ?? ''), [200])
 })
 
-test('who sends ahead waits in its own socket', async () => {
+test('pipelined requests wait in the socket of the client', async () => {
   const held = Promise.withResolvers<HttpResponse>()
   let asked = 0
   let connection: Partial<Socket> = {}
@@ -210,16 +211,16 @@ test('who sends ahead waits in its own socket', async () => {
   const socket = client(server)
   const ahead = 20_000
   socket.write(post().repeat(ahead))
-  await until('the first is being answered', () => asked === 1)
-  await until('the sender feels it', () => socket.writableLength > 0 || (connection.bytesRead ?? 0) > 0)
+  await until('the first is being handled', () => asked === 1)
+  await until('the client is blocked', () => socket.writableLength > 0 || (connection.bytesRead ?? 0) > 0)
   assert((connection.bytesRead ?? 0) < 300_000, `${connection.bytesRead} bytes were read ahead`)
   held.resolve(responseOf('first'))
-  await until('all up to the limit of a connection are answered, in turn', () => socket.isClosed, 30_000)
+  await until('the connection has reached its request limit', () => socket.isClosed, 30_000)
   assert.equal(asked, 10_000)
   await server[Symbol.asyncDispose]()
 })
 
-test('a client that does not read holds the source, and is cut off in the end', async () => {
+test('a client that does not read pauses the source and is closed after stallMs', async () => {
   const clock = createManualClock()
   const seen = { paused: 0, resumed: 0, aborted: 0 }
   let flow = () => {}
@@ -245,31 +246,31 @@ test('a client that does not read holds the source, and is cut off in the end', 
   const socket = client(server)
   socket.pause()
   socket.write(post())
-  await until('the source is held', () => seen.paused > 0)
+  await until('the source is paused', () => seen.paused > 0)
   const before = seen.resumed
   socket.resume()
-  await until('a reader lets it flow again', () => seen.resumed > before + 3)
+  await until('reading resumes it', () => seen.resumed > before + 3)
   socket.pause()
-  // What the sockets between still take is taken before the clock moves.
+  // The socket buffers fill before the clock advances.
   let bytes = -1
-  await until('nothing moves any more', () => {
+  await until('no more bytes are written', () => {
     const isQuiet = bytes === socket.bytesRead
     bytes = socket.bytesRead
     return isQuiet
   })
   for (let second = 0; second < 13; second++) await clock.advanceAsync(1000)
-  await until('the stalled reader is cut off and the source let go', () => seen.aborted === 1)
+  await until('the connection is closed and the source aborted', () => seen.aborted === 1)
   socket.destroy()
 })
 
-test('an answer whose source fails ends the connection without its end', async () => {
+test('a response whose source fails closes the connection without the last chunk', async () => {
   const rest: ResponseRest = { start: (listener) => listener.onFail(), pause() {}, resume() {}, abort() {} }
   await using server = await start(handlerOf(async () => ({ ...responseOf('half'), rest })))
   const text = await ask(server, post())
   assert(!text.endsWith('0\r\n\r\n'))
 })
 
-test('a source whose client has left is let go', async () => {
+test('aborts the source of a client that has closed', async () => {
   let aborted = 0
   const made = Promise.withResolvers<HttpResponse>()
   let asked = false
@@ -281,17 +282,17 @@ test('a source whose client has left is let go', async () => {
   )
   const socket = client(server)
   socket.write(post())
-  await until('it is asked', () => asked)
+  await until('the handler is called', () => asked)
   socket.resetAndDestroy()
-  await until('the server has noticed', () => server.connections() === 0)
+  await until('the connection is closed', () => server.connections() === 0)
   made.resolve({
     ...responseOf(''),
     rest: { start: () => assert.fail('nobody listens'), pause() {}, resume() {}, abort: () => void (aborted += 1) },
   })
-  await until('it is let go', () => aborted === 1)
+  await until('the source is aborted', () => aborted === 1)
 })
 
-test('drain: calls in flight are answered and told to close, idle connections end, the port is given up', async () => {
+test('drain: responses in flight have connection: close, idle connections and the port are closed', async () => {
   const held: ((response: HttpResponse) => void)[] = []
   const server = await start(
     handlerOf((body) =>
@@ -313,7 +314,7 @@ test('drain: calls in flight are answered and told to close, idle connections en
   for (const socket of flying) assert.match(socket.text, /^HTTP\/1\.1 200 OK[^]*Connection: close[^]*done$/)
 })
 
-test('a handler that throws or rejects answers 500 without detail and the connection lives', async () => {
+test('responds 500 without details when the handler throws or rejects, and keeps the connection', async () => {
   const lines: string[] = []
   const log = createLogger({ level: 'error', destination: { write: (line: string) => lines.push(line) } })
   const handler = handlerOf((body) =>
@@ -330,7 +331,7 @@ test('a handler that throws or rejects answers 500 without detail and the connec
   assert.equal(lines.length, 2)
 })
 
-test('the same over TLS, also where node:http goes on', async () => {
+test('works over TLS, also after the handover to node:http', async () => {
   using cert = makeTestCert()
   await using server = await start(echo, { listen: { host: '127.0.0.1', port: 0, tls: cert } })
   const socket = connectTls({ port: server.address.port, host: '127.0.0.1', rejectUnauthorized: false })
@@ -339,7 +340,7 @@ test('the same over TLS, also where node:http goes on', async () => {
     text += String(chunk)
   })
   socket.write(`${post('one')}${post('two')}GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-  await until('all is answered', () => statusesOf(text).length === 3 && text.includes('node:http'))
+  await until('all responses came', () => statusesOf(text).length === 3 && text.includes('node:http'))
   assert.match(text, /one[^]*two[^]*node:http/)
   socket.destroy()
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHostAllowList } from './host-allow-list.ts'
 
-test('names are those listed, addresses are any', () => {
+test('accepts listed names and all addresses', () => {
   const isAllowed = createHostAllowList({ listenHost: 'metrics.local', hosts: ['Sluice', 'a.example'] })
   assert.equal(isAllowed(undefined), true)
   for (const host of [

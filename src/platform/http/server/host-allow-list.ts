@@ -1,16 +1,14 @@
 import { isIP } from 'node:net'
 
 export type HostAllowListOptions = {
-  /** Where the listener listens. */
   readonly listenHost: string
   /** Further names, without port. */
   readonly hosts: readonly string[]
 }
 
 /**
- * Which values of the Host header belong to a listener that trusts its network. A page in a browser reaches such a listener by a name that resolves to
- * it (DNS rebinding), and then sends that name: so names are listed, and addresses, which nobody can point elsewhere, are not. A request without the
- * header comes from no browser.
+ * Which Host headers a listener without authentication accepts. A web page can reach it by a name that resolves to it (DNS rebinding) and then sends
+ * that name: so only listed names are accepted. Addresses cannot be rebound and are all accepted. Browsers always send the header.
  */
 export function createHostAllowList({
   listenHost,

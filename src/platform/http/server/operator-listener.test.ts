@@ -6,12 +6,12 @@ import { createManualClock } from '../../../core/clock.ts'
 import { Secret } from '../../config/secret-ref.ts'
 import { createLifecycle } from '../../process/lifecycle.ts'
 import { silentLogger } from '../../telemetry/logger.ts'
-import { createMetricsRegistry } from '../../telemetry/metrics-registry.ts'
+import { createProcessRegistry } from '../../telemetry/process-metrics.ts'
 import { startOperatorListener } from './operator-listener.ts'
 
 async function start(bearer?: Secret, hosts: readonly string[] = []) {
   const clock = createManualClock()
-  const registry = createMetricsRegistry({ processMetrics: true, build: { version: '0.0.1' } })
+  const registry = createProcessRegistry({ build: { version: '0.0.1' } })
   const life = createLifecycle({}, { clock, log: silentLogger })
   const listen = { host: '127.0.0.1', port: 0 }
   const server = await startOperatorListener(
@@ -62,7 +62,7 @@ test('readiness follows the state and names the reasons; liveness is always 200'
   assert.match((await ask('/healthz')).text, /"state":"draining"/)
 })
 
-test('a thousand requests change nothing', async () => {
+test('health requests have no side effects', async () => {
   await using sluice = await start()
   sluice.life.started()
   const before = (await sluice.ask('/healthz')).text
@@ -70,7 +70,7 @@ test('a thousand requests change nothing', async () => {
   assert.equal((await sluice.ask('/healthz')).text, before)
 })
 
-test('metrics in the format that was asked for, clean for promtool', async (t) => {
+test('serves metrics in the negotiated format, valid for promtool', async (t) => {
   await using sluice = await start()
   const classic = await sluice.ask('/metrics')
   assert.match(classic.type, /^text\/plain; version=0\.0\.4/)
@@ -85,7 +85,7 @@ test('metrics in the format that was asked for, clean for promtool', async (t) =
   assert.equal(`${checked.stdout}${checked.stderr}${checked.status}`, '0')
 })
 
-test('other paths and methods are refused without echo', async () => {
+test('refuses other paths and methods without echoing them', async () => {
   await using sluice = await start()
   const missing = await sluice.ask('/CANARY?x=CANARY')
   assert.equal(missing.status, 404)
@@ -94,7 +94,7 @@ test('other paths and methods are refused without echo', async () => {
   assert.equal((await sluice.ask('/readyz', { method: 'HEAD' })).text, '')
 })
 
-test('with a token set the metrics need it, health does not', async () => {
+test('requires the bearer token for metrics, not for health', async () => {
   await using sluice = await start(new Secret('open-sesame'))
   assert.equal((await sluice.ask('/metrics')).status, 401)
   assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'Bearer open-sesamo' } })).status, 401)
@@ -102,7 +102,7 @@ test('with a token set the metrics need it, health does not', async () => {
   assert.equal((await sluice.ask('/healthz')).status, 200)
 })
 
-test('a page of another name gets nothing, whatever name it gave this address (DNS rebinding)', async () => {
+test('refuses a request with a foreign Host (DNS rebinding)', async () => {
   await using sluice = await start(undefined, ['metrics.example'])
   const statusFor = (host: string, path: string) =>
     new Promise<number | undefined>((resolve, reject) => {

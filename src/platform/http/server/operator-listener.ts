@@ -8,6 +8,7 @@ import { systemClock } from '../../process/clock.ts'
 import type { Health } from '../../process/lifecycle.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { type MetricsRegistry, negotiateFormat } from '../../telemetry/metrics-registry.ts'
+import { splitTarget } from '../request-headers.ts'
 import { createHostAllowList } from './host-allow-list.ts'
 import { sendJson, sendText } from './reply.ts'
 import { type HttpServer, startHttpServer } from './server.ts'
@@ -15,22 +16,22 @@ import { type HttpServer, startHttpServer } from './server.ts'
 export type OperatorListenerOptions = {
   listen: ListenerOptions
   bearer?: Secret | undefined
-  /** Names by which it is reached, beside loopback, addresses and where it listens. */
+  /** Host names to accept beside localhost, addresses and the listen host. */
   hosts?: readonly string[] | undefined
 }
 export type OperatorListenerDeps = Partial<ListenerMetrics> & {
   log: Logger
   registry: MetricsRegistry
-  /** Metrics that are shown here, by name; all where it is left out. */
+  /** Which metrics are shown, by name; all by default. */
   isShown?: ((name: string) => boolean) | undefined
-  /** Read at each request, changed by none. */
+  /** Called for each request. */
   health(): Health
   clock?: Clock | undefined
 }
 
 /**
- * For the operator's own eyes: `/metrics` for Prometheus, `/healthz` (the process lives) and `/readyz` (send work here)
- * for balancers and supervisors. A degraded process is ready: it serves, and says what is wrong.
+ * The operator's endpoints: `/metrics` for Prometheus, `/healthz` (liveness) and `/readyz` (readiness) for balancers and supervisors. A degraded
+ * process is ready: it serves, and names its reasons.
  */
 export function startOperatorListener(
   options: OperatorListenerOptions,
@@ -48,7 +49,7 @@ export function startOperatorListener(
       onNotAfter: deps.onNotAfter,
       async onRequest(request, response) {
         if (!isAllowedHost(request.headers.host)) return sendJson(response, 421, UNKNOWN_HOST)
-        const path = request.url?.split('?', 1)[0]
+        const { path } = splitTarget(request.url)
         const known = path === '/metrics' || path === '/healthz' || path === '/readyz'
         if (!known) return sendJson(response, 404, { error: 'not-found', paths: ['/metrics', '/healthz', '/readyz'] })
         if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -81,7 +82,7 @@ export function startOperatorListener(
 
 const UNKNOWN_HOST = {
   error: 'host-not-allowed',
-  fix: 'Ask by address, or add the name that this request gives as Host to metrics.hosts.',
+  fix: 'Use an address, or add the host name of this request to metrics.hosts.',
 }
 
 function age(sinceMs: number, nowMs: number): number {
@@ -89,9 +90,9 @@ function age(sinceMs: number, nowMs: number): number {
 }
 
 function hasBearer(request: IncomingMessage, expected: Secret): boolean {
-  const given = request.headersDistinct['authorization'] ?? []
-  if (given.length !== 1) return false
-  const sent = Buffer.from(given[0] as string)
-  const wanted = Buffer.from(`Bearer ${expected.reveal()}`)
-  return sent.length === wanted.length && timingSafeEqual(sent, wanted)
+  const values = request.headersDistinct['authorization'] ?? []
+  if (values.length !== 1) return false
+  const sent = Buffer.from(values[0] as string)
+  const required = Buffer.from(`Bearer ${expected.reveal()}`)
+  return sent.length === required.length && timingSafeEqual(sent, required)
 }

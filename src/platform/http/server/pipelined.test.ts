@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../process/test-wait.ts'
 import { silentLogger } from '../../telemetry/logger.ts'
-import type { PostHandler, ResponseRest } from './post.ts'
+import type { ResponseRest } from '../response-rest.ts'
+import type { PostHandler } from './post.ts'
 import { respondToPost } from './post-fallback.ts'
 import { type HttpServer, type HttpServerDeps, startHttpServer } from './server.ts'
 
@@ -11,7 +12,7 @@ const post = (body: string, more = '') =>
   `POST / HTTP/1.1\r\nHost: a\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`
 const EXPECT = 'Expect: 100-continue\r\n'
 
-/** Answers with the body; to `stream` in two parts, the second when the test lets it go. */
+/** Echoes the body; for `stream` in two parts, the second when the test releases it. */
 function createHandler() {
   let finish = () => {}
   const rest: ResponseRest = {
@@ -53,7 +54,7 @@ function client(server: HttpServer) {
 }
 
 for (const reader of ['the complete reader', 'the fast path']) {
-  test(`100 Continue of a pipelined request comes behind the response before it: ${reader}`, async () => {
+  test(`writes 100 Continue of a pipelined request behind the response before it: ${reader}`, async () => {
     const { handler, finish } = createHandler()
     await using server = await start({
       fastPathPosts: reader === 'the fast path' ? handler : undefined,
@@ -64,14 +65,14 @@ for (const reader of ['the complete reader', 'the fast path']) {
     await until('the first is under way', () => seen.text.includes('first half'))
     assert(!seen.text.includes('100 Continue'))
     finish()
-    await until('the second is asked for', () => seen.text.includes('100 Continue'))
+    await until('100 Continue came', () => seen.text.includes('100 Continue'))
     seen.socket.write('abc')
-    await until('and answered', () => seen.text.endsWith('abc'))
+    await until('the response came', () => seen.text.endsWith('abc'))
     assert.match(seen.text, /second half\r\n0\r\n\r\nHTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
     seen.socket.destroy()
   })
 
-  test(`a pipelined request whose body is there already needs no 100 Continue in its response: ${reader}`, async () => {
+  test(`writes no 100 Continue where the body of a pipelined request has come already: ${reader}`, async () => {
     const { handler, finish } = createHandler()
     await using server = await start({
       fastPathPosts: reader === 'the fast path' ? handler : undefined,
@@ -81,13 +82,13 @@ for (const reader of ['the complete reader', 'the fast path']) {
     seen.socket.write(post('stream') + post('abc', EXPECT))
     await until('the first is under way', () => seen.text.includes('first half'))
     finish()
-    await until('the second is answered', () => seen.text.endsWith('abc'))
+    await until('the second response came', () => seen.text.endsWith('abc'))
     assert.match(seen.text, /0\r\n\r\n(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)+\r\nabc$/)
     seen.socket.destroy()
   })
 }
 
-test('a refused head gets no 100 Continue', async () => {
+test('writes no 100 Continue for a refused head', async () => {
   await using server = await start({ onRequest: (_request, response) => void response.end('no') })
   const seen = client(server)
   seen.socket.write(`POST / HTTP/1.1\r\nHost: a\r\nHost: b\r\n${EXPECT}Content-Length: 3\r\n\r\n`)
@@ -97,7 +98,7 @@ test('a refused head gets no 100 Continue', async () => {
 
 const UPGRADE = 'GET /up HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe'
 
-test('a pipelined upgrade takes over the connection behind the responses before it', async () => {
+test('delays a pipelined upgrade until the responses before it are sent', async () => {
   const held = Promise.withResolvers<void>()
   await using server = await start({
     onUpgrade: (_request, socket, head) => void socket.write(`HTTP/1.1 101 Switching\r\n\r\n[${head.toString()}]`),
@@ -110,18 +111,18 @@ test('a pipelined upgrade takes over the connection behind the responses before 
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
   seen.socket.write(get('/1') + get('/2') + UPGRADE)
   await until('it is connected', () => server.connections() === 1)
-  // One more connection tells that the server has read what came before.
+  // The response on one more connection shows that the server has read what came before.
   const other = client(server)
   other.socket.write(get('/3'))
-  await until('the other is answered', () => other.text.endsWith('answer /3'))
+  await until('the other response came', () => other.text.endsWith('answer /3'))
   assert.equal(seen.text, '')
   held.resolve()
-  await until('all has come', () => seen.text.endsWith('[frame]'))
+  await until('the frame came', () => seen.text.endsWith('[frame]'))
   assert.match(seen.text, /answer \/1HTTP[^]*answer \/2HTTP\/1\.1 101 Switching/)
   for (const { socket } of [seen, other]) socket.destroy()
 })
 
-test('an upgrade behind a response that ends the connection is not taken', async () => {
+test('ignores an upgrade behind a response that closes the connection', async () => {
   await using server = await start({
     onUpgrade: () => assert.fail('was taken'),
     onRequest(_request, response) {

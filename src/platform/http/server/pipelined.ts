@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
- * Writes `100 Continue` when the response it belongs to has its turn. The runtime writes it at once, for a pipelined request in the midst of what
- * else is on its way. A response that has begun by then needs no interim one.
+ * Writes `100 Continue` after the responses to earlier requests of the connection. The runtime writes it at once, for a pipelined request into the
+ * middle of another response. A response that has begun by then needs no interim one.
  */
 export function continueInTurn(http: Server, isRefused: (request: IncomingMessage) => boolean): void {
   http.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -18,7 +18,7 @@ export function continueInTurn(http: Server, isRefused: (request: IncomingMessag
   })
 }
 
-/** Upgrades wait until the responses to earlier requests of their connection have left. The runtime hands the socket over at once. */
+/** Delays an upgrade until the responses to earlier requests of its connection are sent. The runtime hands the socket over at once. */
 export function upgradeInTurn(
   http: Server,
   take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,

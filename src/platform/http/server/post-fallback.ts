@@ -3,7 +3,7 @@ import { type HttpResponse, type PostHandler, piecesOf } from './post.ts'
 import { leavesMuchUnread } from './reply.ts'
 import { readBody } from './server.ts'
 
-/** A POST that node:http has read, put before the same handler as the plain ones. */
+/** Passes a POST that node:http parsed to the handler of the fast path. */
 export async function respondToPost(
   request: IncomingMessage,
   response: ServerResponse,
@@ -62,7 +62,7 @@ function sendResponse(
       if (!response.write(chunk)) rest.pause()
     },
     onEnd: () => void response.end(),
-    // The status is on its way already: cutting the connection is the only way left to say that this is not all.
+    // The status has left already: only a closed connection shows that the body is incomplete.
     onFail: () => void response.destroy(),
   })
 }

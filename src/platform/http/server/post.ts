@@ -1,80 +1,74 @@
-/** A POST as a door sees it, whichever of the two readers took it off the wire: the plain one, or node:http. */
+import type { ResponseRest } from '../response-rest.ts'
 
-/** The head alone: whose request it is and whether its body is wanted is decided before the body is read. */
+/** A POST request as its handler sees it, whether the fast path or node:http parsed it. */
+
+/** The head: the caller is authenticated and the request accepted before its body is read. */
 export type PostHead = {
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly target: string
-  /** Names and values in turn, as they came. */
+  /** Names and values alternating, as received. */
   readonly headers: readonly string[]
-  /** Length of the body where it was told in advance. */
+  /** The Content-Length, where there is one. */
   readonly bodyBytes: number | undefined
-  /** Stands for the connection, the same object for all its requests. */
+  /** The same object for all requests of a connection. */
   readonly connection: { readonly remoteAddress?: string | undefined }
   /**
-   * Set where the reader knows heads again: the same object comes with every head of this target and these headers, and goes with the first
-   * that differs. The handler may leave here what it reads from them; what holds only now it must ask anew each time.
+   * Set by a parser with a header cache: the same object for consecutive heads with this target and these headers. The handler may store here what
+   * it derives from them; what can change between requests it must evaluate each time.
    */
-  readonly kept?: { reading: unknown } | undefined
+  readonly memo?: { value: unknown } | undefined
 }
 
 export type HttpResponse = {
   readonly status: number
-  /** Names in lower case, without length and connection: those are the reader's own. */
+  /** Names in lower case, without content-length and connection: the parser's side adds those. */
   readonly headers: Readonly<Record<string, string>>
-  /** The same headers as they stand on the wire, where they are made as text anyway. */
+  /** The same headers as field lines, where the handler makes them as text anyway. */
   readonly lines?: string | undefined
   readonly body: Buffer | string
-  /** The part of a large answer that is still to come. */
+  /** The part of a large body that follows `body`. */
   readonly rest?: ResponseRest | undefined
-  /** The connection is closed after it. */
+  /** The connection is closed after this response. */
   readonly closes?: boolean | undefined
 }
 
-/** The rest of a large answer, read from its source only as fast as the client takes it. */
-export type ResponseRest = {
-  start(listener: { onData(chunk: Buffer): void; onEnd(): void; onFail(): void }): void
-  pause(): void
-  resume(): void
-  abort(): void
-}
-
-/** What becomes of a request by its head: answered as it stands, its body unread, or read to an end. */
+/** What the handler decides by the head: to respond without reading the body, or to read it. */
 export type PostVerdict = { readonly requestId: string } & (
   | { readonly response: HttpResponse | Promise<HttpResponse> }
   | {
       readonly bodyBytesMax: number
-      /** For a body of unknown length that turns out longer. */
+      /** The response to a body of unknown length that exceeds `bodyBytesMax`. */
       tooLarge(): HttpResponse
-      /** Asked before bytes of a body that is not complete are kept; the response that refuses them where there is no room. */
+      /** Reserves memory for an incomplete body; returns the refusal where there is none left. */
       holdBody?(bytes: number): HttpResponse | undefined
-      /** The bytes are not kept any more. */
+      /** The bytes are not held any more. */
       releaseBody?(bytes: number): void
-      /** The bytes are good only until this returns; the answer is told then or later, once. */
+      /** The bytes are valid only until this returns. The responder is called once, then or later. */
       onBody(body: Buffer, responder: Responder): void
     }
 )
 
-/** Takes the answer to one request. */
+/** Takes the response to one request. */
 export type Responder = {
   respond(response: HttpResponse): void
-  /** The handler failed: a mistake of the program, answered without its details. */
+  /** The handler failed, which is a programming error: the response has no details. */
   fail(error: unknown): void
 }
 
 export type PostHandler = {
-  /** Sent with every answer beside its own. */
+  /** Sent with every response beside its own headers. */
   readonly headers: Readonly<Record<string, string>>
   validate(head: PostHead): PostVerdict
 }
 
-/** What a handler that threw leaves to say. */
+/** The response when a handler throws. */
 export const INTERNAL_RESPONSE: HttpResponse = {
   status: 500,
   headers: { 'content-type': 'application/json' },
   body: '{"error":"internal"}',
 }
 
-/** Bodies leave in pieces of this size, so that the progress of a slow reader can be seen between them. */
+/** Bodies are written in pieces of this size, so that the stall watch sees the progress of a slow reader. */
 export const PIECE_BYTES = 64 * 1024
 
 export function piecesOf(bytes: Buffer): Buffer[] {

@@ -7,9 +7,10 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-const READ_OVER_BYTES_MAX = 64 * 1024
+/** An unread body of up to this size is discarded; after the response to a larger one the connection is closed. */
+const DISCARD_BYTES_MAX = 64 * 1024
 
-/** Answers with JSON; to HEAD without the body. */
+/** Responds with JSON; to HEAD without the body. */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -19,7 +20,7 @@ export function sendJson(
   sendText(response, status, JSON.stringify(body), { 'content-type': 'application/json', ...headers })
 }
 
-/** Answers with text or bytes. Does nothing when the peer has left or an answer was begun. */
+/** Responds with text or bytes. Does nothing when the connection is closed or a response has begun. */
 export function sendText(
   response: ServerResponse,
   status: number,
@@ -38,16 +39,16 @@ export function sendText(
   response.end(response.req.method === 'HEAD' ? undefined : bytes)
 }
 
-/** A request answered early leaves the rest of its body on the wire. A little is read over, more ends the connection. */
+/** Whether a response now leaves more of the request body unread than is worth discarding. */
 export function leavesMuchUnread({ req: request }: ServerResponse): boolean {
   if (request.complete) return false
   return (
     request.headers['transfer-encoding'] !== undefined ||
-    Number(request.headers['content-length'] ?? 0) > READ_OVER_BYTES_MAX
+    Number(request.headers['content-length'] ?? 0) > DISCARD_BYTES_MAX
   )
 }
 
-/** An answer on a socket that no response object belongs to (a refused upgrade, a request that did not parse). */
+/** Responds on a socket without a response object (a refused upgrade, a request that did not parse), and closes it. */
 export function sendRaw(socket: Duplex, status: number, body: string, headers: OutgoingHttpHeaders = {}): void {
   if (socket.destroyed || !socket.writable) {
     socket.destroy()

@@ -7,12 +7,12 @@ import { systemClock } from '../../process/clock.ts'
 import { secureRandom } from '../../process/random.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-/** version 00 of the W3C text; an all-zero trace id is not one. */
+/** Version 00 of W3C Trace Context; ids of zeros only are invalid. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /**
- * The id a request goes by in logs and answers: its own `x-request-id` if that is well formed, else the trace id of its
- * `traceparent`, else a new ULID. An id that holds a token is not kept, since ids are logged.
+ * The id of a request in logs and responses: its own `x-request-id` if that is well formed, else the trace id of its `traceparent`, else a new ULID.
+ * An id that contains a token is not used, since ids are logged.
  */
 export function requestIdOf(
   request: Pick<IncomingMessage, 'headersDistinct'>,
@@ -24,13 +24,13 @@ export function requestIdOf(
   return trace?.[1] ?? createUlid(deps.clock.nowMs(), deps.random)
 }
 
-/** The same rule for headers as they came, for a door where every request counts: new ids cost a fraction. */
+/** The same rule for raw headers, with cheaper new ids, for endpoints with many requests. */
 export function createRequestIds(deps: { clock: Clock; random: Random }): (headers: readonly string[]) => string {
   const nextUlid = createUlidSource(deps.random)
   return (headers) => givenRequestId(headers) ?? nextUlid(deps.clock.nowMs())
 }
 
-/** The id that a request brings, by that rule. */
+/** The id that a request brings itself, by the same rule. */
 export function givenRequestId(headers: readonly string[]): string | undefined {
   let own: string | undefined
   let ownCount = 0

@@ -29,7 +29,7 @@ function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string>
       text += String(chunk)
     })
     socket.on('error', () => {})
-    // A server that never closes fails the test instead of holding it up.
+    // A server that never closes fails the test instead of blocking it.
     socket.setTimeout(20_000, () => socket.destroy())
     socket.on('close', () => resolve(text))
     for (const part of parts) socket.write(part)
@@ -39,7 +39,7 @@ function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string>
 const statusOf = (response: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(response)?.[1])
 const fields = (count: number) => Array.from({ length: count }, (_, n) => `h${n}: v\r\n`).join('')
 
-test('hostile heads get their own answers and never echo the request', async () => {
+test('refuses hostile heads with their own status and never echoes the request', async () => {
   await using server = await start()
   const cases: [number, string][] = [
     [400, 'GET /CANARY HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n'],
@@ -62,7 +62,7 @@ test('hostile heads get their own answers and never echo the request', async () 
   }
 })
 
-test('two Hosts and too many fields are refused on an upgrade too', async () => {
+test('refuses two Hosts and too many fields on an upgrade too', async () => {
   await using server = await start({ onUpgrade: (_request, socket) => sendRaw(socket, 426, '{}') })
   const upgrade = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n'
   assert.equal(statusOf(await raw(server, `${upgrade}\r\n`)), 426)
@@ -70,7 +70,7 @@ test('two Hosts and too many fields are refused on an upgrade too', async () => 
   assert.equal(statusOf(await raw(server, `${upgrade}${fields(70)}\r\n`)), 431)
 })
 
-test('a slow head, a silent socket and a slow body end with 408', async () => {
+test('responds 408 to a slow head, a silent socket and a slow body', async () => {
   const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await readBody(request, { bodyBytesMax: 100 })
     if (body.ok) sendJson(response, 200, {})
@@ -84,7 +84,7 @@ test('a slow head, a silent socket and a slow body end with 408', async () => {
   for (const reply of responses) assert.equal(statusOf(reply), 408, reply)
 })
 
-test('a body is read up to its limit; one byte more is 413 and ends the connection without reading the rest', async () => {
+test('reads a body up to its limit; one byte more is 413 and closes the connection', async () => {
   let mostRead = 0
   const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
     const read = await readBody(request, { bodyBytesMax: 65_536 })
@@ -109,7 +109,7 @@ test('a body is read up to its limit; one byte more is 413 and ends the connecti
   assert.match(await raw(server, keepAlive(sized(30_000_000)), Buffer.alloc(30_000_000)), /413[^]*connection: close/i)
 })
 
-test('readBody says when the peer left', async () => {
+test('readBody returns aborted when the peer closes', async () => {
   let reason = ''
   await using server = await start({
     async onRequest(request) {
@@ -121,10 +121,10 @@ test('readBody says when the peer left', async () => {
   socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\nabc')
   await until('the request has arrived', () => server.connections() === 1 && socket.bytesWritten > 50)
   setImmediate(() => socket.destroy())
-  await until('the reader was told', () => reason === 'aborted')
+  await until('the body is aborted', () => reason === 'aborted')
 })
 
-test('a handler that throws or rejects answers 500 without detail and the server lives', async () => {
+test('responds 500 without details when the handler throws or rejects', async () => {
   const lines: string[] = []
   const log = createLogger({ level: 'error', destination: { write: (line: string) => lines.push(line) } })
   await using server = await start({
@@ -153,7 +153,7 @@ test('HEAD has the headers of GET and no body', async () => {
   assert(response.endsWith('\r\n\r\n'))
 })
 
-test('the same server with TLS', async () => {
+test('serves over TLS', async () => {
   using cert = makeTestCert()
   await using server = await start({}, { listen: { ...LOOPBACK, tls: cert } })
   const status = await new Promise((resolve, reject) => {
@@ -179,7 +179,7 @@ test('disposing does not wait for idle keep-alive connections', async () => {
   agent.destroy()
 })
 
-test('drain: answers in flight are finished with connection: close, idle ones closed, the port given up', async () => {
+test('drain: responses in flight end with connection: close, idle connections and the port are closed', async () => {
   const held: ServerResponse[] = []
   const server = await start({ onRequest: (_request, response) => void held.push(response) })
   const flying = Array.from({ length: 50 }, () => raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'))
@@ -195,7 +195,7 @@ test('drain: answers in flight are finished with connection: close, idle ones cl
   await idle
   const drained = server.drain(10_000)
   await until(
-    'the port is given up',
+    'the port is closed',
     async () => statusOf(await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')) !== 200,
   )
   assert.equal(server.draining, true)
@@ -205,7 +205,7 @@ test('drain: answers in flight are finished with connection: close, idle ones cl
   agent.destroy()
 })
 
-test('lame duck: still taken, each answer says close; after the deadline what hangs is cut', async () => {
+test('lame duck: accepts connections with connection: close; destroys what is open at the deadline', async () => {
   const clock = createManualClock()
   let hanging: ServerResponse | undefined
   const server = await start({
@@ -220,15 +220,15 @@ test('lame duck: still taken, each answer says close; after the deadline what ha
   const drained = server.drain(10_000, { lameDuckMs: 5000 })
   assert.match(await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1\.1 200[^]*connection: close/i)
   await clock.advanceAsync(5000)
-  await until('the port is given up', async () => (await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')) === '')
+  await until('the port is closed', async () => (await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')) === '')
   await clock.advanceAsync(5000)
   assert.equal(await cut, '')
   await drained
 })
 
-test('answers begun before the drain end their connection too', async () => {
+test('responses that began before the drain close their connection too', async () => {
   let begun: ServerResponse | undefined
-  // On a clock that stands still the deadline cannot help.
+  // The clock stands still, so the deadline has no effect.
   const server = await start({
     clock: createManualClock(),
     onRequest(_request, response) {
@@ -240,13 +240,13 @@ test('answers begun before the drain end their connection too', async () => {
   const reply = raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
   await until('it has begun', () => begun !== undefined)
   const drained = server.drain(5000)
-  await until('the port is given up', async () => (await raw(server, '')) === '')
+  await until('the port is closed', async () => (await raw(server, '')) === '')
   begun?.end('cd')
   assert.match(await reply, /abcd$/)
   await drained
 })
 
-test('a door may read connections first and hand them on', async () => {
+test('onConnection may read a connection first and hand it over', async () => {
   let seen = ''
   await using server = await start({
     onConnection(socket) {
@@ -263,7 +263,7 @@ test('a door may read connections first and hand them on', async () => {
   assert.match(seen, /^GET/)
 })
 
-test('many requests on one connection, up to the limit', async () => {
+test('serves requests on one connection up to the limit', async () => {
   await using server = await start({}, { requestsPerConnectionMax: 3, keepAliveMs: 100 })
   const response = await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(4))
   assert.deepEqual(
@@ -273,7 +273,7 @@ test('many requests on one connection, up to the limit', async () => {
   assert.match(response, /connection: close/i)
 })
 
-test('request ids: a good one is kept, a trace id is used, else a ULID; never one that holds a token', () => {
+test('request ids: a valid one, else the trace id, else a ULID; never one with a token', () => {
   const deps = { clock: createManualClock(), random: createSeededRandom(1) }
   const idOf = (headersDistinct: NodeJS.Dict<string[]>) => requestIdOf({ headersDistinct }, deps)
   const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/
@@ -288,7 +288,7 @@ test('request ids: a good one is kept, a trace id is used, else a ULID; never on
   assert.match(idOf({}), ulid)
 })
 
-test('a client that half-closes still gets its answer', async () => {
+test('responds to a client that has half-closed', async () => {
   await using server = await start()
   const reply = await new Promise<string>((resolve) => {
     const request = httpRequest({ port: server.address.port, host: '127.0.0.1', agent: false }, (response) => {
@@ -300,7 +300,7 @@ test('a client that half-closes still gets its answer', async () => {
   assert.equal(reply, '200')
 })
 
-test('what every answer to an address carries is there whatever the handler answers, and on errors', async () => {
+test('headersFor applies to every response, also to errors', async () => {
   const marked = { deprecation: '@1', link: '</v2/>; rel="successor-version"' }
   await using server = await start({
     headersFor: (url) => (url.startsWith('/v1/') ? marked : undefined),

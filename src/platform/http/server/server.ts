@@ -23,9 +23,9 @@ export type HttpServerOptions = {
   headerBytesMax?: number
   headerFieldsMax?: number
   requestsPerConnectionMax?: number
-  /** A peer that takes nothing of an answer for so long is cut off. */
+  /** A peer that reads nothing of a response for so long is closed. */
   stallMs?: number
-  /** Bytes that wait for all peers together to read them, and again those that all peers sent ahead of their turn. */
+  /** Bytes that wait for all peers together to read them; and, counted apart, those that all peers have pipelined. */
   pendingBytesMax?: number
   caps?: ConnectionCapsOptions
   tlsFiles?: TlsFilesOptions
@@ -36,16 +36,16 @@ export type HttpServerDeps = {
   clock?: Clock | undefined
   onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void>
   /**
-   * Takes posts to `/` off the quick reader: those in the plain form that nearly all have. Others come to `onRequest`,
-   * which puts them before the same handler with `answerPost`.
+   * Handles POSTs to `/` on the fast path: those in the form that nearly all have. Others come to `onRequest`, which passes them to the same
+   * handler with `respondToPost`.
    */
   fastPathPosts?: PostHandler | undefined
-  /** Headers that every answer to this address carries, for instance that its version is retired. */
+  /** Headers of every response to this URL, for instance that its version is retired. */
   headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
   onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /**
-   * Sees each new connection before HTTP does, for a door with a reader of its own. Such a door hands what it does not
-   * read itself to `HttpServer.takeConnection`.
+   * Receives each new connection before HTTP does, for an endpoint with a parser of its own. It passes other connections to
+   * `HttpServer.takeConnection`.
    */
   onConnection?: ((socket: Socket) => void) | undefined
   isForOperator?: boolean | undefined
@@ -58,18 +58,18 @@ export type HttpServer = AsyncDisposable & {
   readonly secure: boolean
   readonly draining: boolean
   connections(): number
-  /** Gives HTTP a connection that `onConnection` held back. Bytes already read go back by `socket.unshift` first. */
+  /** Gives HTTP a connection that `onConnection` received. Bytes already read go back by `socket.unshift` first. */
   takeConnection(socket: Socket): void
-  /** From now on every answer says `connection: close`; connections are still taken. */
+  /** From now on every response has `connection: close`; connections are still accepted. */
   beginLameDuck(): void
   /**
-   * Ends in three steps: for `lameDuckMs` new connections are still taken while every answer says `connection: close`;
-   * then the port is given up and idle connections are closed; what is still open at the deadline is cut.
+   * Ends in three steps: for `lameDuckMs` new connections are still accepted while every response has `connection: close`; then the port is closed
+   * and with it idle connections; what is still open at the deadline is destroyed.
    */
   drain(deadlineMs: number, options?: { lameDuckMs?: number }): Promise<void>
 }
 
-/** Limits of the reference; Node ships 60 s, 300 s and a check every 30 s. */
+/** Tighter than Node's own: 60 s, 300 s and a check every 30 s. */
 const DEFAULTS = {
   headersTimeoutMs: 5000,
   requestTimeoutMs: 15_000,
@@ -81,32 +81,32 @@ const DEFAULTS = {
   pendingBytesMax: 64 * 1024 * 1024,
 }
 const CHECK_PERIOD_MS = 1000
-/** More than a plain request has, head and body. */
+/** More than a fast-path request has, head and body. */
 const READ_BYTES = 128 * 1024
 
 export async function startHttpServer(given: HttpServerOptions, deps: HttpServerDeps): Promise<HttpServer> {
   const options = { ...DEFAULTS, ...given }
   const { log, clock = systemClock } = deps
-  const open = new Set<ServerResponse>()
+  const responses = new Set<ServerResponse>()
   const stalls = createStallWatch(options)
-  /** Connections on which a head was refused: what follows it may be the inside of something, whatever it looks like. */
+  /** Connections on which a head was refused: what looks like the next request may be part of the refused one. */
   const refused = new WeakSet<Duplex>()
   let draining = false
 
   const http = createHttp(options, deps)
-  // What comes of an upgrade has rules of its own for readers that are slow. A listener alone would already mean that upgrades are taken.
+  // Upgraded connections have their own rules for slow readers. Only with a handler: a listener alone makes the runtime accept upgrades.
   if (deps.onUpgrade) http.on('upgrade', (_request, socket: Duplex) => stalls.forget(socket))
   continueInTurn(
     http,
     (request) => refused.has(request.socket) || refuseHead(request, options.headerFieldsMax) !== undefined,
   )
-  const plain = fastPathServerFor(http, () => draining, options, { ...deps, clock })
+  const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (refused.has(request.socket)) return
-    open.add(response)
+    responses.add(response)
     if (draining) response.shouldKeepAlive = false
     response.once('close', () => {
-      open.delete(response)
+      responses.delete(response)
       if (draining) http.closeIdleConnections()
     })
     const refusal = refuseHead(request, options.headerFieldsMax)
@@ -128,7 +128,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       log,
       clock,
       allowHalfOpen: true,
-      readBuffer: plain && Buffer.allocUnsafeSlow(READ_BYTES),
+      readBuffer: fastPath && Buffer.allocUnsafeSlow(READ_BYTES),
       alpnProtocols: ['http/1.1'],
       caps: options.caps,
       tlsFiles: options.tlsFiles,
@@ -139,14 +139,14 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       onConnection(socket) {
         stalls.watch(socket)
         if (deps.onConnection) deps.onConnection(socket)
-        else if (plain) plain.take(socket)
+        else if (fastPath) fastPath.take(socket)
         else takeConnection(socket)
       },
     }),
   )
   const sweep = clock.setRepeating(CHECK_PERIOD_MS, () => {
     stalls.sweep(clock.monotonicMs())
-    plain?.sweep()
+    fastPath?.sweep()
   })
   sweep.unref?.()
   opening.use(sweep)
@@ -158,7 +158,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
 
   function beginLameDuck(): void {
     draining = true
-    for (const response of open) {
+    for (const response of responses) {
       if (!response.headersSent) response.shouldKeepAlive = false
     }
   }
@@ -169,7 +169,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
     if (lameDuckMs > 0) await delay(clock, Math.min(lameDuckMs, deadlineMs))
     await listener.stopAccepting()
     http.closeIdleConnections()
-    plain?.closeIdle()
+    fastPath?.closeIdle()
     let timer: Timer | undefined
     const deadline = new Promise<void>((resolve) => {
       timer = clock.setTimer(Math.max(0, endMs - clock.monotonicMs()), resolve)
@@ -177,7 +177,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
     await Promise.race([listener.allClosed(), deadline])
     timer?.cancel()
     if (listener.connections() > 0) {
-      log.warn({ connections: listener.connections() }, 'connections cut at the end of the drain')
+      log.warn({ connections: listener.connections() }, 'connections destroyed at the drain deadline')
     }
     await opened.disposeAsync()
   }
@@ -196,7 +196,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   }
 }
 
-function fastPathServerFor(
+function createFastPath(
   http: Server,
   isDraining: () => boolean,
   options: typeof DEFAULTS,
@@ -221,12 +221,12 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
     maxHeaderSize: options.headerBytesMax,
     insecureHTTPParser: false,
     joinDuplicateHeaders: false,
-    // Looked at by `refuseHead`: the runtime's own refusal would go on with the requests behind it.
+    // Checked by `refuseHead`: after its own refusal the runtime would go on with the next requests.
     requireHostHeader: false,
   })
   http.maxHeadersCount = options.headerFieldsMax
   http.maxRequestsPerSocket = options.requestsPerConnectionMax
-  // Without this the server closes as soon as a client has finished sending, and an answer that takes a while is lost.
+  // Without this the server closes when a client half-closes, and a slow response is lost.
   Object.assign(http, { httpAllowHalfOpen: true })
   const { onUpgrade } = deps
   if (onUpgrade) {
@@ -238,10 +238,10 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
   }
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
-    // The text of the parser's error is not passed on: it may quote the request.
+    // The parser's error message is not sent: it may quote the request.
     sendRaw(socket, status, JSON.stringify({ error: reason }))
   })
-  // The timeouts are watched from the moment a server listens. This one never does, its connections are handed to it.
+  // The runtime checks the timeouts of a server that listens. This one is handed its connections.
   http.emit('listening')
   return http
 }
@@ -254,19 +254,19 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
 
 type HeadRefusal = { status: number; body: { error: string } }
 
-/** What Node lets pass and the house does not (robustness: T5, trap 7.1). */
+/** Refuses heads that node:http accepts and other parsers may read differently (T5). */
 function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefusal | undefined {
   const { rawHeaders: fields, httpVersion } = request
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, body: { error: 'http-version' } }
   if (fields.length / 2 > headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
   let hosts = 0
-  for (let at = 0; at < fields.length; at += 2) {
-    const name = fields[at] as string
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
-    // Other codings than plain chunks, and chunks from HTTP/1.0, are read differently by others (RFC 9112 sections 6.1 and 7).
+    // Parsers disagree on codings other than chunked, and on chunked over HTTP/1.0 (RFC 9112 sections 6.1 and 7).
     if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
-      const isPlain = httpVersion === '1.1' && fields[at + 1]?.toLowerCase() === 'chunked'
-      if (!isPlain) return { status: 400, body: { error: 'transfer-encoding' } }
+      const isChunked = httpVersion === '1.1' && fields[i + 1]?.toLowerCase() === 'chunked'
+      if (!isChunked) return { status: 400, body: { error: 'transfer-encoding' } }
     }
   }
   if (hosts > 1) return { status: 400, body: { error: 'several-hosts' } }
@@ -275,7 +275,7 @@ function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefu
 
 function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {
   const fail = (error: unknown) => {
-    // The doors set it before anything can go wrong, so that customer and log speak of the same request.
+    // Handlers set it first, so that the response and the log have the same id.
     log.error({ err: error, request_id: response.getHeader('x-request-id') }, 'request handler failed')
     if (response.headersSent) response.destroy()
     else sendJson(response, 500, { error: 'internal' })
@@ -291,11 +291,11 @@ export type Body = { ok: true; body: Buffer } | { ok: false; reason: 'too-large'
 
 export type BodyLimits = {
   readonly bodyBytesMax: number
-  /** Whether so many more bytes may be kept. */
+  /** Whether so many more bytes may be held. */
   readonly mayHold?: ((bytes: number) => boolean) | undefined
 }
 
-/** The whole body, or why not. A body over the limit is not read further; answering it ends the connection. */
+/** Reads the body. One over the limit is not read further; the response to it ends the connection. */
 export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Body> {
   if (request.destroyed) return Promise.resolve({ ok: false, reason: 'aborted' })
   if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytesMax) {

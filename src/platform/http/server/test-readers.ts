@@ -8,7 +8,7 @@ import { respondToPost } from './post-fallback.ts'
 import { sendJson } from './reply.ts'
 import { type HttpServer, startHttpServer } from './server.ts'
 
-/** A request as a reader understood it. `body` is undefined where it never came to an end. */
+/** A request as a parser read it. `body` is undefined where it did not end. */
 export type ReadRequest = {
   readonly method: string
   readonly target: string
@@ -18,31 +18,31 @@ export type ReadRequest = {
 
 export type ReadResult = {
   readonly requests: ReadRequest[]
-  /** What the server said when it could not read on; undefined when it could. */
+  /** The refusal by the parser, if any. */
   readonly refusal: string | undefined
   readonly text: string
 }
 
-/** For tests: the two ways into the house side by side, fed with the same bytes, in memory. */
+/** For tests: the fast path and node:http side by side, fed with the same bytes in memory. */
 export type HttpReaders = AsyncDisposable & {
-  /** The quick reader, with node:http behind it. */
-  plain(chunks: readonly Buffer[]): Promise<ReadResult & { handedOver: boolean }>
-  /** node:http alone. */
+  /** The fast path, with node:http as fallback. */
+  fastPath(chunks: readonly Buffer[]): Promise<ReadResult & { handedOver: boolean }>
+  /** node:http only. */
   node(chunks: readonly Buffer[]): Promise<ReadResult>
 }
 
 export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
-  // By connection, since both readers name it in every head.
+  // By connection, which both parsers pass with every head.
   const seen = new WeakMap<object, ReadRequest[]>()
   const handed = new WeakSet<object>()
-  const note = (connection: object, request: ReadRequest) => {
+  const record = (connection: object, request: ReadRequest) => {
     seen.get(connection)?.push(request)
     return request
   }
   const handler: PostHandler = {
     headers: { 'x-common': 'yes' },
     validate({ target, headers, connection }) {
-      const request = note(connection, { method: 'POST', target, headers, body: undefined })
+      const request = record(connection, { method: 'POST', target, headers, body: undefined })
       const response = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
       return {
         requestId: 'id',
@@ -56,7 +56,7 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
     },
   }
   const server: HttpServer = await startHttpServer(
-    // Some requests never end for node:http (an upgrade that is not taken, its body cut short); time ends them for both alike.
+    // Some requests never end for node:http (an ignored upgrade, a truncated body); the timeouts end them for both.
     { listen: { host: '127.0.0.1', port: 0 }, headersTimeoutMs: 4000, requestTimeoutMs: 4000 },
     {
       log: silentLogger,
@@ -64,13 +64,13 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
       async onRequest(request, response) {
         const { method = '', url = '', rawHeaders } = request
         if (method === 'POST' && /^\/(\?|$)/.test(url)) return respondToPost(request, response, handler)
-        note(request.socket, { method, target: url, headers: rawHeaders, body: undefined })
+        record(request.socket, { method, target: url, headers: rawHeaders, body: undefined })
         request.resume()
         sendJson(response, 200, {})
       },
     },
   )
-  const plain = createFastPathServer(
+  const fastPath = createFastPathServer(
     { headersTimeoutMs: 5000, requestTimeoutMs: 15_000, keepAliveMs: 65_000, requestsPerConnectionMax: 10_000 },
     {
       handler,
@@ -95,7 +95,7 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
     take(socket as unknown as Socket)
     for (const chunk of chunks) {
       client.write(chunk)
-      // Answers leave at the ends of turns. Which of them have when more comes, or the end, must not be chance.
+      // Responses are written at the end of turns: waiting makes the order deterministic.
       for (let turns = 0; turns < TURNS; turns++) await nextTurn()
     }
     client.end()
@@ -104,8 +104,8 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
   }
 
   return {
-    async plain(chunks) {
-      const { socket, ...result } = await run(chunks, plain.take)
+    async fastPath(chunks) {
+      const { socket, ...result } = await run(chunks, fastPath.take)
       return { ...result, handedOver: handed.has(socket) }
     },
     node: (chunks) => run(chunks, server.takeConnection),
@@ -113,7 +113,7 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
   }
 }
 
-/** Refusals of the parser carry an error and close; they are the last thing said. */
+/** A refusal by the parser has an error body and is the last response. */
 function refusalIn(responses: string): string | undefined {
   return /HTTP\/1\.1 (4\d\d) [^]*\r\n\r\n\{"error":"([^"]*)"\}$/.exec(responses)?.slice(1).join(' ')
 }
@@ -137,7 +137,10 @@ const TURNS = 8
 
 async function within<T>(ms: number, result: Promise<T>, chunks: readonly Buffer[]): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no end of: ${JSON.stringify(chunks.map(String))}`)), ms)
+  const timer = setTimeout(
+    () => reject(new Error(`no end of the response to ${JSON.stringify(chunks.map(String))}`)),
+    ms,
+  )
   try {
     return await Promise.race([result, promise])
   } finally {

@@ -1,0 +1,37 @@
+/** What every HTTP endpoint reads from a request line and from header fields in the same way. */
+
+/** `gzip` or its alias (RFC 9110 section 8.4.1.3), or `*`, with an optional weight (section 12.4.2). */
+const CODING = /^[ \t]*(x-gzip|gzip|\*)[ \t]*(?:;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)[ \t]*)?$/i
+
+/**
+ * Whether an Accept-Encoding value allows gzip (RFC 9110 section 12.5.3): gzip is listed with a weight above zero, or it is not listed and `*` is.
+ * A member that does not follow the grammar counts as absent. Without the header the sender gets the identity encoding.
+ */
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  if (acceptEncoding === undefined) return false
+  let acceptsAny = false
+  for (const member of acceptEncoding.split(',')) {
+    const match = CODING.exec(member)
+    if (match === null) continue
+    const isAccepted = Number(match[2] ?? 1) > 0
+    if (match[1] !== '*') return isAccepted
+    acceptsAny = isAccepted
+  }
+  return acceptsAny
+}
+
+/** Whether a Content-Type value is `application/json`. Parameters are ignored: RFC 8259 section 11 defines none. */
+export function isJsonContentType(contentType: string | undefined): boolean {
+  if (contentType === undefined) return false
+  return contentType === 'application/json' || /^application\/json[ \t]*(?:;|$)/i.test(contentType)
+}
+
+/** Path and query of a request target (RFC 9112 section 3.2), the query without its question mark; scheme and host of the absolute form are dropped. */
+export function splitTarget(target: string | undefined): { path: string; query: string } {
+  const origin = target?.startsWith('/') ? target : (target ?? '').replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, '')
+  const mark = origin.indexOf('?')
+  return {
+    path: (mark === -1 ? origin : origin.slice(0, mark)) || '/',
+    query: mark === -1 ? '' : origin.slice(mark + 1),
+  }
+}

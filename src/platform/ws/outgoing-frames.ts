@@ -1,0 +1,90 @@
+import type { FrameConsumer, SharedPart } from '../net/shared-frames.ts'
+import type { JoinedFrames } from './frame.ts'
+
+/** The frames that wait to be written to one socket: its own in a queue, followed by a part that it shares with other sockets. */
+export class OutgoingFrames implements FrameConsumer<Buffer> {
+  /** Frames in what `take` returned last. */
+  takenCount = 0
+  #queue: Buffer[] = []
+  #queuedBytes = 0
+  /** May still grow until it is taken. */
+  #shared: SharedPart<Buffer> | undefined
+  #isOpen = true
+  readonly #onQueued: () => void
+
+  /** `onQueued` is called after each frame and each shared part that is added. */
+  constructor(onQueued: () => void) {
+    this.#onQueued = onQueued
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  get isEmpty(): boolean {
+    return this.#queue.length === 0 && this.#shared === undefined
+  }
+
+  /** Bytes in the queue, without the shared part. */
+  get queuedBytes(): number {
+    return this.#queuedBytes
+  }
+
+  get byteLength(): number {
+    return this.#queuedBytes + (this.#shared?.byteLength ?? 0)
+  }
+
+  push(frame: Buffer): void {
+    if (!this.#isOpen) return
+    this.seal()
+    this.#queue.push(frame)
+    this.#queuedBytes += frame.length
+    this.#onQueued()
+  }
+
+  offer(part: SharedPart<Buffer>): void {
+    if (!this.#isOpen) return
+    this.seal()
+    this.#shared = part
+    this.#onQueued()
+  }
+
+  /** Moves the shared part into the queue, so that what is added next follows it. */
+  seal(): void {
+    const part = this.#shared
+    if (part === undefined) return
+    this.#shared = undefined
+    const { frames, joined } = part.take(this)
+    for (const frame of frames) this.#queue.push(frame)
+    this.#queuedBytes += joined.length
+  }
+
+  /** All frames as one buffer for one write; undefined when there are none. */
+  take(joined?: JoinedFrames): Buffer | undefined {
+    const part = this.#shared
+    if (part !== undefined && this.#queue.length === 0) {
+      this.#shared = undefined
+      const taken = part.take(this)
+      this.takenCount = taken.frames.length
+      return taken.joined
+    }
+    this.seal()
+    const queue = this.#queue
+    if (queue.length === 0) return undefined
+    const bytes = joined === undefined ? Buffer.concat(queue, this.#queuedBytes) : joined.of(queue, this.#queuedBytes)
+    this.takenCount = queue.length
+    this.clear()
+    return bytes
+  }
+
+  clear(): void {
+    this.#queue = []
+    this.#queuedBytes = 0
+    this.#shared = undefined
+  }
+
+  /** Accepts no more frames. Those that wait can still be taken. */
+  close(): void {
+    this.#isOpen = false
+  }
+}
