@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
-import { createLateRefusals, FAILURES_MAX } from './auth-tarpit.ts'
+import { createAuthTarpit, FAILURES_MAX } from './auth-tarpit.ts'
 
 function setUp(trustedProxies: string[] = []) {
   const clock = createManualClock()
-  const late = createLateRefusals({ trustedProxies }, clock)
+  const tarpit = createAuthTarpit({ trustedProxies }, clock)
   let counted = 0
   return {
     clock,
-    late,
     counted: () => counted,
-    /** What became of one refusal: answered at once, or else when. */
+    /** Refuses one token; the result has `closes` once the response is sent. */
     refuse(remoteAddress: string, headers: string[] = []) {
       const outcome: { closes?: boolean } = {}
-      late.refuse({ remoteAddress, headers }, { inc: () => void (counted += 1) }, (closes) => {
+      tarpit.refuse({ remoteAddress, headers }, { inc: () => void (counted += 1) }, (closes) => {
         outcome.closes = closes
       })
       return outcome
@@ -22,7 +21,7 @@ function setUp(trustedProxies: string[] = []) {
   }
 }
 
-test('after 20 failures within 10 s further ones wait a second and close; other addresses do not notice', () => {
+test('delays refusals by a second and closes the connection after 20 failures of one address within 10 s', () => {
   const { clock, refuse, counted } = setUp()
   for (let at = 0; at < FAILURES_MAX; at++) assert.deepEqual(refuse('192.0.2.1'), { closes: false })
   const waiting = refuse('192.0.2.1')
@@ -35,7 +34,7 @@ test('after 20 failures within 10 s further ones wait a second and close; other 
   assert.equal(counted(), 1)
 })
 
-test('who goes on stays late; who is quiet for the window is answered at once again', () => {
+test('keeps delaying while failures go on, and stops after a window without one', () => {
   const { clock, refuse } = setUp()
   for (let at = 0; at <= FAILURES_MAX; at++) refuse('192.0.2.1')
   clock.advance(9999)
@@ -46,7 +45,7 @@ test('who goes on stays late; who is quiet for the window is answered at once ag
   assert.deepEqual(refuse('192.0.2.1'), { closes: false })
 })
 
-test('twenty in more than the window are not too many', () => {
+test('does not delay 20 failures spread over more than the window', () => {
   const { clock, refuse } = setUp()
   for (let at = 0; at < 200; at++) {
     assert.deepEqual(refuse('192.0.2.1'), { closes: false })
@@ -54,7 +53,7 @@ test('twenty in more than the window are not too many', () => {
   }
 })
 
-test('a forged x-forwarded-for neither hides an address nor blames another; a trusted proxy speaks for its clients', () => {
+test('uses x-forwarded-for of a trusted proxy only', () => {
   const { refuse } = setUp(['10.0.0.1'])
   for (let at = 0; at < FAILURES_MAX; at++) refuse('192.0.2.1', ['X-Forwarded-For', `198.51.100.${at}`])
   assert.deepEqual(refuse('192.0.2.1', ['x-forwarded-for', '198.51.100.99']), {})
@@ -63,26 +62,26 @@ test('a forged x-forwarded-for neither hides an address nor blames another; a tr
   assert.deepEqual(refuse('10.0.0.1', ['x-forwarded-for', '203.0.113.8']), { closes: false })
 })
 
-test('one line with a whole IPv6 network is one address', () => {
+test('counts an IPv6 /64 network as one address', () => {
   const { refuse } = setUp()
   for (let at = 0; at < FAILURES_MAX; at++) refuse(`2001:db8::${at + 1}`)
   assert.deepEqual(refuse('2001:db8::ffff'), {})
   assert.deepEqual(refuse('2001:db8:0:1::1'), { closes: false })
 })
 
-test('what is remembered and what waits is bounded', () => {
+test('bounds the tracked addresses and the delayed refusals', () => {
   const { refuse, clock } = setUp()
   for (let at = 0; at <= FAILURES_MAX; at++) refuse('192.0.2.1')
   for (let at = 0; at < 1999; at++) assert.deepEqual(refuse('192.0.2.1'), {})
-  assert.deepEqual(refuse('192.0.2.1'), { closes: true }, 'no room to wait: closed at once')
+  assert.deepEqual(refuse('192.0.2.1'), { closes: true }, '2000 refusals are delayed already')
   clock.advance(1000)
   assert.deepEqual(refuse('192.0.2.1'), {})
-  // 10,000 addresses later the first is forgotten.
+  // After 10,000 further addresses the first is dropped.
   for (let at = 0; at < 10_000; at++) refuse(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`)
   assert.deepEqual(refuse('192.0.2.1'), { closes: false })
 })
 
-test('behind a proxy the forwarded address counts, wherever its header stands among the others', () => {
+test('finds x-forwarded-for at any index of the header list, and never in a value', () => {
   const { refuse } = setUp(['10.0.0.1'])
   const from = (address: string) => ['x-forwarded-for', 'not a header name', 'X-Forwarded-For', address]
   const headers = (address: string) => ['accept', 'x-forwarded-for', 'host', 'a', ...from(address).slice(2)]

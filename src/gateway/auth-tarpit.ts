@@ -2,52 +2,52 @@ import type { Clock } from '../core/clock.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
 import { peerKey } from '../platform/net/connection-caps.ts'
 
-/** Who shows a token, as a door sees it. */
+/** The client of a connection. */
 export type Peer = {
   readonly remoteAddress: string
-  /** Names and values in turn, as they came. */
+  /** Names and values alternating, as received. */
   readonly headers: readonly string[]
 }
 
 /**
- * Slows down who tries tokens: after so many refused ones within the window, further ones from the same address are answered late and their
- * connection is closed. A valid token is never asked about here, so no one can lock its owner out.
+ * Slows down guessing of tokens: after too many refused tokens of one address within the window, further refusals are delayed and close
+ * the connection. Valid tokens do not pass through here, so nobody can lock their owner out.
  */
-export type LateRefusals = {
-  /** Counts one refused token; `answer` is called at once, or late, with whether the connection is to be closed after it. */
+export type AuthTarpit = {
+  /** Counts one refused token. Calls `respond` at once or delayed, with whether the connection must be closed afterwards. */
   refuse(peer: Peer, late: { inc(): void }, respond: (closes: boolean) => void): void
-  /** The same for an answer that is a value: as it is, or late and with the word that it closes. */
-  responded<Response extends object>(
+  /** The same for a response that is a value: unchanged, or delayed and with `closes`. */
+  delayResponse<Response extends object>(
     peer: Peer,
     late: { inc(): void },
     response: Response,
   ): Response | Promise<Response & { readonly closes: true }>
-  /** The address of the client, past the proxies the operator trusts. */
+  /** The address of the client, behind any trusted proxies. */
   addressOf(peer: Peer): string
 }
 
-export type LateRefusalsOptions = {
-  /** Addresses and networks whose `x-forwarded-for` is believed. */
+export type AuthTarpitOptions = {
+  /** Addresses and networks of proxies whose `x-forwarded-for` is used. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Refused tokens of one address within the window that are answered at once. */
+  /** Refused tokens of one address within the window before refusals are delayed. */
   readonly failuresMax?: number | undefined
 }
 
 export const FAILURES_MAX = 20
 const WINDOW_MS = 10_000
-const LATE_MS = 1000
-/** Addresses remembered; beyond it the one that began first is forgotten. */
+const DELAY_MS = 1000
+/** Addresses tracked; beyond it the oldest is dropped. */
 const ADDRESSES_MAX = 10_000
-/** Answers that wait at once; more are given at once, since waiting itself costs memory. */
-const WAITING_MAX = 2000
+/** Delayed refusals at once; further ones are sent at once, since a delay costs memory. */
+const DELAYED_MAX = 2000
 
 type Failures = { sinceMs: number; count: number }
 
-export function createLateRefusals(options: LateRefusalsOptions, clock: Clock): LateRefusals {
+export function createAuthTarpit(options: AuthTarpitOptions, clock: Clock): AuthTarpit {
   const { trustedProxies = [], failuresMax = FAILURES_MAX } = options
   const clientAddress = createClientAddress(trustedProxies)
   const byAddress = new Map<string, Failures>()
-  let waiting = 0
+  let delayed = 0
 
   function addressOf({ remoteAddress, headers }: Peer): string {
     const forwarded: string[] = []
@@ -57,7 +57,7 @@ export function createLateRefusals(options: LateRefusalsOptions, clock: Clock): 
     return clientAddress({ headersDistinct: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } })
   }
 
-  /** Whether this failure comes after too many. Who goes on stays late until it has been quiet for a whole window. */
+  /** Whether this failure is one too many. Each further failure restarts the window, so delays end only after a window without one. */
   function isTooMany(key: string): boolean {
     const nowMs = clock.monotonicMs()
     const known = byAddress.get(key)
@@ -77,28 +77,28 @@ export function createLateRefusals(options: LateRefusalsOptions, clock: Clock): 
     return true
   }
 
-  function whenDue(late: { inc(): void }, respond: () => void): void {
+  function delay(late: { inc(): void }, respond: () => void): void {
     late.inc()
-    if (waiting >= WAITING_MAX) return respond()
-    waiting += 1
-    const timer = clock.setTimer(LATE_MS, () => {
-      waiting -= 1
+    if (delayed >= DELAYED_MAX) return respond()
+    delayed += 1
+    const timer = clock.setTimer(DELAY_MS, () => {
+      delayed -= 1
       respond()
     })
     timer.unref?.()
   }
 
-  const isLate = (peer: Peer) => isTooMany(peerKey(addressOf(peer)))
+  const isDelayed = (peer: Peer) => isTooMany(peerKey(addressOf(peer)))
 
   return {
     addressOf,
     refuse(peer, late, respond) {
-      if (isLate(peer)) whenDue(late, () => respond(true))
+      if (isDelayed(peer)) delay(late, () => respond(true))
       else respond(false)
     },
-    responded(peer, late, response) {
-      if (!isLate(peer)) return response
-      return new Promise((resolve) => whenDue(late, () => resolve({ ...response, closes: true })))
+    delayResponse(peer, late, response) {
+      if (!isDelayed(peer)) return response
+      return new Promise((resolve) => delay(late, () => resolve({ ...response, closes: true })))
     },
   }
 }

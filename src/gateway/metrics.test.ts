@@ -4,7 +4,7 @@ import { createSeededRandom } from '../core/random.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { bundleMetrics } from './metrics.ts'
 
-test('requests are counted by method from a closed list; made-up names add no series', async () => {
+test('counts requests by method from a closed list; unknown methods add no series', async () => {
   using registry = createMetricsRegistry()
   const metrics = bundleMetrics(registry)
   metrics.rpc.request('getSlot')
@@ -24,14 +24,14 @@ test('requests are counted by method from a closed list; made-up names add no se
   assert.equal(registry.value('sluice_bundle_requests_total', { interface: 'rpc', method: 'getSlot' }), 1)
 })
 
-test('every family is small enough that all of them stay below the limit of series together', () => {
+test('keeps every metric family small enough for the limit of series', () => {
   using registry = createMetricsRegistry()
   bundleMetrics(registry)
   const most = registry.describe().reduce((sum, { seriesMax }) => sum + seriesMax, 0)
   assert.ok(most <= 700, String(most))
 })
 
-test('each door counts for itself', () => {
+test('counts by interface', () => {
   using registry = createMetricsRegistry()
   const metrics = bundleMetrics(registry)
   metrics.ws.open.inc()

@@ -1,10 +1,11 @@
-import { LIMIT_WORDS } from '../contract/limits.ts'
+import type { CustomerLog } from '../access/customer-log.ts'
+import { ERRORS } from '../contract/errors.ts'
+import { LIMIT_LABELS } from '../contract/limits.ts'
 import { RPC_METHODS } from '../contract/rpc-methods.ts'
 import { OTHER } from '../platform/telemetry/metric-series.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { GEYSER_METHODS } from './geyser/methods.ts'
 import { PUBSUB_KINDS } from './pubsub/request.ts'
-import type { RefusedOf } from './refusal-notes.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc'] as const
 const STREAMING = ['ws', 'grpc'] as const
@@ -14,9 +15,9 @@ const METHODS: readonly string[] = [
   'getRateLimits',
   ...GEYSER_METHODS,
 ]
-/** Limits of a plan, and those that hold for everybody, by the name a refusal gives them. */
+/** The limits of a plan and those of every plan, by their name in a refusal. */
 const LIMITS: readonly string[] = [
-  ...Object.keys(LIMIT_WORDS),
+  ...Object.keys(LIMIT_LABELS),
   'callsInFlight',
   'answerBytes',
   'freeMessages',
@@ -43,19 +44,25 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 type Count = { inc(by?: number): void }
 
-/** What one door counts. */
+/** Whose request a server refused, and with which error. */
+export type RefusedRequest = {
+  readonly subscription: string
+  readonly code: 'too-large' | 'rate-limited' | 'invalid-params' | 'overloaded'
+}
+
+/** The metrics of one server. */
 export type ListenerMeter = {
   /** An admitted request; a method that is on no list counts as `other`. */
   request(method: string): void
-  /** A refusal, by the limit it names; and whose it was, where nobody else tells the log. */
-  refused(limit: string, of?: RefusedOf): void
-  /** How long a call took from its admission to its answer, or to the beginning of a large one. */
+  /** A refusal, by its limit. `request` is given where the refusal has to be logged here; those of `access` are logged there. */
+  refused(limit: string, request?: RefusedRequest): void
+  /** Time of a call from its admission to its response, or to the beginning of a large one. */
   tookMs(ms: number): void
-  /** A refused token that was answered late. */
+  /** Refusals of a token that were delayed. */
   readonly late: Count
 }
 
-/** A door whose connections stay open. */
+/** The metrics of a server whose connections stay open. */
 export type StreamMeter = ListenerMeter & {
   readonly open: { inc(): void; dec(): void }
   readonly messagesOut: Count
@@ -63,19 +70,19 @@ export type StreamMeter = ListenerMeter & {
   readonly slow: Count
 }
 
-/** What the bundle tells Prometheus. Counters of the hot path are looked up once, here. */
+/** Metrics of the gateway. Series of the hot path are looked up once, here. */
 export type BundleMetrics = {
   readonly rpc: ListenerMeter
   readonly ws: StreamMeter
   readonly grpc: StreamMeter
-  /** Gaps told to clients that asked to be told. */
+  /** Gap notifications sent. */
   readonly gapsReported: Count
-  /** Streams of a lost node, by what became of them where the plan lets them go on. */
+  /** Streams of a lost node whose plan has grpcResume, by result. */
   readonly resumes: Readonly<Record<(typeof RESUME_RESULTS)[number], Count>>
   readonly cache: Readonly<Record<(typeof CACHE_RESULTS)[number], Count>>
 }
 
-/** Values that are asked for when somebody looks. */
+/** Values read at each scrape. */
 export type BundleReadings = {
   cache(): { readonly entries: number; readonly bytes: number }
   upstreamSubscriptions(): number
@@ -89,18 +96,18 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
   })
   const refused = registry.counter({
     name: 'sluice_bundle_refused_total',
-    help: 'Requests and connections refused by a limit, by interface and name of the limit.',
+    help: 'Requests and connections refused by a limit, by interface and limit.',
     labels: { interface: INTERFACES, limit: LIMITS },
   })
   const seconds = registry.histogram({
     name: 'sluice_bundle_answer_seconds',
-    help: 'From the admission of a call to its answer, or to the beginning of a large one, by interface.',
+    help: 'From the admission of a call to its response, or to the beginning of a large one, by interface.',
     labels: { interface: INTERFACES },
     buckets: SECONDS,
   })
   const late = registry.counter({
     name: 'sluice_bundle_late_refusals_total',
-    help: 'Refused tokens answered late, since their address had shown too many, by interface.',
+    help: 'Refusals of a token that were delayed because their address had shown too many, by interface.',
     labels: { interface: INTERFACES },
   })
   const open = registry.gauge({
@@ -111,38 +118,38 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
   const streaming = (name: string, help: string) => registry.counter({ name, help, labels: { interface: STREAMING } })
   const messages = streaming('sluice_bundle_messages_out_total', 'Messages sent on open connections.')
   const bytes = streaming('sluice_bundle_bytes_out_total', 'Bytes sent on open connections, framing included.')
-  const slow = streaming('sluice_bundle_slow_consumers_total', 'Connections cut since their client did not read.')
+  const slow = streaming('sluice_bundle_slow_consumers_total', 'Connections closed because their client did not read.')
   const gaps = registry.counter({
     name: 'sluice_bundle_gaps_told_total',
-    help: 'Gaps in WebSocket subscriptions told to clients that asked for it.',
+    help: 'Gap notifications sent to WebSocket clients that requested them.',
   })
   const resumes = registry.counter({
     name: 'sluice_bundle_grpc_resumes_total',
-    help: 'Streams whose node was lost and whose plan lets them go on at another, by what became of them.',
+    help: 'Streams of a lost node whose plan has grpcResume, by whether another node took them over.',
     labels: { result: RESUME_RESULTS },
   })
   const cache = registry.counter({
     name: 'sluice_bundle_cache_lookups_total',
-    help: 'Calls whose answer never changes, by whether it was known.',
+    help: 'Calls whose response never changes, by whether it was cached.',
     labels: { result: CACHE_RESULTS },
   })
   registry.gauge({
     name: 'sluice_bundle_cache_entries',
-    help: 'Answers kept.',
+    help: 'Cached responses.',
     read: () => read.cache().entries,
   })
   registry.gauge({
     name: 'sluice_bundle_cache_bytes',
-    help: 'Bytes of the answers kept.',
+    help: 'Bytes of the cached responses.',
     read: () => read.cache().bytes,
   })
   registry.gauge({
     name: 'sluice_bundle_upstream_subscriptions',
-    help: 'Subscriptions held at nodes, however many clients share them.',
+    help: 'Subscriptions at nodes, each shared by any number of clients.',
     read: () => read.upstreamSubscriptions(),
   })
 
-  function server(name: (typeof INTERFACES)[number]): ListenerMeter {
+  function listenerMeter(name: (typeof INTERFACES)[number]): ListenerMeter {
     const byMethod = byName([...METHODS, OTHER], (method) => requests.with({ interface: name, method }))
     const other = byMethod.get(OTHER) as Count
     const took = seconds.with({ interface: name })
@@ -154,9 +161,9 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
     }
   }
 
-  function stream(name: (typeof STREAMING)[number]): StreamMeter {
+  function streamMeter(name: (typeof STREAMING)[number]): StreamMeter {
     return {
-      ...server(name),
+      ...listenerMeter(name),
       open: open.with({ interface: name }),
       messagesOut: messages.with({ interface: name }),
       bytesOut: bytes.with({ interface: name }),
@@ -165,16 +172,33 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
   }
 
   return {
-    rpc: server('rpc'),
-    ws: stream('ws'),
-    grpc: stream('grpc'),
+    rpc: listenerMeter('rpc'),
+    ws: streamMeter('ws'),
+    grpc: streamMeter('grpc'),
     gapsReported: gaps.with({}),
     resumes: { resumed: resumes.with({ result: 'resumed' }), ended: resumes.with({ result: 'ended' }) },
     cache: { hit: cache.with({ result: 'hit' }), miss: cache.with({ result: 'miss' }) },
   }
 }
 
-/** For a registry that is only described. */
+/** The same meter, which also writes refusals that have a request to the customer's log. */
+export function logRefusals<Meter extends ListenerMeter>(
+  meter: Meter,
+  server: 'rpc' | 'ws' | 'grpc',
+  notes: Pick<CustomerLog, 'note'>,
+): Meter {
+  return {
+    ...meter,
+    refused(limit: string, request?: RefusedRequest) {
+      meter.refused(limit)
+      if (request === undefined) return
+      const kind = { interface: server, limit, code: ERRORS[request.code].jsonRpc }
+      notes.note({ subscription: request.subscription, message: 'refused', kind })
+    },
+  }
+}
+
+/** For the generated list of metrics. */
 const NOTHING_TO_READ: BundleReadings = {
   cache: () => ({ entries: 0, bytes: 0 }),
   upstreamSubscriptions: () => 0,

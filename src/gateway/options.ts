@@ -12,7 +12,7 @@ export const bundleOptions = z.strictObject({
       queryToken: z
         .boolean()
         .default(false)
-        .describe('Accepts the token itself in the query of a WebSocket address, where it may be logged on the way.'),
+        .describe('Accepts the token itself in the query of a WebSocket address, where proxies may log it.'),
     })
     .prefault({})
     .describe('PubSub over WebSocket: token in x-token or Authorization, or a ticket in the query.'),
@@ -24,9 +24,7 @@ export const bundleOptions = z.strictObject({
         .min(1)
         .max(100_000)
         .default(50)
-        .describe(
-          'Calls of grpc.health.v1 that one address may make a second without a token; ten seconds can be saved up.',
-        ),
+        .describe('Calls of grpc.health.v1 per second and address, without a token; the burst is ten seconds.'),
     })
     .prefault({})
     .describe('geyser.Geyser over gRPC: token in the metadata x-token or authorization.'),
@@ -35,28 +33,30 @@ export const bundleOptions = z.strictObject({
       enabled: z
         .boolean()
         .default(false)
-        .describe('Keeps answers that never change, such as finalized blocks; each is charged like any other.'),
+        .describe(
+          'Caches responses that never change, such as finalized blocks; a cached response is charged like any other.',
+        ),
       bytesMax: z
         .int()
         .min(1024 * 1024)
         .max(64 * 1024 * 1024 * 1024)
         .default(64 * 1024 * 1024)
-        .describe('Bytes of all answers kept; beyond it the one not asked for longest goes.'),
-      entriesMax: z.int().min(1).max(10_000_000).default(10_000).describe('Answers kept.'),
+        .describe('Bytes of all cached responses; beyond it the least recently used is evicted.'),
+      entriesMax: z.int().min(1).max(10_000_000).default(10_000).describe('Number of cached responses.'),
       answerBytesMax: z
         .int()
         .min(1024)
         .max(16 * 1024 * 1024)
         .default(1024 * 1024)
-        .describe('A larger answer is not kept.'),
+        .describe('A larger response is not cached.'),
     })
     .prefault({})
-    .describe('Answers that never change, kept in memory for each pool of nodes.'),
+    .describe('Cache of responses that never change, in memory, for each pool of nodes.'),
   trustedProxies: z
     .array(z.string().min(1))
     .max(64)
     .default([])
     .describe(
-      'Addresses and networks of proxies in front, whose x-forwarded-for tells the client: 10.0.0.1, 10.0.0.0/8.',
+      'Addresses and networks of proxies whose x-forwarded-for header is used as the client address: 10.0.0.1, 10.0.0.0/8.',
     ),
 })

@@ -1,19 +1,20 @@
 import type { OverLimit } from '../access/quota/charge.ts'
 import type { NoPermit } from '../access/quota/permits.ts'
 import { docsUrl, ERRORS, type TokenRefusal } from '../contract/errors.ts'
-import { LIMIT_WORDS } from '../contract/limits.ts'
+import { LIMIT_LABELS } from '../contract/limits.ts'
 import type { HeldBytesLimit } from '../platform/http/response-budget.ts'
+import type { UpstreamFailure } from '../upstreams/http-call.ts'
 
-/** A refusal before it takes the form of a protocol: refused means not forwarded and not charged. */
+/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged. */
 export type Refusal = {
   readonly code: keyof typeof ERRORS
   readonly message: string
-  /** What a program can act on. */
+  /** Fields for the client's program. */
   readonly data: Readonly<Record<string, unknown>>
   readonly retryAfterSeconds?: number
 }
 
-/** The Rust Solana client honours whole seconds below 120 and nothing else; the true time stands in `data`. */
+/** The Rust Solana client honours whole seconds below 120 and nothing else; the exact time is in `data`. */
 const RETRY_AFTER_SECONDS_MAX = 119
 
 export function refuseToken(reason: TokenRefusal): Refusal {
@@ -26,7 +27,7 @@ export function refuseOverLimit(over: OverLimit, method: string, nowMs: number):
   const what =
     limitName === 'methodPerSecond'
       ? `${limitSize} ${method} calls per second`
-      : `${limitSize} ${LIMIT_WORDS[limitName]}`
+      : `${limitSize} ${LIMIT_LABELS[limitName]}`
   return {
     code: 'rate-limited',
     message: `limit reached: ${what}`,
@@ -45,23 +46,23 @@ export function refuseOverLimit(over: OverLimit, method: string, nowMs: number):
 export function refusePermit({ limitName, limitSize }: NoPermit): Refusal {
   return {
     code: 'rate-limited',
-    message: `limit reached: ${limitSize} ${LIMIT_WORDS[limitName]}`,
+    message: `limit reached: ${limitSize} ${LIMIT_LABELS[limitName]}`,
     data: { reason: 'connections', limit: limitName, size: limitSize },
     retryAfterSeconds: 5,
   }
 }
 
 export function refuseSize(limit: 'requestBytes' | 'batchItems', size: number): Refusal {
-  return { code: 'too-large', message: `limit reached: ${size} ${LIMIT_WORDS[limit]}`, data: { limit, size } }
+  return { code: 'too-large', message: `limit reached: ${size} ${LIMIT_LABELS[limit]}`, data: { limit, size } }
 }
 
-/** A compressed body that inflates to more times its size than any real request does. */
+/** A compressed body whose inflation ratio is beyond that of any real request. */
 export function refuseRatio(size: number): Refusal {
   const message = `limit reached: a compressed body may inflate to ${size} times its size; send it uncompressed`
   return { code: 'too-large', message, data: { limit: 'inflateRatio', size } }
 }
 
-/** A request that would take memory the process does not have to give; `size` in bytes. */
+/** A request that would exceed the memory budget; `size` in bytes. */
 export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
   const whose = limit === 'heldBytes' ? 'this process' : 'one subscription'
   return {
@@ -81,14 +82,20 @@ export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'drain
   }
 }
 
-/** The error member of a JSON-RPC answer, as text. */
-export function errorText(refusal: Refusal, requestId: string): string {
+/** A call without a response from a node. */
+export function refuseFailure({ kind }: UpstreamFailure): Refusal {
+  return refuseUpstream(kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
+}
+
+/** The JSON-RPC response to one refused call, with its id byte for byte. */
+export function errorResponse(refusal: Refusal, requestId: string, id: string): string {
   const { code, message, data } = refusal
-  return JSON.stringify({
+  const error = {
     code: (ERRORS[code] as { jsonRpc?: number }).jsonRpc ?? ERRORS.internal.jsonRpc,
     message,
     data: { ...data, request_id: requestId, docs_url: docsUrl(code) },
-  })
+  }
+  return `{"jsonrpc":"2.0","error":${JSON.stringify(error)},"id":${id}}`
 }
 
 export function httpStatusOf(refusal: Refusal): number {

@@ -1,4 +1,4 @@
-import { createCustomerNotes } from '../access/provisioning/customer-notes.ts'
+import { createCustomerLog } from '../access/customer-log.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
@@ -8,30 +8,34 @@ import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { Upstreams } from '../upstreams/service.ts'
-import { reportConnections } from './account/connection-notes.ts'
+import { logConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
-import { createCustomerPages } from './account/endpoints.ts'
-import { createLateRefusals } from './auth-tarpit.ts'
-import { startGrpcEndpoint } from './geyser/grpc.ts'
+import { createAccountEndpoints } from './account/endpoints.ts'
+import { createAuthTarpit } from './auth-tarpit.ts'
+import { startGeyserServer } from './geyser/grpc.ts'
 import { startRpcServer } from './http.ts'
-import { bundleMetrics } from './metrics.ts'
-import { startWsServer } from './pubsub/ws.ts'
-import { reportRefusals } from './refusal-notes.ts'
-import { createForward, measured } from './rpc/forward.ts'
-import { createResponseCache, type ResponseCacheOptions, withResponseCache } from './rpc/response-cache.ts'
-import { asked, createRpc } from './rpc/rpc.ts'
+import { bundleMetrics, logRefusals } from './metrics.ts'
+import { startWsServer, type WsServer } from './pubsub/ws.ts'
+import { createForward, measureForward } from './rpc/forward.ts'
+import {
+  createResponseCache,
+  type ResponseCache,
+  type ResponseCacheOptions,
+  withResponseCache,
+} from './rpc/response-cache.ts'
+import { createRpc } from './rpc/rpc.ts'
 
 export type BundleListeners = {
   readonly rpc: ListenerOptions
   readonly ws: ListenerOptions & { readonly queryToken: boolean }
   readonly grpc: ListenerOptions & { readonly healthPerSecond: number }
-  /** Where customers reach the WebSocket door; told with each ticket. */
+  /** The public address of the WebSocket server; sent with each ticket. */
   readonly wsUrl?: ((port: number) => string) | undefined
-  /** Addresses and networks whose `x-forwarded-for` is believed. */
+  /** Addresses and networks of proxies whose `x-forwarded-for` is used. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Refused tokens of one address that are answered at once, before further ones are answered late. */
+  /** Refused tokens of one address before further refusals are delayed. */
   readonly failuresMax?: number | undefined
-  /** Keeps answers that never change. */
+  /** Caches responses that never change. */
   readonly cache?: ResponseCacheOptions | undefined
 }
 
@@ -43,12 +47,12 @@ export type BundleDeps = {
   readonly random: Random
   readonly registry: MetricsRegistry
   readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc') => ListenerMetrics
-  /** Bytes of requests and responses that the process holds; by default one of the usual size. */
+  /** Bytes of requests and responses that the process holds; a default where it is missing. */
   readonly budget?: ResponseBudget | undefined
 }
 
 const MIB = 2 ** 20
-const USUAL_BUDGET = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
+const DEFAULT_BUDGET = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
 
 type Address = { readonly host: string; readonly port: number }
 
@@ -61,46 +65,50 @@ export type Bundle = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-/** One token opens three doors; the budget is one; the nodes behind answer. */
+/** Starts the RPC, WebSocket and gRPC servers in front of the upstreams. One token and one budget are valid for all three. */
 export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
   const { access, upstreams, clock, random, listenerMetrics } = deps
-  const budget = deps.budget ?? createResponseBudget(USUAL_BUDGET, clock)
+  const budget = deps.budget ?? createResponseBudget(DEFAULT_BUDGET, clock)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
-  const notes = opening.use(createCustomerNotes({ log, clock }))
-  const connections = reportConnections(createConnections(deps), { notes, clock })
-  const late = createLateRefusals(listeners, clock)
+  const notes = opening.use(createCustomerLog({ log, clock }))
+  const connections = logConnections(createConnections(deps), { notes, clock })
+  const tarpit = createAuthTarpit(listeners, clock)
+  /** Read by the metrics, which are registered first. */
+  const readings: { cache?: ResponseCache | undefined; ws?: Pick<WsServer, 'upstreamSubscriptions'> } = {}
   const counted = bundleMetrics(deps.registry, {
-    cache: () => cache?.size ?? { entries: 0, bytes: 0 },
-    upstreamSubscriptions: () => ws.upstreamSubscriptions,
+    cache: () => readings.cache?.size ?? { entries: 0, bytes: 0 },
+    upstreamSubscriptions: () => readings.ws?.upstreamSubscriptions ?? 0,
   })
   const metrics = {
     ...counted,
-    rpc: reportRefusals(counted.rpc, 'rpc', notes),
-    ws: reportRefusals(counted.ws, 'ws', notes),
-    grpc: reportRefusals(counted.grpc, 'grpc', notes),
+    rpc: logRefusals(counted.rpc, 'rpc', notes),
+    ws: logRefusals(counted.ws, 'ws', notes),
+    grpc: logRefusals(counted.grpc, 'grpc', notes),
   }
   const cache = listeners.cache && createResponseCache(listeners.cache, metrics.cache)
+  readings.cache = cache
   const direct = createForward(upstreams)
   const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, cache)
-  const common = { access, upstreams, log, clock, random, connections, late, metrics }
+  const common = { access, upstreams, log, clock, random, connections, tarpit, metrics }
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
     await startWsServer(
       { listen: wsListen, queryToken },
-      { ...common, budget, callUpstream: asked(measured(forward, clock, metrics.ws)), ...listenerMetrics('ws') },
+      { ...common, budget, forward: measureForward(forward, clock, metrics.ws), ...listenerMetrics('ws') },
     ),
   )
+  readings.ws = ws
   const { healthPerSecond, ...grpcListen } = listeners.grpc
   const grpc = opening.use(
-    await startGrpcEndpoint({ listen: grpcListen, healthPerSecond }, { ...common, ...listenerMetrics('grpc') }),
+    await startGeyserServer({ listen: grpcListen, healthPerSecond }, { ...common, ...listenerMetrics('grpc') }),
   )
   const rpc = createRpc({
     access,
     clock,
-    forward: measured(forward, clock, metrics.rpc),
+    forward: measureForward(forward, clock, metrics.rpc),
     meter: metrics.rpc,
-    late,
+    tarpit,
     budget,
   })
   const http = opening.use(
@@ -111,7 +119,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
         rpc,
         budget,
         meter: metrics.rpc,
-        pages: createCustomerPages({
+        account: createAccountEndpoints({
           access,
           connections,
           meter: metrics.rpc,

@@ -4,23 +4,23 @@ import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { decodeBase58 } from './crypto/base58.ts'
 import { importPublicKey } from './crypto/ed25519.ts'
-import { isWholeSlot, joinBatches } from './shred/deshred.ts'
+import { isCompleteSlot, joinBatches } from './shred/deshred.ts'
 import { decodeBatch } from './shred/entry.ts'
 import { isSignedBy, rootOf } from './shred/merkle.ts'
-import { recoverSet } from './shred/recover.ts'
+import { recoverFecSet } from './shred/recover.ts'
 import { type DataShred, parseShred, type Shred } from './shred/shred.ts'
 import { verifySignatures } from './transaction/transaction.ts'
 
 /**
- * Archives recorded from a public network, when there are any beside the checkout: Unix `ar`, one shred per member, the leader's key as
- * the last part of the file name (`kind-KEY.ar`). A known one is Firedancer's chained_resigned fixture: 307 shreds of testnet slot
- * 385970984, in which 49 entries and 63 transactions are found.
+ * Archives recorded from a public network, if present beside the checkout: Unix `ar`, one shred per member, the leader's key as the last part
+ * of the file name (`kind-KEY.ar`). One is Firedancer's chained_resigned fixture: 307 shreds of testnet slot 385970984 with 49 entries and 63
+ * transactions.
  */
 const folder = join(import.meta.dirname, '../../../shared/data/shreds')
 const archives = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.ar')) : []
 
-test('shreds recorded from the real chain are signed, recover what is left out, and give whole slots', async (t) => {
-  t.diagnostic(archives.length === 0 ? 'no recorded archive of shreds is there' : archives.join())
+test('recorded shreds of a public network are signed, recoverable, and form complete slots', async (t) => {
+  t.diagnostic(archives.length === 0 ? 'no recorded archive of shreds found' : archives.join())
   for (const name of archives) {
     await t.test(name, (each) => {
       const shreds = readArchive(readFileSync(join(folder, name))).map(parsed)
@@ -30,7 +30,7 @@ test('shreds recorded from the real chain are signed, recover what is left out, 
 
       const data = [...setsOf(shreds).values()].flatMap((set) => recoverWithout(set))
       data.sort((a, b) => a.index - b.index)
-      assert.ok(isWholeSlot(data))
+      assert.ok(isCompleteSlot(data))
       const counts = { entries: 0, transactions: 0 }
       for (const batch of joinBatches(data)) {
         const decoded = decodeBatch(batch.bytes)
@@ -55,14 +55,14 @@ function parsed(packet: Uint8Array): Shred {
 }
 
 function setsOf(shreds: Shred[]): Map<number, Shred[]> {
-  return Map.groupBy(shreds, (shred) => shred.setIndex)
+  return Map.groupBy(shreds, (shred) => shred.fecSetIndex)
 }
 
-/** The set's data shreds after as many of them as its code shreds can replace were taken away; they must come back the same. */
+/** Removes as many data shreds as the coding shreds can replace; they must be recovered unchanged. */
 function recoverWithout(set: Shred[]): readonly DataShred[] {
   const code = set.filter((shred) => shred.kind === 'code')
   const data = set.filter((shred) => shred.kind === 'data')
-  const result = recoverSet([...code, ...data.slice(code.length)])
+  const result = recoverFecSet([...code, ...data.slice(code.length)])
   assert.ok(result.ok, result.ok ? '' : result.reason)
   for (const shred of data) {
     const recovered: DataShred | undefined = result.data.find((each) => each.index === shred.index)

@@ -2,7 +2,7 @@ import { createBackoff } from '../core/backoff.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 
-/** Keeps attempts to connect apart: after a failure it is shut for a while that grows, after a success it is open. */
+/** Delays connection attempts: each failure closes it for a longer time, a success opens it. */
 export type AddressBackoff = {
   readonly isShut: boolean
   failed(): void

@@ -22,7 +22,7 @@ function setUp(seed = 1) {
   return { clock, breaker, changes, probes: () => probes }
 }
 
-test('opens after five failures in a row, not after four; one success begins the count anew', () => {
+test('opens after five failures in a row; one success resets the count', () => {
   const { breaker } = setUp()
   for (const isGood of [false, false, false, false, true, false, false, false, false]) breaker.record(isGood)
   assert.equal(breaker.state, 'closed')
@@ -44,7 +44,7 @@ test('opens when half of at least twenty recent calls failed, though never five 
   assert.ok(clock.pendingTimers() === 1)
 })
 
-test('half-open asks for one probe: good closes, bad opens for longer; answers to old calls change nothing', () => {
+test('requests one probe when half-open: success closes, failure opens for longer, old calls change nothing', () => {
   const { breaker, clock, probes, changes } = setUp()
   for (let at = 0; at < 5; at++) breaker.recordProbe(false)
   assert.equal(breaker.state, 'open')
@@ -65,7 +65,7 @@ test('half-open asks for one probe: good closes, bad opens for longer; answers t
   assert.equal(clock.pendingTimers(), 0)
 })
 
-test('a node that fails again soon after it came back is tried less often; one that held out begins anew', () => {
+test('keeps growing the delay for a node that fails soon after recovery, and resets it for a stable one', () => {
   const { breaker, clock, probes } = setUp()
   const fail = () => {
     for (let at = 0; at < 5; at++) breaker.record(false)
@@ -85,7 +85,7 @@ test('a node that fails again soon after it came back is tried less often; one t
   assert.ok(openForMs() <= 100)
 })
 
-test('property: whatever happens it is never open for longer than the maximum, and only a probe closes it', () => {
+test('property: is never open for longer than the maximum, and only a probe closes it', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom('good', 'bad', 'probe-good', 'probe-bad', 'wait'), fc.nat(400)), {

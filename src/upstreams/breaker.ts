@@ -7,14 +7,13 @@ import type { BreakerOptions } from './options.ts'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
- * Leaves a failing node alone. It opens after some failures in a row, or when too large a share of recent calls failed;
- * then, after a delay that grows and is partly chance, it asks for one probe, and only a probe can close it.
+ * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. After a
+ * growing delay with jitter it is half-open and requests one probe; only a probe can close it.
  */
 export type Breaker = Disposable & {
   readonly state: BreakerState
-  /** What became of a call. Only heeded while closed: answers to old calls do not close it, nor do they keep it open. */
+  /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
-  /** What became of a probe. */
   recordProbe(isGood: boolean): void
   /** Calls and failures of the last ten seconds. */
   recent(): { readonly calls: number; readonly failures: number }
@@ -23,7 +22,7 @@ export type Breaker = Disposable & {
 export type BreakerDeps = {
   readonly clock: Clock
   readonly random: Random
-  /** Half-open: one probe is wanted now, and its outcome told by `recordProbe`. */
+  /** Requests one probe; its result is given to `recordProbe`. */
   readonly onHalfOpen: () => void
   readonly onChange?: (state: BreakerState) => void
 }
@@ -45,7 +44,7 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   }
 
   function open(): void {
-    // A node that fails again soon after it came back is trusted less; one that held out begins anew.
+    // The delay keeps growing for a node that fails again soon after it recovered.
     if (breaker.state === 'closed' && clock.monotonicMs() - closedAtMs >= WINDOW_MS) backoff.reset()
     change('open')
     timer = clock.setTimer(backoff.nextMs(), () => {
@@ -68,7 +67,7 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     return total >= options.failuresShareCalls && failures.sum(nowMs) >= total * options.failuresShare
   }
 
-  function note(isGood: boolean): void {
+  function count(isGood: boolean): void {
     inRow = isGood ? 0 : inRow + 1
     if (!isGood && (inRow >= options.failuresInRow || isShareReached(clock.monotonicMs()))) open()
   }
@@ -79,10 +78,10 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       if (!isGood) failures.add(1, nowMs)
-      note(isGood)
+      count(isGood)
     },
     recordProbe(isGood) {
-      if (breaker.state === 'closed') note(isGood)
+      if (breaker.state === 'closed') count(isGood)
       else if (breaker.state === 'half-open') {
         if (isGood) close()
         else open()

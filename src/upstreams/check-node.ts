@@ -4,22 +4,29 @@ import { createMessageReader, frameMessage } from '../platform/grpc/framing.ts'
 import { openWsClient } from '../platform/ws/client.ts'
 import { GetVersionResponseSchema } from '../solana/gen/geyser_pb.ts'
 import { decodeMessage } from '../solana/geyser/protobuf.ts'
-import { createNode, type NodeDeps, type NodeSpec, type Server, type ServerKind, type UpstreamNode } from './node.ts'
+import {
+  createNode,
+  type Endpoint,
+  type EndpointKind,
+  type NodeDeps,
+  type NodeSpec,
+  type UpstreamNode,
+} from './node.ts'
 import type { UpstreamsOptions } from './options.ts'
 
-/** What one door of a node said when it was tried. */
-export type ServerCheck = {
-  readonly server: ServerKind
+/** The result of checking one endpoint of a node. */
+export type EndpointCheck = {
+  readonly server: EndpointKind
   readonly isGood: boolean
   readonly tookMs: number
-  /** What it told, or what went wrong, in words without address and secret. */
+  /** What it returned, or why it failed; without address and secret. */
   readonly message: string
 }
 
 export type NodeCheck = {
   readonly name: string
-  readonly servers: readonly ServerCheck[]
-  /** Undefined where the node could not be asked over JSON-RPC. */
+  readonly servers: readonly EndpointCheck[]
+  /** Undefined where JSON-RPC does not work. */
   readonly version: string | undefined
   readonly genesis: string | undefined
   readonly slot: number | undefined
@@ -28,29 +35,29 @@ export type NodeCheck = {
 const DEADLINE_MS = 5000
 const SHOWN_MAX = 120
 
-/** Tries every door a node has the way the gateway uses it: a call, a subscription that tells a slot, a gRPC call. */
+/** Checks every endpoint of a node in the way the gateway uses it: a call, a subscription with a slot notification, a gRPC call. */
 export async function checkNode(spec: NodeSpec, options: UpstreamsOptions, deps: NodeDeps): Promise<NodeCheck> {
   using node = createNode(spec, options, deps)
   const facts: Facts = { version: undefined, genesis: undefined, slot: undefined }
-  const tries: Promise<ServerCheck>[] = []
-  const time = (server: ServerKind, run: () => Promise<string>) => void tries.push(timed(server, run, deps.clock))
-  if (node.http !== undefined) time('rpc', () => tryRpc(node, facts))
+  const checks: Promise<EndpointCheck>[] = []
+  const check = (server: EndpointKind, run: () => Promise<string>) => void checks.push(timed(server, run, deps.clock))
+  if (node.http !== undefined) check('rpc', () => checkRpc(node, facts))
   const { ws, grpc } = node
-  if (ws !== undefined) time('ws', () => tryWs(ws, deps))
-  if (grpc !== undefined) time('grpc', () => tryGrpc(grpc, deps))
-  return { name: spec.name, servers: await Promise.all(tries), ...facts }
+  if (ws !== undefined) check('ws', () => checkWs(ws, deps))
+  if (grpc !== undefined) check('grpc', () => checkGrpc(grpc, deps))
+  return { name: spec.name, servers: await Promise.all(checks), ...facts }
 }
 
-/** What is wrong with nodes that are to stand in for each other; each sentence names the nodes. */
+/** Reasons why these nodes cannot replace each other; each names the nodes. */
 export function findPoolFaults(
   checks: readonly NodeCheck[],
   { lagSlotsMax }: { readonly lagSlotsMax: number },
 ): { readonly level: 'bad' | 'warn'; readonly message: string }[] {
   const faults: { level: 'bad' | 'warn'; message: string }[] = []
-  const differing = (what: 'genesis' | 'version') => {
+  const differing = (fact: 'genesis' | 'version') => {
     const groups = Map.groupBy(
-      checks.filter((check) => check[what] !== undefined),
-      (check) => check[what],
+      checks.filter((check) => check[fact] !== undefined),
+      (check) => check[fact],
     )
     if (groups.size < 2) return undefined
     return [...groups].map(([value, nodes]) => `${nodes.map(({ name }) => name).join(', ')}: ${value}`).join('; ')
@@ -70,10 +77,10 @@ export function findPoolFaults(
 
 type Facts = { version: string | undefined; genesis: string | undefined; slot: number | undefined }
 
-/** The result of a door that works is its last word; one that does not throws what it says. */
+/** Why an endpoint does not work. */
 class Failure extends Error {}
 
-async function timed(server: ServerKind, run: () => Promise<string>, clock: Clock): Promise<ServerCheck> {
+async function timed(server: EndpointKind, run: () => Promise<string>, clock: Clock): Promise<EndpointCheck> {
   const beganMs = clock.monotonicMs()
   const outcome = await run().then(
     (message) => ({ isGood: true, message }),
@@ -86,15 +93,15 @@ async function timed(server: ServerKind, run: () => Promise<string>, clock: Cloc
   return { server, ...outcome, message, tookMs: Math.round(clock.monotonicMs() - beganMs) }
 }
 
-async function tryRpc(node: UpstreamNode, facts: Facts): Promise<string> {
-  const version = (await ask(node, 'getVersion')) as { 'solana-core'?: unknown } | null
+async function checkRpc(node: UpstreamNode, facts: Facts): Promise<string> {
+  const version = (await callNode(node, 'getVersion')) as { 'solana-core'?: unknown } | null
   facts.version = textOf(version?.['solana-core'])
-  facts.genesis = textOf(await ask(node, 'getGenesisHash'))
-  facts.slot = Number(await ask(node, 'getSlot'))
+  facts.genesis = textOf(await callNode(node, 'getGenesisHash'))
+  facts.slot = Number(await callNode(node, 'getSlot'))
   return `version ${facts.version}, slot ${facts.slot}, genesis ${facts.genesis}`
 }
 
-function ask({ http }: UpstreamNode, method: string): Promise<unknown> {
+function callNode({ http }: UpstreamNode, method: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`)
     http?.call({ body, deadlineMs: DEADLINE_MS }, (outcome) => {
@@ -124,18 +131,18 @@ function parse(text: string): Response | undefined {
   }
 }
 
-async function tryWs({ address, headers }: Server, { clock, ca }: NodeDeps): Promise<string> {
+async function checkWs({ address, headers }: Endpoint, { clock, ca }: NodeDeps): Promise<string> {
   const opening = await openWsClient({ headers, ca, handshakeTimeoutMs: DEADLINE_MS }, { clock, address })
   if (!opening.ok) throw new Failure(opening.loss.message)
   const { client } = opening
   try {
-    return await within(clock, 'it took the subscription and told no slot in time', (done, fail) => {
+    return await within(clock, 'no slot notification in time', (done, fail) => {
       client.onClose(({ message }) => fail(message))
       client.onMessage((message) => {
         const response = parse(message.toString('utf8'))
         if (response?.error !== undefined) fail(`slotSubscribe: ${response.error.message ?? 'refused'}`)
         if (response?.method !== 'slotNotification') return
-        done(`slot ${textOf((response.params?.result as { slot?: unknown } | undefined)?.slot)} told`)
+        done(`slot ${textOf((response.params?.result as { slot?: unknown } | undefined)?.slot)}`)
       })
       client.send('{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}')
     })
@@ -144,11 +151,11 @@ async function tryWs({ address, headers }: Server, { clock, ca }: NodeDeps): Pro
   }
 }
 
-async function tryGrpc({ address, headers }: Server, { clock, ca }: NodeDeps): Promise<string> {
+async function checkGrpc({ address, headers }: Endpoint, { clock, ca }: NodeDeps): Promise<string> {
   const opening = await openGrpcSession({ metadata: headers, ca, connectTimeoutMs: DEADLINE_MS }, { clock, address })
   if (!opening.ok) throw new Failure(opening.loss.message)
   using session = opening.session
-  return await within(clock, 'no answer in time', (done, fail) => {
+  return await within(clock, 'no response in time', (done, fail) => {
     const stream = session.open('/geyser.Geyser/GetVersion', {})
     let version: string | undefined
     const reader = createMessageReader({ messageBytesMax: 64 * 1024 }, (message) => {
@@ -157,7 +164,7 @@ async function tryGrpc({ address, headers }: Server, { clock, ca }: NodeDeps): P
     stream.onData((bytes) => void reader.push(bytes))
     stream.onEnd(({ status }) => {
       if (status.code !== 0) fail(`GetVersion: status ${status.code}, ${status.message ?? ''}`)
-      else if (version === undefined) fail('GetVersion: the answer cannot be read')
+      else if (version === undefined) fail('GetVersion: the response cannot be decoded')
       else done(`version ${versionOf(version)}`)
     })
     stream.write(frameMessage(new Uint8Array(0)))
@@ -165,7 +172,7 @@ async function tryGrpc({ address, headers }: Server, { clock, ca }: NodeDeps): P
   })
 }
 
-/** A node tells its version as JSON text; what is not that is shown as it is. */
+/** Nodes give the version as JSON text; anything else is shown as it is. */
 function versionOf(text: string): string {
   const { version } = (parse(text) ?? {}) as { version?: { package?: unknown; version?: unknown } }
   return version === undefined ? text : `${textOf(version.package)} ${textOf(version.version)}`
@@ -173,7 +180,7 @@ function versionOf(text: string): string {
 
 function within(
   clock: Clock,
-  tooLate: string,
+  timeoutReason: string,
   run: (done: (message: string) => void, fail: (message: string) => void) => void,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -181,7 +188,7 @@ function within(
       timer.cancel()
       reject(new Failure(message))
     }
-    const timer = clock.setTimer(DEADLINE_MS, () => fail(tooLate))
+    const timer = clock.setTimer(DEADLINE_MS, () => fail(timeoutReason))
     run((message) => {
       timer.cancel()
       resolve(message)

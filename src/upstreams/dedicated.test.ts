@@ -4,7 +4,7 @@ import { type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
 import { rpcBody, startRig } from '../../test/faults/upstreams-rig.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { callOf } from './http-call.ts'
+import { upstreamRequest } from './http-call.ts'
 
 describe('dedicated nodes', () => {
   const dedicated = (node: FakeNode, subscriptionId: string, name: string) => ({
@@ -16,7 +16,7 @@ describe('dedicated nodes', () => {
     subscriptionId,
   })
 
-  test('serve their subscription alone, and it is served by nothing else', async () => {
+  test('serve their subscription only, and it is served by no other node', async () => {
     await using shared = await startFakeNode()
     await using own = await startFakeNode()
     await using rig = await startRig({
@@ -26,12 +26,12 @@ describe('dedicated nodes', () => {
     })
     const { upstreams } = rig
     await upstreams.setDedicated([dedicated(own, 'sub_1', 'own-1')])
-    await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
-    await upstreams.of('sub_2').ask(callOf('getBalance', rpcBody('getBalance')))
+    await upstreams.of('sub_1').forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
+    await upstreams.of('sub_2').forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
     assert.deepEqual([own.calls.length, shared.calls.length], [1, 1])
     assert.equal(own.calls[0]?.headers['x-token'], 'own-secret')
     own.fault = 'reset'
-    const outcome = await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance')))
+    const outcome = await upstreams.of('sub_1').forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
     assert.equal(outcome.kind, 'failed-maybe-sent')
     assert.equal(shared.calls.length, 1, 'no help from the shared pool')
     assert.deepEqual(
@@ -43,7 +43,7 @@ describe('dedicated nodes', () => {
     )
   })
 
-  test('a change takes effect at once and leaves the pools of others alone', async () => {
+  test('a change takes effect at once and keeps the pools of others', async () => {
     await using first = await startFakeNode()
     await using second = await startFakeNode()
     await using rig = await startRig({ clock: systemClock, nodes: [], env: { KEY: 'k' } })
@@ -52,9 +52,9 @@ describe('dedicated nodes', () => {
     const kept = upstreams.of('sub_2')
     await upstreams.setDedicated([dedicated(second, 'sub_2', 'n-2')])
     assert.equal(upstreams.of('sub_2'), kept)
-    assert.deepEqual(await upstreams.of('sub_1').ask(callOf('getBalance', rpcBody('getBalance'))), {
+    assert.deepEqual(await upstreams.of('sub_1').forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance'))), {
       kind: 'no-upstream',
-      retryAfterMs: 1000,
+      isSent: false,
     })
     await until('the old connections are closed', () => first.wsClients.size === 0)
     await upstreams.setDedicated([])
@@ -62,7 +62,7 @@ describe('dedicated nodes', () => {
   })
 })
 
-test('a credential that breaks its header stops the start; of a dedicated node it harms its owner alone', async () => {
+test('an invalid credential prevents the start; that of a dedicated node affects only its owner', async () => {
   await using node = await startFakeNode()
   const env = { KEY: 'two\nlines', GOOD: 'good' }
   const nodes = [{ name: 'a', ws: node.ws, credential: 'env:KEY' }]
@@ -78,7 +78,7 @@ test('a credential that breaks its header stops the start; of a dedicated node i
   })
   await rig.upstreams.setDedicated([own('sub_1', 'env:KEY'), own('sub_2', 'env:GOOD'), own('sub_3', 'env:MISSING')])
   const kindFor = async (id: string) =>
-    (await rig.upstreams.of(id).ask(callOf('getBalance', rpcBody('getBalance')))).kind
+    (await rig.upstreams.of(id).forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))).kind
   assert.deepEqual(
     [await kindFor('sub_1'), await kindFor('sub_2'), await kindFor('sub_3')],
     ['no-upstream', 'responded', 'no-upstream'],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './extract-slot.ts'
 
-test('the slot of an answer with context, and of nothing else', () => {
+test('contextSlotOf reads the slot of a response with context, and of nothing else', () => {
   const slotOf = (text: string) => contextSlotOf(Buffer.from(text))
   assert.equal(
     slotOf('{"jsonrpc":"2.0","result":{"context":{"apiVersion":"4.2.1","slot":123},"value":null},"id":1}'),
@@ -15,7 +15,7 @@ test('the slot of an answer with context, and of nothing else', () => {
   assert.equal(slotOf('{"jsonrpc":"2.0","result":{"context":{"slot":9907199254740993},"value":1},"id":1}'), undefined)
   assert.equal(slotOf('{"jsonrpc":"2.0","result":5,"id":1}'), undefined)
   assert.equal(slotOf(''), undefined)
-  // A string in an answer, here the echoed id, cannot pass for one.
+  // A string in a response, here the echoed id, is not taken for a slot.
   assert.equal(
     slotOf(`{"id":${JSON.stringify('"result":{"context":{"slot":999}')},"jsonrpc":"2.0","result":1}`),
     undefined,
@@ -24,14 +24,14 @@ test('the slot of an answer with context, and of nothing else', () => {
   assert.equal(slotOf(deep), undefined)
 })
 
-test('the slot that is a result', () => {
+test('slotResultOf reads the result of getSlot', () => {
   assert.equal(slotResultOf(Buffer.from('{"jsonrpc":"2.0","result":123,"id":1}\n')), 123)
   assert.equal(slotResultOf(Buffer.from('{"id":1,"jsonrpc":"2.0","result":123}')), 123)
   assert.equal(slotResultOf(Buffer.from('{"jsonrpc":"2.0","result":"ok","id":1}')), undefined)
   assert.equal(slotResultOf(Buffer.from('{"jsonrpc":"2.0","result":1.5,"id":1}')), undefined)
 })
 
-test('the code of an error in any order of members', () => {
+test('errorCodeOf reads the error code in any order of members', () => {
   const codeOf = (text: string) => errorCodeOf(Buffer.from(text))
   assert.equal(codeOf('{"jsonrpc":"2.0","error":{"code":-32005,"message":"Node is behind"},"id":1}'), -32005)
   assert.equal(codeOf('{"id":1,"error":{"message":"m","data":{},"code":-32016},"jsonrpc":"2.0"}'), -32016)
@@ -42,7 +42,7 @@ test('the code of an error in any order of members', () => {
   assert.equal(codeOf('<html>"error"'), undefined)
 })
 
-test('JSON-RPC, and not the page of a proxy', () => {
+test('isJsonRpcBody accepts JSON-RPC, and no error page of a proxy', () => {
   assert.equal(isJsonRpcBody(Buffer.from('{"jsonrpc":"2.0","error":{},"id":null}')), true)
   assert.equal(isJsonRpcBody(Buffer.from('{"message":"too many requests"}')), false)
   assert.equal(isJsonRpcBody(Buffer.from('<html>')), false)

@@ -1,36 +1,36 @@
 import { CLOSE_BRACE, COMMA } from '../core/json-bytes.ts'
 
 /**
- * Reads single facts out of an upstream's answer without building it; the bytes themselves are passed on untouched. A
- * string inside an answer cannot imitate what is looked for: its quotation marks are escaped.
+ * Reads the slot and the error code from a node's response without parsing it. A string inside the response cannot imitate them: its
+ * quotation marks are escaped.
  */
 
-/** How Agave begins an answer; others may put the members in another order. */
+/** The order of members in Agave; other nodes may have another one. */
 const RESULT = Buffer.from('{"jsonrpc":"2.0","result":')
 const CONTEXT = Buffer.from('"result":{"context":{')
 const RESULT_WITH_CONTEXT = Buffer.from('{"jsonrpc":"2.0","result":{"context":{')
-/** The context stands at the beginning of an answer; further in it would be part of a value. */
+/** The context is at the beginning of a response; further in it would be part of a value. */
 const HEAD_BYTES = 192
 const SLOT = Buffer.from('"slot":')
 const SLOT_RESULT = /"result":(\d{1,16})[,}]/
-/** Errors that mean something to the caller of this room are short. */
+/** The errors that matter here are short. */
 const ERROR_BYTES_MAX = 16 * 1024
 const AGAVE_ERROR = /^\{"jsonrpc":"2\.0","error":\{"code":(-?\d{1,9})[,}]/
 
-/** The slot in the context of an answer, where it has one. */
+/** The slot in the context of a response, where it has one. */
 export function contextSlotOf(body: Buffer): number | undefined {
   const from = beginsWith(body, RESULT_WITH_CONTEXT) ? RESULT_WITH_CONTEXT.length : contextIn(body)
   if (from === -1) return undefined
   for (let at = from; at < from + HEAD_BYTES && at < body.length; at++) {
     if (!beginsWith(body, SLOT, at)) continue
-    const slot = wholeNumberAt(body, at + SLOT.length)
+    const slot = integerAt(body, at + SLOT.length)
     if (slot !== undefined) return slot
   }
   return undefined
 }
 
-/** A number of at most 16 digits with the end of its member behind it. */
-function wholeNumberAt(body: Buffer, from: number): number | undefined {
+/** An integer of at most 16 digits that ends its member. */
+function integerAt(body: Buffer, from: number): number | undefined {
   let value = 0
   let at = from
   for (; at < from + 16; at++) {
@@ -42,21 +42,21 @@ function wholeNumberAt(body: Buffer, from: number): number | undefined {
   return isComplete && Number.isSafeInteger(value) ? value : undefined
 }
 
-/** Behind the opening of the context. */
+/** The offset after the opening brace of the context; -1 where there is none. */
 function contextIn(body: Buffer): number {
-  // In that order the result is known, and is no context.
+  // The result comes first and has no context.
   if (beginsWith(body, RESULT)) return -1
   const at = body.subarray(0, HEAD_BYTES).indexOf(CONTEXT)
   return at === -1 ? -1 : at + CONTEXT.length
 }
 
-/** The slot that is itself the result, as of getSlot. */
+/** The result of getSlot. */
 export function slotResultOf(body: Buffer): number | undefined {
   const slot = Number(SLOT_RESULT.exec(body.toString('latin1', 0, HEAD_BYTES))?.[1] ?? Number.NaN)
   return Number.isSafeInteger(slot) ? slot : undefined
 }
 
-/** The code of a single answer that is an error; undefined for results, batches and what is no JSON. */
+/** The code of a single error response; undefined for results, batches and what is no JSON. */
 export function errorCodeOf(body: Buffer): number | undefined {
   if (body.length > ERROR_BYTES_MAX || beginsWith(body, RESULT) || !body.includes('"error"')) return undefined
   const text = body.toString('utf8')
@@ -67,7 +67,7 @@ export function errorCodeOf(body: Buffer): number | undefined {
   return typeof code === 'number' ? code : undefined
 }
 
-/** Whether the body is one small JSON-RPC answer, and not the page of some proxy in between. */
+/** Whether the body is one small JSON-RPC response, and not the error page of a proxy. */
 export function isJsonRpcBody(body: Buffer): boolean {
   return body.length <= ERROR_BYTES_MAX && Object.hasOwn(parseObject(body.toString('utf8')), 'jsonrpc')
 }

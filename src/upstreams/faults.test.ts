@@ -7,11 +7,11 @@ import { advanceUntil, rpcBody, startRig, textOf } from '../../test/faults/upstr
 import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { type CallOutcome, callOf } from './http-call.ts'
+import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
 import { createClientView } from './pool.ts'
 import type { Upstream } from './service.ts'
 
-const read = (upstream: Upstream) => upstream.ask(callOf('getBalance', rpcBody('getBalance')))
+const read = (upstream: Upstream) => upstream.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
 const url = (proxy: { port: number }) => `http://127.0.0.1:${proxy.port}`
 
 async function proxied() {
@@ -22,7 +22,7 @@ async function proxied() {
 }
 
 describe('F1: an upstream refuses connections', () => {
-  test('reads go to another node within the same call; so does a write of which nothing was sent', async () => {
+  test('retries reads on another node within the same call, and a write of which nothing was sent', async () => {
     await using a = await proxied()
     await using b = await proxied()
     await a.proxy.disable()
@@ -36,7 +36,9 @@ describe('F1: an upstream refuses connections', () => {
     const shared = rig.upstreams.of(undefined)
     const outcomes = await Promise.all([
       ...Array.from({ length: 64 }, () => read(shared)),
-      ...Array.from({ length: 16 }, () => shared.ask(callOf('sendTransaction', rpcBody('sendTransaction')))),
+      ...Array.from({ length: 16 }, () =>
+        shared.forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction'))),
+      ),
     ])
     for (const outcome of outcomes) assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b', textOf(outcome))
     assert.equal(b.node.calls.length, 80)
@@ -44,7 +46,7 @@ describe('F1: an upstream refuses connections', () => {
     assert.deepEqual([first?.state, first?.reason], ['failing', 'ECONNREFUSED'])
   })
 
-  test('what one node may have carried out was sent, also when the next does not take it', async () => {
+  test('reports a request as sent where the first node may have executed it, also when the second refuses it', async () => {
     await using a = await proxied()
     await using b = await proxied()
     const nodes = [
@@ -62,7 +64,7 @@ describe('F1: an upstream refuses connections', () => {
     assert.equal(asked, 2)
   })
 
-  test('with none left the answer comes at once: p99 within 50 ms', async () => {
+  test('fails at once without an available node: p99 within 50 ms', async () => {
     await using a = await proxied()
     await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
     const shared = rig.upstreams.of(undefined)
@@ -77,13 +79,13 @@ describe('F1: an upstream refuses connections', () => {
       const startedMs = performance.now()
       const outcome = await read(shared)
       tookMs.push(performance.now() - startedMs)
-      assert.deepEqual(outcome, { kind: 'no-upstream', retryAfterMs: 1000 })
+      assert.deepEqual(outcome, { kind: 'no-upstream', isSent: false })
     }
     tookMs.sort((x, y) => x - y)
     assert.ok((tookMs[197] as number) <= 50, `p99 ${tookMs[197]} ms`)
   })
 
-  test('however long it was down, it serves again within 2 s', async () => {
+  test("serves again within 2 s of the node's return", async () => {
     const clock = createManualClock()
     await using a = await proxied()
     await a.proxy.disable()
@@ -97,7 +99,7 @@ describe('F1: an upstream refuses connections', () => {
     assert.equal((await read(rig.upstreams.of(undefined))).kind, 'responded')
   })
 
-  test('the breaker opens after five failures in a row', async () => {
+  test('opens the breaker after five failures in a row', async () => {
     const clock = createManualClock()
     await using a = await proxied()
     await a.proxy.disable()
@@ -112,7 +114,7 @@ describe('F1: an upstream refuses connections', () => {
 })
 
 describe('F2: an upstream is slow', () => {
-  test('the call ends at its deadline, its socket is cut, nothing stays in flight; heavy methods have longer', async () => {
+  test('ends the call at its deadline, closes its socket and leaves nothing in flight; heavy methods have a longer deadline', async () => {
     const clock = createManualClock()
     await using a = await proxied()
     await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
@@ -124,9 +126,9 @@ describe('F2: an upstream is slow', () => {
       ['getProgramAccounts', 60_000],
     ] as const) {
       const before = a.node.calls.length
-      let outcome: CallOutcome | undefined
+      let outcome: UpstreamResponse | undefined
       const startedMs = clock.monotonicMs()
-      shared.call(callOf(method, rpcBody(method)), (reported) => void (outcome = reported))
+      shared.forward(upstreamRequest(method, rpcBody(method)), (reported) => void (outcome = reported))
       await until('it is on its way', () => a.node.calls.length === before + 1)
       assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 1)
       const tookMs = await advanceUntil(clock, 'it ended', () => outcome !== undefined, { stepMs: 25 })
@@ -138,7 +140,7 @@ describe('F2: an upstream is slow', () => {
     assert.equal(a.node.calls.length, 2, 'no time is left for a second node')
   })
 
-  test('a call that waits for a connection in vain was not sent', async () => {
+  test('reports a call that got no connection as not sent', async () => {
     await using a = await proxied()
     await using rig = await startRig({
       clock: systemClock,
@@ -148,14 +150,14 @@ describe('F2: an upstream is slow', () => {
     })
     a.node.respond = () => 'hang'
     const shared = rig.upstreams.of(undefined)
-    const hanging = shared.call(callOf('getProgramAccounts', rpcBody('getProgramAccounts')), () => {})
+    const hanging = shared.forward(upstreamRequest('getProgramAccounts', rpcBody('getProgramAccounts')), () => {})
     await until('it is on its way', () => a.node.calls.length === 1)
     assert.deepEqual(await read(shared), { kind: 'timeout', isSent: false })
     assert.equal(a.node.calls.length, 1)
     hanging.abort()
   })
 
-  test('heavy calls past their deadline do not take the node from others; ordinary ones do', async () => {
+  test('counts a timeout of an ordinary call against the node, and that of a heavy call not', async () => {
     await using a = await proxied()
     await using rig = await startRig({
       clock: systemClock,
@@ -165,7 +167,7 @@ describe('F2: an upstream is slow', () => {
     const shared = rig.upstreams.of(undefined)
     await until('it is known', () => shared.bestSlot === 1000)
     const many = (method: string) =>
-      Promise.all(Array.from({ length: 10 }, () => shared.ask(callOf(method, rpcBody(method)))))
+      Promise.all(Array.from({ length: 10 }, () => shared.forwardAsync(upstreamRequest(method, rpcBody(method)))))
     a.node.respond = (method) => (method === 'getProgramAccounts' ? 'hang' : undefined)
     for (const { kind } of await many('getProgramAccounts')) assert.equal(kind, 'timeout')
     assert.equal(rig.upstreams.status()[0]?.state, 'healthy')
@@ -175,7 +177,7 @@ describe('F2: an upstream is slow', () => {
     assert.equal(rig.upstreams.status()[0]?.state, 'failing')
   })
 
-  test('calls to other nodes do not wait for the slow one', async () => {
+  test('does not delay calls to other nodes', async () => {
     await using a = await proxied()
     await using b = await proxied()
     await using rig = await startRig({
@@ -202,7 +204,7 @@ describe('F2: an upstream is slow', () => {
   })
 })
 
-test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than the time it is down', async () => {
+test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than its downtime', async () => {
   await using a = await proxied()
   await using b = await proxied()
   await using rig = await startRig({
@@ -242,7 +244,7 @@ test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than 
   assert.ok(counts.failed <= counts.asked * 0.01, `${counts.failed} of ${counts.asked} failed`)
 })
 
-test('F4: a half-open upstream is found within 25 s and calls go on elsewhere', async () => {
+test('F4: a half-open upstream is detected within 25 s and calls go to other nodes', async () => {
   const clock = createManualClock()
   await using a = await proxied()
   await using b = await proxied()
@@ -268,8 +270,8 @@ test('F4: a half-open upstream is found within 25 s and calls go on elsewhere', 
   await advanceUntil(clock, 'it is back without a restart', () => rig.upstreams.status()[0]?.state === 'healthy')
 })
 
-describe('F5: an upstream is behind in slots', () => {
-  test('out of rotation within 2 s, in again when it has caught up, and no client goes back', async () => {
+describe('F5: an upstream lags', () => {
+  test('takes the node out of rotation within 2 s and back in when it has caught up; the slot of a client never goes back', async () => {
     const clock = createManualClock()
     await using a = await startFakeNode()
     await using b = await startFakeNode()
@@ -286,7 +288,7 @@ describe('F5: an upstream is behind in slots', () => {
     const view = createClientView()
     const slotsSeen: number[] = []
     const ask = async () => {
-      const outcome = await shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+      const outcome = await shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view })
       slotsSeen.push(Number(/"slot":(\d+)/.exec(textOf(outcome))?.[1]))
       return outcome.kind === 'responded' ? outcome.upstream : outcome.kind
     }
@@ -313,7 +315,7 @@ describe('F5: an upstream is behind in slots', () => {
     )
   })
 
-  test('when all that serve are behind they serve, and say by how much', async () => {
+  test('uses lagging nodes when all lag, and reports the lag', async () => {
     const clock = createManualClock()
     await using a = await startFakeNode()
     await using b = await startFakeNode()
@@ -335,7 +337,7 @@ describe('F5: an upstream is behind in slots', () => {
     assert.equal((await read(shared)).kind, 'responded')
   })
 
-  test('a node behind its own shreds is out although its slot is the best known', async () => {
+  test('takes a node behind its own shreds out of rotation although its slot is the best known', async () => {
     const clock = createManualClock()
     await using a = await startFakeNode()
     await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: a.rpc }] })

@@ -8,9 +8,9 @@ import { frameMessage } from '../platform/grpc/framing.ts'
 import type { GrpcEnd } from '../platform/grpc/stream.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { passedMetadata } from './grpc-link.ts'
+import { forwardedMetadata } from './grpc-link.ts'
 
-test('a stream reaches a node with its credential and nothing of the customer’s', async () => {
+test("opens a stream with the node's credential and none of the customer's", async () => {
   await using node = await startFakeNode()
   const calls: GrpcCall[] = []
   node.onGrpcCall = (call) => {
@@ -49,13 +49,13 @@ test('a stream reaches a node with its credential and nothing of the customer’
   await until('it is over', () => rig.upstreams.status()[0]?.grpcStreams === 0)
 })
 
-test('only what is on the list passes', () => {
-  assert.deepEqual(passedMetadata({ 'x-token': 'a', 'grpc-timeout': '5S', te: 'x', 'user-agent': undefined }), {
+test('forwards only metadata of the allow-list', () => {
+  assert.deepEqual(forwardedMetadata({ 'x-token': 'a', 'grpc-timeout': '5S', te: 'x', 'user-agent': undefined }), {
     'grpc-timeout': '5S',
   })
 })
 
-test('streams are spread, share connections, and go to another node when one cannot be reached', async () => {
+test('spreads streams over nodes, shares connections, and uses another node when one is unreachable', async () => {
   await using a = await startFakeNode()
   await using b = await startFakeNode()
   const open = { a: 0, b: 0 }

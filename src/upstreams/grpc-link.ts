@@ -6,9 +6,9 @@ import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions } from './options.ts'
 import type { ClientView, Pool } from './pool.ts'
 
-/** The gRPC connections to all nodes of a pool, opened when they are needed. */
+/** The gRPC connections to all nodes of a pool, opened on demand. */
 export type GrpcLinks = Disposable & {
-  /** A call to the best node that can take it. A node that cannot be reached is left for another, once. */
+  /** Opens a call to the best available node. Where it cannot be reached, one other node is tried. */
   open(
     path: string,
     metadata: Readonly<Record<string, string | undefined>>,
@@ -27,12 +27,12 @@ export type GrpcLinksDeps = {
   readonly ca?: string | undefined
 }
 
-/** What of a customer's metadata a node may see. A list of what passes, so that no token can slip through. */
-const PASSED = ['grpc-timeout', 'grpc-encoding', 'grpc-accept-encoding', 'user-agent', 'x-request-snapshot'] as const
+/** The metadata of a customer that is forwarded. An allow-list, so that no token can pass. */
+const FORWARDED = ['grpc-timeout', 'grpc-encoding', 'grpc-accept-encoding', 'user-agent', 'x-request-snapshot'] as const
 
-export function passedMetadata(metadata: Readonly<Record<string, string | undefined>>): Record<string, string> {
+export function forwardedMetadata(metadata: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const passed: Record<string, string> = {}
-  for (const name of PASSED) {
+  for (const name of FORWARDED) {
     const value = metadata[name]
     if (value !== undefined) passed[name] = value
   }
@@ -78,11 +78,11 @@ export function createGrpcLinks(
     return session
   }
 
-  /** A connection with room for one more call; calls that come at the same time wait for the same new one. */
+  /** A connection that can carry one more call; concurrent calls wait for the same new one. */
   async function sessionOf(node: UpstreamNode): Promise<GrpcSession | undefined> {
     const ofNode = sessions.get(node)
     if (ofNode === undefined) return undefined
-    for (let look = 0; look < 2; look++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       const usable = [...ofNode.open].filter(({ isUsable }) => isUsable)
       const [least] = usable.toSorted((a, b) => a.openStreams - b.openStreams)
       if (least !== undefined) return least
@@ -105,7 +105,7 @@ export function createGrpcLinks(
         const session = await sessionOf(node)
         if (session !== undefined) {
           const meter = metrics.of(node.label)
-          const stream = session.open(path, passedMetadata(metadata))
+          const stream = session.open(path, forwardedMetadata(metadata))
           node.open.grpc += 1
           meter.grpcStreams.inc()
           stream.onEnd(() => {

@@ -4,7 +4,7 @@ import { createSlotHealth } from './health.ts'
 
 const limits = { lagSlotsMax: 25, shredLagSlotsMax: 100 }
 
-test('out at more than 25 slots behind the best, in again at half of that', () => {
+test('lags at more than 25 slots behind the best, and no more at half of that', () => {
   const health = createSlotHealth(limits)
   health.reportedHead(1000)
   assert.equal(health.assess(1025), false)
@@ -18,7 +18,7 @@ test('out at more than 25 slots behind the best, in again at half of that', () =
   assert.equal(health.isLagging, false)
 })
 
-test('out when far behind its own shreds although nobody is ahead of it', () => {
+test('lags when far behind its own shreds, although no node is ahead', () => {
   const health = createSlotHealth(limits)
   health.reportedHead(1000)
   health.reportedShredSlot(1100)
@@ -32,14 +32,14 @@ test('out when far behind its own shreds although nobody is ahead of it', () => 
   assert.equal(health.isLagging, false)
 })
 
-test('unknown is not unhealthy', () => {
+test('does not lag while its slot is unknown', () => {
   const health = createSlotHealth(limits)
   health.reportedShredSlot(5000)
   health.assess(10_000)
   assert.deepEqual([health.isLagging, health.lagSlots], [false, 0])
 })
 
-test('slots of answers only raise; a head far below the known one is a node that started over', () => {
+test('only raises the slot by responses; a reported slot far below the known one means a restart', () => {
   const health = createSlotHealth(limits)
   assert.equal(health.reportedHead(1000), true)
   assert.equal(health.sawSlot(968), false)

@@ -1,8 +1,8 @@
 import type { HealthOptions } from './options.ts'
 
-/** What is known of a node's place in the chain. */
+/** What is known of a node's slot. */
 export type SlotHealth = {
-  /** The newest processed slot it has shown; 0 while unknown. */
+  /** The newest processed slot seen; 0 while unknown. */
   readonly slot: number
   /** The newest slot it has received shreds of; 0 while unknown. */
   readonly shredSlot: number
@@ -10,23 +10,23 @@ export type SlotHealth = {
   readonly lagSlots: number
   /** Set while it lags. */
   readonly lagReason: 'behind-best' | 'behind-own-shreds' | undefined
-  /** A slot that came with an answer or a notification. It can lag behind the node's head, so it only ever raises. */
+  /** A slot from a response or a notification. It can lag behind the node's newest slot, so it only raises. */
   sawSlot(slot: number): boolean
-  /** What the node says its head is; may take it back, as after a restart from a snapshot. */
+  /** The node's newest slot by its own report; may go back, as after a restart from a snapshot. */
   reportedHead(slot: number): boolean
   reportedShredSlot(slot: number): boolean
-  /** Compares with the best of the pool; true when its place in the rotation changed. */
+  /** Compares with the best slot of the pool; true when `isLagging` changed. */
   assess(bestSlot: number): boolean
 }
 
-/** A head this far below the one known is a node that started over, not a fork or a balancer's other machine. */
+/** A slot this far below the known one means a restarted node, not a fork or another machine behind a load balancer. */
 const RESTART_SLOTS = 64
 
-/** A node returns to the rotation only when it is well within the limit, so that one at the edge does not go in and out. */
+/** Hysteresis: a lagging node returns to rotation only when it is within this share of the limit. */
 const RETURN_SHARE = 0.5
 
 export function createSlotHealth(options: Pick<HealthOptions, 'lagSlotsMax' | 'shredLagSlotsMax'>): SlotHealth {
-  // Plain fields rather than getters: every call looks at them, for each node.
+  // Fields, not getters: they are read for each node at every call.
   const health: Writable<SlotHealth> = {
     slot: 0,
     shredSlot: 0,
@@ -47,7 +47,7 @@ export function createSlotHealth(options: Pick<HealthOptions, 'lagSlotsMax' | 's
     assess(bestSlot) {
       const { slot, shredSlot, isLagging: before } = health
       const share = before ? RETURN_SHARE : 1
-      // Unknown is not unhealthy: a node that was not asked yet, or does not say, is in rotation.
+      // A node whose slot is unknown is in rotation.
       const lagSlots = slot === 0 ? 0 : Math.max(0, bestSlot - slot)
       const shredLag = slot === 0 || shredSlot === 0 ? 0 : shredSlot - slot
       health.lagSlots = lagSlots

@@ -4,7 +4,7 @@ const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const
 const RETRY_REASONS = ['connect', 'stale', 'broken', 'status', 'answer'] as const
 const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const
-/** Nodes of single subscriptions come and go with provisioning; they are counted together. */
+/** Dedicated nodes come and go with provisioning; they share one label. */
 export const DEDICATED = 'dedicated'
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
@@ -12,7 +12,7 @@ export type LossReason = (typeof LOSSES)[number]
 export type RetryReason = (typeof RETRY_REASONS)[number]
 
 type Count = { inc(by?: number): void }
-type Setting = { set(value: number): void }
+type Gauge = { set(value: number): void }
 
 export type NodeMeter = {
   inFlight(by: 1 | -1): void
@@ -23,12 +23,12 @@ export type NodeMeter = {
   readonly wsLosses: Readonly<Record<LossReason, Count>>
   readonly grpcLosses: Readonly<Record<LossReason, Count>>
   /** Only for the nodes of the config: one series cannot stand for several nodes. */
-  readonly position:
-    | { readonly slot: Setting; readonly lag: Setting; state(now: (typeof NODE_STATES)[number]): void }
+  readonly health:
+    | { readonly slot: Gauge; readonly lag: Gauge; state(now: (typeof NODE_STATES)[number]): void }
     | undefined
 }
 
-/** What the upstreams tell Prometheus. Node names are the label, from the config and nowhere else. */
+/** Metrics of the upstreams. Node names are the label, from the config and nowhere else. */
 export type UpstreamsMetrics = {
   of(node: string): NodeMeter
   readonly retries: Readonly<Record<RetryReason, Count>>
@@ -45,41 +45,47 @@ export function upstreamsMetrics(
   const counter = (name: string, help: string) => registry.counter({ name, help }).with({})
   const calls = registry.counter({
     name: 'sluice_upstreams_calls_total',
-    help: 'Calls forwarded to a node, by what became of them; a retried call counts for each node.',
+    help: 'Calls forwarded to a node, by result; a retried call counts for each node.',
     labels: { upstream, result: CALL_RESULTS },
   })
   const seconds = registry.histogram({
     name: 'sluice_upstreams_call_seconds',
-    help: 'From forwarding a call to the node to the end of its answer, or the beginning of a large one.',
+    help: 'From forwarding a call to the node to the end of its response, or the beginning of a large one.',
     labels: { upstream },
     buckets: LATENCY_BUCKETS,
   })
   const gauge = (name: string, help: string) => registry.gauge({ name, help, labels: { upstream } })
-  const inFlight = gauge(
-    'sluice_upstreams_calls_in_flight',
-    'Calls on their way to a node or waiting for a connection.',
-  )
-  const slot = gauge('sluice_upstreams_slot', 'Newest processed slot the node has shown.')
+  const inFlight = gauge('sluice_upstreams_calls_in_flight', 'Calls sent to the node or waiting for a connection.')
+  const slot = gauge('sluice_upstreams_slot', 'Newest processed slot seen of the node.')
   const lag = gauge('sluice_upstreams_lag_slots', 'Slots the node is behind the best one of its pool.')
   const wsConnections = gauge('sluice_upstreams_ws_connections', 'Open WebSocket connections to the node.')
-  const wsSubscriptions = gauge('sluice_upstreams_ws_subscriptions', 'Subscriptions on them.')
+  const wsSubscriptions = gauge(
+    'sluice_upstreams_ws_subscriptions',
+    'Subscriptions on the WebSocket connections to the node.',
+  )
   const grpcStreams = gauge('sluice_upstreams_grpc_streams', 'Open gRPC streams to the node.')
   const state = registry.gauge({
     name: 'sluice_upstreams_state',
-    help: '1 for the state the node is in, 0 for the others.',
+    help: '1 for the current state of the node, 0 for the others.',
     labels: { upstream, state: NODE_STATES },
   })
   const losses = (name: string, help: string) => registry.counter({ name, help, labels: { upstream, reason: LOSSES } })
-  const wsLosses = losses('sluice_upstreams_ws_losses_total', 'WebSocket connections to a node lost or not made.')
-  const grpcLosses = losses('sluice_upstreams_grpc_losses_total', 'gRPC connections to a node lost or not made.')
+  const wsLosses = losses(
+    'sluice_upstreams_ws_losses_total',
+    'WebSocket connections to a node that were lost or could not be opened.',
+  )
+  const grpcLosses = losses(
+    'sluice_upstreams_grpc_losses_total',
+    'gRPC connections to a node that were lost or could not be opened.',
+  )
   const retries = registry.counter({
     name: 'sluice_upstreams_retries_total',
-    help: 'Calls asked of a second node, by what the first did.',
+    help: 'Calls retried on a second node, by the failure of the first.',
     labels: { reason: RETRY_REASONS },
   })
   registry.gauge({
     name: 'sluice_upstreams_all_behind',
-    help: '1 while every shared node that serves is behind; they serve all the same.',
+    help: '1 while every available shared node lags; they are used all the same.',
     read: readAllBehind,
   })
 
@@ -101,7 +107,7 @@ export function upstreamsMetrics(
       grpcStreams: grpcStreams.with(at),
       wsLosses: byName(LOSSES, (reason) => wsLosses.with({ ...at, reason })),
       grpcLosses: byName(LOSSES, (reason) => grpcLosses.with({ ...at, reason })),
-      position: isListed
+      health: isListed
         ? {
             slot: slot.with(at),
             lag: lag.with(at),
@@ -120,9 +126,9 @@ export function upstreamsMetrics(
     retries: byName(RETRY_REASONS, (reason) => retries.with({ reason })),
     retriesRefused: counter(
       'sluice_upstreams_retries_refused_total',
-      'Retries not made because the retry budget was spent.',
+      'Retries not made because the retry budget was used up.',
     ),
-    noUpstream: counter('sluice_upstreams_no_upstream_total', 'Calls for which no node could be taken.'),
+    noUpstream: counter('sluice_upstreams_no_upstream_total', 'Calls for which no node was available.'),
   }
 }
 

@@ -16,11 +16,11 @@ import { createSlotHealth, type SlotHealth } from './health.ts'
 import type { UpstreamsOptions } from './options.ts'
 import type { Candidate } from './pick.ts'
 
-export type ServerKind = 'rpc' | 'ws' | 'grpc'
+export type EndpointKind = 'rpc' | 'ws' | 'grpc'
 export type NodeState = 'healthy' | 'lagging' | 'failing' | 'drained'
 
-/** Where one of a node's services is and what it wants to see. The headers hold the credential and are never printed. */
-export type Server = {
+/** The address of one service of a node. The headers hold the credential and are never printed. */
+export type Endpoint = {
   readonly address: PinnedAddress
   readonly headers: Readonly<Record<string, string>>
   readonly backoff: AddressBackoff
@@ -44,35 +44,36 @@ export type NodeDeps = {
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
-  /** What posts calls to it; the simulator has nodes of its own making. */
+  /** The HTTP client; the simulator passes its own. */
   readonly createHttp?: typeof createHttpPool
 }
 
-/** One node behind the gateway: its doors, what is known of its health, and how busy it is. */
+/** One node behind the gateway: its endpoints, its health, and its load. */
 export type UpstreamNode = Disposable & {
   readonly name: string
-  /** What its metrics go by. */
+  /** Its label in metrics. */
   readonly label: string
   readonly http: HttpPool | undefined
-  readonly ws: Server | undefined
-  readonly grpc: Server | undefined
+  readonly ws: Endpoint | undefined
+  readonly grpc: Endpoint | undefined
   readonly breaker: Breaker
   readonly health: SlotHealth
-  /** What `pick` sees of it, for each kind of door. */
-  readonly candidates: Readonly<Record<ServerKind, NodeCandidate>>
+  /** What `pick` compares, for each kind of endpoint. */
+  readonly candidates: Readonly<Record<EndpointKind, NodeCandidate>>
   isDrained: boolean
-  /** The last thing that went wrong, in words without address and secret. */
+  /** The reason of the last failure, without address and secret. */
   lastFailure: string
-  /** Subscriptions and streams on it. */
+  /** Open WebSocket subscriptions and gRPC streams. */
   readonly open: { ws: number; grpc: number }
-  /** A WebSocket connection to it stands. */
+  /** At least one WebSocket connection to it is open. */
   isWsUp: boolean
-  /** Moving average of answered calls; undefined before the first. */
+  /** Moving average over calls with a response; undefined before the first. */
   readonly latencyMs: number | undefined
   responded(latencyMs: number): void
   state(): { readonly state: NodeState; readonly reason: string }
-  /** Called when the breaker wants a probe, and when the state may have changed. */
+  /** The breaker requests a probe. */
   onHalfOpen: () => void
+  /** The state may have changed. */
   onChange: () => void
 }
 
@@ -80,13 +81,13 @@ export type NodeCandidate = Candidate & { readonly node: UpstreamNode }
 
 const HTTP = ['http:', 'https:']
 const WS = ['ws:', 'wss:']
-/** Weight of a new answer in the average. */
+/** Weight of a new sample in the average. */
 const LATENCY_SHARE = 0.1
 
 export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: NodeDeps): UpstreamNode {
   const { clock, random } = deps
   const headers = credentialHeaders(spec)
-  const rpc = openServer(spec.rpc, HTTP)
+  const rpc = openEndpoint(spec.rpc, HTTP)
   const http =
     rpc &&
     (deps.createHttp ?? createHttpPool)(
@@ -108,7 +109,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   const open = { ws: 0, grpc: 0 }
   let latencyMs: number | undefined
 
-  function openServer(text: string | undefined, protocols: readonly string[]): Server | undefined {
+  function openEndpoint(text: string | undefined, protocols: readonly string[]): Endpoint | undefined {
     if (text === undefined) return undefined
     const remote = parseRemoteAddress(text, protocols)
     assert(remote !== undefined, `the address of node ${spec.name} was checked before`)
@@ -117,16 +118,16 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     return { address, headers, backoff: createAddressBackoff(options.breaker, deps) }
   }
 
-  function candidate(hasServer: () => boolean, work: () => number): NodeCandidate {
-    return new ServerCandidate(
+  function candidate(hasEndpoint: () => boolean, work: () => number): NodeCandidate {
+    return new EndpointCandidate(
       () => node,
-      hasServer,
+      hasEndpoint,
       () => work() / spec.weight,
     )
   }
 
-  const ws = openServer(spec.ws, WS)
-  const grpc = openServer(spec.grpc, HTTP)
+  const ws = openEndpoint(spec.ws, WS)
+  const grpc = openEndpoint(spec.grpc, HTTP)
   const node: UpstreamNode = {
     name: spec.name,
     label: spec.label,
@@ -179,15 +180,15 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   return node
 }
 
-/** One class for all, so that the runtime knows its getters wherever nodes are compared. */
-class ServerCandidate implements NodeCandidate {
+/** A class, so that V8 sees one shape wherever candidates are compared. */
+class EndpointCandidate implements NodeCandidate {
   readonly #nodeOf: () => UpstreamNode
-  readonly #hasServer: () => boolean
+  readonly #hasEndpoint: () => boolean
   readonly #load: () => number
 
-  constructor(nodeOf: () => UpstreamNode, hasServer: () => boolean, load: () => number) {
+  constructor(nodeOf: () => UpstreamNode, hasEndpoint: () => boolean, load: () => number) {
     this.#nodeOf = nodeOf
-    this.#hasServer = hasServer
+    this.#hasEndpoint = hasEndpoint
     this.#load = load
   }
 
@@ -197,7 +198,7 @@ class ServerCandidate implements NodeCandidate {
 
   get isAvailable(): boolean {
     const { isDrained, breaker } = this.node
-    return !isDrained && breaker.state === 'closed' && this.#hasServer()
+    return !isDrained && breaker.state === 'closed' && this.#hasEndpoint()
   }
 
   get isLagging(): boolean {
@@ -217,7 +218,7 @@ function credentialHeaders({ name, credential, credentialHeader }: NodeSpec): Re
   if (credential === undefined) return {}
   const text = credential.reveal()
   if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)) {
-    throw new ServiceError('secret-invalid', `the credential of node ${name} cannot stand in a header`, {
+    throw new ServiceError('secret-invalid', `the credential of node ${name} is not a valid header value`, {
       fix: 'Check the file or variable it is read from for line breaks and unusual characters.',
     })
   }

@@ -5,7 +5,7 @@ import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
 const node = { name: 'fra-1', rpc: 'https://node.example' }
 const withNode = (more: object): UpstreamsOptionsInput => ({ nodes: [{ ...node, ...more }] })
 
-test('the figures of the reference are the defaults', () => {
+test('has the defaults of the reference', () => {
   const { health, breaker, calls, allowPrivate } = parseUpstreamsOptions()
   assert.equal(allowPrivate, false)
   assert.equal(health.lagSlotsMax, 25)
@@ -14,14 +14,14 @@ test('the figures of the reference are the defaults', () => {
   assert.deepEqual(calls, { deadlineMs: 10_000, heavyDeadlineMs: 60_000, retryShare: 0.1 })
 })
 
-test('a node is accepted with any of its doors', () => {
+test('accepts a node with any one endpoint', () => {
   const options = parseUpstreamsOptions(
     withNode({ ws: 'wss://node.example/pubsub', grpc: 'http://10.0.0.1:10000', credential: 'env:NODE_KEY', weight: 3 }),
   )
   assert.equal(options.nodes[0]?.credentialHeader, 'x-token')
 })
 
-test('what is wrong is refused, and a literal secret is not repeated', () => {
+test('refuses invalid options, and does not repeat a literal secret', () => {
   for (const more of [
     { name: 'Fra 1' },
     { name: 'other' },

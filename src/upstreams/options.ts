@@ -18,13 +18,13 @@ const address = (protocols: readonly string[], example: string) =>
 const credentialHeader = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,62}$/, 'a header name in lower case')
-  .refine((name) => !RESERVED_HEADERS.includes(name), 'this header belongs to the protocol')
+  .refine((name) => !RESERVED_HEADERS.includes(name), 'this header is reserved by the protocol')
 const RESERVED_HEADERS = ['host', 'content-length', 'content-type', 'connection', 'transfer-encoding', 'te', 'upgrade']
 
 const nodeName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a node name has a-z, 0-9 and dashes')
-  .refine((name) => name !== 'dedicated' && name !== 'other', 'this name is kept for metrics')
+  .refine((name) => name !== 'dedicated' && name !== 'other', 'this name is reserved for metrics')
 
 const node = z
   .strictObject({
@@ -39,12 +39,12 @@ const node = z
       .describe("Reference to this node's own credential."),
     credentialHeader: credentialHeader
       .default('x-token')
-      .describe('The header the credential goes in; in authorization it follows the word Bearer.'),
+      .describe('The header that carries the credential; in authorization it follows the scheme Bearer.'),
     allowPrivate: z
       .boolean()
       .optional()
-      .describe('Lets this node be on loopback or in a private network; default: as for all nodes.'),
-    weight: z.int().min(1).max(100).default(1).describe('How much of the load it takes beside the others.'),
+      .describe('Allows a loopback or private address for this node; default: as for all nodes.'),
+    weight: z.int().min(1).max(100).default(1).describe('Its share of the load relative to the other nodes.'),
   })
   .refine(
     ({ rpc, ws, grpc }) => rpc !== undefined || ws !== undefined || grpc !== undefined,
@@ -52,52 +52,79 @@ const node = z
   )
 
 const health = z.strictObject({
-  probeMs: z.int().min(100).max(60_000).default(1000).describe('How often each node is asked for its slot.'),
-  probeTimeoutMs: z.int().min(100).max(60_000).default(2000).describe('How long it may take to say it.'),
-  lagSlotsMax: z.int().min(1).max(100_000).default(25).describe('Further behind the best node: out of rotation.'),
+  probeMs: z.int().min(100).max(60_000).default(1000).describe('How often the slot of each node is read.'),
+  probeTimeoutMs: z.int().min(100).max(60_000).default(2000).describe('Timeout of that call.'),
+  lagSlotsMax: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(25)
+    .describe('A node further behind the best one is taken out of rotation.'),
   shredLagSlotsMax: z
     .int()
     .min(1)
     .max(100_000)
     .default(100)
-    .describe('Further behind the shreds it has itself received: out of rotation.'),
+    .describe('A node further behind its own newest shred is taken out of rotation.'),
   stallMs: z
     .int()
     .min(500)
     .max(60_000)
     .default(2000)
-    .describe('A WebSocket that tells no slot for so long while the chain moves is replaced.'),
+    .describe(
+      'A WebSocket connection without a new slot for this time, while other nodes have new slots, is replaced.',
+    ),
 })
 
 const breaker = z.strictObject({
-  failuresInRow: z.int().min(1).max(1000).default(5).describe('So many failed calls in a row take a node out.'),
-  failuresShare: z.number().gt(0).max(1).default(0.5).describe('So does this share of the last ten seconds.'),
-  failuresShareCalls: z.int().min(1).max(100_000).default(20).describe('The share counts from so many calls on.'),
+  failuresInRow: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(5)
+    .describe('Failed calls in a row after which a node is taken out of rotation.'),
+  failuresShare: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.5)
+    .describe('Share of failed calls in the last ten seconds after which a node is taken out of rotation.'),
+  failuresShareCalls: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(20)
+    .describe('Calls in ten seconds from which on the share counts.'),
   firstMs: z
     .int()
     .min(10)
     .max(60_000)
     .default(100)
-    .describe('A node that is out is tried again after this, then later.'),
-  maxMs: z.int().min(10).max(60_000).default(1500).describe('It is tried at least this often.'),
+    .describe('First delay before a node out of rotation is probed again; the delay grows.'),
+  maxMs: z.int().min(10).max(60_000).default(1500).describe('Largest delay between two such probes.'),
 })
 
 const calls = z.strictObject({
-  deadlineMs: z.int().min(100).max(600_000).default(10_000).describe('From forwarding a call to its answer.'),
+  deadlineMs: z.int().min(100).max(600_000).default(10_000).describe('From forwarding a call to its response.'),
   heavyDeadlineMs: z.int().min(100).max(600_000).default(60_000).describe('The same for heavy methods.'),
   retryShare: z
     .number()
     .min(0)
     .max(1)
     .default(0.1)
-    .describe('Reads asked of a second node, at most, as a share of all calls.'),
+    .describe('Reads retried on a second node, at most, as a share of all calls.'),
 })
 
 const connections = z.strictObject({
   rpcPerNodeMax: z.int().min(1).max(10_000).default(256).describe('HTTP connections to one node.'),
-  rpcWaitingMax: z.int().min(0).max(100_000).default(1024).describe('Calls that may wait for one of them.'),
+  rpcWaitingMax: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(1024)
+    .describe('Calls that may wait for an HTTP connection to one node.'),
   wsPerNodeMax: z.int().min(1).max(256).default(8).describe('WebSocket connections to one node.'),
-  wsSubscriptionsMax: z.int().min(1).max(100_000).default(1000).describe('Subscriptions on one of them.'),
+  wsSubscriptionsMax: z.int().min(1).max(100_000).default(1000).describe('Subscriptions on one WebSocket connection.'),
   grpcPerNodeMax: z.int().min(1).max(256).default(8).describe('gRPC connections to one node.'),
 })
 
@@ -107,16 +134,16 @@ export const upstreamsOptions = z.strictObject({
     .max(NODES_MAX)
     .default([])
     .refine((nodes) => new Set(nodes.map(({ name }) => name)).size === nodes.length, 'two nodes have the same name')
-    .describe('The nodes that serve every subscription without nodes of its own.'),
+    .describe('The shared nodes, for every subscription without dedicated nodes.'),
   allowPrivate: z
     .boolean()
     .default(false)
-    .describe('Lets nodes be on loopback or in private networks. Link-local and metadata addresses never are.'),
+    .describe('Allows loopback and private addresses for nodes. Link-local and metadata addresses are never allowed.'),
   dedicatedCredentialHeader: credentialHeader
     .default('x-token')
-    .describe('The header that carries the credential of a dedicated node.'),
+    .describe('Header for the credential of a dedicated node.'),
   health: health.prefault({}).describe('When a node is in rotation.'),
-  breaker: breaker.prefault({}).describe('When a failing node is left alone.'),
+  breaker: breaker.prefault({}).describe('When a failing node is taken out of rotation.'),
   calls: calls.prefault({}).describe('Deadlines and retries.'),
   connections: connections.prefault({}).describe('Connections to each node.'),
 })
@@ -134,10 +161,10 @@ export function parseUpstreamsOptions(input: UpstreamsOptionsInput = {}): Upstre
   return upstreamsOptions.parse(input)
 }
 
-/** A node that one subscription has for itself, as the access store records it. */
+/** A dedicated node of a subscription, as the access store records it. */
 export type DedicatedNodeOptions = {
   readonly name: string
-  /** Empty where the node does not have it. */
+  /** Empty where the node has no such endpoint. */
   readonly rpc: string
   readonly ws: string
   readonly grpc: string

@@ -13,19 +13,19 @@ const node = (name: string, more: Partial<Candidate> = {}): Node => ({
   load: 0,
   ...more,
 })
-const nameOf = (nodes: Node[], minSlot = 0, turn = 0) => pick(nodes, { minSlot, turn })?.name
+const nameOf = (nodes: Node[], minSlot = 0, offset = 0) => pick(nodes, { minSlot, offset })?.name
 
-test('the least loaded of the nodes in rotation; equal ones take turns', () => {
+test('picks the least loaded node in rotation, and alternates between equal ones', () => {
   const nodes = [node('a', { load: 3 }), node('b', { load: 1 }), node('c', { load: 2 })]
   assert.equal(nameOf(nodes), 'b')
   const equal = [node('a'), node('b'), node('c')]
   assert.deepEqual(
-    [0, 1, 2, 3].map((turn) => nameOf(equal, 0, turn)),
+    [0, 1, 2, 3].map((offset) => nameOf(equal, 0, offset)),
     ['a', 'b', 'c', 'a'],
   )
 })
 
-test('a lagging node is taken only when all lag; an unavailable one never', () => {
+test('picks a lagging node only when all lag, and an unavailable one never', () => {
   assert.equal(nameOf([node('a', { isLagging: true, slot: 900 }), node('b', { load: 99 })]), 'b')
   assert.equal(
     nameOf([node('a', { isLagging: true, slot: 900, load: 1 }), node('b', { isLagging: true, slot: 890 })]),
@@ -36,7 +36,7 @@ test('a lagging node is taken only when all lag; an unavailable one never', () =
   assert.equal(nameOf([]), undefined)
 })
 
-test('a client is not taken back in time while any node is far enough; else it goes to the newest', () => {
+test("picks a node at the client's slot or above, else the newest", () => {
   const nodes = [node('idle', { slot: 999 }), node('busy', { slot: 1001, load: 50 })]
   assert.equal(nameOf(nodes, 1000), 'busy')
   assert.equal(nameOf(nodes, 999), 'idle')
@@ -56,10 +56,10 @@ const candidates = fc.array(
   { maxLength: 8 },
 )
 
-test('property: the choice keeps every rule', () => {
+test('property: every pick follows the rules', () => {
   fc.assert(
-    fc.property(candidates, fc.integer({ min: 0, max: 20 }), fc.nat(100), (nodes, minSlot, turn) => {
-      const chosen = pick(nodes, { minSlot, turn })
+    fc.property(candidates, fc.integer({ min: 0, max: 20 }), fc.nat(100), (nodes, minSlot, offset) => {
+      const chosen = pick(nodes, { minSlot, offset })
       const available = nodes.filter(({ isAvailable }) => isAvailable)
       if (available.length === 0) return assert.equal(chosen, undefined)
       assert.ok(chosen?.isAvailable)
@@ -81,7 +81,7 @@ test('property: the choice keeps every rule', () => {
   )
 })
 
-test('property: equal nodes get equal work', () => {
+test('property: equal nodes get equal load', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), (count) => {
       const loads = Array.from({ length: count }, () => 0)
@@ -91,8 +91,8 @@ test('property: equal nodes get equal work', () => {
           return loads[at] as number
         },
       }))
-      for (let turn = 0; turn < count * 10; turn++) {
-        const at = Number(pick(nodes, { minSlot: 0, turn })?.name)
+      for (let offset = 0; offset < count * 10; offset++) {
+        const at = Number(pick(nodes, { minSlot: 0, offset })?.name)
         loads[at] = (loads[at] as number) + 1
       }
       assert.deepEqual(new Set(loads), new Set([10]))

@@ -1,34 +1,34 @@
-/** What choosing a node needs to know of it. */
+/** What the choice of a node depends on. */
 export type Candidate = {
-  /** In rotation at all: not drained, not left alone by its breaker, and with a door of the kind wanted. */
+  /** In rotation: not drained, breaker closed, and with an endpoint of the kind needed. */
   readonly isAvailable: boolean
-  /** Too far behind: taken only when nothing better is left. */
+  /** Too far behind: picked only when nothing better is available. */
   readonly isLagging: boolean
   /** 0 while unknown. */
   readonly slot: number
-  /** Work on its way, divided by its weight. */
+  /** Work in flight, divided by its weight. */
   readonly load: number
 }
 
 export type PickCriteria = {
-  /** The newest slot this client was shown; 0 for a new one. */
+  /** The newest slot this client has seen; 0 for a new one. */
   readonly minSlot: number
-  /** A number that moves on with each choice, so that equal nodes take turns. */
-  readonly turn: number
+  /** Incremented with each pick, so that equal nodes alternate. */
+  readonly offset: number
 }
 
 /**
- * The node for one call: one that does not take the client back in time before one that would, one in rotation before one
- * that lags, and among equals the one with the least to do. When every node is behind what the client has seen, the newest.
+ * Picks the node for one call: a node at or above the slot the client has seen before one below it, then a node that does not lag, then
+ * the one with the least load. When every node is below that slot, the one with the highest slot.
  */
 export function pick<Node extends Candidate>(
   nodes: readonly Node[],
-  { minSlot, turn }: PickCriteria,
+  { minSlot, offset }: PickCriteria,
 ): Node | undefined {
   let best: Node | undefined
   let bestRank = 0
   for (let step = 0; step < nodes.length; step++) {
-    const node = nodes[(turn + step) % nodes.length] as Node
+    const node = nodes[(offset + step) % nodes.length] as Node
     if (!node.isAvailable) continue
     const rank = rankOf(node, minSlot)
     if (best === undefined || rank > bestRank || (rank === bestRank && isBetter(node, best, rank))) {

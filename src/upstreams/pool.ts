@@ -1,37 +1,37 @@
 import type { Logger } from '../platform/telemetry/logger.ts'
-import type { NodeCandidate, ServerKind, UpstreamNode } from './node.ts'
+import type { EndpointKind, NodeCandidate, UpstreamNode } from './node.ts'
 import { pick } from './pick.ts'
 
-/** How far a client has been taken along the chain; whoever serves it keeps one of these for it. */
+/** The newest slot a client has seen; kept by the server for each connection. */
 export type ClientView = { slot: number }
 
 export function createClientView(): ClientView {
   return { slot: 0 }
 }
 
-/** Nodes that stand in for each other: those all subscriptions share, or those that one has for itself. */
+/** Nodes that can replace each other: the shared ones, or the dedicated ones of a subscription. */
 export type Pool = {
   /** The subscription that owns it; undefined for the shared pool. */
   readonly owner: string | undefined
   readonly nodes: readonly UpstreamNode[]
   readonly bestSlot: number
-  /** Every node that could be taken is behind; they are taken all the same. The least number of slots it is behind. */
+  /** Set while every available node lags: the smallest lag. They are used all the same. */
   readonly slotsBehind: number | undefined
-  pick(kind: ServerKind, view?: ClientView, except?: UpstreamNode): UpstreamNode | undefined
-  /** A node's slot moved, or its state: compares all of them anew. */
+  pick(kind: EndpointKind, view?: ClientView, except?: UpstreamNode): UpstreamNode | undefined
+  /** Compares all nodes again, after a slot or state has changed. */
   assess(): void
 }
 
 export type PoolDeps = { readonly log: Logger; readonly onAssessed?: () => void }
 
 export function createPool(nodes: readonly UpstreamNode[], owner: string | undefined, deps: PoolDeps): Pool {
-  const candidates: Readonly<Record<ServerKind, readonly NodeCandidate[]>> = {
+  const candidates: Readonly<Record<EndpointKind, readonly NodeCandidate[]>> = {
     rpc: nodes.map((node) => node.candidates.rpc),
     ws: nodes.map((node) => node.candidates.ws),
     grpc: nodes.map((node) => node.candidates.grpc),
   }
   let bestSlot = 0
-  let turn = 0
+  let offset = 0
 
   function assess(): void {
     bestSlot = nodes.reduce((best, { health }) => Math.max(best, health.slot), 0)
@@ -61,10 +61,10 @@ export function createPool(nodes: readonly UpstreamNode[], owner: string | undef
       return least
     },
     pick(kind, view, except) {
-      turn = (turn + 1) % 0x3fffffff
+      offset = (offset + 1) % 0x3fffffff
       const all = candidates[kind]
       const some = except === undefined ? all : all.filter(({ node }) => node !== except)
-      return pick(some, { minSlot: view?.slot ?? 0, turn })?.node
+      return pick(some, { minSlot: view?.slot ?? 0, offset })?.node
     },
     assess,
   }

@@ -5,8 +5,8 @@ import { isJsonRpcBody, slotResultOf } from './extract-slot.ts'
 import type { UpstreamNode } from './node.ts'
 import type { HealthOptions } from './options.ts'
 
-const HEAD = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getSlot","params":[{"commitment":"processed"}]}')
-const SHREDS = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getMaxShredInsertSlot"}')
+const SLOT = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getSlot","params":[{"commitment":"processed"}]}')
+const SHRED_SLOT = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getMaxShredInsertSlot"}')
 
 export type ProbeDeps = {
   readonly clock: Clock
@@ -16,8 +16,8 @@ export type ProbeDeps = {
 }
 
 /**
- * Asks a node for its head and for its newest shred, again and again, and at once when its breaker wants to know. While
- * the breaker is open nothing is asked in between. Two posts rather than one batch: not every node takes batches.
+ * Reads a node's slot and newest shred slot periodically, and at once when its breaker is half-open. While the breaker is open there are
+ * no periodic probes. Two POSTs rather than one batch: not every node accepts batches.
  */
 export function startProbes(
   node: UpstreamNode,
@@ -26,57 +26,57 @@ export function startProbes(
 ): Disposable {
   const { http } = node
   if (http === undefined) return { [Symbol.dispose]() {} }
-  let isAsking = false
+  let isProbing = false
   let isClosed = false
 
-  function ask(body: Uint8Array, reported: (outcome: HttpOutcome) => void): void {
+  function call(body: Uint8Array, done: (outcome: HttpOutcome) => void): void {
     http?.call({ body, deadlineMs: options.probeTimeoutMs }, (outcome) => {
       if (isClosed) {
         if (outcome.kind === 'reply') outcome.rest?.abort()
-      } else reported(outcome)
+      } else done(outcome)
     })
   }
 
   function probe(): void {
-    if (isAsking || isClosed) return
-    isAsking = true
+    if (isProbing || isClosed) return
+    isProbing = true
     const startedMs = clock.monotonicMs()
-    ask(HEAD, (outcome) => {
-      isAsking = false
+    call(SLOT, (outcome) => {
+      isProbing = false
       const isGood = isAlive(outcome)
       if (isGood) node.responded(clock.monotonicMs() - startedMs)
       else node.lastFailure = outcome.kind === 'reply' ? `HTTP ${outcome.head.status}` : outcome.message
       const slot = slotOf(outcome)
-      // The slot first: a node that comes back is judged by where it is now.
+      // The slot first, so that a node that recovers is compared by its current slot.
       if (slot !== undefined && node.health.reportedHead(slot)) onSlot()
       node.breaker.recordProbe(isGood)
     })
-    // A node that does not know the method has no shred lag that could count against it.
-    ask(SHREDS, (outcome) => {
+    // A node without this method has no shred lag.
+    call(SHRED_SLOT, (outcome) => {
       const slot = slotOf(outcome)
       if (slot !== undefined && node.health.reportedShredSlot(slot)) onSlot()
     })
   }
 
   node.onHalfOpen = probe
-  // Nodes are asked at different moments of the period.
-  let repeating = clock.setTimer(randomInt(random, options.probeMs), () => {
-    repeating = clock.setRepeating(options.probeMs, () => {
+  // A random start spreads the probes of different nodes.
+  let timer = clock.setTimer(randomInt(random, options.probeMs), () => {
+    timer = clock.setRepeating(options.probeMs, () => {
       if (node.breaker.state === 'closed') probe()
     })
-    repeating.unref?.()
+    timer.unref?.()
   })
-  repeating.unref?.()
+  timer.unref?.()
   probe()
   return {
     [Symbol.dispose]() {
       isClosed = true
-      repeating.cancel()
+      timer.cancel()
     },
   }
 }
 
-/** Any answer in JSON-RPC is a sign of life, an error too. */
+/** Any JSON-RPC response counts, an error too. */
 function isAlive(outcome: HttpOutcome): boolean {
   return outcome.kind === 'reply' && outcome.head.status === 200 && isJsonRpcBody(outcome.body)
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { seedFor } from '../core/test-seed.ts'
 import { createRetryBudget } from './retry-budget.ts'
 
-test('property: in any run of calls retries are at most a tenth of them and the reserve', () => {
+test('property: allows at most a tenth of the calls as retries, plus the reserve', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 5000 }), (wantsRetry) => {
       const budget = createRetryBudget(0.1)
@@ -21,7 +21,7 @@ test('property: in any run of calls retries are at most a tenth of them and the 
   )
 })
 
-test('when everything fails, exactly a tenth is retried once the reserve is spent', () => {
+test('allows exactly a tenth of the calls as retries once the reserve is used up', () => {
   const budget = createRetryBudget(0.1)
   let retries = 0
   for (let call = 0; call < 10_000; call++) {
@@ -31,7 +31,7 @@ test('when everything fails, exactly a tenth is retried once the reserve is spen
   assert.equal(retries, 1010)
 })
 
-test('with no share nothing is retried', () => {
+test('allows no retry with a share of zero', () => {
   const budget = createRetryBudget(0)
   budget.earn()
   assert.equal(budget.take(), false)

@@ -1,17 +1,17 @@
-/** How many retries may be outstanding at the start and at most: enough for the calls a dying node takes with it. */
+/** The budget at the start and at most: enough to retry the calls in flight at a node that dies. */
 const FIRST = 10
 const MAX = 200
 
-/** Every call earns a part of a retry; a retry costs a whole one. So retries stay a share of the calls whatever fails. */
+/** Every call earns a fraction of a retry, so that retries stay a share of the calls whatever fails. */
 export type RetryBudget = {
   earn(): void
-  /** Takes one and answers true, or answers false. */
+  /** False where the budget is used up. */
   take(): boolean
   readonly left: number
 }
 
 export function createRetryBudget(share: number): RetryBudget {
-  // Whole millionths: a sum of tenths would drift.
+  // Integer millionths: a sum of fractions would drift.
   const earned = Math.round(share * 1_000_000)
   let left = share === 0 ? 0 : FIRST * 1_000_000
   return {

@@ -8,7 +8,7 @@ import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { type CallOutcome, callOf } from './http-call.ts'
+import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
 import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
 import { createClientView } from './pool.ts'
 import { startUpstreams } from './service.ts'
@@ -29,7 +29,7 @@ async function twoNodes(options: UpstreamsOptionsInput = {}) {
   return { a, b, ...rig, shared: rig.upstreams.of(undefined), [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-test('the bytes of an answer are the node’s own, and the node sees the call and its own credential alone', async () => {
+test('passes the bytes of the node unchanged, and sends the node only the call and its own credential', async () => {
   await using node = await startFakeNode()
   node.respond = () => ({ result: GOOD })
   await using rig = await startRig({
@@ -37,7 +37,9 @@ test('the bytes of an answer are the node’s own, and the node sees the call an
     nodes: [{ name: 'a', rpc: `${node.rpc}/some/path`, credential: 'env:KEY', credentialHeader: 'authorization' }],
     env: { KEY: 'canary-of-the-node' },
   })
-  const outcome = await rig.upstreams.of(undefined).ask(callOf('getBalance', rpcBody('getBalance', '[ "x" ]')))
+  const outcome = await rig.upstreams
+    .of(undefined)
+    .forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance', '[ "x" ]')))
   assert.ok(outcome.kind === 'responded')
   assert.equal(outcome.body.toString(), `{"jsonrpc":"2.0","result":${GOOD},"id":7}\n`)
   assert.deepEqual([outcome.status, outcome.upstream], [200, 'a'])
@@ -55,8 +57,8 @@ test('the bytes of an answer are the node’s own, and the node sees the call an
   assert.ok(!message.includes('canary') && !message.includes(String(node.ports.rpc)))
 })
 
-describe('what is asked of a second node', () => {
-  const faults: [name: string, answer: FakeResponse, read: 'retried' | 'returned'][] = [
+describe('retries on a second node', () => {
+  const faults: [name: string, response: FakeResponse, read: 'retried' | 'returned'][] = [
     ['a reset', 'reset', 'retried'],
     ['HTTP 503', { status: 503, body: '<html>down' }, 'retried'],
     ['HTTP 429', { status: 429, body: 'slow down' }, 'retried'],
@@ -92,7 +94,7 @@ describe('what is asked of a second node', () => {
         on.a.respond = script
         on.b.respond = script
         const method = kind === 'read' ? 'getBalance' : 'sendTransaction'
-        const outcome = await on.shared.ask(callOf(method, rpcBody(method)))
+        const outcome = await on.shared.forwardAsync(upstreamRequest(method, rpcBody(method)))
         const asked = on.a.calls.length + on.b.calls.length
         if (kind === 'read' && read === 'retried') {
           assert.ok(textOf(outcome).includes('18446744073709551615'), textOf(outcome))
@@ -110,22 +112,24 @@ describe('what is asked of a second node', () => {
     await using on = await twoNodes()
     on.a.respond = () => 'reset'
     on.b.respond = () => 'reset'
-    const outcome = await on.shared.ask(callOf('getSomethingNew', rpcBody('getSomethingNew')))
+    const outcome = await on.shared.forwardAsync(upstreamRequest('getSomethingNew', rpcBody('getSomethingNew')))
     assert.deepEqual([outcome.kind, on.a.calls.length + on.b.calls.length], ['failed-maybe-sent', 1])
   })
 
-  test('what a node says about the gateway does not reach the customer', async () => {
+  test('does not pass on a response about the gateway itself', async () => {
     await using on = await twoNodes()
-    const outcomes: CallOutcome[] = []
+    const outcomes: UpstreamResponse[] = []
     for (const status of [401, 403, 404, 429, 302, 500, 502]) {
       const script = () => ({ status, body: 'secret words of a proxy' })
       on.a.respond = script
       on.b.respond = script
-      outcomes.push(await on.shared.ask(callOf('sendTransaction', rpcBody('sendTransaction'))))
+      outcomes.push(await on.shared.forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction'))))
       // Good calls in between keep the breakers closed.
       on.a.respond = () => ({ result: '1' })
       on.b.respond = () => ({ result: '1' })
-      await Promise.all([1, 2, 3, 4].map(() => on.shared.ask(callOf('getBalance', rpcBody('getBalance')))))
+      await Promise.all(
+        [1, 2, 3, 4].map(() => on.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))),
+      )
     }
     assert.deepEqual(
       outcomes.map(({ kind }) => kind),
@@ -134,17 +138,17 @@ describe('what is asked of a second node', () => {
     assert.ok(!JSON.stringify(outcomes).includes('secret words'))
   })
 
-  test('an error in JSON-RPC with HTTP 500 is the node’s word and is passed on when no node says better', async () => {
+  test('passes on a JSON-RPC error with HTTP 500 where no node has a better response', async () => {
     await using on = await twoNodes()
     const body = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"x"},"id":7}'
     const script = () => ({ status: 500, body })
     on.a.respond = script
     on.b.respond = script
-    assert.equal(textOf(await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))), body)
+    assert.equal(textOf(await on.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))), body)
     assert.deepEqual([on.a.calls.length, on.b.calls.length], [1, 1])
   })
 
-  test('a first answer is kept for when the second node has none', async () => {
+  test('returns the first response where the second node has none', async () => {
     await using on = await twoNodes()
     let calls = 0
     const script = (): FakeResponse => {
@@ -153,17 +157,17 @@ describe('what is asked of a second node', () => {
     }
     on.a.respond = script
     on.b.respond = script
-    const outcome = await on.shared.ask(callOf('getBlock', rpcBody('getBlock')))
+    const outcome = await on.shared.forwardAsync(upstreamRequest('getBlock', rpcBody('getBlock')))
     assert.ok(textOf(outcome).includes('first'), textOf(outcome))
     assert.equal(calls, 2)
   })
 
-  test('the retry budget bounds what is sent twice; without it the first outcome stands', async () => {
+  test('limits retries by the budget, and returns the first result without it', async () => {
     await using on = await twoNodes({ calls: { retryShare: 0 } })
     on.a.respond = () => 'reset'
     on.b.respond = () => ({ result: '1' })
     const outcomes = await Promise.all(
-      Array.from({ length: 4 }, () => on.shared.ask(callOf('getBalance', rpcBody('getBalance')))),
+      Array.from({ length: 4 }, () => on.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))),
     )
     assert.equal(on.a.calls.length + on.b.calls.length, 4)
     assert.ok(outcomes.some(({ kind }) => kind === 'failed-maybe-sent'))
@@ -172,38 +176,41 @@ describe('what is asked of a second node', () => {
 })
 
 describe('slots', () => {
-  test('the slot of answers is taken over, and a client is kept from going back', async () => {
+  test('uses the slot of responses, and never lets a client go back', async () => {
     await using on = await twoNodes()
     const view = createClientView()
     on.a.respond = () => ({ result: '{"context":{"slot":1020},"value":1}' })
     on.b.respond = () => ({ result: '{"context":{"slot":1000},"value":1}' })
     await until('the client has been at a', async () => {
-      await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+      await on.shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view })
       return view.slot === 1020
     })
     assert.equal(on.shared.bestSlot, 1020)
     on.b.calls.length = 0
     for (let round = 0; round < 10; round++)
-      await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+      await on.shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view })
     assert.equal(on.b.calls.length, 0)
     const other = createClientView()
     await Promise.all(
-      Array.from({ length: 10 }, () => on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view: other })),
+      Array.from({ length: 10 }, () =>
+        on.shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view: other }),
+      ),
     )
     assert.ok(on.b.calls.length > 0, 'a new client may go anywhere')
     // The only node left is behind: it serves all the same.
     on.upstreams.drain('a')
-    const outcome = await on.shared.ask({ ...callOf('getBalance', rpcBody('getBalance')), view })
+    const outcome = await on.shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view })
     assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
   })
 })
 
 describe('the operator', () => {
-  test('a drained node gets no calls, finishes what it has, and comes back', async () => {
+  test('sends no calls to a drained node, finishes those in flight, and uses it again after undrain', async () => {
     await using on = await twoNodes()
     assert.equal(on.upstreams.drain('a'), true)
     assert.equal(on.upstreams.drain('nobody'), false)
-    for (let round = 0; round < 6; round++) await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))
+    for (let round = 0; round < 6; round++)
+      await on.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
     assert.deepEqual([on.a.calls.length, on.b.calls.length], [0, 6])
     assert.deepEqual(
       on.upstreams.status().map(({ name, state }) => [name, state]),
@@ -214,30 +221,30 @@ describe('the operator', () => {
     )
     assert.equal(on.registry.value('sluice_upstreams_state', { upstream: 'a', state: 'drained' }), 1)
     on.upstreams.drain('b')
-    assert.deepEqual(await on.shared.ask(callOf('getBalance', rpcBody('getBalance'))), {
+    assert.deepEqual(await on.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance'))), {
       kind: 'no-upstream',
-      retryAfterMs: 1000,
+      isSent: false,
     })
     assert.equal(on.shared.isAvailable, false)
     on.upstreams.undrain('a')
-    assert.equal((await on.shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'responded')
+    assert.equal((await on.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))).kind, 'responded')
   })
 
-  test('loopback without allowPrivate is not connected to, and nothing starts to fail because of it', async () => {
+  test('does not connect to loopback without allowPrivate, and starts all the same', async () => {
     await using node = await startFakeNode()
     await using rig = await startRig({
       clock: systemClock,
       allowPrivate: false,
       nodes: [{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }],
     })
-    const outcome = await rig.upstreams.of(undefined).ask(callOf('getBalance', rpcBody('getBalance')))
+    const outcome = await rig.upstreams.of(undefined).forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
     assert.ok(outcome.kind === 'failed-not-sent' && outcome.message.includes('allowPrivate'))
     assert.deepEqual(await rig.upstreams.of(undefined).grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
     assert.deepEqual([node.requests.length, node.handshakes.length], [0, 0])
   })
 })
 
-test('a kept connection that died of idleness costs a read nothing, with a single node too', async () => {
+test('retries a read on a stale idle connection, with a single node too', async () => {
   await using node = await startFakeNode()
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.rpc } })
   await using rig = await startRig({
@@ -246,18 +253,18 @@ test('a kept connection that died of idleness costs a read nothing, with a singl
     health: { probeMs: 60_000 },
   })
   const shared = rig.upstreams.of(undefined)
-  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'responded')
+  assert.equal((await shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))).kind, 'responded')
   let isFirst = true
   node.respond = () => {
     if (!isFirst) return undefined
     isFirst = false
     return 'reset'
   }
-  assert.equal((await shared.ask(callOf('getBalance', rpcBody('getBalance')))).kind, 'responded')
+  assert.equal((await shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))).kind, 'responded')
   assert.equal(rig.registry.value('sluice_upstreams_retries_total', { reason: 'stale' }), 1)
 })
 
-test('a process without a node that serves is degraded, and recovers', async () => {
+test('reports degraded without an available node, and recovered afterwards', async () => {
   const reasons: string[] = []
   await using node = await startFakeNode()
   await using upstreams = await startUpstreams(
@@ -281,31 +288,31 @@ test('a process without a node that serves is degraded, and recovers', async () 
   assert.equal(reasons.at(-1), 'well')
 })
 
-test('a large answer streams through', async () => {
+test('streams a large response', async () => {
   await using on = await twoNodes()
   const big = `"${'x'.repeat(5_000_000)}"`
   on.a.respond = () => ({ result: big })
   on.b.respond = () => ({ result: big })
-  const outcome = await on.shared.ask(callOf('getProgramAccounts', rpcBody('getProgramAccounts')))
+  const outcome = await on.shared.forwardAsync(upstreamRequest('getProgramAccounts', rpcBody('getProgramAccounts')))
   assert.ok(outcome.kind === 'responded' && outcome.rest !== undefined)
   let bytes = outcome.body.length
   const ended = Promise.withResolvers<string>()
   outcome.rest.start({
     onData: (chunk) => void (bytes += chunk.length),
     onEnd: () => ended.resolve('end'),
-    onFail: ended.resolve,
+    onFail: () => ended.resolve('failed'),
   })
   assert.equal(await ended.promise, 'end')
   assert.equal(bytes, big.length + '{"jsonrpc":"2.0","result":,"id":7}\n'.length)
   await until('nothing is in flight', () => on.upstreams.status().every(({ callsInFlight }) => callsInFlight === 0))
 })
 
-test('an aborted call frees its node', async () => {
+test('releases the node of an aborted call', async () => {
   await using on = await twoNodes()
   on.a.respond = () => 'hang'
   on.b.respond = () => 'hang'
-  const outcome = Promise.withResolvers<CallOutcome>()
-  const call = on.shared.call(callOf('getBalance', rpcBody('getBalance')), outcome.resolve)
+  const outcome = Promise.withResolvers<UpstreamResponse>()
+  const call = on.shared.forward(upstreamRequest('getBalance', rpcBody('getBalance')), outcome.resolve)
   await until('it is on its way', () => on.a.calls.length + on.b.calls.length === 1)
   call.abort()
   assert.equal((await outcome.promise).kind, 'failed-maybe-sent')

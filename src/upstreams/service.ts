@@ -6,7 +6,7 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { createGrpcLinks, type GrpcLinks } from './grpc-link.ts'
-import { type CallOutcome, forwardCall, type UpstreamCall } from './http-call.ts'
+import { forwardCall, type UpstreamRequest, type UpstreamResponse } from './http-call.ts'
 import { DEDICATED, type UpstreamsMetrics, upstreamsMetrics } from './metrics.ts'
 import { createNode, type NodeSpec } from './node.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
@@ -22,51 +22,54 @@ export type UpstreamsDeps = {
   readonly random: Random
   readonly registry: MetricsRegistry
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where relative paths of secret references begin. */
+  /** The base of relative paths in secret references. */
   readonly folder?: string | undefined
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
-  /** Told when the shared nodes cannot serve as they should. */
+  /** Notified when the shared nodes are down or lag. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
 }
 
-/** The nodes that serve one subscription, or all that have none of their own. */
+/** The nodes of one subscription, or those shared by all without dedicated nodes. */
 export type Upstream = {
-  /** Forwards one JSON-RPC post. `done` is called exactly once, never before this returns. */
-  call(call: UpstreamCall, done: (outcome: CallOutcome) => void): { abort(): void }
-  ask(call: UpstreamCall): Promise<CallOutcome>
+  /** Forwards one JSON-RPC POST. `done` is called exactly once, never before this returns. */
+  forward(request: UpstreamRequest, done: (response: UpstreamResponse) => void): { abort(): void }
+  forwardAsync(request: UpstreamRequest): Promise<UpstreamResponse>
   readonly ws: WsLinks
   readonly grpc: GrpcLinks
   readonly bestSlot: number
-  /** All that serve are behind by at least so many slots; undefined when one is not. */
+  /** The smallest lag while every available node lags; undefined otherwise. */
   readonly slotsBehind: number | undefined
-  /** Whether a call would find a node now. */
+  /** Whether a node is available for a call now. */
   readonly isAvailable: boolean
 }
 
 export type Upstreams = AsyncDisposable & {
-  /** The subscription's own nodes where it has any, and then those alone; else the shared ones. */
+  /** The dedicated nodes of a subscription where it has any; else the shared ones. */
   of(subscriptionId: string | undefined): Upstream
-  /** Takes over which nodes belong to single subscriptions. What did not change keeps its connections. */
+  /** Replaces the list of dedicated nodes. Unchanged nodes keep their connections. */
   setDedicated(nodes: readonly DedicatedNodeOptions[]): Promise<void>
-  /** Gives the node no new work and moves its WebSocket subscriptions away. False when there is no such node. */
+  /** Takes the node out of rotation and moves its WebSocket subscriptions. False where there is no such node. */
   drain(node: string): boolean
   undrain(node: string): boolean
   status(): readonly NodeStatus[]
 }
 
-/** Starts the shared pool, its probes and its connections. Nodes that are down are no reason not to start. */
+/** Starts the shared pool, its probes and its connections. Starts also when nodes are down. */
 export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsDeps): Promise<Upstreams> {
   const log = deps.log.child({ part: 'upstreams' })
+  /** Read by the metrics, which are registered first. */
+  const readings: { shared?: StartedPool } = {}
   const metrics = upstreamsMetrics(
     deps.registry,
     options.nodes.map(({ name }) => name),
-    () => (shared.upstream.slotsBehind === undefined ? 0 : 1),
+    () => (readings.shared?.upstream.slotsBehind === undefined ? 0 : 1),
   )
   const started: StartDeps = { ...deps, log, metrics, budget: createRetryBudget(options.calls.retryShare) }
   const specs = await Promise.all(options.nodes.map((node) => sharedSpec(node, options, deps)))
   const shared = startPool(specs, undefined, options, started)
+  readings.shared = shared
   let dedicated = new Map<string, StartedPool & { readonly key: string }>()
   let isClosed = false
 
@@ -76,15 +79,15 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       started.pool.nodes.filter((node) => node.name === name).map((node) => ({ node, started })),
     )
 
-  /** A node that cannot be set up leaves its owner without nodes and everybody else alone; the next change tries again. */
+  /** A node that cannot be set up leaves its owner without nodes and affects nobody else; the next change tries again. */
   async function startDedicated(owner: string, owned: readonly DedicatedNodeOptions[]): Promise<StartedPool> {
     try {
       const ownSpecs = await Promise.all(owned.map((node) => dedicatedSpec(node, options, deps)))
       const pool = startPool(ownSpecs, owner, options, started)
-      log.info({ subscription: owner, upstreams: owned.map(({ name }) => name) }, 'dedicated upstreams taken into use')
+      log.info({ subscription: owner, upstreams: owned.map(({ name }) => name) }, 'dedicated upstreams in use')
       return pool
     } catch (error) {
-      log.error({ err: error, subscription: owner }, 'dedicated upstreams cannot be taken into use')
+      log.error({ err: error, subscription: owner }, 'dedicated upstreams cannot be used')
       return startPool([], owner, options, started)
     }
   }
@@ -155,7 +158,7 @@ function startPool(
 ): StartedPool {
   using opening = new DisposableStack()
   const { metrics, clock } = deps
-  // What happens to nodes of one customer is said with its name.
+  // Log lines about dedicated nodes carry their subscription.
   const log = owner === undefined ? deps.log : deps.log.child({ subscription: owner })
   const nodes = specs.map((spec) => opening.use(createNode(spec, options, deps)))
   const pool = createPool(nodes, owner, { log, onAssessed: reportMetrics })
@@ -178,10 +181,10 @@ function startPool(
 
   function reportMetrics(): void {
     for (const node of nodes) {
-      const { position } = metrics.of(node.label)
-      position?.slot.set(node.health.slot)
-      position?.lag.set(node.health.lagSlots)
-      position?.state(node.state().state)
+      const { health } = metrics.of(node.label)
+      health?.slot.set(node.health.slot)
+      health?.lag.set(node.health.lagSlots)
+      health?.state(node.state().state)
     }
     if (owner === undefined && nodes.length > 0) reportLifecycle()
   }
@@ -189,18 +192,18 @@ function startPool(
   function reportLifecycle(): void {
     const canServe = nodes.some(({ isDrained, breaker }) => !isDrained && breaker.state === 'closed')
     if (!canServe) deps.lifecycle?.degraded('upstreams', 'no node can take calls')
-    else if (pool.slotsBehind !== undefined) deps.lifecycle?.degraded('upstreams', 'all nodes that serve are behind')
+    else if (pool.slotsBehind !== undefined) deps.lifecycle?.degraded('upstreams', 'all available nodes lag')
     else deps.lifecycle?.recovered('upstreams')
   }
 
-  const call: Upstream['call'] = (given, done) =>
-    forwardCall(pool, given, options.calls, { clock, metrics, budget: deps.budget, done })
+  const forward: Upstream['forward'] = (request, done) =>
+    forwardCall(pool, request, options.calls, { clock, metrics, budget: deps.budget, done })
   const opened = opening.move()
   return {
     pool,
     upstream: {
-      call,
-      ask: (given) => new Promise((resolve) => void call(given, resolve)),
+      forward,
+      forwardAsync: (request) => new Promise((resolve) => void forward(request, resolve)),
       ws,
       grpc,
       get bestSlot() {
@@ -217,7 +220,7 @@ function startPool(
   }
 }
 
-/** A node of the configuration, its credential read. */
+/** A node of the configuration, with its credential. */
 export async function sharedSpec(
   node: UpstreamsOptions['nodes'][number],
   options: UpstreamsOptions,
@@ -234,7 +237,7 @@ export async function sharedSpec(
   }
 }
 
-/** The same of a node that one subscription has for itself. */
+/** The same for a dedicated node. */
 export async function dedicatedSpec(
   { name, rpc, ws, grpc, credential }: Omit<DedicatedNodeOptions, 'subscriptionId'>,
   options: UpstreamsOptions,

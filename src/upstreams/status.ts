@@ -2,7 +2,7 @@ import type { BreakerState } from './breaker.ts'
 import type { NodeState, UpstreamNode } from './node.ts'
 import type { WsLinks } from './ws-links.ts'
 
-/** One node as the operator sees it. No address and no credential. */
+/** One node for the operator, without address and credential. */
 export type NodeStatus = {
   readonly name: string
   /** The subscription it belongs to; null for a shared one. */

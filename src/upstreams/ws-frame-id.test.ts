@@ -11,7 +11,7 @@ function idOf(text: string): string | undefined {
   return found?.subscription
 }
 
-test('the id of a notification, where nodes write it and where others do', () => {
+test('reads the id of a notification in any order of members', () => {
   assert.equal(
     idOf('{"jsonrpc":"2.0","method":"slotNotification","params":{"result":{"slot":5},"subscription":23784}}'),
     '23784',
@@ -29,7 +29,7 @@ test('the id of a notification, where nodes write it and where others do', () =>
   assert.equal(idOf(' { "method" : "a" , "params" : { "result" : [] , "subscription" : 3 } } \n'), '3')
 })
 
-test('answers, and what is no notification', () => {
+test('returns undefined for responses and for what is no notification', () => {
   for (const text of [
     '{"jsonrpc":"2.0","result":23784,"id":1}',
     '{"jsonrpc":"2.0","error":{"code":-32602,"message":"\\"method\\" and \\"subscription\\""},"id":1}',
@@ -44,7 +44,7 @@ test('answers, and what is no notification', () => {
   }
 })
 
-test('property: the id is found in any notification, whatever its result holds', () => {
+test('property: reads the id of any notification, whatever its result contains', () => {
   fc.assert(
     fc.property(
       fc.jsonValue(),

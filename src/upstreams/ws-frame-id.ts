@@ -1,19 +1,19 @@
-/** A notification of a node: which subscription it belongs to, and where in the frame that id stands. */
+/** A notification of a node: its subscription id, and the offsets of that id in the frame. */
 export type Notification = {
-  /** The id as text: it is a u64 and only ever compared. */
+  /** The id as text: it is a u64 and only compared. */
   readonly subscription: string
   readonly idFrom: number
   readonly idTo: number
 }
 
-/** Nodes write the id last; two closing brackets after it mean that it stands in `params` and nowhere deeper. */
+/** Nodes write the id last; two closing braces after it mean that it is a member of `params`. */
 const AT_END = /"subscription":\s*(\d{1,20})\s*\}\s*\}\s*$/
 const TAIL_BYTES = 64
 const METHOD = Buffer.from('"method"')
 const SUBSCRIPTION = Buffer.from('"subscription"')
 const HEAD_BYTES = 128
 
-/** Reads the id without building the rest; undefined where the frame is no notification. */
+/** Reads the id without parsing the frame; undefined where it is no notification. */
 export function readNotification(frame: Buffer): Notification | undefined {
   if (!frame.subarray(0, HEAD_BYTES).includes(METHOD)) return readSlowly(frame)
   const tailFrom = Math.max(0, frame.length - TAIL_BYTES)
@@ -24,7 +24,7 @@ export function readNotification(frame: Buffer): Notification | undefined {
   return { subscription, idFrom, idTo: idFrom + subscription.length }
 }
 
-/** Any other order of members. The frame is parsed once to learn the id, and its text searched for the place. */
+/** For any other order of members: parses the frame for the id, then searches the text for its offset. */
 function readSlowly(frame: Buffer): Notification | undefined {
   if (!frame.includes(METHOD) || !frame.includes(SUBSCRIPTION)) return undefined
   let value: unknown
@@ -40,7 +40,7 @@ function readSlowly(frame: Buffer): Notification | undefined {
   return findMember(frame.toString('latin1'), subscription)
 }
 
-/** The member `subscription` of the object `params`: at depth two, whatever stands beside it. */
+/** The member `subscription` of the object `params`, which is at depth two. */
 function findMember(text: string, subscription: string): Notification | undefined {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -61,7 +61,7 @@ function findMember(text: string, subscription: string): Notification | undefine
 
 const MEMBER = /\s*:\s*(\d{1,20})/y
 
-/** The position after the closing quotation mark. */
+/** The offset after the closing quotation mark. */
 function stringEnd(text: string, from: number): number {
   let at = from + 1
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1

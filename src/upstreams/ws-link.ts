@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.ts'
 import { openWsClient, type WsClient, type WsLoss } from '../platform/ws/client.ts'
 import type { LossReason, NodeMeter } from './metrics.ts'
-import type { Server } from './node.ts'
+import type { Endpoint } from './node.ts'
 import { type Notification, readNotification } from './ws-frame-id.ts'
 import { createWsUnsubscribes } from './ws-unsubscribes.ts'
 
-/** One subscription wanted of a node. `params` is JSON text and goes out as it is. */
+/** A subscribe for a node. `params` is JSON text and is sent as it is. */
 export type WsSubscribe = {
   /** For example `accountSubscribe`. */
   readonly method: string
@@ -15,73 +15,73 @@ export type WsSubscribe = {
 }
 
 export type WsSubscriptionEvents = {
-  /** The node took it; notifications follow. */
+  /** The node accepted it; notifications follow. */
   onReady(): void
-  /** The node said no; the text is its whole answer. */
+  /** The node refused it; the text is its complete response. */
   onRefused(response: string): void
   onNotification(frame: Buffer, at: Notification): void
-  /** The connection is gone and the subscription with it. */
+  /** The connection is lost, and the subscription with it. */
   onLost(reason: LossReason): void
 }
 
 export type WsUpstreamSubscription = {
   readonly upstream: string
-  /** The request went out: the node may have seen it. */
+  /** The request was sent: the node may have received it. */
   readonly isSent: boolean
-  /** Ends it. `isOver` when the node has ended it already, as it does after the last word on a signature. */
-  close(isOver?: boolean): void
+  /** Unsubscribes. `isEndedByNode` where the node has ended it already, as after the last notification about a signature. */
+  close(isEndedByNode?: boolean): void
 }
 
 /** One WebSocket connection to a node, shared by many subscriptions. */
 export type WsLink = {
   readonly state: 'connecting' | 'open' | 'lost'
   readonly size: number
-  subscribe(wanted: WsSubscribe, events: WsSubscriptionEvents): WsUpstreamSubscription
-  /** Ends it from this side; its subscriptions are told. */
+  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): WsUpstreamSubscription
+  /** Closes the connection; its subscriptions get `onLost`. */
   cut(reason: LossReason): void
 }
 
 export type WsLinkDeps = {
   readonly upstream: string
-  readonly server: Server
+  readonly endpoint: Endpoint
   readonly clock: Clock
   readonly meter: NodeMeter
   readonly ca?: string | undefined
   readonly stallMs: number
   /** A slot the node announced on this connection. */
   onSlot(slot: number): void
-  /** The best slot of the pool, by which a connection that stands still is known. */
+  /** The best slot of the pool, to detect a stalled connection. */
   bestSlot(): number
   onOpen(): void
   onLost(reason: LossReason): void
 }
 
 type Entry = {
-  readonly wanted: WsSubscribe
+  readonly request: WsSubscribe
   readonly events: WsSubscriptionEvents
-  state: 'asked' | 'live' | 'closed'
+  state: 'sent' | 'live' | 'closed'
   isSent: boolean
   id: string | undefined
 }
 
-const SLOTS = '{"jsonrpc":"2.0","id":0,"method":"slotSubscribe"}'
-/** So many slots may the pool be ahead before silence counts as standing still: connections are not equally fast. */
+const SLOT_SUBSCRIBE = '{"jsonrpc":"2.0","id":0,"method":"slotSubscribe"}'
+/** The pool must be ahead by more than this before silence counts as a stall: connections differ in speed. */
 const STALL_SLOTS = 4
-/** Silence is seen at most this part of its time too late. */
-const LOOKS_PER_STALL = 10
-/** A connection that stood for so long was a good one. */
-const LIVED_MS = 5000
+/** A stall is detected at most a tenth of `stallMs` late. */
+const CHECKS_PER_STALL = 10
+/** A connection that was open this long resets the backoff. */
+const STABLE_MS = 5000
 
 export function openWsLink(deps: WsLinkDeps): WsLink {
-  const { clock, server, meter } = deps
+  const { clock, endpoint, meter } = deps
   let client: WsClient | undefined
   let lostBy: LossReason | undefined
   let nextId = 1
-  /** Asked for and not answered, by the id of the request, in the order of the ids. */
-  const asked = new Map<number, Entry>()
-  /** The same, but closed meanwhile. */
+  /** Subscribes without a response yet, by the id of the request, in the order of the ids. */
+  const pending = new Map<number, Entry>()
+  /** The same, but closed in the meantime. */
   const abandoned = new Map<number, Entry>()
-  /** Live ones by the node's id; equal subscriptions get the same id of a node. */
+  /** Live subscriptions by the node's id; a node gives equal subscriptions the same id. */
   const live = new Map<string, Set<Entry>>()
   const entries = new Set<Entry>()
   const unsubscribes = createWsUnsubscribes({
@@ -93,23 +93,25 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
   let slotAtMs = 0
   let openedAtMs = Number.POSITIVE_INFINITY
 
-  void openWsClient({ headers: server.headers, ca: deps.ca }, { clock, address: server.address }).then((opening) => {
-    if (!opening.ok) return lose(opening.loss.cause === 'protocol' ? 'protocol' : 'connect')
-    if (lostBy !== undefined) return opening.client.close()
-    client = opening.client
-    meter.wsConnections.inc()
-    openedAtMs = clock.monotonicMs()
-    slotAtMs = openedAtMs
-    client.onMessage(onFrame)
-    client.onClose((loss) => lose(reasonOf(loss)))
-    client.send(SLOTS)
-    deps.onOpen()
-    for (const [id, entry] of asked) send(id, entry)
-  })
+  void openWsClient({ headers: endpoint.headers, ca: deps.ca }, { clock, address: endpoint.address }).then(
+    (opening) => {
+      if (!opening.ok) return lose(opening.loss.cause === 'protocol' ? 'protocol' : 'connect')
+      if (lostBy !== undefined) return opening.client.close()
+      client = opening.client
+      meter.wsConnections.inc()
+      openedAtMs = clock.monotonicMs()
+      slotAtMs = openedAtMs
+      client.onMessage(onFrame)
+      client.onClose((loss) => lose(reasonOf(loss)))
+      client.send(SLOT_SUBSCRIBE)
+      deps.onOpen()
+      for (const [id, entry] of pending) send(id, entry)
+    },
+  )
 
-  const watch = clock.setRepeating(deps.stallMs / LOOKS_PER_STALL, () => {
+  const watch = clock.setRepeating(deps.stallMs / CHECKS_PER_STALL, () => {
     if (client === undefined || slotId === undefined || clock.monotonicMs() - slotAtMs < deps.stallMs) return
-    // A chain that stands still is no fault of this connection.
+    // A chain without new slots is no fault of this connection.
     if (deps.bestSlot() > slot + STALL_SLOTS) lose('stalled')
   })
   watch.unref?.()
@@ -118,20 +120,20 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     if (lostBy !== undefined) return
     lostBy = reason
     watch.cancel()
-    // Right after a loss other nodes come first. One that takes connections only to drop them is tried ever more seldom.
-    if (clock.monotonicMs() - openedAtMs >= LIVED_MS) server.backoff.worked()
-    if (!isCut) server.backoff.failed()
+    // After a loss other nodes are preferred. A node that accepts connections only to drop them is tried at growing intervals.
+    if (clock.monotonicMs() - openedAtMs >= STABLE_MS) endpoint.backoff.worked()
+    if (!isCut) endpoint.backoff.failed()
     if (client !== undefined) meter.wsConnections.dec()
     client?.close()
     meter.wsLosses[reason].inc()
     deps.onLost(reason)
-    const reported = [...entries]
+    const lost = [...entries]
     entries.clear()
-    asked.clear()
+    pending.clear()
     abandoned.clear()
     unsubscribes.clear()
     live.clear()
-    for (const entry of reported) {
+    for (const entry of lost) {
       entry.state = 'closed'
       meter.wsSubscriptions.dec()
       entry.events.onLost(reason)
@@ -139,28 +141,28 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
   }
 
   function send(id: number, entry: Entry): void {
-    const { wanted } = entry
+    const { request } = entry
     entry.isSent = true
-    client?.send(`{"jsonrpc":"2.0","id":${id},"method":"${wanted.method}","params":${wanted.params}}`)
+    client?.send(`{"jsonrpc":"2.0","id":${id},"method":"${request.method}","params":${request.params}}`)
   }
 
   function onFrame(frame: Buffer): void {
     const at = readNotification(frame)
     if (at === undefined) onResponse(frame)
     else if (at.subscription === slotId) onSlotFrame(frame)
-    // An id nobody has any more: the node had not heard of the end yet.
+    // An unknown id: the node had not received the unsubscribe yet.
     else for (const { events } of live.get(at.subscription) ?? []) events.onNotification(frame, at)
   }
 
   function onSlotFrame(frame: Buffer): void {
-    const reported = Number(/"slot":\s*(\d{1,16})/.exec(frame.toString('latin1'))?.[1] ?? 0)
-    // A customer's own slotSubscribe has the same id at the node.
+    const newest = Number(/"slot":\s*(\d{1,16})/.exec(frame.toString('latin1'))?.[1] ?? 0)
+    // A slotSubscribe of a customer has the same id at the node.
     const at = readNotification(frame) as Notification
     for (const { events } of live.get(at.subscription) ?? []) events.onNotification(frame, at)
-    if (reported <= slot) return
-    slot = reported
+    if (newest <= slot) return
+    slot = newest
     slotAtMs = clock.monotonicMs()
-    deps.onSlot(reported)
+    deps.onSlot(newest)
   }
 
   function onResponse(frame: Buffer): void {
@@ -171,16 +173,16 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
       slotId = response.result
       return
     }
-    const entry = asked.get(response.id)
+    const entry = pending.get(response.id)
     if (entry !== undefined) {
-      asked.delete(response.id)
+      pending.delete(response.id)
       onSubscribed(entry, response.result, text)
     } else {
-      const left = abandoned.get(response.id)
-      if (left === undefined) return
+      const closed = abandoned.get(response.id)
+      if (closed === undefined) return
       abandoned.delete(response.id)
-      // Closed before the node answered: end it there too.
-      if (response.result !== undefined) end(response.result, left)
+      // Closed before the node's response: unsubscribe at the node too.
+      if (response.result !== undefined) unsubscribe(response.result, closed)
     }
     flushUnsubscribes()
   }
@@ -205,13 +207,13 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     meter.wsSubscriptions.dec()
   }
 
-  function end(id: string, { wanted }: Entry): void {
-    unsubscribes.add(id, wanted.unsubscribe, nextId - 1)
+  function unsubscribe(id: string, { request }: Entry): void {
+    unsubscribes.add(id, request.unsubscribe, nextId - 1)
     flushUnsubscribes()
   }
 
   function flushUnsubscribes(): void {
-    const [oldest = Number.POSITIVE_INFINITY] = asked.keys()
+    const [oldest = Number.POSITIVE_INFINITY] = pending.keys()
     unsubscribes.flush(oldest)
   }
 
@@ -222,11 +224,11 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
     get size() {
       return entries.size
     },
-    subscribe(wanted, events) {
-      const entry: Entry = { wanted, events, state: 'asked', isSent: false, id: undefined }
+    subscribe(request, events) {
+      const entry: Entry = { request, events, state: 'sent', isSent: false, id: undefined }
       const id = nextId++
       entries.add(entry)
-      asked.set(id, entry)
+      pending.set(id, entry)
       meter.wsSubscriptions.inc()
       if (client !== undefined) send(id, entry)
       return {
@@ -234,11 +236,11 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
         get isSent() {
           return entry.isSent
         },
-        close(isOver = false) {
+        close(isEndedByNode = false) {
           if (entry.state === 'closed') return
           drop(entry)
           if (entry.id === undefined) {
-            asked.delete(id)
+            pending.delete(id)
             if (entry.isSent) abandoned.set(id, entry)
             flushUnsubscribes()
             return
@@ -247,7 +249,7 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
           equal?.delete(entry)
           if (equal?.size !== 0) return
           live.delete(entry.id)
-          if (!isOver) end(entry.id, entry)
+          if (!isEndedByNode) unsubscribe(entry.id, entry)
         },
       }
     },
@@ -261,7 +263,7 @@ function reasonOf({ cause }: WsLoss): LossReason {
 
 type Response = { readonly id: number; readonly result: string | undefined }
 
-/** Ids of subscriptions are taken from the text: a u64 may be larger than a number is exact. */
+/** The subscription id is read from the text: a u64 may exceed the safe integers. */
 function parseResponse(text: string): Response | undefined {
   let value: { id?: unknown; result?: unknown }
   try {

@@ -45,7 +45,7 @@ async function oneNode(node: FakeNode, more: object = {}) {
   return { ...rig, shared, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() }
 }
 
-test('subscriptions share one connection, each gets its own notifications as the node wrote them', async () => {
+test('shares one connection between subscriptions, each with its own notifications, unchanged', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node, { nodes: [{ name: 'a', ws: node.ws, credential: 'env:KEY' }] })
   const first = subscribe(on.shared, account('x'))
@@ -65,17 +65,17 @@ test('subscriptions share one connection, each gets its own notifications as the
   )
 })
 
-test('equal subscriptions have one id at the node, which ends with the last of them', async () => {
+test('unsubscribes an id that equal subscriptions share with the last of them', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)
   const first = subscribe(on.shared, account('x'))
   const second = subscribe(on.shared, account('x'))
   await until('both are live', () => first.ready === 1 && second.ready === 1)
   node.notify('accountSubscribe', '1')
-  await until('both are told', () => first.frames.length === 1 && second.frames.length === 1)
+  await until('both are notified', () => first.frames.length === 1 && second.frames.length === 1)
   first.handle?.close()
   node.notify('accountSubscribe', '2')
-  await until('the second is told', () => second.frames.length === 2)
+  await until('the second is notified', () => second.frames.length === 2)
   assert.equal(first.frames.length, 1)
   second.handle?.close()
   second.handle?.close()
@@ -86,14 +86,14 @@ test('equal subscriptions have one id at the node, which ends with the last of t
   assert.equal(node.texts.filter((text) => text.includes('Unsubscribe')).length, 1)
 })
 
-test('an end never follows a subscribe that may have the same id at the node', async () => {
+test('never sends an unsubscribe after a subscribe that may have the same id at the node', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)
   const first = subscribe(on.shared, account('x'))
   await until('the first is live', () => first.ready === 1)
   const hold = Promise.withResolvers<void>()
   node.wsHold = hold.promise
-  // Equal to the node, whatever the text; asked for while the first is about to end.
+  // Equal for the node, although the text differs; subscribed while the first is about to end.
   const second = subscribe(on.shared, { ...account('x'), params: '[ "x" ]' })
   const abandoned = subscribe(on.shared, { ...account('x'), params: '["x" ]' })
   await until('the node has all', () => node.texts.length === 3)
@@ -102,7 +102,7 @@ test('an end never follows a subscribe that may have the same id at the node', a
   hold.resolve()
   await until('the second is live', () => second.ready === 1)
   const third = subscribe(on.shared, account('y'))
-  await until('the node has answered what came before', () => third.ready === 1)
+  await until('the node has responded to earlier requests', () => third.ready === 1)
   node.notify('accountSubscribe', '{"context":{"slot":1},"value":1}')
   await until('the notification is here', () => third.frames.length === 1)
   assert.equal(second.frames.length, 1)
@@ -111,20 +111,20 @@ test('an end never follows a subscribe that may have the same id at the node', a
   await until('it ends with the last of them', () => node.subscriptions.size === 2)
 })
 
-test('the slot subscription of the gateway is not ended by a customer’s own', async () => {
+test("keeps the gateway's slot subscription when a customer ends its own", async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)
   const slots = subscribe(on.shared, { method: 'slotSubscribe', unsubscribe: 'slotUnsubscribe', params: '[]' })
   await until('it is live', () => slots.ready === 1)
   node.tick()
-  await until('it is told', () => slots.frames.length >= 1)
+  await until('it is notified', () => slots.frames.length >= 1)
   slots.handle?.close()
   node.tick()
   await until('the gateway still is', () => on.shared.bestSlot === 1002)
   assert.equal(node.texts.filter((text) => text.includes('slotUnsubscribe')).length <= 1, true)
 })
 
-test('a refusal of the node is handed on; closing before the answer ends it at the node too', async () => {
+test('passes on a refusal of the node, and unsubscribes what was closed before the response', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)
   node.wsError = '{"code":-32602,"message":"Invalid Request: Invalid pubkey provided"}'
@@ -139,7 +139,7 @@ test('a refusal of the node is handed on; closing before the answer ends it at t
   assert.equal(on.upstreams.status()[0]?.wsSubscriptions, 0)
 })
 
-test('a subscription the node has ended itself is not ended again', async () => {
+test('does not unsubscribe what the node has ended', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)
   const once = subscribe(on.shared, {
@@ -154,7 +154,7 @@ test('a subscription the node has ended itself is not ended again', async () => 
   assert.ok(!node.texts.some((text) => text.includes('signatureUnsubscribe')))
 })
 
-test('F6: when the node cuts, all subscriptions are told at once, and another node takes them within 3 s', async () => {
+test('F6: reports a lost connection to all subscriptions at once, and restores them at another node within 3 s', async () => {
   await using a = await startFakeNode()
   await using b = await startFakeNode()
   await using rig = await startRig({
@@ -171,7 +171,7 @@ test('F6: when the node cuts, all subscriptions are told at once, and another no
   assert.deepEqual([a.subscriptions.size, b.subscriptions.size], [11, 11], 'evenly spread, with one for slots each')
   const startedMs = performance.now()
   for (const client of a.wsClients) client.terminate()
-  await until('the half on it is told', () => seen.filter(({ lost }) => lost !== '').length === 10)
+  await until('the half on it is lost', () => seen.filter(({ lost }) => lost !== '').length === 10)
   const again = seen.filter(({ lost }) => lost !== '').map((_, at) => subscribe(shared, account(`k${at}-again`)))
   await until('all are live again', () => again.every(({ ready }) => ready === 1))
   assert.ok(performance.now() - startedMs < 3000)
@@ -185,7 +185,7 @@ test('F6: when the node cuts, all subscriptions are told at once, and another no
   assert.equal(rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'a', reason: 'closed' }), 1)
 })
 
-test('a connection that tells no slots while the chain moves on is replaced within the stall time; a chain that stands is not', async () => {
+test('replaces a connection without slots while the chain advances, and none while it does not', async () => {
   const clock = createManualClock()
   await using a = await startFakeNode()
   await using b = await startFakeNode()
@@ -200,7 +200,7 @@ test('a connection that tells no slots while the chain moves on is replaced with
   const shared = rig.upstreams.of(undefined)
   const slots = () => rig.upstreams.status().map(({ slot }) => slot)
   await until('both are connected and subscribed', () => a.subscriptions.size === 1 && b.subscriptions.size === 1)
-  await until('both are told', () => {
+  await until('both are notified', () => {
     a.tick()
     b.tick()
     return slots().every((slot) => slot > 1000)
@@ -210,7 +210,7 @@ test('a connection that tells no slots while the chain moves on is replaced with
   await until('one is on each', () => held.ready + other.ready === 2)
   const quietMs = clock.monotonicMs() + 12_000
   await advanceUntil(clock, 'some time has passed', () => clock.monotonicMs() >= quietMs)
-  assert.deepEqual([held.lost, other.lost], ['', ''], 'nobody moves: nobody is to blame')
+  assert.deepEqual([held.lost, other.lost], ['', ''], 'no connection is replaced')
 
   proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
   const tookMs = await advanceUntil(clock, 'one is lost', () => {
@@ -221,7 +221,7 @@ test('a connection that tells no slots while the chain moves on is replaced with
   assert.deepEqual([held.lost, other.lost].toSorted(), ['', 'stalled'])
 })
 
-test('a node that cannot be reached is tried again, less and less often, and found when it is back', async () => {
+test('retries an unreachable node at growing intervals, and connects when it is back', async () => {
   const clock = createManualClock()
   await using node = await startFakeNode()
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.ws } })
@@ -241,7 +241,7 @@ test('a node that cannot be reached is tried again, less and less often, and fou
   assert.ok(tookMs <= 2000, `${tookMs} ms`)
 })
 
-test('a full connection is followed by another up to the maximum, then by the other node, then by a refusal', async () => {
+test('opens connections up to the maximum, then uses the other node, then refuses', async () => {
   await using a = await startFakeNode()
   await using b = await startFakeNode()
   await using rig = await startRig({
@@ -261,7 +261,7 @@ test('a full connection is followed by another up to the maximum, then by the ot
   assert.notEqual(subscribe(shared, account('more')).handle, undefined)
 })
 
-test('draining moves subscriptions away and opens nothing new', async () => {
+test('moves the subscriptions of a drained node and opens no connection to it', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)
   const first = subscribe(on.shared, account('x'))

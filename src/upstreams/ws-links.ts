@@ -11,15 +11,15 @@ import {
   type WsUpstreamSubscription,
 } from './ws-link.ts'
 
-/** The WebSocket connections to all nodes of a pool. Each node with a door has one from the start, which tells its slot. */
+/** The WebSocket connections to all nodes of a pool. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
 export type WsLinks = Disposable & {
-  /** On the best node that can take it; undefined when none can. Events come later, never before this returns. */
+  /** Subscribes at the best available node; undefined where there is none. Events never come before this returns. */
   subscribe(
-    wanted: WsSubscribe,
+    request: WsSubscribe,
     events: WsSubscriptionEvents,
     on?: { readonly view?: ClientView | undefined; readonly except?: UpstreamNode | undefined },
   ): WsUpstreamSubscription | undefined
-  /** Moves everything off a node: its subscriptions are told that they are lost. */
+  /** Closes all connections to a node; its subscriptions get `onLost`. */
   leave(node: UpstreamNode): void
   countOf(node: UpstreamNode): { readonly connections: number; readonly subscriptions: number }
 }
@@ -30,7 +30,7 @@ export type WsLinksDeps = {
   readonly ca?: string | undefined
 }
 
-/** How often a node without a connection is looked at; its gate decides whether it is tried. */
+/** How often nodes without a connection are checked; the backoff decides whether one is opened. */
 const REOPEN_MS = 100
 
 export function createWsLinks(
@@ -44,12 +44,12 @@ export function createWsLinks(
   let isClosed = false
 
   function open(node: UpstreamNode): WsLink | undefined {
-    const { ws: server } = node
+    const { ws: endpoint } = node
     const ofNode = links.get(node)
-    if (server === undefined || ofNode === undefined || isClosed) return undefined
+    if (endpoint === undefined || ofNode === undefined || isClosed) return undefined
     const link = openWsLink({
       upstream: node.name,
-      server,
+      endpoint,
       clock,
       meter: metrics.of(node.label),
       ca,
@@ -58,22 +58,22 @@ export function createWsLinks(
         if (node.health.sawSlot(slot)) pool.assess()
       },
       bestSlot: () => pool.bestSlot,
-      onOpen: () => setUp(node),
+      onOpen: () => updateIsUp(node),
       onLost: () => {
         node.open.ws -= link.size
         ofNode.delete(link)
-        setUp(node)
+        updateIsUp(node)
       },
     })
     ofNode.add(link)
     return link
   }
 
-  function setUp(node: UpstreamNode): void {
+  function updateIsUp(node: UpstreamNode): void {
     node.isWsUp = [...(links.get(node) ?? [])].some(({ state }) => state === 'open')
   }
 
-  /** Before the first connection stands, a node that is being connected to is better than none. */
+  /** Before any connection is open, a node that is being connected to is better than none. */
   function connectingNode(...except: (UpstreamNode | undefined)[]): UpstreamNode | undefined {
     let least: UpstreamNode | undefined
     for (const [node, ofNode] of links) {
@@ -103,9 +103,9 @@ export function createWsLinks(
   timer.unref?.()
   reopen()
 
-  function takeOn(
+  function subscribeAt(
     node: UpstreamNode,
-    wanted: WsSubscribe,
+    request: WsSubscribe,
     events: WsSubscriptionEvents,
   ): WsUpstreamSubscription | undefined {
     const link = linkFor(node)
@@ -116,13 +116,13 @@ export function createWsLinks(
       if (isCounted) node.open.ws -= 1
       isCounted = false
     }
-    const subscription = link.subscribe(wanted, {
+    const subscription = link.subscribe(request, {
       ...events,
       onRefused(response) {
         uncount()
         events.onRefused(response)
       },
-      // The link has taken all of its subscriptions off the count.
+      // The link has subtracted all of its subscriptions already.
       onLost(reason: LossReason) {
         isCounted = false
         events.onLost(reason)
@@ -133,21 +133,21 @@ export function createWsLinks(
       get isSent() {
         return subscription.isSent
       },
-      close(isOver) {
+      close(isEndedByNode) {
         uncount()
-        subscription.close(isOver)
+        subscription.close(isEndedByNode)
       },
     }
   }
 
   return {
-    subscribe(wanted, events, { view, except } = {}) {
+    subscribe(request, events, { view, except } = {}) {
       const first = pool.pick('ws', view, except) ?? connectingNode(except)
-      const taken = first && takeOn(first, wanted, events)
-      if (taken !== undefined || first === undefined) return taken
-      // The first has no room left.
+      const subscription = first && subscribeAt(first, request, events)
+      if (subscription !== undefined || first === undefined) return subscription
+      // The first node has reached its limits.
       const second = pool.pick('ws', view, first) ?? connectingNode(first, except)
-      return second && second !== except ? takeOn(second, wanted, events) : undefined
+      return second && second !== except ? subscribeAt(second, request, events) : undefined
     },
     leave(node) {
       for (const link of [...(links.get(node) ?? [])]) link.cut('closed')

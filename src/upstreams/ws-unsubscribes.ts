@@ -1,17 +1,17 @@
 /**
- * Delays the end of a subscription at a node until every subscribe sent before it is answered. A node gives equal subscriptions one id, and what
- * the gateway holds apart may be equal to the node: an unsubscribe that follows such a subscribe would end it unnoticed.
+ * Delays an unsubscribe until every subscribe sent before it has its response. A node gives equal subscriptions one id, and subscriptions
+ * that differ for the gateway may be equal for the node: an unsubscribe sent after such a subscribe would silently end it.
  */
 export type WsUnsubscribes = {
-  /** The subscription with this id ends once all requests up to `lastRequest` are answered. */
+  /** Unsubscribes once all requests up to `lastRequest` have a response. */
   add(id: string, unsubscribe: string, lastRequest: number): void
-  /** Sends what is due. `oldestUnanswered` is the first request still to be answered; Infinity where there is none. */
-  flush(oldestAwaitingResponse: number): void
+  /** Sends what is due. `oldestPending` is the first request without a response; Infinity where there is none. */
+  flush(oldestPending: number): void
   clear(): void
 }
 
 export function createWsUnsubscribes(deps: {
-  /** Whether the id is in use again, so that it must not end. */
+  /** Whether the id is in use again and must be kept. */
   isUsed(id: string): boolean
   send(id: string, unsubscribe: string): void
 }): WsUnsubscribes {
@@ -23,9 +23,9 @@ export function createWsUnsubscribes(deps: {
       waiting.delete(id)
       waiting.set(id, { unsubscribe, lastRequest })
     },
-    flush(oldestAwaitingResponse) {
+    flush(oldestPending) {
       for (const [id, { unsubscribe, lastRequest }] of waiting) {
-        if (oldestAwaitingResponse <= lastRequest) return
+        if (oldestPending <= lastRequest) return
         waiting.delete(id)
         if (!deps.isUsed(id)) deps.send(id, unsubscribe)
       }

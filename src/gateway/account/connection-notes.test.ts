@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CustomerNote } from '../../access/provisioning/customer-notes.ts'
+import type { CustomerEvent } from '../../access/customer-log.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
-import { reportConnections } from './connection-notes.ts'
+import { logConnections } from './connection-notes.ts'
 import { type ConnectionInterface, createConnections } from './connections.ts'
 
 function setUp() {
   const clock = createManualClock()
-  const reported: CustomerNote[] = []
-  const plain = createConnections({ clock, random: createSeededRandom(1) })
-  const connections = reportConnections(plain, { clock, notes: { note: (note) => void reported.push(note) } })
+  const notes: CustomerEvent[] = []
+  const unlogged = createConnections({ clock, random: createSeededRandom(1) })
+  const connections = logConnections(unlogged, { clock, notes: { note: (note) => void notes.push(note) } })
   const enter = (server: ConnectionInterface) =>
     connections.enter({
       subscriptionId: 'sub_1',
@@ -20,11 +20,11 @@ function setUp() {
       bytesOut: () => 700,
       close() {},
     })
-  return { clock, told: reported, connections, enter }
+  return { clock, notes, connections, enter }
 }
 
-test('who comes and how it goes is told, with the time it stood and what it took', () => {
-  const { clock, told: reported, connections, enter } = setUp()
+test('logs each connect and disconnect, with duration and bytes', () => {
+  const { clock, notes, connections, enter } = setUp()
   const leave = enter('ws')
   assert.equal(connections.of('sub_1').length, 1)
   clock.advance(12_000)
@@ -32,7 +32,7 @@ test('who comes and how it goes is told, with the time it stood and what it took
   assert.equal(connections.of('sub_1').length, 0)
   const subscription = 'sub_1'
   const remote = '192.0.2.1'
-  assert.deepEqual(reported, [
+  assert.deepEqual(notes, [
     { subscription, message: 'connected', kind: { interface: 'ws' }, details: { remote } },
     {
       subscription,
@@ -43,8 +43,8 @@ test('who comes and how it goes is told, with the time it stood and what it took
   ])
 })
 
-test('reasons: of the gateway, of the node, of the protocol, or none', () => {
-  const { told: reported, enter } = setUp()
+test('logs the reason of the gateway, of the node or of the protocol, or none', () => {
+  const { notes, enter } = setUp()
   enter('ws')({ code: 4401, message: 'token revoked' })
   enter('ws')({ code: 1006 })
   enter('ws')({ code: 1001 })
@@ -52,9 +52,7 @@ test('reasons: of the gateway, of the node, of the protocol, or none', () => {
   enter('grpc')({ code: 14, message: `the node behind this call is lost${'.'.repeat(500)}` })
   enter('grpc')({ code: 1 })
   enter('grpc')()
-  const reasons = reported
-    .filter(({ message }) => message === 'disconnected')
-    .map(({ kind }) => String(kind?.['reason']))
+  const reasons = notes.filter(({ message }) => message === 'disconnected').map(({ kind }) => String(kind?.['reason']))
   assert.deepEqual(
     reasons.map((reason) => reason.slice(0, 33)),
     [

@@ -1,9 +1,9 @@
-import type { CustomerNotes } from '../../access/provisioning/customer-notes.ts'
+import type { CustomerLog } from '../../access/customer-log.ts'
 import type { Clock } from '../../core/clock.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
 import type { ConnectionEnd, Connections, OpenConnection } from './connections.ts'
 
-const CLOSE_WORDS: Readonly<Record<number, string>> = {
+const CLOSE_REASONS: Readonly<Record<number, string>> = {
   1000: 'closed',
   1001: 'client went away',
   1002: 'broken frames',
@@ -19,13 +19,13 @@ const CLOSE_WORDS: Readonly<Record<number, string>> = {
   4429: 'over a limit',
 }
 const GRPC_NAMES = new Map<number, string>(Object.entries(GrpcCode).map(([name, code]) => [code, name]))
-/** What a node says may be long; the log needs its beginning. */
+/** A node's message may be long; the log has its beginning. */
 const MESSAGE_CHARACTERS_MAX = 160
 
-/** The same list of connections, which tells the log who came and how each went. */
-export function reportConnections(
+/** The same list of connections, which also writes each connect and disconnect to the customer's log. */
+export function logConnections(
   connections: Connections,
-  { notes, clock }: { notes: Pick<CustomerNotes, 'note'>; clock: Clock },
+  { notes, clock }: { notes: Pick<CustomerLog, 'note'>; clock: Clock },
 ): Connections {
   return {
     ...connections,
@@ -52,7 +52,7 @@ function endFields(
 ): Record<string, string | number> {
   if (end === undefined) return { reason: 'client went away' }
   const { code, message = '' } = end
-  const name = server === 'ws' ? CLOSE_WORDS[code] : GRPC_NAMES.get(code)
+  const name = server === 'ws' ? CLOSE_REASONS[code] : GRPC_NAMES.get(code)
   const reason = message === '' || message === name ? (name ?? 'closed') : message
   return { code, reason: reason.slice(0, MESSAGE_CHARACTERS_MAX) }
 }

@@ -21,7 +21,7 @@ function setUp() {
   return { clock, connections, closed, enter }
 }
 
-test('a subscription sees its own connections and nobody else', () => {
+test('lists the connections of a subscription for that subscription only', () => {
   const { clock, connections, enter } = setUp()
   enter('sub_a', 'one')
   clock.advance(2500)
@@ -36,7 +36,7 @@ test('a subscription sees its own connections and nobody else', () => {
   assert.deepEqual(connections.of('sub_c'), [])
 })
 
-test('only the owner can end a connection; a foreign id is as unknown as one that never was', () => {
+test('closes a connection for its owner only; a foreign id gets the result of an unknown one', () => {
   const { connections, closed, enter } = setUp()
   enter('sub_a', 'one')
   enter('sub_b', 'two')
@@ -48,7 +48,7 @@ test('only the owner can end a connection; a foreign id is as unknown as one tha
   assert.deepEqual(closed, ['two'])
 })
 
-test('what left is not listed, and nothing of it is kept', () => {
+test('keeps nothing of a closed connection', () => {
   const { connections, enter } = setUp()
   const leave = enter('sub_a', 'one')
   const stay = enter('sub_a', 'two')
@@ -60,7 +60,7 @@ test('what left is not listed, and nothing of it is kept', () => {
   assert.deepEqual(connections.all(10), { total: 0, connections: [] })
 })
 
-test('the operator sees all of them, up to a number, and may end any', () => {
+test('lists all connections for the operator, up to a maximum, and closes any', () => {
   const { connections, closed, enter } = setUp()
   for (let at = 0; at < 5; at++) enter(`sub_${at}`, String(at))
   const { total, connections: shown } = connections.all(2)

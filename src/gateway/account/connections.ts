@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 
-/** What stays open between requests and takes a seat of the plan. A kept RPC connection takes none, so it is not listed. */
+/** Connections that take a permit of the plan. A kept-alive RPC connection takes none and is not listed. */
 export type ConnectionInterface = 'ws' | 'grpc'
 
-/** How a connection ended: a WebSocket's close code, a gRPC status; nothing where the client just went. */
+/** A WebSocket close code or a gRPC status; absent where the client just disconnected. */
 export type ConnectionEnd = { readonly code: number; readonly message?: string | undefined }
 
-/** One open connection as its door knows it. */
+/** One open connection, as its server registers it. */
 export type OpenConnection = {
   readonly subscriptionId: string
   readonly interface: ConnectionInterface
@@ -15,11 +15,11 @@ export type OpenConnection = {
   /** Live subscriptions of a WebSocket, filters of a gRPC stream. */
   readonly subscriptions: () => number
   readonly bytesOut: () => number
-  /** Ends it, told apart from a fault: its owner or the operator wants it gone. */
+  /** Closes it on request of its owner or the operator, with a code that is not one of a fault. */
   readonly close: () => void
 }
 
-/** The same as it is told, in the words of the wire. */
+/** The same in the JSON fields of the API. */
 export type ConnectionReport = {
   readonly id: string
   readonly interface: ConnectionInterface
@@ -32,20 +32,20 @@ export type ConnectionReport = {
 
 export type OperatorConnectionReport = ConnectionReport & { readonly subscription_id: string }
 
-/** The open connections of this process, by an id that is told to their owner alone. */
+/** The open connections of this process, by an id that only their owner and the operator see. */
 export type Connections = {
-  /** Lists the connection until the answer is called, with how it ended where that is known. */
+  /** Lists the connection until the returned function is called, with how it ended where that is known. */
   enter(connection: OpenConnection): (end?: ConnectionEnd) => void
   of(subscriptionId: string): ConnectionReport[]
-  /** Ends a connection of this subscription; false for one that is not there and for one of somebody else alike. */
+  /** Closes a connection of this subscription; false for an unknown one and for one of another subscription alike. */
   close(subscriptionId: string, id: string): boolean
-  /** For the operator: the oldest first, and how many there are in all. */
-  all(most: number): { readonly total: number; readonly connections: readonly OperatorConnectionReport[] }
-  /** For the operator: whoever's it is. */
+  /** For the operator: the oldest first, and the total. */
+  all(max: number): { readonly total: number; readonly connections: readonly OperatorConnectionReport[] }
+  /** For the operator: closes a connection of any subscription. */
   closeAny(id: string): boolean
 }
 
-/** 96 bits: an id cannot be guessed, and one that was guessed would still be another's. */
+/** 96 bits, so that an id cannot be guessed. */
 const ID_BYTES = 12
 
 type Entry = { readonly connection: OpenConnection; readonly openedMs: number; readonly sinceMs: number }
@@ -87,10 +87,10 @@ export function createConnections({ clock, random }: { clock: Clock; random: Ran
       entry.connection.close()
       return true
     },
-    all(most) {
+    all(max) {
       const connections: OperatorConnectionReport[] = []
       for (const [id, entry] of entries) {
-        if (connections.length >= most) break
+        if (connections.length >= max) break
         connections.push({ ...report(id, entry), subscription_id: entry.connection.subscriptionId })
       }
       return { total: entries.size, connections }

@@ -1,50 +1,52 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { CHECK_BYTES_MAX, checkGeyser } from '../geyser/check.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import type { Connections } from './connections.ts'
-import { createPageBudget, PAGES_PER_SECOND } from './request-budget.ts'
 import { whoami } from './whoami.ts'
 
-export type CustomerPagesDeps = {
+export type AccountEndpointsDeps = {
   readonly access: Access
   readonly connections: Connections
   readonly meter: Pick<ListenerMeter, 'refused'>
   readonly clock: Clock
-  /** Where a ticket is good; told with it. */
+  /** The public address of the WebSocket server; sent with a ticket. */
   readonly wsUrl?: string | undefined
 }
 
-/** One page: what it is asked with, and what it says. The door has checked token, method and size of the body before. */
-export type CustomerPage = {
+/** One endpoint. The server has checked token, method and body size before it calls `respond`. */
+export type AccountEndpoint = {
   readonly method: 'GET' | 'POST'
-  /** Whether the page reads a body; that of the others is left unread. */
+  /** False: the body is not read. */
   readonly takesBody: boolean
-  /** Bytes of the body, where they are fewer than the plan allows. */
+  /** A body limit below that of the plan. */
   readonly bodyBytesMax?: number
-  respond(caller: Caller, request: PageRequest): PageResponse | Promise<PageResponse>
+  respond(caller: Caller, request: EndpointRequest): EndpointResponse | Promise<EndpointResponse>
 }
 
-export type PageRequest = { readonly body: Buffer; readonly requestId: string }
+export type EndpointRequest = { readonly body: Buffer; readonly requestId: string }
 
-/** `body` leaves as JSON. */
-export type PageResponse = {
+/** `body` is sent as JSON. */
+export type EndpointResponse = {
   readonly status: number
   readonly body: object
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-export type CustomerPages = {
-  /** The page at this path, without its query. */
-  at(path: string): CustomerPage | undefined
+export type AccountEndpoints = {
+  /** The endpoint at this path, which has no query. */
+  at(path: string): AccountEndpoint | undefined
 }
 
-/** What a customer may ask about itself on the RPC door, beside JSON-RPC. */
-export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
+/** The endpoints of the RPC server for the customer's own account. */
+export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpoints {
   const { access, connections, meter, clock, wsUrl } = deps
-  const budget = createPageBudget(clock)
-  const pages = new Map<string, CustomerPage>([
+  const budget = createKeyedBuckets({ perSecond: PAGES_PER_SECOND, burst: 10 * PAGES_PER_SECOND }, () =>
+    clock.monotonicMs(),
+  )
+  const endpoints = new Map<string, AccountEndpoint>([
     [
       '/v1/whoami',
       {
@@ -91,8 +93,8 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
     ],
   ])
 
-  /** A connection of somebody else is as unknown as one that never was. */
-  function closePage(id: string): CustomerPage {
+  /** A connection of another subscription gets the same response as an unknown one. */
+  function closeEndpoint(id: string): AccountEndpoint {
     return {
       method: 'POST',
       takesBody: false,
@@ -103,12 +105,12 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
     }
   }
 
-  function limited(page: CustomerPage): CustomerPage {
+  function limited(endpoint: AccountEndpoint): AccountEndpoint {
     return {
-      ...page,
+      ...endpoint,
       respond(caller, request) {
-        const pages = 1 + request.body.length / PAGE_BODY_BYTES
-        if (budget.take(caller.subscription.id, pages)) return page.respond(caller, request)
+        const cost = 1 + request.body.length / BODY_BYTES_PER_PAGE
+        if (budget.take(caller.subscription.id, cost).ok) return endpoint.respond(caller, request)
         meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
       },
@@ -118,21 +120,23 @@ export function createCustomerPages(deps: CustomerPagesDeps): CustomerPages {
   return {
     at(path) {
       const [, id] = CLOSE_PATH.exec(path) ?? []
-      const page = id === undefined ? pages.get(path) : closePage(id)
-      return page && limited(page)
+      const endpoint = id === undefined ? endpoints.get(path) : closeEndpoint(id)
+      return endpoint && limited(endpoint)
     },
   }
 }
 
-function tooMany(requestId: string): PageResponse {
+function tooMany(requestId: string): EndpointResponse {
   const message = `limit reached: ${PAGES_PER_SECOND} pages per second`
   const data = { limit: 'pagesPerSecond', size: PAGES_PER_SECOND, request_id: requestId }
   return { status: 429, headers: { 'retry-after': '1' }, body: { error: 'rate-limited', message, ...data } }
 }
 
-/** A body counts as one page more for each of these bytes. */
-const PAGE_BODY_BYTES = 16 * 1024
+/** Requests cost no units but have a rate for each subscription; the burst is ten seconds. */
+export const PAGES_PER_SECOND = 20
+/** Each such part of a body costs as much as one more request. */
+const BODY_BYTES_PER_PAGE = 16 * 1024
 const CLOSE_PATH = /^\/v1\/connections\/(\w{1,64})\/close$/
-/** With the whole of `whoami`, and on a page of their own. */
+/** In `/v1/whoami`, and in `/v1/connections`. */
 const CONNECTIONS_SHOWN_MAX = 100
 const CONNECTIONS_LISTED_MAX = 1000

@@ -6,15 +6,14 @@ import { tooLarge } from '../../platform/grpc/frame-reader.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage, readMessageJson } from '../../solana/geyser/protobuf.ts'
-import type { PageResponse } from '../account/endpoints.ts'
 import { requestBytesMax } from './methods.ts'
 import { type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
 
-/** Bytes of the JSON text, whatever larger body the plan allows elsewhere. */
+/** Bytes of the JSON text, also where the plan allows larger bodies. */
 export const CHECK_BYTES_MAX = 1024 * 1024
 /** Objects in the text: a few for each filter that a request may have. */
 const OBJECTS_MAX = 8192
-/** Shown of a decoder's message about a text that somebody else wrote. */
+/** Characters shown of a decoder's message, which quotes the client's text. */
 const REASON_SHOWN_MAX = 300
 
 type Refused = {
@@ -25,16 +24,22 @@ type Refused = {
 }
 type Verdict = Extract<PolicyVerdict, { ok: true }> | Refused
 
+type CheckResponse = {
+  readonly status: number
+  readonly body: object
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
 /**
- * The verdict of the gRPC listener on this SubscribeRequest, given in protobuf's JSON form, without opening a stream: the protocol itself can
- * refuse a request only by ending the stream. Nothing is forwarded and nothing is charged.
+ * Checks a SubscribeRequest, in protobuf's JSON form, as the gRPC server would, without opening a stream: the protocol itself can refuse a
+ * request only by ending the stream. Nothing is forwarded and nothing is charged.
  */
 export async function checkGeyser(
   access: Pick<Access, 'permits'>,
   { limits, subscription }: Caller,
   body: Buffer,
   requestId: string,
-): Promise<PageResponse> {
+): Promise<CheckResponse> {
   const verdict = isTooComplex(body, limits) ? refuse('grpcRequestFields', TOO_COMPLEX) : await check(body, limits)
   if ('malformed' in verdict) {
     const message = `not a SubscribeRequest in JSON: ${verdict.malformed}`
@@ -56,7 +61,7 @@ export async function checkGeyser(
   }
 }
 
-/** In three steps, between which the event loop serves others. */
+/** In three steps, and yields to the event loop between them. */
 async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly malformed: string }> {
   const slices = createTimeSlices()
   const read = readMessageJson(SubscribeRequestSchema, body.toString('utf8'))
@@ -84,7 +89,7 @@ const TOO_COMPLEX = 'request refused: the text has more values than grpcRequestF
 const COMMA = 0x2c
 const OBJECT = 0x7b
 
-/** Whether the text has more values than a request has fields, seen without parsing it; a comma within a text counts too. */
+/** Whether the text has more values than a request may have fields, counted without parsing; a comma within a string counts too. */
 function isTooComplex(body: Buffer, limits: Limits): boolean {
   const fieldsMax = requestFieldsMax(limits)
   let commas = 0

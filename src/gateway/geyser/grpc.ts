@@ -4,7 +4,7 @@ import { startGrpcServer } from '../../platform/grpc/server.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
-import type { LateRefusals } from '../auth-tarpit.ts'
+import type { AuthTarpit } from '../auth-tarpit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { grpcStatusOf } from './refusal.ts'
@@ -12,32 +12,32 @@ import { createGeyser, type GeyserDeps, type GeyserOptions } from './service.ts'
 
 export type GrpcServerOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
-  /** How often open streams are looked at again, besides at every change of the store. */
+  /** How often open streams are checked again, besides at every change of the store. */
   readonly sweepMs?: number
 }
 
-export type GrpcServerDeps = GeyserDeps & ListenerMetrics & { readonly late: LateRefusals }
+export type GrpcServerDeps = GeyserDeps & ListenerMetrics & { readonly tarpit: AuthTarpit }
 
 export type GrpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly openCalls: number
-  /** Says NOT_SERVING to who asks for the health, and serves on. */
+  /** Reports NOT_SERVING to health checks, and keeps serving. */
   beginLameDuck(): void
-  /** Takes no more calls, ends open streams with UNAVAILABLE one after another, and waits for the rest until the deadline. */
+  /** Accepts no more calls, ends open streams with UNAVAILABLE one after another, and waits for the rest until the deadline. */
   drain(deadlineMs: number): Promise<void>
 }
 
 const DEFAULTS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000, healthPerSecond: 50 }
-/** As much as RPC takes in headers: a value of 8 KB is refused for what it is, no token, as on the other doors. */
+/** The header limit of RPC: an 8 KB value is refused as an invalid token, as on the other servers. */
 const METADATA_BYTES_MAX = 16 * 1024
-/** Over how long streams are ended at a shutdown (robustness.md, fault F11). */
+/** Streams are ended over this time at a shutdown (robustness.md, fault F11). */
 const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 
-/** The gRPC door: geyser.Geyser for who has a token, and the health check for everybody. */
-export async function startGrpcEndpoint(given: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
-  const options = { ...DEFAULTS, ...given }
-  const { access, clock, late, metrics } = deps
+/** The gRPC server: geyser.Geyser with a token, and the health check without. */
+export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
+  const options = { ...DEFAULTS, ...settings }
+  const { access, clock, tarpit, metrics } = deps
   const log = deps.log.child({ server: 'grpc' })
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
@@ -45,15 +45,15 @@ export async function startGrpcEndpoint(given: GrpcServerOptions, deps: GrpcServ
 
   function onCall(call: GrpcCall): void {
     const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
-    if (health.serve(call, () => late.addressOf(peer))) return
+    if (health.serve(call, () => tarpit.addressOf(peer))) return
     const method = GEYSER_PATH.exec(call.path)?.[1]
-    // The path is not repeated: whoever writes a token into it must not find it in a log.
+    // The path is not echoed: a token written into it must not reach a log.
     if (method === undefined)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
     const caller = access.authenticate(collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata), 'bundle', clock.nowMs())
-    if (caller.ok) return geyser.serve(call, caller, { method, remoteAddress: late.addressOf(peer) })
+    if (caller.ok) return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
     const { reason } = caller
-    late.refuse(peer, metrics.grpc.late, (closes) => {
+    tarpit.refuse(peer, metrics.grpc.late, (closes) => {
       call.end(grpcStatusOf(refuseToken(reason)))
       if (closes) call.closeConnection()
     })

@@ -30,31 +30,31 @@ async function startHealth(healthPerSecond = 5) {
   /** Without a body only a part of a request is sent. */
   function call(path: string, from: string, body: Uint8Array | undefined) {
     const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', from })
-    const reported: { code?: number; message?: string; bytes: number } = { bytes: 0 }
-    const hear = (headers: IncomingHttpHeaders) => {
-      if (headers['grpc-status'] !== undefined) reported.code = Number(headers['grpc-status'])
-      if (headers['grpc-message'] !== undefined) reported.message = String(headers['grpc-message'])
+    const seen: { code?: number; message?: string; bytes: number } = { bytes: 0 }
+    const onHeaders = (headers: IncomingHttpHeaders) => {
+      if (headers['grpc-status'] !== undefined) seen.code = Number(headers['grpc-status'])
+      if (headers['grpc-message'] !== undefined) seen.message = String(headers['grpc-message'])
     }
-    stream.on('response', hear)
-    stream.on('trailers', hear)
+    stream.on('response', onHeaders)
+    stream.on('trailers', onHeaders)
     stream.on('error', () => {})
-    stream.on('data', (chunk: Buffer) => (reported.bytes += chunk.length))
+    stream.on('data', (chunk: Buffer) => (seen.bytes += chunk.length))
     if (body === undefined) stream.write(EMPTY.subarray(0, 3))
     else if (path === CHECK) stream.end(body)
     else stream.write(body)
-    return { stream, told: reported }
+    return { stream, seen }
   }
 
-  /** Checks of one address, one after another; gives how many were served before the first that waits to be refused. */
-  async function checks(from: string, most: number): Promise<number> {
-    for (let served = 0; served < most; served++) {
+  /** Checks of one address, one after another; returns how many were served before the first refusal. */
+  async function checks(from: string, max: number): Promise<number> {
+    for (let served = 0; served < max; served++) {
       const before = refusals.length
-      const { told: reported } = call(CHECK, from, EMPTY)
-      await until('it is served or refused', () => reported.code !== undefined || refusals.length > before)
-      if (reported.code === undefined) return served
-      assert.equal(reported.code, GrpcCode.ok)
+      const { seen } = call(CHECK, from, EMPTY)
+      await until('it is served or refused', () => seen.code !== undefined || refusals.length > before)
+      if (seen.code === undefined) return served
+      assert.equal(seen.code, GrpcCode.ok)
     }
-    return most
+    return max
   }
 
   return {
@@ -69,41 +69,41 @@ async function startHealth(healthPerSecond = 5) {
   }
 }
 
-test('an address has a budget of health calls, which refills; other addresses are not concerned', async () => {
+test('limits the health calls of each address, with a budget that refills', async () => {
   await using on = await startHealth()
   assert.equal(await on.checks('192.0.2.1', 1000), 50)
   assert.equal(await on.checks('192.0.2.2', 5), 5)
   on.clock.advance(600)
   assert.equal(await on.checks('192.0.2.1', 1000), 3)
   assert.deepEqual(new Set(on.refusals), new Set(['healthPerSecond']))
-  const { told: reported } = on.call(WATCH, '192.0.2.1', EMPTY)
+  const { seen } = on.call(WATCH, '192.0.2.1', EMPTY)
   await until('it is refused', () => on.refusals.length === 3)
   on.clock.advance(1000)
-  await until('the delayed refusal is there', () => reported.code === GrpcCode.resourceExhausted)
-  assert.match(reported.message ?? '', /5 health calls per second of one address; limit: healthPerSecond/)
+  await until('the delayed refusal is there', () => seen.code === GrpcCode.resourceExhausted)
+  assert.match(seen.message ?? '', /5 health calls per second of one address; limit: healthPerSecond/)
 })
 
-test('a load balancer that checks ten times a second is never refused', async () => {
+test('never refuses a load balancer that checks ten times a second', async () => {
   await using on = await startHealth(bundleOptions.parse({}).grpc.healthPerSecond)
   for (let second = 0; second < 60; second++) {
     on.clock.advance(1000)
     const made = Array.from({ length: 10 }, () => on.call(CHECK, '192.0.2.1', EMPTY))
-    await until('all are served', () => made.every(({ told: reported }) => reported.code === GrpcCode.ok))
+    await until('all are served', () => made.every(({ seen }) => seen.code === GrpcCode.ok))
   }
 })
 
-test('an IPv6 network of one customer is one address', async () => {
+test('counts an IPv6 /64 network as one address', async () => {
   await using on = await startHealth()
   assert.equal(await on.checks('2001:db8:0:1::1', 1000), 50)
   assert.equal(await on.checks('2001:db8:0:1::2', 1), 0)
   assert.equal(await on.checks('2001:db8:0:2::1', 1), 1)
 })
 
-test('watches are bounded for an address and in all, and a closed one makes room', async () => {
+test('limits watches by address and in total, and counts closed ones no more', async () => {
   await using on = await startHealth(50)
   const open = async (from: string, count: number) => {
     const made = Array.from({ length: count }, () => on.call(WATCH, from, EMPTY))
-    await until('each has its status', () => made.every(({ told: reported }) => reported.bytes > 0))
+    await until('each has its status', () => made.every(({ seen }) => seen.bytes > 0))
     return made
   }
   const first = await open('192.0.2.1', 32)
@@ -114,33 +114,33 @@ test('watches are bounded for an address and in all, and a closed one makes room
   await until('one more in all is refused', () => on.refusals.length === 2)
   first[0]?.stream.close()
   await until('there is room', async () => {
-    const { told: reported } = on.call(WATCH, '192.0.2.1', EMPTY)
+    const { seen } = on.call(WATCH, '192.0.2.1', EMPTY)
     const before = on.refusals.length
-    await until('served or refused', () => reported.bytes > 0 || on.refusals.length > before)
-    return reported.bytes > 0
+    await until('served or refused', () => seen.bytes > 0 || on.refusals.length > before)
+    return seen.bytes > 0
   })
   assert.deepEqual(new Set(on.refusals), new Set(['healthWatches']))
 })
 
-test('a call whose request does not arrive in time is ended, a watch with one is not', async () => {
+test('ends a call whose request does not arrive in time, and no watch that has its request', async () => {
   await using on = await startHealth()
   const slow = [on.call(WATCH, '192.0.2.1', undefined), on.call(CHECK, '192.0.2.1', undefined)]
   const watch = on.call(WATCH, '192.0.2.1', EMPTY)
-  await until('the watch has its status', () => watch.told.bytes > 0)
+  await until('the watch has its status', () => watch.seen.bytes > 0)
   on.clock.advance(10_000)
-  for (const { told: reported } of slow) await until('it is ended', () => reported.code === GrpcCode.deadlineExceeded)
-  assert.equal(watch.told.code, undefined)
+  for (const { seen } of slow) await until('it is ended', () => seen.code === GrpcCode.deadlineExceeded)
+  assert.equal(watch.seen.code, undefined)
 })
 
-test('a watch of a service that is not here gets SERVICE_UNKNOWN, and stays open', async () => {
+test('reports SERVICE_UNKNOWN to a watch of an unknown service, and keeps it open', async () => {
   await using on = await startHealth()
   const name = Buffer.from('no.such.Service')
   const request = frameMessage(Buffer.concat([Buffer.from([0x0a, name.length]), name]))
-  const { stream, told: reported } = on.call(WATCH, '192.0.2.1', request)
+  const { stream, seen } = on.call(WATCH, '192.0.2.1', request)
   const pieces: Buffer[] = []
   stream.on('data', (piece: Buffer) => pieces.push(piece))
   await until('a status has come', () => Buffer.concat(pieces).length >= 7)
   // Field 1 of the response, an enum: SERVICE_UNKNOWN is 3 (health.proto).
   assert.deepEqual([...Buffer.concat(pieces).subarray(5)], [0x08, 3])
-  assert.equal(reported.code, undefined)
+  assert.equal(seen.code, undefined)
 })

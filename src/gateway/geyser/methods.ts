@@ -1,6 +1,6 @@
 import type { Limits } from '../../contract/limits.ts'
 
-/** Methods of geyser.Geyser with one request and one answer. Everything else may be a stream, so it needs a seat. */
+/** Methods of geyser.Geyser with one request and one response. Any other method may be a stream and needs a permit. */
 const GEYSER_UNARY = [
   'SubscribeReplayInfo',
   'Ping',
@@ -11,19 +11,19 @@ const GEYSER_UNARY = [
   'GetVersion',
 ] as const
 
-/** Every method with a name of its own in metrics; one that is not here is forwarded all the same. */
+/** The methods with a label in metrics. Other methods are forwarded all the same. */
 export const GEYSER_METHODS = [...GEYSER_UNARY, 'Subscribe', 'SubscribeDeshred', 'SubscribeGossip'] as const
 
-/** The largest message a node takes by default (bundle.md section 9). */
+/** The largest message a node accepts by default (bundle.md section 9). */
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024
-/** A block hash and a commitment fit many times. */
+/** Room for many block hashes and commitments. */
 const UNARY_BYTES_MAX = 4096
-/** Filters with their names and settings: 64 bytes for each of as many as are allowed. */
+/** Filters with their names and settings: 64 bytes for each of the 4096 allowed. */
 const FILTERS_BYTES = 256 * 1024
-/** An address in base58 has 44 bytes at most, and two before it. */
+/** An address in base58 has at most 44 bytes, after two of tag and length. */
 const ACCOUNT_BYTES = 64
 
-/** Bytes of one request message of a method, as it arrives and inflated: what the plan allows it to name. */
+/** Limit of one request message, compressed and inflated: enough for the accounts the plan allows. */
 export function requestBytesMax(
   method: string,
   { grpcAccountsPerStream }: Pick<Limits, 'grpcAccountsPerStream'>,

@@ -38,7 +38,7 @@ function countDecoded(request: SubscribeRequest) {
   return { accounts, filters: Object.fromEntries(counts.filter(([, count]) => count > 0)) }
 }
 
-test('what is counted on the wire is what a decoder counts', (t) => {
+test('counts on the encoded request what a decoder counts', (t) => {
   const property = fc.property(subscribeRequests, (init) => {
     const bytes = encodeMessage(SubscribeRequestSchema, init)
     const verdict = policy(bytes, UNLIMITED)
@@ -53,7 +53,7 @@ test('what is counted on the wire is what a decoder counts', (t) => {
   checkProperty(t, property, 300, 20_000)
 })
 
-test('of damaged requests, what passes counts as a decoder counts, and what does not has a named rule', (t) => {
+test('counts accepted damaged requests as a decoder does, and names the rule of refused ones', (t) => {
   const random = createRandom(seedOf(t))
   const samples = fc.sample(subscribeRequests, { numRuns: 50, seed: seedOf(t) })
   const rules = new Set<string>()

@@ -15,7 +15,7 @@ const check = (request: Request, limits: Partial<PolicyLimits> = {}) =>
 const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes])
 const accountsOf = (count: number) => Buffer.concat(KEYS.slice(0, count).map((key) => field(2, Buffer.from(key))))
 
-test('every list of every kind counts, and the filter at which it is too much is named', () => {
+test('counts the accounts of every list of every kind, and names the filter that exceeds the limit', () => {
   const rows: [string, Request, string, string][] = [
     ['account', { accounts: { x: { account: KEYS.slice(0, 5) } } }, 'accounts', 'x'],
     ['owner', { accounts: { x: { owner: KEYS.slice(0, 5) } } }, 'accounts', 'x'],
@@ -64,7 +64,7 @@ test('every list of every kind counts, and the filter at which it is too much is
   }
 })
 
-test('what stays within the limit passes, and so does what names no account', () => {
+test('accepts requests within the limit and requests without accounts', () => {
   const rows: [string, Request, number, object][] = [
     [
       'exactly the limit',
@@ -90,7 +90,7 @@ test('what stays within the limit passes, and so does what names no account', ()
   assert.ok(replay.ok && replay.fromSlot === 77)
 })
 
-test('a filter sent twice, or in two halves, is refused: nodes differ in what they make of it', () => {
+test('refuses a filter sent twice or in two parts, which nodes read differently', () => {
   const name = field(1, Buffer.from('x'))
   const halves = field(1, Buffer.concat([name, field(2, accountsOf(1)), field(2, accountsOf(0))]))
   const entry = field(1, Buffer.concat([name, field(2, accountsOf(1))]))
@@ -102,7 +102,7 @@ test('a filter sent twice, or in two halves, is refused: nodes differ in what th
   assert.equal(subscribe(entry, LIMIT).ok, true)
 })
 
-test('a field nobody here knows is refused by its number, whatever the plan', () => {
+test('refuses an unknown field by its number, whatever the plan', () => {
   const footer = Buffer.concat([
     encodeMessage(SubscribeRequestSchema, { slots: { s: {} } }),
     field(12, Buffer.alloc(0)),
@@ -114,7 +114,7 @@ test('a field nobody here knows is refused by its number, whatever the plan', ()
   }
 })
 
-test('a request has so many filters and so many fields, which grow with the accounts of the plan', () => {
+test('limits filters and fields, the fields by the accounts of the plan', () => {
   const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, {}]))
   assert.equal(check({ slots: named(4096) }).ok, true)
   const filters = check({ slots: named(4000), entry: named(97) })
@@ -133,7 +133,7 @@ test('a request has so many filters and so many fields, which grow with the acco
   assert.equal(check({ accounts: own }, { grpcAccountsPerStream: 2000 }).ok, true)
 })
 
-test('a ping is one only when nothing stands beside it that changes filters', () => {
+test('counts a request as a ping only where it changes no filter', () => {
   const isPing = (request: Request) => {
     const verdict = check(request)
     return verdict.ok && verdict.isPing
@@ -145,16 +145,16 @@ test('a ping is one only when nothing stands beside it that changes filters', ()
   assert.equal(isPing({}), false)
 })
 
-test('an entry without a value, as Rust clients send it, is a filter', () => {
+test('counts an entry without a value, as Rust clients send it, as a filter', () => {
   const verdict = subscribe(Buffer.from('12070a05736c6f74733000', 'hex'), LIMIT)
   assert.deepEqual(verdict, { ok: true, accounts: 0, filters: { slots: 1 }, isPing: false, fromSlot: undefined })
-  // The same of accounts asks for everything, which a plan that blocks owners does not allow.
+  // An empty filter of accounts selects everything, which a plan with blocked owners refuses.
   const everything = Buffer.from('0a070a05736c6f7473', 'hex')
   assert.equal(subscribe(everything, LIMIT).ok, true)
   assert.equal(subscribe(everything, { ...LIMIT, grpcBlockedOwners: ['b'] }).ok, false)
 })
 
-test('a kind the plan does not have is refused by name', () => {
+test('refuses a kind that the plan does not have, by name', () => {
   const limits = { grpcKinds: ['accounts', 'slots'] as const }
   assert.equal(check({ accounts: { x: { account: ['a'] } }, slots: { s: {} } }, limits).ok, true)
   const rows: [Request, string][] = [
@@ -172,7 +172,7 @@ test('a kind the plan does not have is refused by name', () => {
   }
 })
 
-test('what is blocked cannot be asked for: not by any list, not by naming nothing, not inside a set', () => {
+test('refuses blocked accounts in any list, in a filter without accounts, and in a cuckoo filter', () => {
   const limits = { grpcBlockedOwners: ['a', 'b'] }
   const refused: [string, Request][] = [
     ['account', { accounts: { f: { account: ['x', 'b'] } } }],
@@ -201,19 +201,19 @@ test('what is blocked cannot be asked for: not by any list, not by naming nothin
   for (const request of passed) assert.equal(check(request, limits).ok, true, JSON.stringify(request))
 })
 
-test('what cannot be read is refused', () => {
+test('refuses bytes that are no request', () => {
   for (const hex of ['ff', '0a', '0aff', '0b0c', '0a03120502', '12020801', '0a041202ffff']) {
     const verdict = subscribe(Buffer.from(hex, 'hex'), LIMIT)
     assert.ok(!verdict.ok && verdict.rule === 'readable', hex)
   }
 })
 
-test('a long name is shown in part', () => {
+test('shortens a long filter name', () => {
   const verdict = check({ accounts: { ['n'.repeat(5000)]: { account: KEYS } } })
   assert.ok(!verdict.ok && verdict.message.length < 300)
 })
 
-test('the request of SubscribeDeshred has a gate of its own; other methods have none', () => {
+test('has a policy for SubscribeDeshred, and none for other methods', () => {
   const policy = policyOf('SubscribeDeshred') as Policy
   const many = {
     deshredTransactions: { d: { accountInclude: ['a', 'b'], accountExclude: ['c'], accountRequired: ['d', 'e'] } },
@@ -230,7 +230,7 @@ test('the request of SubscribeDeshred has a gate of its own; other methods have 
   for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
 })
 
-test('the largest requests take less than 50 ms of processor time, also where many owners are blocked', (t) => {
+test('checks the largest requests in less than 50 ms of CPU time, also with many blocked owners', (t) => {
   const address = (at: number) => `${'1'.repeat(32)}${String(at).padStart(12, '2')}`
   const blocked = Array.from({ length: 256 }, (_, at) => address(at + 1_000_000))
   const named = Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`f${at}`, { account: [address(at)] }]))

@@ -1,7 +1,7 @@
-import { type GrpcKind, LIMIT_WORDS, type Limits } from '../../contract/limits.ts'
+import { type GrpcKind, LIMIT_LABELS, type Limits } from '../../contract/limits.ts'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan.ts'
-import { WireReader } from '../../solana/transaction/wire-reader.ts'
+import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import { isUnary } from './methods.ts'
 
 export type PolicyVerdict = PolicyPass | PolicyRefusal
@@ -12,13 +12,13 @@ export type PolicyPass = {
   readonly accounts: number
   /** How many filters of each kind it has. */
   readonly filters: Readonly<Partial<Record<GrpcKind, number>>>
-  /** A ping alone changes no filter. */
+  /** Only a ping, which changes no filter. */
   readonly isPing: boolean
-  /** Where the request wants the stream to begin. */
+  /** The slot from which the stream is to start. */
   readonly fromSlot: number | undefined
 }
 
-/** A limit of the plan, or what holds for everybody: that the gateway and every node read the same in a request. */
+/** A limit of the plan, or a rule for every plan: the gateway and every node must read a request in the same way. */
 export type PolicyRule =
   | 'grpcAccountsPerStream'
   | 'grpcKinds'
@@ -32,25 +32,25 @@ export type PolicyRule =
 export type PolicyRefusal = {
   readonly ok: false
   readonly rule: PolicyRule
-  /** Kind and name of the filter at which the request breaks the rule. */
+  /** Kind and name of the filter that breaks the rule. */
   readonly filter: { readonly kind: string; readonly name: string } | undefined
   readonly message: string
 }
 
 export type PolicyLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 'grpcBlockedOwners'>
 
-/** One SubscribeRequest, as its bytes, against the limits of a plan. */
+/** Checks the bytes of one request against the limits of a plan. */
 export type Policy = (request: Uint8Array, limits: PolicyLimits) => PolicyVerdict
 
-/** Where accounts stand in one kind of filter. */
+/** The fields of one kind of filter that hold accounts. */
 type FilterKind = {
   readonly kind: GrpcKind
-  /** Lists of accounts whose updates are wanted, and those whose updates are not. */
-  readonly wanted: readonly number[]
-  readonly unwanted: readonly number[]
-  /** A set of wanted accounts as a cuckoo filter. */
+  /** Lists of included accounts, and of excluded ones. */
+  readonly included: readonly number[]
+  readonly excluded: readonly number[]
+  /** A set of included accounts as a cuckoo filter. */
   readonly cuckoo?: number
-  /** Another field that narrows the filter to something named. */
+  /** Another field that limits the filter to a named thing. */
   readonly narrows?: number
 }
 
@@ -60,23 +60,23 @@ type RequestShape = {
   readonly filters: Readonly<Record<number, FilterKind>>
   readonly ping: number
   readonly fromSlot?: number
-  /** Fields that may stand beside a ping without changing what is sent. */
+  /** Fields that may accompany a ping without changing the filters. */
   readonly besidePing: readonly number[]
 }
 
-const PLAIN = { wanted: [], unwanted: [] }
-const TRANSACTIONS = { wanted: [3, 6], unwanted: [4], cuckoo: 7, narrows: 5 }
+const NO_ACCOUNTS = { included: [], excluded: [] }
+const TRANSACTIONS = { included: [3, 6], excluded: [4], cuckoo: 7, narrows: 5 }
 
 /** Field numbers of geyser.proto: `account` and `owner`; `account_include`, `account_required`, `account_exclude`, `signature`. */
 const SUBSCRIBE: RequestShape = {
   schema: SubscribeRequestSchema,
   filters: {
-    1: { kind: 'accounts', wanted: [2, 3], unwanted: [], cuckoo: 6 },
-    2: { kind: 'slots', ...PLAIN },
+    1: { kind: 'accounts', included: [2, 3], excluded: [], cuckoo: 6 },
+    2: { kind: 'slots', ...NO_ACCOUNTS },
     3: { kind: 'transactions', ...TRANSACTIONS },
-    4: { kind: 'blocks', wanted: [1], unwanted: [], cuckoo: 5 },
-    5: { kind: 'blocks_meta', ...PLAIN },
-    8: { kind: 'entry', ...PLAIN },
+    4: { kind: 'blocks', included: [1], excluded: [], cuckoo: 5 },
+    5: { kind: 'blocks_meta', ...NO_ACCOUNTS },
+    8: { kind: 'entry', ...NO_ACCOUNTS },
     10: { kind: 'transactions_status', ...TRANSACTIONS },
   },
   ping: 9,
@@ -86,8 +86,8 @@ const SUBSCRIBE: RequestShape = {
 const DESHRED: RequestShape = {
   schema: SubscribeDeshredRequestSchema,
   filters: {
-    1: { kind: 'deshred_transactions', wanted: [2, 4], unwanted: [3] },
-    3: { kind: 'slots', ...PLAIN },
+    1: { kind: 'deshred_transactions', included: [2, 4], excluded: [3] },
+    3: { kind: 'slots', ...NO_ACCOUNTS },
   },
   ping: 2,
   besidePing: [],
@@ -98,24 +98,24 @@ const POLICIES: Readonly<Record<string, Policy>> = {
   SubscribeDeshred: (request, limits) => check(DESHRED, request, limits),
 }
 
-/** The gate of a method of geyser.Geyser whose requests the plan limits. */
+/** The policy of a method whose requests the plan limits. */
 export function policyOf(method: string): Policy | undefined {
   return Object.hasOwn(POLICIES, method) ? POLICIES[method] : undefined
 }
 
-/** The limit by which the plan decides what may be selected, for a method whose requests it cannot look into. */
+/** The limit of the plan that cannot be enforced for this method, because its requests are not understood. */
 export function undecidedBy(method: string, limits: PolicyLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
   if (isUnary(method) || policyOf(method) !== undefined) return undefined
   if (limits.grpcKinds !== null) return 'grpcKinds'
   return limits.grpcBlockedOwners.length > 0 ? 'grpcBlockedOwners' : undefined
 }
 
-/** Shown of a filter's name, which the customer chose. */
+/** Characters shown of a filter's name, which the customer chose. */
 const NAME_SHOWN_MAX = 64
 
 /**
- * Counts on the wire, in a request that the scan has shown to mean the same to the node: it holds no unknown field, no filter twice and no
- * half of a filter.
+ * Counts on the encoded request. The scan before it makes sure that the node reads the same: no unknown field, no filter twice, no
+ * truncated filter.
  */
 function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
   const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
@@ -149,12 +149,12 @@ function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): 
   return { ok: true, accounts, filters, isPing: hasPing && !isMore, fromSlot }
 }
 
-/** Besides the accounts there is room for filters, their names and settings: four fields for each filter. */
+/** Fields besides the accounts: filters, their names and settings, four for each filter. */
 const OTHER_FIELDS_MAX = 16_384
-/** As many fields as a message of 4 MiB needs to name nothing but accounts. */
+/** The fields of a 4 MiB message that lists only accounts. */
 const FIELDS_MAX = 100_000
 
-/** Filters of all kinds in one request: as many names as a node keeps by default (bundle.md section 9). */
+/** Filters of all kinds in one request: the default limit of names in a node (bundle.md section 9). */
 const FILTERS_MAX = 4096
 
 /** Fields of one request, over all its filters. */
@@ -193,7 +193,7 @@ function refuseFilter(rule: PolicyRefusal['rule'], kind: string, name: string, m
 }
 
 function tooMany(kind: string, name: string, accounts: number, max: number): PolicyRefusal {
-  const words = LIMIT_WORDS.grpcAccountsPerStream
+  const words = LIMIT_LABELS.grpcAccountsPerStream
   const message = `brings the request to ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
   return refuseFilter('grpcAccountsPerStream', kind, name, message)
 }
@@ -211,7 +211,7 @@ function refuseBlocked(kind: string, name: string, blocked: Blocked): PolicyRefu
   return refuseFilter('grpcBlockedOwners', kind, name, `${blocked}; grpcBlockedOwners does not allow it`)
 }
 
-/** Why a filter would bring what is blocked. */
+/** Why a filter could select blocked accounts. */
 type Blocked =
   | `asks for ${string}`
   | 'names nothing, so it asks for everything'
@@ -234,7 +234,7 @@ function readEntry(filter: FilterKind, entry: WireReader, on: Validated): Counte
     accounts += inFilter.accounts
     blocked ??= inFilter.blocked
   }
-  // Rust clients leave an empty filter out.
+  // Rust clients omit an empty filter.
   if (!hasFilter) blocked ??= readFilter(filter, new WireReader(NOTHING), on).blocked
   return { name, accounts, blocked }
 }
@@ -243,15 +243,15 @@ const NOTHING = new Uint8Array(0)
 
 function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: blockedOwners }: Validated): Counted {
   let accounts = 0
-  let isNarrow = kind.wanted.length === 0
+  let isNarrow = kind.included.length === 0
   let blocked: Blocked | undefined
   while (filter.next()) {
-    if (kind.unwanted.includes(filter.field)) accounts += 1
-    else if (kind.wanted.includes(filter.field)) {
+    if (kind.excluded.includes(filter.field)) accounts += 1
+    else if (kind.included.includes(filter.field)) {
       accounts += 1
       isNarrow = true
-      const wanted = blockedOwners.size === 0 ? undefined : textAt(bytes, filter)
-      if (wanted !== undefined && blockedOwners.has(wanted)) blocked ??= `asks for ${wanted}`
+      const account = blockedOwners.size === 0 ? undefined : textAt(bytes, filter)
+      if (account !== undefined && blockedOwners.has(account)) blocked ??= `asks for ${account}`
     } else if (filter.field === kind.narrows) isNarrow ||= filter.to > filter.from
     else if (filter.field === kind.cuckoo) {
       accounts += cuckooCapacity(filter.inside())
@@ -266,7 +266,7 @@ function textAt(bytes: Buffer, { from, to }: WireReader): string {
   return bytes.toString('utf8', from, to)
 }
 
-/** A cuckoo filter does not say how many accounts are in it, so it counts as many as it can hold. */
+/** A cuckoo filter does not contain its number of accounts, so its capacity counts. */
 function cuckooCapacity(cuckoo: WireReader): number {
   let dataBytes = 0
   let buckets = 0
@@ -276,6 +276,6 @@ function cuckooCapacity(cuckoo: WireReader): number {
     if (cuckoo.field === 2) buckets = cuckoo.value
     if (cuckoo.field === 3) perBucket = cuckoo.value
   }
-  // Fingerprints have 16 bits at most, so the data alone already holds this many.
+  // Fingerprints have at most 16 bits, so the data alone has at least this capacity.
   return Math.max(buckets * perBucket, Math.floor(dataBytes / 2))
 }

@@ -4,9 +4,9 @@ import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { Refusal } from '../refusal.ts'
-import { budgetHeaders } from '../rpc/rate-limit-headers.ts'
+import { budgetHeaders } from '../rpc/http-response.ts'
 
-/** A refusal as the status of a call. The message says all a person needs, since most clients show nothing else. */
+/** A refusal as the status of a call. The message has every detail, since most clients show nothing else. */
 export function grpcStatusOf(refusal: Refusal, budget?: Budget): GrpcStatus {
   return {
     code: (ERRORS[refusal.code] as { grpc?: number }).grpc ?? GrpcCode.internal,
@@ -15,7 +15,7 @@ export function grpcStatusOf(refusal: Refusal, budget?: Budget): GrpcStatus {
   }
 }
 
-/** Ends a call that met a limit after a delay: the common client opens a refused stream again at once. */
+/** Ends a call over a limit after a delay, because the common client reopens a refused stream at once. */
 export function endLater(
   call: GrpcCall,
   clock: Clock,

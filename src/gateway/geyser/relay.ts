@@ -5,89 +5,92 @@ import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { StreamMeter } from '../metrics.ts'
 import { UpdateFrames } from './update-frames.ts'
 
-/** One call of a customer joined to one call of a node. */
+/** Why a node was given up. */
+export type NodeLoss = 'lost' | 'silent'
+
+/** One call of a customer, joined to one call at a node. */
 export type Relay = {
   readonly isOver: boolean
-  /** Time of the last bytes from the node, on the monotonic scale; undefined while the customer does not read. */
-  readonly heardMs: number | undefined
+  /** Monotonic time of the last bytes from the node; undefined while the customer does not read. */
+  readonly lastDataMs: number | undefined
   readonly bytesOut: number
   /** Ends both sides. */
   end(status: GrpcStatus): void
-  /** Takes no more messages of the customer. */
-  hush(): void
-  /** Gives the node up; the call goes on at another or ends. */
-  lose(how: 'is lost' | 'has gone silent'): void
+  /** Reads no more messages of the customer. */
+  stopMessages(): void
+  /** Gives the node up; the call continues at another one or ends. */
+  loseNode(loss: NodeLoss): void
 }
 
 export type RelayDeps = {
   readonly call: GrpcCall
   readonly upstream: GrpcStream
-  /** Told with the first answer. */
+  /** Sent with the response headers. */
   readonly metadata: Readonly<Record<string, string>>
   readonly monotonicMs: () => number
   readonly meter: Pick<StreamMeter, 'messagesOut' | 'bytesOut'>
   readonly messageLimits: MessageLimits
   /** Whether this message of the customer is forwarded. */
   readonly accepts: (message: Uint8Array) => boolean
-  /** The node ended the call by a status of its own. */
+  /** The node ended the call with a status. */
   readonly onUpstreamEnd: (end: GrpcEnd) => void
-  /** Where the call may outlive its node. */
+  /** Set where the call may continue at another node. */
   readonly resume?: RelayResume | undefined
-  /** The call is over. Called exactly once, with the call to the node where that still stands and the status, unless the customer just went. */
-  readonly onOver: (atNode: GrpcStream | undefined, status?: GrpcStatus) => void
+  /** Called exactly once, with the call at the node where that is still open, and the status unless the customer just disconnected. */
+  readonly onEnd: (atNode: GrpcStream | undefined, status?: GrpcStatus) => void
 }
 
 export type RelayResume = {
-  heard(): void
-  settled(): void
-  /** Another node, and the request to begin with; undefined when there is none to be had. */
+  onData(): void
+  onLive(): void
+  /** Another node, and its first request; undefined where there is none. */
   next(lastSlot: number | undefined): Promise<{ stream: GrpcStream; request: Uint8Array } | undefined>
 }
 
-/** Bytes of the node go through as they are, as many as arrived at once in one write. Each side is read only as fast as the other takes it. */
+/** Relays the node's bytes unchanged, one write for each read. Each side is read only as fast as the other accepts data. */
 export function startRelay(deps: RelayDeps): Relay {
   const { call, metadata, monotonicMs, resume, meter } = deps
   let frames = new UpdateFrames()
   let upstream = deps.upstream
-  /** Of the nodes before this one. */
+  /** Of the previous nodes. */
   let lastSlot: number | undefined
   let encoding: string | undefined
   let isOver = false
-  let isHushed = false
-  let isHeldUp = false
+  let areMessagesStopped = false
+  let isUpstreamPaused = false
   let isAtNode = true
   let isResumed = false
   let hasHalfClosed = false
-  let heardMs = monotonicMs()
+  let lastDataMs = monotonicMs()
   let bytesOut = 0
 
-  function pass(bytes: Buffer, giveBack: () => void): void {
+  function relayData(bytes: Buffer, release: () => void): void {
     const before = frames.messages
     const { held, fresh } = frames.push(bytes)
-    // What is held back was copied.
-    if (fresh === undefined) giveBack()
+    // Held bytes were copied.
+    if (fresh === undefined) release()
     const pieces = [held, fresh].filter((piece) => piece !== undefined)
     if (pieces.length === 0) return
-    const passed = pieces.reduce((sum, { length }) => sum + length, 0)
-    bytesOut += passed
-    meter.bytesOut.inc(passed)
+    const written = pieces.reduce((sum, { length }) => sum + length, 0)
+    bytesOut += written
+    meter.bytesOut.inc(written)
     meter.messagesOut.inc(frames.messages - before)
-    if (call.writePieces(pieces, fresh === undefined ? NOTHING_LEFT : giveBack) || isHeldUp) return
-    isHeldUp = true
+    if (call.writePieces(pieces, fresh === undefined ? NOTHING_TO_RELEASE : release) || isUpstreamPaused) return
+    isUpstreamPaused = true
     upstream.pause()
   }
 
-  function over(status?: GrpcStatus): void {
+  function finish(status?: GrpcStatus): void {
     if (isOver) return
     isOver = true
-    deps.onOver(isAtNode ? upstream : undefined, status)
+    deps.onEnd(isAtNode ? upstream : undefined, status)
   }
 
   function end(status: GrpcStatus): void {
     if (isOver) return
-    // Without headers the status is the whole answer, and carries what they would have told.
+    // Before headers were sent, the status carries their metadata.
     call.end(encoding === undefined ? { ...status, metadata: { ...metadata, ...status.metadata } } : status)
-    over(status)
+    finish(status)
   }
 
   function seenSlot(): number | undefined {
@@ -97,79 +100,79 @@ export function startRelay(deps: RelayDeps): Relay {
   function attach(stream: GrpcStream): void {
     upstream = stream
     isAtNode = true
-    // Bytes of a message that did not come whole are dropped with the node that began it.
+    // The bytes of an incomplete message are dropped with its node.
     frames = new UpdateFrames()
-    heardMs = monotonicMs()
+    lastDataMs = monotonicMs()
     const isCurrent = () => upstream === stream && !isOver
     stream.onHeaders((headers) => {
       if (!isCurrent()) return
       const passed = passedHeaders(headers)
-      // The client was told how messages are encoded, and that cannot be taken back.
-      if (encoding !== undefined && encoding !== passed['grpc-encoding']) return lose('is lost')
+      // The encoding was sent to the client and cannot change.
+      if (encoding !== undefined && encoding !== passed['grpc-encoding']) return loseNode('lost')
       if (encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
       encoding = passed['grpc-encoding']
     })
-    stream.onData((bytes, giveBack) => {
-      if (!isCurrent()) return giveBack()
-      heardMs = monotonicMs()
-      resume?.heard()
-      pass(bytes, giveBack)
+    stream.onData((bytes, release) => {
+      if (!isCurrent()) return release()
+      lastDataMs = monotonicMs()
+      resume?.onData()
+      relayData(bytes, release)
     })
     stream.onEnd((ending) => {
       if (upstream !== stream) return
       isAtNode = false
       if (isOver) return
       const isLost = !ending.isFromServer || (resume !== undefined && ending.status.code === GrpcCode.unavailable)
-      // A refusal of what this side asked for is no word to the client.
-      if (isLost || (isResumed && frames.lastSlot === undefined)) lost('is lost', !isLost)
+      // A refusal of a resumed request is not for the client, which did not send it.
+      if (isLost || (isResumed && frames.lastSlot === undefined)) onLoss('lost', !isLost)
       else deps.onUpstreamEnd(ending)
     })
     stream.onWritable(() => {
-      if (!isHushed && isCurrent()) call.resumeMessages()
+      if (!areMessagesStopped && isCurrent()) call.resumeMessages()
     })
   }
 
-  function lose(how: 'is lost' | 'has gone silent'): void {
+  function loseNode(loss: NodeLoss): void {
     if (isOver || !isAtNode) return
-    const given = upstream
+    const lost = upstream
     isAtNode = false
-    upstream = NONE
-    given.cancel()
-    lost(how, false)
+    upstream = NO_STREAM
+    lost.cancel()
+    onLoss(loss, false)
   }
 
-  function lost(how: 'is lost' | 'has gone silent', isFinal: boolean): void {
-    if (resume === undefined || isFinal || frames.isWithinMessage) return end(lostStatus(seenSlot(), how))
-    if (frames.lastSlot !== undefined) resume.settled()
+  function onLoss(loss: NodeLoss, isFinal: boolean): void {
+    if (resume === undefined || isFinal || frames.isWithinMessage) return end(lostStatus(seenSlot(), loss))
+    if (frames.lastSlot !== undefined) resume.onLive()
     lastSlot = seenSlot()
-    upstream = NONE
+    upstream = NO_STREAM
     call.pauseMessages()
-    void goOn(resume, how)
+    void continueAtNext(resume, loss)
   }
 
-  async function goOn({ next }: RelayResume, how: 'is lost' | 'has gone silent'): Promise<void> {
+  async function continueAtNext({ next }: RelayResume, loss: NodeLoss): Promise<void> {
     const found = await next(lastSlot)
-    if (found === undefined) return end(lostStatus(lastSlot, how))
+    if (found === undefined) return end(lostStatus(lastSlot, loss))
     if (isOver) return found.stream.cancel()
     isResumed = true
     attach(found.stream)
-    if (isHeldUp) found.stream.pause()
+    if (isUpstreamPaused) found.stream.pause()
     found.stream.write(frameMessage(found.request))
     if (hasHalfClosed) found.stream.halfClose()
-    if (!isHushed) call.resumeMessages()
+    if (!areMessagesStopped) call.resumeMessages()
   }
 
-  // A message too large, or a deadline: ended by the server below, which says why.
-  call.onClose((status) => over(status))
+  // Also where the gRPC server ends the call, for a message that is too large or a deadline.
+  call.onClose((status) => finish(status))
   call.onWritable(() => {
-    if (!isHeldUp) return
-    isHeldUp = false
-    heardMs = monotonicMs()
+    if (!isUpstreamPaused) return
+    isUpstreamPaused = false
+    lastDataMs = monotonicMs()
     upstream.resume()
   })
   attach(deps.upstream)
   call.onMessage((message) => {
-    if (isOver || isHushed || !deps.accepts(message) || isOver) return
+    if (isOver || areMessagesStopped || !deps.accepts(message) || isOver) return
     if (!upstream.write(frameMessage(message))) call.pauseMessages()
   }, deps.messageLimits)
   call.onHalfClose(() => {
@@ -181,25 +184,25 @@ export function startRelay(deps: RelayDeps): Relay {
     get isOver() {
       return isOver
     },
-    get heardMs() {
-      return isHeldUp || !isAtNode ? undefined : heardMs
+    get lastDataMs() {
+      return isUpstreamPaused || !isAtNode ? undefined : lastDataMs
     },
     get bytesOut() {
       return bytesOut
     },
     end,
-    hush() {
-      isHushed = true
+    stopMessages() {
+      areMessagesStopped = true
       call.pauseMessages()
     },
-    lose,
+    loseNode,
   }
 }
 
-const NOTHING_LEFT = (): void => {}
+const NOTHING_TO_RELEASE = (): void => {}
 
-/** Stands where there is no node at the moment. */
-const NONE: GrpcStream = {
+/** In place of a node's stream while there is none. */
+const NO_STREAM: GrpcStream = {
   write: () => true,
   onWritable() {},
   halfClose() {},
@@ -211,11 +214,11 @@ const NONE: GrpcStream = {
   onEnd() {},
 }
 
-/** Headers that belong to HTTP or to this side of the call are not metadata of the node. */
+/** Headers of HTTP or of the gateway are not metadata of the node. */
 const OWN_HEADERS = /^(:|content-|date$|server$|via$|trailer$|alt-svc$|grpc-accept-encoding$|x-ratelimit-)/
 
 function passedHeaders(headers: GrpcCall['metadata']): Record<string, string> {
-  // The messages are the node's, so is their encoding.
+  // Messages are relayed as encoded by the node.
   const passed: Record<string, string> = { 'grpc-encoding': 'identity' }
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string' && !OWN_HEADERS.test(name)) passed[name] = value
@@ -223,8 +226,10 @@ function passedHeaders(headers: GrpcCall['metadata']): Record<string, string> {
   return passed
 }
 
-/** Ends a call whose node is lost; the slot is where the client can go on. */
-export function lostStatus(lastSlot: number | undefined, how: 'is lost' | 'has gone silent' = 'is lost'): GrpcStatus {
+const LOSS_REASONS: Readonly<Record<NodeLoss, string>> = { lost: 'is lost', silent: 'has gone silent' }
+
+/** The status of a call whose node is lost; the client can continue from the slot. */
+export function lostStatus(lastSlot: number | undefined, loss: NodeLoss = 'lost'): GrpcStatus {
   const seen = lastSlot === undefined ? '' : `; last slot seen: ${lastSlot}`
-  return { code: GrpcCode.unavailable, message: `the node behind this call ${how}${seen}` }
+  return { code: GrpcCode.unavailable, message: `the node behind this call ${LOSS_REASONS[loss]}${seen}` }
 }

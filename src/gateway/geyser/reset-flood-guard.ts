@@ -1,21 +1,21 @@
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
 
-/** Younger calls are taken back from a node only when they are this old: servers end connections on which calls are reset as soon as they are made. */
+/** A call is reset at a node only at this age: HTTP/2 servers close connections on which calls are reset right after they open. */
 const AGE_MS = 250
-/** So many calls may a subscription give up that early within the window; then it has to wait for the next one. */
+/** Calls that a subscription may cancel below that age within the window; further calls are refused until the next window. */
 const EARLY_MAX = 100
 const WINDOW_MS = 10_000
 
-/** Keeps one customer's opening and resetting of calls from costing the others their shared connection to a node. */
-export type EarlyLeave = {
-  /** Whether the subscription has given up too many calls right after making them. */
-  isTooOften(subscriptionId: string): boolean
-  /** Takes a call back from its node. */
-  leave(stream: GrpcStream, openedMs: number, subscriptionId: string): void
+/** Prevents that one customer who opens and resets calls makes a node close the connection that others share. */
+export type ResetFloodGuard = {
+  /** Whether the subscription has cancelled too many calls right after opening them. */
+  isOverLimit(subscriptionId: string): boolean
+  /** Cancels a call at its node, at once or when it is old enough. */
+  cancel(stream: GrpcStream, openedMs: number, subscriptionId: string): void
 }
 
-export function createEarlyLeave(clock: Clock): EarlyLeave {
+export function createResetFloodGuard(clock: Clock): ResetFloodGuard {
   const early = new Map<string, number>()
   let windowMs = clock.monotonicMs()
 
@@ -29,17 +29,17 @@ export function createEarlyLeave(clock: Clock): EarlyLeave {
   }
 
   return {
-    isTooOften: (subscriptionId) => (counts().get(subscriptionId) ?? 0) >= EARLY_MAX,
-    leave(stream, openedMs, subscriptionId) {
-      const leftMs = openedMs + AGE_MS - clock.monotonicMs()
-      if (leftMs <= 0) return stream.cancel()
-      const known = counts()
-      known.set(subscriptionId, (known.get(subscriptionId) ?? 0) + 1)
+    isOverLimit: (subscriptionId) => (counts().get(subscriptionId) ?? 0) >= EARLY_MAX,
+    cancel(stream, openedMs, subscriptionId) {
+      const waitMs = openedMs + AGE_MS - clock.monotonicMs()
+      if (waitMs <= 0) return stream.cancel()
+      const current = counts()
+      current.set(subscriptionId, (current.get(subscriptionId) ?? 0) + 1)
       stream.pause()
-      const timer = clock.setTimer(leftMs, () => stream.cancel())
+      const timer = clock.setTimer(waitMs, () => stream.cancel())
       stream.onEnd(() => timer.cancel())
     },
   }
 }
 
-export const TOO_OFTEN = `limit reached: ${EARLY_MAX} calls cancelled within ${AGE_MS} ms of being made, in ${WINDOW_MS / 1000} s`
+export const RESET_FLOOD = `limit reached: ${EARLY_MAX} calls cancelled within ${AGE_MS} ms of being made, in ${WINDOW_MS / 1000} s`

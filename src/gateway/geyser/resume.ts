@@ -4,22 +4,22 @@ import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Upstream } from '../../upstreams/service.ts'
 import type { PolicyPass } from './policy.ts'
 
-/** What a lost stream goes on with: a call to another node, and the request that makes it go on. */
+/** Another node for a lost stream: the new call, and its first request. */
 export type NextNode = { readonly stream: GrpcStream; readonly upstream: UpstreamNode; readonly request: Uint8Array }
 
 /**
- * Lets a Subscribe stream go on at another node when its own is lost.
+ * Continues a Subscribe stream at another node when its own is lost.
  *
- * What is promised: every update of the slots from `from_slot` on, which is set back so far that nothing can be missing, is sent by the new node;
- * updates the client has had already may come again. Where the new node does not hold these slots any more the stream ends, and says so.
+ * The new node sends every update from `from_slot` on, which is set back far enough that none is missing; updates the client has got
+ * already may be repeated. Where the new node no longer has these slots, the stream ends with an error.
  */
 export type Resume = {
-  /** A request that was let through; the last one tells what the client wants now. */
-  asked(message: Uint8Array, verdict: PolicyPass): void
-  /** Bytes have come from the node. */
-  heard(): void
-  /** The stream is live again: updates of a slot have come. */
-  settled(): void
+  /** Keeps the last accepted request, for the next node. */
+  onRequest(message: Uint8Array, verdict: PolicyPass): void
+  /** Bytes have arrived from the node. */
+  onData(): void
+  /** Updates of a slot have arrived: the stream is live. */
+  onLive(): void
   next(lost: UpstreamNode, lastSlot: number | undefined): Promise<NextNode | undefined>
 }
 
@@ -30,47 +30,49 @@ export type ResumeDeps = {
   readonly clock: Clock
 }
 
-/** A slot is told of until it is final, 32 slots after it was the newest; a node may be a few behind the best. */
+/** A slot has updates until it is finalized, 32 slots later; a node may be a few slots behind the best. */
 const SET_BACK_SLOTS = 40
-/** Larger requests are not kept for the case of a loss. */
+/** Larger requests are not kept, and their stream cannot be resumed. */
 const REQUEST_BYTES_MAX = 256 * 1024
-/** Looks for a node, each after twice the time of the one before; then the stream ends. */
-const TRIES_MAX = 6
+/** Attempts to find a node, with doubling delays; then the stream ends. */
+const ATTEMPTS_MAX = 6
 const FIRST_WAIT_MS = 50
 
 /** Field 11, a varint (geyser.proto). */
 const FROM_SLOT_TAG = 0x58
 
-type Asked = { readonly message: Uint8Array; readonly fromSlot: number | undefined; readonly bestSlot: number }
+type KeptRequest = { readonly message: Uint8Array; readonly fromSlot: number | undefined; readonly bestSlot: number }
 
 export function createResume({ upstream, path, metadata, clock }: ResumeDeps): Resume {
-  let last: Asked | undefined
-  let heardSlot = upstream().bestSlot
-  let tries = 0
+  let last: KeptRequest | undefined
+  let lastDataSlot = upstream().bestSlot
+  let attempts = 0
 
-  function fromSlot({ fromSlot: wanted, bestSlot }: Asked, lastSlot: number | undefined): number {
-    // The node was still sending the past the client had asked for, slot after slot.
-    if (wanted !== undefined && (lastSlot ?? 0) < bestSlot) return Math.max(wanted, lastSlot ?? 0)
-    return Math.max(0, Math.max(heardSlot, lastSlot ?? 0) - SET_BACK_SLOTS)
+  function fromSlot({ fromSlot: requested, bestSlot }: KeptRequest, lastSlot: number | undefined): number {
+    // The node was still replaying past slots, in order.
+    if (requested !== undefined && (lastSlot ?? 0) < bestSlot) return Math.max(requested, lastSlot ?? 0)
+    return Math.max(0, Math.max(lastDataSlot, lastSlot ?? 0) - SET_BACK_SLOTS)
   }
 
   return {
-    asked(message, { isPing, fromSlot: wanted }) {
+    onRequest(message, { isPing, fromSlot: requested }) {
       if (isPing) return
       const isKept = message.length <= REQUEST_BYTES_MAX
-      last = isKept ? { message: Buffer.from(message), fromSlot: wanted, bestSlot: upstream().bestSlot } : undefined
+      last = isKept ? { message: Buffer.from(message), fromSlot: requested, bestSlot: upstream().bestSlot } : undefined
     },
-    heard() {
-      heardSlot = upstream().bestSlot
+    onData() {
+      lastDataSlot = upstream().bestSlot
     },
-    settled() {
-      tries = 0
+    onLive() {
+      attempts = 0
     },
     async next(lost, lastSlot) {
-      while (last !== undefined && tries < TRIES_MAX) {
-        tries += 1
-        if (tries > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (tries - 1))
-        const opened = await upstream().grpc.open(path, metadata, { except: tries === TRIES_MAX ? undefined : lost })
+      while (last !== undefined && attempts < ATTEMPTS_MAX) {
+        attempts += 1
+        if (attempts > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (attempts - 1))
+        const opened = await upstream().grpc.open(path, metadata, {
+          except: attempts === ATTEMPTS_MAX ? undefined : lost,
+        })
         if (opened.ok) return { ...opened, request: withFromSlot(last.message, fromSlot(last, lastSlot)) }
       }
       return undefined
@@ -78,7 +80,7 @@ export function createResume({ upstream, path, metadata, clock }: ResumeDeps): R
   }
 }
 
-/** The request with another beginning: of a field that comes twice the last one counts. */
+/** The request with another `from_slot`, appended: of a repeated field the last value counts. */
 function withFromSlot(request: Uint8Array, slot: number): Uint8Array {
   const field = [FROM_SLOT_TAG]
   let rest = slot

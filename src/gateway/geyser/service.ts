@@ -9,20 +9,20 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { BundleMetrics } from '../metrics.ts'
 import { refuseOverLimit, refusePermit, refuseToken, refuseUpstream } from '../refusal.ts'
-import { budgetHeaders } from '../rpc/rate-limit-headers.ts'
+import { budgetHeaders } from '../rpc/http-response.ts'
 import { isUnary, requestBytesMax } from './methods.ts'
 import { type PolicyPass, policyOf, undecidedBy } from './policy.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 import { lostStatus, type Relay, startRelay } from './relay.ts'
-import { createEarlyLeave, TOO_OFTEN } from './reset-flood-guard.ts'
+import { createResetFloodGuard, RESET_FLOOD } from './reset-flood-guard.ts'
 import { createResume, type Resume } from './resume.ts'
 
 export type GeyserOptions = {
-  /** Who is over a limit is told after this time: the common client opens a refused stream again at once. */
+  /** A refusal by a limit is delayed by this time, because the common client reopens a refused stream at once. */
   readonly refusalDelayMs: number
-  /** A call of one answer that has none by then is given up. */
+  /** Deadline of a unary call. */
   readonly unaryDeadlineMs: number
-  /** Nodes ping every ten seconds: one that is silent for so long is lost. */
+  /** Nodes ping every ten seconds: one that sends nothing for this time counts as lost. */
   readonly stallMs: number
 }
 
@@ -36,43 +36,43 @@ export type GeyserDeps = {
 }
 
 export type Geyser = {
-  /** `remoteAddress` is the client's, past the proxies in between. */
-  serve(call: GrpcCall, caller: Caller, given: { readonly method: string; readonly remoteAddress: string }): void
-  /** Looks at every open call again: whose token is no longer good, and whose node has gone silent. */
+  /** `remoteAddress` is the client's, behind any trusted proxies. */
+  serve(call: GrpcCall, caller: Caller, request: { readonly method: string; readonly remoteAddress: string }): void
+  /** Ends open calls whose token is no longer valid, and gives up nodes that have gone silent. */
   sweep(): void
   readonly openCalls: number
-  /** Ends open streams one after another within this time, so that not everybody comes back at once. */
+  /** Ends open streams one after another within this time, so that clients do not reconnect all at once. */
   endStreams(withinMs: number): void
 }
 
-/** Pings are free up to this many in this time; beyond it each is charged like a request. */
+/** Pings that are not charged within this time; further ones are charged like a request. */
 const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
 
 type Open = { caller: Caller; readonly isStream: boolean; readonly relay: Relay }
 
-/** Calls of geyser.Geyser: charged, joined to a node of the subscription, and every request of a stream checked against the plan. */
+/** Serves calls of geyser.Geyser: charges each, relays it to a node of the subscription, and checks every request against the plan. */
 export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   const { access, upstreams, connections, log, clock } = deps
   const { grpc: meter, resumes } = deps.metrics
   const open = new Set<Open>()
-  const early = createEarlyLeave(clock)
+  const resetGuard = createResetFloodGuard(clock)
   let isEnding = false
 
   function refuseLater(call: GrpcCall, end: () => void): void {
     endLater(call, clock, { delayMs: options.refusalDelayMs }, end)
   }
 
-  /** Charges a call; undefined when it may not pass, with the status to end it by given to `refuse`. */
-  function charge(caller: Caller, what: Call, refuse: (status: GrpcStatus, isLimit: boolean) => void) {
-    const admission = access.admit(caller, what)
+  /** Charges a call; undefined where it is refused, after `refuse` was called with the status. */
+  function charge(caller: Caller, charged: Call, refuse: (status: GrpcStatus, isLimit: boolean) => void) {
+    const admission = access.admit(caller, charged)
     if (admission.ok) {
-      meter.request(what.method)
+      meter.request(charged.method)
       return admission
     }
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
-      refuse(grpcStatusOf(refuseOverLimit(admission, what.method, clock.nowMs()), admission), true)
+      refuse(grpcStatusOf(refuseOverLimit(admission, charged.method, clock.nowMs()), admission), true)
     } else refuse(grpcStatusOf(refuseToken(admission.reason)), false)
     return undefined
   }
@@ -80,15 +80,15 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
     const beganMs = clock.monotonicMs()
     const isStream = !isUnary(method)
-    const what: Call = { interface: 'grpc', method }
-    if (early.isTooOften(caller.subscription.id)) {
+    const charged: Call = { interface: 'grpc', method }
+    if (resetGuard.isOverLimit(caller.subscription.id)) {
       meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
-      return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: TOO_OFTEN }))
+      return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: RESET_FLOOD }))
     }
-    const undecided = undecidedBy(method, caller.limits)
-    if (undecided !== undefined) {
-      meter.refused(undecided, { subscription: caller.subscription.id, code: 'invalid-params' })
-      const message = `method refused: ${undecided} of the plan decides what may be selected, and cannot for this method`
+    const unenforced = undecidedBy(method, caller.limits)
+    if (unenforced !== undefined) {
+      meter.refused(unenforced, { subscription: caller.subscription.id, code: 'invalid-params' })
+      const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
       return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
     }
     const permit = isStream ? access.permits.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
@@ -97,7 +97,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       const status = grpcStatusOf(refusePermit(permit), access.quota(caller))
       return refuseLater(call, () => call.end(status))
     }
-    const admission = charge(caller, what, (status, isLimit) => {
+    const admission = charge(caller, charged, (status, isLimit) => {
       permit?.release()
       if (isLimit) refuseLater(call, () => call.end(status))
       else call.end(status)
@@ -109,13 +109,13 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     const metadata = singleValues(call.metadata)
     const opened = await upstream().grpc.open(call.path, metadata)
     if (!opened.ok) {
-      access.refund(caller, what)
+      access.refund(caller, charged)
       permit?.release()
       return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
     }
     let openedMs = clock.monotonicMs()
     let node = opened.upstream
-    if (call.isOver) return early.leave(opened.stream, openedMs, caller.subscription.id)
+    if (call.isOver) return resetGuard.cancel(opened.stream, openedMs, caller.subscription.id)
 
     const policy = policyOf(method)
     const resume =
@@ -136,9 +136,9 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       return ++pings <= FREE_PINGS
     }
 
-    /** Refused means not charged: what the opening cost was for the first request. */
+    /** A refused request is not charged: the charge of the call was for its first request. */
     function refused(limit: string, code: 'invalid-params' | 'too-large'): void {
-      if (isFirst) access.refund(caller, what)
+      if (isFirst) access.refund(caller, charged)
       meter.refused(limit, { subscription: caller.subscription.id, code })
     }
 
@@ -159,14 +159,14 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
         return false
       }
       if (verdict.isPing && isFreePing()) return true
-      // The opening of the stream has paid for its first request.
+      // The charge of the call covers its first request.
       if (isFirst && !verdict.isPing) {
         isFirst = false
         return passed(message, verdict)
       }
-      const again = charge(entry.caller, what, (status, isLimit) => {
+      const again = charge(entry.caller, charged, (status, isLimit) => {
         if (!isLimit) return relay.end(status)
-        relay.hush()
+        relay.stopMessages()
         refuseLater(call, () => relay.end(status))
       })
       return again !== undefined && passed(message, verdict)
@@ -174,14 +174,14 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
 
     function passed(message: Uint8Array, verdict: PolicyPass): true {
       if (!verdict.isPing) filters = Object.values(verdict.filters).reduce((sum, count) => sum + count, 0)
-      resume?.asked(message, verdict)
+      resume?.onRequest(message, verdict)
       return true
     }
 
-    async function goOn({ next }: Resume, lastSlot: number | undefined) {
+    async function continueAtNext({ next }: Resume, lastSlot: number | undefined) {
       const found = await next(node, lastSlot)
       const fields = { upstream: node.name, next: found?.upstream.name, subscription: caller.subscription.id }
-      log.info(fields, 'stream of a lost node taken to another')
+      log.info(fields, found === undefined ? 'stream of a lost node ended' : 'stream of a lost node resumed at another')
       resumes[found === undefined ? 'ended' : 'resumed'].inc()
       if (found === undefined) return undefined
       node = found.upstream
@@ -198,9 +198,9 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       messageLimits,
       accepts,
       onUpstreamEnd: (end) => relay.end(statusFor(end, node.name)),
-      resume: resume && { ...resume, next: (lastSlot) => goOn(resume, lastSlot) },
-      onOver(atNode, status) {
-        if (atNode !== undefined) early.leave(atNode, openedMs, caller.subscription.id)
+      resume: resume && { ...resume, next: (lastSlot) => continueAtNext(resume, lastSlot) },
+      onEnd(atNode, status) {
+        if (atNode !== undefined) resetGuard.cancel(atNode, openedMs, caller.subscription.id)
         permit?.release()
         leave?.(status)
         if (isStream) meter.open.dec()
@@ -225,16 +225,16 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
           close: () => relay.end(CLOSED_BY_OWNER),
         })
       : undefined
-    // The store may have moved on while the node was being reached.
+    // The store may have changed while the node was being connected to.
     check(entry)
     if (isEnding && isStream) relay.end(SHUTTING_DOWN)
   }
 
-  /** The node's word goes to the customer, except where it is about the gateway's own credential. */
+  /** The node's status goes to the customer, except where it is about the gateway's own credential. */
   function statusFor({ status, isFromServer }: GrpcEnd, node: string): GrpcStatus {
-    if (status.code === GrpcCode.internal && status.message?.startsWith(LAGGED) === true) meter.slow.inc()
+    if (isLagged(status)) meter.slow.inc()
     if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
-    log.warn({ upstream: node }, 'the node does not accept the credential it is given')
+    log.warn({ upstream: node }, 'the node refuses the configured credential')
     return lostStatus(undefined)
   }
 
@@ -243,9 +243,9 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     const renewed = access.renew(caller.tokenSha256, 'bundle', clock.nowMs())
     if (!renewed.ok) return relay.end(grpcStatusOf(refuseToken(renewed.reason)))
     entry.caller = renewed
-    const { heardMs } = relay
-    if (isStream && heardMs !== undefined && clock.monotonicMs() - heardMs > options.stallMs) {
-      relay.lose('has gone silent')
+    const { lastDataMs } = relay
+    if (isStream && lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > options.stallMs) {
+      relay.loseNode('silent')
     }
   }
 
@@ -253,7 +253,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     serve(call, caller, { method, remoteAddress }) {
       serve(call, caller, method, remoteAddress).catch((err: unknown) => {
         log.error({ err }, 'gRPC call failed')
-        call.end({ code: GrpcCode.internal, message: 'something broke inside the gateway' })
+        call.end({ code: GrpcCode.internal, message: 'internal error' })
       })
     },
     sweep() {
@@ -267,7 +267,6 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       const streams = [...open].filter(({ isStream }) => isStream)
       streams.forEach(({ relay }, at) => {
         const end = () => relay.end(SHUTTING_DOWN)
-        // The first goes at once.
         if (at === 0) end()
         else clock.setTimer((withinMs * at) / streams.length, end)
       })
@@ -275,13 +274,16 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   }
 }
 
-/** A request of a method whose messages the plan does not limit. */
+/** The verdict for methods whose messages the plan does not limit. */
 const NOT_LIMITED: PolicyPass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
-/** How a node begins its word to a client that did not read (bundle.md section 8). */
-const LAGGED = 'lagged'
-/** In the words of the node's own server. */
+/** The text of a node's own server. */
 const SHUTTING_DOWN: GrpcStatus = { code: GrpcCode.unavailable, message: 'server is shutting down try again later' }
+
+/** A node ends the stream of a client that did not read with INTERNAL and a message that begins with `lagged` (bundle.md section 8). */
+function isLagged({ code, message = '' }: GrpcStatus): boolean {
+  return code === GrpcCode.internal && message.startsWith('lagged')
+}
 
 function singleValues(metadata: GrpcCall['metadata']): Record<string, string> {
   const single: Record<string, string> = {}

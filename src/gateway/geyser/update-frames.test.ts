@@ -20,7 +20,7 @@ function push(frames: UpdateFrames, given: Uint8Array): Buffer {
   return out
 }
 
-test('whole messages pass at once; of a small one that is incomplete, nothing does', () => {
+test('releases complete messages at once, and nothing of a small incomplete one', () => {
   const frames = new UpdateFrames()
   const [a, b] = [frameMessage(Buffer.from('first')), frameMessage(Buffer.from('second'))]
   assert.deepEqual(push(frames, Buffer.concat([a, b.subarray(0, 3)])), a)
@@ -29,7 +29,7 @@ test('whole messages pass at once; of a small one that is incomplete, nothing do
   assert.equal(frames.messages, 2)
 })
 
-test('a large message flows as it comes', () => {
+test('streams a large message', () => {
   const frames = new UpdateFrames()
   const large = frameMessage(Buffer.alloc(300_000, 7))
   const next = frameMessage(Buffer.from('next'))
@@ -46,7 +46,7 @@ test('a large message flows as it comes', () => {
   assert.equal(frames.messages, 2)
 })
 
-test('the slot of every kind of update is found; a ping does not forget it', () => {
+test('finds the slot of every kind of update, and keeps it over a ping', () => {
   const kinds: Update[] = [
     { case: 'account', value: { account: { pubkey: Buffer.alloc(32) }, slot: 401n } },
     { case: 'slot', value: { slot: 402n } },
@@ -72,7 +72,7 @@ test('the slot of every kind of update is found; a ping does not forget it', () 
   }
 })
 
-test('however the bytes are cut, they come out as they went in, and never half a small message', (t) => {
+test('releases the bytes unchanged for any chunking, and never a partial small message', (t) => {
   checkProperty(
     t,
     fc.property(

@@ -1,50 +1,50 @@
-import { WIRE_BYTES, WIRE_VARINT, WireReader } from '../../solana/transaction/wire-reader.ts'
+import { WIRE_BYTES, WIRE_VARINT, WireReader } from '../../solana/geyser/wire-reader.ts'
 
 const PREFIX_BYTES = 5
-/** An incomplete message is held back up to this size, so that a lost node does not leave a client with half a message. A larger one flows. */
+/** An incomplete message up to this size is held, so that a lost node does not leave a client with a partial message. A larger one is streamed. */
 const HELD_BYTES_MAX = 64 * 1024
 
-/** In which field of which kind of SubscribeUpdate the slot stands (geyser.proto). */
+/** The field of the slot, by the kind of SubscribeUpdate (geyser.proto). */
 const SLOT_FIELD: Readonly<Record<number, number>> = { 2: 2, 3: 1, 4: 2, 5: 1, 7: 1, 8: 1, 10: 1 }
 
-/** What can be passed on: first what was held back, then a view of what came last. */
+/** Bytes to relay: first those that were held, then a view of the new ones. */
 export type PassedBytes = { readonly held: Uint8Array | undefined; readonly fresh: Uint8Array | undefined }
 
 /**
- * Follows the messages in a stream of bytes without decoding them: gives out whole messages as they come, holds back the one that is incomplete,
- * and remembers the slot of the last one.
+ * Finds the message boundaries in a byte stream without decoding: releases complete messages, holds an incomplete one, and keeps the slot of
+ * the last one.
  */
 export class UpdateFrames {
-  /** The beginning of a message, copied: what it came in is used again. */
+  /** The beginning of a message, copied, because its buffer is reused. */
   #held: Buffer = NOTHING
-  /** How much of a large message is still to come. */
-  #through = 0
+  /** Bytes of a streamed message that are still to come. */
+  #streaming = 0
   #lastSlot: number | undefined
   #messages = 0
 
-  /** The slot last seen at the end of a piece. */
+  /** The slot of the last complete message of a piece. */
   get lastSlot(): number | undefined {
     return this.#lastSlot
   }
 
-  /** Messages given out, a large one when it began. */
+  /** Messages released; a streamed one counts at its beginning. */
   get messages(): number {
     return this.#messages
   }
 
-  /** A large message was given out in part. */
+  /** A streamed message is incomplete. */
   get isWithinMessage(): boolean {
-    return this.#through > 0
+    return this.#streaming > 0
   }
 
   push(bytes: Uint8Array): PassedBytes {
     const { held, from } = this.#complete(bytes)
-    const to = this.#wholeTo(bytes, from)
+    const to = this.#releasedTo(bytes, from)
     if (to < bytes.length) this.#held = Buffer.concat([this.#held, bytes.subarray(to)])
     return { held, fresh: to > from ? bytes.subarray(from, to) : undefined }
   }
 
-  /** Completes the message held back, which is small, with the beginning of the piece; after it the piece is at a boundary. */
+  /** Completes the held message with the beginning of the piece; the rest of the piece starts at a message boundary. */
   #complete(bytes: Uint8Array): { held: Uint8Array | undefined; from: number } {
     const before = this.#held
     if (before.length === 0) return { held: undefined, from: 0 }
@@ -55,24 +55,24 @@ export class UpdateFrames {
     if (before.length + bytes.length < size) {
       if (size > HELD_BYTES_MAX && prefix.length >= PREFIX_BYTES) {
         this.#messages += 1
-        this.#through = size - before.length
+        this.#streaming = size - before.length
         return { held: before, from: 0 }
       }
       this.#held = before
       return { held: undefined, from: 0 }
     }
     const from = size - before.length
-    const whole = Buffer.concat([before, bytes.subarray(0, from)], size)
+    const message = Buffer.concat([before, bytes.subarray(0, from)], size)
     this.#messages += 1
-    this.#noteSlot(whole, 0)
-    return { held: whole, from }
+    this.#readSlot(message, 0)
+    return { held: message, from }
   }
 
-  /** Where the last whole message ends; where that of a large one stands that flows. */
-  #wholeTo(bytes: Uint8Array, from: number): number {
+  /** The offset up to which the piece is released: the end of the last complete message, or of the piece where one is streamed. */
+  #releasedTo(bytes: Uint8Array, from: number): number {
     if (this.#held.length > 0) return from
-    const through = Math.min(this.#through, bytes.length - from)
-    this.#through -= through
+    const through = Math.min(this.#streaming, bytes.length - from)
+    this.#streaming -= through
     let at = from + through
     let last = -1
     while (bytes.length - at >= PREFIX_BYTES) {
@@ -80,7 +80,7 @@ export class UpdateFrames {
       if (bytes.length - at < size) {
         if (size <= HELD_BYTES_MAX) break
         this.#messages += 1
-        this.#through = size - (bytes.length - at)
+        this.#streaming = size - (bytes.length - at)
         at = bytes.length
         break
       }
@@ -88,12 +88,12 @@ export class UpdateFrames {
       at += size
       this.#messages += 1
     }
-    if (last !== -1) this.#noteSlot(bytes, last)
+    if (last !== -1) this.#readSlot(bytes, last)
     return at
   }
 
-  #noteSlot(bytes: Uint8Array, at: number): void {
-    // Compressed messages tell nothing without being opened.
+  #readSlot(bytes: Uint8Array, at: number): void {
+    // The slot of a compressed message is unknown.
     if (bytes[at] !== 0) return
     const from = at + PREFIX_BYTES
     this.#lastSlot = slotOf(bytes, from, from + lengthAt(bytes, at + 1)) ?? this.#lastSlot

@@ -1,53 +1,56 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
-import { readWholeResponse } from '../../upstreams/whole-response.ts'
+import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
+import { readCompleteResponse } from '../../upstreams/complete-response.ts'
+import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { refuseHeldBytes, refuseUpstream } from '../refusal.ts'
-import { isFastPathId, type RpcCall, writeCall } from '../rpc/request.ts'
-import { responseUnderId } from '../rpc/response.ts'
-import type { UpstreamCall } from '../rpc/rpc.ts'
-import { refusalResponse, refuseLargeResponse, refuseOnConnection } from './refusal.ts'
+import { errorResponse, type Refusal, refuseFailure, refuseHeldBytes, refuseUpstream } from '../refusal.ts'
+import type { Forward } from '../rpc/forward.ts'
+import { isFastPathId } from '../rpc/request.ts'
+import { replaceId } from '../rpc/response-id.ts'
+import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 
-/** Calls of one connection that are on their way to a node at once. */
+/** Forwarded calls of one connection without a response yet. */
 const IN_FLIGHT_MAX = 64
-/** Below what may wait for a client: an answer alone must not make it too slow. */
+/** Less than the send buffer of a client: one response alone must not make it a slow client. */
 const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 
 export type WsCalls = {
-  /** Forwards a call that has an id and was charged; gives the whole answer. */
+  /** Forwards a call that has an id and was charged; resolves to the complete response. */
   forward(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer>
 }
 
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
-  readonly callUpstream: UpstreamCall
+  readonly forward: Forward
   readonly requestId: string
-  /** The connection, for the rule that the slot one client sees never goes back. */
+  /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
   readonly meter: Pick<ListenerMeter, 'refused'>
-  /** A response is held until all of it has arrived. */
+  /** A response is held until it has arrived completely. */
   readonly budget: ResponseBudget
 }
 
 /** Ordinary JSON-RPC calls over a WebSocket. */
 export function createWsCalls(deps: WsCallsDeps): WsCalls {
-  const { access, callUpstream, requestId, connection, meter, budget } = deps
+  const { access, requestId, connection, meter, budget } = deps
   let inFlight = 0
 
-  async function ask(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
-    const refuse = (refusal: Parameters<typeof refusalResponse>[0]) => refusalResponse(refusal, requestId, call.id)
+  async function forward(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
+    const refuse = (refusal: Refusal) => errorResponse(refusal, requestId, call.id)
     const sentId = isFastPathId(call.id) ? call.id : '0'
-    const outcome = await callUpstream({
+    const outgoing = {
       body: Buffer.from(writeCall(call, sentId)),
       methods: [call.method],
       single: { params: call.paramsText, id: sentId },
       subscriptionId: caller.subscription.id,
       connection,
-    })
-    if (outcome.kind !== 'responded') {
-      if (!outcome.isForwarded) access.refund(caller, { interface: 'ws', method: call.method })
-      return refuse(refuseUpstream(outcome.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'))
+    }
+    const response = await new Promise<UpstreamResponse>((resolve) => deps.forward(outgoing, resolve))
+    if (response.kind !== 'responded') {
+      if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method })
+      return refuse(refuseFailure(response))
     }
     const { id: owner } = caller.subscription
     let heldBytes = 0
@@ -60,19 +63,19 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       heldBytes += bytes
       return true
     }
-    const whole = await readWholeResponse(outcome, { bytesMax: RESPONSE_BYTES_MAX, hold })
+    const body = await readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX, hold })
     budget.release(owner, heldBytes)
-    if (whole === 'no-room' && limit !== undefined) {
+    if (body === 'over-budget' && limit !== undefined) {
       meter.refused(limit, { subscription: owner, code: 'overloaded' })
       return refuse(refuseHeldBytes(limit, budget.limits[limit]))
     }
-    if (whole === 'too-large') {
+    if (body === 'too-large') {
       meter.refused('answerBytes', { subscription: caller.subscription.id, code: 'too-large' })
       return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX))
     }
-    if (typeof whole === 'string') return refuse(refuseUpstream('no-upstream'))
-    if (sentId === call.id) return whole
-    return responseUnderId(whole, call.id) ?? refuse(refuseUpstream('no-upstream'))
+    if (typeof body === 'string') return refuse(refuseUpstream('no-upstream'))
+    if (sentId === call.id) return body
+    return replaceId(body, call.id) ?? refuse(refuseUpstream('no-upstream'))
   }
 
   return {
@@ -80,15 +83,11 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       if (inFlight >= IN_FLIGHT_MAX) {
         meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
         access.refund(caller, { interface: 'ws', method: call.method })
-        return refusalResponse(
-          refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls not yet answered'),
-          requestId,
-          call.id,
-        )
+        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls in flight'), requestId, call.id)
       }
       inFlight += 1
       try {
-        return await ask(caller, call)
+        return await forward(caller, call)
       } finally {
         inFlight -= 1
       }

@@ -1,46 +1,46 @@
 import { hash } from 'node:crypto'
 import { JsonScanner } from '../../solana/json/scan.ts'
-import { callOf } from '../../upstreams/http-call.ts'
+import { upstreamRequest } from '../../upstreams/http-call.ts'
 import type { Upstream } from '../../upstreams/service.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 
-/** What a subscription may have missed while it had no node: the `result` of a notification to send now, as text. */
+/** A change that a subscription missed while it had no node: the `result` of a notification to send now, as text. */
 export type Missed = { readonly result: string; readonly slot: number; readonly isLast: boolean }
 
-/** Larger accounts are not read again; their owner hears of the gap. */
+/** Larger accounts are not read again; their subscribers only get the gap notification. */
 const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 const DEPTH_MAX = 256
 const LEVELS = ['processed', 'confirmed', 'finalized']
 
-/** A lost node is missed by thousands of subscriptions at once; the others are asked about so many at a time. */
-const AT_ONCE_MAX = 32
+/** Thousands of subscriptions lose a node at once; this many reads run at the same time. */
+const CONCURRENT_MAX = 32
 
-export type CatchUpFor = {
-  readonly upstream: Pick<Upstream, 'ask'>
+export type CatchUpRequest = {
+  readonly upstream: Pick<Upstream, 'forwardAsync'>
   readonly kind: PubSubKind
   readonly params: string
-  /** Whether the result is still of use when its turn comes. */
-  isWanted(): boolean
+  /** Whether the result is still needed when the read starts and when it ends. */
+  isNeeded(): boolean
   /** Called later, only where something was missed. */
-  found(missed: Missed): void
+  onMissed(missed: Missed): void
 }
 
 export type CatchUp = {
-  /** At most one waits for each subscription: a later one takes the place of an earlier one. */
-  find(subscription: object, wanted: CatchUpFor): void
+  /** Reads the current state of an account or signature. At most one read waits for each subscription; a later one replaces it. */
+  start(subscription: object, request: CatchUpRequest): void
 }
 
 export function createCatchUp(): CatchUp {
-  const waiting = new Map<object, CatchUpFor>()
+  const waiting = new Map<object, CatchUpRequest>()
   let running = 0
 
   function next(): void {
-    for (const [subscription, wanted] of waiting) {
-      if (running >= AT_ONCE_MAX) return
+    for (const [subscription, request] of waiting) {
+      if (running >= CONCURRENT_MAX) return
       waiting.delete(subscription)
-      if (!wanted.isWanted()) continue
+      if (!request.isNeeded()) continue
       running += 1
-      void run(wanted).finally(() => {
+      void run(request).finally(() => {
         running -= 1
         next()
       })
@@ -48,39 +48,39 @@ export function createCatchUp(): CatchUp {
   }
 
   return {
-    find(subscription, wanted) {
-      if (wanted.kind !== 'account' && wanted.kind !== 'signature') return
+    start(subscription, request) {
+      if (request.kind !== 'account' && request.kind !== 'signature') return
       waiting.delete(subscription)
-      waiting.set(subscription, wanted)
+      waiting.set(subscription, request)
       next()
     },
   }
 }
 
-async function run({ upstream, kind, params, isWanted, found }: CatchUpFor): Promise<void> {
+async function run({ upstream, kind, params, isNeeded, onMissed }: CatchUpRequest): Promise<void> {
   try {
     const missed = await findMissed(upstream, kind as 'account' | 'signature', params)
-    if (missed !== undefined && isWanted()) found(missed)
+    if (missed !== undefined && isNeeded()) onMissed(missed)
   } catch {
-    // A response that is no JSON; the gap was reported.
+    // The response is not JSON. The gap was reported already.
   }
 }
 
-/** Only the state of accounts and of signatures can be asked for later; undefined where nothing is known to be missed. */
+/** Only the state of accounts and signatures can be read afterwards. Undefined where nothing is known to be missed. */
 async function findMissed(
-  upstream: Pick<Upstream, 'ask'>,
+  upstream: Pick<Upstream, 'forwardAsync'>,
   kind: 'account' | 'signature',
   paramsText: string,
 ): Promise<Missed | undefined> {
-  const [target, given] = readParams(paramsText)
+  const [target, options] = readParams(paramsText)
   if (target === undefined) return undefined
-  const config = (given ?? {}) as Readonly<Record<string, unknown>>
+  const config = (options ?? {}) as Readonly<Record<string, unknown>>
   if (kind === 'account') {
     const { encoding, commitment, dataSlice } = config
-    const result = await ask(upstream, 'getAccountInfo', [target, { encoding, commitment, dataSlice }])
+    const result = await read(upstream, 'getAccountInfo', [target, { encoding, commitment, dataSlice }])
     return result && { ...result, isLast: false }
   }
-  const response = await ask(upstream, 'getSignatureStatuses', [[target]])
+  const response = await read(upstream, 'getSignatureStatuses', [[target]])
   if (response === undefined) return undefined
   const { context, value } = JSON.parse(response.result) as {
     context: unknown
@@ -91,7 +91,7 @@ async function findMissed(
   return { result: JSON.stringify({ context, value: { err: status.err } }), slot: response.slot, isLast: true }
 }
 
-/** Only params that parsing and writing leave as they are can be put into another call; others are not asked about. */
+/** Params that JSON.parse and JSON.stringify would change cannot be used in another call: returns an empty list for them. */
 function readParams(paramsText: string): readonly unknown[] {
   const params: unknown = JSON.parse(paramsText)
   const isExact = Array.isArray(params) && JSON.stringify(params) === canonicalParams(paramsText)
@@ -102,19 +102,19 @@ function levelOf(commitment: unknown): number {
   return LEVELS.indexOf(String(commitment))
 }
 
-async function ask(
-  upstream: Pick<Upstream, 'ask'>,
+async function read(
+  upstream: Pick<Upstream, 'forwardAsync'>,
   method: string,
   params: unknown,
 ): Promise<{ result: string; slot: number } | undefined> {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
-  const outcome = await upstream.ask(callOf(method, body))
-  if (outcome.kind !== 'responded') return undefined
-  if (outcome.rest !== undefined || outcome.body.length > RESPONSE_BYTES_MAX) {
-    outcome.rest?.abort()
+  const response = await upstream.forwardAsync(upstreamRequest(method, body))
+  if (response.kind !== 'responded') return undefined
+  if (response.rest !== undefined || response.body.length > RESPONSE_BYTES_MAX) {
+    response.rest?.abort()
     return undefined
   }
-  const result = resultOf(outcome.body.toString('utf8'))
+  const result = resultOf(response.body.toString('utf8'))
   const slot = /^\{"context":\{[^{}]*"slot":\s*(\d{1,16})/.exec(result ?? '')?.[1]
   return result === undefined || slot === undefined ? undefined : { result, slot: Number(slot) }
 }
@@ -137,15 +137,15 @@ function resultOf(text: string): string | undefined {
 const VALUE = Buffer.from('"value":')
 const AFTER_RESULT = ',"subscription":'.length
 
-/** Larger accounts are not worth the work at every change; they are told again after a loss. */
+/** Larger accounts are not hashed at every change; after a loss they are sent again. */
 const DIGEST_BYTES_MAX = 64 * 1024
 
-/** A digest of the account in a notification, to know it again; undefined where the frame is written in another way. */
+/** A digest of the account in a notification, to recognize it; undefined where the frame has another layout. */
 export function accountDigest(frame: Buffer, idFrom: number): string | undefined {
   return valueDigest(frame.subarray(0, idFrom - AFTER_RESULT))
 }
 
-/** The same of the result of `getAccountInfo`. */
+/** The same for the result of `getAccountInfo`. */
 export function resultDigest(result: string): string | undefined {
   return valueDigest(Buffer.from(result))
 }

@@ -5,15 +5,15 @@ import type { Clock } from '../../core/clock.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { WsCloseCode, type WsConnection } from '../../platform/ws/connection.ts'
-import { writeResult } from '../../solana/json/json-rpc.ts'
+import { type RpcCall, writeResult } from '../../solana/json/json-rpc.ts'
 import { whoami } from '../account/whoami.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
-import { type RpcCall, type RpcItem, readRpcBody } from '../rpc/request.ts'
-import { responseUnderId } from '../rpc/response.ts'
-import type { UpstreamCall } from '../rpc/rpc.ts'
+import { errorResponse, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
+import type { Forward } from '../rpc/forward.ts'
+import { type RpcItem, readRpcBody } from '../rpc/request.ts'
+import { replaceId } from '../rpc/response-id.ts'
 import { createWsCalls } from './calls.ts'
-import { invalidSubscription, refusalResponse } from './refusal.ts'
+import { invalidSubscription } from './refusal.ts'
 import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
 import { bytesFrame } from './splice.ts'
 import { createWsSubscriptions } from './subscriptions.ts'
@@ -23,7 +23,7 @@ import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 export type WsClientDeps = {
   readonly access: Access
   readonly upstreamSubscriptions: UpstreamSubscriptions
-  readonly callUpstream: UpstreamCall
+  readonly forward: Forward
   readonly budget: ResponseBudget
   readonly clock: Clock
   readonly log: Logger
@@ -31,40 +31,40 @@ export type WsClientDeps = {
   readonly gapsReported: { inc(): void }
 }
 
-export type WsClientGiven = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
+export type WsHandshake = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
 
 export type WsClient = {
   readonly tokenSha256: string
   readonly subscriptionId: string
-  /** How many are live. */
+  /** Number of live subscriptions. */
   readonly subscriptions: number
-  /** The caller as the store knows it now; who is no longer welcome is closed with 4401. */
-  renewed(caller: ReturnType<Access['renew']>): void
-  /** Its nodes are others now; it is closed with 1012, so that it comes back to them. */
+  /** Takes over the caller as the store has it now; closes with 4401 where its token is no longer valid. */
+  renew(caller: ReturnType<Access['renew']>): void
+  /** Closes with 1012 because the subscription has other nodes now; the client reconnects to them. */
   move(): void
 }
 
-/** Messages that cost nothing (pings, what is no request, questions about the budget): so many a second, saved up for so long. */
+/** Messages that are not charged: pings, invalid requests, getRateLimits. */
 const FREE_PER_SECOND = 20
-const FREE_SAVED = 200
+const FREE_BURST = 200
 
 type Reply = { readonly text: string | Buffer; readonly onSent?: () => void }
-type Responded = RpcCall & { readonly id: string }
+type CallWithId = RpcCall & { readonly id: string }
 
-/** Serves one connection: its requests in, answers and notifications out. */
-export function serveWsClient(connection: WsConnection, given: WsClientGiven, deps: WsClientDeps): WsClient {
+/** Serves one connection: requests in, responses and notifications out. */
+export function serveWsClient(connection: WsConnection, handshake: WsHandshake, deps: WsClientDeps): WsClient {
   const { access, clock, log, meter } = deps
-  const { requestId } = given
-  let { caller } = given
-  let free = FREE_SAVED
+  const { requestId } = handshake
+  let { caller } = handshake
+  let free = FREE_BURST
   let freeAtMs = clock.monotonicMs()
-  const { callUpstream, budget } = deps
-  const calls = createWsCalls({ access, callUpstream, requestId, connection, meter, budget })
+  const { forward, budget } = deps
+  const calls = createWsCalls({ access, forward, requestId, connection, meter, budget })
   const subscriptions = createWsSubscriptions({
     access,
     upstreamSubscriptions: deps.upstreamSubscriptions,
     connection,
-    sendGap: given.wantsGaps ? sendGap : undefined,
+    sendGap: handshake.wantsGaps ? sendGap : undefined,
     onOverflow: () => connection.close(WsCloseCode.tryAgainLater, 'too slow'),
   })
 
@@ -75,7 +75,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
 
   function takeFree(): boolean {
     const nowMs = clock.monotonicMs()
-    free = Math.min(FREE_SAVED, free + ((nowMs - freeAtMs) / 1000) * FREE_PER_SECOND)
+    free = Math.min(FREE_BURST, free + ((nowMs - freeAtMs) / 1000) * FREE_PER_SECOND)
     freeAtMs = nowMs
     if (free >= 1) {
       free -= 1
@@ -94,7 +94,7 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     }
     if (body.kind === 'too-many') {
       meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-      if (takeFree()) connection.send(refusalResponse(refuseSize('batchItems', body.limit), requestId, 'null'))
+      if (takeFree()) connection.send(errorResponse(refuseSize('batchItems', body.limit), requestId, 'null'))
       return
     }
     const replies = (await Promise.all(body.items.map(respondToItem))).filter((reply) => reply !== undefined)
@@ -105,34 +105,34 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     for (const { onSent } of replies) onSent?.()
   }
 
-  /** Runs up to its first wait at once, so that requests are charged in the order they came. */
+  /** Runs synchronously up to its first await, so that requests are charged in the order of arrival. */
   async function respondToItem(item: RpcItem): Promise<Reply | undefined> {
     if ('refusal' in item) return takeFree() ? { text: item.refusal } : undefined
     const { call } = item
-    // Clients keep the connection alive with a `ping` that wants no answer; a node does not act on other notifications either.
+    // Clients keep the connection alive with a `ping` notification; a node ignores other notifications too.
     if (call.id === undefined) return void takeFree()
-    const asked: Responded = { ...call, id: call.id }
+    const withId: CallWithId = { ...call, id: call.id }
     if (call.method === 'getRateLimits') {
       if (!takeFree()) return undefined
       meter.request(call.method)
-      return { text: rateLimits(asked) }
+      return { text: rateLimits(withId) }
     }
     const method = pubSubMethod(call.method)
-    if (method?.verb === 'Subscribe') return subscribe(asked, method.kind)
+    if (method?.verb === 'Subscribe') return subscribe(withId, method.kind)
     const admission = access.admit(caller, { interface: 'ws', method: call.method })
-    if (!admission.ok) return refused(admission, asked)
+    if (!admission.ok) return refused(admission, withId)
     meter.request(call.method)
-    if (method === undefined) return { text: await calls.forward(caller, asked) }
+    if (method === undefined) return { text: await calls.forward(caller, withId) }
     const id = unsubscribedId(call.paramsText)
     const isEnded = id !== undefined && subscriptions.unsubscribe(id)
-    return { text: isEnded ? writeResult(asked.id, 'true') : invalidSubscription(asked.id) }
+    return { text: isEnded ? writeResult(withId.id, 'true') : invalidSubscription(withId.id) }
   }
 
-  async function subscribe(call: Responded, kind: PubSubKind): Promise<Reply> {
+  async function subscribe(call: CallWithId, kind: PubSubKind): Promise<Reply> {
     const permit = subscriptions.reserve(caller)
     if (!permit.ok) {
       meter.refused('wsSubscriptions')
-      return { text: refusalResponse(permit.refusal, requestId, call.id) }
+      return { text: errorResponse(permit.refusal, requestId, call.id) }
     }
     const charged = caller
     const admission = access.admit(charged, { interface: 'ws', method: call.method })
@@ -141,46 +141,46 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
       return refused(admission, call)
     }
     meter.request(call.method)
-    const wanted = { subscriptionId: charged.subscription.id, kind, params: call.paramsText }
-    const { id, response, start } = await subscriptions.subscribe(wanted, permit)
+    const topic = { subscriptionId: charged.subscription.id, kind, params: call.paramsText }
+    const { id, response, start } = await subscriptions.subscribe(topic, permit)
     switch (response.kind) {
       case 'ready':
         return { text: writeResult(call.id, String(id)), onSent: start }
       case 'refused':
-        return { text: responseUnderId(Buffer.from(response.text), call.id) ?? noUpstream(call) }
+        return { text: replaceId(Buffer.from(response.text), call.id) ?? noUpstream(call) }
       case 'no-upstream':
-        if (!response.wasAsked) access.refund(charged, { interface: 'ws', method: call.method })
+        if (!response.isSent) access.refund(charged, { interface: 'ws', method: call.method })
         return { text: noUpstream(call) }
     }
   }
 
-  function refused(admission: Exclude<Admission, { ok: true }>, call: Responded): Reply {
+  function refused(admission: Exclude<Admission, { ok: true }>, call: CallWithId): Reply {
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
-      return { text: refusalResponse(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
+      return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
     }
     const { reason } = admission
-    return { text: refusalResponse(refuseToken(reason), requestId, call.id), onSent: () => closeUnwelcome(reason) }
+    return { text: errorResponse(refuseToken(reason), requestId, call.id), onSent: () => closeUnauthorized(reason) }
   }
 
-  function noUpstream({ id }: Responded): string {
-    return refusalResponse(refuseUpstream('no-upstream'), requestId, id)
+  function noUpstream({ id }: CallWithId): string {
+    return errorResponse(refuseUpstream('no-upstream'), requestId, id)
   }
 
-  function rateLimits({ id }: Responded): string {
+  function rateLimits({ id }: CallWithId): string {
     const { limits, budget, month, open } = whoami(access, caller, clock.nowMs()) as Readonly<Record<string, unknown>>
     return writeResult(id, JSON.stringify({ budget, month, limits, open }))
   }
 
-  function closeUnwelcome(reason: string): void {
+  function closeUnauthorized(reason: string): void {
     connection.close(ERRORS.unauthorized.close, `token ${reason}`)
   }
 
   connection.onMessage((text) => {
-    // A peer may go on sending until it has received the close frame.
+    // A client may send until it receives the close frame.
     if (!connection.isOpen) return undefined
     return onMessage(text).catch((err: unknown) => {
-      log.error({ err, request_id: requestId }, 'message of a client could not be handled')
+      log.error({ err, request_id: requestId }, 'WebSocket message could not be handled')
       connection.close(WsCloseCode.internalError, 'internal error')
     })
   })
@@ -192,9 +192,9 @@ export function serveWsClient(connection: WsConnection, given: WsClientGiven, de
     get subscriptions() {
       return subscriptions.size
     },
-    renewed(now) {
-      if (now.ok) caller = now
-      else closeUnwelcome(now.reason)
+    renew(current) {
+      if (current.ok) caller = current
+      else closeUnauthorized(current.reason)
     },
     move: () => connection.close(WsCloseCode.serviceRestart, 'moved to other nodes'),
   }

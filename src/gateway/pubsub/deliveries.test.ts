@@ -37,7 +37,7 @@ function delivery(clock: { advance(ms: number): void }, steps: number, onStep: (
   }
 }
 
-test('a turn of the event loop gives deliveries 5 ms together, however many there are; order is kept', () => {
+test('runs deliveries for 5 ms in one turn of the event loop, however many there are, and keeps their order', () => {
   const on = setUp()
   const { clock, deliveries, turn } = on
   const done: string[] = []
@@ -53,7 +53,7 @@ test('a turn of the event loop gives deliveries 5 ms together, however many ther
   assert.equal(done.at(-1), 'd')
 })
 
-test('what waits is bounded in bytes; a delivery too many is refused', () => {
+test('refuses a delivery beyond the limit of waiting bytes', () => {
   const { clock, deliveries, turn } = setUp(25)
   let steps = 0
   const add = () => deliveries.add(delivery(clock, 10, () => void (steps += 1)))
@@ -63,7 +63,7 @@ test('what waits is bounded in bytes; a delivery too many is refused', () => {
   assert.equal(add(), true)
 })
 
-/** A subscriber and its taker, with every text it got. */
+/** A subscriber and its consumer, with every text it got. */
 function subscriber(id: number, onFrame: () => void = () => {}) {
   const got: string[] = []
   const text = (frame: Buffer) => frame.subarray(2).toString()
@@ -91,7 +91,7 @@ function subscriber(id: number, onFrame: () => void = () => {}) {
 
 const payload = (text: string) => ({ bytes: Buffer.from(`${text}:0`), idFrom: text.length + 1, idTo: text.length + 2 })
 
-test('each subscriber gets each notification once under its own id, also one that joins the others meanwhile', () => {
+test('delivers each notification once to each subscriber under its own id, also to one that is shared during the delivery', () => {
   const { clock, deliveries, turn } = setUp()
   const fanOut = new FanOut(deliveries)
   const tick = () => clock.advance(5)
@@ -110,7 +110,7 @@ test('each subscriber gets each notification once under its own id, also one tha
   fanOut.push(payload('a'), () => {
     isDone = true
   })
-  // Id 1 has been delivered to those who share it; the others are still due.
+  // Id 1 has been delivered to the subscribers that share it; the others are still due.
   assert.deepEqual([shared.got, early.got, late.got], [['a:1'], [], []])
   fanOut.share(early, early.consumer)
   fanOut.share(late, late.consumer)
@@ -132,7 +132,7 @@ test('each subscriber gets each notification once under its own id, also one tha
   assert.deepEqual(left.got, [])
 })
 
-test('nothing is made for a connection that is closing', () => {
+test('builds no frame for a closing connection', () => {
   const { deliveries } = setUp()
   const fanOut = new FanOut(deliveries)
   const closing = subscriber(1)

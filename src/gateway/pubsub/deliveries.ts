@@ -1,26 +1,26 @@
 import type { Clock } from '../../core/clock.ts'
 
-/** One notification on its way to its subscribers, delivered in short steps. */
+/** The delivery of one notification to its subscribers, in short steps. */
 export type Delivery = {
-  /** What it keeps in memory until it is done. */
+  /** Memory held until it is done. */
   readonly bytes: number
   /** Delivers to one subscriber; false when none is left. */
   step(): boolean
 }
 
 export type Deliveries = {
-  /** Delivered in the order they are added. False where too much waits already: it is not delivered. */
+  /** Deliveries run in the order they are added. False where too much waits: it is not delivered. */
   add(delivery: Delivery): boolean
 }
 
-/** Deliveries take so much of one turn of the event loop, whatever the number of subscribers. */
+/** Time for deliveries in one turn of the event loop, whatever the number of subscribers. */
 const SLICE_MS = 5
-/** Of all notifications that wait together. */
+/** Bytes of all waiting notifications. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * Delivers notifications in slices, between which the event loop serves other connections. A notification with few subscribers is delivered
- * within `add`.
+ * Delivers notifications in time slices and yields to the event loop between them. A notification with few subscribers is delivered within
+ * `add`.
  */
 export function createDeliveries(
   clock: Clock,
@@ -51,7 +51,7 @@ export function createDeliveries(
     deferNext()
   }
 
-  /** The budget of a turn is whole again in the next one, where the rest goes on. */
+  /** Continues in the next turn of the event loop, with a full time slice. */
   function deferNext(): void {
     if (isDeferred) return
     isDeferred = true

@@ -2,25 +2,25 @@ import { type FrameConsumer, SharedFrames } from '../../platform/net/shared-fram
 import type { Deliveries } from './deliveries.ts'
 import { spliceFrame } from './splice.ts'
 
-/** Gets notifications under an id of its own. */
+/** Receives notifications under its own subscription id. */
 export type FanOutSubscriber = {
   readonly id: number
-  /** Until it shares the frames of others with the same id. */
+  /** Called until `share` joins it to others with the same id. */
   onFrame(frame: Buffer): void
 }
 
-/** A notification of a node, and where in it the id stands. */
+/** A notification of a node, and the offsets of the id in it. */
 type Payload = { readonly bytes: Buffer; readonly idFrom: number; readonly idTo: number }
 
-/** The subscribers of one upstream subscription. Each gets every notification under its own id, all other bytes as they came. */
+/** The subscribers of one upstream subscription. Each gets every notification under its own id, all other bytes unchanged. */
 export class FanOut {
   readonly #deliveries: Deliveries
-  /** Those who get each frame by itself. */
+  /** Subscribers that get each frame separately. */
   readonly #unshared = new Set<FanOutSubscriber>()
   readonly #consumers = new Map<FanOutSubscriber, FrameConsumer<Buffer>>()
-  /** Clients count alike, so many of them know the subscription by the same id. */
+  /** By subscription id: connections number their subscriptions from 1, so many have the same id and share frames. */
   readonly #shared = new Map<number, SharedFrames<Buffer>>()
-  /** Who is still to get the notification that is being delivered. */
+  /** Who has not yet got the notification that is being delivered. */
   #dueIds = new Set<number>()
   #due = new Set<FanOutSubscriber>()
   #current: Payload | undefined
@@ -33,11 +33,11 @@ export class FanOut {
     this.#unshared.add(subscriber)
   }
 
-  /** From here on it gets its frames together with others of the same id. */
+  /** From now on the subscriber gets its frames together with others of the same id. */
   share(subscriber: FanOutSubscriber, consumer: FrameConsumer<Buffer>): void {
     if (!this.#unshared.delete(subscriber)) return
     const { id } = subscriber
-    // It gets the notification that is being delivered once: with the others where they still wait for it, else by itself.
+    // The notification being delivered must reach it once: with the others where they still wait for it, else separately.
     if (this.#dueIds.has(id)) this.#due.delete(subscriber)
     this.#consumers.set(subscriber, consumer)
     let frames = this.#shared.get(id)
@@ -59,7 +59,7 @@ export class FanOut {
     if (frames.size === 0) this.#shared.delete(subscriber.id)
   }
 
-  /** Delivers to all, in slices; `onDone` follows the last. False where too much waits: nobody gets it. */
+  /** Delivers to all subscribers, in slices, then calls `onDone`. False where too much waits: it is not delivered. */
   push(payload: Payload, onDone?: () => void): boolean {
     return this.#deliveries.add({
       bytes: payload.bytes.length,
@@ -83,7 +83,7 @@ export class FanOut {
     for (const id of this.#dueIds) {
       this.#dueIds.delete(id)
       const frames = this.#shared.get(id)
-      // A frame for nobody is not made: a connection that is closing may have a thousand ids.
+      // No frame is built without an open consumer: a closing connection may have a thousand ids.
       if (frames?.hasOpenConsumer !== true) continue
       frames.append(this.#frameOf(id))
       return true

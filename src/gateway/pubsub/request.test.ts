@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { canonicalParams, PUBSUB_KINDS, pubSubMethod, unsubscribedId } from './request.ts'
 
-describe('requests of subscriptions', () => {
-  it('knows the nine pairs and nothing else', () => {
+describe('PubSub requests', () => {
+  it('knows the nine kinds and no other method', () => {
     for (const kind of PUBSUB_KINDS) {
       assert.deepEqual(pubSubMethod(`${kind}Subscribe`), { kind, verb: 'Subscribe' })
       assert.deepEqual(pubSubMethod(`${kind}Unsubscribe`), { kind, verb: 'Unsubscribe' })
@@ -13,7 +13,7 @@ describe('requests of subscriptions', () => {
     }
   })
 
-  it('has one text for params that nodes read alike, and none for duplicate members', () => {
+  it('gives one canonical text to params that nodes read alike, and none to duplicate members', () => {
     const equal: (string | undefined)[][] = [
       [
         '["k",{"commitment":"confirmed","encoding":"base64"}]',
@@ -29,7 +29,7 @@ describe('requests of subscriptions', () => {
     assert.equal(canonicalParams('["k",{"commitment":"processed","commitment":"finalized"}]'), undefined)
   })
 
-  it('has different texts for different params, defaults included', () => {
+  it('gives different texts to different params, also where one only names a default', () => {
     const texts = [
       '["k"]',
       '["l"]',

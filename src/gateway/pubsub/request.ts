@@ -1,7 +1,7 @@
 import { canonicalJson } from '../rpc/canonical-json.ts'
 import { JSON_DEPTH_MAX } from '../rpc/request.ts'
 
-/** What can be subscribed to. Each kind has `<kind>Subscribe`, `<kind>Unsubscribe` and `<kind>Notification`. */
+/** The kinds of subscriptions. Each has `<kind>Subscribe`, `<kind>Unsubscribe` and `<kind>Notification`. */
 export const PUBSUB_KINDS = [
   'account',
   'program',
@@ -23,14 +23,14 @@ const METHODS: ReadonlyMap<string, PubSubMethod> = new Map(
   ),
 )
 
-/** Undefined for a method that has nothing to do with subscriptions. */
+/** Undefined for a method that is no subscribe or unsubscribe. */
 export function pubSubMethod(name: string): PubSubMethod | undefined {
   return METHODS.get(name)
 }
 
 /**
- * The params of a subscribe as all nodes read them, which is the text that is shared and forwarded; undefined for params that must not be
- * shared. Missing params are an empty list. Defaults are not filled in: they are the node's to change.
+ * The canonical params of a subscribe: the key under which it is shared, and the text that is forwarded. Undefined for params that must not
+ * be shared. Missing params are an empty list. Defaults are not filled in, because a node may change them.
  */
 export function canonicalParams(paramsText: string | undefined): string | undefined {
   return canonicalJson(paramsText ?? '[]', JSON_DEPTH_MAX)
@@ -38,7 +38,7 @@ export function canonicalParams(paramsText: string | undefined): string | undefi
 
 const ONE_ID = /^\[\s*(0|[1-9]\d{0,14})\s*\]$/
 
-/** The subscription an unsubscribe names: `[7]`; undefined where it names none. */
+/** The subscription id in the params of an unsubscribe: `[7]`; undefined for any other params. */
 export function unsubscribedId(paramsText: string | undefined): number | undefined {
   const id = ONE_ID.exec(paramsText ?? '')?.[1]
   return id === undefined ? undefined : Number(id)

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import { bytesFrame, slotOf, spliceFrame } from './splice.ts'
 
-describe('splicing an id into a notification', () => {
-  it('makes the frame of the text with the other id, at every size of head', () => {
+describe('spliceFrame', () => {
+  it('builds the frame with the other id, at every size of the frame head', () => {
     for (const length of [0, 90, 60, 125, 126, 65_500, 65_536, 70_000]) {
       const head = `{"x":"${'ü'.repeat(length / 2)}","subscription":`
       const payload = Buffer.from(`${head}18446744073709551615}}`)
@@ -16,7 +16,7 @@ describe('splicing an id into a notification', () => {
     }
   })
 
-  it('finds the slot where nodes write it', () => {
+  it('slotOf finds the slot where nodes write it', () => {
     const found = (kind: string, result: string) =>
       slotOf(
         kind,

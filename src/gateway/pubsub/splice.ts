@@ -1,8 +1,8 @@
 import { startTextFrame } from '../../platform/ws/frame.ts'
 
 /**
- * A text frame with the bytes of `payload`, those from `from` to `to` replaced by `text`, which is ASCII. This is how a notification of a node
- * gets the id of the client: every other byte leaves as it came.
+ * A text frame with the bytes of `payload`, those from `from` to `to` replaced by `text`, which is ASCII. A notification of a node gets the
+ * client's subscription id this way; every other byte is unchanged.
  */
 export function spliceFrame(payload: Buffer, from: number, to: number, text: string): Buffer {
   const frame = startTextFrame(payload.length - (to - from) + text.length)
@@ -12,17 +12,17 @@ export function spliceFrame(payload: Buffer, from: number, to: number, text: str
   return frame.bytes
 }
 
-/** The bytes of a whole answer as a frame. */
+/** A complete response as a frame. */
 export function bytesFrame(payload: Buffer): Buffer {
   return spliceFrame(payload, 0, 0, '')
 }
 
-/** Where a node puts the slot of a notification: `context` stands first, and slot notifications are short. */
+/** The slot is within these bytes: `context` comes first, and slot notifications are short. */
 const SLOT_WITHIN = 192
 const SLOT = /"slot":\s*(\d{1,16})/
 const ROOT = /"result":\s*(\d{1,16})/
 
-/** The slot a notification is about; undefined where it has none. */
+/** The slot of a notification; undefined where it has none. */
 export function slotOf(kind: string, payload: Buffer): number | undefined {
   const head = payload.toString('latin1', 0, SLOT_WITHIN)
   const match = (kind === 'root' ? ROOT : SLOT).exec(head)

@@ -12,17 +12,17 @@ import type { SubscriptionShare, UpstreamSubscriptions } from './upstream-subscr
 export type Subscribed = {
   readonly id: number
   readonly response: SubscribeResponse
-  /** To be called when the answer is on its way: what the node said meanwhile follows it. */
+  /** To be called when the response is sent: notifications that arrived before it follow. */
   start(): void
 }
 
-/** The subscriptions of one connection, under ids of its own. */
+/** The subscriptions of one connection, numbered from 1. */
 export type WsSubscriptions = Disposable & {
   readonly size: number
-  /** A place for one more; to be released when it is not then used. */
+  /** A permit for one more subscription; to be released where it is not used. */
   reserve(caller: Caller): Permit | { readonly ok: false; readonly refusal: Refusal }
   subscribe(
-    wanted: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
+    topic: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
     permit: Permit,
   ): Promise<Subscribed>
   /** False where there is no such subscription. */
@@ -33,32 +33,32 @@ export type WsSubscriptionsDeps = {
   readonly access: Pick<Access, 'permits'>
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly connection: Pick<WsConnection, 'sendFrame' | 'consumer'>
-  /** Called only where the client asked to be told. */
+  /** Set where the client requested gap notifications. */
   readonly sendGap: ((id: number, gap: Gap) => void) | undefined
-  /** Too much has come for a subscription whose answer could not be sent yet. */
+  /** Too many bytes wait for a subscription whose response is not sent yet. */
   onOverflow(): void
 }
 
-/** Notifications that wait for the answer to their subscribe, which in a batch may take a while. */
+/** Bytes of notifications that wait for the response to their subscribe, which in a batch may take a while. */
 const EARLY_BYTES_MAX = 1024 * 1024
 
-type Held = {
+type Entry = {
   readonly permit: Permit
   share: SubscriptionShare | undefined
   early: Buffer[] | undefined
   earlyBytes: number
-  isOver: boolean
+  hasEnded: boolean
 }
 
 export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscriptions {
   const { access, upstreamSubscriptions, connection, sendGap } = deps
-  const held = new Map<number, Held>()
+  const entries = new Map<number, Entry>()
   let nextId = 1
 
   function drop(id: number): boolean {
-    const entry = held.get(id)
+    const entry = entries.get(id)
     if (entry === undefined) return false
-    held.delete(id)
+    entries.delete(id)
     entry.share?.leave()
     entry.permit.release()
     return true
@@ -66,7 +66,7 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
 
   function subscriberOf(
     id: number,
-    entry: Held,
+    entry: Entry,
     onResponse: (response: SubscribeResponse) => void,
   ): UpstreamSubscriber {
     return {
@@ -82,7 +82,7 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
         if (entry.early === undefined) sendGap?.(id, gap)
       },
       onEnd() {
-        entry.isOver = true
+        entry.hasEnded = true
         if (entry.early === undefined) drop(id)
       },
     }
@@ -90,11 +90,11 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
 
   return {
     get size() {
-      return held.size
+      return entries.size
     },
 
     reserve(caller) {
-      if (held.size >= WS_SUBSCRIPTIONS_PER_CONNECTION_MAX) {
+      if (entries.size >= WS_SUBSCRIPTIONS_PER_CONNECTION_MAX) {
         return {
           ok: false,
           refusal: refuseOnConnection('wsSubscriptions', WS_SUBSCRIPTIONS_PER_CONNECTION_MAX, 'live subscriptions'),
@@ -104,10 +104,10 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
       return permit.ok ? permit : { ok: false, refusal: refusePermit(permit) }
     },
 
-    subscribe(wanted, permit) {
+    subscribe(topic, permit) {
       const id = nextId++
-      const entry: Held = { permit, share: undefined, early: [], earlyBytes: 0, isOver: false }
-      held.set(id, entry)
+      const entry: Entry = { permit, share: undefined, early: [], earlyBytes: 0, hasEnded: false }
+      entries.set(id, entry)
       return new Promise((resolve) => {
         const subscriber = subscriberOf(id, entry, (response) => {
           if (response.kind !== 'ready') drop(id)
@@ -117,23 +117,23 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
             start() {
               const early = entry.early ?? []
               entry.early = undefined
-              // Ended meanwhile by the client or by its leaving.
-              if (!held.has(id)) return
+              // Unsubscribed or disconnected in the meantime.
+              if (!entries.has(id)) return
               for (const frame of early) connection.sendFrame(frame)
-              if (entry.isOver) drop(id)
-              // From here on nothing stands between the feed and the connection.
+              if (entry.hasEnded) drop(id)
+              // From now on frames go to the connection without passing through here.
               else entry.share?.deliverTo(connection.consumer)
             },
           })
         })
-        entry.share = upstreamSubscriptions.join(wanted, subscriber)
+        entry.share = upstreamSubscriptions.join(topic, subscriber)
       })
     },
 
     unsubscribe: (id) => drop(id),
 
     [Symbol.dispose]() {
-      for (const id of [...held.keys()]) drop(id)
+      for (const id of [...entries.keys()]) drop(id)
     },
   }
 }

@@ -11,22 +11,22 @@ import { FanOut, type FanOutSubscriber } from './fan-out.ts'
 import type { PubSubKind } from './request.ts'
 import { slotOf } from './splice.ts'
 
-/** What a node or the lack of one says to a subscribe. */
+/** The result of a subscribe. */
 export type SubscribeResponse =
   | { readonly kind: 'ready' }
-  /** The node's whole answer. */
+  /** The node's complete response. */
   | { readonly kind: 'refused'; readonly text: string }
-  /** `wasAsked` when a node may have seen the request. */
-  | { readonly kind: 'no-upstream'; readonly wasAsked: boolean }
+  /** `isSent` when a node may have received the request. */
+  | { readonly kind: 'no-upstream'; readonly isSent: boolean }
 
 export type Gap = { readonly fromSlot: number; readonly toSlot: number; readonly reason: LossReason }
 
-/** One client's share in a feed. */
+/** One client's part in an upstream subscription. */
 export type UpstreamSubscriber = FanOutSubscriber & {
   /** Called once, never within `join`. */
   onResponse(response: SubscribeResponse): void
   onGap(gap: Gap): void
-  /** The node has said its last word. */
+  /** The subscription is complete: the last notification was delivered. */
   onEnd(): void
 }
 
@@ -36,65 +36,66 @@ export type UpstreamSubscriptionDeps = {
   readonly random: Random
   readonly catchUp: CatchUp
   readonly deliveries: Deliveries
-  /** Called once, when nobody holds it any more or the node has ended it. */
-  onOver(): void
+  /** Called once, when it has no subscriber left or is complete. */
+  onEnd(): void
 }
 
 /** A subscribe that finds no node in this time is refused. */
 const SUBSCRIBE_WAIT_MS = 5000
-/** A node that has not answered a subscribe by then is left. */
-const ASK_MS = 2500
-/** Many feeds are lost at once; they come back spread over so long. */
+/** A node that has not responded to a subscribe in this time is given up. */
+const ATTEMPT_MS = 2500
+/** Many subscriptions are lost at once; their first retries are spread over this time. */
 const FIRST_RETRY_MS = 50
 const RETRY_MS_MIN = 100
-/** Short: everything lives again within three seconds of a node's return. */
+/** Short: every subscription is restored within three seconds of a node's return. */
 const RETRY_MS_MAX = 1000
-/** Kinds whose slots go up at one node; after a loss older ones are repetitions. */
-const RISING: ReadonlySet<PubSubKind> = new Set(['account', 'program', 'logs', 'slot', 'root', 'block'])
-/** Further back is no late node but a chain that began anew. */
-const LATE_SLOTS_MAX = 150
-/** A node tells finalized slots about 32 after the best one, and may itself be 25 behind (`health.lagSlotsMax`). */
+/** Kinds whose slots only increase at one node; after a loss lower slots are repetitions. */
+const INCREASING: ReadonlySet<PubSubKind> = new Set(['account', 'program', 'logs', 'slot', 'root', 'block'])
+/** Further back is not a lagging node but a chain that was reset. */
+const LAG_SLOTS_MAX = 150
+/** Finalized slots are about 32 behind the newest, and a node may lag by 25 (`health.lagSlotsMax`). */
 const UNREPORTED_SLOTS_MAX = 64
 const RECEIVED = Buffer.from('"value":"receivedSignature"')
 
-type Ask = {
+/** One subscribe at a node. */
+type Attempt = {
   subscription?: WsUpstreamSubscription | undefined
   isLive: boolean
-  /** The holder whose call this is; undefined where it only restores the subscription of earlier ones. */
-  readonly askedFor: UpstreamSubscriber | undefined
+  /** The subscriber whose call this is; undefined where it only restores the subscription of earlier ones. */
+  readonly subscriber: UpstreamSubscriber | undefined
 }
 
-/** One subscription at a node, held by any number of clients and kept alive over losses. */
+/** One subscription at a node, shared by any number of clients and restored when the node is lost. */
 export class UpstreamSubscription {
-  readonly #wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
+  readonly #topic: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
   readonly #deps: UpstreamSubscriptionDeps
   readonly #subscribers = new Set<UpstreamSubscriber>()
   readonly #fanOut: FanOut
   readonly #waiting = new Map<UpstreamSubscriber, Timer>()
-  /** The subscription asked for or live; events of an earlier one are not listened to. */
-  #current: Ask | undefined
+  /** The current attempt, or the live subscription; events of an earlier one are ignored. */
+  #current: Attempt | undefined
   #timer: Timer | undefined
-  #hasBegun = false
-  #tries = 0
-  /** A node may have seen the request. */
-  #wasAsked = false
-  #isOver = false
+  #hasStarted = false
+  #retries = 0
+  /** A node may have received the request. */
+  #isSent = false
+  #hasEnded = false
   #lastSlot: number | undefined
   #lastAccount: string | undefined
   #lost: { readonly fromSlot: number; readonly reason: LossReason } | undefined
-  /** Set after a loss until the new node has reached what was delivered before. */
-  #floor: number | undefined
+  /** The last slot delivered before a loss, until the new node has reached it. */
+  #minSlot: number | undefined
 
   constructor(
-    wanted: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string },
+    topic: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string },
     deps: UpstreamSubscriptionDeps,
   ) {
-    this.#wanted = wanted
+    this.#topic = topic
     this.#deps = deps
     this.#fanOut = new FanOut(deps.deliveries)
   }
 
-  /** The first to join makes the call; those who join while it is on its way wait for it. */
+  /** The first subscriber starts the subscribe; those who join before its response wait for it. */
   join(subscriber: UpstreamSubscriber): void {
     if (this.#current?.isLive === true) {
       this.#enter(subscriber)
@@ -106,19 +107,19 @@ export class UpstreamSubscription {
       this.#endIfUnused()
     })
     this.#waiting.set(subscriber, timer)
-    if (this.#hasBegun) return
-    this.#hasBegun = true
-    this.#ask()
+    if (this.#hasStarted) return
+    this.#hasStarted = true
+    this.#subscribe()
   }
 
-  /** Who waits in vain, or no longer, is told whether a node may have seen the request: only then has it cost anything. */
+  /** Responds to a waiting subscriber that timed out or left. It is charged only where a node may have received the request. */
   #giveUp(subscriber: UpstreamSubscriber): void {
     if (!this.#waiting.delete(subscriber)) return
-    const wasAsked = this.#wasAsked || this.#current?.subscription?.isSent === true
-    subscriber.onResponse({ kind: 'no-upstream', wasAsked })
+    const isSent = this.#isSent || this.#current?.subscription?.isSent === true
+    subscriber.onResponse({ kind: 'no-upstream', isSent })
   }
 
-  /** From here on a holder that was answered gets its frames together with others. */
+  /** Delivers the frames of a subscriber together with others of the same id. To be called after its response was sent. */
   share(subscriber: UpstreamSubscriber, consumer: FrameConsumer<Buffer>): void {
     this.#fanOut.share(subscriber, consumer)
   }
@@ -144,38 +145,38 @@ export class UpstreamSubscription {
     if (this.#subscribers.size === 0 && this.#waiting.size === 0) this.#end(false)
   }
 
-  #end(isOverAtNode: boolean): void {
-    if (this.#isOver) return
-    this.#isOver = true
+  #end(isEndedByNode: boolean): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.#timer?.cancel()
-    this.#current?.subscription?.close(isOverAtNode)
+    this.#current?.subscription?.close(isEndedByNode)
     this.#current = undefined
-    this.#deps.onOver()
+    this.#deps.onEnd()
   }
 
-  #ask(): void {
-    const { owner, kind, params } = this.#wanted
-    const [askedFor] = this.#waiting.keys()
-    const ask: Ask = { isLive: false, askedFor }
-    this.#current = ask
+  #subscribe(): void {
+    const { owner, kind, params } = this.#topic
+    const [subscriber] = this.#waiting.keys()
+    const attempt: Attempt = { isLive: false, subscriber }
+    this.#current = attempt
     const ifCurrent =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
       (...args: Args) => {
-        if (this.#current === ask) handle(...args)
+        if (this.#current === attempt) handle(...args)
       }
-    ask.subscription = this.#deps.upstreams.of(owner).ws.subscribe(
+    attempt.subscription = this.#deps.upstreams.of(owner).ws.subscribe(
       { method: `${kind}Subscribe`, unsubscribe: `${kind}Unsubscribe`, params },
       {
-        onReady: ifCurrent(() => this.#onReady(ask)),
-        onRefused: ifCurrent((text: string) => this.#onRefused(ask, text)),
+        onReady: ifCurrent(() => this.#onReady(attempt)),
+        onRefused: ifCurrent((text: string) => this.#onRefused(attempt, text)),
         onNotification: ifCurrent((frame: Buffer, at: Notification) => this.#onNotification(frame, at)),
         onLost: ifCurrent((reason: LossReason) => this.#onLost(reason)),
       },
     )
-    if (ask.subscription === undefined) return this.#retry()
-    this.#timer = this.#deps.clock.setTimer(ASK_MS, () => {
-      if (ask.subscription?.isSent === true) this.#wasAsked = true
-      ask.subscription?.close()
+    if (attempt.subscription === undefined) return this.#retry()
+    this.#timer = this.#deps.clock.setTimer(ATTEMPT_MS, () => {
+      if (attempt.subscription?.isSent === true) this.#isSent = true
+      attempt.subscription?.close()
       this.#retry()
     })
   }
@@ -184,17 +185,17 @@ export class UpstreamSubscription {
     const { clock, random } = this.#deps
     this.#current = undefined
     this.#timer?.cancel()
-    const most =
-      this.#tries === 0 ? FIRST_RETRY_MS : Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(this.#tries, 8))
-    this.#tries += 1
-    this.#timer = clock.setTimer(most * (0.5 + random.float() / 2), () => this.#ask())
+    const maxMs =
+      this.#retries === 0 ? FIRST_RETRY_MS : Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(this.#retries, 8))
+    this.#retries += 1
+    this.#timer = clock.setTimer(maxMs * (0.5 + random.float() / 2), () => this.#subscribe())
   }
 
-  #onReady(ask: Ask): void {
+  #onReady(attempt: Attempt): void {
     this.#timer?.cancel()
-    this.#tries = 0
-    ask.isLive = true
-    this.#closeGap(ask)
+    this.#retries = 0
+    attempt.isLive = true
+    this.#reportGap(attempt)
     const ready = [...this.#waiting]
     this.#waiting.clear()
     for (const [subscriber, timer] of ready) {
@@ -204,43 +205,43 @@ export class UpstreamSubscription {
     }
   }
 
-  /** A refusal is only for the holder whose call it was. The others' call is made in turn. */
-  #onRefused({ askedFor }: Ask, text: string): void {
-    const timer = askedFor && this.#waiting.get(askedFor)
+  /** A refusal is only for the subscriber whose call it was. The next one's call follows. */
+  #onRefused({ subscriber }: Attempt, text: string): void {
+    const timer = subscriber && this.#waiting.get(subscriber)
     timer?.cancel()
-    if (askedFor) this.#waiting.delete(askedFor)
+    if (subscriber) this.#waiting.delete(subscriber)
     this.#timer?.cancel()
-    // Another node took it before, so this refusal is not final.
+    // Another node accepted it before, so this refusal is not final.
     if (this.#subscribers.size > 0) this.#retry()
-    else if (this.#waiting.size > 0) this.#ask()
+    else if (this.#waiting.size > 0) this.#subscribe()
     else this.#end(true)
-    if (timer !== undefined) askedFor?.onResponse({ kind: 'refused', text })
+    if (timer !== undefined) subscriber?.onResponse({ kind: 'refused', text })
   }
 
   #onLost(reason: LossReason): void {
-    if (this.#current?.subscription?.isSent === true) this.#wasAsked = true
+    if (this.#current?.subscription?.isSent === true) this.#isSent = true
     if (this.#subscribers.size > 0 && this.#lost === undefined) {
-      const best = this.#deps.upstreams.of(this.#wanted.owner).bestSlot
+      const best = this.#deps.upstreams.of(this.#topic.owner).bestSlot
       this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, best - UNREPORTED_SLOTS_MAX), reason }
     }
     this.#retry()
   }
 
-  #closeGap(ask: Ask): void {
+  #reportGap(attempt: Attempt): void {
     const lost = this.#lost
     if (lost === undefined) return
     this.#lost = undefined
-    const { owner, kind, params } = this.#wanted
+    const { owner, kind, params } = this.#topic
     const upstream = this.#deps.upstreams.of(owner)
-    if (RISING.has(kind)) this.#floor = this.#lastSlot
+    if (INCREASING.has(kind)) this.#minSlot = this.#lastSlot
     const gap = { ...lost, toSlot: Math.max(lost.fromSlot, upstream.bestSlot) }
     for (const subscriber of this.#subscribers) subscriber.onGap(gap)
-    this.#deps.catchUp.find(this, {
+    this.#deps.catchUp.start(this, {
       upstream,
       kind,
       params,
-      isWanted: () => this.#current === ask,
-      found: (missed) => this.#deliverMissed(missed),
+      isNeeded: () => this.#current === attempt,
+      onMissed: (missed) => this.#deliverMissed(missed),
     })
   }
 
@@ -252,32 +253,32 @@ export class UpstreamSubscription {
       this.#lastAccount = digest
     }
     this.#lastSlot = slot
-    const head = `{"jsonrpc":"2.0","method":"${this.#wanted.kind}Notification","params":{"result":${result},"subscription":`
+    const head = `{"jsonrpc":"2.0","method":"${this.#topic.kind}Notification","params":{"result":${result},"subscription":`
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3
-    this.#deliver({ bytes: payload, idFrom, idTo: idFrom + 1 }, isLast ? 'ended here' : undefined)
+    this.#deliver({ bytes: payload, idFrom, idTo: idFrom + 1 }, isLast ? 'ended-here' : undefined)
   }
 
   #onNotification(frame: Buffer, { idFrom, idTo }: Notification): void {
-    const { kind } = this.#wanted
+    const { kind } = this.#topic
     const slot = slotOf(kind, frame)
-    if (slot !== undefined && RISING.has(kind)) {
-      if (this.#floor !== undefined && slot < this.#floor && slot >= this.#floor - LATE_SLOTS_MAX) return
-      this.#floor = undefined
+    if (slot !== undefined && INCREASING.has(kind)) {
+      if (this.#minSlot !== undefined && slot < this.#minSlot && slot >= this.#minSlot - LAG_SLOTS_MAX) return
+      this.#minSlot = undefined
       this.#lastSlot = slot
     }
     if (kind === 'account') this.#lastAccount = accountDigest(frame, idFrom)
     const isLast = kind === 'signature' && !frame.includes(RECEIVED)
-    this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended by the node' : undefined)
+    this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended-by-node' : undefined)
   }
 
-  /** The last notification ends the subscription at once, and each holder once it has got it. */
-  #deliver(payload: Parameters<FanOut['push']>[0], last?: 'ended here' | 'ended by the node'): void {
-    if (last !== undefined) this.#end(last === 'ended by the node')
-    const isTaken = this.#fanOut.push(payload, last && (() => this.#finish()))
-    if (isTaken) return
+  /** The last notification ends the subscription at once, and each subscriber after its delivery. */
+  #deliver(payload: Parameters<FanOut['push']>[0], last?: 'ended-here' | 'ended-by-node'): void {
+    if (last !== undefined) this.#end(last === 'ended-by-node')
+    const isAccepted = this.#fanOut.push(payload, last && (() => this.#finish()))
+    if (isAccepted) return
     if (last !== undefined) return this.#finish()
-    // More comes than can be delivered: what is missed is reported as a gap, as after the loss of a node.
+    // More arrives than can be delivered: the missed part is reported as a gap, as after the loss of a node.
     this.#current?.subscription?.close()
     this.#onLost('too-slow')
   }
@@ -285,6 +286,6 @@ export class UpstreamSubscription {
   #finish(): void {
     const subscribers = [...this.#subscribers]
     for (const subscriber of subscribers) this.#exit(subscriber)
-    for (const one of subscribers) one.onEnd()
+    for (const subscriber of subscribers) subscriber.onEnd()
   }
 }

@@ -7,17 +7,17 @@ import { createDeliveries } from './deliveries.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 import { type UpstreamSubscriber, UpstreamSubscription } from './upstream-subscription.ts'
 
-/** A share in a feed. */
+/** One client's part in an upstream subscription. */
 export type SubscriptionShare = {
-  /** Its frames come to the taker from now on. To be called once it was answered. */
+  /** Delivers frames to the consumer from now on. To be called once the response to the subscribe was sent. */
   deliverTo(consumer: FrameConsumer<Buffer>): void
   leave(): void
 }
 
 export type UpstreamSubscriptions = {
-  /** Takes part in the one subscription for all who ask the same nodes for the same. */
+  /** Joins the upstream subscription that all clients of the same nodes with the same params share. */
   join(
-    wanted: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
+    topic: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
     subscriber: UpstreamSubscriber,
   ): SubscriptionShare
   readonly size: number
@@ -38,10 +38,10 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
 
   return {
     join({ subscriptionId, kind, params }, subscriber) {
-      // Who has nodes of its own shares nothing with others.
+      // A subscription with dedicated nodes shares nothing with others.
       const owner = upstreams.of(subscriptionId) === upstreams.of(undefined) ? undefined : subscriptionId
       const canonical = canonicalParams(params)
-      // Params that nodes may read differently are forwarded as they are, and for this client alone.
+      // Params that nodes may read differently are forwarded as they are, and not shared.
       const key = canonical === undefined ? undefined : `${owner ?? ''} ${kind} ${canonical}`
       const upstreamSubscription = (key === undefined ? undefined : shared.get(key)) ?? create(key)
       upstreamSubscription.join(subscriber)
@@ -57,7 +57,7 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
             ...deps,
             catchUp,
             deliveries,
-            onOver() {
+            onEnd() {
               upstreamSubscriptions.delete(created)
               if (key !== undefined && shared.get(key) === created) shared.delete(key)
             },

@@ -7,6 +7,7 @@ import type { Access } from '../../access/service.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import { sendRaw, sendText } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
@@ -18,10 +19,11 @@ import { WsCloseCode } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
-import type { LateRefusals, Peer } from '../auth-tarpit.ts'
+import type { AuthTarpit, Peer } from '../auth-tarpit.ts'
 import type { BundleMetrics } from '../metrics.ts'
 import { type Refusal, refusePermit, refuseToken, refuseUpstream } from '../refusal.ts'
-import { refuse, type UpstreamCall } from '../rpc/rpc.ts'
+import type { Forward } from '../rpc/forward.ts'
+import { refuse } from '../rpc/http-response.ts'
 import { serveWsClient, type WsClient } from './client.ts'
 import { createUpstreamSubscriptions } from './upstream-subscriptions.ts'
 
@@ -38,11 +40,10 @@ export type WsServerOptions = {
 export type WsServerDeps = ListenerMetrics & {
   readonly access: Access
   readonly upstreams: Upstreams
-  /** Ordinary calls over the connection. */
-  readonly callUpstream: UpstreamCall
+  readonly forward: Forward
   readonly budget: ResponseBudget
   readonly connections: Connections
-  readonly late: LateRefusals
+  readonly tarpit: AuthTarpit
   readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsReported'>
   readonly log: Logger
   readonly clock: Clock
@@ -52,18 +53,18 @@ export type WsServerDeps = ListenerMetrics & {
 export type WsServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly connections: number
-  /** Subscriptions held at nodes, however many clients share them. */
+  /** Subscriptions at nodes, each shared by any number of clients. */
   readonly upstreamSubscriptions: number
   beginLameDuck(): void
-  /** Closes every connection with 1012, so that clients come back, and gives up the port. */
+  /** Closes every connection with 1012, so that clients reconnect, and closes the port. */
   drain(deadlineMs: number): Promise<void>
 }
 
-/** As a node: of one frame and of one message. */
+/** The limit of a node, for one frame and for one message. */
 const MESSAGE_BYTES_MAX = 4096
-/** How often it is looked whose token has run out; a change of the store is seen at once. */
+/** How often tokens are checked for expiry; a change of the store is seen at once. */
 const RENEW_MS = 2000
-/** Over how long connections are closed at a shutdown (robustness.md, fault F11). */
+/** Connections are closed over this time at a shutdown (robustness.md, fault F11). */
 const SPREAD_MS = 5000
 
 type Admitted = {
@@ -74,19 +75,19 @@ type Admitted = {
   readonly remoteAddress: string
 }
 
-/** The PubSub door: token or ticket at the handshake, then JSON-RPC with subscriptions. */
+/** The PubSub server: token or ticket at the handshake, then JSON-RPC with subscriptions. */
 export async function startWsServer(options: WsServerOptions, deps: WsServerDeps): Promise<WsServer> {
-  const { access, upstreams, callUpstream, budget, connections, late, clock } = deps
+  const { access, upstreams, forward, budget, connections, tarpit, clock } = deps
   const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
   const shared = createUpstreamSubscriptions(deps)
-  /** With whether it had nodes of its own when it came. */
+  /** With whether the subscription had dedicated nodes when the client connected. */
   const clients = new Map<WsClient, boolean>()
   const credentialSources = options.queryToken === true ? CREDENTIAL_SOURCES.wsWithQuery : CREDENTIAL_SOURCES.ws
   const admitted = new WeakMap<IncomingMessage, Admitted>()
   let isDraining = false
 
-  function hasOwnNodes(subscriptionId: string): boolean {
+  function hasDedicatedNodes(subscriptionId: string): boolean {
     return upstreams.of(subscriptionId) !== upstreams.of(undefined)
   }
 
@@ -103,10 +104,10 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
     return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
   }
 
-  /** Lets the handshake in, or says why not. */
+  /** Authenticates the handshake and takes a permit; returns the caller or the refusal. */
   function admit(request: IncomingMessage, peer: Peer, requestId: string): Caller | Refusal | Refused {
     if (isDraining) return refuseUpstream('draining')
-    const query = queryOf(request.url ?? '')
+    const { query } = splitTarget(request.url)
     const caller = authenticate(request.rawHeaders, query)
     if (!caller.ok) return caller
     const permit = access.permits.acquire(caller.subscription.id, 'wsConnections', caller.limits)
@@ -114,7 +115,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
       meter.refused(permit.limitName)
       return refusePermit(permit)
     }
-    admitted.set(request, { caller, permit, requestId, query, remoteAddress: late.addressOf(peer) })
+    admitted.set(request, { caller, permit, requestId, query, remoteAddress: tarpit.addressOf(peer) })
     return caller
   }
 
@@ -122,7 +123,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const ws = createWsServer(
     {
       messageBytesMax: MESSAGE_BYTES_MAX,
-      ...given(options, ['connectionsMax', 'pendingBytesMax', 'stallMs', 'pingMs']),
+      ...pick(options, ['connectionsMax', 'pendingBytesMax', 'stallMs', 'pingMs']),
     },
     {
       clock,
@@ -142,9 +143,9 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
         const client = serveWsClient(
           connection,
           { caller, wantsGaps, requestId },
-          { access, upstreamSubscriptions: shared, callUpstream, budget, clock, log, meter, gapsReported },
+          { access, upstreamSubscriptions: shared, forward, budget, clock, log, meter, gapsReported },
         )
-        clients.set(client, hasOwnNodes(caller.subscription.id))
+        clients.set(client, hasDedicatedNodes(caller.subscription.id))
         meter.open.inc()
         const leave = connections.enter({
           subscriptionId: caller.subscription.id,
@@ -152,7 +153,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
           remoteAddress,
           subscriptions: () => client.subscriptions,
           bytesOut: () => connection.bytesOut,
-          // Clients of Solana take 1000 for wanted and do not come back, which is what the owner wants here.
+          // Solana clients do not reconnect after 1000, which is what the owner wants here.
           close: () => connection.close(WsCloseCode.normal, 'closed by the owner of the subscription'),
         })
         connection.onClose((code, message) => {
@@ -177,24 +178,24 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
     if (!outcome.ok) {
       // A refused handshake closes its connection in any case.
       socket.on('error', () => socket.destroy())
-      return late.refuse(peer, meter.late, () => refuseWith(refuseToken(outcome.reason)))
+      return tarpit.refuse(peer, meter.late, () => refuseWith(refuseToken(outcome.reason)))
     }
     ws.upgrade(request, socket, head)
-    // A handshake that was let in and then turned out to be none.
+    // Still there where the handshake was invalid: release its permit.
     admitted.get(request)?.permit.release()
     admitted.delete(request)
   }
 
-  /** Each token once, however many connections it has. */
+  /** Renews each token once, however many connections it has. */
   function renewAll(): void {
     const known = new Map<string, Caller | Refused>()
-    for (const [client, hadOwnNodes] of [...clients]) {
+    for (const [client, hadDedicatedNodes] of [...clients]) {
       const { tokenSha256 } = client
       const caller = known.get(tokenSha256) ?? access.renew(tokenSha256, 'bundle', clock.nowMs())
       known.set(tokenSha256, caller)
-      client.renewed(caller)
-      // Back from nodes of its own it needs no move: their loss brings its subscriptions to the shared ones.
-      if (!hadOwnNodes && hasOwnNodes(client.subscriptionId)) client.move()
+      client.renew(caller)
+      // In the other direction no move is needed: losing the dedicated nodes moves its subscriptions to the shared ones.
+      if (!hadDedicatedNodes && hasDedicatedNodes(client.subscriptionId)) client.move()
     }
   }
 
@@ -238,18 +239,13 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   }
 }
 
-/** The refusal of RPC, body and headers alike, instead of the upgrade. */
+/** The same body and headers as a refusal over RPC, in place of the upgrade. */
 function asHandshake(refusal: Refusal, requestId: string): WsRefusal & { headers: Record<string, string> } {
   const { status, headers, body } = refuse(refusal, { requestId })
   return { status, headers: { ...headers, 'x-request-id': requestId }, body: String(body) }
 }
 
-function queryOf(url: string): string {
-  const mark = url.indexOf('?')
-  return mark === -1 ? '' : url.slice(mark + 1)
-}
-
-/** Every value a query gives to a name. What cannot be decoded stays as it is, and is then no ticket. */
+/** Every value of a name in the query. A value that cannot be decoded stays as it is, and is then no valid ticket. */
 function valuesOf(query: string, name: string): string[] {
   return query
     .split('&')
@@ -265,7 +261,7 @@ function decode(text: string): string {
   }
 }
 
-function given<Options extends object, Name extends keyof Options>(
+function pick<Options extends object, Name extends keyof Options>(
   options: Options,
   names: readonly Name[],
 ): { [Key in Name]?: Exclude<Options[Key], undefined> } {

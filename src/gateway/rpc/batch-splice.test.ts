@@ -61,7 +61,7 @@ const drain = (source: { give(): boolean }) => {
   while (source.give());
 }
 
-test('a batch in any order, in pieces of any size, comes out in the order of its calls, byte for byte', () => {
+test("writes a batch in the order of its calls, byte for byte, for any order and chunking of the upstream's responses", () => {
   const item = fc.record({ result: fc.json(), idFirst: fc.boolean(), order: fc.nat(), own: fc.boolean() })
   fc.assert(
     fc.property(
@@ -100,7 +100,7 @@ const big = 'x'.repeat(300)
 const FIRST = `{"result":"${big}","id":0}`
 const SECOND = `{"result":"${big}","id":1}`
 
-test('what the upstream leaves out, and what follows a break, is answered with an error of our own', () => {
+test('writes an error for a call without a response, and for those after a malformed one', () => {
   const broken = {
     [`[${FIRST}]`]: 1,
     [`[${FIRST},`]: 1,
@@ -119,7 +119,7 @@ test('what the upstream leaves out, and what follows a break, is answered with a
   }
 })
 
-test('an item that breaks off after half of it has left ends the response without its end', () => {
+test('fails the response when an item breaks off after part of it was sent', () => {
   const { source, seen, budget } = spliceOf(CALLS, `[{"id":0,"result":"${big}"}`)
   source.give()
   source.give()
@@ -128,7 +128,7 @@ test('an item that breaks off after half of it has left ends the response withou
   assert.equal(budget.heldBytes, 0)
 })
 
-test('a client that does not read holds the upstream, and what is held is counted until it has left', () => {
+test('pauses the upstream while the client does not read, and charges held bytes until they are sent', () => {
   const { source, splice, seen, budget } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { pieceBytes: 50 })
   splice.pause()
   drain(source)
@@ -142,7 +142,7 @@ test('a client that does not read holds the upstream, and what is held is counte
   assert.equal(budget.heldBytes, 0)
 })
 
-test('a client that leaves gives back what was held for it', () => {
+test('releases the held bytes when the client disconnects', () => {
   const { source, splice, budget } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { pieceBytes: 50 })
   splice.pause()
   drain(source)
@@ -150,7 +150,7 @@ test('a client that leaves gives back what was held for it', () => {
   assert.deepEqual([budget.heldBytes, source.isAborted], [0, true])
 })
 
-test('without room the upstream waits, and goes on when others have left', async () => {
+test('pauses the upstream while the budget is used up, and resumes when others release bytes', async () => {
   const clock = createManualClock()
   const budget = createResponseBudget({ bytesMax: 400, ownerBytesMax: 400, waitMs: 1000 }, clock)
   assert(budget.acquire('other', 300))
@@ -165,7 +165,7 @@ test('without room the upstream waits, and goes on when others have left', async
   assert.equal(budget.heldBytes, 0)
 })
 
-test('without room in time the item is given up by the name of the limit, and the others are not', () => {
+test('drops only the arriving item when the budget stays used up, and names the limit', () => {
   const clock = createManualClock()
   const budget: ResponseBudget = createResponseBudget({ bytesMax: 400, ownerBytesMax: 380, waitMs: 1000 }, clock)
   assert(budget.acquire('other', 300))
@@ -177,7 +177,7 @@ test('without room in time the item is given up by the name of the limit, and th
   assert.equal(budget.heldBytes, 300)
 })
 
-test('an item larger than its owner may hold is given up at once', () => {
+test('drops an item above the limit of its owner at once', () => {
   const budget = createResponseBudget({ ...WIDE, ownerBytesMax: 200 }, createManualClock())
   const { source, seen } = spliceOf(CALLS, `[${FIRST},{"result":2,"id":1}]`, { budget, pieceBytes: 50 })
   drain(source)

@@ -1,49 +1,50 @@
 import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
-import type { ResponseRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import { ResponseScan, type ScanEvent } from './response-scan.ts'
 
-/** What stands at one position of the response to a batch: text of ours, or the response to a call that was forwarded under `sentId`. */
+/** One part of the response to a batch: a text of the gateway, or the response to a call that was forwarded under `sentId`. */
 export type BatchPart = { readonly text: string } | { readonly sentId: string; readonly id: string }
 
 export type BatchSpliceDeps = {
   readonly budget: ResponseBudget
   readonly owner: string
-  /** The response in place of one that the upstream did not give, or that could not be held. */
+  /** The error response for a call without a response from the upstream, or with one that exceeds the memory budget. */
   errorFor(id: string, limit: HeldBytesLimit | undefined): string
 }
 
 type Listener = Parameters<ResponseRest['start']>[0]
 
-/** Pieces up to this size leave joined. */
+/** Pieces are joined into writes up to this size. */
 const JOINED_BYTES_MAX = 64 * 1024
-/** Longer than any id of ours. */
+/** Longer than any `sentId`. */
 const SENT_ID_BYTES_MAX = 16
 
 /**
- * The response to a batch, written in the order of its calls while the upstream's array arrives. An item is held until its id is known and its turn
- * has come; from then on it flows. What is held counts against the budget, and the upstream is read only when what is ready has left.
+ * Writes the response to a batch in the order of its calls while the upstream's array arrives in any order. An item is held until its id is
+ * known and all parts before it are written; from then on it is streamed. Held bytes count against the memory budget, and the upstream is
+ * read only while the client keeps up.
  */
 export class BatchSplice implements ResponseRest {
   readonly #parts: readonly BatchPart[]
-  /** Positions of the parts that are awaited, by the id they were sent under. */
+  /** Indexes of the parts whose responses are awaited, by `sentId`. */
   readonly #awaited = new Map<string, number>()
   readonly #first: Buffer
   readonly #source: ResponseRest | undefined
   readonly #deps: BatchSpliceDeps
   readonly #scan = new ResponseScan({ isBatch: true })
   #listener: Listener | undefined
-  /** The part whose turn it is. */
-  #turn = 0
+  /** Index of the part to be written next. */
+  #next = 0
   #written = 0
-  /** Items whose turn has not come, by the id they were sent under; a limit in place of one that could not be held. */
+  /** Items that arrived early, by `sentId`; the limit in place of one that exceeded the memory budget. */
   readonly #early = new Map<string, Buffer[] | HeldBytesLimit>()
-  /** What is held of the item that arrives. */
+  /** The held pieces of the arriving item. */
   #item: Buffer[] = []
   #sentId = ''
-  /** It has its turn: nothing of it is held. */
-  #isFlowing = false
+  /** The arriving item is written as it comes. */
+  #isStreaming = false
   #droppedBy: HeldBytesLimit | undefined
-  /** On its way to the client. */
+  /** To be written to the client. */
   #ready: Buffer[] = []
   #heldBytes = 0
   #chargedBytes = 0
@@ -51,7 +52,7 @@ export class BatchSplice implements ResponseRest {
   #isPaused = false
   #isSourcePaused = false
   #hasEnded = false
-  #isOver = false
+  #isClosed = false
 
   constructor(
     parts: readonly BatchPart[],
@@ -70,7 +71,7 @@ export class BatchSplice implements ResponseRest {
     this.#writeDue(false)
     this.#scanPiece(this.#first)
     if (this.#source === undefined) this.#endSource()
-    else if (!this.#hasEnded && !this.#isOver) {
+    else if (!this.#hasEnded && !this.#isClosed) {
       this.#source.start({
         onData: (piece) => this.#onData(piece),
         onEnd: () => this.#endSource(),
@@ -95,7 +96,7 @@ export class BatchSplice implements ResponseRest {
   }
 
   #onData(piece: Buffer): void {
-    if (this.#hasEnded || this.#isOver) return
+    if (this.#hasEnded || this.#isClosed) return
     this.#scanPiece(piece)
     this.#pump()
   }
@@ -103,7 +104,7 @@ export class BatchSplice implements ResponseRest {
   #scanPiece(piece: Buffer): void {
     const scan = this.#scan
     scan.at = 0
-    /** Up to here the piece is used. */
+    /** The piece is consumed up to here. */
     let from = 0
     for (;;) {
       const event: ScanEvent = scan.next(piece)
@@ -116,7 +117,7 @@ export class BatchSplice implements ResponseRest {
       } else if (event === 'id-end') {
         this.#readId(piece, from, at)
         from = at
-        this.#settleTurn()
+        this.#onId()
       } else if (event === 'item-end') {
         this.#keep(piece, from, at)
         this.#endItem()
@@ -128,7 +129,7 @@ export class BatchSplice implements ResponseRest {
     }
   }
 
-  /** An id of ours is short: what makes it longer makes it nobody's. */
+  /** Reads at most one byte more than a `sentId` can have; a longer id matches nothing. */
   #readId(piece: Buffer, from: number, to: number): void {
     if (this.#sentId.length > SENT_ID_BYTES_MAX) return
     this.#sentId += piece.toString('latin1', from, Math.min(to, from + SENT_ID_BYTES_MAX + 1))
@@ -137,20 +138,20 @@ export class BatchSplice implements ResponseRest {
   #keep(piece: Buffer, from: number, to: number): void {
     if (to === from || this.#droppedBy !== undefined) return
     const bytes = piece.subarray(from, to)
-    if (this.#isFlowing) return this.#write(bytes)
+    if (this.#isStreaming) return this.#write(bytes)
     this.#item.push(bytes)
     this.#heldBytes += bytes.length
   }
 
-  /** The id of the arriving item is known: the client's takes its place, and where it is its turn the item need not be held any longer. */
-  #settleTurn(): void {
-    const position = this.#awaited.get(this.#sentId)
-    if (position === undefined || this.#droppedBy !== undefined) return
-    const id = Buffer.from((this.#parts[position] as { id: string }).id)
+  /** Replaces the id of the arriving item by the client's. If the item is next in order, it is streamed from here on. */
+  #onId(): void {
+    const index = this.#awaited.get(this.#sentId)
+    if (index === undefined || this.#droppedBy !== undefined) return
+    const id = Buffer.from((this.#parts[index] as { id: string }).id)
     this.#item.push(id)
     this.#heldBytes += id.length
-    if (position !== this.#turn) return
-    this.#isFlowing = true
+    if (index !== this.#next) return
+    this.#isStreaming = true
     this.#beginPart()
     this.#moveItem()
   }
@@ -158,20 +159,20 @@ export class BatchSplice implements ResponseRest {
   #endItem(): void {
     const sentId = this.#sentId
     const isAwaited = this.#awaited.delete(sentId)
-    if (this.#isFlowing) this.#turn += 1
+    if (this.#isStreaming) this.#next += 1
     else if (isAwaited) this.#early.set(sentId, this.#droppedBy ?? this.#item)
     else this.#heldBytes -= bytesOf(this.#item)
     this.#item = []
     this.#sentId = ''
-    this.#isFlowing = false
+    this.#isStreaming = false
     this.#droppedBy = undefined
     this.#writeDue(false)
   }
 
-  /** Writes the parts whose turn has come; at the end also those that nothing came for. */
+  /** Writes all parts that are complete, in order; at the end also those without a response. */
   #writeDue(isEnd: boolean): void {
-    for (; this.#turn < this.#parts.length; this.#turn += 1) {
-      const part = this.#parts[this.#turn] as BatchPart
+    for (; this.#next < this.#parts.length; this.#next += 1) {
+      const part = this.#parts[this.#next] as BatchPart
       if ('text' in part) {
         this.#beginPart()
         this.#write(Buffer.from(part.text))
@@ -204,22 +205,22 @@ export class BatchSplice implements ResponseRest {
     this.#heldBytes += bytes.length
   }
 
-  /** Gives what is ready to the client, then lets the upstream go on. */
+  /** Writes ready bytes to the client, then resumes the upstream. */
   #pump(): void {
-    while (!this.#isPaused && this.#ready.length > 0 && !this.#isOver) {
+    while (!this.#isPaused && this.#ready.length > 0 && !this.#isClosed) {
       const bytes = this.#takeReady()
       this.#heldBytes -= bytes.length
       this.#listener?.onData(bytes)
     }
-    if (this.#isOver) return
+    if (this.#isClosed) return
     this.#charge()
     if (this.#ready.length === 0 && this.#hasEnded) {
       this.#close()
       this.#listener?.onEnd()
-    } else this.#holdSource(this.#ready.length > 0 || this.#waiting !== undefined)
+    } else this.#pauseSource(this.#ready.length > 0 || this.#waiting !== undefined)
   }
 
-  /** As many pieces as make a write worth its while. */
+  /** As many pieces as fit into one write. */
   #takeReady(): Buffer {
     let count = 0
     let bytes = 0
@@ -229,7 +230,7 @@ export class BatchSplice implements ResponseRest {
     return count === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
   }
 
-  /** Counts what is held. Without room the upstream waits for a while, and then the arriving item is given up. */
+  /** Charges held bytes to the budget. Where it is used up the upstream is paused for a while, and then the arriving item is dropped. */
   #charge(): void {
     const { budget, owner } = this.#deps
     const more = this.#heldBytes - this.#chargedBytes
@@ -238,18 +239,18 @@ export class BatchSplice implements ResponseRest {
       this.#chargedBytes = this.#heldBytes
     } else if (more > 0 && this.#waiting === undefined) {
       if (budget.acquire(owner, more)) this.#chargedBytes += more
-      else if (this.#item.length > 0) this.#awaitRoom(more)
+      else if (this.#item.length > 0) this.#awaitBudget(more)
     }
   }
 
-  #awaitRoom(bytes: number): void {
+  #awaitBudget(bytes: number): void {
     const { budget, owner } = this.#deps
-    // What exceeds the owner's limit on its own will not fit later either.
+    // More than the owner's limit will not fit later either.
     if (this.#heldBytes > budget.limits.heldBytesPerSubscription) return this.#dropItem('heldBytesPerSubscription')
     const limit = budget.exceeded(owner, bytes) ?? 'heldBytes'
-    this.#waiting = budget.acquireLater(owner, bytes, (isTaken) => {
+    this.#waiting = budget.acquireLater(owner, bytes, (isAcquired) => {
       this.#waiting = undefined
-      if (isTaken) this.#chargedBytes += bytes
+      if (isAcquired) this.#chargedBytes += bytes
       else this.#dropItem(limit)
       this.#pump()
     })
@@ -262,23 +263,23 @@ export class BatchSplice implements ResponseRest {
     this.#charge()
   }
 
-  #holdSource(isHeld: boolean): void {
-    if (isHeld === this.#isSourcePaused || this.#source === undefined || this.#hasEnded) return
-    this.#isSourcePaused = isHeld
-    if (isHeld) this.#source.pause()
+  #pauseSource(isPaused: boolean): void {
+    if (isPaused === this.#isSourcePaused || this.#source === undefined || this.#hasEnded) return
+    this.#isSourcePaused = isPaused
+    if (isPaused) this.#source.pause()
     else this.#source.resume()
   }
 
-  /** The upstream's array makes no sense from here on. */
+  /** The upstream's array is malformed. */
   #stop(): void {
     this.#source?.abort()
     this.#endSource()
   }
 
   #endSource(): void {
-    if (this.#hasEnded || this.#isOver) return
-    if (this.#isFlowing) {
-      // Half of an item has left: cutting the connection is the only way to report that.
+    if (this.#hasEnded || this.#isClosed) return
+    if (this.#isStreaming) {
+      // Part of an item was sent already: only closing the connection can report the failure.
       this.#close()
       this.#listener?.onFail()
       return
@@ -294,7 +295,7 @@ export class BatchSplice implements ResponseRest {
   }
 
   #close(): void {
-    this.#isOver = true
+    this.#isClosed = true
     this.#waiting?.cancel()
     this.#waiting = undefined
     this.#ready = []

@@ -1,16 +1,24 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
-import { PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
+import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
+import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
+import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { httpStatusOf, type Refusal, refuseHeldBytes, refuseUpstream } from '../refusal.ts'
+import {
+  errorResponse,
+  httpStatusOf,
+  type Refusal,
+  refuseFailure,
+  refuseHeldBytes,
+  refuseUpstream,
+} from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
-import { budgetHeaders, jsonHeaders } from './rate-limit-headers.ts'
-import { errorResponse, refuse } from './refusal.ts'
-import { type RpcCall, type RpcItem, writeCall } from './request.ts'
-import type { Forward, RpcRequest, RpcResponse, UpstreamResponse } from './rpc.ts'
+import type { Forward } from './forward.ts'
+import { budgetHeaders, jsonHeaders, refuse } from './http-response.ts'
+import type { RpcItem, RpcRequest } from './request.ts'
 
-export type RpcBatchDeps = {
+export type ForwardBatchDeps = {
   readonly access: Access
   readonly forward: Forward
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
@@ -21,10 +29,10 @@ export type RpcBatchDeps = {
 type ForwardBatch = (request: RpcRequest, caller: Caller, items: readonly RpcItem[], responder: Responder) => void
 
 /**
- * A batch: each call is charged on its own, those that are admitted go upstream together, and the response is written in the order of the calls
- * while the upstream's arrives. Status and headers are known before that: they depend on the admission of the calls alone.
+ * Charges each call of a batch separately, forwards the admitted ones together, and writes the response in the order of the calls while the
+ * upstream's arrives. Status and headers are known before that: they depend on the admission of the calls alone.
  */
-export function createRpcBatch({ access, forward, meter, budget, refusalOf }: RpcBatchDeps): ForwardBatch {
+export function createForwardBatch({ access, forward, meter, budget, refusalOf }: ForwardBatchDeps): ForwardBatch {
   return (request, caller, items, responder) => {
     const limit = budget.exceeded(caller.subscription.id, PIECE_BYTES)
     if (limit !== undefined) {
@@ -41,7 +49,7 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     }
     forward(outgoing, (upstream) => {
       try {
-        if (upstream.kind !== 'responded' && !upstream.isForwarded) {
+        if (upstream.kind !== 'responded' && !upstream.isSent) {
           for (const { method } of calls) access.refund(caller, { interface: 'rpc', method })
         }
         responder.respond(forwardedResponse(request, caller, parts, cost, upstream))
@@ -51,7 +59,7 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     })
   }
 
-  /** What of the batch is forwarded, and what stands at each position of its response; notifications have none. */
+  /** The calls to forward, and the parts of the response in order; a notification has no part. */
   function admit(request: RpcRequest, caller: Caller, items: readonly RpcItem[]) {
     const parts: BatchPart[] = []
     const calls: RpcCall[] = []
@@ -77,13 +85,13 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     return { parts, calls, cost, lastLimit }
   }
 
-  /** Nothing was forwarded: the status tells what the last call was refused for. */
+  /** The response where nothing was forwarded; the status is that of the last refusal. */
   function ownResponse(
     caller: Caller,
     parts: readonly BatchPart[],
     cost: number,
     lastLimit: Refusal | undefined,
-  ): RpcResponse {
+  ): HttpResponse {
     if (parts.length === 0) return noContent(caller, cost)
     const headers = jsonHeaders(access.quota(caller), cost)
     const status = lastLimit === undefined ? 200 : httpStatusOf(lastLimit)
@@ -98,13 +106,13 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     parts: readonly BatchPart[],
     cost: number,
     upstream: UpstreamResponse,
-  ): RpcResponse {
+  ): HttpResponse {
     const hasResponded = upstream.kind === 'responded'
     if (parts.length === 0) {
       if (hasResponded) upstream.rest?.abort()
       return noContent(caller, cost)
     }
-    const failure = refuseUpstream(upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
+    const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(upstream)
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
       const refusal = limit === undefined ? failure : refuseHeldBytes(limit, budget.limits[limit])
       if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
@@ -114,23 +122,23 @@ export function createRpcBatch({ access, forward, meter, budget, refusalOf }: Rp
     const splice = new BatchSplice(parts, source, { budget, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)
     if (hasResponded && upstream.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
-    return { status: 200, headers, body: wholeOf(splice) }
+    return { status: 200, headers, body: completeBody(splice) }
   }
 
-  function noContent(caller: Caller, cost: number): RpcResponse {
+  function noContent(caller: Caller, cost: number): HttpResponse {
     return { status: 204, headers: budgetHeaders(access.quota(caller), cost), body: '' }
   }
 }
 
 const NOTHING = Buffer.alloc(0)
 
-/** Calls go upstream under numbers of ours, so that responses in any order, and to equal ids, find their way back. */
+/** Calls are forwarded under ids of the gateway, so that responses in any order, and to equal ids, are matched to their calls. */
 function sentIdOf({ id }: RpcCall, at: number): string | undefined {
   return id === undefined ? undefined : String(at)
 }
 
-/** Of a response that has arrived whole. */
-function wholeOf(splice: BatchSplice): Buffer {
+/** The batch response where the upstream's has arrived in full. */
+function completeBody(splice: BatchSplice): Buffer {
   const pieces: Buffer[] = []
   splice.start({ onData: (piece) => void pieces.push(piece), onEnd() {}, onFail() {} })
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)

@@ -6,7 +6,7 @@ import { canonicalJson } from './canonical-json.ts'
 
 const canonical = (text: string, depthMax = 32) => canonicalJson(text, depthMax)
 
-/** A value as it stands in a text, with all that parsers may disagree about: members in order, numbers as written. */
+/** A value as written, with everything parsers may disagree about: members in order, numbers as written. */
 type Exact =
   | string
   | { readonly text: string }
@@ -118,7 +118,7 @@ const { value: jsonText } = fc.letrec<{ value: string; array: string; object: st
     ),
 }))
 
-describe('canonical JSON', () => {
+describe('canonicalJson', () => {
   it('gives texts that every parser reads alike one form', () => {
     const table: [string, string][] = [
       [' [ 1 , "a" ] ', '[1,"a"]'],
@@ -173,7 +173,7 @@ describe('canonical JSON', () => {
     checkProperty(t, property, 3000, 200_000)
   })
 
-  it('takes time in proportion to the text', () => {
+  it('takes time linear in the length of the text', () => {
     const members = Array.from({ length: 100_000 }, (_, at) => `"k${at}":[${at}]`)
     const startedMs = performance.now()
     assert.ok(canonical(`{${members.join(',')}}`))

@@ -1,9 +1,9 @@
 import { JsonScanner } from '../../solana/json/scan.ts'
 
 /**
- * One text for params that every node reads alike: no space, members sorted by name, strings with the fewest escapes, numbers as they are
+ * One text for all params that every node reads alike: no spaces, members sorted by name, strings with the fewest escapes, numbers as
  * written. Undefined for text with a duplicate member at any depth, which parsers read differently, and for text nested deeper than
- * `depthMax`. Shared work is keyed by this text, and this text is what the node gets: equal keys are equal bytes on the wire.
+ * `depthMax`. Shared work is keyed by this text, and the same text is forwarded: equal keys are equal bytes on the wire.
  */
 export function canonicalJson(text: string, depthMax: number): string | undefined {
   const scan = new JsonScanner(text, depthMax)
@@ -12,7 +12,7 @@ export function canonicalJson(text: string, depthMax: number): string | undefine
   return scan.fault === undefined ? canonical : undefined
 }
 
-/** Recursion is bounded by the depth limit of the scanner, which enters nothing deeper. */
+/** The depth limit of the scanner bounds the recursion. */
 function writeValue(scan: JsonScanner, text: string): string | undefined {
   scan.skipSpace()
   switch (scan.peek()) {
@@ -31,7 +31,7 @@ function writeValue(scan: JsonScanner, text: string): string | undefined {
 }
 
 function writeObject(scan: JsonScanner, text: string): string | undefined {
-  /** Not a plain object: `__proto__` is a name like any other. */
+  /** A Map, because `__proto__` is a name like any other. */
   const members = new Map<string, string>()
   let isCanonical = true
   scan.eachMember((name) => {

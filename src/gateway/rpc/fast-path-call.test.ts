@@ -2,23 +2,24 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../../core/test-seed.ts'
+import { writeCall } from '../../solana/json/json-rpc.ts'
 import { readFastPathCall } from './fast-path-call.ts'
-import { isFastPathId, readRpcBody, writeCall } from './request.ts'
+import { isFastPathId, readRpcBody } from './request.ts'
 
 const read = (text: string) => readFastPathCall(Buffer.from(text))
 
-describe('a call in the plain form', () => {
-  const plain = [
+describe('readFastPathCall accepts', () => {
+  const accepted = [
     '{"jsonrpc":"2.0","id":1,"method":"getSlot"}',
     '{"jsonrpc":"2.0","id":"a b","method":"getSlot","params":[]}',
     ' {\n"method" : "getBalance", "params" : [ "abc", { "commitment" : "processed", "a": [true, false, null, 0, 17] } ],\t"id":0,"jsonrpc":"2.0"} \r\n',
     '{"jsonrpc":"2.0","id":123456789012345,"method":"","params":{}}',
     '{"jsonrpc":"2.0","id":1,"method":"m","params":[[],{},[{"a":{"b":[1]}}]]}',
   ]
-  for (const text of plain) test(text, () => assertSame(text, true))
+  for (const text of accepted) test(text, () => assertSame(text, true))
 })
 
-describe('what is left to the complete reader', () => {
+describe('readFastPathCall leaves to readRpcBody', () => {
   const call = (id: string, params: string) => `{"jsonrpc":"2.0","id":${id},"method":"m","params":${params}}`
   const others = [
     '',
@@ -81,10 +82,10 @@ describe('what is left to the complete reader', () => {
   for (const text of others) test(text.slice(0, 90), () => assertSame(text, false))
 })
 
-/** Both readers agree on what the quick one takes, and what it passes on says the same as what the other would. */
-function assertSame(text: string, isPlain: boolean | undefined): void {
+/** Both readers give the same call for a body that the fast path accepts, and forward the same JSON. */
+function assertSame(text: string, isFastPath: boolean | undefined): void {
   const found = read(text)
-  if (isPlain !== undefined) assert.equal(found !== undefined, isPlain)
+  if (isFastPath !== undefined) assert.equal(found !== undefined, isFastPath)
   if (found === undefined) return
   const complete = readRpcBody(text, { batchItems: 10 })
   assert(complete.kind === 'calls' && !complete.batch)
@@ -94,8 +95,8 @@ function assertSame(text: string, isPlain: boolean | undefined): void {
   assert.deepEqual(JSON.parse(found.text), JSON.parse(writeCall(found.call, found.call.id)))
 }
 
-/** Bodies that are nearly right: members in any order, now and then twice, with values and spaces of all kinds, then a byte or two changed. */
-test('property: whatever it takes, the complete reader reads in the same way', () => {
+/** Nearly valid bodies: members in any order, some twice, values and spaces of all kinds, up to two bytes changed. */
+test('property: readRpcBody reads every accepted body in the same way', () => {
   const json = fc.oneof(
     fc.json({ maxDepth: 4 }),
     fc.constantFrom('0', '-1', '[]', '{}', '"2.0"', '"a"', '12', 'null', '[1,{"a":[]}]'),
@@ -120,13 +121,13 @@ test('property: whatever it takes, the complete reader reads in the same way', (
       for (const [at, byte] of changes) if (changes.length === 2) bytes[at % bytes.length] = byte
       return bytes.toString('utf8')
     })
-  let taken = 0
+  let accepted = 0
   fc.assert(
     fc.property(body, (text) => {
-      if (read(text) !== undefined) taken += 1
+      if (read(text) !== undefined) accepted += 1
       assertSame(text, undefined)
     }),
-    seedFor('plain calls', 2000),
+    seedFor('fast path calls', 2000),
   )
-  assert(taken > 200, `${taken} were plain`)
+  assert(accepted > 200, `${accepted} were accepted`)
 })

@@ -8,15 +8,16 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from '../../core/json-bytes.ts'
-import { isFastPathId, type RpcCall } from './request.ts'
+import type { RpcCall } from '../../solana/json/json-rpc.ts'
+import { isFastPathId } from './request.ts'
 
-/** A call that is passed on as it was written; its text is ASCII, one byte a character. */
+/** A call that is forwarded as it was written; its text is ASCII, one byte per character. */
 export type FastPathCall = { readonly call: RpcCall & { readonly id: string }; readonly text: string }
 
 const ZERO = 0x30
 const NINE = 0x39
 const BEYOND_ASCII = 0x80
-/** Deeper params, longer numbers and ids are for the complete reader. */
+/** Deeper params, longer numbers and longer ids are left to `readRpcBody`. */
 const DEPTH_MAX = 8
 const DIGITS_MAX = 15
 
@@ -32,9 +33,9 @@ const FALSE = Buffer.from('false')
 const NULL = Buffer.from('null')
 
 /**
- * Reads the one form that nearly all bodies have, straight from the bytes: one call of well-known members, each at most once, with an id that
- * every node takes, in ASCII without escapes. Whatever is not obviously that is undefined here and goes to `readRpcBody`, which reads all of
- * JSON; what passes, that reads in the same way. It does no more than say where things stand, and no text is made before all is found well.
+ * Reads the form that nearly all bodies have, straight from the bytes: one call with known members, each at most once, an id that every
+ * node accepts, ASCII without escapes. Returns undefined for every other body, which `readRpcBody` then reads as JSON; a body accepted here
+ * has the same meaning there. The scan only finds offsets; strings are created once the whole body is valid.
  */
 export function readFastPathCall(bytes: Buffer): FastPathCall | undefined {
   const from = spaceEnd(bytes, 0)
@@ -86,7 +87,6 @@ export function readFastPathCall(bytes: Buffer): FastPathCall | undefined {
   return {
     call: {
       method: part(methodFrom + 1, methodTo - 1),
-      methodText: part(methodFrom, methodTo),
       paramsText: paramsFrom === 0 ? undefined : part(paramsFrom, paramsTo),
       id: part(idFrom, idTo),
     },
@@ -94,13 +94,13 @@ export function readFastPathCall(bytes: Buffer): FastPathCall | undefined {
   }
 }
 
-/** Behind a colon; -1 where there is none. */
+/** The offset after the colon; -1 where there is none. */
 function valueFrom(bytes: Buffer, nameTo: number): number {
   const colon = spaceEnd(bytes, nameTo)
   return bytes[colon] === COLON ? spaceEnd(bytes, colon + 1) : -1
 }
 
-/** Behind the value that begins here; -1 for what is not plain. */
+/** The offset after the value at `from`; -1 for a value that the fast path does not read. */
 function valueEnd(bytes: Buffer, from: number, depth: number): number {
   switch (bytes[from]) {
     case QUOTE:
@@ -158,7 +158,7 @@ function stringEnd(bytes: Buffer, from: number): number {
   return -1
 }
 
-/** A whole number without sign. What follows it is the business of whoever stands around it. */
+/** The offset after an unsigned integer. The caller checks what follows it. */
 function digitsEnd(bytes: Buffer, from: number): number {
   let at = from
   while (at < bytes.length && (bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at += 1

@@ -1,12 +1,29 @@
 import { rpcMethod } from '../../contract/rpc-methods.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { CallOutcome } from '../../upstreams/http-call.ts'
+import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import { type ClientView, createClientView } from '../../upstreams/pool.ts'
 import type { Upstream, Upstreams } from '../../upstreams/service.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import type { Forward, UpstreamResponse } from './rpc.ts'
 
-/** Sends calls to the nodes of the subscription, and remembers for each connection the newest slot it has seen. */
+export type ForwardRequest = {
+  readonly body: Buffer | string
+  /** Length of the body in bytes, where the caller knows it. */
+  readonly bodyBytes?: number | undefined
+  readonly methods: readonly string[]
+  /** Params and id of a call that is not in a batch, as text. */
+  readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
+  readonly subscriptionId: string
+  /** The client's connection: the slot it sees never goes back. */
+  readonly connection: object
+}
+
+/**
+ * Forwards one body to a node of the subscription. `done` is called exactly once; before this returns only where the response is
+ * cached. `nowMs` is the monotonic time, where the caller has just read it.
+ */
+export type Forward = (request: ForwardRequest, done: (response: UpstreamResponse) => void, nowMs?: number) => void
+
+/** Forwards to the nodes of the subscription, and keeps for each connection the newest slot it has seen. */
 export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
   const views = new WeakMap<object, ClientView>()
 
@@ -20,7 +37,7 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
 
   return ({ body, bodyBytes, methods, subscriptionId, connection }, done, nowMs) => {
     const upstream = upstreams.of(subscriptionId)
-    // A batch may be asked again of another node only when every call in it may.
+    // A batch may be retried on another node only when every call in it may.
     let kind: 'read' | 'write' = 'read'
     let isHeavy = false
     for (const method of methods) {
@@ -29,39 +46,24 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
       if (known.heavy === true) isHeavy = true
     }
     const method = methods.length === 1 ? methods[0] : undefined
-    upstream.call({ body, bodyBytes, kind, isHeavy, method, view: viewOf(connection), nowMs }, (outcome) =>
-      done(responseOf(outcome, method, upstream)),
-    )
+    const onResponse = method === 'getHealth' ? reportBehind(upstream, done) : done
+    upstream.forward({ body, bodyBytes, kind, isHeavy, method, view: viewOf(connection), nowMs }, onResponse)
   }
 }
 
-function responseOf(outcome: CallOutcome, method: string | undefined, upstream: Upstream): UpstreamResponse {
-  switch (outcome.kind) {
-    case 'responded':
-      return {
-        kind: 'responded',
-        body: method === 'getHealth' ? reportBehind(outcome.body, upstream.slotsBehind) : outcome.body,
-        rest: outcome.rest,
-      }
-    case 'no-upstream':
-    case 'failed-not-sent':
-      return { kind: 'failed', isForwarded: false }
-    case 'timeout':
-      return { kind: 'timeout', isForwarded: outcome.isSent }
-    case 'failed-maybe-sent':
-      return { kind: 'failed', isForwarded: true }
+/** A node may not know that it is behind the others. When all nodes in use are, getHealth returns the error a node returns for it. */
+function reportBehind(upstream: Upstream, done: (response: UpstreamResponse) => void): typeof done {
+  return (response) => {
+    const { slotsBehind } = upstream
+    if (slotsBehind === undefined || response.kind !== 'responded') return done(response)
+    const error = `"error":{"code":-32005,"message":"Node is behind by ${slotsBehind} slots","data":{"numSlotsBehind":${slotsBehind}}}`
+    const text = response.body.toString().replace(/"result"\s*:\s*"ok"/, error)
+    done({ ...response, body: Buffer.from(text) })
   }
 }
 
-/** A node may not know that it is behind the others; when all that serve are, its health is not ok, in a node's own words. */
-function reportBehind(body: Buffer, slotsBehind: number | undefined): Buffer {
-  if (slotsBehind === undefined) return body
-  const error = `"error":{"code":-32005,"message":"Node is behind by ${slotsBehind} slots","data":{"numSlotsBehind":${slotsBehind}}}`
-  return Buffer.from(body.toString().replace(/"result"\s*:\s*"ok"/, error))
-}
-
-/** The same, with the time each call took. */
-export function measured(forward: Forward, clock: Clock, meter: Pick<ListenerMeter, 'tookMs'>): Forward {
+/** Records how long each call takes. */
+export function measureForward(forward: Forward, clock: Clock, meter: Pick<ListenerMeter, 'tookMs'>): Forward {
   return (request, done) => {
     const beganMs = clock.monotonicMs()
     const onResponse = (response: UpstreamResponse) => {

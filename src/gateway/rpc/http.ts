@@ -4,12 +4,13 @@ import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlidSource } from '../../core/ulid.ts'
 import { gunzipBytes, INFLATE_RATIO_MAX } from '../../platform/http/gzip.ts'
+import { isJsonContentType, splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { refuseHeldBytes, refuseRatio, refuseSize } from '../refusal.ts'
-import { refuse } from './refusal.ts'
+import { refuse } from './http-response.ts'
 import { encodeResponse } from './response-encoding.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -21,7 +22,7 @@ export type RpcPostsDeps = {
   readonly budget: ResponseBudget
 }
 
-/** JSON-RPC by POST, for whichever reader took the request: token by the head alone, then the body, unpacked where it came packed. */
+/** JSON-RPC over POST, for both HTTP readers: authentication by the head alone, then the body, gunzipped where it is compressed. */
 export function createRpcPosts(
   commonHeaders: Readonly<Record<string, string>>,
   { rpc, meter, clock, random, budget }: RpcPostsDeps,
@@ -31,12 +32,12 @@ export function createRpcPosts(
   return {
     headers: commonHeaders,
     validate(head) {
-      const { connection, kept } = head
-      const reading = (kept?.reading as HeadReading | undefined) ?? readHead(head)
-      if (kept !== undefined) kept.reading = reading
+      const { connection, memo } = head
+      const reading = (memo?.value as HeadReading | undefined) ?? readHead(head)
+      if (memo !== undefined) memo.value = reading
       const nowMs = clock.nowMs()
       const requestId = reading.requestId ?? nextUlid(nowMs)
-      // Asked for every request, also of a head that is known: a token may have been revoked a moment ago.
+      // For every request, also where the head is in the header cache: the token may have been revoked since.
       const caller = rpc.authenticate({ headers: head.headers, requestId, connection }, reading.presented, nowMs)
       if (!caller.ok) return { requestId, response: caller.response }
       if (reading.refusal !== undefined) return { requestId, response: reading.refusal }
@@ -46,10 +47,10 @@ export function createRpcPosts(
   }
 }
 
-/** A request whose head is good: what becomes of its body, and the way its answer takes back. */
+/** A request whose head is accepted: reads its body, forwards it, and encodes the response. */
 class RpcPost implements Responder {
   readonly requestId: string
-  /** Stands for the client, for the rule that the slot it sees never goes back. */
+  /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
   readonly bodyBytesMax: number
   readonly #deps: Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget'>
@@ -77,7 +78,7 @@ class RpcPost implements Responder {
     return refuse(refuseSize('requestBytes', this.bodyBytesMax), this)
   }
 
-  #beyondRatio(): HttpResponse {
+  #overRatio(): HttpResponse {
     this.#deps.meter.refused('inflateRatio', { subscription: this.#caller.subscription.id, code: 'too-large' })
     return refuse(refuseRatio(INFLATE_RATIO_MAX), this)
   }
@@ -97,23 +98,23 @@ class RpcPost implements Responder {
 
   onBody(body: Buffer, reader: Responder): void {
     this.#reader = reader
-    if (this.#head.isPacked) this.#unpack(body).catch((error: unknown) => this.fail(error))
-    else this.#respond(body)
+    if (this.#head.isGzip) this.#gunzip(body).catch((error: unknown) => this.fail(error))
+    else this.#forward(body)
   }
 
-  async #unpack(packed: Buffer): Promise<void> {
-    // A copy, since the bytes given are good only until `onBody` returns.
-    const outcome = await gunzipBytes(Buffer.from(packed), this)
-    if (outcome.ok) this.#respond(outcome.body)
+  async #gunzip(compressed: Buffer): Promise<void> {
+    // A copy: the bytes are valid only until `onBody` returns.
+    const outcome = await gunzipBytes(Buffer.from(compressed), this)
+    if (outcome.ok) this.#forward(outcome.body)
     else if (outcome.reason === 'too-large') this.respond(this.tooLarge())
-    else if (outcome.reason === 'ratio') this.respond(this.#beyondRatio())
-    // What cannot be unpacked holds no JSON, and is answered so.
-    else this.#respond(NOTHING)
+    else if (outcome.reason === 'ratio') this.respond(this.#overRatio())
+    // A body that cannot be gunzipped is refused as one that is not JSON.
+    else this.#forward(NOTHING)
   }
 
-  #respond(body: Buffer): void {
+  #forward(body: Buffer): void {
     if (body.length > this.bodyBytesMax) this.respond(this.tooLarge())
-    else this.#deps.rpc.respond(this.#caller, body, this, this)
+    else this.#deps.rpc.forward(this.#caller, body, this, this)
   }
 
   respond(response: HttpResponse): void {
@@ -121,7 +122,7 @@ class RpcPost implements Responder {
     const encoded = encodeResponse(response, this.#head.acceptEncoding)
     if (!(encoded instanceof Promise)) return reader.respond(encoded)
     encoded.then(
-      (packed) => reader.respond(packed),
+      (compressed) => reader.respond(compressed),
       (error: unknown) => reader.fail(error),
     )
   }
@@ -140,27 +141,27 @@ const UNKNOWN_ENCODING: HttpResponse = {
   body: 'Content-Encoding: only gzip is understood',
 }
 
-/** What the headers and the query say, whoever sends them and whenever. */
+/** What the head contains, independent of time and of the store. */
 type HeadReading = {
   readonly presented: PresentedToken
-  /** Where the request brings an id of its own. */
+  /** Set where the request has one. */
   readonly requestId: string | undefined
-  readonly isPacked: boolean
+  readonly isGzip: boolean
   readonly acceptEncoding: string | undefined
-  /** The body is of a kind that nobody here reads. */
+  /** Set for a content type or encoding that is not supported. */
   readonly refusal: HttpResponse | undefined
 }
 
 function readHead(head: PostHead): HeadReading {
   const { contentType, contentEncoding, acceptEncoding } = contentFieldsOf(head)
-  const isPacked = contentEncoding !== undefined && contentEncoding !== 'identity'
-  const isUnknown = isPacked && contentEncoding !== 'gzip'
+  const isGzip = contentEncoding === 'gzip'
+  const isUnknown = !isGzip && contentEncoding !== undefined && contentEncoding !== 'identity'
   return {
-    presented: collectToken(CREDENTIAL_SOURCES.rpc, head.headers, queryOf(head.target)),
+    presented: collectToken(CREDENTIAL_SOURCES.rpc, head.headers, splitTarget(head.target).query),
     requestId: givenRequestId(head.headers),
-    isPacked,
+    isGzip,
     acceptEncoding,
-    refusal: isJson(contentType) ? (isUnknown ? UNKNOWN_ENCODING : undefined) : NOT_JSON,
+    refusal: isJsonContentType(contentType) ? (isUnknown ? UNKNOWN_ENCODING : undefined) : NOT_JSON,
   }
 }
 
@@ -176,10 +177,10 @@ function contentFieldsOf({ headers }: PostHead): ContentFields {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
     const value = headers[at + 1] as string
-    // Lengths first: most headers are told apart without a look at their letters.
+    // Length first: it rules out most headers without a comparison.
     if (name.length === 12 && name.toLowerCase() === 'content-type') fields.contentType ??= value
     else if (name.length === 16 && name.toLowerCase() === 'content-encoding') {
-      // Two encodings one over the other, in whichever way they are written, are none of those understood.
+      // Two encodings, in one header or in two, become a value that is not supported.
       const value = (headers[at + 1] as string).trim().toLowerCase()
       fields.contentEncoding = fields.contentEncoding === undefined ? value : `${fields.contentEncoding},${value}`
     } else if (name.length === 15 && name.toLowerCase() === 'accept-encoding') {
@@ -187,13 +188,4 @@ function contentFieldsOf({ headers }: PostHead): ContentFields {
     }
   }
   return fields
-}
-
-function queryOf(target: string): string {
-  const mark = target.indexOf('?')
-  return mark === -1 ? '' : target.slice(mark + 1)
-}
-
-function isJson(contentType: string | undefined): boolean {
-  return contentType === 'application/json' || /^application\/json *(;|$)/i.test(contentType ?? '')
 }

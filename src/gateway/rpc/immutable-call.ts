@@ -1,37 +1,33 @@
+import type { RpcCall } from '../../solana/json/json-rpc.ts'
 import { canonicalJson } from './canonical-json.ts'
 import { JSON_DEPTH_MAX } from './request.ts'
 
-/** Longer params are not worth a key. */
+/** Calls with longer params are not cached. */
 const PARAMS_TEXT_MAX = 4096
 
-/** Which parameter holds the config, and what else must stand in it for the response never to change. */
+/** The index of the config parameter, and the member it needs besides the commitment for the response never to change. */
 const FINALIZED: Readonly<Record<string, { readonly config: number; readonly needs?: string }>> = {
   getBlock: { config: 1 },
   getTransaction: { config: 1 },
   getInflationReward: { config: 1, needs: 'epoch' },
 }
 
-/** A call whose response never changes, in the one form in which it is looked up, forwarded and kept. */
-export type ImmutableCall = {
-  readonly methodText: string
-  /** Canonical; undefined where the call has none. */
-  readonly paramsText: string | undefined
-}
+/** A call whose response never changes, with canonical params: the form in which it is looked up, forwarded and cached. */
+export type ImmutableCall = Omit<RpcCall, 'id'>
 
 /**
- * The canonical form of a call whose response never changes; undefined for every other call. Only an explicit `finalized` counts: everything
- * below it may still be undone, and a default is the node's to change. Params that nodes may read differently are never immutable.
+ * The canonical form of a call whose response never changes; undefined for every other call. The commitment must be `finalized` and
+ * explicit: lower ones can be rolled back, and a node may change its default. Params that nodes may read differently are never immutable.
  */
 export function immutableCall(method: string, paramsText: string | undefined): ImmutableCall | undefined {
   const isGenesisHash = method === 'getGenesisHash'
   if (!isGenesisHash && !Object.hasOwn(FINALIZED, method)) return undefined
-  const methodText = JSON.stringify(method)
-  if (paramsText === undefined) return isGenesisHash ? { methodText, paramsText } : undefined
+  if (paramsText === undefined) return isGenesisHash ? { method, paramsText } : undefined
   if (paramsText.length > PARAMS_TEXT_MAX) return undefined
   const canonical = canonicalJson(paramsText, JSON_DEPTH_MAX)
   if (canonical === undefined) return undefined
   const isImmutable = isGenesisHash ? canonical === '[]' : isFinalized(method, canonical)
-  return isImmutable ? { methodText, paramsText: canonical } : undefined
+  return isImmutable ? { method, paramsText: canonical } : undefined
 }
 
 function isFinalized(method: string, canonicalParams: string): boolean {

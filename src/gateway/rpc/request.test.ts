@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isFastPathId, type RpcCall, readRpcBody, writeCall } from './request.ts'
+import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
+import { isFastPathId, readRpcBody } from './request.ts'
 
 const read = (text: string) => readRpcBody(text, { batchItems: 3 })
 const INVALID = (id: string) => `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":${id}}`
@@ -13,7 +14,7 @@ function callOf(text: string): RpcCall {
   return item.call
 }
 
-test('a call keeps the text of its id and params', () => {
+test('keeps the text of id and params', () => {
   for (const id of ['18446744073709551615', '"0"', '1e3', '-1', '1.5', 'null', '"\\u0041"', '0']) {
     assert.equal(callOf(`{"jsonrpc":"2.0","id":${id},"method":"getSlot"}`).id, id)
   }
@@ -28,7 +29,7 @@ test('a call keeps the text of its id and params', () => {
   assert.equal(callOf('{"jsonrpc":"2.0","method":"notify"}').id, undefined)
 })
 
-test('what the specification calls an invalid request is answered as one, with the id where it can be read', () => {
+test('refuses an invalid item with -32600 and its id where that is valid', () => {
   const cases: [string, string][] = [
     ['{}', 'null'],
     ['{"jsonrpc":"2.0","id":5}', '5'],
@@ -49,7 +50,7 @@ test('what the specification calls an invalid request is answered as one, with t
   }
 })
 
-test('bodies that are no request at all, and batches', () => {
+test('refuses malformed bodies with -32700, an empty batch with -32600, and a batch over batchItems', () => {
   const parseError = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
   for (const text of [
     '',
@@ -69,7 +70,7 @@ test('bodies that are no request at all, and batches', () => {
   )
 })
 
-test('ids that every node gives back as they are', () => {
+test('isFastPathId accepts ids that every node returns byte for byte', () => {
   for (const id of ['"x"', '""', '0', '123456789012345', '"3f2a-77 a.b:c"']) assert.ok(isFastPathId(id), id)
   for (const id of ['-1', '1.5', '1e3', 'null', '01', '1234567890123456', '18446744073709551615'])
     assert.ok(!isFastPathId(id), id)

@@ -1,37 +1,38 @@
-import type { ResponseRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/response-rest.ts'
+import { writeCall } from '../../solana/json/json-rpc.ts'
+import type { NodeResponse } from '../../upstreams/http-call.ts'
 import type { Upstream, Upstreams } from '../../upstreams/service.ts'
+import type { Forward } from './forward.ts'
 import { immutableCall } from './immutable-call.ts'
-import { writeCall } from './request.ts'
-import { splitResponse } from './response.ts'
-import type { Forward, UpstreamResponse } from './rpc.ts'
+import { findResponseId } from './response-id.ts'
 
 export type ResponseCacheOptions = {
   readonly bytesMax: number
   readonly entriesMax: number
-  /** A larger answer is not kept. */
+  /** A larger response is not cached. */
   readonly answerBytesMax: number
 }
 
-/** The bytes of an answer before and after its id. */
+/** The bytes of a response before and after its id. */
 type Entry = { readonly head: Buffer; readonly tail: Buffer; readonly bytes: number }
 
 export type ResponseCache = {
   readonly answerBytesMax: number
   readonly size: { readonly entries: number; readonly bytes: number }
-  /** The whole answer with this id, byte for byte as the node gave it otherwise. */
+  /** The cached response with this id, all other bytes as the node sent them. */
   find(key: string, id: string): Buffer | undefined
-  /** Keeps an answer that is a result and not null. */
+  /** Caches a response whose result is not null. */
   keep(key: string, response: Buffer): void
 }
 
-/** What an entry takes besides its answer, about. */
+/** About what an entry occupies besides its response. */
 const ENTRY_BYTES = 200
 
 export function createResponseCache(
   { bytesMax, entriesMax, answerBytesMax }: ResponseCacheOptions,
   meter: { readonly hit: { inc(): void }; readonly miss: { inc(): void } },
 ): ResponseCache {
-  /** Those not asked for longest come first. */
+  /** The least recently used come first. */
   const entries = new Map<string, Entry>()
   let bytes = 0
 
@@ -58,13 +59,13 @@ export function createResponseCache(
     },
     keep(key, response) {
       if (response.length > answerBytesMax) return
-      const split = splitResponse(response.toString('latin1'))
-      // An error passes, and null is not for ever: the block or transaction may be there later.
-      if (split?.hasResult !== true) return
+      const found = findResponseId(response)
+      // Errors are transient, and so is null: the block or transaction may exist later.
+      if (found?.hasResult !== true) return
       const entry = {
-        // Copies: a piece of a larger buffer would keep all of it.
-        head: Buffer.from(response.subarray(0, split.idFrom)),
-        tail: Buffer.from(response.subarray(split.idTo)),
+        // Copies: a view would keep the whole buffer in memory.
+        head: Buffer.from(response.subarray(0, found.idFrom)),
+        tail: Buffer.from(response.subarray(found.idTo)),
         bytes: response.length + key.length + ENTRY_BYTES,
       }
       if (entry.bytes > bytesMax) return
@@ -80,7 +81,7 @@ export function createResponseCache(
   }
 }
 
-/** Answers what is known from memory, and remembers what can be. Pools share nothing: what one customer's own nodes said is for it alone. */
+/** Serves immutable responses from memory. Pools share no entries: responses of a customer's dedicated nodes are for that customer alone. */
 export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, 'of'>, cache: ResponseCache): Forward {
   const pools = new WeakMap<Upstream, number>()
   let lastPool = 0
@@ -97,26 +98,26 @@ export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, '
     const { methods, single, subscriptionId } = request
     const method = methods[0]
     if (single?.id === undefined || method === undefined) return forward(request, done)
-    const wanted = immutableCall(method, single.params)
-    if (wanted === undefined) return forward(request, done)
-    // What is kept under a key is the response to exactly this text, whatever form the first caller wrote it in.
-    const key = `${poolOf(subscriptionId)} ${writeCall(wanted, undefined)}`
-    const known = cache.find(key, single.id)
-    if (known !== undefined) return done({ kind: 'responded', body: known })
-    const canonical = { ...request, body: writeCall(wanted, single.id), bodyBytes: undefined }
-    forward(canonical, (response) => done(response.kind === 'responded' ? remembered(response, cache, key) : response))
+    const call = immutableCall(method, single.params)
+    if (call === undefined) return forward(request, done)
+    // The canonical text is both the key and what is forwarded, so an entry is the response to exactly its key.
+    const key = `${poolOf(subscriptionId)} ${writeCall(call, undefined)}`
+    const body = cache.find(key, single.id)
+    if (body !== undefined) return done({ kind: 'responded', status: 200, body, rest: undefined, upstream: CACHE })
+    const canonical = { ...request, body: writeCall(call, single.id), bodyBytes: undefined }
+    forward(canonical, (response) => done(response.kind === 'responded' ? cached(response, cache, key) : response))
   }
 }
 
-/** A large answer is remembered while it flows by, up to the size that is kept. */
-function remembered(
-  { body, rest }: Extract<UpstreamResponse, { kind: 'responded' }>,
-  cache: ResponseCache,
-  key: string,
-): UpstreamResponse {
+/** In place of a node's name. */
+const CACHE = 'cache'
+
+/** Caches the response; a large one while it is streamed, up to the size limit. */
+function cached(response: NodeResponse, cache: ResponseCache, key: string): NodeResponse {
+  const { body, rest } = response
   if (rest === undefined) {
     cache.keep(key, body)
-    return { kind: 'responded', body }
+    return response
   }
   const parts = [body]
   let bytes = body.length
@@ -140,5 +141,5 @@ function remembered(
     resume: () => rest.resume(),
     abort: () => rest.abort(),
   }
-  return { kind: 'responded', body, rest: watched }
+  return { ...response, rest: watched }
 }

@@ -10,8 +10,8 @@ import {
 } from '../../core/json-bytes.ts'
 
 /**
- * What stands at the position reached. `id-start` and `id-end` enclose the value of the member `id` of a response; `item-start` and `item-end`
- * enclose the response. `more`: the piece is used up.
+ * What the scan has reached. `item-start` and `item-end` enclose a response, `id-start` and `id-end` the value of its member `id`. `more`: the
+ * piece is consumed.
  */
 export type ScanEvent = 'more' | 'item-start' | 'id-start' | 'id-end' | 'item-end' | 'end' | 'fault'
 
@@ -21,9 +21,9 @@ const LETTER_I = 0x69
 const LETTER_D = 0x64
 
 type State =
-  /** Before the array of a batch, or before the one response. */
+  /** Before the array of a batch, or before a single response. */
   | 'begin'
-  /** Before a response of a batch; the array may also end here when it is empty. */
+  /** Before a response of a batch, or before the end of an empty array. */
   | 'first'
   | 'item'
   /** Between two responses of a batch. */
@@ -32,24 +32,24 @@ type State =
 
 /**
  * Finds the responses of a JSON-RPC body, and the id of each, in bytes that arrive in pieces of any size. It checks that strings, brackets and
- * braces close, and keeps nothing of the text, so its memory is constant and its work linear.
+ * braces are closed, and keeps none of the text, so its memory is constant and its work linear.
  */
 export class ResponseScan {
-  /** Behind the last event. */
+  /** The offset after the last event. */
   at = 0
   #state: State = 'begin'
   readonly #isBatch: boolean
-  /** Of each open bracket, the byte that closes it. */
+  /** For each open bracket, the byte that closes it. */
   readonly #closing = new Uint8Array(DEPTH_MAX)
   #depth = 0
   #isInString = false
-  /** The piece before ended in a backslash that escapes the next byte. */
+  /** The previous piece ended in a backslash that escapes the next byte. */
   #isEscaped = false
   /** At depth 1: the next string is the name of a member. */
   #isName = false
   #nameBytes = 0
   #isNameId = false
-  /** The value that follows is the id's. */
+  /** The next value is that of the id. */
   #isIdNext = false
   #isInId = false
 
@@ -65,7 +65,7 @@ export class ResponseScan {
     return this.#isInId
   }
 
-  /** Goes on from `this.at` to the next event; a new piece begins with `at` set to 0. */
+  /** Continues from `this.at` to the next event; the caller sets `at` to 0 for a new piece. */
   next(piece: Buffer): ScanEvent {
     while (this.at < piece.length) {
       if (this.#isInString) {

@@ -1,157 +1,109 @@
+import { isUtf8 } from 'node:buffer'
 import type { Caller } from '../../access/authorize.ts'
 import type { PresentedToken } from '../../access/credentials.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
-import type { HttpResponse, Responder, ResponseRest } from '../../platform/http/server/post.ts'
-import type { LateRefusals } from '../auth-tarpit.ts'
+import type { HttpResponse, Responder } from '../../platform/http/server/post.ts'
+import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
+import type { NodeResponse } from '../../upstreams/http-call.ts'
+import type { AuthTarpit } from '../auth-tarpit.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { type Refusal, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
-import { createRpcBatch } from './batch.ts'
-import { type FastPathCall, readFastPathCall } from './fast-path-call.ts'
-import { spliceId } from './id-splice.ts'
-import { budgetHeaders, jsonHeaders, NodeResponse } from './rate-limit-headers.ts'
-import { refuse } from './refusal.ts'
-import { isFastPathId, type RpcCall, type RpcItem, readRpcBody, writeCall } from './request.ts'
-import { splitResponse } from './response.ts'
-
-/** A request as both readers of the door hand it over. */
-export type RpcRequest = {
-  readonly requestId: string
-  /** Who asks, for the rule that the slot one client sees never goes back. */
-  readonly connection: object
-}
-
-export type RpcResponse = HttpResponse
-
-/** What a call upstream came to. Of one that was not forwarded no byte left: the charge is taken back. */
-export type UpstreamResponse =
-  | { readonly kind: 'responded'; readonly body: Buffer; readonly rest?: ResponseRest | undefined }
-  | { readonly kind: 'failed' | 'timeout'; readonly isForwarded: boolean }
-
-type Responded = Extract<UpstreamResponse, { kind: 'responded' }>
-
-export type UpstreamRequest = {
-  readonly body: Buffer | string
-  /** Length of the body where that is known to whoever wrote it. */
-  readonly bodyBytes?: number | undefined
-  readonly methods: readonly string[]
-  /** Of a call that is not in a batch: what of it stands in the body, as text. */
-  readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
-  readonly subscriptionId: string
-  readonly connection: object
-}
-
-/** `done` is called exactly once, and not before this returns unless the answer is known already. `nowMs` where somebody has just looked. */
-export type Forward = (request: UpstreamRequest, done: (response: UpstreamResponse) => void, nowMs?: number) => void
-
-export type UpstreamCall = (request: UpstreamRequest) => Promise<UpstreamResponse>
+import { type Refusal, refuseFailure, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
+import { createForwardBatch } from './batch.ts'
+import { readFastPathCall } from './fast-path-call.ts'
+import type { Forward } from './forward.ts'
+import { budgetHeaders, ForwardedResponse, jsonHeaders, refuse } from './http-response.ts'
+import { isFastPathId, PARSE_ERROR, type RpcItem, type RpcRequest, readRpcBody } from './request.ts'
+import { replaceId, replaceIdInStream } from './response-id.ts'
 
 export type RpcDeps = {
   readonly access: Access
   readonly forward: Forward
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'late'>
-  readonly late: LateRefusals
+  readonly tarpit: AuthTarpit
   readonly budget: ResponseBudget
 }
 
 export type Rpc = {
-  /** Whose request it is, by its head alone: a body is read only of those who may send one, and only as far as they may. */
+  /** Authenticates by the head alone: a body is read only for a valid token, and only up to the limit of its plan. */
   authenticate(
     head: RpcHead,
     presented: PresentedToken,
     nowMs: number,
-  ): Caller | { readonly ok: false; readonly response: RpcResponse | Promise<RpcResponse> }
-  /** The bytes are good only until this returns. */
-  respond(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+  ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
+  /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
+  forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
 }
 
 export type RpcHead = {
-  /** Names and values in turn, as they came. */
+  /** Names and values alternating, as received. */
   readonly headers: readonly string[]
   readonly requestId: string
   readonly connection: { readonly remoteAddress?: string | undefined }
 }
 
-/** Token, then body, then each call against the budget; what is admitted is forwarded, what is refused is answered here. */
-export function createRpc({ access, forward, clock, meter, late, budget }: RpcDeps): Rpc {
-  const forwardBatch = createRpcBatch({ access, forward, meter, budget, refusalOf })
+/** A call as it is sent to the node. */
+type SentCall = { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined }
+
+/** Token, then body, then each call against the budget. Admitted calls are forwarded; refused ones get their response here. */
+export function createRpc({ access, forward, clock, meter, tarpit, budget }: RpcDeps): Rpc {
+  const forwardBatch = createForwardBatch({ access, forward, meter, budget, refusalOf })
   return {
     authenticate(head, presented, nowMs) {
       const caller = access.authenticate(presented, 'bundle', nowMs)
       if (caller.ok) return caller
       const response = refuse(refuseToken(caller.reason), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
-      return { ok: false, response: late.responded(peer, meter.late, response) }
+      return { ok: false, response: tarpit.delayResponse(peer, meter.late, response) }
     },
 
-    respond(caller, bytes, request, responder) {
-      const fastPathCall = readFastPathCall(bytes)
-      if (fastPathCall !== undefined) return respondFastPath(request, caller, fastPathCall, responder)
+    forward(caller, bytes, request, responder) {
+      const fast = readFastPathCall(bytes)
+      if (fast !== undefined) {
+        const { call, text } = fast
+        return forwardCall(request, caller, call, { text, id: call.id, bodyBytes: text.length }, responder)
+      }
+      if (!isUtf8(bytes)) return responder.respond(freeResponse(caller, PARSE_ERROR))
       const body = readRpcBody(bytes.toString('utf8'), caller.limits)
-      if (body.kind === 'refused') return responder.respond(plain(caller, body.response))
+      if (body.kind === 'refused') return responder.respond(freeResponse(caller, body.response))
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
         return responder.respond(refuse(refuseSize('batchItems', body.limit), request))
       }
-      if (!body.batch) return respondToOne(request, caller, body.items[0] as RpcItem, responder)
+      if (!body.batch) return forwardItem(request, caller, body.items[0] as RpcItem, responder)
       forwardBatch(request, caller, body.items, responder)
     },
   }
 
-  /** An answer of our own that cost nothing. */
-  function plain(caller: Caller, body: string): RpcResponse {
+  /** A response of the gateway itself, which costs nothing. */
+  function freeResponse(caller: Caller, body: string): HttpResponse {
     return { status: 200, headers: jsonHeaders(access.quota(caller), 0), body }
   }
 
-  /** Nearly all requests are this: the call goes on as it was written, and its answer comes back as the node wrote it. */
-  function respondFastPath(
-    request: RpcRequest,
-    caller: Caller,
-    { call, text }: FastPathCall,
-    responder: Responder,
-  ): void {
-    const { id } = call
-    forwardOne(request, caller, call, { text, id, bodyBytes: text.length }, responder, (upstream, admission) => {
-      responder.respond(new NodeResponse(upstream, admission, admission.cost))
-    })
-  }
-
-  function respondToOne(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
-    if ('refusal' in item) return responder.respond(plain(caller, item.refusal))
+  function forwardItem(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
+    if ('refusal' in item) return responder.respond(freeResponse(caller, item.refusal))
     const { call } = item
-    const { id } = call
-    const sentId = id === undefined || isFastPathId(id) ? id : '0'
+    const sentId = call.id === undefined || isFastPathId(call.id) ? call.id : '0'
     const sent = { text: writeCall(call, sentId), id: sentId, bodyBytes: undefined }
-    forwardOne(request, caller, call, sent, responder, (upstream, admission) => {
-      const { cost } = admission
-      if (id === undefined) {
-        upstream.rest?.abort()
-        responder.respond({ status: 204, headers: budgetHeaders(admission, cost), body: '' })
-      } else if (sentId === id) {
-        responder.respond(new NodeResponse(upstream, admission, cost))
-      } else {
-        responder.respond(underOwnId(upstream, request, id, jsonHeaders(admission, cost)))
-      }
-    })
+    forwardCall(request, caller, call, sent, responder)
   }
 
-  /** Nothing is put off on the way of a single call: what is known now is done now. */
-  function forwardOne(
+  /** Nearly every request comes through here. Nothing is deferred: no promise, no timer. */
+  function forwardCall(
     request: RpcRequest,
     caller: Caller,
     { method, paramsText, id }: RpcCall,
-    sent: { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined },
+    sent: SentCall,
     responder: Responder,
-    onResponse: (upstream: Responded, admission: Charged) => void,
   ): void {
     const charged = { interface: 'rpc', method } as const
     const admission = access.admit(caller, charged)
     if (!admission.ok) {
-      const budget = 'limit' in admission ? admission : undefined
-      return responder.respond(refuse(refusalOf(admission, method), request, id, budget))
+      const left = 'limit' in admission ? admission : undefined
+      return responder.respond(refuse(refusalOf(admission, method), request, id, left))
     }
     meter.request(method)
     const outgoing = {
@@ -164,30 +116,35 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
     }
     forward(outgoing, (upstream) => {
       try {
-        if (upstream.kind === 'responded') return onResponse(upstream, admission)
-        if (!upstream.isForwarded) access.refund(caller, charged)
-        const code = upstream.kind === 'timeout' ? 'upstream-timeout' : 'no-upstream'
-        responder.respond(refuse(refuseUpstream(code), request, id))
+        if (upstream.kind === 'responded') {
+          return responder.respond(responseFor(request, { id, sentId: sent.id }, upstream, admission))
+        }
+        if (!upstream.isSent) access.refund(caller, charged)
+        responder.respond(refuse(refuseFailure(upstream), request, id))
       } catch (error) {
         responder.fail(error)
       }
     })
   }
 
-  /** The response with the client's id in it, where that was not sent as it is. */
-  function underOwnId(
-    upstream: Responded,
+  /** The node's bytes, with the client's id where the call was sent under another; no body for a notification. */
+  function responseFor(
     request: RpcRequest,
-    id: string,
-    headers: RpcResponse['headers'],
-  ): RpcResponse {
+    { id, sentId }: { readonly id: string | undefined; readonly sentId: string | undefined },
+    upstream: NodeResponse,
+    admission: Charged,
+  ): HttpResponse {
     const { body, rest } = upstream
-    if (rest !== undefined) return { status: 200, headers, body: '', rest: spliceId({ body, rest }, id) }
-    const text = body.toString('latin1')
-    const found = splitResponse(text)
-    if (found === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
-    const spliced = text.slice(0, found.idFrom) + Buffer.from(id).toString('latin1') + text.slice(found.idTo)
-    return { status: 200, headers, body: Buffer.from(spliced, 'latin1') }
+    if (id === undefined) {
+      rest?.abort()
+      return { status: 204, headers: budgetHeaders(admission, admission.cost), body: '' }
+    }
+    if (id === sentId) return new ForwardedResponse(upstream, admission, admission.cost)
+    const headers = jsonHeaders(admission, admission.cost)
+    if (rest !== undefined) return { status: 200, headers, body: '', rest: replaceIdInStream({ body, rest }, id) }
+    const replaced = replaceId(body, id)
+    if (replaced === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
+    return { status: 200, headers, body: replaced }
   }
 
   function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
@@ -195,11 +152,4 @@ export function createRpc({ access, forward, clock, meter, late, budget }: RpcDe
     meter.refused(admission.limitName)
     return refuseOverLimit(admission, method, clock.nowMs())
   }
-}
-
-export { refuse }
-
-/** For callers that wait. */
-export function asked(forward: Forward): UpstreamCall {
-  return (request) => new Promise((resolve) => forward(request, resolve))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT, WireReader } from '../transaction/wire-reader.ts'
+import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT, WireReader } from './wire-reader.ts'
 
 /** Why a message is not one that every decoder reads in the same way. */
 export type ScanProblem = {

@@ -10,7 +10,7 @@ import { decodeBase58 } from '../crypto/base58.ts'
 import type { TransactionErrorJson } from '../transaction/error.ts'
 
 /**
- * How getBlock is asked so that its answer can be read here. In `json` and not `base64`, because old blocks hold transactions with more
+ * The config of getBlock whose response is read here. `json` and not `base64`, because old blocks have transactions with more
  * instructions than the wire format allows today.
  */
 export const GET_BLOCK_CONFIG = {
@@ -23,8 +23,8 @@ export const GET_BLOCK_CONFIG = {
 type Json = { readonly [name: string]: unknown }
 
 /**
- * The result of getBlock, asked as GET_BLOCK_CONFIG says. `result` must come from `parseExactJson`: lamports above 2^53 are bigints there.
- * Throws BlockFault with the part that is not as a node writes it.
+ * Reads the result of getBlock with GET_BLOCK_CONFIG. `result` must come from `parseExactJson`: lamports above 2^53 are bigints there.
+ * Throws a BlockFault that names the invalid part.
  */
 export function blockFromJson(slot: number, result: unknown): ChainBlock {
   const block = object(result, 'block')
@@ -40,7 +40,7 @@ export function blockFromJson(slot: number, result: unknown): ChainBlock {
   }
 }
 
-/** JSON whose whole numbers are exact: beyond 2^53 they become bigints. */
+/** Parses JSON with exact integers: beyond 2^53 they become bigints. */
 export function parseExactJson(source: string): unknown {
   return JSON.parse(source, exactly as (name: string, value: unknown) => unknown)
 }
@@ -74,7 +74,7 @@ function transactionOf(item: unknown, index: number): ChainTransaction {
     loadedWritableCount: loadedWritable.length,
     recentBlockhash: text(message['recentBlockhash'], 'recentBlockhash'),
     instructions: list(message['instructions'], 'instructions').map((each) => instructionOf(each, 1)),
-    // Nodes before 1.14.6 told no height; an inner instruction is called by one of the transaction at least.
+    // Nodes before 1.14.6 report no stack height; that of an inner instruction is at least 2.
     innerInstructions: optionalList(meta['innerInstructions'], 'innerInstructions').map((group) => {
       const { index: outer, instructions } = object(group, 'innerInstructions')
       return {
@@ -175,7 +175,7 @@ function count(value: unknown, what: string): number {
 
 function integer(value: unknown, what: string): bigint {
   if (typeof value === 'bigint') return value
-  if (!Number.isSafeInteger(value)) throw new BlockFault(`${what} is no whole number`)
+  if (!Number.isSafeInteger(value)) throw new BlockFault(`${what} is no integer`)
   return BigInt(value as number)
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { checkProperty } from '../../../test/support/property.ts'
-import { idKind, readRequestBody, writeError, writeResult } from './json-rpc.ts'
+import { idKind, readCalls, readRequestBody, writeCall, writeError, writeResult } from './json-rpc.ts'
 
 const LIMITS = { depthMax: 32, batchItemsMax: 4 }
 const read = (text: string, limits = LIMITS) => readRequestBody(text, limits)
@@ -25,13 +25,13 @@ describe('readRequestBody', () => {
     assert.equal(item?.duplicate, undefined)
   })
 
-  it('reads escaped member names and method names as what they mean', () => {
+  it('decodes escaped member names and method names', () => {
     const [item] = items('{"\\u006dethod":"get\\u0053lot","id":"\\u0041"}')
     assert.equal(item?.methodName, 'getSlot')
     assert.equal(item?.id, '"\\u0041"')
   })
 
-  it('splits a batch and marks what is no object', () => {
+  it('splits a batch and marks items that are no object', () => {
     const body = read('[{"id":1},2,[],"x"]')
     assert(body.ok && body.batch)
     assert.deepEqual(
@@ -48,7 +48,7 @@ describe('readRequestBody', () => {
     assert.equal(empty.items.length, 0)
   })
 
-  it('tells duplicates and unknown members', () => {
+  it('reports duplicate and unknown members', () => {
     assert.equal(items('{"method":"a","method":"b"}')[0]?.duplicate, 'method')
     assert.equal(items('{"method":"a","\\u006dethod":"b"}')[0]?.methodName, 'b')
     assert.equal(items('{"id":1,"id":2,"method":"a","method":"b"}')[0]?.duplicate, 'id')
@@ -57,12 +57,12 @@ describe('readRequestBody', () => {
     assert.equal(items('{"method":5}')[0]?.method, '5')
   })
 
-  it('refuses a batch that is too long, before reading it to its end', () => {
+  it('refuses a batch over batchItemsMax without reading its rest', () => {
     assert.deepEqual(read('[1,2,3,4,5'), { ok: false, reason: 'batch-too-long' })
     assert.equal(read('[1,2,3,4]').ok, true)
   })
 
-  it('refuses nesting beyond the limit and takes what is at it', () => {
+  it('accepts nesting at the limit and refuses it beyond', () => {
     const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
     assert.equal(read(nested(32)).ok, true)
     assert.deepEqual(read(nested(33)), { ok: false, reason: 'too-deep' })
@@ -121,8 +121,67 @@ describe('readRequestBody', () => {
   })
 })
 
-describe('ids and answers', () => {
-  it('tells the kinds of ids apart', () => {
+describe('readCalls', () => {
+  const item = (text: string, anyParams = false) => {
+    const body = readCalls(text, { ...LIMITS, anyParams })
+    assert.ok(body.kind === 'calls' && !body.batch, text)
+    return body.items[0]
+  }
+
+  it('accepts every kind of id, array and object params, and notifications', () => {
+    for (const id of ['null', '"x"', '1', '-1.5', '18446744073709551616']) {
+      assert.deepEqual(item(`{"jsonrpc":"2.0","id":${id},"method":"m","params":[1]}`), {
+        call: { method: 'm', paramsText: '[1]', id },
+      })
+    }
+    assert.deepEqual(item('{"jsonrpc":"2.0","method":"m","params":{}}'), {
+      call: { method: 'm', paramsText: '{}', id: undefined },
+    })
+  })
+
+  it('refuses other params unless anyParams is set', () => {
+    for (const params of ['"x"', 'null', '1', 'true']) {
+      const text = `{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`
+      assert.deepEqual(item(text), { invalidId: '7' })
+      assert.deepEqual(item(text, true), { call: { method: 'm', paramsText: params, id: '7' } })
+    }
+  })
+
+  it('refuses an invalid item under its id, or under null where the id is invalid or duplicate', () => {
+    for (const [text, invalidId] of [
+      ['1', 'null'],
+      ['{"jsonrpc":"2.0","id":7}', '7'],
+      ['{"jsonrpc":"2.0","id":7,"method":1}', '7'],
+      ['{"id":7,"method":"m"}', '7'],
+      ['{"jsonrpc":2.0,"id":7,"method":"m"}', '7'],
+      ['{"jsonrpc":"2.0","id":7,"method":"m","method":"m"}', '7'],
+      ['{"jsonrpc":"2.0","id":{},"method":"m"}', 'null'],
+      ['{"jsonrpc":"2.0","id":7,"id":7,"method":"m"}', 'null'],
+    ] as const) {
+      assert.deepEqual(item(text), { invalidId }, text)
+    }
+  })
+
+  it('reports a body that is no JSON or too deep, an empty batch, and a batch that is too long', () => {
+    for (const [text, kind] of [
+      ['{', 'parse-error'],
+      ['['.repeat(33) + ']'.repeat(33), 'parse-error'],
+      ['[]', 'invalid-request'],
+      ['[1,2,3,4,5]', 'batch-too-long'],
+    ] as const) {
+      assert.deepEqual(readCalls(text, LIMITS), { kind }, text)
+    }
+  })
+
+  it('writeCall writes known members only, the method without needless escapes', () => {
+    const call = { method: 'a"b', paramsText: '[ 1.0 ]' }
+    assert.equal(writeCall(call, '"x"'), '{"jsonrpc":"2.0","id":"x","method":"a\\"b","params":[ 1.0 ]}')
+    assert.equal(writeCall({ method: 'm', paramsText: undefined }, undefined), '{"jsonrpc":"2.0","method":"m"}')
+  })
+})
+
+describe('ids and responses', () => {
+  it('classifies ids', () => {
     const kinds = [
       'null',
       '"0"',

@@ -1,8 +1,8 @@
 import { JsonScanner } from './scan.ts'
 
 /**
- * A JSON-RPC 2.0 request body taken apart without being parsed: ids and params stay the text the client wrote, so that an id can be
- * echoed and params can be passed on byte for byte. What is a fault is the door's to say: nodes and the specification differ.
+ * A JSON-RPC 2.0 request body, split without being parsed: ids and params stay the text the client wrote, so that an id can be
+ * echoed and params can be forwarded byte for byte. Which items are valid is decided by the server: nodes and the specification differ.
  */
 export type RequestBody =
   | { readonly ok: true; readonly batch: boolean; readonly items: readonly RequestItem[] }
@@ -18,7 +18,7 @@ export type RequestItem = {
   readonly method: string | undefined
   /** The name in `method`, where it is a string. */
   readonly methodName: string | undefined
-  /** A member that stands there twice. The later one is the one kept above, as in JSON.parse. */
+  /** A member that occurs twice. The last occurrence is the one reported above, as in JSON.parse. */
   readonly duplicate: 'id' | 'jsonrpc' | 'method' | 'params' | undefined
   readonly hasUnknownMember: boolean
 }
@@ -49,7 +49,54 @@ export function readRequestBody(text: string, limits: RequestLimits): RequestBod
   return { ok: true, batch, items }
 }
 
-/** What kind of id a raw text is. Nodes take null, strings and unsigned integers of 64 bits. */
+/** One valid call. `id` and `paramsText` are the raw text of the client; without an id it is a notification, which gets no response. */
+export type RpcCall = {
+  readonly method: string
+  readonly paramsText: string | undefined
+  readonly id: string | undefined
+}
+
+/** A call, or the id under which the invalid item is refused. */
+export type CheckedItem = { readonly call: RpcCall } | { readonly invalidId: string }
+
+/** `parse-error`: no JSON, or nested too deep. `invalid-request`: an empty batch. */
+export type CheckedBody =
+  | { readonly kind: 'calls'; readonly batch: boolean; readonly items: readonly CheckedItem[] }
+  | { readonly kind: 'parse-error' | 'invalid-request' | 'batch-too-long' }
+
+export type CallLimits = RequestLimits & {
+  /** Accepts params that are neither an array nor an object. */
+  readonly anyParams?: boolean
+}
+
+/** A body by the rules of the JSON-RPC 2.0 specification. */
+export function readCalls(text: string, limits: CallLimits): CheckedBody {
+  const body = readRequestBody(text, limits)
+  if (!body.ok) return { kind: body.reason === 'batch-too-long' ? 'batch-too-long' : 'parse-error' }
+  if (body.items.length === 0) return { kind: 'invalid-request' }
+  return { kind: 'calls', batch: body.batch, items: body.items.map((item) => checkItem(item, limits)) }
+}
+
+function checkItem(item: RequestItem, { anyParams = false }: CallLimits): CheckedItem {
+  const { isObject, jsonrpc, id, params, methodName, duplicate } = item
+  const isIdValid = id === undefined || (idKind(id) !== 'other' && duplicate !== 'id')
+  const isValid =
+    isObject &&
+    isIdValid &&
+    duplicate === undefined &&
+    jsonrpc === '"2.0"' &&
+    (anyParams || params === undefined || params.startsWith('[') || params.startsWith('{'))
+  if (!isValid || methodName === undefined) return { invalidId: isIdValid ? (id ?? 'null') : 'null' }
+  return { call: { method: methodName, paramsText: params, id } }
+}
+
+/** The call as a node gets it: the members it knows and no other, the method without needless escapes. */
+export function writeCall({ method, paramsText }: Omit<RpcCall, 'id'>, id: string | undefined): string {
+  const params = paramsText === undefined ? '' : `,"params":${paramsText}`
+  return `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":${JSON.stringify(method)}${params}}`
+}
+
+/** The kind of an id's raw text. Nodes accept null, strings and unsigned integers of 64 bits. */
 export function idKind(raw: string): 'null' | 'string' | 'u64' | 'number' | 'other' {
   if (raw === 'null') return 'null'
   if (raw.startsWith('"')) return 'string'
@@ -65,12 +112,12 @@ function isDigits(text: string): boolean {
   return text.length > 0
 }
 
-/** An answer; `result` is JSON text, `id` the raw text of the request's id. */
+/** A response; `result` is JSON text, `id` the raw text of the request's id. */
 export function writeResult(id: string, result: string): string {
   return `{"jsonrpc":"2.0","result":${result},"id":${id}}`
 }
 
-/** A refusal; `data` is JSON text. */
+/** An error response; `data` is JSON text. */
 export function writeError(
   id: string,
   error: { readonly code: number; readonly message: string; readonly data?: string | undefined },
@@ -79,7 +126,7 @@ export function writeError(
   return `{"jsonrpc":"2.0","error":{"code":${error.code},"message":${JSON.stringify(error.message)}${data}},"id":${id}}`
 }
 
-/** What a string that was found well says. */
+/** The value of a valid JSON string. */
 function stringOf(raw: string): string {
   return raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
 }

@@ -12,8 +12,8 @@ import {
 export type ScanFault = 'not-json' | 'too-deep'
 
 /**
- * Walks over JSON text (RFC 8259) and says where values end, without building them. Strict: what it accepts every parser accepts,
- * unpaired surrogates and numbers beyond a double among the refused. After a fault it stands still.
+ * Scans JSON text (RFC 8259) and finds where values end, without building them. Strict: every parser accepts what it accepts; unpaired
+ * surrogates and numbers beyond a double are faults. After a fault it does not advance.
  */
 export class JsonScanner {
   at = 0
@@ -21,9 +21,9 @@ export class JsonScanner {
   readonly #text: string
   readonly #depthMax: number
   #depth = 0
-  /** Whether the string passed last has a backslash in it. */
+  /** Whether the last string has an escape. */
   #hasEscape = false
-  /** Where the member's name passed last ends. */
+  /** The offset after the last member name. */
   #nameEnd = 0
 
   constructor(text: string, depthMax: number) {
@@ -58,17 +58,17 @@ export class JsonScanner {
       case QUOTE:
         return this.#skipString()
       case 0x74:
-        return this.#skipWord('true')
+        return this.#skipLiteral('true')
       case 0x66:
-        return this.#skipWord('false')
+        return this.#skipLiteral('false')
       case 0x6e:
-        return this.#skipWord('null')
+        return this.#skipLiteral('null')
       default:
         this.#skipNumber()
     }
   }
 
-  /** Stands on `[`. `visit` must move past one value, unless it stops. */
+  /** At `[`. `visit` must skip one value, unless it stops. */
   eachElement(visit: () => 'go on' | 'stop'): 'ended' | 'stopped' {
     if (!this.#enter(CLOSE_BRACKET)) return 'ended'
     do {
@@ -77,7 +77,7 @@ export class JsonScanner {
     return 'ended'
   }
 
-  /** Stands on `{`. `visit` gets the name and must move past its value. */
+  /** At `{`. `visit` gets the name and must skip its value. */
   eachMember(visit: (name: string) => void): void {
     if (!this.#enter(CLOSE_BRACE)) return
     do {
@@ -102,7 +102,7 @@ export class JsonScanner {
     while (this.#hasMore(CLOSE_BRACKET))
   }
 
-  /** A member's name and its colon. */
+  /** Skips a member's name and its colon. */
   #skipName(): boolean {
     if (this.#code() !== QUOTE) this.#fail()
     else this.#skipString()
@@ -114,7 +114,7 @@ export class JsonScanner {
     return this.fault === undefined
   }
 
-  /** Past the opening bracket to the first thing inside; false when there is none, or nothing may follow. */
+  /** Skips the opening bracket; false where the container is empty or nested too deep. */
   #enter(close: number): boolean {
     if (this.#depth >= this.#depthMax) {
       this.fault ??= 'too-deep'
@@ -133,7 +133,7 @@ export class JsonScanner {
     this.at++
   }
 
-  /** After a value: true over a comma to what follows it, false over the closing bracket or at a fault. */
+  /** After a value: skips a comma and returns true, or skips the closing bracket and returns false. False also at a fault. */
   #hasMore(close: number): boolean {
     if (this.fault !== undefined) return false
     this.skipSpace()
@@ -148,13 +148,13 @@ export class JsonScanner {
     return false
   }
 
-  #skipWord(word: string): void {
-    if (this.#text.startsWith(word, this.at)) this.at += word.length
+  #skipLiteral(literal: string): void {
+    if (this.#text.startsWith(literal, this.at)) this.at += literal.length
     else this.#fail()
   }
 
   #skipNumber(): void {
-    const end = wholeNumberEnd(this.#text, this.at)
+    const end = integerEnd(this.#text, this.at)
     if (end !== -1) {
       this.at = end
       return
@@ -172,7 +172,7 @@ export class JsonScanner {
     for (;;) {
       const code = text.charCodeAt(at)
       if (code === QUOTE) break
-      // Past the end the code is NaN, which fails both comparisons: test for what may stand there.
+      // Past the end the code is NaN, for which `code < 0x20` would be false.
       if (!(code >= 0x20)) return this.#fail()
       if (code === BACKSLASH) {
         const length = escapeLength(text, at)
@@ -195,20 +195,20 @@ export class JsonScanner {
   }
 }
 
-/** Behind a whole number of the common kind; -1 where one has to look closer. */
-function wholeNumberEnd(text: string, from: number): number {
+/** The offset after a positive integer of at most 15 digits; -1 for any other number. */
+function integerEnd(text: string, from: number): number {
   let at = from
   let code = text.charCodeAt(at)
   if (code === 0x30) return -1
   while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
-  const goesOn = code === 0x2e || code === 0x45 || code === 0x65
-  return at === from || goesOn || at - from > 15 ? -1 : at
+  const continues = code === 0x2e || code === 0x45 || code === 0x65
+  return at === from || continues || at - from > 15 ? -1 : at
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const HEX4 = /[0-9a-fA-F]{4}/y
 
-/** Characters of the escape at `at`, a surrogate pair as one; 0 where it is none. */
+/** Length of the escape at `at`, a surrogate pair counted as one; 0 where it is invalid. */
 function escapeLength(text: string, at: number): number {
   const kind = text[at + 1]
   if (kind !== 'u') return kind !== undefined && '"\\/bfnrt'.includes(kind) ? 2 : 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSigningKey } from '../crypto/ed25519.ts'
-import { isWholeSlot, joinBatches } from './deshred.ts'
+import { isCompleteSlot, joinBatches } from './deshred.ts'
 import { makeShreds } from './make.ts'
 import { type DataShred, parseShred } from './shred.ts'
 
@@ -26,8 +26,8 @@ const shreds: DataShred[] = makeShreds({
 const without = (...indexes: number[]): DataShred[] => shreds.filter((shred) => !indexes.includes(shred.index))
 const ranges = (some: DataShred[]): number[][] => joinBatches(some).map(({ from, to }) => [from, to])
 
-test('a whole slot gives all its batches', () => {
-  assert.equal(isWholeSlot(shreds), true)
+test('returns all batches of a complete slot', () => {
+  assert.equal(isCompleteSlot(shreds), true)
   const joined = joinBatches(shreds)
   assert.deepEqual(
     joined.map((batch) => batch.bytes),
@@ -40,12 +40,12 @@ test('a whole slot gives all its batches', () => {
   ])
 })
 
-test('a batch with a hole is left out, and so is one whose beginning is not known', () => {
+test('leaves out a batch with a missing shred or an unknown start', () => {
   assert.deepEqual(ranges(without(3)), [
     [64, 96],
     [96, 160],
   ])
-  // Without the shred that ends the first batch nobody knows where the second begins.
+  // Without the shred that ends the first batch, the start of the second is unknown.
   assert.deepEqual(ranges(without(63)), [[96, 160]])
   assert.deepEqual(ranges(without(64)), [
     [0, 64],
@@ -59,7 +59,7 @@ test('a batch with a hole is left out, and so is one whose beginning is not know
   assert.deepEqual(ranges([]), [])
 })
 
-test('a slot is whole only with its first, its last and all between', () => {
-  for (const missing of [0, 50, 159]) assert.equal(isWholeSlot(without(missing)), false)
-  assert.equal(isWholeSlot([]), false)
+test('a slot is complete only with its first, its last and all shreds between', () => {
+  for (const missing of [0, 50, 159]) assert.equal(isCompleteSlot(without(missing)), false)
+  assert.equal(isCompleteSlot([]), false)
 })

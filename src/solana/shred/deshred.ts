@@ -4,8 +4,8 @@ import { type DataShred, isDataComplete, isLastInSlot, payloadOf } from './shred
 export type Batch = { readonly from: number; readonly to: number; readonly bytes: Uint8Array }
 
 /**
- * The batches that a slot's data shreds hold, given in the order of their indexes and each once. A batch begins after a DATA_COMPLETE
- * (or at index 0) and is only given when none of its shreds is missing.
+ * The entry batches of a slot's data shreds, which must be in index order without duplicates. A batch begins after a DATA_COMPLETE shred
+ * (or at index 0) and is returned only when none of its shreds is missing.
  */
 export function joinBatches(shreds: readonly DataShred[]): Batch[] {
   const batches: Batch[] = []
@@ -28,8 +28,8 @@ export function joinBatches(shreds: readonly DataShred[]): Batch[] {
   return batches
 }
 
-/** Whether the shreds, in the order of their indexes and each once, are a whole slot. */
-export function isWholeSlot(shreds: readonly DataShred[]): boolean {
+/** Whether the shreds, in index order without duplicates, are a complete slot. */
+export function isCompleteSlot(shreds: readonly DataShred[]): boolean {
   const last = shreds.at(-1)
   return last !== undefined && isLastInSlot(last) && last.index === shreds.length - 1
 }

@@ -24,7 +24,7 @@ const entries: EntryToEncode[] = [
   { numHashes: 0n, hash: new Uint8Array(32).fill(6), transactions: [transactionOf('d'.repeat(900))] },
 ]
 
-/** The wire bytes of what was decoded: signatures and message follow each other after the count. */
+/** Encodes the decoded entries again; the signatures and the message follow the signature count. */
 function encodeAgain(bytes: Uint8Array): Uint8Array | string {
   const result = decodeBatch(bytes)
   if (!result.ok) return result.reason
@@ -42,7 +42,7 @@ function encodeAgain(bytes: Uint8Array): Uint8Array | string {
   )
 }
 
-test('entries come back as they were encoded', () => {
+test('decodes entries as they were encoded', () => {
   const bytes = encodeEntries(entries)
   const result = decodeBatch(bytes)
   assert.ok(result.ok && result.kind === 'entries')
@@ -70,7 +70,7 @@ test('the layout is count, then hashes, hash, count, transactions', () => {
   assert.deepEqual(bytes, Buffer.concat(expected))
 })
 
-test('every cut and every longer form is refused', () => {
+test('refuses every truncation and trailing bytes', () => {
   const bytes = encodeEntries(entries)
   for (let length = 0; length < bytes.length; length++) {
     assert.equal(encodeAgain(bytes.subarray(0, length)), 'truncated', `cut at ${length}`)
@@ -78,7 +78,7 @@ test('every cut and every longer form is refused', () => {
   assert.equal(encodeAgain(Uint8Array.of(...bytes, 0)), 'trailing-bytes')
 })
 
-test('counts that no batch can hold are refused without being followed', () => {
+test('refuses counts larger than the batch without iterating over them', () => {
   const bytes = encodeEntries(entries)
   assert.equal(encodeAgain(bytes.with(7, 0x80)), 'truncated')
   assert.equal(encodeAgain(bytes.with(8 + 47, 0x80)), 'truncated')

@@ -8,14 +8,14 @@ export type Entry = {
   readonly transactions: readonly ParsedTransaction[]
 }
 
-/** What to encode: transactions in wire form. */
+/** An entry with its transactions in wire form. */
 export type EntryToEncode = {
   readonly numHashes: bigint
   readonly hash: Uint8Array
   readonly transactions: readonly Uint8Array[]
 }
 
-/** Facts about the block that Alpenglow puts among the entries (SIMD-0307, SIMD-0337). After an update-parent, earlier data of the slot is void. */
+/** A block marker that Alpenglow puts between entry batches (SIMD-0307, SIMD-0337). After an update-parent, earlier data of the slot is void. */
 export type BlockMarker = {
   readonly variant: 'block-footer' | 'block-header' | 'update-parent' | 'genesis-certificate'
   readonly body: Uint8Array
@@ -53,7 +53,7 @@ export function encodeEntries(entries: readonly EntryToEncode[]): Uint8Array {
   return bytes
 }
 
-/** Decodes one batch, to its last byte. Never throws. The result's arrays are views into `bytes`. */
+/** Decodes one batch, which must fill `bytes`. Never throws. The arrays of the result are views into `bytes`. */
 export function decodeBatch(bytes: Uint8Array): BatchDecode {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   if (bytes.length < 8) return { ok: false, reason: 'truncated' }

@@ -1,26 +1,33 @@
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { LEAF_PREFIX, NODE_PREFIX } from './merkle.ts'
-import { PROOF_ENTRIES, PROOF_ENTRY_BYTES, SET_SHREDS, type ShredHead, SIGNATURE_BYTES } from './shred.ts'
+import {
+  CODING_SHRED_BYTES,
+  FEC_SET_DATA_SHREDS,
+  PROOF_ENTRIES,
+  PROOF_ENTRY_BYTES,
+  type ShredHead,
+  SIGNATURE_BYTES,
+} from './shred.ts'
 
 /**
- * What is known of one erasure set's merkle tree after some of its shreds were proven. A proof names the other nodes on its way, so every
- * proven shred makes the next one cheaper: instead of seven hashes a shred costs about two.
+ * The known nodes of one FEC set's merkle tree. A proof contains the sibling nodes on its path, so every proven shred makes the next one
+ * cheaper: a shred costs about two hashes instead of seven.
  */
-export type SetProofs = {
+export type FecSetProofs = {
   /**
-   * Whether the shred at `at` belongs under `root`. The first time the whole way up is hashed; later only as far as what is known.
-   * A shred of which any byte under the signature is wrong, its proof included, does not belong.
+   * Whether the shred at `at` is a leaf under `root`. Hashes upward only to the first known node. A shred with any wrong byte covered by the
+   * signature, including its proof, is not.
    */
   isUnder(bytes: Uint8Array, at: number, head: ShredHead): boolean
   readonly root: Uint8Array
 }
 
-const NODES = 4 * SET_SHREDS
-/** Nodes are numbered as in a heap: the root is 1, the children of n are 2n and 2n + 1, leaf i is 64 + i. */
-const LEAVES_AT = 2 * SET_SHREDS
+const NODES = 4 * FEC_SET_DATA_SHREDS
+/** Nodes are numbered like a binary heap: the root is 1, the children of n are 2n and 2n + 1, leaf i is 64 + i. */
+const LEAVES_AT = 2 * FEC_SET_DATA_SHREDS
 
-/** The root the shred's own proof leads to; whether the leader signed it is the caller's question. */
+/** The root that the shred's own proof leads to. Does not check that the leader signed it. */
 export function rootOfPacket(bytes: Uint8Array, at: number, head: ShredHead): Uint8Array {
   let position = positionOf(head)
   let node = leafOf(bytes, at, head)
@@ -33,7 +40,7 @@ export function rootOfPacket(bytes: Uint8Array, at: number, head: ShredHead): Ui
   return node
 }
 
-export function createSetProofs(root: Uint8Array): SetProofs {
+export function createFecSetProofs(root: Uint8Array): FecSetProofs {
   const nodes = new Uint8Array(NODES * PROOF_ENTRY_BYTES)
   const known = new Uint8Array(NODES)
   put(1, root, 0)
@@ -58,7 +65,7 @@ export function createSetProofs(root: Uint8Array): SetProofs {
       let node = LEAVES_AT + positionOf(head)
       let hashed = leafOf(bytes, at, head)
       let level = 0
-      // Upward until a node that is known; the root always is, as a whole.
+      // Hashes upward to the first known node; the root is always known, with all of its bytes.
       for (; known[node] === 0; level++) {
         own.push(hashed)
         const entryAt = proofAt + level * PROOF_ENTRY_BYTES
@@ -66,7 +73,7 @@ export function createSetProofs(root: Uint8Array): SetProofs {
         node >>= 1
       }
       if (node === 1 ? Buffer.compare(hashed, root) !== 0 : !isNode(node, hashed, 0)) return false
-      // Above it the proof repeats what is known. What is not known there cannot be: a known node's sibling came with it.
+      // Above that node the proof must repeat the known siblings: a known node's sibling is always known too.
       for (let rest = level, above = node; rest < PROOF_ENTRIES; rest++, above >>= 1)
         if (!isNode(above ^ 1, bytes, proofAt + rest * PROOF_ENTRY_BYTES)) return false
 
@@ -80,12 +87,12 @@ export function createSetProofs(root: Uint8Array): SetProofs {
   }
 }
 
-/** Data shreds first, code shreds after. */
-function positionOf({ layout, index, setIndex }: ShredHead): number {
-  return index - setIndex + (layout.kind === 'data' ? 0 : SET_SHREDS)
+/** Data shreds first, then coding shreds. */
+function positionOf({ layout, index, fecSetIndex }: ShredHead): number {
+  return index - fecSetIndex + (layout.kind === 'data' ? 0 : FEC_SET_DATA_SHREDS)
 }
 
-const leafInput = Buffer.alloc(LEAF_PREFIX.length + 1228)
+const leafInput = Buffer.alloc(LEAF_PREFIX.length + CODING_SHRED_BYTES)
 leafInput.set(LEAF_PREFIX)
 const nodeInput = Buffer.alloc(NODE_PREFIX.length + 2 * PROOF_ENTRY_BYTES)
 nodeInput.set(NODE_PREFIX)

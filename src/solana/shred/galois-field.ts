@@ -1,6 +1,6 @@
 /**
  * GF(2^8) with the polynomial 0x11D and the generator 2, the field of Solana's erasure code. Addition is XOR.
- * Long runs of bytes are handled four at a time, as the lanes of a 32-bit word.
+ * Arrays of bytes are processed four at a time, as the lanes of a 32-bit word.
  */
 const POLYNOMIAL = 0x11d
 const LOW_BITS = 0x01010101

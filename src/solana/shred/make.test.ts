@@ -22,8 +22,8 @@ function blockOf(batches: Uint8Array[], change: Partial<BlockToShred> = {}): Blo
 const packetsOf = (block: ShreddedBlock): Uint8Array[] => block.sets.flatMap((set) => [...set.data, ...set.code])
 
 /**
- * A set made by Agave for its own tests (slot 0, version 0, five ticks, resigned kind), as Syndica's sig keeps it in
- * src/ledger/test_shreds.zig. The proof of its first shred covers all 64 shreds, so header layout, erasure code and tree are all in it.
+ * A FEC set made by Agave for its own tests (slot 0, version 0, five ticks, resigned kind), from Syndica's sig,
+ * src/ledger/test_shreds.zig. The proof of its first shred covers all 64 shreds, so it depends on header layout, erasure code and tree.
  */
 const AGAVE = {
   payload:
@@ -33,7 +33,7 @@ const AGAVE = {
     '72cfbdfce1110d2fd3b8ffe8b692d93a25c16f0d939544bbc795835ca975ae70bff25d8dee84fb1ccf5dcb7dd2dddf198ca5f2e7a0c70c2054b1dbfcd946bacc957e8c0b16b9f2ce1ffd3062eb50d98613cf04d2ef03292b0c686be825c64e4b9dbe0393357d8133c89af94a89ad2bfdb9c6d1c8b9f04905',
 }
 
-test('the merkle proof of a set is the one Agave made', () => {
+test('the merkle proof of a FEC set equals the one made by Agave', () => {
   const { sets } = makeShreds({
     slot: 0,
     parentSlot: 0,
@@ -48,12 +48,12 @@ test('the merkle proof of a set is the one Agave made', () => {
   assert.equal(Buffer.from(first.subarray(1019, 1139)).toString('hex'), AGAVE.proof)
 })
 
-/** Payload bytes around the edges of shreds and sets, plain (963 x 32 = 30816) and resigned (899 x 32 = 28768). */
+/** Payload bytes around the boundaries of shreds and FEC sets: 963 x 32 = 30816, resigned 899 x 32 = 28768. */
 const edges = [
   1, 898, 899, 900, 963, 28_767, 28_768, 28_769, 30_815, 30_816, 30_817, 59_583, 59_584, 59_585, 61_632, 61_633,
 ]
 
-test('blocks of every edge of size come back, whole or with any 32 of each set', (t) => {
+test('blocks of every boundary size decode, from all shreds or any 32 of each FEC set', (t) => {
   const random = createRandom(seedOf(t))
   for (const length of edges) {
     const batch = randomBytesOf(random, length)
@@ -76,7 +76,7 @@ function assertDecodes(block: ShreddedBlock, batches: Uint8Array[], packets = pa
   assert.equal(decoded.parentSlot, 99n)
 }
 
-test('a third of each set lost: the blocks come back byte for byte and the signature is the leader’s', (t) => {
+test('with a third of each FEC set lost, blocks are recovered byte for byte and signed by the leader', (t) => {
   const random = createRandom(seedOf(t))
   for (let run = 0; run < (isFull ? 60 : 4); run++) {
     const batches = Array.from({ length: 1 + random(4) }, () => randomBytesOf(random, 1 + random(40_000)))
@@ -86,7 +86,7 @@ test('a third of each set lost: the blocks come back byte for byte and the signa
   }
 })
 
-test('sets and blocks are chained by their roots', () => {
+test('FEC sets and blocks are chained by their roots', () => {
   const first = makeShreds(blockOf([new Uint8Array(40_000)]))
   const second = makeShreds(blockOf([new Uint8Array(10)], { slot: 102, parentSlot: 100, chainedRoot: first.lastRoot }))
   const decoded = decodeSlot(packetsOf(second), leader.publicKey)
@@ -94,7 +94,7 @@ test('sets and blocks are chained by their roots', () => {
   assert.equal(decoded.parentSlot, 100n)
 })
 
-test('only the last set of a slot is of the resigned kind, and only when it fits', () => {
+test('only the last FEC set of a slot is of the resigned kind, and only when it fits', () => {
   const kinds = (lengths: number[]) =>
     makeShreds(blockOf(lengths.map((length) => new Uint8Array(length)))).sets.map(({ data, code }) => [
       (data[0] as Uint8Array)[64],
@@ -111,7 +111,7 @@ test('only the last set of a slot is of the resigned kind, and only when it fits
   ])
 })
 
-test('signatures of another leader and changed bytes are found', () => {
+test('detects the signature of another leader and changed bytes', () => {
   const block = makeShreds(blockOf([new Uint8Array(500)]))
   const packets = packetsOf(block)
   const other = createSigningKey(new Uint8Array(32).fill(4))
@@ -120,12 +120,12 @@ test('signatures of another leader and changed bytes are found', () => {
   assert.throws(() => decodeSlot(changed, leader.publicKey))
 })
 
-test('a slot holds 1024 sets and not one more', () => {
+test('refuses a block of more than 1024 FEC sets', () => {
   const batches = Array.from({ length: 1025 }, () => new Uint8Array(1))
   assert.throws(() => makeShreds(blockOf(batches)), RangeError)
 })
 
-test('the reference tick is capped at what its bits hold', () => {
+test('caps the reference tick at six bits', () => {
   const { sets } = makeShreds(blockOf([new Uint8Array(1)], { referenceTick: 200 }))
   const shred = decodeShred(sets[0]?.data[0] as Uint8Array)
   assert.equal(shred.flags, 0x3f)

@@ -2,24 +2,35 @@ import { type SigningKey, signEd25519 } from '../crypto/ed25519.ts'
 import { buildTree, hashLeaf, writeProof } from './merkle.ts'
 import { encodeShards } from './reed-solomon.ts'
 import {
-  CODE_HEADER_BYTES,
+  CODING_COUNT_AT,
+  CODING_HEADER_BYTES,
+  DATA_COUNT_AT,
   DATA_HEADER_BYTES,
+  FEC_SET_DATA_SHREDS,
+  FEC_SET_INDEX_AT,
   FLAG_DATA_COMPLETE,
   FLAG_LAST_IN_SLOT,
+  FLAGS_AT,
+  INDEX_AT,
   INDEX_MAX,
   LAYOUTS,
+  PARENT_OFFSET_AT,
+  POSITION_AT,
   REFERENCE_TICK_MASK,
-  SET_SHREDS,
   type ShredLayout,
+  SIZE_AT,
+  SLOT_AT,
+  VARIANT_AT,
+  VERSION_AT,
 } from './shred.ts'
 
 export type BlockToShred = {
   readonly slot: number
   readonly parentSlot: number
   readonly version: number
-  /** Encoded entry batches in order; each becomes whole sets and ends with DATA_COMPLETE. At least one. */
+  /** Encoded entry batches in order, at least one; each becomes complete FEC sets and ends with DATA_COMPLETE. */
   readonly batches: readonly Uint8Array[]
-  /** The root of the last set of the parent block, or any agreed hash before the first block. */
+  /** The root of the last FEC set of the parent block, or any agreed hash before the first block. */
   readonly chainedRoot: Uint8Array
   readonly leader: SigningKey
   /** Ticks since the slot began, as a hint for repair. */
@@ -27,13 +38,13 @@ export type BlockToShred = {
 }
 
 export type ShreddedBlock = {
-  /** One entry per erasure set, in order: 32 data and 32 code shreds. */
+  /** One entry per FEC set, in order: 32 data and 32 coding shreds. */
   readonly sets: readonly { readonly data: readonly Uint8Array[]; readonly code: readonly Uint8Array[] }[]
-  /** What the next block chains to. */
+  /** The root that the next block chains to. */
   readonly lastRoot: Uint8Array
 }
 
-type SetPlan = {
+type FecSetPlan = {
   readonly payload: Uint8Array
   readonly isLast: boolean
   readonly resigned: boolean
@@ -41,16 +52,16 @@ type SetPlan = {
 }
 
 /**
- * The shreds of a whole block, as its leader would broadcast them: every set chained to the one before, signed by the leader.
- * Throws a RangeError when the block does not fit the indexes of a slot.
+ * The shreds of a block as its leader broadcasts them: every FEC set is chained to the previous one and signed by the leader.
+ * Throws a RangeError when the block has more shreds than a slot has indexes.
  */
 export function makeShreds(block: BlockToShred): ShreddedBlock {
   const plans = planSets(block.batches)
-  if (plans.length * SET_SHREDS > INDEX_MAX)
-    throw new RangeError(`a block of ${plans.length} erasure sets is too large`)
+  if (plans.length * FEC_SET_DATA_SHREDS > INDEX_MAX)
+    throw new RangeError(`a block of ${plans.length} FEC sets is too large`)
   let chainedRoot = block.chainedRoot
   const sets = plans.map((plan, i) => {
-    const set = makeSet(block, plan, i * SET_SHREDS, chainedRoot)
+    const set = makeSet(block, plan, i * FEC_SET_DATA_SHREDS, chainedRoot)
     chainedRoot = set.root
     return set
   })
@@ -58,86 +69,87 @@ export function makeShreds(block: BlockToShred): ShreddedBlock {
 }
 
 /**
- * Cuts batches into sets. A set is filled before the next is begun; only the last of a batch may have room left. The slot's last set is
- * of the resigned kind, which holds less, unless its bytes fit the plain kind only.
+ * Splits batches into FEC sets. Only the last set of a batch may be partly filled. The last set of the slot is of the resigned kind, unless
+ * its bytes fit only the other kind, which has more capacity.
  */
-function planSets(batches: readonly Uint8Array[]): SetPlan[] {
-  const capacity = capacityOf(LAYOUTS.data) * SET_SHREDS
-  const plans: SetPlan[] = []
+function planSets(batches: readonly Uint8Array[]): FecSetPlan[] {
+  const capacity = capacityOf(LAYOUTS.data) * FEC_SET_DATA_SHREDS
+  const plans: FecSetPlan[] = []
   for (const [i, batch] of batches.entries()) {
     for (let from = 0; from === 0 || from < batch.length; from += capacity) {
       const payload = batch.subarray(from, from + capacity)
       const complete = from + capacity >= batch.length
       const isLast = complete && i === batches.length - 1
-      const resigned = isLast && payload.length <= capacityOf(LAYOUTS.resignedData) * SET_SHREDS
+      const resigned = isLast && payload.length <= capacityOf(LAYOUTS.resignedData) * FEC_SET_DATA_SHREDS
       plans.push({ payload, isLast, resigned, complete })
     }
   }
   return plans
 }
 
-function makeSet(block: BlockToShred, plan: SetPlan, setIndex: number, chainedRoot: Uint8Array) {
+function makeSet(block: BlockToShred, plan: FecSetPlan, fecSetIndex: number, chainedRoot: Uint8Array) {
   const dataLayout = plan.resigned ? LAYOUTS.resignedData : LAYOUTS.data
   const codeLayout = plan.resigned ? LAYOUTS.resignedCode : LAYOUTS.code
-  const data = makeDataShreds(block, plan, dataLayout, setIndex)
+  const data = makeDataShreds(block, plan, dataLayout, fecSetIndex)
   const shards = data.map((shred) => shred.subarray(dataLayout.erasureFrom, dataLayout.chainedRootAt))
   const code = encodeShards(shards).map((shard, position) =>
-    createCodeShred({ layout: codeLayout, slot: block.slot, version: block.version, setIndex, position }, shard),
+    createCodingShred({ layout: codeLayout, slot: block.slot, version: block.version, fecSetIndex, position }, shard),
   )
 
   const all = [...data, ...code]
-  const layoutAt = (position: number) => (position < SET_SHREDS ? dataLayout : codeLayout)
-  for (const [location, shred] of all.entries()) shred.set(chainedRoot, layoutAt(location).chainedRootAt)
+  const layoutAt = (position: number) => (position < FEC_SET_DATA_SHREDS ? dataLayout : codeLayout)
+  for (const [position, shred] of all.entries()) shred.set(chainedRoot, layoutAt(position).chainedRootAt)
   const tree = buildTree(all.map((shred, position) => hashLeaf(shred, layoutAt(position))))
   const signature = signEd25519(tree.root, block.leader)
-  for (const [at, shred] of all.entries()) {
-    writeProof(shred, layoutAt(at), tree, at)
+  for (const [position, shred] of all.entries()) {
+    writeProof(shred, layoutAt(position), tree, position)
     shred.set(signature)
   }
   return { data, code, root: tree.root }
 }
 
-function makeDataShreds(block: BlockToShred, plan: SetPlan, layout: ShredLayout, setIndex: number): Uint8Array[] {
+function makeDataShreds(block: BlockToShred, plan: FecSetPlan, layout: ShredLayout, fecSetIndex: number): Uint8Array[] {
   const capacity = capacityOf(layout)
   const tick = Math.min(block.referenceTick ?? 0, REFERENCE_TICK_MASK)
-  return Array.from({ length: SET_SHREDS }, (_, i) => {
+  return Array.from({ length: FEC_SET_DATA_SHREDS }, (_, i) => {
     const payload = plan.payload.subarray(i * capacity, (i + 1) * capacity)
-    const ending = i < SET_SHREDS - 1 ? 0 : plan.isLast ? FLAG_LAST_IN_SLOT : plan.complete ? FLAG_DATA_COMPLETE : 0
+    const ending =
+      i < FEC_SET_DATA_SHREDS - 1 ? 0 : plan.isLast ? FLAG_LAST_IN_SLOT : plan.complete ? FLAG_DATA_COMPLETE : 0
     const shred = new Uint8Array(layout.length)
     const view = new DataView(shred.buffer)
-    writeCommonHeader(view, { layout, slot: block.slot, version: block.version, setIndex, index: setIndex + i })
-    view.setUint16(83, block.slot - block.parentSlot, true)
-    shred[85] = tick | ending
-    view.setUint16(86, DATA_HEADER_BYTES + payload.length, true)
+    writeCommonHeader(view, { layout, slot: block.slot, version: block.version, fecSetIndex, index: fecSetIndex + i })
+    view.setUint16(PARENT_OFFSET_AT, block.slot - block.parentSlot, true)
+    shred[FLAGS_AT] = tick | ending
+    view.setUint16(SIZE_AT, DATA_HEADER_BYTES + payload.length, true)
     shred.set(payload, DATA_HEADER_BYTES)
     return shred
   })
 }
 
-/** A code shred without signature, chained root and proof. */
-export function createCodeShred(
-  head: { layout: ShredLayout; slot: number; version: number; setIndex: number; position: number },
+/** A coding shred without signature, chained root and proof. */
+export function createCodingShred(
+  head: { layout: ShredLayout; slot: number; version: number; fecSetIndex: number; position: number },
   shard: Uint8Array,
 ): Uint8Array {
   const shred = new Uint8Array(head.layout.length)
   const view = new DataView(shred.buffer)
-  writeCommonHeader(view, { ...head, index: head.setIndex + head.position })
-  view.setUint16(83, SET_SHREDS, true)
-  view.setUint16(85, SET_SHREDS, true)
-  view.setUint16(87, head.position, true)
-  shred.set(shard, CODE_HEADER_BYTES)
+  writeCommonHeader(view, { ...head, index: head.fecSetIndex + head.position })
+  view.setUint16(DATA_COUNT_AT, FEC_SET_DATA_SHREDS, true)
+  view.setUint16(CODING_COUNT_AT, FEC_SET_DATA_SHREDS, true)
+  view.setUint16(POSITION_AT, head.position, true)
+  shred.set(shard, CODING_HEADER_BYTES)
   return shred
 }
 
 function writeCommonHeader(
   view: DataView,
-  head: { layout: ShredLayout; slot: number; index: number; version: number; setIndex: number },
+  head: { layout: ShredLayout; slot: number; index: number; version: number; fecSetIndex: number },
 ): void {
-  view.setUint8(64, head.layout.variant)
-  view.setBigUint64(65, BigInt(head.slot), true)
-  view.setUint32(73, head.index, true)
-  view.setUint16(77, head.version, true)
-  view.setUint32(79, head.setIndex, true)
+  view.setUint8(VARIANT_AT, head.layout.variant)
+  view.setBigUint64(SLOT_AT, BigInt(head.slot), true)
+  view.setUint32(INDEX_AT, head.index, true)
+  view.setUint16(VERSION_AT, head.version, true)
+  view.setUint32(FEC_SET_INDEX_AT, head.fecSetIndex, true)
 }
 
 /** Payload bytes of one data shred. */

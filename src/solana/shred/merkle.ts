@@ -1,11 +1,19 @@
 import { Buffer } from 'node:buffer'
 import { hash, type KeyObject } from 'node:crypto'
 import { verifyEd25519 } from '../crypto/ed25519.ts'
-import { PROOF_ENTRIES, PROOF_ENTRY_BYTES, positionInSet, type Shred, type ShredLayout, signatureOf } from './shred.ts'
+import {
+  PROOF_ENTRIES,
+  PROOF_ENTRY_BYTES,
+  positionInFecSet,
+  type Shred,
+  type ShredLayout,
+  SIGNATURE_BYTES,
+  signatureOf,
+} from './shred.ts'
 
 /**
- * The merkle tree over the 64 shreds of an erasure set. Nodes below the root count with their first 20 bytes; leaf and inner node have
- * different prefixes, so that neither can pass for the other.
+ * The merkle tree over the 64 shreds of a FEC set. Nodes below the root are truncated to their first 20 bytes; leaves and inner nodes are hashed
+ * with different prefixes, so that neither can be mistaken for the other.
  */
 export const LEAF_PREFIX = Buffer.from('\x00SOLANA_MERKLE_SHREDS_LEAF', 'latin1')
 export const NODE_PREFIX = Buffer.from('\x01SOLANA_MERKLE_SHREDS_NODE', 'latin1')
@@ -19,9 +27,9 @@ export type MerkleTree = {
 
 /** The leaf of a shred: everything between the signature and the proof. */
 export function hashLeaf(bytes: Uint8Array, layout: ShredLayout): Uint8Array {
-  const input = Buffer.allocUnsafe(LEAF_PREFIX.length + layout.proofAt - 64)
+  const input = Buffer.allocUnsafe(LEAF_PREFIX.length + layout.proofAt - SIGNATURE_BYTES)
   input.set(LEAF_PREFIX)
-  input.set(bytes.subarray(64, layout.proofAt), LEAF_PREFIX.length)
+  input.set(bytes.subarray(SIGNATURE_BYTES, layout.proofAt), LEAF_PREFIX.length)
   return hash('sha256', input, 'buffer')
 }
 
@@ -37,7 +45,7 @@ export function buildTree(leaves: readonly Uint8Array[]): MerkleTree {
   return { root: level[0] as Uint8Array, levels }
 }
 
-/** Writes the proof of the leaf at `place` into the shred. */
+/** Writes the proof of the leaf at `position` into the shred. */
 export function writeProof(bytes: Uint8Array, layout: ShredLayout, tree: MerkleTree, position: number): void {
   let at = layout.proofAt
   let index = position
@@ -52,7 +60,7 @@ export function writeProof(bytes: Uint8Array, layout: ShredLayout, tree: MerkleT
 export function rootOf(shred: Shred): Uint8Array {
   const { bytes, layout } = shred
   let node = hashLeaf(bytes, layout)
-  let index = positionInSet(shred)
+  let index = positionInFecSet(shred)
   for (let entry = 0; entry < PROOF_ENTRIES; entry++) {
     const at = layout.proofAt + entry * PROOF_ENTRY_BYTES
     const other = bytes.subarray(at, at + PROOF_ENTRY_BYTES)
@@ -62,7 +70,7 @@ export function rootOf(shred: Shred): Uint8Array {
   return node
 }
 
-/** Rule 1: the leader of the slot signed the root. Equal for all shreds of a set, so ask once per (slot, set, signature, root). */
+/** Rule 1: the leader of the slot signed the root. The result is the same for all shreds of a FEC set with one signature and root. */
 export function isSignedBy(shred: Shred, root: Uint8Array, leader: Uint8Array | KeyObject): boolean {
   return verifyEd25519(root, signatureOf(shred), leader)
 }

@@ -4,12 +4,12 @@ import { createRandom, isFull, randomBytesOf, seedOf } from '../../../test/suppo
 import { createSigningKey, importPublicKey } from '../crypto/ed25519.ts'
 import { makeShreds } from './make.ts'
 import { isSignedBy, rootOf } from './merkle.ts'
-import { recoverSet } from './recover.ts'
+import { recoverFecSet } from './recover.ts'
 import { parseShred, type Shred } from './shred.ts'
 
 const leader = createSigningKey(new Uint8Array(32).fill(3))
 
-/** Two sets, plain and resigned. */
+/** FEC sets as lists of 64 packets; the last is of the resigned kind. */
 function makeSets(payload: Uint8Array) {
   const { sets } = makeShreds({
     slot: 77,
@@ -28,7 +28,7 @@ function parsed(packet: Uint8Array): Shred {
   return result.shred
 }
 
-test('any 32 shreds give back all 64, byte for byte, with the root the leader signed', (t) => {
+test('recovers all 64 shreds byte for byte from any 32, with the root that the leader signed', (t) => {
   const random = createRandom(seedOf(t))
   const sets = makeSets(randomBytesOf(random, 50_000))
   assert.equal(sets.length, 2)
@@ -40,7 +40,7 @@ test('any 32 shreds give back all 64, byte for byte, with the root the leader si
       const lost = 1 + random(32)
       for (let i = 0; i < lost; i++) kept.splice(random(kept.length), 1)
       const shreds = kept.map(parsed)
-      const result = recoverSet(shreds)
+      const result = recoverFecSet(shreds)
       assert.ok(result.ok)
       assert.deepEqual([...result.data.map((shred) => shred.bytes), ...result.code], packets)
       assert.equal(isSignedBy(shreds[0] as Shred, result.root, key), true)
@@ -55,30 +55,30 @@ test('recovered shreds of the resigned kind carry the retransmitter signature of
     resigned.fill(0xab, resigned.length - 64)
     return resigned
   })
-  const result = recoverSet(packets.slice(20, 60).map(parsed))
+  const result = recoverFecSet(packets.slice(20, 60).map(parsed))
   assert.ok(result.ok)
   assert.deepEqual([...result.data.map((shred) => shred.bytes), ...result.code], packets)
 })
 
-test('fewer than 32, shreds of two sets and wrong bytes are told apart', () => {
+test('distinguishes too few shreds, shreds of two FEC sets and wrong bytes', () => {
   const [first, second] = makeSets(new Uint8Array(50_000).fill(8)) as [Uint8Array[], Uint8Array[]]
   const shreds = first.map(parsed)
-  assert.deepEqual(recoverSet([]), { ok: false, reason: 'too-few' })
-  assert.deepEqual(recoverSet(shreds.slice(0, 31)), { ok: false, reason: 'too-few' })
-  assert.deepEqual(recoverSet([...shreds.slice(0, 31), shreds[0] as Shred]), { ok: false, reason: 'too-few' })
-  assert.deepEqual(recoverSet([...shreds.slice(0, 40), parsed(second[41] as Uint8Array)]), {
+  assert.deepEqual(recoverFecSet([]), { ok: false, reason: 'too-few' })
+  assert.deepEqual(recoverFecSet(shreds.slice(0, 31)), { ok: false, reason: 'too-few' })
+  assert.deepEqual(recoverFecSet([...shreds.slice(0, 31), shreds[0] as Shred]), { ok: false, reason: 'too-few' })
+  assert.deepEqual(recoverFecSet([...shreds.slice(0, 40), parsed(second[41] as Uint8Array)]), {
     ok: false,
     reason: 'inconsistent',
   })
 
   const forged = first.map((packet, i) => (i === 3 ? packet.with(500, (packet[500] as number) ^ 1) : packet))
-  assert.deepEqual(recoverSet(forged.slice(0, 32).map(parsed)), { ok: false, reason: 'root-mismatch' })
-  assert.deepEqual(recoverSet(forged.map(parsed)), { ok: false, reason: 'root-mismatch' })
+  assert.deepEqual(recoverFecSet(forged.slice(0, 32).map(parsed)), { ok: false, reason: 'root-mismatch' })
+  assert.deepEqual(recoverFecSet(forged.map(parsed)), { ok: false, reason: 'root-mismatch' })
   const otherSignature = first.map((packet, i) => (i === 3 ? packet.with(5, (packet[5] as number) ^ 1) : packet))
-  assert.deepEqual(recoverSet(otherSignature.map(parsed)), { ok: false, reason: 'inconsistent' })
+  assert.deepEqual(recoverFecSet(otherSignature.map(parsed)), { ok: false, reason: 'inconsistent' })
 })
 
-test('the signature is that of the leader over the root', () => {
+test('isSignedBy verifies the leader signature over the root', () => {
   const [packet] = makeSets(new Uint8Array(10))[0] as [Uint8Array]
   const shred = parsed(packet)
   assert.equal(isSignedBy(shred, rootOf(shred), leader.publicKey), true)

@@ -1,26 +1,26 @@
 import { Buffer } from 'node:buffer'
-import { createCodeShred } from './make.ts'
+import { createCodingShred } from './make.ts'
 import { buildTree, hashLeaf, rootOf, writeProof } from './merkle.ts'
-import { DATA_SHARDS, recoverShards, SET_SHARDS } from './reed-solomon.ts'
+import { DATA_SHARDS, FEC_SET_SHARDS, recoverShards } from './reed-solomon.ts'
 import {
   type DataShred,
   erasureShardOf,
   LAYOUTS,
   parseShred,
-  positionInSet,
+  positionInFecSet,
   ROOT_BYTES,
   type Shred,
   SIGNATURE_BYTES,
 } from './shred.ts'
 
-export type SetRecovery =
+export type FecSetRecovery =
   | {
       readonly ok: true
-      /** All 32, in order: those given and those recovered. */
+      /** All 32 in order, given and recovered. */
       readonly data: readonly DataShred[]
       /** All 32 as bytes. */
       readonly code: readonly Uint8Array[]
-      /** The root the whole set hashes to; the signature of every shred is to be checked against it. */
+      /** The root of the complete FEC set; the caller checks the signature against it. */
       readonly root: Uint8Array
     }
   | {
@@ -30,23 +30,23 @@ export type SetRecovery =
     }
 
 /**
- * Rebuilds an erasure set from any 32 of its 64 shreds and proves it against the merkle root that the given shreds carry.
- * The retransmitter's signature of recovered shreds is that of the first shred given, as validators do.
+ * Rebuilds a FEC set from any 32 of its 64 shreds and proves it against the merkle root of the given shreds. Recovered shreds get the
+ * retransmitter's signature of the first shred given, as in validators.
  */
-export function recoverSet(shreds: readonly Shred[]): SetRecovery {
+export function recoverFecSet(shreds: readonly Shred[]): FecSetRecovery {
   const [first] = shreds
   if (first === undefined) return { ok: false, reason: 'too-few' }
-  const given: (Shred | undefined)[] = Array.from({ length: SET_SHARDS }, () => undefined)
+  const given: (Shred | undefined)[] = Array.from({ length: FEC_SET_SHARDS }, () => undefined)
   for (const shred of shreds) {
-    if (!isSameSet(shred, first)) return { ok: false, reason: 'inconsistent' }
-    given[positionInSet(shred)] = shred
+    if (!isSameFecSet(shred, first)) return { ok: false, reason: 'inconsistent' }
+    given[positionInFecSet(shred)] = shred
   }
   const shards = recoverShards(given.map((shred) => shred && erasureShardOf(shred)))
   if (shards === undefined) return { ok: false, reason: 'too-few' }
 
   const dataLayout = first.layout.resigned ? LAYOUTS.resignedData : LAYOUTS.data
   const codeLayout = first.layout.resigned ? LAYOUTS.resignedCode : LAYOUTS.code
-  const { slot, version, setIndex } = first
+  const { slot, version, fecSetIndex } = first
   const all = shards.map((shard, position) => {
     const known = given[position]
     if (known !== undefined) return known.bytes
@@ -54,7 +54,7 @@ export function recoverSet(shreds: readonly Shred[]): SetRecovery {
     const layout = isData ? dataLayout : codeLayout
     const bytes = isData
       ? new Uint8Array(layout.length)
-      : createCodeShred({ layout, slot, version, setIndex, position: position - DATA_SHARDS }, shard)
+      : createCodingShred({ layout, slot, version, fecSetIndex, position: position - DATA_SHARDS }, shard)
     if (isData) bytes.set(shard, layout.erasureFrom)
     bytes.set(first.bytes.subarray(0, SIGNATURE_BYTES))
     bytes.set(
@@ -73,14 +73,14 @@ export function recoverSet(shreds: readonly Shred[]): SetRecovery {
     if (given[position] === undefined) writeProof(bytes, layoutAt(position), tree, position)
 
   const data: DataShred[] = []
-  for (const [location, bytes] of all.slice(0, DATA_SHARDS).entries()) {
+  for (const [position, bytes] of all.slice(0, DATA_SHARDS).entries()) {
     const parsed = parseShred(bytes)
-    // The leader may have signed a set whose hidden members break the rules; then it is no set.
+    // The leader may have signed a FEC set whose recovered shreds break the rules.
     if (
       !parsed.ok ||
       parsed.shred.kind !== 'data' ||
-      !isSameSet(parsed.shred, first) ||
-      positionInSet(parsed.shred) !== location
+      !isSameFecSet(parsed.shred, first) ||
+      positionInFecSet(parsed.shred) !== position
     ) {
       return { ok: false, reason: 'inconsistent' }
     }
@@ -89,12 +89,12 @@ export function recoverSet(shreds: readonly Shred[]): SetRecovery {
   return { ok: true, data, code: all.slice(DATA_SHARDS), root: tree.root }
 }
 
-function isSameSet(a: Shred, b: Shred): boolean {
+function isSameFecSet(a: Shred, b: Shred): boolean {
   const aRootAt = a.layout.chainedRootAt
   const bRootAt = b.layout.chainedRootAt
   return (
     a.slot === b.slot &&
-    a.setIndex === b.setIndex &&
+    a.fecSetIndex === b.fecSetIndex &&
     a.version === b.version &&
     a.layout.resigned === b.layout.resigned &&
     Buffer.compare(a.bytes.subarray(0, SIGNATURE_BYTES), b.bytes.subarray(0, SIGNATURE_BYTES)) === 0 &&

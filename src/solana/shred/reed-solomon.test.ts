@@ -5,7 +5,7 @@ import { combine, encodingMatrix, gfMultiply } from '../../../test/support/shred
 import { divide, multiply } from './galois-field.ts'
 import { encodeShards, recoverShards } from './reed-solomon.ts'
 
-test('the field agrees with multiplication bit by bit, and division undoes it', () => {
+test('multiplication agrees with a bitwise implementation, and division inverts it', () => {
   for (let a = 0; a < 256; a++) {
     for (let b = 0; b < 256; b++) {
       assert.equal(multiply(a, b), gfMultiply(a, b))
@@ -14,7 +14,7 @@ test('the field agrees with multiplication bit by bit, and division undoes it', 
   }
 })
 
-test('code shards are those of the Vandermonde matrix, for lengths around whole words', (t) => {
+test('coding shards equal those of the Vandermonde matrix, for lengths around word boundaries', (t) => {
   const random = createRandom(seedOf(t))
   const matrix = encodingMatrix()
   for (const length of [1, 2, 3, 4, 5, 987, 923]) {
@@ -25,7 +25,7 @@ test('code shards are those of the Vandermonde matrix, for lengths around whole 
   }
 })
 
-test('any 32 of 64 give back all', (t) => {
+test('recovers all shards from any 32 of 64', (t) => {
   const random = createRandom(seedOf(t))
   for (let run = 0; run < (isFull ? 2000 : 60); run++) {
     const length = 1 + random(40)
@@ -41,7 +41,7 @@ test('any 32 of 64 give back all', (t) => {
   assert.deepEqual(recoverShards(data), [...data, ...code])
 })
 
-test('31 shards of a set of 32 give nothing back', () => {
+test('recovers nothing from 31 shards', () => {
   const data = Array.from({ length: 32 }, (_, i) => Uint8Array.of(i))
   assert.equal(recoverShards(data.slice(1)), undefined)
   assert.equal(recoverShards([]), undefined)

@@ -1,23 +1,23 @@
 import { addProduct, addWords, divide, multiply } from './galois-field.ts'
 
 /**
- * Solana's erasure code, 32 data and 32 code shards. A column of bytes is the values of a polynomial of degree below 32 over GF(2^8):
- * data shard i is its value at the point i, code shard i its value at 32 + i. That is the code of the Vandermonde matrix row^column
- * times the inverse of its top, since both fix the values at the first 32 points.
+ * Solana's erasure code, 32 data and 32 coding shards. A column of bytes is the values of a polynomial of degree below 32 over GF(2^8):
+ * data shard i is its value at point i, coding shard i its value at point 32 + i. This equals the Vandermonde matrix row^column times the
+ * inverse of its top square, since both fix the values at the first 32 points.
  */
 export const DATA_SHARDS = 32
 const CODE_SHARDS = 32
-export const SET_SHARDS: number = DATA_SHARDS + CODE_SHARDS
+export const FEC_SET_SHARDS: number = DATA_SHARDS + CODE_SHARDS
 
 const LEVELS = 5
 
 /**
- * The first 32 points are a subspace and the next 32 its coset, so going from values to coefficients and back to values elsewhere takes
- * two additive Fourier transforms (Lin, Chung, Han 2014) of 80 butterflies each instead of 1024 products.
+ * The first 32 points are a subspace and the next 32 its coset, so two additive Fourier transforms (Lin, Chung, Han 2014) of 80 butterflies
+ * each, from values to coefficients and to the values at the other points, replace 1024 products.
  * TWIDDLES[level][point >> (level + 1)] is the normalized vanishing polynomial of span(1 .. 2^(level-1)) at that point.
  */
 const TWIDDLES = Array.from({ length: LEVELS }, (_, level) =>
-  Uint8Array.from({ length: SET_SHARDS >> (level + 1) }, (_, block) => {
+  Uint8Array.from({ length: FEC_SET_SHARDS >> (level + 1) }, (_, block) => {
     const at = (point: number) => {
       let value = 1
       for (let zero = 0; zero < 1 << level; zero++) value = multiply(value, point ^ zero)
@@ -27,7 +27,7 @@ const TWIDDLES = Array.from({ length: LEVELS }, (_, level) =>
   }),
 )
 
-/** The 32 code shards of 32 data shards of one length. */
+/** The 32 coding shards of 32 data shards of equal length. */
 export function encodeShards(data: readonly Uint8Array[]): Uint8Array[] {
   const length = (data[0] as Uint8Array).length
   const shards = data.map(toWords)
@@ -60,12 +60,12 @@ function eachButterfly(
 }
 
 /**
- * All 64 shards of one length from any 32 of them (data first, code after), by Lagrange interpolation at the missing data points.
- * Undefined when fewer than 32 are given. Given shards beyond the 32 needed are handed back without being looked at.
+ * All 64 shards of equal length (data first, then coding) from any 32 of them, by Lagrange interpolation at the missing data points.
+ * Undefined when fewer than 32 are given. Shards beyond the 32 needed are returned unchecked.
  */
 export function recoverShards(shards: readonly (Uint8Array | undefined)[]): Uint8Array[] | undefined {
   const points: number[] = []
-  for (let i = 0; i < SET_SHARDS && points.length < DATA_SHARDS; i++) if (shards[i] !== undefined) points.push(i)
+  for (let i = 0; i < FEC_SET_SHARDS && points.length < DATA_SHARDS; i++) if (shards[i] !== undefined) points.push(i)
   if (points.length < DATA_SHARDS) return undefined
   const length = (shards[points[0] as number] as Uint8Array).length
 

@@ -9,14 +9,14 @@ import {
   isLastInSlot,
   parseShred,
   payloadOf,
-  positionInSet,
+  positionInFecSet,
   type Shred,
   type ShredFault,
 } from './shred.ts'
 
 const filled = (byte: number, length = 32): Uint8Array => new Uint8Array(length).fill(byte)
 
-/** A block of two sets: the first plain, the second resigned. */
+/** A block of two FEC sets; the second is resigned. */
 function sampleBlock(slot = 500) {
   return makeShreds({
     slot,
@@ -45,7 +45,7 @@ function parsed(packet: Uint8Array): Shred {
   return result.shred
 }
 
-test('every variant is parsed as the second decoder parses it', () => {
+test('parses every variant like the second decoder', () => {
   assert.deepEqual(
     Object.values(samples).map((packet) => packet[64]),
     [0x96, 0x96, 0x66, 0xb6, 0xb6, 0x76],
@@ -54,23 +54,23 @@ test('every variant is parsed as the second decoder parses it', () => {
 })
 
 function assertAgrees(shred: Shred, packet: Uint8Array): void {
-  const apart = decodeShred(packet)
-  assert.equal(shred.kind, apart.kind)
-  assert.equal(shred.layout.resigned, apart.resigned)
-  assert.equal(BigInt(shred.slot), apart.slot)
-  assert.deepEqual([shred.index, shred.version, shred.setIndex], [apart.index, apart.version, apart.fec])
-  assert.equal(Buffer.compare(shred.bytes, apart.packet), 0)
+  const decoded = decodeShred(packet)
+  assert.equal(shred.kind, decoded.kind)
+  assert.equal(shred.layout.resigned, decoded.resigned)
+  assert.equal(BigInt(shred.slot), decoded.slot)
+  assert.deepEqual([shred.index, shred.version, shred.fecSetIndex], [decoded.index, decoded.version, decoded.fec])
+  assert.equal(Buffer.compare(shred.bytes, decoded.packet), 0)
   if (shred.kind === 'data') {
-    assert.deepEqual([shred.parentOffset, shred.flags, shred.size], [apart.parentOffset, apart.flags, apart.size])
-    assert.equal(Buffer.compare(payloadOf(shred), apart.packet.subarray(88, apart.size)), 0)
-    assert.equal(positionInSet(shred), apart.index - apart.fec)
+    assert.deepEqual([shred.parentOffset, shred.flags, shred.size], [decoded.parentOffset, decoded.flags, decoded.size])
+    assert.equal(Buffer.compare(payloadOf(shred), decoded.packet.subarray(88, decoded.size)), 0)
+    assert.equal(positionInFecSet(shred), decoded.index - decoded.fec)
   } else {
-    assert.equal(shred.position, apart.position)
-    assert.equal(positionInSet(shred), 32 + apart.position)
+    assert.equal(shred.position, decoded.position)
+    assert.equal(positionInFecSet(shred), 32 + decoded.position)
   }
 }
 
-test('flags of the sample', () => {
+test('reads the flags of the samples', () => {
   const flagsOf = (packet: Uint8Array) => {
     const shred = parsed(packet)
     assert.ok(shred.kind === 'data')
@@ -81,7 +81,7 @@ test('flags of the sample', () => {
   assert.deepEqual(flagsOf(samples.lastResignedData), [true, true, 11])
 })
 
-/** A sample with bytes written over it. */
+/** A sample with overwritten bytes. */
 function broken(sample: keyof typeof samples, ...writes: [at: number, ...bytes: number[]][]): Uint8Array {
   const packet = Uint8Array.from(samples[sample])
   for (const [at, ...bytes] of writes) packet.set(bytes, at)
@@ -94,7 +94,7 @@ const index = (value: number): [number, ...number[]] => [
   (value >> 16) & 255,
   value >>> 24,
 ]
-const setIndex = (value: number): [number, ...number[]] => [
+const fecSetIndex = (value: number): [number, ...number[]] => [
   79,
   value & 255,
   (value >> 8) & 255,
@@ -117,13 +117,13 @@ const rules: [string, ShredFault | 'ok', Uint8Array][] = [
   ['slot 2^53 - 1', 'ok', broken('data', [65, 255, 255, 255, 255, 255, 255, 31, 0])],
   ['slot 2^53', 'slot', broken('data', [65, 0, 0, 0, 0, 0, 0, 32, 0])],
   ['slot 2^64 - 1', 'slot', broken('data', [65, 255, 255, 255, 255, 255, 255, 255, 255])],
-  ['the last index of a slot', 'ok', broken('data', index(32_767), setIndex(32_736))],
-  ['an index past the slot', 'index-too-large', broken('data', index(32_768), setIndex(32_768))],
+  ['the last index of a slot', 'ok', broken('data', index(32_767), fecSetIndex(32_736))],
+  ['an index past the slot', 'index-too-large', broken('data', index(32_768), fecSetIndex(32_768))],
   ['an index of 2^32 - 1', 'index-too-large', broken('data', index(0xffffffff))],
-  ['a set that is no multiple of 32', 'set-index-unaligned', broken('data', setIndex(1))],
-  ['a set past the slot', 'set-index-too-large', broken('data', setIndex(32_768))],
+  ['a set that is no multiple of 32', 'set-index-unaligned', broken('data', fecSetIndex(1))],
+  ['a set past the slot', 'set-index-too-large', broken('data', fecSetIndex(32_768))],
   ['the first index of a set', 'ok', broken('data', index(0))],
-  ['an index before its set', 'index-outside-set', broken('data', index(31), setIndex(32))],
+  ['an index before its set', 'index-outside-set', broken('data', index(31), fecSetIndex(32))],
   ['an index after its set', 'index-outside-set', broken('data', index(32))],
   ['last in slot without complete', 'flags', broken('lastResignedData', [85, 0x80])],
   ['complete inside a set', 'complete-inside-set', broken('data', [85, 0x40])],
@@ -159,11 +159,11 @@ test('a slot of 200 ms has half the indexes', () => {
     const result = parseShred(packet, 16_384)
     return result.ok ? 'ok' : result.reason
   }
-  assert.equal(reason(broken('data', index(16_383), setIndex(16_352))), 'ok')
-  assert.equal(reason(broken('data', index(16_384), setIndex(16_384))), 'index-too-large')
+  assert.equal(reason(broken('data', index(16_383), fecSetIndex(16_352))), 'ok')
+  assert.equal(reason(broken('data', index(16_384), fecSetIndex(16_384))), 'index-too-large')
 })
 
-test('a Buffer with an offset is read at its place', () => {
+test('reads a Buffer with an offset', () => {
   const packet = Buffer.concat([Buffer.alloc(7), samples.code, Buffer.alloc(9)]).subarray(7)
   assert.deepEqual(parsed(packet), parsed(samples.code))
 })
@@ -188,7 +188,7 @@ const FAULT_OF_RULE: Record<string, ShredFault> = {
   16: 'position',
 }
 
-test('mutated packets never throw, and both decoders say the same of each', (t) => {
+test('mutated packets never throw, and both decoders agree on each', (t) => {
   const random = createRandom(seedOf(t))
   const packets = Object.values(samples)
   const seen = new Set<string>()
@@ -207,7 +207,7 @@ test('mutated packets never throw, and both decoders say the same of each', (t) 
   assert.equal(seen.size, new Set(Object.values(FAULT_OF_RULE)).size + 1, [...seen].join())
 })
 
-test('packets of random bytes are refused', (t) => {
+test('refuses packets of random bytes', (t) => {
   const random = createRandom(seedOf(t))
   for (let run = 0; run < 500; run++) assert.equal(parseShred(randomBytesOf(random, random(1300))).ok, false)
 })

@@ -1,11 +1,9 @@
-/**
- * The wire format of merkle shreds and the rules a shred must obey to be relayed (SIMD-0504, family 1). Bytes in, values out.
- */
+/** The wire format of merkle shreds and the rules that a shred must obey to be relayed (SIMD-0504, family 1). */
 export const DATA_SHRED_BYTES = 1203
-export const CODE_SHRED_BYTES = 1228
-/** Shreds of one kind in an erasure set. */
-export const SET_SHREDS = 32
-/** Indexes of a slot of 400 ms are below this; shorter slots have proportionally fewer (SIMD-0525). */
+export const CODING_SHRED_BYTES = 1228
+/** Data shreds in a FEC set; it has as many coding shreds. */
+export const FEC_SET_DATA_SHREDS = 32
+/** Shred indexes of a slot of 400 ms are below this; shorter slots have proportionally fewer (SIMD-0525). */
 export const INDEX_MAX = 32_768
 
 export const SIGNATURE_BYTES = 64
@@ -13,13 +11,28 @@ export const ROOT_BYTES = 32
 export const PROOF_ENTRIES = 6
 export const PROOF_ENTRY_BYTES = 20
 export const DATA_HEADER_BYTES = 88
-export const CODE_HEADER_BYTES = 89
+export const CODING_HEADER_BYTES = 89
 
 export const FLAG_DATA_COMPLETE = 0x40
 export const FLAG_LAST_IN_SLOT = 0xc0
 export const REFERENCE_TICK_MASK = 0x3f
 
-/** Where the parts of a shred of one variant stand. */
+/** Offsets of the header fields; all numbers are little endian. */
+export const VARIANT_AT = 64
+export const SLOT_AT = 65
+export const INDEX_AT = 73
+export const VERSION_AT = 77
+export const FEC_SET_INDEX_AT = 79
+/** Data shreds. */
+export const PARENT_OFFSET_AT = 83
+export const FLAGS_AT = 85
+export const SIZE_AT = 86
+/** Coding shreds. */
+export const DATA_COUNT_AT = 83
+export const CODING_COUNT_AT = 85
+export const POSITION_AT = 87
+
+/** The layout of the shreds of one variant, in which the offsets of proof and chained root differ. */
 export type ShredLayout = {
   readonly variant: number
   readonly kind: 'data' | 'code'
@@ -40,14 +53,14 @@ export const LAYOUTS = {
 }
 
 type ShredCommon = {
-  /** The canonical bytes, without what a packet carries after them (nonce of a repair, padding). A view. */
+  /** A view of the shred without trailing bytes of the packet (repair nonce, padding). */
   readonly bytes: Uint8Array
   readonly layout: ShredLayout
   readonly slot: number
   readonly index: number
   readonly version: number
-  /** The index of the set's first data shred. */
-  readonly setIndex: number
+  /** The index of the first data shred of the FEC set. */
+  readonly fecSetIndex: number
 }
 
 export type DataShred = ShredCommon & {
@@ -58,82 +71,66 @@ export type DataShred = ShredCommon & {
   readonly size: number
 }
 
-export type CodeShred = ShredCommon & { readonly kind: 'code'; readonly position: number }
+export type CodingShred = ShredCommon & { readonly kind: 'code'; readonly position: number }
 
-export type Shred = DataShred | CodeShred
+export type Shred = DataShred | CodingShred
 
-/** Why a packet is no valid shred; the numbers are those of the rules in SIMD-0504. Rule 1, the signature, needs the leader. */
-export type ShredFault =
-  | 'too-short'
-  /** 6 */
-  | 'variant'
-  /** 7 */
-  | 'proof-length'
-  /** A slot no chain will reach: at or above 2^53. */
-  | 'slot'
-  /** 2 */
-  | 'index-too-large'
-  /** 4 */
-  | 'set-index-unaligned'
-  /** 5 */
-  | 'set-index-too-large'
-  /** 3 */
-  | 'index-outside-set'
-  /** 8 */
-  | 'flags'
-  /** 9 */
-  | 'complete-inside-set'
-  /** 10 */
-  | 'parent-before-genesis'
-  /** 11 */
-  | 'parent-is-self'
-  /** 12 */
-  | 'size'
-  /** 15 */
-  | 'set-size'
-  /** 13, 14, 16 */
-  | 'position'
-
+/** Why a packet is not a valid shred; the numbers are those of the rules in SIMD-0504. Rule 1, the signature, needs the leader. */
 export const SHRED_FAULTS = [
   'too-short',
+  /** 6 */
   'variant',
+  /** 7 */
   'proof-length',
+  /** At or above 2^53, which no chain will reach. */
   'slot',
+  /** 2 */
   'index-too-large',
+  /** 4 */
   'set-index-unaligned',
+  /** 5 */
   'set-index-too-large',
+  /** 3 */
   'index-outside-set',
+  /** 8 */
   'flags',
+  /** 9 */
   'complete-inside-set',
+  /** 10 */
   'parent-before-genesis',
+  /** 11 */
   'parent-is-self',
+  /** 12 */
   'size',
+  /** 15 */
   'set-size',
+  /** 13, 14, 16 */
   'position',
-] as const satisfies readonly ShredFault[]
+] as const
+export type ShredFault = (typeof SHRED_FAULTS)[number]
 
 export type ShredParse =
   | { readonly ok: true; readonly shred: Shred }
   | { readonly ok: false; readonly reason: ShredFault }
 
-/** The headers of a packet, in an object that is filled again and again: relaying looks at every packet and keeps none. */
+/** The header fields of a packet, in an object that is reused for every packet. */
 export type ShredHead = {
   layout: ShredLayout
   slot: number
   index: number
   version: number
-  setIndex: number
-  /** Of data shreds. */
+  fecSetIndex: number
+  /** From here on: data shreds only. */
   parentOffset: number
   flags: number
   size: number
 }
 
 export function createShredHead(): ShredHead {
-  return { layout: LAYOUTS.data, slot: 0, index: 0, version: 0, setIndex: 0, parentOffset: 0, flags: 0, size: 0 }
+  return { layout: LAYOUTS.data, slot: 0, index: 0, version: 0, fecSetIndex: 0, parentOffset: 0, flags: 0, size: 0 }
 }
 
-/** Applies every rule that needs nothing but the packet itself, and fills `head` where none is broken. Never throws. */
+/** Checks every rule that needs only the packet itself, and fills `head` with its header. Never throws. */
 export function scanShred(
   bytes: Uint8Array,
   at: number,
@@ -142,56 +139,61 @@ export function scanShred(
   indexMax: number = INDEX_MAX,
 ): ShredFault | undefined {
   if (length < DATA_SHRED_BYTES) return 'too-short'
-  const layout = layoutOfVariant(bytes[at + 64] as number)
+  const layout = layoutOfVariant(bytes[at + VARIANT_AT] as number)
   if (typeof layout === 'string') return layout
   if (length < layout.length) return 'too-short'
 
-  const slotHigh = readU32(bytes, at + 69)
+  const slotHigh = readU32(bytes, at + SLOT_AT + 4)
   if (slotHigh > 0x1fffff) return 'slot'
-  const slot = slotHigh * 0x1_0000_0000 + readU32(bytes, at + 65)
-  const index = readU32(bytes, at + 73)
-  const setIndex = readU32(bytes, at + 79)
+  const slot = slotHigh * 0x1_0000_0000 + readU32(bytes, at + SLOT_AT)
+  const index = readU32(bytes, at + INDEX_AT)
+  const fecSetIndex = readU32(bytes, at + FEC_SET_INDEX_AT)
   if (index >= indexMax) return 'index-too-large'
-  if (setIndex % SET_SHREDS !== 0) return 'set-index-unaligned'
-  if (setIndex > indexMax - SET_SHREDS) return 'set-index-too-large'
-  if (index < setIndex || index >= setIndex + SET_SHREDS) return 'index-outside-set'
+  if (fecSetIndex % FEC_SET_DATA_SHREDS !== 0) return 'set-index-unaligned'
+  if (fecSetIndex > indexMax - FEC_SET_DATA_SHREDS) return 'set-index-too-large'
+  if (index < fecSetIndex || index >= fecSetIndex + FEC_SET_DATA_SHREDS) return 'index-outside-set'
 
   head.layout = layout
   head.slot = slot
   head.index = index
-  head.version = readU16(bytes, at + 77)
-  head.setIndex = setIndex
+  head.version = readU16(bytes, at + VERSION_AT)
+  head.fecSetIndex = fecSetIndex
   if (layout.kind === 'data') {
-    head.parentOffset = readU16(bytes, at + 83)
-    head.flags = bytes[at + 85] as number
-    head.size = readU16(bytes, at + 86)
-    return faultOfData(head)
+    head.parentOffset = readU16(bytes, at + PARENT_OFFSET_AT)
+    head.flags = bytes[at + FLAGS_AT] as number
+    head.size = readU16(bytes, at + SIZE_AT)
+    return dataFaultOf(head)
   }
-  if (readU16(bytes, at + 83) !== SET_SHREDS || readU16(bytes, at + 85) !== SET_SHREDS) return 'set-size'
-  return readU16(bytes, at + 87) === index - setIndex ? undefined : 'position'
+  if (
+    readU16(bytes, at + DATA_COUNT_AT) !== FEC_SET_DATA_SHREDS ||
+    readU16(bytes, at + CODING_COUNT_AT) !== FEC_SET_DATA_SHREDS
+  )
+    return 'set-size'
+  return readU16(bytes, at + POSITION_AT) === index - fecSetIndex ? undefined : 'position'
 }
 
-function faultOfData({ flags, index, parentOffset, slot, size, layout }: ShredHead): ShredFault | undefined {
+function dataFaultOf({ flags, index, parentOffset, slot, size, layout }: ShredHead): ShredFault | undefined {
   if ((flags & FLAG_LAST_IN_SLOT) === 0x80) return 'flags'
-  if ((flags & FLAG_DATA_COMPLETE) !== 0 && index % SET_SHREDS !== SET_SHREDS - 1) return 'complete-inside-set'
+  if ((flags & FLAG_DATA_COMPLETE) !== 0 && index % FEC_SET_DATA_SHREDS !== FEC_SET_DATA_SHREDS - 1)
+    return 'complete-inside-set'
   if (parentOffset > slot) return 'parent-before-genesis'
   if ((parentOffset === 0) !== (slot === 0)) return 'parent-is-self'
   if (size < DATA_HEADER_BYTES || size > layout.chainedRootAt) return 'size'
   return undefined
 }
 
-/** The same for a packet that is kept: a value of its own, with the bytes as a view. Never throws. */
+/** As `scanShred`, but returns a new value, whose `bytes` is a view of the packet. Never throws. */
 export function parseShred(packet: Uint8Array, indexMax: number = INDEX_MAX): ShredParse {
   const head = createShredHead()
   const reason = scanShred(packet, 0, packet.length, head, indexMax)
   if (reason !== undefined) return { ok: false, reason }
-  const { layout, slot, index, version, setIndex, parentOffset, flags, size } = head
+  const { layout, slot, index, version, fecSetIndex, parentOffset, flags, size } = head
   const bytes = new Uint8Array(packet.buffer, packet.byteOffset, layout.length)
-  const common = { bytes, layout, slot, index, version, setIndex }
+  const common = { bytes, layout, slot, index, version, fecSetIndex }
   const shred: Shred =
     layout.kind === 'data'
       ? { ...common, kind: 'data', parentOffset, flags, size }
-      : { ...common, kind: 'code', position: index - setIndex }
+      : { ...common, kind: 'code', position: index - fecSetIndex }
   return { ok: true, shred }
 }
 
@@ -215,19 +217,19 @@ export function isLastInSlot(shred: DataShred): boolean {
   return (shred.flags & FLAG_LAST_IN_SLOT) === FLAG_LAST_IN_SLOT
 }
 
-/** The shred's place among the 64 of its set: data first, code after. */
-export function positionInSet(shred: Shred): number {
-  return shred.kind === 'data' ? shred.index - shred.setIndex : SET_SHREDS + shred.position
+/** The shred's position among the 64 of its FEC set: data shreds first, then coding shreds. */
+export function positionInFecSet(shred: Shred): number {
+  return shred.kind === 'data' ? shred.index - shred.fecSetIndex : FEC_SET_DATA_SHREDS + shred.position
 }
 
 function layoutOf(variant: number, kind: 'data' | 'code', resigned: boolean): ShredLayout {
-  const length = kind === 'data' ? DATA_SHRED_BYTES : CODE_SHRED_BYTES
+  const length = kind === 'data' ? DATA_SHRED_BYTES : CODING_SHRED_BYTES
   const proofAt = length - (resigned ? SIGNATURE_BYTES : 0) - PROOF_ENTRIES * PROOF_ENTRY_BYTES
-  const erasureFrom = kind === 'data' ? SIGNATURE_BYTES : CODE_HEADER_BYTES
+  const erasureFrom = kind === 'data' ? SIGNATURE_BYTES : CODING_HEADER_BYTES
   return { variant, kind, resigned, length, proofAt, chainedRootAt: proofAt - ROOT_BYTES, erasureFrom }
 }
 
-/** High nibble: kind; low nibble: entries of the merkle proof, which is 6 for sets of 64. */
+/** High nibble: kind; low nibble: entries of the merkle proof, 6 for a FEC set of 64. */
 function layoutOfVariant(variant: number): ShredLayout | 'variant' | 'proof-length' {
   switch (variant) {
     case 0x96:

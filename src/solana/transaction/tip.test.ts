@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { encodeApart } from '../../../test/support/split-transaction.ts'
+import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
 import { checkTip } from './tip.ts'
 import { type ParsedTransaction, parseTransaction } from './transaction.ts'
 
@@ -30,7 +30,7 @@ function build(version: Version, shape: Shape): Uint8Array {
   const readonly = shape.readonly ?? [SYSTEM]
   const staticKeys = [...signers, ...(shape.writable ?? [TIP]), ...readonly]
   const indexOf = (wanted: Uint8Array) => staticKeys.findIndex((one) => Buffer.compare(one, wanted) === 0)
-  return encodeApart({
+  return encodeParsedTransaction({
     version,
     signatures: signers.map(() => key(9)).map((half) => Uint8Array.of(...half, ...half)),
     message: new Uint8Array(),

@@ -10,8 +10,8 @@ import {
   getTransactionEncoder,
 } from '@solana/kit'
 import fc from 'fast-check'
+import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
 import { checkProperty, createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
-import { encodeApart } from '../../../test/support/split-transaction.ts'
 import { isDecodeFault, parseTransaction } from './transaction.ts'
 import { hasDuplicateKey } from './types.ts'
 
@@ -213,7 +213,7 @@ test('mutated bytes are accepted only when kit encodes them back to the same byt
     const hex = Buffer.from(wire).toString('hex')
     if (result.ok) {
       accepted++
-      assert.deepEqual(Buffer.from(encodeApart(result.transaction)).toString('hex'), hex)
+      assert.deepEqual(Buffer.from(encodeParsedTransaction(result.transaction)).toString('hex'), hex)
       // kit keys signatures by address, so it cannot hold two signers of one address.
       if (hasDuplicateKey(result.transaction.staticKeys)) continue
       assert.ok(kit !== undefined, hex)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encodeApart } from '../../../test/support/split-transaction.ts'
+import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
 import { createSigningKey, signEd25519 } from '../crypto/ed25519.ts'
 import {
   isSigner,
@@ -34,7 +34,7 @@ function sample(version: 'legacy' | 0 | 1, change: Partial<ParsedTransaction> = 
     loadedAccountsDataSizeLimit: null,
     heapSize: null,
   }
-  return encodeApart({
+  return encodeParsedTransaction({
     version,
     signatures: [filled(1, 64), filled(2, 64)],
     message: new Uint8Array(),

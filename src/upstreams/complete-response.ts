@@ -1,23 +1,23 @@
-import type { ResponseRest } from '../platform/http/server/post.ts'
+import type { ResponseRest } from '../platform/http/response-rest.ts'
 
-export type WholeResponseLimits = {
+export type CompleteResponseLimits = {
   readonly bytesMax: number
-  /** Counts bytes that are held from now on; false where there is no room for them. Small responses arrive whole and are not counted. */
+  /** Charges bytes to a memory budget; false where it is used up. Small responses arrive in one piece and are not charged. */
   hold?(bytes: number): boolean
 }
 
-/** The whole of a response that must be read in full, or why there is none: it broke off, is longer than allowed, or cannot be held. */
-export function readWholeResponse(
+/** Reads a response completely, or returns why it cannot: it broke off, is too large, or exceeds the memory budget. */
+export function readCompleteResponse(
   { body, rest }: { readonly body: Buffer; readonly rest?: ResponseRest | undefined },
-  { bytesMax, hold = () => true }: WholeResponseLimits,
-): Promise<Buffer | 'lost' | 'too-large' | 'no-room'> {
+  { bytesMax, hold = () => true }: CompleteResponseLimits,
+): Promise<Buffer | 'lost' | 'too-large' | 'over-budget'> {
   if (rest === undefined) return Promise.resolve(body.length <= bytesMax ? body : 'too-large')
   return new Promise((resolve) => {
     const parts: Buffer[] = []
     let bytes = 0
     const add = (chunk: Buffer): boolean => {
       bytes += chunk.length
-      const problem = bytes > bytesMax ? 'too-large' : hold(chunk.length) ? undefined : 'no-room'
+      const problem = bytes > bytesMax ? 'too-large' : hold(chunk.length) ? undefined : 'over-budget'
       if (problem === undefined) parts.push(chunk)
       else {
         rest.abort()

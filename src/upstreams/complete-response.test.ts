@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readWholeResponse } from './whole-response.ts'
+import { readCompleteResponse } from './complete-response.ts'
 
 type Listener = { onData(chunk: Buffer): void; onEnd(): void; onFail(): void }
 
@@ -24,38 +24,38 @@ function arriving(first: string) {
   return source
 }
 
-test('a response is whole when its last piece has arrived, and lost when it breaks off', async () => {
+test('resolves when the last piece has arrived, and to lost when the response breaks off', async () => {
   const whole = arriving('ab')
-  const reading = readWholeResponse(whole, { bytesMax: 6 })
+  const reading = readCompleteResponse(whole, { bytesMax: 6 })
   whole.give('cd')
   whole.give('ef')
   whole.end()
   assert.equal(String(await reading), 'abcdef')
   const broken = arriving('ab')
-  const lost = readWholeResponse(broken, { bytesMax: 6 })
+  const lost = readCompleteResponse(broken, { bytesMax: 6 })
   broken.fail()
   assert.equal(await lost, 'lost')
 })
 
-test('one byte more than allowed ends it, in the first piece or in a later one', async () => {
+test('aborts at one byte over the limit, in the first piece or a later one', async () => {
   const later = arriving('abc')
-  const reading = readWholeResponse(later, { bytesMax: 5 })
+  const reading = readCompleteResponse(later, { bytesMax: 5 })
   later.give('def')
   assert.equal(await reading, 'too-large')
   assert.equal(later.isAborted, true)
   const first = arriving('abcdef')
-  assert.equal(await readWholeResponse(first, { bytesMax: 5 }), 'too-large')
+  assert.equal(await readCompleteResponse(first, { bytesMax: 5 }), 'too-large')
   assert.deepEqual([first.isAborted, first.hasStarted()], [true, false])
-  assert.equal(await readWholeResponse({ body: Buffer.from('abcdef') }, { bytesMax: 5 }), 'too-large')
+  assert.equal(await readCompleteResponse({ body: Buffer.from('abcdef') }, { bytesMax: 5 }), 'too-large')
 })
 
-test('every piece is counted as held, and one without room ends it', async () => {
+test('charges every piece to the budget, and aborts when it is used up', async () => {
   const held: number[] = []
   const source = arriving('abc')
   const hold = (bytes: number) => held.push(bytes) < 3
-  const reading = readWholeResponse(source, { bytesMax: 100, hold })
+  const reading = readCompleteResponse(source, { bytesMax: 100, hold })
   source.give('de')
   source.give('f')
-  assert.equal(await reading, 'no-room')
+  assert.equal(await reading, 'over-budget')
   assert.deepEqual([held, source.isAborted], [[3, 2, 1], true])
 })

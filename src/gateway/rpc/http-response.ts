@@ -1,9 +1,11 @@
 import type { Budget } from '../../access/quota/charge.ts'
-import type { HttpResponse, ResponseRest } from '../../platform/http/server/post.ts'
+import type { ResponseRest } from '../../platform/http/response-rest.ts'
+import type { HttpResponse } from '../../platform/http/server/post.ts'
+import { errorResponse, httpStatusOf, type Refusal } from '../refusal.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The budget is told on every answer, before it runs out. */
+/** Every response carries the budget, not only one that refuses. */
 export function budgetHeaders(
   budget: Budget,
   cost: number,
@@ -20,8 +22,8 @@ export function jsonHeaders(budget: Budget, cost: number): Record<string, string
   return budgetHeaders(budget, cost, { ...JSON_TYPE })
 }
 
-/** What a node answered to one call. Its headers are made in the form that is asked for, and nearly always that is the text. */
-export class NodeResponse implements HttpResponse {
+/** A node's response to one call. The headers are built in the form the server reads, which is nearly always `lines`. */
+export class ForwardedResponse implements HttpResponse {
   readonly status = 200
   readonly body: Buffer
   readonly rest: ResponseRest | undefined
@@ -48,4 +50,18 @@ export class NodeResponse implements HttpResponse {
     const { limit, remaining, resetMs } = this.#budget
     return `content-type: application/json\r\nx-ratelimit-limit: ${limit === null ? 'unlimited' : Math.floor(limit)}\r\nx-ratelimit-remaining: ${remaining ?? 'unlimited'}\r\nx-ratelimit-reset: ${Math.ceil(resetMs / 1000)}\r\nx-ratelimit-cost: ${this.#cost}\r\n`
   }
+}
+
+/** Refuses a request as a whole, in the status too. */
+export function refuse(
+  refusal: Refusal,
+  request: { readonly requestId: string },
+  id = 'null',
+  budget?: Budget,
+): HttpResponse {
+  const headers: Record<string, string> = { ...JSON_TYPE }
+  if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
+  if (budget !== undefined) Object.assign(headers, budgetHeaders(budget, 0))
+  return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request.requestId, id) }
 }
