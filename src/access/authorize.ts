@@ -13,16 +13,16 @@ import { createTermsTable, type Terms } from './terms.ts'
 import { hashToken, isTokenText, TOKEN_LENGTH } from './token.ts'
 import type { Usage, UsageMeter } from './usage.ts'
 
-/** Clocks of machines and customers differ by this much without anybody being cut off early. */
+/** Tolerated clock difference: a token or subscription ends this much later. */
 export const SKEW_MS = 60_000
-/** Tokens remembered by their text; beyond it the one remembered first is looked up again. */
+/** Callers cached by token text; beyond it the oldest is removed. */
 const CALLERS_MAX = 100_000
 /** The year 2106. */
 const NEVER_SECONDS = 2 ** 32
-/** Hashed where there is no text of a token's length. Its checksum is wrong, so it can never have been issued. */
+/** Hashed when no text of a token's length is presented. Its checksum is wrong, so it can never have been issued. */
 const DUMMY_TOKEN = `slc_${'0'.repeat(TOKEN_LENGTH - 4)}`
 
-/** Someone whose token is good. Held by a connection as long as it likes: `admit` and `renew` look again when the store has moved on. */
+/** An authenticated caller. A connection may hold it for its lifetime: `admit` and `renew` look it up again after the store has changed. */
 export type Caller = {
   readonly ok: true
   readonly subscription: Subscription
@@ -36,21 +36,21 @@ export type Refused = { readonly ok: false; readonly reason: TokenRefusal }
 
 export type Call = { readonly interface: UsageInterface; readonly method: string }
 
-/** Refused, by token or by limit, means not charged; the door must not forward it. */
+/** A refused call, by token or by limit, is not charged and must not be forwarded. */
 export type Admission = Charge | Refused
 
 export type Admissions = {
-  /** Whose token this is and whether it opens the product now. */
+  /** The caller of the token, if the token is valid for the product now. */
   authenticate(presented: PresentedToken, product: ProductKey, nowMs: number): Caller | Refused
-  /** The indexer's two halves: token and database login, both always checked, of one subscription. */
+  /** As `authenticate` for the indexer: token and database login are both always checked, and must belong to one subscription. */
   authenticateIndexer(presented: PresentedToken, login: PresentedLogin, nowMs: number): Caller | Refused
-  /** The caller as the store knows it now, by the digest of its token: for tickets, and to cut streams of whom is no longer welcome. */
+  /** The caller as the store knows it now, by the digest of its token: for tickets, and to end streams of callers that are no longer authorized. */
   renew(tokenSha256: string, product: ProductKey, nowMs: number): Caller | Refused
   /** Charges one call. Each item of a batch, each WebSocket request, each gRPC call or re-subscribe is one. */
   admit(caller: Caller, call: Call): Admission
-  /** Takes an admitted call back because it was then not forwarded. */
+  /** Reverts the charge of an admitted call that was not forwarded. */
   refund(caller: Caller, call: Call): void
-  /** What the caller has left. */
+  /** The remaining quota of the caller. */
   quota(caller: Caller): QuotaView
 }
 
@@ -61,14 +61,14 @@ export type AdmissionDeps = {
   readonly usage: Usage
   readonly clock: Clock
   readonly metrics: Pick<AccessMetrics, 'admitted' | 'units' | 'refused' | 'limited'>
-  /** Told of each refusal of a caller that is known. */
+  /** Called for each refusal of a known caller. */
   readonly onRefused?: (subscriptionId: string, why: RefusedCall) => void
   /** SHA-256 in hex. An argument so that tests can count the work. */
   readonly hash?: (text: string) => string
   readonly callersMax?: number
 }
 
-/** By a limit of its plan at a door, or because of its token for a product. */
+/** Refused by a limit on an interface, or because of the token for a product. */
 export type RefusedCall =
   | { readonly limit: LimitName; readonly interface: UsageInterface }
   | { readonly reason: TokenRefusal; readonly product: ProductKey }
@@ -78,9 +78,9 @@ type Entry = Caller & {
   readonly terms: Terms
   readonly meter: UsageMeter
   readonly epoch: number
-  /** In seconds: a small whole number, which costs nothing to keep by the thousand. */
+  /** In seconds, because V8 stores small integers without a heap number. */
   readonly endsAtSeconds: number
-  /** One bit for each product it opens. */
+  /** One bit per product that the token is valid for. */
   readonly opens: number
   account: QuotaAccount
 }
@@ -99,8 +99,8 @@ const PRODUCT_BIT = Object.fromEntries(PRODUCT_KEYS.map((product, at) => [produc
 >
 
 /**
- * Token to subscription to limits to charge, without waiting for anything. A token seen before in this snapshot is found by its text alone.
- * For every other one the same work is done whatever is wrong with it: one checksum, one hash, one look-up, one comparison.
+ * Authenticates and charges synchronously: token, subscription, limits, charge. A token seen before in this snapshot is found by its text.
+ * Every other one costs the same work whatever is wrong with it: one checksum, one hash, one look-up, one comparison.
  */
 export function createAdmission(deps: AdmissionDeps): Admissions {
   const { ledger, usage, clock, metrics, hash = hashToken, callersMax = CALLERS_MAX } = deps
@@ -109,7 +109,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
   const byDigest = new Map<string, Entry>()
   let seen = deps.snapshot()
   let plans = deps.plans()
-  /** Which snapshot a caller comes from. A number, so that an old connection does not keep an old snapshot alive. */
+  /** Identifies the snapshot of a caller. A number, so that an old connection does not keep an old snapshot in memory. */
   let epoch = 0
 
   function snapshot(): AccessSnapshot {
@@ -148,12 +148,12 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     if ('refused' in presented) return REFUSED[presented.refused]
     if (!isWellFormed) return REFUSED.malformed
     if (found === undefined || !isSame) return REFUSED.unknown
-    const entry = validate(found, product, nowMs)
+    const entry = authorize(found, product, nowMs)
     if (entry.ok) remember(byText, text, entry)
     return entry
   }
 
-  function validate(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
+  function authorize(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
     const reason = refusalOf(found, product, nowMs)
     if (reason === undefined) return entryOf(found)
     deps.onRefused?.(found.subscription.id, { reason, product })
@@ -195,17 +195,17 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       const [oldest] = known.keys()
       if (oldest !== undefined) known.delete(oldest)
     }
-    // A copy: the text may be a slice that keeps the whole head of a request alive.
+    // A copy: the text may be a slice that keeps the complete head of a request in memory.
     known.set(Buffer.from(key, 'latin1').toString('latin1'), entry)
   }
 
   function renew(tokenSha256: string, product: ProductKey, nowMs: number): Entry | Refused {
     const current = snapshot()
     const found = current.byDigest(tokenSha256)
-    return found === undefined ? REFUSED.unknown : validate(found, product, nowMs)
+    return found === undefined ? REFUSED.unknown : authorize(found, product, nowMs)
   }
 
-  /** Most have no end, and then the clock is not asked. */
+  /** Most callers have no end, and then the clock is not read. */
   function hasEnded({ endsAtSeconds }: Entry): boolean {
     return endsAtSeconds < NEVER_SECONDS && clock.nowMs() / 1000 > endsAtSeconds
   }
@@ -215,7 +215,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     return entry.epoch === epoch
   }
 
-  /** The same caller with the limits of today, whatever the state of its token. */
+  /** The same caller with its current limits, whatever the state of its token. */
   function latest(caller: Caller): Entry {
     const entry = caller as Entry
     if (isCurrent(entry)) return entry
@@ -223,7 +223,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     return found === undefined ? entry : entryOf(found)
   }
 
-  function books(entry: Entry, monotonicMs: number): QuotaAccount {
+  function accountOf(entry: Entry, monotonicMs: number): QuotaAccount {
     if (!entry.account.isOpen) entry.account = ledger.open(entry.subscription.id, entry.terms, monotonicMs)
     return entry.account
   }
@@ -259,7 +259,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
         entry = renewed
       }
       const monotonicMs = clock.monotonicMs()
-      const outcome = books(entry, monotonicMs).charge(entry.terms, entry.terms.callOf(call.method), monotonicMs)
+      const outcome = accountOf(entry, monotonicMs).charge(entry.terms, entry.terms.callOf(call.method), monotonicMs)
       if (outcome.ok) {
         usage.countAdmitted(entry.meter, call.interface, outcome.cost)
         metrics.admitted[call.interface].inc()
@@ -273,23 +273,23 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     },
 
     refund(caller, call) {
-      // The terms under which it was charged, not those of today: what is given back is what was taken.
+      // Uses the terms under which the call was charged, so that the refund equals the charge.
       const entry = caller as Entry
       const monotonicMs = clock.monotonicMs()
       const taken = entry.terms.callOf(call.method)
-      books(entry, monotonicMs).refund(entry.terms, taken, monotonicMs)
+      accountOf(entry, monotonicMs).refund(entry.terms, taken, monotonicMs)
       usage.countRefunded(entry.meter, call.interface, taken.cost)
     },
 
     quota(caller) {
       const entry = latest(caller)
       const monotonicMs = clock.monotonicMs()
-      return books(entry, monotonicMs).view(entry.terms, monotonicMs)
+      return accountOf(entry, monotonicMs).view(entry.terms, monotonicMs)
     },
   }
 }
 
-/** The first thing that stands in the way, the most final ones first. */
+/** The first reason to refuse, the most final ones first. */
 function refusalOf(
   { token, subscription, customer }: Found,
   product: ProductKey,
@@ -307,7 +307,7 @@ function endOf(unixMs: number | null): number {
   return unixMs === null ? Number.POSITIVE_INFINITY : unixMs + SKEW_MS
 }
 
-/** A dedicated node is reached through the bundle's doors; products that are not provisioned are open to every good token. */
+/** A dedicated node is reached through the bundle's endpoints; products that are not provisioned are open to every valid token. */
 function opens({ products }: Subscription, product: ProductKey): boolean {
   if (!PRODUCTS[product].provisioned || products.includes(product)) return true
   return product === 'bundle' && products.includes('dedicated-node')
@@ -321,7 +321,7 @@ function isSameDigest(a: string, b: string): boolean {
 
 const refused = (reason: TokenRefusal): Refused => Object.freeze({ ok: false, reason })
 
-/** One object for each reason: a refusal costs no memory. */
+/** One shared object per reason, so that a refusal allocates nothing. */
 const REFUSED: Readonly<Record<TokenRefusal, Refused>> = {
   missing: refused('missing'),
   malformed: refused('malformed'),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { checkProperty } from '../../test/support/property.ts'
 import {
-  CARRIER_LENGTH_MAX,
+  CREDENTIAL_LENGTH_MAX,
   CREDENTIAL_SOURCES,
   collectLogin,
   collectToken,
@@ -93,10 +93,13 @@ describe('token carriers', () => {
 
   test('an oversized value is presented as an empty one', () => {
     assert.deepEqual(
-      collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX)]),
+      collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CREDENTIAL_LENGTH_MAX)]),
       token('x'.repeat(8192)),
     )
-    assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CARRIER_LENGTH_MAX + 1)]), token(''))
+    assert.deepEqual(
+      collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CREDENTIAL_LENGTH_MAX + 1)]),
+      token(''),
+    )
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, [], `api-key=${'x'.repeat(100_000)}`), token(''))
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, [], '&'.repeat(100_000)), missing)
   })

@@ -1,18 +1,18 @@
 /**
- * From a request's raw header list (name, value, name, value, as `rawHeaders` gives it) to the one credential it presents. The joined or
- * deduplicated views of headers hide a second value, so they are never used here. Nothing but the credential comes out: no query string, no header.
+ * Extracts the one credential of a request from its raw header list (name, value, name, value, as in `rawHeaders`). Joined or deduplicated views
+ * of headers hide a second value, so they are not used here. Only the credential is returned, no query string and no other header.
  */
 
 export type PresentedToken =
   | { readonly token: string }
-  /** Said without looking at any token. */
+  /** Refused before any token is checked. */
   | { readonly refused: 'missing' | 'conflicting' }
 
 export type PresentedLogin =
   | { readonly username: string; readonly password: string }
   | { readonly refused: 'missing' | 'conflicting' | 'malformed' }
 
-/** Which carriers a door reads besides `x-token`. What a door does not read does not authenticate there, and is not a conflict either. */
+/** The credential sources that an interface reads besides `x-token`. A source that is not read neither authenticates nor conflicts. */
 export type CredentialSources = { readonly bearer: boolean; readonly apiKeyHeader: boolean; readonly query: boolean }
 
 const HEADERS_ONLY: CredentialSources = { bearer: true, apiKeyHeader: false, query: false }
@@ -20,25 +20,25 @@ const HEADERS_ONLY: CredentialSources = { bearer: true, apiKeyHeader: false, que
 export const CREDENTIAL_SOURCES = {
   rpc: { bearer: true, apiKeyHeader: true, query: true },
   ws: HEADERS_ONLY,
-  /** For an operator who accepts the token in the query of a WebSocket address. */
+  /** For operators who accept the token in the query string of a WebSocket URL. */
   wsWithQuery: { ...HEADERS_ONLY, query: true },
   grpc: HEADERS_ONLY,
   execution: HEADERS_ONLY,
-  /** Basic occupies `Authorization` there. */
+  /** `Authorization` carries the Basic credentials there. */
   indexer: { ...HEADERS_ONLY, bearer: false },
 } as const satisfies Record<string, CredentialSources>
 
-/** A longer value is presented as an empty one: no token is that long, and nothing then handles the bulk of it. */
-export const CARRIER_LENGTH_MAX = 8192
-/** A longer query is looked at up to here; the HTTP server refuses such heads before. */
+/** A longer value is treated as empty: no token is that long, so later checks need not process it. */
+export const CREDENTIAL_LENGTH_MAX = 8192
+/** A longer query is read only up to here; the HTTP server refuses such request heads earlier. */
 const QUERY_LENGTH_MAX = 16_384
 
 const MISSING: PresentedToken = { refused: 'missing' }
 const CONFLICTING: PresentedToken = { refused: 'conflicting' }
 
 /**
- * All carriers present are collected. None: missing. The same carrier twice, equal or not: conflicting. Different carriers: accepted when their
- * values are equal, else conflicting. `query` is the part of the address after `?`, used only where the door reads it.
+ * Collects all credential sources. None: missing. The same source twice, equal or not: conflicting. Different sources: accepted when their
+ * values are equal, otherwise conflicting. `query` is the part of the URL after `?`, used only where the interface reads it.
  */
 export function collectToken(
   credentialSources: CredentialSources,
@@ -50,7 +50,7 @@ export function collectToken(
   let apiKey: string | undefined
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
-    // Lengths first: most headers are told apart without a look at their letters.
+    // Compares lengths first, which rules out most headers.
     if (name.length === 7 && isNamed(name, 'x-token')) {
       if (xToken !== undefined) return CONFLICTING
       xToken = headers[at + 1] as string
@@ -99,7 +99,7 @@ function withQuery(fromHeaders: string | undefined, query: string): PresentedTok
 
 function present(token: string | undefined): PresentedToken {
   if (token === undefined) return MISSING
-  return { token: token.length > CARRIER_LENGTH_MAX ? '' : token }
+  return { token: token.length > CREDENTIAL_LENGTH_MAX ? '' : token }
 }
 
 /** The credential of a Bearer header, whose scheme is matched without case (RFC 9110 section 11.1); undefined for another scheme. */
@@ -109,7 +109,7 @@ function bearerOf(authorization: string): string | undefined {
   return authorization[6] === ' ' ? authorization.slice(7).trim() : undefined
 }
 
-/** Percent-decoding and nothing else: a plus stays a plus. What cannot be decoded stays as it is, and is then no token. */
+/** Percent-decoding only: a plus stays a plus. Text that cannot be decoded is returned unchanged and is then not a valid token. */
 function decode(text: string): string {
   if (!text.includes('%')) return text
   try {
@@ -138,13 +138,13 @@ export function collectLogin(headers: readonly string[]): PresentedLogin {
   if (authorization !== undefined && (user !== undefined || key !== undefined)) return { refused: 'conflicting' }
   if (authorization !== undefined) return basicOf(authorization)
   if (user === undefined || key === undefined) return { refused: 'missing' }
-  return user.length + key.length > CARRIER_LENGTH_MAX ? { refused: 'malformed' } : { username: user, password: key }
+  return user.length + key.length > CREDENTIAL_LENGTH_MAX ? { refused: 'malformed' } : { username: user, password: key }
 }
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i
 
 function basicOf(authorization: string): PresentedLogin {
-  if (authorization.length > CARRIER_LENGTH_MAX) return { refused: 'malformed' }
+  if (authorization.length > CREDENTIAL_LENGTH_MAX) return { refused: 'malformed' }
   const encoded = BASIC.exec(authorization)?.[1]
   if (encoded === undefined) return { refused: 'malformed' }
   const text = Buffer.from(encoded, 'base64').toString('utf8')

@@ -1,17 +1,17 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
-import { LIMIT_WORDS, type LimitName } from '../contract/limits.ts'
+import { LIMIT_LABELS, type LimitName } from '../contract/limits.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { PERMIT_NAMES, type PermitsAcquired } from './quota/permits.ts'
+import { PERMIT_NAMES, type PermitCounts } from './quota/permits.ts'
 import type { UsageInterface } from './store/model.ts'
 import type { UsageState } from './usage.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
-const LIMITS = Object.keys(LIMIT_WORDS) as LimitName[]
+const LIMITS = Object.keys(LIMIT_LABELS) as LimitName[]
 const SYNC_RESULTS = ['booked', 'failed'] as const
 
 type Count = { inc(by?: number): void }
 
-/** What the access room tells Prometheus. Counters of the hot path are looked up once, here. */
+/** The metrics of access. Counters of the hot path are resolved once, here. */
 export type AccessMetrics = {
   readonly admitted: Readonly<Record<UsageInterface, Count>>
   readonly units: Readonly<Record<UsageInterface, Count>>
@@ -21,23 +21,23 @@ export type AccessMetrics = {
   readonly sharedSyncs: Readonly<Record<(typeof SYNC_RESULTS)[number], Count>>
 }
 
-/** Values that are asked for when somebody looks. */
+/** Values read at each scrape. */
 export type AccessReadings = {
   usage(): UsageState
-  permits(): PermitsAcquired
+  permits(): PermitCounts
   snapshot(): { revision: number; subscriptions: number; tokens: number }
   /** Undefined where the quota is not shared. */
   shared(): { isUp: boolean; processes: number } | undefined
 }
 
-export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NOTHING_TO_READ): AccessMetrics {
+export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NO_READINGS): AccessMetrics {
   const perInterface = (name: string, help: string) => {
     const counter = registry.counter({ name, help, labels: { interface: INTERFACES } })
     return byName(INTERFACES, (value) => counter.with({ interface: value }))
   }
   const refused = registry.counter({
     name: 'sluice_access_refused_total',
-    help: 'Requests refused for want of a valid token, by reason.',
+    help: 'Requests refused for lack of a valid token, by reason.',
     labels: { reason: TOKEN_REFUSALS },
   })
   const limited = registry.counter({
@@ -47,40 +47,40 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
   })
   const syncs = registry.counter({
     name: 'sluice_access_quota_syncs_total',
-    help: 'Bookings of spent quota in the shared ledger, by result.',
+    help: 'Syncs of spent quota with the shared quota store, by result.',
     labels: { result: SYNC_RESULTS },
   })
   const gauge = (name: string, help: string, value: () => number) => registry.gauge({ name, help, read: value })
   const counter = (name: string, help: string, value: () => number) => registry.counter({ name, help, read: value })
 
-  counter('sluice_access_usage_flushes_total', 'Writes of counted use to the store.', () => read.usage().flushes)
+  counter('sluice_access_usage_flushes_total', 'Writes of usage to the store.', () => read.usage().flushes)
   counter(
     'sluice_access_usage_lost_total',
-    'Rows of counted use given up because the store could not take them.',
+    'Usage rows dropped because the store could not be written.',
     () => read.usage().lostRows,
   )
   gauge(
     'sluice_access_usage_waiting_rows',
-    'Rows of counted use that wait for the store.',
+    'Usage rows waiting to be written to the store.',
     () => read.usage().waitingRows,
   )
-  gauge('sluice_access_snapshot_revision', 'Store revision this process works with.', () => read.snapshot().revision)
+  gauge('sluice_access_snapshot_revision', 'Store revision of the current snapshot.', () => read.snapshot().revision)
   gauge(
     'sluice_access_subscriptions',
-    'Subscriptions in the snapshot, whatever their state.',
+    'Subscriptions in the snapshot, in any state.',
     () => read.snapshot().subscriptions,
   )
-  gauge('sluice_access_tokens', 'Tokens in the snapshot, whatever their state.', () => read.snapshot().tokens)
+  gauge('sluice_access_tokens', 'Tokens in the snapshot, in any state.', () => read.snapshot().tokens)
   for (const name of PERMIT_NAMES)
-    gauge(PERMIT_METRICS[name], `${LIMIT_WORDS[name]} of all subscriptions.`, () => read.permits()[name])
+    gauge(PERMIT_METRICS[name], `${LIMIT_LABELS[name]} of all subscriptions.`, () => read.permits()[name])
   gauge(
     'sluice_access_quota_shared_up',
-    '1 while the shared ledger answers, 0 while local shares are used or nothing is shared.',
+    '1 while the shared ledger is reachable, 0 while local shares are used or the quota is not shared.',
     () => (read.shared()?.isUp === true ? 1 : 0),
   )
   gauge(
     'sluice_access_quota_processes',
-    'Processes that share the quota, as last heard.',
+    'Processes that share the quota, as last reported by the shared ledger.',
     () => read.shared()?.processes ?? 1,
   )
 
@@ -92,15 +92,15 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     snapshotSwaps: registry
       .counter({
         name: 'sluice_access_snapshot_swaps_total',
-        help: 'Times a newer snapshot of the store was taken into use.',
+        help: 'Times the snapshot was replaced by a newer one.',
       })
       .with({}),
     sharedSyncs: byName(SYNC_RESULTS, (result) => syncs.with({ result })),
   }
 }
 
-/** For a registry that is only described. */
-const NOTHING_TO_READ: AccessReadings = {
+/** For a registry that is only used to list the metrics. */
+const NO_READINGS: AccessReadings = {
   usage: () => ({ waitingRows: 0, lostRows: 0, flushes: 0, failing: undefined }),
   permits: () => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 }),
   snapshot: () => ({ revision: 0, subscriptions: 0, tokens: 0 }),

@@ -4,37 +4,37 @@ import { BATCH_ITEMS_DEFAULT, BUILT_IN_PLANS, findPlanFaults, type Plans, REQUES
 
 const MIB = 1024 * 1024
 
-/** TOML has no null, so a limit is lifted by a word. */
+/** TOML has no null, so `unlimited` removes a limit. */
 const unlimited = z.union([z.literal('unlimited'), z.null()]).transform(() => null)
 const rate = z.number().min(0).max(100_000_000)
 const orUnlimited = <T extends z.ZodType>(number: T) => z.union([number, unlimited])
 const count = z.int().min(0).max(100_000_000)
 
 const methodLimit = z.strictObject({
-  cost: z.int().min(0).max(1_000_000).optional().describe('Units one call costs, in place of the usual figure.'),
-  perSecond: rate.optional().describe('Calls a second, with ten seconds of burst.'),
+  cost: z.int().min(0).max(1_000_000).optional().describe('Units that one call costs, instead of the default.'),
+  perSecond: rate.optional().describe('Calls per second, with a burst of ten seconds.'),
 })
 
 const limitFields = {
   unitsPerSecond: orUnlimited(rate.gt(0)).describe(
-    'Units a second over all three interfaces; ten seconds can be saved up.',
+    'Units per second over all three interfaces, with a burst of ten seconds.',
   ),
-  sendsPerSecond: orUnlimited(rate).describe('Calls of sendTransaction a second, on top of their units.'),
+  sendsPerSecond: orUnlimited(rate).describe('Calls of sendTransaction per second, in addition to their units.'),
   unitsPerMonth: orUnlimited(z.int().min(0)).describe('Units in a calendar month (UTC).'),
-  wsConnections: orUnlimited(count).describe('WebSocket connections open at once.'),
-  wsSubscriptions: orUnlimited(count).describe('WebSocket subscriptions live at once, over all connections.'),
-  grpcStreams: orUnlimited(count).describe('gRPC streams open at once.'),
-  grpcAccountsPerStream: orUnlimited(count).describe('Accounts that one gRPC stream may name.'),
+  wsConnections: orUnlimited(count).describe('Open WebSocket connections.'),
+  wsSubscriptions: orUnlimited(count).describe('Active WebSocket subscriptions over all connections.'),
+  grpcStreams: orUnlimited(count).describe('Open gRPC streams.'),
+  grpcAccountsPerStream: orUnlimited(count).describe('Accounts in the filters of one gRPC stream.'),
   grpcKinds: orUnlimited(z.array(z.enum(GRPC_KINDS)).max(GRPC_KINDS.length)).describe(
-    'Kinds of filter a gRPC stream may have.',
+    'Kinds of filters that a gRPC stream may have.',
   ),
   grpcBlockedOwners: z
     .array(z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/, 'give an address as base58'))
     .max(256)
-    .describe('Accounts and programs no gRPC filter may ask for, by name or by naming nothing.'),
+    .describe('Accounts and programs that no gRPC filter may match, whether it names them or matches everything.'),
   grpcResume: z
     .boolean()
-    .describe('Whether a gRPC stream whose node is lost goes on at another one instead of ending.'),
+    .describe('Whether a gRPC stream whose node fails continues at another node instead of ending.'),
   requestBytes: z
     .int()
     .min(1024)
@@ -43,14 +43,14 @@ const limitFields = {
   batchItems: z.int().min(1).max(10_000).describe('Calls in one batch.'),
   methods: z
     .record(z.string().min(1).max(64), methodLimit)
-    .refine((methods) => Object.keys(methods).length <= 256, 'at most 256 methods can have limits of their own')
+    .refine((methods) => Object.keys(methods).length <= 256, 'at most 256 methods can have their own limits')
     .describe('Cost and rate of single methods.'),
 }
 
 /** Limits of one subscription that differ from its plan's. */
 export const overridesSchema = z.strictObject(limitFields).partial()
 
-/** A whole plan. What most operators never touch has defaults. */
+/** A complete plan; rarely used limits have defaults. */
 const planSchema = z
   .strictObject({
     ...limitFields,
@@ -68,13 +68,13 @@ const planSchema = z
     }
   })
 
-/** The operator's own plans, beside the built-in five; one of the same name takes its place. */
+/** The operator's plans in addition to the built-in five; one with the same name replaces it. */
 export const plansSchema = z
   .record(z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a plan name has a-z, 0-9 and dashes'), planSchema)
   .default({})
   .transform((own): Plans => ({ ...BUILT_IN_PLANS, ...(own satisfies Record<string, Limits>) }))
 
-/** A secret is named, never written here. */
+/** A secret is given as a reference, never as its value. */
 const secretReference = z.string().regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
 
 const hasNoPassword = (url: string) => !URL.canParse(url) || new URL(url).password === ''
@@ -95,7 +95,7 @@ const store = z.discriminatedUnion('engine', [
   }),
 ])
 
-/** Monthly budgets are counted from the rows of the month, and `sluice usage` shows thirty days. */
+/** Monthly quota is computed from the rows of the month, and `sluice usage` shows thirty days. */
 const USAGE_KEEP_DAYS_MIN = 62
 
 const sharedQuota = z.strictObject({
@@ -110,27 +110,27 @@ const sharedQuota = z.strictObject({
     .min(1)
     .max(64)
     .default('sluice')
-    .describe('Stands before each key, so that two installations can share one server.'),
+    .describe('Prefix of each key, so that two installations can share one server.'),
   processesAssumed: z
     .int()
     .min(1)
     .max(1000)
     .default(1)
-    .describe('Processes that share the budget, used only until the server has been reached once and can tell.'),
+    .describe('Processes that share the quota, used until the server has been reached for the first time.'),
 })
 
 export const accessOptions = z.strictObject({
   store: store
     .default({ engine: 'sqlite', file: 'access.db' })
-    .describe('Where customers, subscriptions and token hashes are kept.'),
+    .describe('Database of customers, subscriptions and token hashes.'),
   quota: z
     .strictObject({
       shared: sharedQuota
         .optional()
-        .describe('One budget for several processes or machines that serve the same tokens.'),
+        .describe('One quota for several processes or machines that serve the same tokens.'),
     })
     .prefault({})
-    .describe('Where quota is counted: in memory, unless it is shared.'),
+    .describe('Where quota is counted: in memory unless shared.'),
   usage: z
     .strictObject({
       keepDays: z
@@ -138,12 +138,10 @@ export const accessOptions = z.strictObject({
         .min(USAGE_KEEP_DAYS_MIN)
         .max(36_500)
         .default(400)
-        .describe(
-          'How long counted use is kept, in days; older hours are forgotten. The audit log is never shortened.',
-        ),
+        .describe('Days that usage is kept; older hours are deleted. The audit log is never shortened.'),
     })
     .prefault({})
-    .describe('Counted use: an hour of one subscription on one interface is a row.'),
+    .describe('Usage: one row per hour, subscription and interface.'),
   plans: plansSchema,
 })
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Limits } from '../contract/limits.ts'
 import { isServiceError } from '../core/error.ts'
 import { type AccessOptionsInput, accessOptions, overridesSchema, parseAccessOptions } from './options.ts'
-import { BUILT_IN_PLANS, createPlanTable, dearestCost, findPlanFaults, methodCost } from './plan.ts'
+import { BUILT_IN_PLANS, createPlanTable, findPlanFaults, highestCost, methodCost } from './plan.ts'
 
 const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.build, ...changes })
 
@@ -47,8 +47,8 @@ describe('plans', () => {
     assert.equal(methodCost(limits, 'neverHeardOf'), 1)
     assert.equal(methodCost(limits, 'toString'), 1)
     assert.equal(methodCost(limits, 'constructor'), 9)
-    assert.equal(dearestCost(limits), 30)
-    assert.equal(dearestCost(own({ methods: { getSlot: { cost: 70 } } })), 70)
+    assert.equal(highestCost(limits), 30)
+    assert.equal(highestCost(own({ methods: { getSlot: { cost: 70 } } })), 70)
   })
 
   test('equal limits are one object, and an unknown plan falls back to the smallest', () => {

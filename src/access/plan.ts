@@ -8,10 +8,10 @@ export type Plan = { readonly name: string; readonly limits: Limits }
 /** Plans by the name a subscription gives. */
 export type Plans = Readonly<Record<string, Limits>>
 
-/** What one WebSocket connection may hold at most; a plan's total has to be reachable with its connections. */
+/** Subscriptions of one WebSocket connection; the total of a plan must be reachable with its connections. */
 export const WS_SUBSCRIPTIONS_PER_CONNECTION_MAX = 1000
 
-/** Agave takes 50 KiB; a `sendTransaction` in base64 needs about 1.7 kB. */
+/** Agave accepts 50 KiB; a `sendTransaction` in base64 needs about 1.7 kB. */
 export const REQUEST_BYTES_DEFAULT = 65_536
 export const BATCH_ITEMS_DEFAULT = 100
 
@@ -74,41 +74,41 @@ export const BUILT_IN_PLANS = {
   },
 } as const satisfies Record<string, Limits>
 
-/** What a method costs under these limits: their own figure, else the contract's. */
+/** The cost of a method under these limits: their own value, otherwise that of the contract. */
 export function methodCost(limits: Limits, method: string): number {
   const own = Object.hasOwn(limits.methods, method) ? limits.methods[method]?.cost : undefined
   return own ?? rpcMethod(method).cost
 }
 
-/** The dearest single call: no bucket is smaller, or that call could never be made. */
-export function dearestCost(limits: Limits): number {
-  let dearest = 1
+/** The highest cost of a single call: no bucket is smaller, or that call would always be refused. */
+export function highestCost(limits: Limits): number {
+  let highest = 1
   for (const method of [...Object.keys(RPC_METHODS), ...Object.keys(limits.methods)]) {
-    dearest = Math.max(dearest, methodCost(limits, method))
+    highest = Math.max(highest, methodCost(limits, method))
   }
-  return dearest
+  return highest
 }
 
-/** Promises of a plan that its own other limits would break, one sentence each with the limit it is about. */
+/** Contradictions between the limits of a plan, each with the limit concerned. */
 export function findPlanFaults(limits: Limits): { limit: keyof Limits; message: string }[] {
   const faults: { limit: keyof Limits; message: string }[] = []
-  const object = (limit: keyof Limits, message: string) => void faults.push({ limit, message })
+  const add = (limit: keyof Limits, message: string) => void faults.push({ limit, message })
   const { unitsPerSecond, sendsPerSecond, unitsPerMonth, wsConnections, wsSubscriptions, batchItems } = limits
 
-  if (limits.wsConnections === 0) object('wsConnections', 'is 0, but the token has to work on WebSocket too')
-  if (limits.grpcStreams === 0) object('grpcStreams', 'is 0, but the token has to work on gRPC too')
-  if (limits.grpcAccountsPerStream === 0) object('grpcAccountsPerStream', 'is 0, so no account stream could be opened')
-  if (limits.grpcKinds?.length === 0) object('grpcKinds', 'is empty, so no stream could be opened')
+  if (limits.wsConnections === 0) add('wsConnections', 'is 0, but the token has to work on WebSocket too')
+  if (limits.grpcStreams === 0) add('grpcStreams', 'is 0, but the token has to work on gRPC too')
+  if (limits.grpcAccountsPerStream === 0) add('grpcAccountsPerStream', 'is 0, so no account stream could be opened')
+  if (limits.grpcKinds?.length === 0) add('grpcKinds', 'is empty, so no stream could be opened')
   if (wsConnections !== null) {
     const reachable = wsConnections * WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
     if (wsSubscriptions !== null && wsSubscriptions > reachable) {
-      object('wsSubscriptions', `is ${wsSubscriptions}, but ${wsConnections} connections can hold only ${reachable}`)
+      add('wsSubscriptions', `is ${wsSubscriptions}, but ${wsConnections} connections can hold only ${reachable}`)
     }
   }
   if (unitsPerSecond !== null) {
     const sendCost = methodCost(limits, SEND_METHOD)
     if (sendsPerSecond !== null && sendsPerSecond * sendCost > unitsPerSecond) {
-      object(
+      add(
         'sendsPerSecond',
         `is ${sendsPerSecond} at ${sendCost} units each, more than ${unitsPerSecond} units a second allow`,
       )
@@ -116,37 +116,37 @@ export function findPlanFaults(limits: Limits): { limit: keyof Limits; message: 
     for (const [method, { perSecond }] of Object.entries(limits.methods)) {
       const cost = methodCost(limits, method)
       if (perSecond !== undefined && perSecond * cost > unitsPerSecond) {
-        object(
+        add(
           'methods',
           `gives ${method} ${perSecond} a second at ${cost} units each, more than ${unitsPerSecond} units allow`,
         )
       }
     }
     if (batchItems > unitsPerSecond * BURST_SECONDS) {
-      object('batchItems', `is ${batchItems}, but the bucket holds only ${unitsPerSecond * BURST_SECONDS} units`)
+      add('batchItems', `is ${batchItems}, but the bucket holds only ${unitsPerSecond * BURST_SECONDS} units`)
     }
     if (unitsPerMonth !== null && unitsPerMonth < unitsPerSecond) {
-      object('unitsPerMonth', `is ${unitsPerMonth}, less than one second of ${unitsPerSecond}`)
+      add('unitsPerMonth', `is ${unitsPerMonth}, less than one second of ${unitsPerSecond}`)
     }
   }
   return faults
 }
 
-/** How many different sets of overrides are shared; more only cost memory. */
+/** Cached sets of overridden limits; beyond it the oldest is removed. */
 const SHARED_MAX = 4096
 
 export type PlanTable = {
   list(): readonly Plan[]
   has(name: string): boolean
-  /** Throws `not-found`, naming what there is. */
+  /** Throws `not-found` with the names of the existing plans. */
   get(name: string): Plan
-  /** The limits of a subscription. Equal answers are the same object, so thousands of subscriptions on five plans hold five sets of limits. */
+  /** The limits of a subscription. Equal limits are the same object, so thousands of subscriptions on five plans hold five objects. */
   limitsOf(plan: string, overrides: Partial<Limits>): Limits
 }
 
 /**
- * A subscription whose plan is no longer configured keeps its service on the smallest one; `onUnknown` is called with the name, so that the operator
- * can be told.
+ * A subscription whose plan is not configured any more gets the smallest plan; `onUnknown` is called with the name, so that it can be reported to
+ * the operator.
  */
 export function createPlanTable(limitsByName: Plans, onUnknown?: (name: string) => void): PlanTable {
   const plans = new Map(Object.entries(limitsByName).map(([name, limits]) => [name, { name, limits }]))

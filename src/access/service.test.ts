@@ -32,9 +32,9 @@ const LOST_MS = isFull ? 1500 : 3000
 async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-access-'))
   const audit = { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' }
-  const position = { engine: 'sqlite', file: join(folder, 'access.db') } as const
+  const location = { engine: 'sqlite', file: join(folder, 'access.db') } as const
   const openIt = () =>
-    openStore({ position, audit, check: 'quick' }, { clock: systemClock, random: secureRandom, log: silentLogger })
+    openStore({ location, audit, check: 'quick' }, { clock: systemClock, random: secureRandom, log: silentLogger })
   const operator = await openIt()
   const on = () => ({
     store: operator,
@@ -239,16 +239,16 @@ describe('access', () => {
 
   test('plans can be exchanged while running, and a plan that is gone is told', async () => {
     await using folder = await openFolder()
-    const trading = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
+    const tradingPlan = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
     const { secret } = await folder.subscribe('first', 'trading')
-    await using running = await folder.start({ plans: { trading } })
+    await using running = await folder.start({ plans: { trading: tradingPlan } })
     const caller = must(running.enter(secret))
     assert.equal(caller.limits.unitsPerSecond, 40)
     assert.equal(running.health.size, 0)
     running.access.setPlans(BUILT_IN_PLANS)
     assert.equal(must(running.enter(secret)).limits, BUILT_IN_PLANS.starter)
     assert.match(running.health.get('plans') ?? '', /trading/)
-    running.access.setPlans({ ...BUILT_IN_PLANS, trading: { ...trading, unitsPerSecond: 50 } })
+    running.access.setPlans({ ...BUILT_IN_PLANS, trading: { ...tradingPlan, unitsPerSecond: 50 } })
     assert.equal(running.health.has('plans'), false)
     assert.equal(must(running.enter(secret)).limits.unitsPerSecond, 50)
   })

@@ -9,10 +9,10 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { type Admissions, type Caller, createAdmission, type Refused, type RefusedCall } from './authorize.ts'
+import { createCustomerLog } from './customer-log.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
 import { createPlanTable, type Plans, type PlanTable } from './plan.ts'
-import { createCustomerNotes } from './provisioning/customer-notes.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
 import { createPermits, type Permits } from './quota/permits.ts'
@@ -24,23 +24,23 @@ import type { AccessStore } from './store/store.ts'
 import { startUsage, type Usage } from './usage.ts'
 import { createWsTickets, type Ticket } from './ws-ticket.ts'
 
-/** How often idle books are closed. */
+/** How often idle quota accounts are closed. */
 const SWEEP_MS = 10_000
 const HEALTH_MS = 1000
 const STORE_MS = 2000
-/** A store behind a cable that was pulled says nothing at all; after this long that is told. */
+/** A store that does not respond is reported as degraded after this time: a broken connection may give no error. */
 const STORE_SILENCE_MS = 3000
-/** How often hours of use that are too old are looked for, and how many go at once. */
+/** How often old usage rows are pruned, and how many hours at once. */
 const PRUNE_MS = 10 * 60_000
 const PRUNE_HOURS_MAX = 48
 const DAY_MS = 86_400_000
-/** A store that is busy for a moment is not worth a word to the operator; a full disk is at once. */
+/** Usage that cannot be written is reported after this time; a full disk at once. */
 const USAGE_LATE_MS = 5000
-/** Names of missing plans that are told; one is enough to act. */
+/** Missing plans listed in the report. */
 const UNKNOWN_PLANS_MAX = 5
 
 export type AccessDeps = SecretSources & {
-  /** Opened by the app; stays its own to close. */
+  /** Opened and closed by the caller. */
   readonly store: AccessStore
   readonly log: Logger
   readonly clock: Clock
@@ -49,34 +49,37 @@ export type AccessDeps = SecretSources & {
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
 }
 
-/** The question every door asks: may this caller do this now, and what does it cost? */
+/** Authenticates callers, admits and charges calls. Used by every interface. */
 export type Access = AsyncDisposable &
   Admissions & {
     snapshot(): AccessSnapshot
     readonly permits: Permits
     readonly usage: Pick<Usage, 'flush' | 'state'>
     plans(): PlanTable
-    /** Takes over plans of a configuration that was read again. */
+    /** Applies the plans of a reloaded configuration. */
     setPlans(plans: Plans): void
-    /** Calls back after the store or the plans have changed: the moment to `renew` the callers of open streams. */
+    /** Calls the listener after the store or the plans have changed, so that it can `renew` the callers of open streams. */
     onChange(listener: () => void): Disposable
-    /** A ticket that opens WebSockets for the caller where no header can be set. */
+    /** A ticket that authenticates WebSocket connections of clients that cannot set headers. */
     issueTicket(caller: Caller, nowMs: number): Ticket
     authenticateTicket(ticket: string, product: ProductKey, nowMs: number): Caller | Refused
   }
 
 export type StartAccessOptions = Pick<AccessOptions, 'quota' | 'plans'> & Partial<Pick<AccessOptions, 'usage'>>
 
-/** Store to snapshot to books to admission. The store may go away later: the last snapshot serves on, and use is kept until it can be written. */
+/**
+ * Follows the store with a snapshot and admits calls from memory. When the store becomes unreachable, the last snapshot stays in use and usage is
+ * held in memory until it can be written.
+ */
 export async function startAccess(options: StartAccessOptions, deps: AccessDeps): Promise<Access> {
   const { store, clock, lifecycle } = deps
   const log = deps.log.child({ part: 'access' })
   await using opening = new AsyncDisposableStack()
   const listeners = new Set<() => void>()
   const unknownPlans = new Set<string>()
-  let plans = createPlanTable(options.plans, notePlan)
+  let plans = createPlanTable(options.plans, reportUnknownPlan)
   let shared: SharedLedger | undefined
-  /** Nobody can have asked before everything stands. */
+  /** Set once all parts are created. */
   let changed = () => {}
 
   const follower = opening.use(await followStore(store, { log, clock, onSwap: () => changed() }))
@@ -91,7 +94,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     shared: () => shared?.state(),
   })
   const ledger = await openLedger(opening, options.quota.shared)
-  const notes = opening.use(createCustomerNotes({ log, clock }))
+  const customerLog = opening.use(createCustomerLog({ log, clock }))
   const tickets = createWsTickets(await store.sharedKey('ws-ticket'))
   const admission = createAdmission({
     snapshot: follower.current,
@@ -100,7 +103,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     usage,
     clock,
     metrics,
-    onRefused: (subscription, why) => notes.note({ subscription, message: 'refused', kind: refusalFields(why) }),
+    onRefused: (subscription, why) => customerLog.note({ subscription, message: 'refused', kind: refusalFields(why) }),
   })
 
   async function openLedger(stack: AsyncDisposableStack, given: SharedQuotaOptions | undefined): Promise<QuotaLedger> {
@@ -118,34 +121,34 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
 
   function reportQuota(isUp: boolean): void {
     if (isUp) lifecycle.recovered('quota')
-    else lifecycle.degraded('quota', 'redis is away: each process goes on with its local share')
+    else lifecycle.degraded('quota', 'redis is unreachable: each process uses its local share')
   }
 
-  /** Said when such a subscription is used: looking through all of them at each change would hold everybody up. */
-  function notePlan(name: string): void {
+  /** Called when such a subscription is used: checking all of them at each change would block the event loop. */
+  function reportUnknownPlan(name: string): void {
     if (unknownPlans.size >= UNKNOWN_PLANS_MAX) return
     unknownPlans.add(name)
     lifecycle.degraded(
       'plans',
-      `not configured, so who has them is on the smallest plan: ${[...unknownPlans].join(', ')}`,
+      `not configured, so their subscriptions have the smallest plan: ${[...unknownPlans].join(', ')}`,
     )
   }
 
   function reportUsage(): void {
     const { failing } = usage.state()
-    if (failing?.code === 'disk-full') lifecycle.degraded('disk', 'full: use is counted in memory')
+    if (failing?.code === 'disk-full') lifecycle.degraded('disk', 'full: usage is held in memory')
     else lifecycle.recovered('disk')
     const isLate = failing !== undefined && clock.monotonicMs() - failing.sinceMs >= USAGE_LATE_MS
     if (isLate && failing.code !== 'disk-full') lifecycle.degraded('usage', `cannot be written: ${failing.code}`)
     else lifecycle.recovered('usage')
   }
 
-  /** Nothing else asks the store on a quiet day, and its loss must not wait to be told until somebody needs it. */
+  /** Reads the store regularly, so that an unreachable store is reported before it is needed. */
   let probing: Promise<void> | undefined
   function probeStore(): void {
     if (probing !== undefined) return
     const silence = clock.setTimer(STORE_SILENCE_MS, () =>
-      lifecycle.degraded('store', 'does not answer, the last state serves on'),
+      lifecycle.degraded('store', 'does not respond, the last snapshot stays in use'),
     )
     silence.unref?.()
     probing = store
@@ -153,7 +156,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       .then(
         () => lifecycle.recovered('store'),
         (error: unknown) =>
-          lifecycle.degraded('store', `cannot be read, the last state serves on: ${messageOf(error)}`),
+          lifecycle.degraded('store', `cannot be read, the last snapshot stays in use: ${messageOf(error)}`),
       )
       .finally(() => {
         silence.cancel()
@@ -162,7 +165,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
   opening.defer(() => probing)
 
-  /** Little at a time and often: a store full of old rows is caught up with in days, without anybody noticing. */
+  /** Deletes few hours at a time, so that a store with many old rows is not locked for long. */
   let pruning: Promise<void> | undefined
   function pruneUsage(): void {
     if (options.usage === undefined) return
@@ -171,9 +174,9 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       .pruneUsage(beforeMs, PRUNE_HOURS_MAX)
       .then(
         (hours) => {
-          if (hours > 0) log.info({ hours, keepDays: options.usage?.keepDays }, 'old usage was forgotten')
+          if (hours > 0) log.info({ hours, keepDays: options.usage?.keepDays }, 'old usage deleted')
         },
-        (error: unknown) => log.debug({ reason: messageOf(error) }, 'old usage could not be forgotten yet'),
+        (error: unknown) => log.debug({ reason: messageOf(error) }, 'old usage could not be deleted'),
       )
       .finally(() => {
         pruning = undefined
@@ -206,7 +209,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
         if (!permit.ok) {
           metrics.limited[name].inc()
           const kind = { limit: name, size: permit.limitSize, code: ERRORS['rate-limited'].jsonRpc }
-          notes.note({ subscription: subscriptionId, message: 'refused', kind })
+          customerLog.note({ subscription: subscriptionId, message: 'refused', kind })
         }
         return permit
       },
@@ -214,7 +217,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     usage,
     plans: () => plans,
     setPlans(next) {
-      plans = createPlanTable(next, notePlan)
+      plans = createPlanTable(next, reportUnknownPlan)
       unknownPlans.clear()
       lifecycle.recovered('plans')
       for (const listener of listeners) listener()
@@ -234,7 +237,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
 }
 
-/** What the caller was told, in the words of the log. */
+/** The log fields of a refusal. */
 function refusalFields(why: RefusedCall): Record<string, string | number> {
   if ('limit' in why) return { interface: why.interface, limit: why.limit, code: ERRORS['rate-limited'].jsonRpc }
   return { product: why.product, reason: why.reason, code: ERRORS.unauthorized.jsonRpc }

@@ -1,36 +1,36 @@
 import { BURST_SECONDS, type LimitName, type Limits } from '../contract/limits.ts'
 import { RPC_METHODS, SEND_METHOD } from '../contract/rpc-methods.ts'
-import { dearestCost, methodCost } from './plan.ts'
+import { highestCost, methodCost } from './plan.ts'
 
 /** One token bucket of a subscription. */
 export type BucketTerms = {
-  /** The limit a refusal names. */
+  /** The limit that a refusal names. */
   readonly limit: LimitName
-  /** Names the bucket among those of the subscription, in memory and in shared books. */
+  /** Identifies the bucket among those of the subscription, in memory and in the shared ledger. */
   readonly key: string
   readonly perSecond: number
   readonly capacity: number
   /** The most one call takes. */
   readonly largestDraw: number
-  /** How much one of several processes may spend before the shared books know: see `shared-quota.ts`. */
+  /** Units that one of several processes may spend before booking them in the shared ledger: see `shared-quota.ts`. */
   readonly chunk: number
-  /** Levels are kept in whole parts of a unit, so that no rounding ever adds up. */
+  /** Levels are integers in parts of a unit, so that rounding errors do not add up. */
   readonly partsPerUnit: number
   readonly partsPerMs: number
   readonly capacityParts: number
 }
 
-/** What one call takes: its units, and an amount of each bucket it draws on. */
+/** The cost of one call in units, and the amount it draws from each bucket. */
 export type CallTerms = {
   readonly cost: number
   readonly draws: readonly { readonly bucket: number; readonly amount: number; readonly parts: number }[]
 }
 
-/** Limits worked out for charging. One object for one set of limits, however many subscriptions have it. */
+/** Limits compiled for charging: one object per set of limits, however many subscriptions have it. */
 export type Terms = {
   readonly limits: Limits
   readonly buckets: readonly BucketTerms[]
-  /** Where in `buckets` the units are; -1 when they are unlimited. */
+  /** Index of the units bucket in `buckets`; -1 when units are unlimited. */
   readonly unitsBucket: number
   readonly unitsPerMonth: number | null
   /** As a bucket's chunk, for the units of the month. */
@@ -40,7 +40,7 @@ export type Terms = {
 
 export type TermsTable = { of(limits: Limits): Terms }
 
-/** Works each set of limits out once. Limits nobody holds any more are forgotten. */
+/** Compiles each set of limits once, cached as long as the limits are referenced. */
 export function createTermsTable(): TermsTable {
   const known = new WeakMap<Limits, Terms>()
   return {
@@ -63,9 +63,9 @@ export function compileTerms(limits: Limits): Terms {
     { largestDraw = 1, atOnce = 1 } = {},
   ): number => {
     if (perSecond === null || perSecond === undefined) return -1
-    // Never smaller than the dearest call, or that call could not be made at all; a rate of zero means never.
+    // Never smaller than the most expensive call, or that call would always be refused; a rate of zero allows no call.
     const capacity = perSecond === 0 ? 0 : Math.max(perSecond * BURST_SECONDS, largestDraw)
-    // A thousandth is what a whole rate brings in a millisecond; rates with a fraction are counted finer, to a thousandth of a unit a second.
+    // With 1000 parts per unit an integer rate adds a whole number of parts per millisecond; fractional rates use a finer unit.
     const partsPerUnit = Number.isInteger(perSecond) ? 1000 : 1_000_000
     return (
       buckets.push({
@@ -86,7 +86,7 @@ export function compileTerms(limits: Limits): Terms {
     amount,
     parts: amount * (buckets[bucket]?.partsPerUnit ?? 0),
   })
-  const largestDraw = dearestCost(limits)
+  const largestDraw = highestCost(limits)
   const atOnce = Math.max(largestDraw, limits.batchItems)
   const units = add('unitsPerSecond', 'units', limits.unitsPerSecond, { largestDraw, atOnce })
   const sends = add('sendsPerSecond', 'sends', limits.sendsPerSecond)
@@ -105,7 +105,7 @@ export function compileTerms(limits: Limits): Terms {
     if (own !== undefined) draws.push(draw(own, 1))
     return { cost, draws }
   }
-  // Names that nobody listed share one entry, so a caller's invention cannot grow the table.
+  // Unknown methods share one entry, so that invented names cannot grow the table.
   const unknown = callOf('')
   const calls = new Map<string, CallTerms>()
   for (const method of [...Object.keys(RPC_METHODS), ...Object.keys(limits.methods)]) calls.set(method, callOf(method))

@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib'
 import type { Random } from '../core/random.ts'
 
 /**
- * A token is `slc_`, 32 random base62 characters (190.5 bits) and six of a checksum. The checksum holds no secret: it tells a typo from an
- * unknown token, and lets a scanner recognise a leaked one offline.
+ * A token is `slc_`, 32 random base62 characters (190.5 bits) and six checksum characters. The checksum is not secret: it distinguishes a typo from
+ * an unknown token, and lets a scanner recognise a leaked token offline.
  */
 const TOKEN_PREFIX = 'slc_'
 export const TOKEN_LENGTH = 42
@@ -13,11 +13,11 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const BODY_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const CHECKSUM_AT = TOKEN_PREFIX.length + BODY_LENGTH
-/** The greatest multiple of 62 that fits a byte: bytes from here on are drawn again, so that no character is likelier than another. */
+/** The largest multiple of 62 that fits a byte: larger bytes are discarded, so that all characters are equally likely. */
 const FAIR_BYTES = 248
 
 export type NewToken = {
-  /** The token itself, to be shown once and forgotten. */
+  /** The token itself, to be shown once and never stored. */
   readonly secret: string
   readonly sha256: string
   readonly last4: string
@@ -41,8 +41,8 @@ export function createSecretText(random: Random, length: number): string {
 }
 
 /**
- * Whether the text has a token's form and checksum. Says nothing about whether such a token was ever issued. Texts of a token's length all cost
- * the same work: the checksum is worked out even where the form is wrong.
+ * Whether the text has the format and checksum of a token, not whether such a token was issued. All texts of a token's length cost the same work:
+ * the checksum is computed even when the format is wrong.
  */
 export function isTokenText(text: string): boolean {
   if (text.length !== TOKEN_LENGTH) return false
@@ -53,12 +53,12 @@ export function isTokenText(text: string): boolean {
 
 const TOKEN_FORM = /^slc_[0-9A-Za-z]{38}$/
 
-/** SHA-256 of the whole token in hex: all that is ever kept of it. */
+/** SHA-256 of the token in hex: the only form in which it is stored. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }
 
-/** How a token is named to people. */
+/** The display form of a token. */
 export function displayToken(last4: string): string {
   return `${TOKEN_PREFIX}…${last4}`
 }

@@ -61,7 +61,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
     state,
     logged,
     total /** As every charge does. */,
-    look: () => calendar.look(clock.monotonicMs()),
+    look: () => calendar.update(clock.monotonicMs()),
     tick: () => clock.advanceAsync(1000),
   }
 }
@@ -138,7 +138,7 @@ describe('usage', () => {
     }
     assert.equal(usage.state().failing?.code, 'disk-full')
     assert.ok(usage.state().waitingRows <= 2)
-    assert.deepEqual(logged, ['usage cannot be written and is kept in memory'])
+    assert.deepEqual(logged, ['usage cannot be written and is held in memory'])
     state.error = undefined
     await tick()
     assert.equal(usage.state().failing, undefined)
@@ -205,7 +205,7 @@ describe('usage', () => {
       assert.ok(isClosed)
       await closing
       assert.equal(total().units, written)
-      const isLoss = logged.includes('usage could not be written at the end and is lost')
+      const isLoss = logged.includes('usage could not be written at shutdown and is lost')
       assert.equal(isLoss, written === 0)
     }
   })

@@ -7,11 +7,11 @@ import { type Calendar, HOUR_MS, MINUTE_MS } from './quota/calendar.ts'
 import type { UsageInterface, UsageRow } from './store/model.ts'
 import type { AccessStore } from './store/store.ts'
 
-/** How often counts go to the store: what a kill of the process can lose. */
+/** How often usage is written to the store: at most this much is lost when the process is killed. */
 const FLUSH_MS = 1000
-/** Rows written in one go, so that a synchronous store never holds the event loop for long. */
+/** Rows per write, so that a synchronous store does not block the event loop for long. */
 const BATCH_ROWS = 500
-/** At the end, between two attempts while another process writes. */
+/** Between two attempts at shutdown while another process writes. */
 const LOCK_RETRY_MS = 5
 /** 64 MiB at about 256 bytes a row in memory. */
 const WAITING_ROWS_MAX = 262_144
@@ -21,7 +21,7 @@ const INDEX = Object.fromEntries(INTERFACES.map((name, at) => [name, at])) as Re
 /** Per interface: calls, units, refused. */
 const FIELDS = 3
 
-/** Counts of one caller since the last flush. Several callers of one subscription may have one each; the store adds them up. */
+/** Counts of one caller since the last flush. Callers of one subscription may have one each; the store sums them. */
 export type UsageMeter = {
   readonly subscriptionId: string
   readonly tokenId: string
@@ -33,10 +33,10 @@ export type UsageMeter = {
 
 export type UsageState = {
   readonly waitingRows: number
-  /** Rows given up because the store could not take them and the room for them was full. */
+  /** Rows dropped because the store could not be written and `waitingRowsMax` was reached. */
   readonly lostRows: number
   readonly flushes: number
-  /** Set while the store refuses: the error's code and since when. */
+  /** Set while writes fail: the error code and since when. */
   readonly failing: { readonly code: string; readonly sinceMs: number } | undefined
 }
 
@@ -44,9 +44,9 @@ export type Usage = AsyncDisposable & {
   createMeter(subscriptionId: string, tokenId: string): UsageMeter
   countAdmitted(meter: UsageMeter, at: UsageInterface, units: number): void
   countRefused(meter: UsageMeter, at: UsageInterface): void
-  /** Takes an admitted call back. */
+  /** Reverts an admitted call. */
   countRefunded(meter: UsageMeter, at: UsageInterface, units: number): void
-  /** Writes what is waiting. Never throws: what the store does not take stays. */
+  /** Writes the waiting rows. Never throws: rows that could not be written stay. */
   flush(): Promise<void>
   state(): UsageState
 }
@@ -63,9 +63,9 @@ type Waiting = { -readonly [Name in keyof UsageRow]: UsageRow[Name] }
 type Used = readonly (readonly [string, number])[]
 
 /**
- * Counts use in memory and adds it to the store every second. While the store is locked or its disk full, rows of the same hour, subscription
- * and interface are added up, so waiting costs no more memory than the customers that are active; at the limit the oldest rows are given up
- * and counted as lost. Closing flushes, and waits for another writer as a change does.
+ * Counts usage in memory and adds it to the store every second. While the store is locked or its disk is full, rows of the same hour, subscription
+ * and interface are merged, so memory grows only with the number of active customers; at the limit the oldest rows are dropped and counted as lost.
+ * Closing flushes, and waits for another writer as a change does.
  */
 export function startUsage(deps: UsageDeps): Usage {
   const { store, calendar, clock, log, waitingRowsMax = WAITING_ROWS_MAX } = deps
@@ -76,7 +76,7 @@ export function startUsage(deps: UsageDeps): Usage {
   let flushes = 0
   let failing: UsageState['failing']
   let flushing: Promise<void> | undefined
-  /** Sent to the store, which did not say whether it took them. Nothing else is written until it has. */
+  /** Rows whose commit was not confirmed. Nothing else is written until it is known whether they were committed. */
   let doubtful: { readonly rows: readonly Waiting[]; readonly used: Used; readonly by: CommitInDoubt } | undefined
 
   function touch(meter: UsageMeter, at: UsageInterface): number {
@@ -102,12 +102,12 @@ export function startUsage(deps: UsageDeps): Usage {
       if (calls === 0 && units === 0 && refused === 0) continue
       const { subscriptionId } = meter
       const hour = meter.hour * HOUR_MS
-      wait({ subscriptionId, hour, interface: INTERFACES[at] as UsageInterface, calls, units, refused })
+      enqueue({ subscriptionId, hour, interface: INTERFACES[at] as UsageInterface, calls, units, refused })
     }
     meter.counts.fill(0)
   }
 
-  function wait(row: Waiting): void {
+  function enqueue(row: Waiting): void {
     const key = `${row.hour}/${row.interface}/${row.subscriptionId}`
     const same = waiting.get(key)
     if (same === undefined) {
@@ -119,7 +119,7 @@ export function startUsage(deps: UsageDeps): Usage {
     same.refused += row.refused
   }
 
-  function forgetBeyondMax(): void {
+  function dropBeyondMax(): void {
     for (const key of waiting.keys()) {
       if (waiting.size <= waitingRowsMax) break
       waiting.delete(key)
@@ -157,47 +157,47 @@ export function startUsage(deps: UsageDeps): Usage {
       const next = error instanceof CommitInDoubt ? written + BATCH_ROWS : written
       if (error instanceof CommitInDoubt)
         doubtful = { rows: rows.slice(written, next), used: used.slice(written, next), by: error }
-      keep(rows.slice(next), used.slice(next))
-      noteFailure(error)
+      requeue(rows.slice(next), used.slice(next))
+      recordFailure(error)
     }
   }
 
-  /** Whether everything that was sent before is either in the store or waiting again. */
+  /** Resolves an unconfirmed commit: its rows are in the store or queued again. False when that is still unknown. */
   async function settleDoubt(): Promise<boolean> {
     if (doubtful === undefined) return true
     const { rows, used, by } = doubtful
     try {
-      const isThere = await by.wasCommitted()
+      const isCommitted = await by.wasCommitted()
       doubtful = undefined
-      if (!isThere) keep(rows, used)
+      if (!isCommitted) requeue(rows, used)
       return true
     } catch (error) {
-      forgetBeyondMax()
-      noteFailure(error)
+      dropBeyondMax()
+      recordFailure(error)
       return false
     }
   }
 
-  /** Puts back what was not written, before what was counted meanwhile, so that the oldest stays first. */
-  function keep(rows: readonly Waiting[], used: Used): void {
+  /** Puts rows that were not written before those counted since, so that the oldest stay first. */
+  function requeue(rows: readonly Waiting[], used: Used): void {
     const newer = waiting
     waiting = new Map()
-    for (const row of rows) wait(row)
-    for (const row of newer.values()) wait(row)
+    for (const row of rows) enqueue(row)
+    for (const row of newer.values()) enqueue(row)
     lastUsed = new Map([...used, ...lastUsed])
-    forgetBeyondMax()
+    dropBeyondMax()
   }
 
-  function noteFailure(error: unknown): void {
+  function recordFailure(error: unknown): void {
     const code = isServiceError(error) ? error.code : 'internal'
     if (failing?.code === code) return
     failing = { code, sinceMs: failing?.sinceMs ?? clock.monotonicMs() }
-    // A busy store is weather: another process writes, and the next second brings another try.
+    // A locked store is transient: another process writes, and the next flush retries.
     if (code === 'store-locked') log.debug({ code }, 'usage waits for the store')
     else
       log.warn(
         { code, err: messageOf(error), waitingRows: waiting.size },
-        'usage cannot be written and is kept in memory',
+        'usage cannot be written and is held in memory',
       )
   }
 
@@ -213,7 +213,7 @@ export function startUsage(deps: UsageDeps): Usage {
   }
 
   const timer = clock.setRepeating(FLUSH_MS, () => {
-    calendar.look(clock.monotonicMs())
+    calendar.update(clock.monotonicMs())
     void flush()
   })
   timer.unref?.()
@@ -247,16 +247,16 @@ export function startUsage(deps: UsageDeps): Usage {
       timer.cancel()
       await flushing
       await flush()
-      // Whoever writes now is done in a moment, and after this nobody tries again.
+      // This is the last attempt, so it waits for another writer to finish.
       const untilMs = clock.monotonicMs() + LOCK_WAIT_MS
       while (isStoreLocked() && clock.monotonicMs() < untilMs) {
         await delay(clock, LOCK_RETRY_MS)
         await flush()
       }
       if (waiting.size > 0)
-        log.error({ rows: waiting.size, code: failing?.code }, 'usage could not be written at the end and is lost')
+        log.error({ rows: waiting.size, code: failing?.code }, 'usage could not be written at shutdown and is lost')
       if (doubtful !== undefined)
-        log.error({ rows: doubtful.rows.length }, 'whether the last usage was written is not known')
+        log.error({ rows: doubtful.rows.length }, 'it is unknown whether the last usage was written')
     },
   }
 }

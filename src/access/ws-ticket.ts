@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** How long a ticket opens connections, as often as wanted. */
+/** How long a ticket is valid; it may be used for several connections. */
 export const TICKET_MS = 60_000
 
 const PREFIX = 'wst_'
@@ -24,14 +24,14 @@ export type WsTickets = {
 }
 
 /**
- * Tickets stand in for a token where a client can set no header. A ticket is its end and the digest of the token it was issued for, under an
- * HMAC with a key that all processes of a store share: any of them accepts it, none remembers it. It names the subscription through the token,
- * so that it ends with the token; the token cannot be had from it.
+ * Tickets replace a token for clients that cannot set a header. A ticket contains its expiry and the digest of its token, authenticated by an HMAC
+ * with a key that all processes of a store share: each of them accepts it without state. It refers to the token, so it becomes invalid with the
+ * token; the token cannot be derived from it.
  *
- * Layout, base64url after the prefix: u48 end in unix milliseconds, 32 bytes SHA-256 of the token, 32 bytes HMAC-SHA-256.
+ * Layout, base64url after the prefix: u48 expiry in unix milliseconds, 32 bytes SHA-256 of the token, 32 bytes HMAC-SHA-256.
  */
 export function createWsTickets(key: Uint8Array): WsTickets {
-  if (key.length !== KEY_BYTES) throw new RangeError(`the key of tickets has ${KEY_BYTES} bytes`)
+  if (key.length !== KEY_BYTES) throw new RangeError(`a ticket key has ${KEY_BYTES} bytes`)
   const macOf = (signed: Uint8Array): Buffer => createHmac('sha256', key).update(CONTEXT).update(signed).digest()
 
   return {

@@ -44,9 +44,9 @@ export type ServerDeps = ListenerMetrics & {
 
 const WAIT_SECONDS_MAX = 60
 const WAITERS_RETRY_MS = 1000
-/** A process that dies between sending a transaction and writing it down takes both its answer and its receipt along. */
+/** A process that dies after sending a transaction and before recording it leaves neither a response nor a receipt. */
 const NO_RECEIPT_MESSAGE =
-  'no transaction with this signature was accepted here in the last 10 minutes; one that was never answered may have been sent all the same, so look for it on the chain'
+  'no transaction with this signature was accepted here in the last 10 minutes; one without a response may have been sent nevertheless, so look for it on the chain'
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
 const PREFLIGHT = {
@@ -57,8 +57,8 @@ const PREFLIGHT = {
 }
 const RECEIPT = /^\/v1\/transactions\/([1-9A-HJ-NP-Za-km-z]{43,88})$/
 
-type Routes = Readonly<Record<string, { readonly allow: string; run(at: Visit): void | Promise<void> }>>
-type Visit = {
+type Routes = Readonly<Record<string, { readonly allow: string; run(call: HttpCall): void | Promise<void> }>>
+type HttpCall = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly query: URLSearchParams
@@ -66,7 +66,7 @@ type Visit = {
   readonly address: string
 }
 
-/** The open door: no token, the tip is the ticket. */
+/** The public HTTP endpoint: callers need no token, since the tip pays for the transaction. */
 export function startSenderServer(options: ServerOptions, deps: ServerDeps): Promise<HttpServer> {
   const { accept, receipts, terms, clock } = deps
   const addressOf = createClientAddress(options.trustedProxies)
@@ -85,7 +85,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       addressOf: options.trustedProxies.length > 0 ? headAddressOf : createConnectionAddress(headAddressOf),
     },
   )
-  const respondToRpc = ({ request, response }: Visit) => respondToPost(request, response, posts)
+  const respondToRpc = ({ request, response }: HttpCall) => respondToPost(request, response, posts)
 
   const routes: Routes = {
     '/': { allow: 'POST', run: respondToRpc },
@@ -112,13 +112,13 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
         const requestId = requestIdOf(request, deps)
         response.setHeader('x-request-id', requestId)
         const { pathname, searchParams } = targetOf(request.url ?? '/')
-        const visit = { request, response, query: searchParams, requestId, address: peerKey(addressOf(request)) }
+        const call = { request, response, query: searchParams, requestId, address: peerKey(addressOf(request)) }
         const receipt = RECEIPT.exec(pathname)
         const route =
-          receipt === null ? routes[pathname] : { allow: 'GET', run: () => reportReceipt(visit, receipt[1] as string) }
-        // A transaction has limits of its own, and calls are counted one by one.
+          receipt === null ? routes[pathname] : { allow: 'GET', run: () => sendReceipt(call, receipt[1] as string) }
+        // POST bodies are limited per call, by accept.ts and rpc.ts.
         const isPost = request.method === 'POST' && route?.allow === 'POST'
-        const refusal = isPost ? undefined : takeRead(visit.address)
+        const refusal = isPost ? undefined : takeRead(call.address)
         if (refusal !== undefined) return denyRead(response, refusal, requestId)
         if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
         if (route === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
@@ -127,40 +127,40 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
           const allow = route.allow === 'GET' ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS'
           return sendJson(response, 405, { error: 'method-not-allowed', request_id: requestId }, { ...CORS, allow })
         }
-        return route.run(visit)
+        return route.run(call)
       },
     },
   )
 
-  /** The bytes themselves, or their text; the answer is the signature, or nothing where that is asked for. */
-  async function takeRaw({ request, response, query, requestId, address }: Visit): Promise<void> {
+  /** Takes the transaction as raw bytes or as encoded text; responds with the signature, or with nothing for `?response=none`. */
+  async function takeRaw({ request, response, query, requestId, address }: HttpCall): Promise<void> {
     const kind = rawKindOf(request)
     if (kind === undefined) {
       return sendText(response, 415, 'Content-Type: application/octet-stream or text/plain is required', CORS)
     }
-    const wanted = query.get('response') ?? 'signature'
-    if (wanted !== 'signature' && wanted !== 'none') {
+    const format = query.get('response') ?? 'signature'
+    if (format !== 'signature' && format !== 'none') {
       const message = 'response is signature or none'
-      return sendJson(response, 400, { error: 'invalid-params', message: message, request_id: requestId }, CORS)
+      return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
-    const body = await readWhole(request, response, requestId)
+    const body = await readAll(request, response, requestId)
     if (body === undefined) return
     const decode = (): Decoded =>
       kind === 'bytes' ? decodeWire(body) : decodeText(body.toString('latin1').trim(), undefined)
     const outcome = await accept(decode, address)
     if (outcome.ok) {
       if (!outcome.isNew) deps.onDuplicate()
-      return sendText(response, 200, wanted === 'none' ? '' : outcome.signature, CORS)
+      return sendText(response, 200, format === 'none' ? '' : outcome.signature, CORS)
     }
     deps.onDenied(outcome.refusal)
     deny(response, outcome.refusal, requestId)
   }
 
-  async function reportReceipt({ response, query, requestId, address }: Visit, signature: string): Promise<void> {
+  async function sendReceipt({ response, query, requestId, address }: HttpCall, signature: string): Promise<void> {
     const waitSeconds = query.get('wait') ?? '0'
     if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
-      const message = `wait is a whole number of seconds up to ${WAIT_SECONDS_MAX}`
-      return sendJson(response, 400, { error: 'invalid-params', message: message, request_id: requestId }, CORS)
+      const message = `wait is an integer number of seconds up to ${WAIT_SECONDS_MAX}`
+      return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
     const receipt = receipts.get(signature)
     if (receipt === undefined) {
@@ -170,8 +170,8 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)
       if ('limit' in wait)
         return denyRead(response, refuseLimit(wait.limit, options[wait.limit], WAITERS_RETRY_MS), requestId)
-      response.once('close', wait.giveUp)
-      await wait.over
+      response.once('close', wait.cancel)
+      await wait.ended
     }
     sendJson(response, 200, printReceipt(receipt), { ...CORS, 'cache-control': 'no-store' })
   }
@@ -182,7 +182,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   }
 }
 
-/** A refusal outside JSON-RPC: 429 where waiting helps, 400 where the transaction has to change, 503 where nothing can be sent. */
+/** Responds with a refusal outside JSON-RPC: 429 for a rate limit, 503 when nothing can be sent, 400 when the transaction must change. */
 function deny(response: ServerResponse, refusal: Refusal, requestId: string): void {
   const { code, message, data } = refusal
   const status = code === 'rate-limited' ? 429 : code === 'no-path' || code === 'not-recorded' ? 503 : 400
@@ -198,7 +198,7 @@ function deny(response: ServerResponse, refusal: Refusal, requestId: string): vo
   sendJson(response, status, body, { ...CORS, ...retry })
 }
 
-async function readWhole(
+async function readAll(
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
@@ -216,7 +216,7 @@ function targetOf(url: string): URL {
   return URL.canParse(url, 'http://sender') ? new URL(url, 'http://sender') : new URL('http://sender/-')
 }
 
-/** As node:http would show it; the headers are looked through only where a proxy is trusted. */
+/** The head as an `IncomingMessage` would present it; the headers are searched only for a trusted proxy. */
 function requestOf({ headers, connection }: PostHead): Parameters<ReturnType<typeof createClientAddress>>[0] {
   return {
     socket: connection,
@@ -227,7 +227,7 @@ function requestOf({ headers, connection }: PostHead): Parameters<ReturnType<typ
   }
 }
 
-/** Where no proxy stands in front, an address belongs to its connection, and is made out once for all its requests. */
+/** Without a trusted proxy the address belongs to the connection, so it is determined once for all its requests. */
 function createConnectionAddress(addressOf: (head: PostHead) => string): (head: PostHead) => string {
   const known = new WeakMap<PostHead['connection'], string>()
   return (head) => {

@@ -35,7 +35,7 @@ const RESPONSES = ['taken', 'refused', 'failed', 'busy'] as const
 const DISPATCH_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1]
 const LAND_BUCKETS = [0.1, 0.2, 0.4, 0.8, 1.2, 2, 3, 5, 8, 13, 20, 30, 60]
 
-/** What the sender tells Prometheus. Path names are labels, from the config and nowhere else. */
+/** The metrics of the sender. The values of the label `path` are the path names of the configuration. */
 export function senderMetrics(
   registry: MetricsRegistry,
   pathNames: readonly string[],
@@ -44,7 +44,7 @@ export function senderMetrics(
   const path = pathNames
   const received = registry.counter({
     name: 'sluice_sender_received_total',
-    help: 'Transactions received, by what became of them at the door.',
+    help: 'Transactions received, by result of the checks.',
     labels: { result: RESULTS },
   })
   const limited = registry.counter({
@@ -54,28 +54,28 @@ export function senderMetrics(
   })
   const finished = registry.counter({
     name: 'sluice_sender_finished_total',
-    help: 'Accepted transactions that came to an end, by how.',
+    help: 'Accepted transactions that reached a final state, by state.',
     labels: { state: STATES },
   })
   const attempts = registry.counter({
     name: 'sluice_sender_attempts_total',
-    help: 'Times a transaction was sent on a path, by the answer.',
-    labels: { path, response: RESPONSES },
+    help: 'Times a transaction was sent on a path, by response.',
+    labels: { path, answer: RESPONSES },
   })
   const firstResponse = registry.histogram({
     name: 'sluice_sender_first_answer_seconds',
-    help: 'From accepting a transaction to the first answer of a path.',
+    help: 'Time from accepting a transaction to the first response of a path.',
     labels: { path },
     buckets: DISPATCH_BUCKETS,
   })
   const firstDispatch = registry.histogram({
     name: 'sluice_sender_first_dispatch_seconds',
-    help: 'From the end of a request to handing its transaction to the paths.',
+    help: 'Time from receiving a request to sending its transaction on the paths.',
     buckets: DISPATCH_BUCKETS,
   })
   const timeToLand = registry.histogram({
     name: 'sluice_sender_time_to_land_seconds',
-    help: 'From accepting a transaction to seeing it in a block, for each path that had taken it.',
+    help: 'Time from accepting a transaction to seeing it in a block, for each path that took it.',
     labels: { path },
     buckets: LAND_BUCKETS,
   })
@@ -85,18 +85,18 @@ export function senderMetrics(
   })
   const journalFailures = registry.counter({
     name: 'sluice_sender_journal_failures_total',
-    help: 'Writes to the journal of accepted transactions that failed.',
+    help: 'Failed writes to the journal of accepted transactions.',
   })
   const gauge = (name: string, help: string, value: () => number) => registry.gauge({ name, help, read: value })
-  gauge('sluice_sender_pending', 'Transactions on their way.', read.pending)
-  gauge('sluice_sender_receipts', 'Receipts kept.', read.receipts)
-  gauge('sluice_sender_quic_connections', 'Connections to leaders that can carry transactions.', read.connections)
+  gauge('sluice_sender_pending', 'Transactions accepted and not yet settled.', read.pending)
+  gauge('sluice_sender_receipts', 'Receipts in memory.', read.receipts)
+  gauge('sluice_sender_quic_connections', 'Open QUIC connections to leaders.', read.connections)
   return {
     received: (result: 'accepted' | 'duplicate' | RefusalCode) =>
       received.inc({ result: result as (typeof RESULTS)[number] }),
     limited: (limit: SenderLimitName) => limited.inc({ limit }),
     finished: (state: (typeof STATES)[number]) => finished.inc({ state }),
-    attempt: (on: string, response: (typeof RESPONSES)[number]) => attempts.inc({ path: on, response }),
+    attempt: (on: string, response: (typeof RESPONSES)[number]) => attempts.inc({ path: on, answer: response }),
     firstResponse: (on: string, ms: number) => firstResponse.observe(ms / 1000, { path: on }),
     firstDispatch: (ms: number) => firstDispatch.observe(ms / 1000),
     timeToLand: (on: string, ms: number) => timeToLand.observe(ms / 1000, { path: on }),

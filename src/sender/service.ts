@@ -25,20 +25,19 @@ import { startSenderServer } from './http.ts'
 import { senderMetrics } from './metrics.ts'
 import type { SenderOptions } from './options.ts'
 import { startFollow } from './receipts/follow.ts'
-import { openJournal } from './receipts/journal.ts'
-import { readJournal } from './receipts/journal-lines.ts'
-import { createReceipts } from './receipts/receipts.ts'
+import { openJournal, readJournal } from './receipts/journal.ts'
+import { createReceipts, type Receipts } from './receipts/receipts.ts'
 import { restoreReceipts } from './receipts/restore.ts'
-import { consumers, createStats, type SenderStats } from './receipts/stats.ts'
+import { createStats, pathsThatTook, type SenderStats } from './receipts/stats.ts'
 
 export type SenderDeps = {
-  /** The nodes that are asked about the chain, and one way to send. */
+  /** The upstream nodes: for reads of the chain, and as one of the paths. */
   readonly upstream: Upstream
-  /** Where accepted transactions are written down, so that a restart can tell which were on their way. `journalSync` is a matter of their mode. */
+  /** The journal of accepted transactions, read at a restart. Opened with or without `journalSync`. */
   readonly journalFiles: readonly [AppendFile, AppendFile]
-  /** Threads for signature checks where the configuration names no number. */
+  /** Threads for signature checks when `checkThreads` is not configured. */
   readonly checkThreads: number
-  /** The key whose stake connections to leaders carry; needed where QUIC is on. */
+  /** The validator identity of QUIC connections to leaders; required when QUIC is enabled. */
   readonly identity?: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject } | undefined
   readonly log: Logger
   readonly clock: Clock
@@ -55,16 +54,16 @@ export type Sender = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly tipAccounts: readonly string[]
   stats(): SenderStats
-  /** How each way out is, for the operator. */
+  /** The state of each path, for the operator. */
   paths(): readonly { readonly path: string; readonly isOpen: boolean; readonly message: string }[]
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
 
-/** Receipts are kept for 10 minutes after their transaction is settled. */
+/** A receipt is kept for 10 minutes after its transaction is settled. */
 const KEEP_MS = 600_000
 
-/** Accept, check, dispatch, follow: tipped transactions in, landed transactions out, with a receipt. */
+/** Accepts tipped transactions over HTTP, checks them, dispatches them on every path and follows them on the chain. */
 export async function startSender(
   options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'enabled'> & { readonly listener: ListenerOptions },
   deps: SenderDeps,
@@ -95,9 +94,11 @@ export async function startSender(
   ]
   const names = paths.map(({ name }) => name)
 
+  /** Read by the metrics, which are registered first. */
+  const readings: { receipts?: Receipts } = {}
   const metrics = senderMetrics(deps.registry, names, {
-    pending: () => receipts.pending,
-    receipts: () => receipts.size,
+    pending: () => readings.receipts?.pending ?? 0,
+    receipts: () => readings.receipts?.size ?? 0,
     connections: () => quic?.connections ?? 0,
   })
   const stats = createStats(names)
@@ -113,11 +114,12 @@ export async function startSender(
           stats.finished(receipt)
           if (receipt.landed === undefined) return
           if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
-          for (const path of consumers(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
+          for (const path of pathsThatTook(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
         },
       },
     ),
   )
+  readings.receipts = receipts
   const found = await readJournal(deps.journalFiles, limits.receiptsMax)
   const journal = await openJournal({
     files: deps.journalFiles,
@@ -134,10 +136,7 @@ export async function startSender(
   })
   const restored = restoreReceipts(found.entries, receipts, { clock, keepMs: KEEP_MS })
   if (restored > 0)
-    log.warn(
-      { transactions: restored },
-      'transactions were on their way when the service stopped; they are told as unknown',
-    )
+    log.warn({ transactions: restored }, 'transactions were in flight when the service stopped; their state is unknown')
 
   const dispatch = opening.use(
     createDispatch(
@@ -175,7 +174,7 @@ export async function startSender(
           checkingMax: limits.checkingMax,
           delayMsMax: limits.checkDelayMsMax,
         },
-        { clock, log },
+        { clock, random, log },
       ),
     ),
     journal,
@@ -196,9 +195,9 @@ export async function startSender(
         version: deps.version,
         isHealthy: () => dispatch.isOpen,
         onDuplicate: () => metrics.received('duplicate'),
-        onDenied({ code, data }) {
+        onDenied({ code, limit }) {
           metrics.received(code)
-          if (code === 'rate-limited') metrics.limited(data['limit'] as Parameters<typeof metrics.limited>[0])
+          if (limit !== undefined) metrics.limited(limit)
         },
         log,
         clock,

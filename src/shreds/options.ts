@@ -3,12 +3,12 @@ import { UDP_ENGINES } from '../platform/udp/port.ts'
 
 const MIB = 1024 * 1024
 
-/** `IP:PORT` of the source port; unlike a destination it may be 0, which lets the system choose. */
+/** `IP:PORT` to receive on; port 0 lets the system choose. */
 const LISTEN = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([0-9.]{7,15})):(\d{1,5})$/
 
 const rate = (most: number) => z.int().min(1).max(most)
 
-/** ShredStream Raw: where shreds come from, which are relayed, how much may leave. */
+/** ShredStream Raw: sources of shreds, checks, rate caps and destinations. */
 export const shredsOptions = z.strictObject({
   enabled: z.boolean().default(true).describe('Relay shreds in `serve`.'),
   listen: z
@@ -16,40 +16,42 @@ export const shredsOptions = z.strictObject({
     .regex(LISTEN, 'give IP:PORT')
     .refine((text) => parseListen(text).port <= 65_535, 'a port is at most 65535')
     .default('127.0.0.1:20000')
-    .describe('UDP address that your own receivers send shreds to.'),
+    .describe('UDP address that shreds are received on.'),
   sources: z
     .array(z.string().regex(/^[0-9a-fA-F:.]{2,45}(\/\d{1,3})?$/, 'give an address or a network such as 10.0.0.0/8'))
     .min(1)
     .max(64)
     .default(['127.0.0.1', '::1'])
-    .describe('Addresses and networks shreds are taken from; packets from anywhere else are dropped and counted.'),
+    .describe('Addresses and networks shreds are accepted from; packets from other addresses are dropped and counted.'),
   engine: z
     .enum(UDP_ENGINES)
     .optional()
-    .describe('How packets are moved; without it the fastest way that works on this machine.'),
+    .describe('How packets are received and sent; default: the fastest engine that works on this machine.'),
   version: z
     .int()
     .min(0)
     .max(65_535)
     .optional()
-    .describe('Shred version of the cluster; without it the one that the packets have.'),
+    .describe('Shred version of the cluster; default: the version of the packets received.'),
   signatures: z
     .enum(['auto', 'off'])
     .default('auto')
-    .describe('Check merkle proof and leader signature wherever the leader of the slot is known, or never.'),
+    .describe('`auto` checks merkle proof and leader signature wherever the leader of the slot is known, `off` never.'),
   signatureFailuresPerSecond: z
     .int()
     .min(1)
     .max(10_000)
     .default(200)
-    .describe('Failed signature checks a second that are paid for; beyond them unproven sets are dropped unchecked.'),
+    .describe(
+      'Failed signature checks per second; beyond them, shreds of FEC sets that are not yet verified are dropped unchecked.',
+    ),
   shredsPerSlotMax: z
     .int()
     .min(64)
     .max(32_768)
     .multipleOf(32)
     .default(32_768)
-    .describe('Indexes of a slot: 32768 at 400 ms, 16384 at 200 ms.'),
+    .describe('Shred indexes per slot: 32768 at 400 ms, 16384 at 200 ms.'),
   window: z
     .strictObject({
       backSlots: z.int().min(8).max(512).default(64).describe('Slots behind the newest that are still relayed.'),
@@ -62,7 +64,7 @@ export const shredsOptions = z.strictObject({
     .min(64 * 1024)
     .max(1024 * MIB)
     .default(25 * MIB)
-    .describe('Receive buffer asked of the kernel; the start line tells what it granted.'),
+    .describe('Receive buffer requested from the kernel; the log line at start has the size granted.'),
   sendBufferBytes: z
     .int()
     .min(64 * 1024)
@@ -71,30 +73,34 @@ export const shredsOptions = z.strictObject({
     .describe('Send buffer of each destination.'),
   caps: z
     .strictObject({
-      destinationPacketsPerSecond: rate(10_000_000).default(20_000).describe('Packets to one destination.'),
-      destinationBytesPerSecond: rate(12_500_000_000).default(25_000_000).describe('Bytes to one destination.'),
-      totalPacketsPerSecond: rate(100_000_000).default(1_000_000).describe('Packets to all destinations together.'),
-      totalBytesPerSecond: rate(125_000_000_000).default(1_250_000_000).describe('Bytes to all destinations together.'),
+      destinationPacketsPerSecond: rate(10_000_000).default(20_000).describe('Packets per second to one destination.'),
+      destinationBytesPerSecond: rate(12_500_000_000)
+        .default(25_000_000)
+        .describe('Bytes per second to one destination.'),
+      totalPacketsPerSecond: rate(100_000_000).default(1_000_000).describe('Packets per second to all destinations.'),
+      totalBytesPerSecond: rate(125_000_000_000)
+        .default(1_250_000_000)
+        .describe('Bytes per second to all destinations.'),
     })
     .prefault({})
-    .describe('Rates that are never exceeded; what comes on top is dropped and counted.'),
+    .describe('Rates that are never exceeded; packets above them are dropped and counted.'),
   destinations: z
     .strictObject({
       allowLoopback: z
         .boolean()
         .optional()
-        .describe('Development switch: loopback destinations (default: only where there is no config file).'),
-      allowPrivate: z.boolean().default(false).describe('Destinations in private networks, on your word.'),
+        .describe('Allow loopback destinations, for development (default: only without a configuration file).'),
+      allowPrivate: z.boolean().default(false).describe('Allow destinations in private networks.'),
       max: z.int().min(1).max(10_000).default(1000).describe('Destinations served at once.'),
     })
     .prefault({})
-    .describe('Where shreds may go.'),
+    .describe('Which destinations are allowed.'),
   sourceLostMs: z
     .int()
     .min(1000)
     .max(600_000)
     .default(10_000)
-    .describe('Silence of all sources after which the service is degraded.'),
+    .describe('Time without a packet from any source after which the service is degraded.'),
   reportDays: z.int().min(1).max(400).default(90).describe('Days that delivery reports are kept.'),
 })
 

@@ -14,12 +14,12 @@ import { challengePacket } from './destinations/challenge.ts'
 import { openReportStore } from './report/store.ts'
 
 const hexes = (packets: readonly Uint8Array[]) => packets.map((packet) => Buffer.from(packet).toString('hex')).sort()
-/** The change of a destination takes effect within a second; a busy machine gets some more in tests. */
+/** A changed destination takes effect within a second; tests allow more on a busy machine. */
 const SOON_MS = 5000
 
 for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
   describe(`over ${engine}`, () => {
-    test('each destination gets every shred once and byte for byte, though sources repeat them and add to them', async () => {
+    test('sends every shred once and byte for byte to each destination, though sources repeat them and append bytes', async () => {
       using one = await openSink()
       using two = await openSink()
       using three = await openSink()
@@ -37,7 +37,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       assert.equal(rig.shreds.status().engine, engine)
       const wanted = [...blockPackets(100, { sets: 3 }), ...blockPackets(101), ...blockPackets(102, { sets: 2 })]
       await rig.send(wanted)
-      // A second source sends the same, as repairs with a nonce after the shred.
+      // A second source sends the same shreds as repair responses, with a nonce appended.
       await rig.send(wanted.map((packet) => Buffer.concat([packet, Buffer.of(1, 2, 3, 4)])))
       await rig.send(wanted.slice(0, 32))
       await until('all have it', () => [one, two, three].every(({ packets }) => packets.length >= wanted.length))
@@ -49,7 +49,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       )
       const { counts, newestSlot, version } = rig.shreds.status()
       assert.deepEqual([counts.relayed, counts.unchecked, newestSlot, version], [wanted.length, 0, 102, 27_350])
-      assert.equal(rig.registry.value('sluice_shreds_sent_total', { destination: '2' }), wanted.length)
+      assert.equal(rig.registry.value('sluice_shreds_sent_total', { seat: '2' }), wanted.length)
       await rig.shreds.flush()
       await using reports = await openReportStore(rig.reportFile, {
         clock: systemClock,
@@ -61,7 +61,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       assert.deepEqual([sum('packets'), sum('slots'), sum('duplicates')], [wanted.length, 3, wanted.length + 32])
     })
 
-    test('a new address takes over and the old one gets not one packet more', async () => {
+    test('a new address takes over and the old one gets no more packets', async () => {
       using first = await openSink()
       using second = await openSink()
       using witness = await openSink()
@@ -87,7 +87,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       await traffic.stop()
     })
 
-    test('paused, suspended, cancelled, expired and unproven subscriptions get nothing', async () => {
+    test('sends nothing to paused, suspended, cancelled, expired and unproven subscriptions', async () => {
       using sink = await openSink()
       using witness = await openSink()
       await using rig = await startRig({ engine }, { setUp: ({ put }) => put('witness', { port: witness.port }) })
@@ -110,7 +110,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
         await until('it gets shreds', () => sink.packets.length > before, SOON_MS)
         put(destination, subscription)
         await until('it is out', () => rig.shreds.status().destinations.length === 1)
-        // Blocks sent from now on reach the others and not this one.
+        // Blocks sent from now on reach the other destination and not this one.
         const newest = traffic.slot()
         await until('later shreds have come', () => lastSlot(witness) > newest + 3)
         assert.ok(lastSlot(sink) <= newest, JSON.stringify([destination, subscription]))
@@ -121,7 +121,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       await traffic.stop()
     })
 
-    test('a destination that nobody holds open is paused and tried again; the others do not notice', async () => {
+    test('pauses and retries a destination whose port is closed; the others are not affected', async () => {
       const gone = await openSink()
       const { port } = gone
       using witness = await openSink()
@@ -150,7 +150,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
   })
 }
 
-test('a packet from an address that is not allowed moves nothing, whatever it holds, and is counted and alarmed', async () => {
+test('drops packets from addresses that are not allowed, counts them and raises an alarm', async () => {
   using sink = await openSink()
   const lines: string[] = []
   const log = createLogger({ level: 'info', destination: { write: (line: string) => lines.push(line) } })
@@ -173,7 +173,7 @@ test('a packet from an address that is not allowed moves nothing, whatever it ho
   await until('the allowed source is relayed', () => sink.packets.length === 64)
 })
 
-test('forged, malformed, foreign and old packets stay behind, each counted by its name', async () => {
+test('drops forged, malformed, foreign and old packets, each counted by its reason', async () => {
   using sink = await openSink()
   await using rig = await startRig(
     { version: 27_350 },
@@ -201,7 +201,7 @@ test('forged, malformed, foreign and old packets stay behind, each counted by it
   assert.match(rig.reasons.get('shreds version-mismatch') ?? '', /another version/)
 })
 
-test('when all sources fall silent the service is degraded, and well again with the next packet', async () => {
+test('is degraded when no source sends, and recovers with the next packet', async () => {
   await using rig = await startRig({ sourceLostMs: 1000 })
   await rig.send(blockPackets(5))
   await until('it is degraded', () => rig.reasons.has('shreds source-lost'))
@@ -209,7 +209,7 @@ test('when all sources fall silent the service is degraded, and well again with 
   await until('it is well again', () => !rig.reasons.has('shreds source-lost'))
 })
 
-test('the total cap holds at ten times the load, and what is dropped is counted', async () => {
+test('the total cap holds at ten times the load, and dropped packets are counted', async () => {
   using one = await openSink()
   using two = await openSink()
   await using rig = await startRig(
@@ -246,7 +246,7 @@ test('the total cap holds at ten times the load, and what is dropped is counted'
   )
 })
 
-test('a destination that waits for its proof gets challenges only; its echo proves it, an echo from elsewhere does not', async () => {
+test('a destination that waits for its proof gets challenges only; its echo proves it, an echo from another address does not', async () => {
   using old = await openSink()
   using fresh = await openSink()
   using stranger = await openSink()
@@ -278,7 +278,7 @@ test('a destination that waits for its proof gets challenges only; its echo prov
   assert.deepEqual(rig.proven, [])
   assert.ok(
     fresh.packets.length <= 3 && fresh.packets.every(({ length }) => length <= 64),
-    'shreds to an unproven place',
+    'shreds were sent to an unproven address',
   )
   fresh.socket.send(packet, from.port, '127.0.0.1')
   await until('it is proven', () => rig.proven.length > 0)
@@ -286,7 +286,7 @@ test('a destination that waits for its proof gets challenges only; its echo prov
   await traffic.stop()
 })
 
-test('a port that is taken stops the start with its reason', async () => {
+test('startShreds rejects with address-in-use when the port is taken', async () => {
   await using rig = await startRig()
   const listen = `127.0.0.1:${rig.shreds.address.port}`
   for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[])
@@ -294,7 +294,7 @@ test('a port that is taken stops the start with its reason', async () => {
   await assert.rejects(startRig({ listen: '203.0.113.77:20000' }), { code: 'address-unavailable' })
 })
 
-/** A new block every few milliseconds, until stopped. */
+/** Sends a new block every few milliseconds until stopped. */
 function startTraffic(send: (packets: readonly Uint8Array[]) => Promise<void>) {
   let isStopped = false
   let slot = 0
@@ -306,7 +306,7 @@ function startTraffic(send: (packets: readonly Uint8Array[]) => Promise<void>) {
     }
   })()
   return {
-    /** The newest slot of which anything was sent. */
+    /** The newest slot sent. */
     slot: () => slot,
     async stop() {
       isStopped = true

@@ -6,7 +6,7 @@ import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
 import { createChallenger } from './destinations/challenge.ts'
-import { candidatesOf, type LeaseBook, leasesOf } from './destinations/leases.ts'
+import { candidatesOf, decideLeases, type LeaseDecisions } from './destinations/leases.ts'
 import type { DestinationRules } from './destinations/rules.ts'
 import { LABELLED_DESTINATIONS_MAX, shredsMetrics } from './metrics.ts'
 import { parseListen, type ShredsOptions } from './options.ts'
@@ -25,13 +25,13 @@ export type ShredsDeps = {
   readonly random: Random
   readonly registry: MetricsRegistry
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
-  /** Where delivery reports are kept. */
+  /** SQLite file of the delivery reports. */
   readonly reportFile: string
-  /** From which challenge codes are made; the command line has the same. */
+  /** Key from which challenge codes are derived; the command line uses the same one. */
   readonly challengeKey: Uint8Array
-  /** Writes down that a destination gave back its code. */
+  /** Stores that a destination echoed its challenge code. */
   prove(subscriptionId: string, code: string): Promise<void>
-  /** Who leads which slots, where that is known; signatures are checked there. */
+  /** The leader schedule, where it is known; signatures are checked against it. */
   readonly leaders?: LeaderSchedule | undefined
 }
 
@@ -47,11 +47,12 @@ export type Shreds = AsyncDisposable & {
   flush(): Promise<void>
 }
 
-/** Time moves leases too: subscriptions expire, challenges fall due. */
-const LOOK_MS = 500
-const SECOND_MS = 1000
+/** Leases also change with time: subscriptions expire and challenges fall due. */
+const FOLLOW_MS = 500
+const ALARMS_MS = 1000
+const OWN_ADDRESSES_MS = 60_000
 
-/** Follow the store to the leases, relay in a thread, count what each subscription got. */
+/** Starts the relay thread, follows the access store to decide its destinations, and reports what each subscription was sent. */
 export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Promise<Shreds> {
   const { access, clock, random, lifecycle } = deps
   const log = deps.log.child({ part: 'shreds' })
@@ -67,7 +68,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     onChange(alarm, isRaised) {
       metrics.setAlarm(alarm, isRaised)
       if (alarm !== 'source-lost' && alarm !== 'version-mismatch') return
-      if (isRaised) lifecycle.degraded(`shreds ${alarm}`, ALARM_WORDS[alarm])
+      if (isRaised) lifecycle.degraded(`shreds ${alarm}`, ALARM_REASONS[alarm])
       else lifecycle.recovered(`shreds ${alarm}`)
     },
   })
@@ -79,10 +80,10 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     sourcePort: listen.port,
   }
   let candidates = candidatesOf(access.snapshot())
-  let book = leasesNow()
+  let decisions = decideNow()
 
-  function leasesNow(): LeaseBook {
-    return leasesOf(candidates, { rules, leasesMax: options.destinations.max }, clock.nowMs())
+  function decideNow(): LeaseDecisions {
+    return decideLeases(candidates, { rules, leasesMax: options.destinations.max }, clock.nowMs())
   }
 
   const relay = opening.use(
@@ -104,21 +105,21 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         leaders: deps.leaders?.ranges() ?? [],
         destinations: [],
       },
-      { clock, random, log, onReport: takeReport, onState: reportRelay },
+      { clock, random, log, onReport: recordReport, onState: setRelayState },
     ),
   )
   rules = { ...rules, sourcePort: relay.ready.address.port }
 
-  function takeReport(report: RelayReport): void {
-    delivery.take(report.destinations)
-    metrics.take(report, destinationIndexes.of)
-    alarms.take(report, clock.monotonicMs())
-    status.take(report)
+  function recordReport(report: RelayReport): void {
+    delivery.record(report.destinations)
+    metrics.record(report, destinationIndexes.of)
+    alarms.record(report, clock.monotonicMs())
+    status.record(report)
   }
 
-  function reportRelay(isUp: boolean): void {
+  function setRelayState(isUp: boolean): void {
     if (isUp) lifecycle.recovered('shreds relay')
-    else lifecycle.degraded('shreds relay', 'the relaying thread is gone and is started again')
+    else lifecycle.degraded('shreds relay', 'the relay thread ended unexpectedly and is restarted')
   }
 
   const challenger = createChallenger({
@@ -128,27 +129,27 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     send: (packet, to) => (to.ip.includes(':') ? socket6 : socket4)?.send(packet, to),
     onSent: () => metrics.challengesSent.inc(),
   })
-  const socket4 = opening.use(await openUdpSocket({ listen: { host: '0.0.0.0', port: 0 } }, challenger.hear))
-  const socket6 = await openUdpSocket({ listen: { host: '::', port: 0 } }, challenger.hear).catch(() => undefined)
+  const socket4 = opening.use(await openUdpSocket({ listen: { host: '0.0.0.0', port: 0 } }, challenger.receive))
+  const socket6 = await openUdpSocket({ listen: { host: '::', port: 0 } }, challenger.receive).catch(() => undefined)
   if (socket6 !== undefined) opening.use(socket6)
 
   function follow(): void {
-    const next = leasesNow()
-    challenger.setOpen(next.challenges)
+    const next = decideNow()
+    challenger.setChallenges(next.challenges)
     challenger.tick(clock.nowMs())
     metrics.setRefused(next.refusals.size)
-    const isSame = isSameList(next.leases, book.leases)
-    book = next
+    const isSame = isSameList(next.leases, decisions.leases)
+    decisions = next
     if (isSame) return
-    destinationIndexes.settle(next.leases)
+    destinationIndexes.assign(next.leases)
     void relay.setDestinations(next.leases).then(() => {
       served = next.leases
     })
   }
-  /** Where packets go at this moment: what the relay has said it obeys. */
-  let served = book.leases
-  destinationIndexes.settle(book.leases)
-  await relay.setDestinations(book.leases)
+  /** The destinations the relay sends to now, as it has confirmed. */
+  let served = decisions.leases
+  destinationIndexes.assign(decisions.leases)
+  await relay.setDestinations(decisions.leases)
   follow()
 
   opening.use(
@@ -162,10 +163,9 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     opening.use(leaders.onChange(() => relay.setLeaders(leaders.ranges())))
   }
   for (const timer of [
-    clock.setRepeating(LOOK_MS, follow),
-    clock.setRepeating(SECOND_MS, () => alarms.tick(clock.monotonicMs())),
-    // Addresses of this machine come and go.
-    clock.setRepeating(60_000, () => {
+    clock.setRepeating(FOLLOW_MS, follow),
+    clock.setRepeating(ALARMS_MS, () => alarms.tick(clock.monotonicMs())),
+    clock.setRepeating(OWN_ADDRESSES_MS, () => {
       rules = { ...rules, ownAddresses: ownAddresses() }
     }),
   ]) {
@@ -181,21 +181,24 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
       ...(note === undefined ? {} : { note }),
       receiveBufferBytes,
       signatures: options.signatures === 'off' ? 'off' : deps.leaders === undefined ? 'no schedule' : 'checked',
-      destinations: book.leases.length,
+      destinations: decisions.leases.length,
     },
-    'shreds are relayed',
+    'shred relay started',
   )
   if (receiveBufferBytes < options.receiveBufferBytes) {
-    log.warn({ asked: options.receiveBufferBytes, granted: receiveBufferBytes }, 'the receive buffer is small')
+    log.warn(
+      { requested: options.receiveBufferBytes, granted: receiveBufferBytes },
+      'the kernel granted a smaller receive buffer than requested',
+    )
   }
 
   const opened = opening.move()
   return {
     address,
     status: () =>
-      status.now({
+      status.read({
         served,
-        refusals: book.refusals,
+        refusals: decisions.refusals,
         destinationIndexOf: destinationIndexes.of,
         totals: delivery.totals,
         alarms: alarms.raised(),
@@ -205,9 +208,9 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
   }
 }
 
-const ALARM_WORDS = {
-  'source-lost': 'no source has sent shreds for a while',
-  'version-mismatch': 'shreds of another version come in: another cluster, or this one has forked',
+const ALARM_REASONS = {
+  'source-lost': 'no source has sent shreds for shreds.sourceLostMs',
+  'version-mismatch': 'shreds of another version arrive: from another cluster, or the cluster has forked',
 } as const
 
 function isSameList(a: readonly Lease[], b: readonly Lease[]): boolean {
@@ -220,22 +223,22 @@ function isSameList(a: readonly Lease[], b: readonly Lease[]): boolean {
   )
 }
 
-/** Numbers for those who are served, for metrics; one that is free is given out again. */
+/** Indexes of served destinations for metric labels (metrics.ts). A subscription keeps its index while it is served; free ones are reused. */
 function createDestinationIndexes() {
-  const taken = new Map<string, number>()
+  const indexes = new Map<string, number>()
   return {
-    of: (subscriptionId: string): number | undefined => taken.get(subscriptionId),
-    settle(leases: readonly Lease[]): void {
-      const here = new Set(leases.map(({ subscriptionId }) => subscriptionId))
-      for (const subscriptionId of taken.keys()) if (!here.has(subscriptionId)) taken.delete(subscriptionId)
-      const numbers = new Set(taken.values())
+    of: (subscriptionId: string): number | undefined => indexes.get(subscriptionId),
+    assign(leases: readonly Lease[]): void {
+      const served = new Set(leases.map(({ subscriptionId }) => subscriptionId))
+      for (const subscriptionId of indexes.keys()) if (!served.has(subscriptionId)) indexes.delete(subscriptionId)
+      const taken = new Set(indexes.values())
       let next = 1
-      for (const subscriptionId of here) {
-        if (taken.has(subscriptionId)) continue
-        while (numbers.has(next)) next += 1
+      for (const subscriptionId of served) {
+        if (indexes.has(subscriptionId)) continue
+        while (taken.has(next)) next += 1
         if (next > LABELLED_DESTINATIONS_MAX) return
-        numbers.add(next)
-        taken.set(subscriptionId, next)
+        taken.add(next)
+        indexes.set(subscriptionId, next)
       }
     },
   }

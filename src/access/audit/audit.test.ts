@@ -43,7 +43,7 @@ async function edit(file: string, change: (lines: string[]) => string[]): Promis
 /** Where the first break is: in the store or in the file, and in which line. */
 async function breaks(store: AccessStore): Promise<string[]> {
   const { findings } = await verifyAudit(store)
-  return findings.map(({ position, line }) => `${position === store.name ? 'store' : 'file'} ${line}`)
+  return findings.map(({ location, line }) => `${location === store.name ? 'store' : 'file'} ${line}`)
 }
 
 for (const engine of ENGINES) {
@@ -117,7 +117,7 @@ for (const engine of ENGINES) {
         await addCustomer(store, 'later')
         const report = await verifyAudit(store)
         assert.deepEqual(report.findings, [])
-        assert.match(report.notes.join(), /gone before line 7 and was written anew/)
+        assert.match(report.notes.join(), /missing before line 7 and was rewritten/)
       }))
 
     test('shows a changed byte, a removed line and a cut tail in the store', async () => {
@@ -143,7 +143,7 @@ for (const engine of ENGINES) {
           await appendFile(file, next(await store.auditHead()).slice(0, length))
           const { findings, notes } = await verifyAudit(store)
           assert.deepEqual(findings, [], `${length} characters`)
-          assert.match(notes.join(), /interrupted and not made/)
+          assert.match(notes.join(), /interrupted change that was not committed/)
           await (await bench.open())[Symbol.asyncDispose]()
           await addCustomer(store, 'later')
           assert.deepEqual(await verifyAudit(store), { lines: LINES + 1, findings: [], notes: [] })

@@ -2,28 +2,28 @@ import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
 import { AUDIT_LINE_BYTES_MAX, type AuditHead, chainsOn, isUnfinished } from './line.ts'
 
 /**
- * The audit chain as a file beside the store: JSON lines that a person, a backup or a log shipper can read, and a second witness should somebody
- * rewrite the database.
+ * The audit chain as a file beside the store: JSON lines for people, backups and log shippers, and independent evidence if the database is
+ * rewritten.
  *
- * A new line is written and on the disk before its change is committed, but its newline only after the commit. The newline is therefore the sign of
- * a committed change: a line without one beyond the recorded end belongs to a writer that was killed and is cut off by the next; a line *with* one
- * that the store does not know is a change the store has lost.
+ * A new line is synced to disk before its change is committed, its newline only after the commit. The newline therefore marks a committed change: a
+ * line without one beyond the recorded end belongs to a writer that was killed, and the next writer removes it; a line with one that the store does
+ * not have is a change that the store has lost.
  */
 
-/** How far a file goes: the number of its last line, and its size with that line's newline. */
+/** The end of a file: the number of its last line, and its size including that line's newline. */
 export type MirrorPosition = { readonly seq: number; readonly bytes: number }
 
 export const MIRROR_START: MirrorPosition = { seq: 0, bytes: 0 }
 
-/** The chain as the store has it. */
+/** The chain in the store. */
 export type Chain = {
   /** The last committed line. */
   readonly head: AuditHead
-  /** Lines from a number on; inside a change also the new one. */
+  /** Lines from this number on; within a change also the new one. */
   lines(fromSeq: number): AsyncIterable<string>
 }
 
-/** What stands in the file beyond the recorded end. `position` includes lines there that are also in the store. */
+/** What the file contains beyond the recorded end. `position` includes further lines that are also in the store. */
 export type Surplus = { readonly position: MirrorPosition } & (
   | { readonly kind: 'none' | 'unfinished' | 'foreign' }
   | { readonly kind: 'lost'; readonly seq: number }
@@ -54,9 +54,9 @@ export async function inspectSurplus(file: AppendFile, recorded: MirrorPosition,
 }
 
 /**
- * Brings the file up to the last line of the chain, which is not committed yet, and onto the disk. Remains of an interrupted writer are cut off. A
- * file that was shortened or written to by somebody else is carried on as it is, so that the break stays visible to `audit verify` and an operator
- * can still revoke. A file that is gone begins with line 1 again.
+ * Appends the lines up to the end of the chain, whose last one is not committed yet, and syncs the file. Removes the incomplete line of an
+ * interrupted writer. A file that was shortened or changed by another program is continued as it is, so that `audit verify` still finds the break
+ * and the operator can still revoke tokens. A missing file starts at line 1 again.
  */
 export async function extendMirror(
   path: string,
@@ -84,8 +84,8 @@ export async function extendMirror(
 }
 
 /**
- * Sets the newline of a line whose change is committed. When that fails the change stands all the same, and the next writer sets it. Another writer
- * may do so at this moment too: both write the same byte to the same place.
+ * Writes the newline of a line whose change is committed. If that fails, the change stays committed and the next writer adds it. Another writer may
+ * do so at the same time: both write the same byte at the same offset.
  */
 export async function confirmMirror(path: string, { bytes }: MirrorPosition): Promise<void> {
   await using file = await openAppendFile(path, 'write')

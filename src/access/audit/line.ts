@@ -5,8 +5,8 @@ import type { Actor } from '../store/model.ts'
 import type { AuditEntry, ChangeContext } from '../store/store.ts'
 
 /**
- * One change in the audit log: a line of JSON that carries the hash of the line before it. Whoever alters, removes or adds a line must alter every
- * later one and the head in the store.
+ * One change in the audit log: a line of JSON with the hash of the previous line. To alter, remove or insert a line undetected, every later line and
+ * the head in the store must be altered too.
  */
 export type AuditLine = {
   readonly seq: number
@@ -14,13 +14,13 @@ export type AuditLine = {
   readonly time: string
   readonly actor: { uid: number; user: string; sudo_user: string | null; tty: string | null }
   readonly action: string
-  /** Ids of what was changed. */
+  /** Ids of the changed records. */
   readonly subjects: readonly string[]
   readonly before: unknown
   readonly after: unknown
   /** Version of the tool that made the change. */
   readonly version: string
-  /** SHA-256 of the bytes of the line before, in hex. */
+  /** SHA-256 of the bytes of the previous line, in hex. */
   readonly prev: string
 }
 
@@ -29,7 +29,7 @@ export type AuditHead = { readonly seq: number; readonly hash: string }
 
 export const CHAIN_START: AuditHead = { seq: 0, hash: '0'.repeat(64) }
 
-/** A change that would write a longer line is refused. */
+/** A change with a longer line is refused. */
 export const AUDIT_LINE_BYTES_MAX = 1024 * 1024
 
 export function createAuditLine(
@@ -63,7 +63,7 @@ export function headAfter(seq: number, line: string | Uint8Array): AuditHead {
   return { seq, hash: hashLine(line) }
 }
 
-/** The number and previous hash that a line claims; undefined when it is not a line of a chain at all. */
+/** The number and previous hash of a line; undefined when it is not a line of a chain. */
 export function readLink(line: string | Uint8Array): { seq: number; prev: string } | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof line === 'string' ? line : Buffer.from(line).toString())
@@ -74,13 +74,13 @@ export function readLink(line: string | Uint8Array): { seq: number; prev: string
   }
 }
 
-/** Whether the line is the one after `head`. */
+/** Whether the line follows `head`. */
 export function chainsOn(line: string | Uint8Array, head: AuditHead): boolean {
   const link = readLink(line)
   return link?.seq === head.seq + 1 && link.prev === head.hash
 }
 
-/** Whether these bytes are what a writer that was interrupted left of the line after `head`. */
+/** Whether these bytes are an incomplete line after `head`, left by an interrupted writer. */
 export function isUnfinished(bytes: Uint8Array, head: AuditHead): boolean {
   if (readLink(bytes) !== undefined) return chainsOn(bytes, head)
   const start = Buffer.from(`{"seq":${head.seq + 1},"time":"`)
@@ -92,7 +92,7 @@ function printActor({ uid, user, sudoUser, tty }: Actor): AuditLine['actor'] {
   return { uid, user, sudo_user: sudoUser, tty }
 }
 
-/** The last guard against a secret in the log; those who write entries leave them out already. */
+/** Redacts secrets as a last safeguard; entries should not contain any. */
 function masked(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value)
   if (Array.isArray(value)) return value.map(masked)

@@ -3,63 +3,64 @@ import type { AccessStore, AccessView } from '../store/store.ts'
 import { type Chain, inspectSurplus, type MirrorPosition } from './file.ts'
 import { AUDIT_LINE_BYTES_MAX, type AuditHead, CHAIN_START, headAfter, readLink } from './line.ts'
 
-/** The first line that is not as it was written. */
+/** The first line that differs from what was written. */
 export type AuditBreak = { readonly line: number; readonly what: string }
 
 export type AuditReport = {
-  /** Lines of the chain, by its head. */
+  /** Number of lines according to the head of the chain. */
   readonly lines: number
-  readonly findings: readonly (AuditBreak & { readonly position: string })[]
-  /** What looks odd but is as it should be. */
+  /** `location` is the name of the store or the path of the audit file. */
+  readonly findings: readonly (AuditBreak & { readonly location: string })[]
+  /** Irregularities that are not faults. */
   readonly notes: readonly string[]
 }
 
 /** Checks the chain in the store against its head, and the audit file of this state folder against the chain. */
 export async function verifyAudit(store: AccessStore): Promise<AuditReport> {
-  const findings: (AuditBreak & { position: string })[] = []
+  const findings: (AuditBreak & { location: string })[] = []
   const notes: string[] = []
   const report = await store.read(async (view) => {
     const chain = await chainOf(view)
     const inStore = await findChainBreak(chain.lines(1), chain.head)
-    if (inStore) findings.push({ position: store.name, ...inStore })
+    if (inStore) findings.push({ location: store.name, ...inStore })
     const { file: path, remadeAt, ...recorded } = await view.auditMirror()
-    if (remadeAt !== null) notes.push(`${path} was gone before line ${remadeAt} and was written anew from the store`)
+    if (remadeAt !== null) notes.push(`${path} was missing before line ${remadeAt} and was rewritten from the store`)
     const inFile = await verifyFile(path, recorded, chain)
-    if (inFile?.finding) findings.push({ position: path, ...inFile.finding })
+    if (inFile?.finding) findings.push({ location: path, ...inFile.finding })
     if (inFile?.note) notes.push(inFile.note)
     return { lines: chain.head.seq, findings, notes }
   })
   const lost = await findLostChange(store)
   if (lost !== undefined)
-    findings.push({ position: store.name, line: lost, what: 'is in the audit file but not in the store' })
+    findings.push({ location: store.name, line: lost, what: 'is in the audit file but not in the store' })
   return report
 }
 
-/** Follows a chain from its start; undefined when every line is the one that was written, up to the head. */
+/** Checks a chain from its start to its head; undefined when every line is unchanged. */
 export async function findChainBreak(lines: AsyncIterable<string>, head: AuditHead): Promise<AuditBreak | undefined> {
   let at = CHAIN_START
   for await (const line of lines) {
     const next = at.seq + 1
     const link = readLink(line)
-    if (next > head.seq) return { line: next, what: 'stands beyond the head of the chain' }
+    if (next > head.seq) return { line: next, what: 'is beyond the head of the chain' }
     if (link === undefined) return { line: next, what: 'was changed: it cannot be read' }
     if (link.seq > next) return { line: next, what: 'is missing' }
-    if (link.seq < next) return { line: next, what: `was changed: it says that it is line ${link.seq}` }
+    if (link.seq < next) return { line: next, what: `was changed: its number is ${link.seq}` }
     if (link.prev !== at.hash) {
       return at.seq === 0
         ? { line: 1, what: 'was changed: it does not begin the chain' }
-        : { line: at.seq, what: 'was changed: the line after it was written after another one' }
+        : { line: at.seq, what: 'was changed: the next line has the hash of a different one' }
     }
     at = headAfter(next, line)
   }
   if (at.seq < head.seq) return { line: at.seq + 1, what: 'is missing: the tail was cut' }
-  if (at.hash !== head.hash) return { line: at.seq, what: 'was changed: the store keeps another hash of it' }
+  if (at.hash !== head.hash) return { line: at.seq, what: 'was changed: the store has a different hash of it' }
   return undefined
 }
 
 /**
- * The number of a change that the audit file shows as committed and the store does not have. Looked up again at the end, because another process
- * may have made a change between the two looks.
+ * The number of a change that the audit file shows as committed and the store does not have. Reads the head again at the end, because another
+ * process may have committed a change in between.
  */
 export async function findLostChange(store: AccessStore): Promise<number | undefined> {
   const lost = await store.read(async (view) => {
@@ -86,11 +87,11 @@ async function verifyFile(
   if (kind === 'foreign') return { finding: { line: position.seq + 1, what: 'was not written by the store' } }
   if (kind !== 'unfinished') return undefined
   return {
-    note: `${path} ends with the line of a change that was interrupted and not made; the next change removes it`,
+    note: `${path} ends with the line of an interrupted change that was not committed; the next change removes it`,
   }
 }
 
-/** The recorded part of the file, byte for byte. The newline of its last line may be missing: see `audit-file.ts`. */
+/** Compares the recorded part of the file byte for byte. The newline of its last line may be missing: see `file.ts`. */
 async function compareWithChain(
   file: AppendFile,
   recorded: MirrorPosition,

@@ -13,7 +13,7 @@ import {
   startEngines,
 } from '../../../test/support/store-engines.ts'
 import { isServiceError } from '../../core/error.ts'
-import { createWholeFile } from '../../platform/files/create-whole.ts'
+import { createFileAtomic } from '../../platform/files/atomic.ts'
 import { verifyAudit } from '../audit/verify.ts'
 import { addCustomer as provisionCustomer } from '../provisioning/customers.ts'
 import { createSubscription } from '../provisioning/subscriptions.ts'
@@ -73,8 +73,8 @@ async function contentOf(store: AccessStore): Promise<unknown> {
   }
 }
 
-const write = (store: AccessStore, file: string) => createWholeFile(file, (put) => store.backup(put, FACTS))
-const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, bench.options.position, STORE_DEPS)
+const write = (store: AccessStore, file: string) => createFileAtomic(file, (put) => store.backup(put, FACTS))
+const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, bench.options.location, STORE_DEPS)
 
 for (const from of ENGINES) {
   for (const to of ENGINES) {
@@ -217,7 +217,7 @@ test('the file of a backup that is there is never replaced, and one that fails l
   writeFileSync(file, 'mine')
   await assert.rejects(write(store, file), (error) => isServiceError(error, 'already-exists'))
   assert.equal(readFileSync(file, 'utf8'), 'mine')
-  const failing = createWholeFile(join(source.folder, 'other'), () => Promise.reject(new Error('no')))
+  const failing = createFileAtomic(join(source.folder, 'other'), () => Promise.reject(new Error('no')))
   await assert.rejects(failing, /no/)
   await assert.rejects(write(store, join(source.folder, 'nowhere', 'x')), (error) => isServiceError(error, 'not-found'))
   const { readdirSync } = await import('node:fs')

@@ -7,7 +7,7 @@ import { decodeUsage, SELECT_USAGE } from '../store/usage-rows.ts'
 import { BACKUP_FORMAT, createBackupWriter } from './format.ts'
 import type { BackupFacts, BackupSummary } from './summary.ts'
 
-/** Writes everything of one state of the store. Each row is checked as it is read: a damaged store makes no backup. */
+/** Writes one state of the store as a backup. Checks each row as it is read, and fails for a damaged store. */
 export async function writeBackup(
   view: SqlReader,
   put: (text: string) => Promise<void>,

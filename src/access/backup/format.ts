@@ -6,15 +6,15 @@ import { type LastUsedRow, RECORD_KINDS } from '../store/tables.ts'
 import type { BackupHeader, BackupSummary } from './summary.ts'
 
 /**
- * A backup is text that a person can read: JSON lines, each with one key that says what it is. Records and audit lines are as the store has them, so
- * either engine can take them. It holds hashes of tokens and passwords, never the secrets, and leaves out the keys that processes share: they are
- * made anew, and what was signed with them lived for a minute.
+ * A backup is JSON lines, each with one key that names its kind. Records and audit lines are as in the store, so both engines can restore them. It
+ * contains hashes of tokens and passwords, never the secrets, and not the keys shared by processes: they are created again, and what they sign is
+ * valid for a minute.
  *
  *   {"backup":{"format":1,"schema_version":1,"revision":17,"audit":{"seq":17,"hash":"…"},"made_at":"…","version":"…"}}
  *   {"customers":{"id":"cus_…",…}}         every record, by kind
  *   {"audit":"{\"seq\":1,…}"}              every line of the chain, byte for byte
  *   {"usage":{…}}  {"last_used":{…}}
- *   {"end":{"lines":123,"sha256":"…"}}     how many lines stand before it, and the hash of their bytes
+ *   {"end":{"lines":123,"sha256":"…"}}     the number of lines before it, and the hash of their bytes
  */
 export const BACKUP_FORMAT = 1
 
@@ -24,10 +24,10 @@ export type BackupEntry =
   | { readonly kind: 'usage'; readonly row: UsageRow }
   | { readonly kind: 'last_used'; readonly row: LastUsedRow }
 
-/** A line of the chain as a JSON text at its longest: every character escaped. */
+/** The longest audit line as a JSON string: every character escaped. */
 export const BACKUP_LINE_BYTES_MAX = 2 * AUDIT_LINE_BYTES_MAX + 1024
 
-/** Counts and hashes what is written, and ends it. */
+/** Writes the lines of a backup, with their number and hash at the end. */
 export function createBackupWriter(header: BackupHeader, put: (text: string) => Promise<void>) {
   const hash = createHash('sha256')
   const counts: Record<string, number> = {}
@@ -56,12 +56,12 @@ export function createBackupWriter(header: BackupHeader, put: (text: string) => 
 type FileLine = { readonly bytes: Uint8Array; readonly ended: boolean }
 
 /**
- * Reads a backup and proves it while doing so: every line, the whole chain, and at the end the hash of all. Whoever takes the entries over must not
- * keep them before `onWhole` was called.
+ * Reads and verifies a backup: every line, the audit chain, and at the end the hash of all lines. The entries must not be committed before
+ * `onComplete` was called.
  */
 export async function* readBackup(
   file: { readonly name: string; readonly lines: AsyncIterable<FileLine> },
-  found: { onHeader(header: BackupHeader): void; onWhole(summary: BackupSummary): void },
+  found: { onHeader(header: BackupHeader): void; onComplete(summary: BackupSummary): void },
 ): AsyncGenerator<BackupEntry> {
   const hash = createHash('sha256')
   const counts: Record<string, number> = {}
@@ -73,13 +73,13 @@ export async function* readBackup(
 
   for await (const { bytes, ended } of file.lines) {
     number += 1
-    if (isEnded) throw damaged(`line ${number} stands after its end`)
-    if (!ended) throw damaged(`line ${number} is cut off`)
+    if (isEnded) throw damaged(`line ${number} comes after its end`)
+    if (!ended) throw damaged(`line ${number} is truncated`)
     const [kind, value] = parseLine(bytes) ?? []
     if (kind === undefined) throw damaged(`line ${number} cannot be read`)
     if (header === undefined) {
       header = parseHeader(kind, value)
-      if (header === undefined) throw damaged('it does not begin as one')
+      if (header === undefined) throw damaged('its first line is not a backup header')
       found.onHeader(header)
     } else if (kind === 'end') {
       const sha256 = hash.digest('hex')
@@ -88,7 +88,7 @@ export async function* readBackup(
       if (chain.seq !== header.audit.seq || chain.hash !== header.audit.hash)
         throw damaged(`the audit chain ends at line ${chain.seq}, not at ${header.audit.seq}`)
       isEnded = true
-      found.onWhole({ header, counts, sha256 })
+      found.onComplete({ header, counts, sha256 })
       continue
     } else {
       const entry = parseEntry(kind, value)
@@ -102,7 +102,7 @@ export async function* readBackup(
     }
     hash.update(bytes).update('\n')
   }
-  if (!isEnded) throw damaged(number === 0 ? 'it is empty' : `it is cut off after line ${number}`)
+  if (!isEnded) throw damaged(number === 0 ? 'it is empty' : `it is truncated after line ${number}`)
 }
 
 function parseLine(bytes: Uint8Array): [string, unknown] | undefined {
@@ -138,7 +138,7 @@ function parseEntry(kind: string, value: unknown): BackupEntry | undefined {
 }
 
 export function damagedBackup(name: string, what: string): ServiceError {
-  return new ServiceError('store-corrupt', `${name} is not a whole backup: ${what}`, {
+  return new ServiceError('store-corrupt', `${name} is not a complete backup: ${what}`, {
     fields: { file: name },
     fix: 'Nothing was changed. Use another backup.',
   })

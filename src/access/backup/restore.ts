@@ -4,13 +4,13 @@ import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
 import { createSqliteFile } from '../../platform/db/sqlite.ts'
 import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
 import { openAppendFile } from '../../platform/files/append.ts'
-import { addToSum, EMPTY_TALLY } from '../audit/record-access.ts'
 import { insertAuditLine } from '../audit/rows.ts'
 import { findRowDamage } from '../store/check.ts'
 import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
 import { latestVersion, MIGRATIONS, migrateStore } from '../store/migrations.ts'
 import type { RecordKind } from '../store/model.ts'
 import type { OpenStoreDeps, StoreLocation } from '../store/open.ts'
+import { addToSum, EMPTY_TALLY } from '../store/record-access.ts'
 import { createTableRows, type TableRows } from '../store/rows.ts'
 import { LAST_USED_TABLE, type Meta, RECORD_TABLES, type Table, type Tally } from '../store/tables.ts'
 import { addUsage } from '../store/usage-rows.ts'
@@ -20,7 +20,7 @@ import type { BackupHeader, BackupSummary } from './summary.ts'
 const SCHEMA_VERSION = latestVersion(MIGRATIONS)
 const USAGE_ROWS = 500
 
-/** Reads the whole file and says what is in it; fails when it is damaged or not for this Sluice. Changes nothing. */
+/** Reads the complete file and summarizes it; throws when it is damaged or of another version. Changes nothing. */
 export async function checkBackup(path: string): Promise<BackupSummary> {
   const { entries, summary } = openBackup(path)
   for await (const _ of entries) void _
@@ -28,12 +28,12 @@ export async function checkBackup(path: string): Promise<BackupSummary> {
 }
 
 /**
- * Makes a store of a backup where there is none. A file appears whole or not at all; a database is filled in one transaction. What was made is read
- * and checked before anybody else sees it.
+ * Creates a store from a backup where there is none. A SQLite file appears only when it is complete; a PostgreSQL database is filled in one
+ * transaction. The new store is checked before it becomes visible.
  */
 export async function restoreBackup(
   path: string,
-  position: StoreLocation,
+  location: StoreLocation,
   deps: OpenStoreDeps,
 ): Promise<BackupSummary> {
   const fill = async (database: SqlDatabase): Promise<BackupSummary> => {
@@ -44,7 +44,7 @@ export async function restoreBackup(
       const meta = await readMeta(tx, rows, { schemaVersion: SCHEMA_VERSION, store: database })
       if (meta.revision > 0 || meta.auditSeq > 0) throw notEmpty(database)
       const tallies = await putEntries(tx, rows, entries)
-      // From here on the file is known to be whole.
+      // All entries were read, so the file is complete.
       const { revision, audit } = summary().header
       await writeMeta(tx, rows, {
         ...NEW_META,
@@ -60,21 +60,21 @@ export async function restoreBackup(
     return summary()
   }
 
-  if (position.engine === 'postgres') {
-    await using database = await openPostgres(position, deps)
+  if (location.engine === 'postgres') {
+    await using database = await openPostgres(location, deps)
     return await fill(database)
   }
-  if (await sqliteFileExists(position.file)) throw notEmpty({ name: position.file })
+  if (await sqliteFileExists(location.file)) throw notEmpty({ name: location.file })
   let restored: BackupSummary | undefined
-  await createSqliteFile({ file: position.file }, deps, async (database) => {
+  await createSqliteFile({ file: location.file }, deps, async (database) => {
     restored = await fill(database)
   })
   return restored as BackupSummary
 }
 
-/** The entries of a file, and what it holds once they have been read to the end. The file is open only while they are read. */
+/** The entries of a file, and its summary once they have been read to the end. The file is open only while they are read. */
 function openBackup(path: string) {
-  let whole: BackupSummary | undefined
+  let complete: BackupSummary | undefined
   async function* entries(): AsyncGenerator<BackupEntry> {
     await using file = await openAppendFile(path, 'read')
     if (file === undefined) {
@@ -86,9 +86,9 @@ function openBackup(path: string) {
     yield* readBackup(
       { name: path, lines },
       {
-        onHeader: refuseForeign,
-        onWhole(summary) {
-          whole = summary
+        onHeader: refuseOtherVersion,
+        onComplete(summary) {
+          complete = summary
         },
       },
     )
@@ -96,13 +96,13 @@ function openBackup(path: string) {
   return {
     entries: entries(),
     summary(): BackupSummary {
-      if (whole === undefined) throw damagedBackup(path, 'it was not read to its end')
-      return whole
+      if (complete === undefined) throw damagedBackup(path, 'it was not read to its end')
+      return complete
     },
   }
 }
 
-function refuseForeign({ format, schema_version: found, version }: BackupHeader): void {
+function refuseOtherVersion({ format, schema_version: found, version }: BackupHeader): void {
   if (format === BACKUP_FORMAT && found === SCHEMA_VERSION) return
   throw new ServiceError(
     'store-newer',
@@ -140,7 +140,7 @@ async function putEntries(
 }
 
 function notEmpty({ name }: { readonly name: string }): ServiceError {
-  return new ServiceError('already-exists', `${name} holds a store already, and a restore never writes into one`, {
+  return new ServiceError('already-exists', `${name} already contains a store, and a restore never writes into one`, {
     fix: 'Name a new, empty database in access.store.url and restore into it; the old one stays as it is.',
   })
 }

@@ -1,4 +1,4 @@
-/** What stands at the head of a backup. */
+/** The first line of a backup. */
 export type BackupHeader = {
   readonly format: number
   readonly schema_version: number
@@ -7,16 +7,16 @@ export type BackupHeader = {
   readonly audit: { readonly seq: number; readonly hash: string }
   /** ISO 8601, UTC. */
   readonly made_at: string
-  /** Of the Sluice that made it. */
+  /** The version of Sluice that made it. */
   readonly version: string
 }
 
 export type BackupSummary = {
   readonly header: BackupHeader
-  /** How many of each kind. */
+  /** Number of lines per kind. */
   readonly counts: Readonly<Record<string, number>>
   readonly sha256: string
 }
 
-/** What the store does not know itself. */
+/** Facts that the caller adds to the header. */
 export type BackupFacts = { readonly madeAtMs: number; readonly version: string }

@@ -4,15 +4,15 @@ import type { Random } from '../../core/random.ts'
 import type { RecordKind, Records } from '../store/model.ts'
 import type { AccessStore, AccessTransaction, AuditEntry, ChangeContext } from '../store/store.ts'
 
-/** What every act of provisioning needs: the store it changes, who acts and when, and where new secrets and ids come from. */
+/** What every provisioning function needs: the store, the actor and time of the change, and the source of new secrets and ids. */
 export type Provisioning = ChangeContext & {
   readonly store: AccessStore
   readonly random: Random
-  /** Work out and check everything, then leave the store as it was. */
+  /** Performs all checks and computes the result, then rolls back. */
   readonly dryRun?: boolean
 }
 
-/** Thrown inside a transaction to take it back; carries the result out. */
+/** Thrown inside a transaction to roll it back; carries the result. */
 class DryRun extends Error {
   readonly result: unknown
   constructor(result: unknown) {
@@ -21,8 +21,8 @@ class DryRun extends Error {
   }
 }
 
-/** One change of the store, or the rehearsal of one. */
-export async function act<T>(
+/** Runs one change of the store, or a dry run of it. */
+export async function runChange<T>(
   on: Provisioning,
   work: (tx: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>,
 ): Promise<T> {
@@ -40,7 +40,7 @@ export async function act<T>(
 
 const ID_ALPHABET = '0123456789abcdefghijkmnpqrstvwxyz'
 
-/** An id that tells its kind and is hard to guess or mistype: no l, o, u. */
+/** A random id with the prefix of its kind, without the easily mistyped letters l, o and u. */
 export function makeId(prefix: string, random: Random): string {
   let id = ''
   while (id.length < 16) {
@@ -61,7 +61,7 @@ export function parseName(text: string, what: string): string {
   )
 }
 
-/** Finds a record by its id or its name, and says plainly when there is none. */
+/** Finds a record by its id or its name; throws `not-found` with a suggestion otherwise. */
 export async function lookUp<K extends 'customers' | 'subscriptions' | 'nodes'>(
   from: Pick<AccessTransaction, 'get' | 'find'>,
   kind: K,

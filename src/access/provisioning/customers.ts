@@ -1,13 +1,13 @@
 import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Customer } from '../store/model.ts'
-import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
+import { lookUp, makeId, type Provisioning, parseName, runChange } from './context.ts'
 
 export async function addCustomer(on: Provisioning, input: { name: string; contact: string }): Promise<Customer> {
   const name = parseName(input.name, 'customer')
   const contact = redactText(input.contact.trim())
   if (contact.length > 200) throw new ServiceError('invalid-value', 'a contact is at most 200 characters')
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     if ((await tx.find('customers', { name })).length > 0) {
       throw new ServiceError('already-exists', `there is a customer "${name}" already`)
     }
@@ -24,12 +24,12 @@ export async function addCustomer(on: Provisioning, input: { name: string; conta
   })
 }
 
-/** A suspended customer's subscriptions are all refused until it is resumed; none of them changes. */
+/** All subscriptions of a suspended customer are refused until it is resumed; their own state does not change. */
 export async function setCustomerState(
   on: Provisioning,
   input: { customer: string; state: Customer['state'] },
 ): Promise<Customer> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const customer = await lookUp(tx, 'customers', input.customer)
     if (customer.state === input.state) {
       throw new ServiceError('wrong-state', `customer "${customer.name}" is ${input.state} already`, {

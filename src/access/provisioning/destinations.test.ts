@@ -23,12 +23,12 @@ import { cancelSubscription, createSubscription } from './subscriptions.ts'
 
 const NOW = 1_800_000_000_000
 
-async function office() {
+async function openRig() {
   const folder = makeTestFolder()
   const random = createSeededRandom(7)
   const store = await openStore(
     {
-      position: { engine: 'sqlite', file: folder.file('access.db') },
+      location: { engine: 'sqlite', file: folder.file('access.db') },
       audit: { file: folder.file('audit.log'), mirror: 'test', toolVersion: '0' },
       check: 'full',
     },
@@ -64,9 +64,9 @@ async function office() {
 }
 
 test('a new destination waits beside the one in force until it is proven, and then takes its place', async () => {
-  await using executor = await office()
-  const { store, at, set, codeOf } = executor
-  const id = await executor.subscribe('s')
+  await using rig = await openRig()
+  const { store, at, set, codeOf } = rig
+  const id = await rig.subscribe('s')
   await set(0, 's', '8.8.8.8:20001', true)
   const { destination: pending } = await set(1000, 's', '8.8.4.4:20001')
   assert.equal(pending.id, pendingId(id))
@@ -99,9 +99,9 @@ test('a new destination waits beside the one in force until it is proven, and th
 })
 
 test("the operator's word takes effect at once and voids the challenge under way", async () => {
-  await using executor = await office()
-  const { store, set, at, codeOf } = executor
-  const id = await executor.subscribe('s')
+  await using rig = await openRig()
+  const { store, set, at, codeOf } = rig
+  const id = await rig.subscribe('s')
   const { destination: first } = await set(0, 's', '8.8.8.8:20001')
   assert.deepEqual([first.id, first.proof], [id, 'unproven'])
   await proveDestination(at(100), { subscription: 's', code: codeOf(first), by: 'echo' })
@@ -113,28 +113,28 @@ test("the operator's word takes effect at once and voids the challenge under way
 })
 
 test('challenges are sent again at the earliest after a while, with another code', async () => {
-  await using executor = await office()
-  await executor.subscribe('s')
-  const { destination: first } = await executor.set(0, 's', '8.8.8.8:20001')
-  await assert.rejects(executor.set(1000, 's', '8.8.4.4:20001'), { code: 'wrong-state' })
-  await assert.rejects(challengeAgain(executor.at(CHALLENGE_AGAIN_MS - 1), { subscription: 's' }), {
+  await using rig = await openRig()
+  await rig.subscribe('s')
+  const { destination: first } = await rig.set(0, 's', '8.8.8.8:20001')
+  await assert.rejects(rig.set(1000, 's', '8.8.4.4:20001'), { code: 'wrong-state' })
+  await assert.rejects(challengeAgain(rig.at(CHALLENGE_AGAIN_MS - 1), { subscription: 's' }), {
     code: 'wrong-state',
   })
-  const { destination: again } = await challengeAgain(executor.at(CHALLENGE_AGAIN_MS), { subscription: 's' })
-  assert.notEqual(executor.codeOf(first), executor.codeOf(again))
-  const old = { subscription: 's', code: executor.codeOf(first), by: 'echo' } as const
-  await assert.rejects(proveDestination(executor.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
+  const { destination: again } = await challengeAgain(rig.at(CHALLENGE_AGAIN_MS), { subscription: 's' })
+  assert.notEqual(rig.codeOf(first), rig.codeOf(again))
+  const old = { subscription: 's', code: rig.codeOf(first), by: 'echo' } as const
+  await assert.rejects(proveDestination(rig.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
 })
 
 test('one place for one subscription, few subscriptions for one address; what a cancelled one had is free', async () => {
-  await using executor = await office()
-  for (let i = 0; i <= DESTINATIONS_PER_IP_MAX + 1; i++) await executor.subscribe(`s${i}`)
-  await executor.set(0, 's0', '8.8.8.8:20000', true)
-  await assert.rejects(executor.set(0, 's1', '8.8.8.8:20000', true), { code: 'already-exists' })
-  for (let i = 1; i < DESTINATIONS_PER_IP_MAX; i++) await executor.set(0, `s${i}`, `8.8.8.8:${20_000 + i}`, true)
-  const more = () => executor.set(0, `s${DESTINATIONS_PER_IP_MAX}`, '8.8.8.8:30000', true)
+  await using rig = await openRig()
+  for (let i = 0; i <= DESTINATIONS_PER_IP_MAX + 1; i++) await rig.subscribe(`s${i}`)
+  await rig.set(0, 's0', '8.8.8.8:20000', true)
+  await assert.rejects(rig.set(0, 's1', '8.8.8.8:20000', true), { code: 'already-exists' })
+  for (let i = 1; i < DESTINATIONS_PER_IP_MAX; i++) await rig.set(0, `s${i}`, `8.8.8.8:${20_000 + i}`, true)
+  const more = () => rig.set(0, `s${DESTINATIONS_PER_IP_MAX}`, '8.8.8.8:30000', true)
   await assert.rejects(more(), { code: 'invalid-value' })
-  await cancelSubscription(executor.at(0), { subscription: 's0' })
+  await cancelSubscription(rig.at(0), { subscription: 's0' })
   await more()
-  await executor.set(0, 's1', '8.8.8.8:20000', true)
+  await rig.set(0, 's1', '8.8.8.8:20000', true)
 })

@@ -3,14 +3,14 @@ import { ServiceError } from '../../core/error.ts'
 import { addressKind, parseAddressPort, printAddressPort } from '../../platform/net/ip-range.ts'
 import type { Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { act, lookUp, type Provisioning } from './context.ts'
+import { lookUp, type Provisioning, runChange } from './context.ts'
 
-/** Ports below this belong to the system: nothing is pushed there. */
+/** System ports are below this and never receive shreds. */
 const DESTINATION_PORT_MIN = 1024
 
 /**
- * A destination is a literal address and port the operator heard from the customer. Public addresses must prove themselves or be vouched for;
- * loopback and private ones (the operator's own network) only count with the operator's word; all others are refused.
+ * Parses a destination: a literal address and port. A public address must be proven or vouched for; a loopback or private one (the operator's own
+ * network) must be vouched for; all others are refused.
  */
 export function parseDestination(text: string, vouched: boolean): { ip: string; port: number } {
   const parsed = parseAddressPort(text)
@@ -39,44 +39,44 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
   return parsed
 }
 
-/** Where a destination waits for its proof beside the one in force: the record of this id is open while it is unproven and not paused. */
+/** The id of a destination that is not proven yet while another one is active. Its challenge is open while it is unproven and not paused. */
 export const pendingId = (subscriptionId: string): string => `${subscriptionId}/pending`
 
-/** A challenge that is not answered by then is void. */
+/** How long a challenge is open. */
 export const CHALLENGE_MS = 15 * 60_000
-/** Between two challenges of one subscription, so that they cannot be used to send somebody a stream of them. */
+/** The shortest interval between challenges of one subscription, so that they cannot be used to flood an address. */
 export const CHALLENGE_AGAIN_MS = 15_000
-/** Subscriptions that may push to one address. */
+/** Subscriptions with a destination at one IP address. */
 export const DESTINATIONS_PER_IP_MAX = 8
 
 export function isOpenChallenge(destination: Destination | undefined, nowMs: number): destination is Destination {
   return destination?.proof === 'unproven' && !destination.paused && Math.abs(nowMs - destination.setAt) < CHALLENGE_MS
 }
 
-/** What the destination must say to prove that it wants the packets. Any process of the store can work it out; nobody else can. */
+/** The code that the destination must echo. Every process of the store can compute it from the shared key. */
 export function challengeCodeOf(key: Uint8Array, { id, ip, port, setAt }: Destination): string {
-  const facts = JSON.stringify([id, ip, port, setAt])
-  return createHmac('sha256', key).update(facts).digest('hex').slice(0, CHALLENGE_CODE_CHARS)
+  const signed = JSON.stringify([id, ip, port, setAt])
+  return createHmac('sha256', key).update(signed).digest('hex').slice(0, CHALLENGE_CODE_CHARS)
 }
 
 /** 128 bits. */
 const CHALLENGE_CODE_CHARS = 32
 
 /**
- * Replaces the one destination of the subscription: at once where the operator vouches for the new one or none is in force, else as soon as the
- * new one is proven. Until then the old one goes on.
+ * Replaces the destination of the subscription: at once when the operator vouches for the new one or none is active, otherwise when the new one is
+ * proven. Until then the old one stays active.
  */
 export async function setDestination(
   on: Provisioning,
   input: { subscription: string; destination: string; vouched: boolean },
 ): Promise<{ subscription: Subscription; destination: Destination }> {
   const address = parseDestination(input.destination, input.vouched)
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await shredSubscription(tx, input.subscription)
     await checkFree(tx, subscription.id, address)
     const before = await tx.get('destinations', subscription.id)
-    const isInForce = before !== undefined && before.proof !== 'unproven'
-    const id = isInForce && !input.vouched ? pendingId(subscription.id) : subscription.id
+    const isActive = before !== undefined && before.proof !== 'unproven'
+    const id = isActive && !input.vouched ? pendingId(subscription.id) : subscription.id
     if (!input.vouched) await checkChallengeRate(tx, id, on.nowMs)
     const destination = newDestination(id, address, input.vouched, on.nowMs)
     await tx.put('destinations', destination)
@@ -95,12 +95,12 @@ export async function setDestination(
   })
 }
 
-/** Challenges again the destination that waits for its proof. */
+/** Starts a new challenge of the unproven destination. */
 export async function challengeAgain(
   on: Provisioning,
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; destination: Destination }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await shredSubscription(tx, input.subscription)
     const waiting = await findWaiting(tx, subscription)
     await checkChallengeRate(tx, waiting.id, on.nowMs)
@@ -117,13 +117,13 @@ export async function challengeAgain(
   })
 }
 
-/** The destination gave back its code, by itself or through the operator: from now on it is the one in force. */
+/** Proves a destination by its code, received as an echo or from the operator, and makes it the active one. */
 export async function proveDestination(
   on: Provisioning,
   input: { subscription: string; code: string; by: 'echo' | 'operator' },
 ): Promise<{ subscription: Subscription; destination: Destination }> {
   const key = await on.store.sharedKey('shred-challenge')
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await shredSubscription(tx, input.subscription)
     const waiting = await findWaiting(tx, subscription)
     if (!isOpenChallenge(waiting, on.nowMs)) {
@@ -180,7 +180,7 @@ async function checkChallengeRate(tx: AccessTransaction, id: string, nowMs: numb
   }
 }
 
-/** No two subscriptions push to one place, and one address serves only a few. */
+/** Refuses an address and port of another subscription, and more than DESTINATIONS_PER_IP_MAX subscriptions per IP address. */
 async function checkFree(
   tx: AccessTransaction,
   subscriptionId: string,
@@ -211,7 +211,7 @@ export async function setDestinationPaused(
   on: Provisioning,
   input: { subscription: string; paused: boolean },
 ): Promise<{ subscription: Subscription; destination: Destination }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await shredSubscription(tx, input.subscription)
     const before = await tx.get('destinations', subscription.id)
     if (before === undefined) {

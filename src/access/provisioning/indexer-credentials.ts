@@ -3,17 +3,17 @@ import { ServiceError } from '../../core/error.ts'
 import type { IndexerCredential, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { createSecretText } from '../token.ts'
-import { act, lookUp, makeId, type Provisioning } from './context.ts'
+import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
 
-/** Database credentials at the one moment they can be seen. */
+/** New database credentials with the password, which is not stored. */
 export type IssuedCredential = { readonly password: string; readonly record: IndexerCredential }
 
-/** Grants the subscription its database user, or replaces the password of the one it has. */
+/** Creates the database user of the subscription, or replaces its password. */
 export async function grantIndexer(
   on: Provisioning,
   input: { subscription: string; rotate: boolean },
 ): Promise<IssuedCredential & { subscription: Subscription }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     if (subscription.state === 'cancelled')
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
@@ -54,7 +54,7 @@ export async function revokeIndexer(
   on: Provisioning,
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; ended: readonly IndexerCredential[] }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     const ended = await endCredentials(tx, subscription.id)
     if (ended.length === 0)
@@ -72,7 +72,7 @@ export async function revokeIndexer(
   })
 }
 
-/** A new database user, or a new password for the one there is: the name is the customer's to keep. */
+/** A new database user, or a new password for the existing one, whose name stays. */
 export async function putNewCredential(
   on: Provisioning,
   tx: AccessTransaction,

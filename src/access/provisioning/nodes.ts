@@ -1,11 +1,11 @@
 import { ServiceError } from '../../core/error.ts'
 import type { DedicatedNode, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
+import { lookUp, makeId, type Provisioning, parseName, runChange } from './context.ts'
 
 export type NodeInput = { name: string; rpc: string; ws: string; grpc: string; credential: string | null }
 
-/** Puts a dedicated node on record; it serves nobody until it is assigned. */
+/** Adds a dedicated node, which is not used until it is assigned. */
 export async function addNode(on: Provisioning, input: NodeInput): Promise<DedicatedNode> {
   const name = parseName(input.name, 'node')
   const addresses = {
@@ -16,7 +16,7 @@ export async function addNode(on: Provisioning, input: NodeInput): Promise<Dedic
   if (input.credential !== null && !/^(file|env):./.test(input.credential)) {
     throw new ServiceError('invalid-value', 'the credential of a node is a reference: file:PATH or env:NAME')
   }
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     if ((await tx.find('nodes', { name })).length > 0)
       throw new ServiceError('already-exists', `there is a node "${name}" already`)
     const node: DedicatedNode = {
@@ -36,12 +36,12 @@ export async function addNode(on: Provisioning, input: NodeInput): Promise<Dedic
   })
 }
 
-/** Gives the node to one subscription, which is then served by its own nodes alone; `null` takes it back. */
+/** Assigns the node to one subscription, which then uses only its own nodes; `null` removes the assignment. */
 export async function assignNode(
   on: Provisioning,
   input: { node: string; subscription: string | null },
 ): Promise<{ node: DedicatedNode; subscription: Subscription | null }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const node = await lookUp(tx, 'nodes', input.node)
     const subscription = input.subscription === null ? null : await lookUp(tx, 'subscriptions', input.subscription)
     if (subscription !== null && !subscription.products.includes('dedicated-node')) {
@@ -72,13 +72,13 @@ export async function assignNode(
   })
 }
 
-/** A node's address is a plain origin: what could carry a secret or lead elsewhere is refused. */
+/** Parses the URL of a node; refuses credentials, query and fragment, which may contain secrets. */
 function parseNodeUrl(text: string, protocols: readonly string[]): string {
   if (text === '') return ''
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const words = protocols.map((protocol) => `${protocol}//`).join(' or ')
+  const prefixes = protocols.map((protocol) => `${protocol}//`).join(' or ')
   if (url === undefined || !protocols.includes(url.protocol)) {
-    throw new ServiceError('invalid-value', `a node address must begin with ${words}`)
+    throw new ServiceError('invalid-value', `a node address must begin with ${prefixes}`)
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new ServiceError('invalid-value', 'a node address may not carry credentials or a query', {

@@ -1,18 +1,18 @@
 import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Note, Refund, Subscription } from '../store/model.ts'
-import { act, lookUp, makeId, type Provisioning } from './context.ts'
+import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
 
 const NOTE_CHARACTERS_MAX = 2000
 
-/** The operator's own words about a customer or a subscription. */
+/** Adds the operator's note about a customer or a subscription. */
 export async function addNote(on: Provisioning, input: { subject: string; text: string }): Promise<Note> {
-  // A token pasted into a note would be kept for good, against the promise that it is shown once.
+  // A token pasted into a note would be stored, although a token is shown only once.
   const text = redactText(input.text.trim())
   if (text === '' || text.length > NOTE_CHARACTERS_MAX) {
     throw new ServiceError('invalid-value', `a note has 1 to ${NOTE_CHARACTERS_MAX} characters`)
   }
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const [customer] = await tx.find('customers', { name: input.subject })
     const byCustomer = (await tx.get('customers', input.subject)) ?? customer
     const subjectId = byCustomer?.id ?? (await lookUp(tx, 'subscriptions', input.subject)).id
@@ -22,7 +22,7 @@ export async function addNote(on: Provisioning, input: { subject: string; text: 
   })
 }
 
-/** Records money that was given back elsewhere; Sluice moves none. */
+/** Records a refund that was paid outside Sluice. */
 export async function recordRefund(
   on: Provisioning,
   input: { subscription: string; amount: string; currency: string; reason: string },
@@ -43,7 +43,7 @@ export async function recordRefund(
   if (reason === '' || reason.length > NOTE_CHARACTERS_MAX) {
     throw new ServiceError('invalid-value', `a reason has 1 to ${NOTE_CHARACTERS_MAX} characters`)
   }
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     const { amount, currency } = input
     const refund: Refund = {

@@ -30,12 +30,12 @@ import { GRACE_MS_MAX, issueToken, revokeTokens, rotateToken } from './tokens.ts
 const NOW_MS = 1_800_000_000_000
 const ACTOR = { uid: 1000, user: 'op', sudoUser: null, tty: null }
 
-async function office(): Promise<AsyncDisposable & { on: Provisioning; later(ms: number): Provisioning }> {
+async function openRig(): Promise<AsyncDisposable & { on: Provisioning; later(ms: number): Provisioning }> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-provisioning-'))
   const random = createSeededRandom(7)
   const store = await openStore(
     {
-      position: { engine: 'sqlite', file: join(folder, 'access.db') },
+      location: { engine: 'sqlite', file: join(folder, 'access.db') },
       audit: { file: join(folder, 'audit.log'), mirror: 'test', toolVersion: '0' },
       check: 'full',
     },
@@ -66,8 +66,8 @@ const input = (over: Partial<SubscriptionInput> = {}): SubscriptionInput => ({
 const refusedAs = (code: string) => (error: unknown) => error instanceof ServiceError && error.code === code
 
 test('a subscription comes with what its products need and nothing else', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const bundle = await createSubscription(on, input())
   assert.match(bundle.token?.secret ?? '', /^slc_/)
   assert.equal(bundle.credential, undefined)
@@ -86,9 +86,9 @@ test('a subscription comes with what its products need and nothing else', async 
 })
 
 test('names that could be mistaken are refused', async () => {
-  await using executor = await office()
+  await using rig = await openRig()
   for (const name of ['', 'Acme', 'a b', '-a', 'a-', 'sub_1', 'x'.repeat(64), 'ä', 'a/b', '../a']) {
-    await assert.rejects(addCustomer(executor.on, { name, contact: '' }), refusedAs('invalid-value'), name)
+    await assert.rejects(addCustomer(rig.on, { name, contact: '' }), refusedAs('invalid-value'), name)
   }
 })
 
@@ -101,8 +101,8 @@ test('products: coming soon, not provisioned, unknown, twice', () => {
 })
 
 test('a subscription has one token: issue is refused while one lives, rotation keeps at most one predecessor', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const { subscription, token } = await createSubscription(on, input())
   await assert.rejects(issueToken(on, { subscription: 'acme-prod' }), refusedAs('already-exists'))
   const second = await rotateToken(on, { subscription: 'acme-prod', graceMs: 3_600_000 })
@@ -128,8 +128,8 @@ test('a subscription has one token: issue is refused while one lives, rotation k
 })
 
 test('a cancelled subscription stays cancelled, and takes its token, database user and nodes with it', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const { subscription } = await createSubscription(on, input({ products: ['bundle', 'indexer', 'dedicated-node'] }))
   await addNode(on, { name: 'ded-1', rpc: 'https://node.example.net', ws: '', grpc: '', credential: null })
   await assignNode(on, { node: 'ded-1', subscription: 'acme-prod' })
@@ -148,8 +148,8 @@ test('a cancelled subscription stays cancelled, and takes its token, database us
 })
 
 test('suspend and resume, each only from the other side; limits fall back to the plan; renewal lies ahead', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   await createSubscription(on, input())
   await assert.rejects(resumeSubscription(on, { subscription: 'acme-prod' }), refusedAs('wrong-state'))
   assert.equal((await suspendSubscription(on, { subscription: 'acme-prod' })).state, 'suspended')
@@ -171,8 +171,8 @@ test('suspend and resume, each only from the other side; limits fall back to the
 })
 
 test('a destination is a literal, allowed address, replaced and not added to', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   await createSubscription(on, input({ name: 's', products: ['shreds-raw'] }))
   for (const bad of [
     'localhost:20001',
@@ -205,8 +205,8 @@ test('a destination is a literal, allowed address, replaced and not added to', a
 })
 
 test('database credentials: one at a time, rotation replaces', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const { credential } = await createSubscription(on, input({ products: ['indexer'] }))
   await assert.rejects(grantIndexer(on, { subscription: 'acme-prod', rotate: false }), refusedAs('already-exists'))
   const rotated = await grantIndexer(on, { subscription: 'acme-prod', rotate: true })
@@ -216,8 +216,8 @@ test('database credentials: one at a time, rotation replaces', async () => {
 })
 
 test('a node address carries no secret, and a node serves one subscription', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const node = { name: 'n', rpc: 'https://n.example.net:8899/', ws: '', grpc: '', credential: null }
   for (const rpc of [
     'https://user:pw@n.example.net',
@@ -241,8 +241,8 @@ test('a node address carries no secret, and a node serves one subscription', asy
 })
 
 test('notes and refunds are written down as given', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   await createSubscription(on, input())
   await addNote(on, { subject: 'acme', text: ' paid ' })
   await addNote(on, { subject: 'acme-prod', text: 'moved to build' })
@@ -264,8 +264,8 @@ test('notes and refunds are written down as given', async () => {
 })
 
 test('a token pasted into a note, a reason or a contact is not kept', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const { token } = await createSubscription(on, input())
   const secret = token?.secret ?? ''
   await addNote(on, { subject: 'acme', text: `leaked: ${secret}` })
@@ -281,8 +281,8 @@ test('a token pasted into a note, a reason or a contact is not kept', async () =
 })
 
 test('a dry run answers as the change would and leaves store and audit log as they were', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const before = await on.store.auditHead()
   const rehearsed = await createSubscription({ ...on, dryRun: true }, input())
   assert.equal(rehearsed.subscription.name, 'acme-prod')
@@ -295,8 +295,8 @@ test('a dry run answers as the change would and leaves store and audit log as th
 })
 
 test('no audit line holds a secret or its hash', async () => {
-  await using executor = await office()
-  const { on } = executor
+  await using rig = await openRig()
+  const { on } = rig
   const { token, credential } = await createSubscription(on, input({ products: ['bundle', 'indexer'] }))
   const rotated = await rotateToken(on, { subscription: 'acme-prod', graceMs: 0 })
   const granted = await grantIndexer(on, { subscription: 'acme-prod', rotate: true })

@@ -5,7 +5,7 @@ import { ServiceError } from '../../core/error.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
 import type { Customer, Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { act, lookUp, makeId, type Provisioning, parseName } from './context.ts'
+import { lookUp, makeId, type Provisioning, parseName, runChange } from './context.ts'
 import { newDestination, parseDestination } from './destinations.ts'
 import { endCredentials, type IssuedCredential, putNewCredential } from './indexer-credentials.ts'
 import { endTokens, type IssuedToken, putNewToken } from './tokens.ts'
@@ -17,11 +17,11 @@ export type SubscriptionInput = {
   readonly products: readonly ProductKey[]
   readonly overrides: Partial<Limits>
   readonly validUntil: number | null
-  /** For shreds-raw: where to, and whether the operator vouches for it. */
+  /** For shreds-raw: the destination, and whether the operator vouches for it. */
   readonly destination?: { readonly address: string; readonly vouched: boolean } | undefined
 }
 
-/** Everything a new subscription comes with. The secrets are seen here and never again. */
+/** A new subscription with its secrets, which are not stored. */
 export type CreatedSubscription = {
   readonly customer: Customer
   readonly subscription: Subscription
@@ -30,7 +30,7 @@ export type CreatedSubscription = {
   readonly destination: Destination | undefined
 }
 
-/** Products whose callers show the subscription's token. */
+/** Products whose callers present the token of the subscription. */
 const TOKEN_PRODUCTS: readonly ProductKey[] = ['bundle', 'indexer', 'dedicated-node']
 
 export async function createSubscription(on: Provisioning, input: SubscriptionInput): Promise<CreatedSubscription> {
@@ -40,7 +40,7 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
   if (address !== undefined && !input.products.includes('shreds-raw')) {
     throw new ServiceError('invalid-value', 'a destination needs the product shreds-raw')
   }
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const customer = await lookUp(tx, 'customers', input.customer)
     if ((await tx.find('subscriptions', { name })).length > 0) {
       throw new ServiceError('already-exists', `there is a subscription "${name}" already`)
@@ -88,7 +88,7 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
   })
 }
 
-/** Which products a text such as `bundle,indexer` names, refusing what cannot be provisioned. */
+/** Parses a list of products such as `bundle,indexer`; refuses products that cannot be provisioned. */
 export function parseProducts(text: string): ProductKey[] {
   const names = text
     .split(',')
@@ -112,7 +112,7 @@ export function parseProducts(text: string): ProductKey[] {
   return [...products]
 }
 
-/** Changes limits of this subscription only; a limit given as undefined falls back to the plan's. */
+/** Overrides limits of this subscription; `undefined` restores the limit of the plan. */
 export async function limitSubscription(
   on: Provisioning,
   input: { subscription: string; overrides: LimitChanges; plan?: string | undefined },
@@ -158,7 +158,7 @@ export async function resumeSubscription(on: Provisioning, input: { subscription
   })
 }
 
-/** The end: tokens and database users are revoked with it, its nodes are free again, and nothing brings it back. */
+/** Ends the subscription for good: revokes its tokens and database users and releases its nodes. */
 export async function cancelSubscription(on: Provisioning, input: { subscription: string }): Promise<Subscription> {
   return changeSubscription(on, input.subscription, {
     action: 'sub.cancel',
@@ -182,21 +182,21 @@ const STATE_FIXES: Record<Subscription['state'], string> = {
 
 function refusePast(validUntil: number | null, nowMs: number): void {
   if (validUntil === null || validUntil > nowMs) return
-  throw new ServiceError('invalid-value', 'the end lies in the past', {
+  throw new ServiceError('invalid-value', 'the end is in the past', {
     fix: 'Give a day to come, a time span such as 30d, or never.',
   })
 }
 
 type SubscriptionChange = {
   action: string
-  /** The states in which it may happen. */
+  /** The states in which the change is allowed. */
   from: readonly Subscription['state'][]
   change(before: Subscription): Subscription
   also?(tx: AccessTransaction, after: Subscription): Promise<void>
 }
 
 async function changeSubscription(on: Provisioning, idOrName: string, how: SubscriptionChange): Promise<Subscription> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const before = await lookUp(tx, 'subscriptions', idOrName)
     if (!how.from.includes(before.state)) {
       throw new ServiceError('wrong-state', `subscription "${before.name}" is ${before.state}`, {

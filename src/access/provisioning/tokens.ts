@@ -2,19 +2,19 @@ import { ServiceError } from '../../core/error.ts'
 import type { Subscription, Token } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { createToken } from '../token.ts'
-import { act, lookUp, makeId, type Provisioning } from './context.ts'
+import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
 
-/** A token at the one moment it can be seen. */
+/** A new token with its secret, which is not stored. */
 export type IssuedToken = { readonly secret: string; readonly record: Token }
 
 export const GRACE_MS_MAX = 7 * 24 * 3_600_000
 
-/** The subscription's first token, or a new one after the last was revoked. */
+/** Issues the first token of a subscription, or a new one after the last was revoked. */
 export async function issueToken(
   on: Provisioning,
   input: { subscription: string },
 ): Promise<IssuedToken & { subscription: Subscription }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     refuseCancelled(subscription)
     const live = await liveTokens(tx, subscription.id)
@@ -35,7 +35,7 @@ export async function issueToken(
   })
 }
 
-/** Ends the present token at once, or after `graceMs` on the same quota ledger, and issues its successor. */
+/** Issues a new token and ends the current one at once or after `graceMs`; both share one quota. */
 export async function rotateToken(
   on: Provisioning,
   input: { subscription: string; graceMs: number },
@@ -43,7 +43,7 @@ export async function rotateToken(
   if (!(input.graceMs >= 0 && input.graceMs <= GRACE_MS_MAX)) {
     throw new ServiceError('invalid-value', 'the grace of a rotation is at most 7 days')
   }
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     refuseCancelled(subscription)
     const before = await liveTokens(tx, subscription.id)
@@ -61,12 +61,12 @@ export async function rotateToken(
   })
 }
 
-/** Ends every token of the subscription now. */
+/** Revokes every token of the subscription. */
 export async function revokeTokens(
   on: Provisioning,
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; ended: readonly Token[] }> {
-  return act(on, async (tx) => {
+  return runChange(on, async (tx) => {
     const subscription = await lookUp(tx, 'subscriptions', input.subscription)
     const before = await liveTokens(tx, subscription.id)
     const ended = await endTokens(tx, subscription.id, on.nowMs, 0)
@@ -110,7 +110,7 @@ export async function putNewToken(
   return { secret, record }
 }
 
-/** At most one predecessor lives on: the active token may retire, one that was retiring already ends. */
+/** At most one old token stays valid: the active token may retire, one that is already retiring is revoked. */
 export async function endTokens(
   tx: AccessTransaction,
   subscriptionId: string,
@@ -131,7 +131,7 @@ function refuseCancelled(subscription: Subscription): void {
   throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
 }
 
-/** What of a token may stand in the audit log: never its hash. */
+/** The fields of a token for the audit log, without its hash. */
 function auditOf(token: Token): object {
   return { id: token.id, last4: token.last4, state: token.state, notAfter: token.notAfter }
 }

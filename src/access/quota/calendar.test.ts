@@ -12,7 +12,7 @@ function start(iso: string) {
   const pass = (ms: number, stepMs = 1000) => {
     for (let left = ms; left > 0; left -= stepMs) {
       clock.advance(Math.min(stepMs, left))
-      calendar.look(clock.monotonicMs())
+      calendar.update(clock.monotonicMs())
     }
   }
   return { clock, calendar, pass, november: monthOf(Date.parse('2026-11-15T00:00:00Z')) }
@@ -29,11 +29,11 @@ describe('calendar', () => {
     const { clock, calendar, november } = start('2026-11-30T23:59:58.500Z')
     assert.equal(calendar.untilNextMonthMs(clock.monotonicMs()), 1500)
     clock.advance(1499)
-    calendar.look(clock.monotonicMs())
+    calendar.update(clock.monotonicMs())
     assert.equal(calendar.month, november)
     assert.equal(calendar.minute * 60_000, Date.parse('2026-11-30T23:59:00Z'))
     clock.advance(1)
-    calendar.look(clock.monotonicMs())
+    calendar.update(clock.monotonicMs())
     assert.equal(calendar.month, november + 1)
     assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-12-01T00:00:00Z'))
     assert.equal(calendar.minute * 60_000, Date.parse('2026-12-01T00:00:00Z'))
@@ -58,7 +58,7 @@ describe('calendar', () => {
     for (let jump = 0; jump < 2; jump++) {
       clock.advance(5 * HOUR_MS)
       clock.setWallMs(clock.nowMs() + DAY_MS)
-      calendar.look(clock.monotonicMs())
+      calendar.update(clock.monotonicMs())
       clock.setWallMs(clock.nowMs() - DAY_MS)
     }
     assert.equal(calendar.month, november)
@@ -102,7 +102,7 @@ describe('calendar', () => {
     }
     clock.advance(DAY_MS)
     clock.setWallMs(clock.nowMs() - 40_000)
-    calendar.look(clock.monotonicMs())
+    calendar.update(clock.monotonicMs())
     assert.equal(calendar.minute * 60_000, clock.nowMs() - (clock.nowMs() % 60_000))
   })
 })

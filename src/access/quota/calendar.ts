@@ -1,46 +1,46 @@
 import type { Clock } from '../../core/clock.ts'
 
-/** How long the wall clock has to stand by a jump before the jump is believed. */
+/** How long a jump of the wall clock must last before it is adopted. */
 export const JUMP_HOLD_MS = 3_600_000
-/** Less than this is the clock being adjusted, not set. */
+/** A smaller difference is an adjustment of the clock, not a jump. */
 const ADJUSTMENT_MS = 2000
-/** A clock that is being adjusted runs at most this much too fast or too slow. */
+/** The largest rate error of a clock that is being adjusted. */
 const ADJUSTMENT_RATE = 0.001
-const LOOK_MS = 1000
+const UPDATE_MS = 1000
 const UNSEEN_MS_MAX = 60_000
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 
 /**
- * The calendar that quota and usage go by: UTC months, hours and minutes of a wall clock that does not jump. Between two looks it runs on the
- * monotonic clock. A jump of the wall clock is taken over only after it stood for an hour, so a clock set wrong and set right again neither
- * starts a month nor ends one. The month goes forward only: where a believed jump back leaves it ahead by one, the month in hand simply lasts
- * longer; only a month further ahead, which a grossly wrong clock alone explains, is given up.
+ * The calendar of quota and usage: UTC months, hours and minutes of a wall clock without jumps. Between two updates it follows the monotonic clock.
+ * A jump of the wall clock is adopted only after an hour, so a clock that is set wrong and corrected neither starts nor ends a month. The month
+ * only moves forward: when an adopted jump back leaves it ahead by one, the current month lasts longer; a month further ahead, which only a grossly
+ * wrong clock explains, is corrected.
  */
 export class Calendar {
   /** Months since January 1970. */
   month: number
-  /** Hours and minutes since 1970: small whole numbers, which cost nothing to keep by the thousand. */
+  /** Hours and minutes since 1970: small integers, which V8 stores without a heap number. */
   hour = 0
   minute = 0
   readonly #clock: Clock
   #offsetMs: number
-  #lookedAtMs: number
-  #lookAgainAtMs: number
+  #updatedAtMs: number
+  #nextUpdateMs: number
   #jump: { offsetMs: number; sinceMs: number } | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#lookedAtMs = clock.monotonicMs()
-    this.#offsetMs = clock.nowMs() - this.#lookedAtMs
-    this.#lookAgainAtMs = this.#lookedAtMs
+    this.#updatedAtMs = clock.monotonicMs()
+    this.#offsetMs = clock.nowMs() - this.#updatedAtMs
+    this.#nextUpdateMs = this.#updatedAtMs
     this.month = monthOf(clock.nowMs())
-    this.look(this.#lookedAtMs)
+    this.update(this.#updatedAtMs)
   }
 
-  /** Brings the fields up to date. Cheap enough for every call. */
-  look(monotonicMs: number): void {
-    if (monotonicMs >= this.#lookAgainAtMs) this.#turn(monotonicMs)
+  /** Updates the fields. Cheap enough for every call. */
+  update(monotonicMs: number): void {
+    if (monotonicMs >= this.#nextUpdateMs) this.#refresh(monotonicMs)
   }
 
   /** Milliseconds until the month after `month` begins. */
@@ -48,28 +48,28 @@ export class Calendar {
     return Math.max(0, Math.ceil(monthStartMs(this.month + 1) - (monotonicMs + this.#offsetMs)))
   }
 
-  #turn(monotonicMs: number): void {
-    this.#follow(monotonicMs)
+  #refresh(monotonicMs: number): void {
+    this.#followWallClock(monotonicMs)
     const wallMs = monotonicMs + this.#offsetMs
     this.minute = Math.floor(wallMs / MINUTE_MS)
     this.hour = Math.floor(wallMs / HOUR_MS)
     const month = monthOf(wallMs)
     if (month > this.month || month < this.month - 1) this.month = month
-    // Months and hours begin with a minute, so a look at each minute's first instant misses neither.
-    this.#lookAgainAtMs = monotonicMs + Math.min(LOOK_MS, MINUTE_MS - (wallMs % MINUTE_MS))
+    // Months and hours begin with a minute, so an update at the start of each minute misses neither.
+    this.#nextUpdateMs = monotonicMs + Math.min(UPDATE_MS, MINUTE_MS - (wallMs % MINUTE_MS))
   }
 
-  #follow(monotonicMs: number): void {
+  #followWallClock(monotonicMs: number): void {
     const offsetMs = this.#clock.nowMs() - monotonicMs
-    const unseenMs = monotonicMs - this.#lookedAtMs
+    const unseenMs = monotonicMs - this.#updatedAtMs
     const toleranceMs = ADJUSTMENT_MS + unseenMs * ADJUSTMENT_RATE
-    this.#lookedAtMs = monotonicMs
+    this.#updatedAtMs = monotonicMs
     if (Math.abs(offsetMs - this.#offsetMs) <= toleranceMs) {
       this.#offsetMs = offsetMs
       this.#jump = undefined
       return
     }
-    // A jump that nobody watched may have been two; it stands from now.
+    // A jump after a long time without updates may have been two, so its duration counts from now.
     const isSame = this.#jump !== undefined && Math.abs(offsetMs - this.#jump.offsetMs) <= toleranceMs
     if (this.#jump === undefined || !isSame || unseenMs > UNSEEN_MS_MAX) {
       this.#jump = { offsetMs, sinceMs: monotonicMs }

@@ -1,19 +1,19 @@
 import type { LimitName } from '../../contract/limits.ts'
 import type { CallTerms, Terms } from '../terms.ts'
 
-/** What a caller is told about its units, on every answer. All null when nothing limits them. */
+/** The rate-limit headers of a response. All null when units are unlimited. */
 export type Budget = {
-  /** The size of whichever is tighter now: the bucket of units, or the month's units. */
+  /** The size of the tighter limit: the units bucket or the units of the month. */
   readonly limit: number | null
-  /** Whole units left of it. */
+  /** Units remaining, rounded down. */
   readonly remaining: number | null
-  /** Until it is full again, or the month ends. */
+  /** Until the bucket is full again or the month ends. */
   readonly resetMs: number
 }
 
 export type Charged = Budget & { readonly ok: true; readonly cost: number }
 
-/** Nothing was taken. */
+/** Refused; nothing was charged. */
 export type OverLimit = Budget & {
   readonly ok: false
   readonly reason: 'over-limit'
@@ -21,18 +21,18 @@ export type OverLimit = Budget & {
   /** The limit as the plan states it. */
   readonly limitSize: number
   readonly cost: number
-  /** Until the same call would pass if nothing else is called meanwhile; Infinity when waiting does not help. */
+  /** Until the same call would pass without other calls; Infinity when it never would. */
   readonly retryAfterMs: number
 }
 
 export type Charge = Charged | OverLimit
 
-/** Everything a subscription has left, for people. */
+/** The remaining quota of a subscription. */
 export type QuotaView = Budget & {
   readonly month: { readonly limit: number | null; readonly used: number; readonly resetMs: number }
   readonly buckets: readonly {
     readonly limit: LimitName
-    /** Set where the limit is of one method. */
+    /** Set when the limit applies to one method. */
     readonly method: string | undefined
     readonly perSecond: number
     readonly capacity: number
@@ -42,20 +42,20 @@ export type QuotaView = Budget & {
 }
 
 /**
- * The books of what was spent. Charging is synchronous and all or nothing over every limit the call touches; what is refused takes nothing.
- * Books are kept by subscription, so that tokens, connections and interfaces of one subscription share one budget.
+ * Accounts of spent quota, one per subscription, so that all its tokens, connections and interfaces share one budget. Charging is synchronous and
+ * atomic over all limits of a call; a refused call is not charged.
  */
 export interface QuotaLedger {
-  /** The subscription's books. Good as long as `isOpen`; then they are opened again. */
+  /** The account of the subscription. Valid while `isOpen`; after that it must be opened again. */
   open(subscriptionId: string, terms: Terms, monotonicMs: number): QuotaAccount
-  /** Closes books that say nothing: full buckets of idle subscriptions. */
+  /** Closes accounts with full buckets, which carry no information. */
   sweep(monotonicMs: number): void
 }
 
 export interface QuotaAccount {
   readonly isOpen: boolean
   charge(terms: Terms, call: CallTerms, monotonicMs: number): Charge
-  /** Takes a charge back because the call was then not forwarded. */
+  /** Reverts the charge of a call that was not forwarded. */
   refund(terms: Terms, call: CallTerms, monotonicMs: number): void
   view(terms: Terms, monotonicMs: number): QuotaView
 }

@@ -1,13 +1,13 @@
 import type { Limits } from '../../contract/limits.ts'
 
-/** What a subscription holds open, each with a limit of that name. */
+/** What needs a permit while it is open; each has a limit of the same name. */
 export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
 export type PermitName = (typeof PERMIT_NAMES)[number]
-export type PermitsAcquired = Readonly<Record<PermitName, number>>
+export type PermitCounts = Readonly<Record<PermitName, number>>
 
 export type Permit = Disposable & {
   readonly ok: true
-  /** Frees the seat; once is enough, more do nothing. */
+  /** Releases the permit; further calls have no effect. */
   release(): void
 }
 
@@ -19,11 +19,11 @@ export type NoPermit = {
 }
 
 export type Permits = {
-  /** A seat of the subscription, to be released when what it stands for closes. */
+  /** Acquires a permit of the subscription, to be released when the connection, subscription or stream closes. */
   acquire(subscriptionId: string, name: PermitName, limits: Limits): Permit | NoPermit
-  taken(subscriptionId: string): PermitsAcquired
+  taken(subscriptionId: string): PermitCounts
   /** Of all subscriptions together. */
-  total(): PermitsAcquired
+  total(): PermitCounts
 }
 
 type Counts = Record<PermitName, number>
@@ -31,8 +31,8 @@ type Counts = Record<PermitName, number>
 const none = (): Counts => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 })
 
 /**
- * Seats of this process. A limit lowered below what is taken closes nothing: no further seat is given until enough were released.
- * Counts of a subscription without any open seat are not kept.
+ * Connection limits of this process. A limit lowered below the current count closes nothing, but no further permit is given until enough are
+ * released. Subscriptions without a permit are not held in memory.
  */
 export function createPermits(): Permits {
   const bySubscription = new Map<string, Counts>()

@@ -11,33 +11,33 @@ import {
   wholeUnits,
 } from './charge.ts'
 
-/** More subscriptions than this are not kept at once: the one opened first is put away, as if it had been idle. */
+/** Open accounts; beyond it the oldest is closed as if it were idle. */
 const ACCOUNTS_MAX = 250_000
 
 export type LedgerOptions = {
   readonly calendar: Calendar
-  /** Units spent this month before this process began, from the store. */
+  /** Units spent this month before the process started, from the store. */
   readonly spentBefore?: ReadonlyMap<string, number>
   readonly accountsMax?: number
 }
 
 export type Ledger = QuotaLedger & { accounts(): number }
 
-/** The books of one process, in memory. Exact: what was charged is what was admitted. */
+/** The ledger of one process, in memory. Exact: units charged equal units admitted. */
 export function createLedger(options: LedgerOptions): Ledger {
   const { calendar, accountsMax = ACCOUNTS_MAX } = options
   const accounts = new Map<string, Account>()
-  /** The month's units of subscriptions whose books are closed. */
+  /** Units of the month of subscriptions whose account is closed. */
   const spent = new Map<string, number>(options.spentBefore)
   let spentMonth = calendar.month
 
-  function turnMonth(): void {
+  function rollMonth(): void {
     if (calendar.month > spentMonth) spent.clear()
     spentMonth = calendar.month
   }
 
   function close(subscriptionId: string, account: Account): void {
-    turnMonth()
+    rollMonth()
     accounts.delete(subscriptionId)
     const used = account.close()
     if (used > 0) spent.set(subscriptionId, used)
@@ -53,14 +53,14 @@ export function createLedger(options: LedgerOptions): Ledger {
       const known = accounts.get(subscriptionId)
       if (known !== undefined) return known
       if (accounts.size >= accountsMax) closeOldest()
-      calendar.look(monotonicMs)
-      turnMonth()
+      calendar.update(monotonicMs)
+      rollMonth()
       const account = new Account(calendar, terms, monotonicMs, spent.get(subscriptionId) ?? 0)
       accounts.set(subscriptionId, account)
       return account
     },
     sweep(monotonicMs) {
-      calendar.look(monotonicMs)
+      calendar.update(monotonicMs)
       for (const [subscriptionId, account] of accounts) {
         if (account.isFull(monotonicMs)) close(subscriptionId, account)
       }
@@ -70,8 +70,8 @@ export function createLedger(options: LedgerOptions): Ledger {
 }
 
 /**
- * The books of one subscription. `#levels` holds the time of the last refill and after it one level for each bucket: one array of plain
- * numbers, because ten thousand of these are walked through in turn and every further object is another miss of the cache.
+ * The account of one subscription. `#levels` contains the time of the last refill followed by the level of each bucket: one array of numbers,
+ * because with ten thousand accounts every further object is another cache miss.
  */
 class Account implements QuotaAccount {
   isOpen = true
@@ -89,10 +89,10 @@ class Account implements QuotaAccount {
     this.#levels = [Math.floor(monotonicMs), ...terms.buckets.map(({ capacityParts }) => capacityParts)]
   }
 
-  /** Ends these books and gives what the month has cost so far. */
+  /** Closes the account and returns the units of the month. */
   close(): number {
     this.isOpen = false
-    this.#turn()
+    this.#rollMonth()
     return this.#used
   }
 
@@ -107,10 +107,10 @@ class Account implements QuotaAccount {
     if (isShort) return this.#refuse(call, monotonicMs)
     for (const { bucket, parts } of draws) levels[bucket + 1] = (levels[bucket + 1] as number) - parts
     this.#used += cost
-    return this.#reported({ ok: true, cost, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
+    return this.#withBudget({ ok: true, cost, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
   }
 
-  /** Of several limits the one that keeps the caller waiting longest is named. */
+  /** Names the limit with the longest wait. */
   #refuse({ draws, cost }: CallTerms, monotonicMs: number): OverLimit {
     const { buckets, unitsPerMonth } = this.#terms
     let limitName: LimitName = 'unitsPerMonth'
@@ -133,14 +133,14 @@ class Account implements QuotaAccount {
       }
     }
     const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
-    return this.#reported({ ...refused, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
+    return this.#withBudget({ ...refused, limit: null, remaining: null, resetMs: 0 }, monotonicMs)
   }
 
   refund(terms: Terms, { draws, cost }: CallTerms, monotonicMs: number): void {
-    this.#calendar.look(monotonicMs)
-    this.#turn()
+    this.#calendar.update(monotonicMs)
+    this.#rollMonth()
     this.#used = Math.max(0, this.#used - cost)
-    // Where the limits have changed since, the bucket it was taken from may be another; the month's units are right all the same.
+    // After a change of limits the bucket may be a different one, so only the units of the month are refunded.
     if (terms !== this.#terms) return
     this.#refill(monotonicMs)
     for (const { bucket, parts } of draws) {
@@ -152,7 +152,7 @@ class Account implements QuotaAccount {
   view(terms: Terms, monotonicMs: number): QuotaView {
     this.#settle(terms, monotonicMs)
     return {
-      ...this.#reported({ limit: null, remaining: null, resetMs: 0 }, monotonicMs),
+      ...this.#withBudget({ limit: null, remaining: null, resetMs: 0 }, monotonicMs),
       month: { limit: terms.unitsPerMonth, used: this.#used, resetMs: this.#calendar.untilNextMonthMs(monotonicMs) },
       buckets: terms.buckets.map(({ limit, key, perSecond, capacity, capacityParts, partsPerUnit }, bucket) => ({
         limit,
@@ -170,16 +170,16 @@ class Account implements QuotaAccount {
     return this.#terms.buckets.every(({ capacityParts }, bucket) => this.#levels[bucket + 1] === capacityParts)
   }
 
-  /** Brings month, limits and levels up to date. */
+  /** Updates month, limits and levels. */
   #settle(terms: Terms, monotonicMs: number): void {
-    this.#calendar.look(monotonicMs)
-    if (this.#month !== this.#calendar.month) this.#turn()
+    this.#calendar.update(monotonicMs)
+    if (this.#month !== this.#calendar.month) this.#rollMonth()
     this.#refill(monotonicMs)
     if (this.#terms !== terms) this.#adopt(terms)
   }
 
-  /** A later month begins at nothing spent. An earlier one, after a clock that was grossly wrong, goes on with what was. */
-  #turn(): void {
+  /** A later month starts at 0. An earlier month, after a grossly wrong clock, keeps the units spent. */
+  #rollMonth(): void {
     if (this.#calendar.month > this.#month) this.#used = 0
     this.#month = this.#calendar.month
   }
@@ -197,7 +197,7 @@ class Account implements QuotaAccount {
     }
   }
 
-  /** With new limits a full bucket is full; any other keeps the units that are in it, cut to its new size, and fills at the new rate. */
+  /** Applies new limits: a full bucket stays full; any other keeps its level, up to the new capacity. */
   #adopt(terms: Terms): void {
     const before = this.#terms.buckets
     const levels = terms.buckets.map(({ key, capacityParts, partsPerUnit }) => {
@@ -218,8 +218,8 @@ class Account implements QuotaAccount {
     return parts > capacityParts || partsPerMs === 0 ? Number.POSITIVE_INFINITY : Math.ceil(missing / partsPerMs)
   }
 
-  /** Completes an answer with the tighter of the two: bucket of units or the month. Fills it in place, as every call has one. */
-  #reported<Response extends Writable<Budget>>(response: Response, monotonicMs: number): Response {
+  /** Fills in the tighter of units bucket and month. In place, because every call has one. */
+  #withBudget<Response extends Writable<Budget>>(response: Response, monotonicMs: number): Response {
     const { unitsBucket, unitsPerMonth, buckets } = this.#terms
     const bucket = buckets[unitsBucket]
     const left =

@@ -1,19 +1,19 @@
 import { createRedisScript, type RedisReply, type RedisScript } from '../../platform/db/redis.ts'
 
 /**
- * The shared books of one subscription: a hash with the time of the last refill (`at`), the month (`month`, months since 1970) and what it has cost
- * (`used`), and the level of each bucket in units. Time is the server's, so no process's clock can make units. One run books what a process has spent and
- * answers what is left; levels may fall below zero, which is how spending ahead is paid back.
+ * The shared account of one subscription: a hash with the time of the last refill (`at`), the month (`month`, months since 1970), the units spent in
+ * it (`used`), and the level of each bucket in units. Uses the server's time, so that no process's clock can create units. One run books what a
+ * process has spent and returns what remains; levels may be negative, so spending ahead is paid back.
  *
- * A process says what it has spent in all, never what is new: the difference to what was booked for it before is taken here, from a second hash of its
- * own. So a booking whose answer was lost can be sent again and counts once.
+ * A process sends its total spending, never a difference: the difference to what is already booked for it is computed here from a second hash. So a
+ * booking whose reply was lost can be sent again and counts once.
  *
  * KEYS: the hash of the subscription; the hash of what this spender has booked. ARGV: the field of the month, units spent in it, units the caller
- * knows to be booked (believed when the server has no record), the month's use as the caller knows it (used when the server has none: it is
- * new, or lost its data), then for each bucket its field, rate per second, capacity, units spent and units known to be booked.
- * Answer: month, used, then the level of each bucket as text.
+ * knows to be booked (used when the server has no record), the units of the month known to the caller (used when the server has none: it is new or
+ * lost its data), then for each bucket its field, rate per second, capacity, units spent and units known to be booked.
+ * Reply: month, used, then the level of each bucket as text.
  *
- * The calendar is Howard Hinnant's civil_from_days. The month goes forward only, unless the stored one is ahead by more than one.
+ * The calendar is Howard Hinnant's civil_from_days. The month only moves forward, unless the stored one is ahead by more than one.
  */
 export const BOOK_SCRIPT: RedisScript = createRedisScript(`
 local time = redis.call('TIME')
@@ -65,10 +65,10 @@ redis.call('PEXPIRE', KEYS[2], 86400000)
 return answer
 `)
 
-/** Units spent, and how many of them are known to be in the books. */
+/** Units spent, and how many of them are known to be booked. */
 export type Spending = { readonly spent: number; readonly booked: number }
 
-/** What one process brings to the books of one subscription. */
+/** What one process books for one subscription. */
 export type Booking = {
   readonly month: Spending & { readonly number: number; readonly usedKnown: number }
   readonly buckets: readonly (Spending & {
@@ -96,7 +96,7 @@ export function bookingArgs({ month, buckets }: Booking): string[] {
   ]
 }
 
-/** Undefined for an answer that is not one: another script, another server. */
+/** Undefined for an unexpected reply. */
 export function parseBooked(reply: RedisReply, buckets: number): Booked | undefined {
   if (!Array.isArray(reply) || reply.length !== buckets + 2) return undefined
   const [month, used, ...levels] = reply.map(Number)
@@ -105,8 +105,8 @@ export function parseBooked(reply: RedisReply, buckets: number): Booked | undefi
 }
 
 /**
- * How many processes share the books: each says every second that it lives, and those that were silent too long are taken off.
- * KEYS: the sorted set. ARGV: this process, how long silence is tolerated in ms, `stay` or `leave`. Answer: how many are left.
+ * Counts the processes that share the ledger: each sends a heartbeat every second, and those without one for too long are removed.
+ * KEYS: the sorted set. ARGV: this process, the maximum time without a heartbeat in ms, `stay` or `leave`. Reply: the number of processes.
  */
 export const LIVE_SCRIPT: RedisScript = createRedisScript(`
 local time = redis.call('TIME')

@@ -4,53 +4,53 @@ import type { Calendar } from './calendar.ts'
 import { type Budget, type Charge, type OverLimit, type QuotaAccount, type QuotaView, wholeUnits } from './charge.ts'
 import type { Booked, Booking } from './redis-script.ts'
 
-/** Books that were settled this recently are not settled again just to look, and a call that waits for a booking may come again this soon. */
-const LOOK_AGAIN_MS = 50
+/** The shortest interval between bookings that only refresh the level, and the retry time of a call that waits for a booking. */
+const REBOOK_MS = 50
 
-/** What an account asks of its ledger. */
-export type LedgerSide = {
+/** The part of the ledger that an account uses. */
+export type AccountLedger = {
   readonly calendar: Calendar
-  /** Something waits to be booked. */
-  noteUnbooked(account: SharedAccount): void
-  /** The books should be settled as soon as possible. */
-  wantBooking(account: SharedAccount): void
+  /** The account has units to book. */
+  markUnbooked(account: SharedAccount): void
+  /** The account should be booked as soon as possible. */
+  requestBooking(account: SharedAccount): void
 }
 
-/** A booking on its way, and what is forgiven with it once it is answered, bucket by bucket. */
-export type SentBooking = { readonly booking: Booking; readonly forgiven: readonly number[] }
+/** A booking in flight, and the units per bucket that are waived when it succeeds. */
+export type SentBooking = { readonly booking: Booking; readonly waived: readonly number[] }
 
-/** Both only grow, but for refunds and what is forgiven; the books take the difference. Kept while a limit is absent: it may come back. */
+/** Both only grow, except for refunds and waived units; the difference is unbooked. Kept while a limit is absent, since it may return. */
 type Tally = { spent: number; booked: number }
 
 /**
- * One subscription's books in one process, as that process believes them to be. Every charge is decided here and now: against the believed level,
- * from which own spending is taken at once, and with at most one chunk of spending that the shared books do not know yet. Booking brings belief
- * and truth together. While the shared server is away the same books run on this process's share of rate and size.
+ * The account of one subscription in one process, with its estimate of the shared level. Every charge is decided synchronously: against the estimate,
+ * from which own spending is deducted at once, and with at most one chunk of unbooked spending. Booking replaces the estimate by the true level.
+ * While the shared server is unreachable, the account uses this process's share of rate and capacity.
  */
 export class SharedAccount implements QuotaAccount {
   isOpen = true
   isLocal: boolean
   readonly subscriptionId: string
-  /** Names these books among all that ever spend for the subscription, in any process. */
+  /** Identifies this account among all that ever spend for the subscription, in any process. */
   readonly spenderId: string
-  readonly #ledger: LedgerSide
+  readonly #ledger: AccountLedger
   #terms: Terms
-  /** Believed levels in units, and when they were right. */
+  /** Estimated levels in units, as of `#atMs`. */
   #levels: number[]
   #atMs: number
   readonly #tallies = new Map<string, Tally>()
-  /** Those of the present limits, in their order. */
+  /** The tallies of the current limits, in their order. */
   #spending: Tally[]
   #month: number
   #used: number
   #monthly: Tally = { spent: 0, booked: 0 }
   #monthCeiling: number
-  /** One over the number of processes while the server is away, else 1. */
+  /** One over the number of processes while the server is unreachable, otherwise 1. */
   #share: number
   #settledAtMs = Number.NEGATIVE_INFINITY
 
   constructor(
-    ledger: LedgerSide,
+    ledger: AccountLedger,
     given: {
       subscriptionId: string
       spenderId: string
@@ -88,11 +88,11 @@ export class SharedAccount implements QuotaAccount {
       if (this.#unbooked(bucket) + amount > (terms.buckets[bucket] as BucketTerms).chunk) isAhead = true
     }
     if (isShort || (isAhead && !this.isLocal)) {
-      if (isAhead || monotonicMs - this.#settledAtMs >= LOOK_AGAIN_MS) this.#ledger.wantBooking(this)
+      if (isAhead || monotonicMs - this.#settledAtMs >= REBOOK_MS) this.#ledger.requestBooking(this)
       return this.#refuse(call, monotonicMs)
     }
     this.#spend(call, 1)
-    if (this.#settledAtMs === Number.NEGATIVE_INFINITY || this.#isHalfAhead(call)) this.#ledger.wantBooking(this)
+    if (this.#settledAtMs === Number.NEGATIVE_INFINITY || this.#isHalfAhead(call)) this.#ledger.requestBooking(this)
     return { ok: true, cost, ...this.#budget(monotonicMs) }
   }
 
@@ -103,7 +103,7 @@ export class SharedAccount implements QuotaAccount {
 
   view(terms: Terms, monotonicMs: number): QuotaView {
     this.#settle(terms, monotonicMs)
-    if (monotonicMs - this.#settledAtMs >= LOOK_AGAIN_MS) this.#ledger.wantBooking(this)
+    if (monotonicMs - this.#settledAtMs >= REBOOK_MS) this.#ledger.requestBooking(this)
     const resetMs = this.#ledger.calendar.untilNextMonthMs(monotonicMs)
     return {
       ...this.#budget(monotonicMs),
@@ -119,16 +119,16 @@ export class SharedAccount implements QuotaAccount {
     }
   }
 
-  /** What to book now. A process on its own share may have spent for hours; what its own bucket has earned back since is forgiven. */
+  /** The booking to send now. After a time on its local share, what the local bucket has refilled since is waived. */
   book(monotonicMs: number): SentBooking {
     this.#settle(this.#terms, monotonicMs)
     const { buckets } = this.#terms
-    const forgiven = buckets.map((bucket, at) => {
+    const waived = buckets.map((bucket, at) => {
       const missing = Math.max(0, this.#capacity(bucket) - (this.#levels[at] as number))
       return this.isLocal ? Math.max(0, this.#unbooked(at) - missing) : 0
     })
     return {
-      forgiven,
+      waived,
       booking: {
         month: {
           ...this.#monthly,
@@ -137,32 +137,32 @@ export class SharedAccount implements QuotaAccount {
         },
         buckets: buckets.map(({ key, perSecond, capacity }, at) => {
           const { spent, booked } = this.#spending[at] as Tally
-          return { key, perSecond, capacity, spent: spent - (forgiven[at] as number), booked }
+          return { key, perSecond, capacity, spent: spent - (waived[at] as number), booked }
         }),
       },
     }
   }
 
-  /** Takes over what the shared books answered; what was spent since the booking was sent stays unbooked. */
-  learn({ booking, forgiven }: SentBooking, response: Booked, monotonicMs: number): void {
+  /** Applies the reply to a booking; units spent since it was sent stay unbooked. */
+  applyBooked({ booking, waived }: SentBooking, response: Booked, monotonicMs: number): void {
     this.#settle(this.#terms, monotonicMs)
     this.isLocal = false
     this.#share = 1
     this.#settledAtMs = monotonicMs
     if (booking.month.number === this.#month) this.#monthly.booked = booking.month.spent
-    // Around the turn of a month the server's clock and ours may name different ones; then ours goes on until they agree.
+    // At the start of a month the clocks of server and process may differ; the local month is kept until they agree.
     if (response.month === this.#month) this.#used = Math.max(0, response.used + unbooked(this.#monthly))
     this.#monthCeiling = this.#ceiling()
     for (const [at, { key, spent }] of booking.buckets.entries()) {
       const tally = this.#tallies.get(key) as Tally
-      tally.spent -= forgiven[at] as number
+      tally.spent -= waived[at] as number
       tally.booked = spent
       const bucket = this.#spending.indexOf(tally)
       if (bucket !== -1) this.#levels[bucket] = (response.levels[at] as number) - unbooked(tally)
     }
   }
 
-  /** The server is away: go on with this process's share of what was believed to be left. */
+  /** The server is unreachable: continues with this process's share of the estimated level. */
   goLocal(share: number, monotonicMs: number): void {
     this.#settle(this.#terms, monotonicMs)
     if (!this.isLocal) this.#levels = this.#levels.map((level) => (level > 0 ? level * share : level))
@@ -171,14 +171,14 @@ export class SharedAccount implements QuotaAccount {
     this.#monthCeiling = this.#ceiling()
   }
 
-  /** Whether these books say nothing that would not be believed without them. */
+  /** Whether the account carries no information: everything is booked and all buckets are full. */
   isIdle(monotonicMs: number): boolean {
     this.#settle(this.#terms, monotonicMs)
     if (this.hasUnbooked) return false
     return this.#terms.buckets.every((bucket, at) => (this.#levels[at] as number) >= this.#capacity(bucket))
   }
 
-  /** Ends these books and gives what the month has cost so far. */
+  /** Closes the account and returns the units of the month. */
   close(): number {
     this.isOpen = false
     return this.#used
@@ -191,7 +191,7 @@ export class SharedAccount implements QuotaAccount {
     }
     this.#used = Math.max(0, this.#used + sign * cost)
     this.#monthly.spent += sign * cost
-    this.#ledger.noteUnbooked(this)
+    this.#ledger.markUnbooked(this)
   }
 
   #isHalfAhead({ draws }: CallTerms): boolean {
@@ -199,12 +199,12 @@ export class SharedAccount implements QuotaAccount {
     return draws.some(({ bucket }) => this.#unbooked(bucket) * 2 >= (this.#terms.buckets[bucket] as BucketTerms).chunk)
   }
 
-  /** Brings month, limits and believed levels up to date. */
+  /** Updates month, limits and estimated levels. */
   #settle(terms: Terms, monotonicMs: number): void {
     const { calendar } = this.#ledger
-    calendar.look(monotonicMs)
+    calendar.update(monotonicMs)
     if (this.#month !== calendar.month) {
-      // What was not booked in the old month stays there.
+      // Unbooked units of the old month are dropped.
       if (calendar.month > this.#month) {
         this.#used = 0
         this.#monthly = { spent: 0, booked: 0 }
@@ -223,13 +223,13 @@ export class SharedAccount implements QuotaAccount {
     if (this.#terms !== terms) this.#adopt(terms)
   }
 
-  /** As in the ledger of one process: what is full stays full, other levels are kept and cut to size. What waits to be booked goes along. */
+  /** Applies new limits as in `quota.ts`: a full bucket stays full, other levels are kept up to the new capacity. Tallies are kept. */
   #adopt(terms: Terms): void {
     const before = this.#terms.buckets
-    const positions = terms.buckets.map(({ key }) => before.findIndex((bucket) => bucket.key === key))
+    const indexes = terms.buckets.map(({ key }) => before.findIndex((bucket) => bucket.key === key))
     this.#levels = terms.buckets.map((bucket, at) => {
-      const old = before[positions[at] ?? -1]
-      const level = this.#levels[positions[at] ?? -1] ?? 0
+      const old = before[indexes[at] ?? -1]
+      const level = this.#levels[indexes[at] ?? -1] ?? 0
       const capacity = this.#capacity(bucket)
       return old === undefined || level >= this.#capacity(old) ? capacity : Math.min(capacity, level)
     })
@@ -266,7 +266,7 @@ export class SharedAccount implements QuotaAccount {
     let limitSize = 0
     let retryAfterMs = 0
     for (const { bucket, amount } of draws) {
-      const needMs = Math.max(LOOK_AGAIN_MS, this.#msUntil(bucket, amount))
+      const needMs = Math.max(REBOOK_MS, this.#msUntil(bucket, amount))
       if (needMs <= retryAfterMs) continue
       const { limit, perSecond } = buckets[bucket] as BucketTerms
       limitName = limit
@@ -279,7 +279,7 @@ export class SharedAccount implements QuotaAccount {
       if (needMs >= retryAfterMs) {
         limitName = 'unitsPerMonth'
         limitSize = unitsPerMonth
-        retryAfterMs = this.#used + cost > this.#monthCeiling ? needMs : LOOK_AGAIN_MS
+        retryAfterMs = this.#used + cost > this.#monthCeiling ? needMs : REBOOK_MS
       }
     }
     return { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs, ...this.#budget(monotonicMs) }

@@ -204,7 +204,7 @@ test('the server killed and back: service goes on at a share each, says so, reco
   assert.deepEqual(states, [false, false, true, true])
   assert.deepEqual(
     logged.map((message) => message.split(':')[0]),
-    ['shared quota is away', 'shared quota is away', 'quota is shared again', 'quota is shared again'],
+    ['shared quota is unreachable', 'shared quota is unreachable', 'quota is shared again', 'quota is shared again'],
   )
   // What both had spent is booked: the shared bucket is not full again because the server came back empty.
   await until('the books to be settled', () => {

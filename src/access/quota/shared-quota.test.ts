@@ -120,8 +120,8 @@ describe('without its server the shared ledger', () => {
     assert.equal(a.ledger.state().isUp, true)
     assert.deepEqual(states.splice(0), [true, true])
     assert.deepEqual(logged, [
-      'shared quota is away: this process goes on with its share',
-      'shared quota is away: this process goes on with its share',
+      'shared quota is unreachable: this process uses its local share',
+      'shared quota is unreachable: this process uses its local share',
       'quota is shared again',
       'quota is shared again',
     ])

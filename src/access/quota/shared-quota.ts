@@ -6,27 +6,27 @@ import type { Terms } from '../terms.ts'
 import type { Calendar } from './calendar.ts'
 import type { QuotaLedger } from './charge.ts'
 import { BOOK_SCRIPT, bookingArgs, LIVE_SCRIPT, parseBooked } from './redis-script.ts'
-import { type LedgerSide, SharedAccount } from './shared-account.ts'
+import { type AccountLedger, SharedAccount } from './shared-account.ts'
 
-/** How often a process says that it lives, and how long it may be silent. */
+/** Interval of heartbeats, and the longest time without one. */
 const HEARTBEAT_MS = 1000
 const SILENCE_MS_MAX = 5000
-/** What was spent is booked at the latest after this. */
+/** The longest time until spending is booked. */
 const BOOK_EVERY_MS = 250
-/** Bookings on their way at once; further ones wait for these. */
+/** Bookings in flight; further ones wait. */
 const BOOKINGS_MAX = 128
-/** More subscriptions than this are not kept at once: the one opened first is closed, as if it had been idle. */
+/** Open accounts; beyond it the oldest is closed as if it were idle. */
 const ACCOUNTS_MAX = 250_000
 /** How long closing waits for the last bookings. */
 const CLOSE_MS = 2000
-/** More bookings on their way than there is room for take several. */
-const LAST_ROUNDS_MAX = 64
+/** Attempts to book everything at closing, BOOKINGS_MAX at a time. */
+const LAST_ATTEMPTS_MAX = 64
 
 export type SharedLedgerOptions = {
   readonly keyPrefix: string
-  /** Names this process among those that share the books. */
+  /** Identifies this process among those that share the ledger. */
   readonly processId: string
-  /** How many processes to assume before the server could ever be asked. */
+  /** Number of processes to assume before the server was reached for the first time. */
   readonly processesAssumed: number
 }
 
@@ -36,9 +36,9 @@ export type SharedLedgerDeps = {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Pick<AccessMetrics, 'sharedSyncs'>
-  /** Units spent this month before this process began, from the store. */
+  /** Units spent this month before the process started, from the store. */
   readonly spentBefore?: ReadonlyMap<string, number>
-  /** Told when the books are no longer shared, and when they are again. */
+  /** Called when the shared ledger becomes unreachable or reachable. */
   onState?(isUp: boolean): void
   readonly accountsMax?: number
 }
@@ -50,52 +50,52 @@ export type SharedLedger = QuotaLedger &
   }
 
 /**
- * One budget for several processes, kept in Redis or Valkey. Admission cannot wait for a server, so each process has a standing lease on every
- * subscription: it may spend one chunk before the shared books know. It decides on the level it believes in, books what it spent in the background with
- * one atomic script, and takes the true level from the answer. Whatever is spent gets booked, so spending ahead is paid back.
+ * One quota for several processes, in Redis or Valkey. Admission cannot wait for a server, so each process has a permanent lease on every
+ * subscription: it may spend one chunk before booking it. It decides on its estimate of the level, books its spending in the background with one
+ * atomic script, and takes the true level from the reply. All spending is booked, so spending ahead is paid back.
  *
- * With P processes, and chunk = min(capacity, max(one second of the rate, the dearest call, the items of a batch)), over any window of W seconds
+ * With P processes, and chunk = min(capacity, max(one second of the rate, the most expensive call, the items of a batch)), over any W seconds
  *
  *     admitted ≤ capacity + rate × W + P × chunk
  *
- * and the long-run average is the rate. The units of a month are exceeded by P × chunk at most. While the server is away each process
- * goes on alone with rate ÷ P and capacity ÷ P, P being the number last heard of; when it is back, what a process's own bucket has not earned
- * back is booked, and the month's units all are. See docs/decisions/0004-quota-leases.md.
+ * and the long-run average is the rate. The units of a month are exceeded by at most P × chunk. While the server is unreachable each process uses
+ * rate ÷ P and capacity ÷ P, with the last known P; afterwards it books the spending that its local bucket has not refilled, and all units of the
+ * month. See docs/decisions/0004-quota-leases.md.
  */
 export async function startSharedLedger(options: SharedLedgerOptions, deps: SharedLedgerDeps): Promise<SharedLedger> {
   const { redis, calendar, clock, log, metrics, accountsMax = ACCOUNTS_MAX } = deps
   const accounts = new Map<string, SharedAccount>()
-  /** The month's units of subscriptions whose books are closed. */
+  /** Units of the month of subscriptions whose account is closed. */
   const spent = new Map<string, number>(deps.spentBefore)
   let spentMonth = calendar.month
   const unbooked = new Set<SharedAccount>()
-  const wanted = new Set<SharedAccount>()
+  const requested = new Set<SharedAccount>()
   const sending = new Map<SharedAccount, Promise<void>>()
   let opened = 0
   let isUp: boolean | undefined
   let isClosed = false
   let processes = options.processesAssumed
 
-  const side: LedgerSide = {
+  const accountLedger: AccountLedger = {
     calendar,
-    noteUnbooked: (account) => void unbooked.add(account),
-    wantBooking(account) {
+    markUnbooked: (account) => void unbooked.add(account),
+    requestBooking(account) {
       if (isUp !== true || sending.has(account)) return
-      wanted.add(account)
-      sendWanted()
+      requested.add(account)
+      sendRequested()
     },
   }
 
-  function sendWanted(): void {
-    for (const account of wanted) {
+  function sendRequested(): void {
+    for (const account of requested) {
       if (sending.size >= BOOKINGS_MAX) return
-      wanted.delete(account)
+      requested.delete(account)
       if (sending.has(account)) continue
       sending.set(
         account,
         book(account).finally(() => {
           sending.delete(account)
-          sendWanted()
+          sendRequested()
         }),
       )
     }
@@ -114,54 +114,61 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     if (booked === undefined) {
       metrics.sharedSyncs.failed.inc()
       unbooked.add(account)
-      // Too much on its way says nothing about the server; anything else does.
-      if (outcome.ok || outcome.reason !== 'busy') turn(false, outcome.ok ? 'unexpected answer' : outcome.message)
+      // `busy` means too many commands in flight, not an unreachable server.
+      if (outcome.ok || outcome.reason !== 'busy') setState(false, outcome.ok ? 'unexpected reply' : outcome.message)
       return
     }
     metrics.sharedSyncs.booked.inc()
-    account.learn(sent, booked, clock.monotonicMs())
+    account.applyBooked(sent, booked, clock.monotonicMs())
     if (account.hasUnbooked) unbooked.add(account)
   }
 
-  function turn(up: boolean, message = ''): void {
+  function setState(up: boolean, message = ''): void {
     if (isClosed || isUp === up) return
     const isFirst = isUp === undefined
     isUp = up
     if (up) {
       log.info({ processes }, isFirst ? 'quota is shared' : 'quota is shared again')
-      for (const account of accounts.values()) wanted.add(account)
-      sendWanted()
+      for (const account of accounts.values()) requested.add(account)
+      sendRequested()
     } else {
-      log.warn({ processes, err: message }, 'shared quota is away: this process goes on with its share')
-      wanted.clear()
+      log.warn({ processes, err: message }, 'shared quota is unreachable: this process uses its local share')
+      requested.clear()
       for (const account of accounts.values()) account.goLocal(1 / processes, clock.monotonicMs())
     }
     deps.onState?.(up)
   }
 
-  async function reportAlive(): Promise<void> {
+  async function sendHeartbeat(): Promise<void> {
     const args = [options.processId, String(SILENCE_MS_MAX), 'stay']
     const outcome = await redis.run(LIVE_SCRIPT, [`${options.keyPrefix}:quota-processes`], args)
-    if (!outcome.ok) return turn(false, outcome.message)
+    if (!outcome.ok) return setState(false, outcome.message)
     processes = Math.max(1, Number(outcome.reply) || 1)
-    turn(true)
+    setState(true)
   }
 
   function open(subscriptionId: string, terms: Terms, monotonicMs: number): SharedAccount {
     const known = accounts.get(subscriptionId)
     if (known !== undefined) return known
     if (accounts.size >= accountsMax) closeOldest()
-    turnMonth(monotonicMs)
+    rollMonth(monotonicMs)
     const used = spent.get(subscriptionId) ?? 0
     const localShare = isUp === true ? undefined : 1 / processes
     const spenderId = `${options.processId}:${++opened}`
-    const account = new SharedAccount(side, { subscriptionId, spenderId, terms, monotonicMs, used, localShare })
+    const account = new SharedAccount(accountLedger, {
+      subscriptionId,
+      spenderId,
+      terms,
+      monotonicMs,
+      used,
+      localShare,
+    })
     accounts.set(subscriptionId, account)
     return account
   }
 
-  function turnMonth(monotonicMs: number): void {
-    calendar.look(monotonicMs)
+  function rollMonth(monotonicMs: number): void {
+    calendar.update(monotonicMs)
     if (calendar.month > spentMonth) spent.clear()
     spentMonth = calendar.month
   }
@@ -178,36 +185,37 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   }
 
   await redis.tried
-  // The first answer decides how the process begins; without one it begins alone and says so.
-  await reportAlive()
-  const beating = clock.setRepeating(HEARTBEAT_MS, () => void reportAlive())
-  const booking = clock.setRepeating(BOOK_EVERY_MS, () => {
+  // The first reply decides whether the process starts with the shared ledger or with its local share.
+  await sendHeartbeat()
+  const heartbeats = clock.setRepeating(HEARTBEAT_MS, () => void sendHeartbeat())
+  const bookings = clock.setRepeating(BOOK_EVERY_MS, () => {
     if (isUp !== true) return
-    for (const account of unbooked) wanted.add(account)
-    sendWanted()
+    for (const account of unbooked) requested.add(account)
+    sendRequested()
   })
-  beating.unref?.()
-  booking.unref?.()
+  heartbeats.unref?.()
+  bookings.unref?.()
 
   return {
     open,
     state: () => ({ isUp: isUp === true, processes }),
     accounts: () => accounts.size,
     sweep(monotonicMs) {
-      turnMonth(monotonicMs)
+      rollMonth(monotonicMs)
       for (const account of accounts.values()) {
         if (!sending.has(account) && account.isIdle(monotonicMs)) close(account)
       }
     },
     async [Symbol.asyncDispose]() {
-      beating.cancel()
-      booking.cancel()
+      heartbeats.cancel()
+      bookings.cancel()
       if (isUp === true) {
         const last = (async () => {
-          // What was spent while a booking was under way is in the one after it.
-          for (let round = 0; round < LAST_ROUNDS_MAX && isUp === true && unbooked.size + sending.size > 0; round++) {
-            for (const account of unbooked) wanted.add(account)
-            sendWanted()
+          // Units spent during a booking are in the next one.
+          for (let attempt = 0; attempt < LAST_ATTEMPTS_MAX && isUp === true; attempt++) {
+            if (unbooked.size + sending.size === 0) break
+            for (const account of unbooked) requested.add(account)
+            sendRequested()
             await Promise.all(sending.values())
           }
           const args = [options.processId, String(SILENCE_MS_MAX), 'leave']

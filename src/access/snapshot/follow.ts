@@ -14,10 +14,10 @@ export type StoreFollower = AsyncDisposable & {
   current(): AccessSnapshot
 }
 
-/** While the store cannot be read the last snapshot serves on, and reading is tried again this often. */
+/** Retry interval while the store cannot be read; the last snapshot stays in use. */
 const RETRY_MS = 500
 
-/** Loads the store into a snapshot and keeps replacing it as the store moves on, reading only what changed. */
+/** Loads the store into a snapshot and replaces it after each change of the store, reading only the changed records. */
 export async function followStore(store: AccessStore, deps: FollowDeps): Promise<StoreFollower> {
   const { log, clock } = deps
   let current = await loadSince(store, Snapshot.empty())
@@ -33,14 +33,16 @@ export async function followStore(store: AccessStore, deps: FollowDeps): Promise
         hasMoved = false
         const next = await loadSince(store, current)
         if (next.revision === current.revision) continue
-        if (next.revision < current.revision) log.warn({ revision: next.revision }, 'the store went back: loaded anew')
+        if (next.revision < current.revision)
+          log.warn({ revision: next.revision }, 'the revision of the store went back: reloaded')
         current = next
         deps.onSwap?.(next)
       }
       if (failing) log.info({ revision: current.revision }, 'the store is followed again')
       failing = false
     } catch (err) {
-      if (!failing) log.warn({ err, revision: current.revision }, 'the store cannot be read: serving the last state')
+      if (!failing)
+        log.warn({ err, revision: current.revision }, 'the store cannot be read: the last snapshot stays in use')
       failing = true
       hasMoved = true
       if (!closed) retry = clock.setTimer(RETRY_MS, start)
@@ -71,7 +73,7 @@ export async function followStore(store: AccessStore, deps: FollowDeps): Promise
 async function loadSince(store: AccessStore, known: Snapshot): Promise<Snapshot> {
   return store.read(async (view) => {
     const revision = await view.revision()
-    // A store that was restored from a backup has other records under numbers that were seen before.
+    // A store restored from a backup has other records under revisions that were read before.
     const base = revision < known.revision ? Snapshot.empty() : known
     const draft = base.draft()
     for (const kind of SNAPSHOT_KINDS) {

@@ -1,35 +1,35 @@
 import { crc32 } from 'node:zlib'
-import { TextLog } from '../audit/text-log.ts'
+import { TextLog } from './text-log.ts'
 
-/** How a value is had back from its text, and what it is found by. */
+/** Decodes a value from its text, and gives its key. */
 export type Packing<V> = {
   unpack(text: string): V
   keyOf(value: V): string
 }
 
-/** A value as text, with the key it is found by. */
+/** A value as text, with its key. */
 export type Packed = { readonly key: string; readonly text: string }
 
-/** Unpacked values kept for the next caller. When there are more, all are dropped: they are quickly made again. */
+/** Cache of unpacked values; when it is full, it is cleared. */
 const UNPACKED_MAX = 16_384
-/** The log is written anew when it holds this many times what its newest map needs, and a few chunks at least. */
+/** The log is rewritten when it is larger than this many times the live bytes plus WASTE_BYTES_MIN. */
 const WASTE_MAX = 2
 const WASTE_BYTES_MIN = 4 * 1024 * 1024
-const SLOTS_MIN = 16
+const CELLS_MIN = 16
 
-/** An open-addressing table: in each slot the position in the log plus one (0 for none) and the hash of the key. */
+/** An open-addressing hash table: each cell has the log position plus one (0 when empty) and the hash of the key. */
 type Index = {
   positions: Uint32Array
   hashes: Uint32Array
   size: number
-  /** Bytes of the log that the positions point to. */
+  /** Bytes of the log that the positions refer to. */
   liveBytes: number
 }
 
 /**
- * A map for very many small records that never changes: a draft of it becomes a new map and leaves the old to those who still read it. Values lie
- * packed in a log that all maps of one history share and that only grows; each map has its own index into it. The garbage collector sees a few
- * large buffers instead of a million small objects, which keeps memory small and pauses short. Nothing can be removed.
+ * An immutable map for very many small records: a draft becomes a new map, and readers of the old one are not affected. Values are packed in an
+ * append-only log that all versions share; each version has its own index. The garbage collector sees a few large buffers instead of a million
+ * small objects, which keeps memory small and pauses short. Entries cannot be removed.
  */
 export class PackedMap<V> {
   readonly #packing: Packing<V>
@@ -44,7 +44,7 @@ export class PackedMap<V> {
   }
 
   static empty<V>(packing: Packing<V>): PackedMap<V> {
-    return new PackedMap(packing, new TextLog(), createIndex(SLOTS_MIN))
+    return new PackedMap(packing, new TextLog(), createIndex(CELLS_MIN))
   }
 
   get size(): number {
@@ -54,7 +54,7 @@ export class PackedMap<V> {
   get(key: string): V | undefined {
     const known = this.#unpacked.get(key)
     if (known !== undefined) return known
-    const value = this.#read(this.#index, this.#findSlot(this.#index, key, crc32(key)))
+    const value = this.#read(this.#index, this.#findCell(this.#index, key, crc32(key)))
     if (value === undefined) return undefined
     if (this.#unpacked.size >= UNPACKED_MAX) this.#unpacked.clear()
     this.#unpacked.set(key, value)
@@ -62,13 +62,13 @@ export class PackedMap<V> {
   }
 
   *values(): Generator<V> {
-    for (let slot = 0; slot < this.#index.positions.length; slot++) {
-      const value = this.#read(this.#index, slot)
+    for (let cell = 0; cell < this.#index.positions.length; cell++) {
+      const value = this.#read(this.#index, cell)
       if (value !== undefined) yield value
     }
   }
 
-  /** Collects changes and makes the map that has them. Without any change it is this map. */
+  /** Collects changes for a new map. Without a change `finish` returns this map. */
   draft(): { set(change: Packed): void; finish(): PackedMap<V> } {
     let index: Index | undefined
     return {
@@ -76,13 +76,13 @@ export class PackedMap<V> {
         index ??= copyIndex(this.#index)
         if (index.size * 3 > index.positions.length * 2) index = grownIndex(index)
         const hash = crc32(key)
-        const slot = this.#findSlot(index, key, hash)
-        const old = index.positions[slot] as number
+        const cell = this.#findCell(index, key, hash)
+        const old = index.positions[cell] as number
         if (old === 0) index.size += 1
         else index.liveBytes -= this.#log.bytesAt(old - 1)
         const position = this.#log.append(text)
-        index.positions[slot] = position + 1
-        index.hashes[slot] = hash
+        index.positions[cell] = position + 1
+        index.hashes[cell] = hash
         index.liveBytes += this.#log.bytesAt(position)
       },
       finish: () => {
@@ -94,30 +94,30 @@ export class PackedMap<V> {
     }
   }
 
-  /** The slot that holds the key, or the empty one where it belongs. */
-  #findSlot(index: Index, key: string, hash: number): number {
+  /** The cell of the key, or the empty cell where it is to be inserted. */
+  #findCell(index: Index, key: string, hash: number): number {
     const last = index.positions.length - 1
-    let slot = hash & last
-    while (index.positions[slot] !== 0) {
-      if (index.hashes[slot] === hash) {
-        const value = this.#read(index, slot)
-        if (value !== undefined && this.#packing.keyOf(value) === key) return slot
+    let cell = hash & last
+    while (index.positions[cell] !== 0) {
+      if (index.hashes[cell] === hash) {
+        const value = this.#read(index, cell)
+        if (value !== undefined && this.#packing.keyOf(value) === key) return cell
       }
-      slot = (slot + 1) & last
+      cell = (cell + 1) & last
     }
-    return slot
+    return cell
   }
 
-  #read(index: Index, slot: number): V | undefined {
-    const position = index.positions[slot] as number
+  #read(index: Index, cell: number): V | undefined {
+    const position = index.positions[cell] as number
     return position === 0 ? undefined : this.#packing.unpack(this.#log.read(position - 1))
   }
 
   #rewritten(): PackedMap<V> {
     const log = new TextLog()
     const index = copyIndex(this.#index)
-    for (const [slot, position] of index.positions.entries()) {
-      if (position !== 0) index.positions[slot] = log.append(this.#log.read(position - 1)) + 1
+    for (const [cell, position] of index.positions.entries()) {
+      if (position !== 0) index.positions[cell] = log.append(this.#log.read(position - 1)) + 1
     }
     return new PackedMap(this.#packing, log, index)
   }
@@ -131,17 +131,17 @@ function copyIndex(index: Index): Index {
   return { ...index, positions: index.positions.slice(), hashes: index.hashes.slice() }
 }
 
-/** Twice the slots. The hashes say where each entry goes, so nothing has to be unpacked. */
+/** Doubles the cells. The stored hashes give the new cell of each entry, so nothing is unpacked. */
 function grownIndex(index: Index): Index {
   const grown = { ...createIndex(index.positions.length * 2), size: index.size, liveBytes: index.liveBytes }
   const last = grown.positions.length - 1
   for (const [from, position] of index.positions.entries()) {
     if (position === 0) continue
     const hash = index.hashes[from] as number
-    let slot = hash & last
-    while (grown.positions[slot] !== 0) slot = (slot + 1) & last
-    grown.positions[slot] = position
-    grown.hashes[slot] = hash
+    let cell = hash & last
+    while (grown.positions[cell] !== 0) cell = (cell + 1) & last
+    grown.positions[cell] = position
+    grown.hashes[cell] = hash
   }
   return grown
 }

@@ -11,15 +11,15 @@ import { createUnpacker } from '../store/rows.ts'
 import { RECORD_TABLES } from '../store/tables.ts'
 import { type Packed, PackedMap } from './packed-map.ts'
 
-/** What a process knows of the store at one revision. It never changes; a newer one takes its place. */
+/** The store at one revision, immutable; a newer snapshot replaces it. */
 export interface AccessSnapshot {
   readonly revision: number
-  /** A token by its SHA-256 in hex, whatever its state, with whom it belongs to. */
+  /** A token by its SHA-256 in hex, whatever its state, with its subscription and customer. */
   byDigest(sha256: string): { token: Token; subscription: Subscription; customer: Customer } | undefined
   subscription(id: string): Subscription | undefined
   customer(id: string): Customer | undefined
   destination(subscriptionId: string): Destination | undefined
-  /** Those in force and those that wait for their proof beside them. */
+  /** Active and pending destinations. */
   destinations(): Iterable<Destination>
   indexerCredential(username: string): IndexerCredential | undefined
   node(id: string): DedicatedNode | undefined
@@ -30,7 +30,7 @@ export interface AccessSnapshot {
   subscriptions(): Iterable<Subscription>
 }
 
-/** The kinds a snapshot holds, and the field each is found by. None of these fields changes in the life of a record. */
+/** The record kinds of a snapshot and their key fields, none of which ever changes in a record. */
 export const SNAPSHOT_KEYS = {
   customers: 'id',
   subscriptions: 'id',
@@ -46,7 +46,7 @@ export const SNAPSHOT_KINDS = Object.keys(SNAPSHOT_KEYS) as SnapshotKind[]
 
 type Maps = { readonly [K in SnapshotKind]: PackedMap<Records[K]> }
 
-/** Collects what changed and makes the snapshot of a later revision. */
+/** Collects changes for the snapshot of a later revision. */
 export type SnapshotDraft = {
   add(kind: SnapshotKind, changes: readonly Packed[]): void
   finish(revision: number): Snapshot
@@ -66,7 +66,7 @@ export class Snapshot implements AccessSnapshot {
     return new Snapshot(0, Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, emptyMap(kind)])) as unknown as Maps)
   }
 
-  /** This snapshot stays as it is for those who hold it. */
+  /** Does not change this snapshot. */
   draft(): SnapshotDraft {
     const drafts = Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, this.#maps[kind].draft()]))
     return {

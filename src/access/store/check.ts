@@ -1,10 +1,10 @@
 import { messageOf } from '../../core/error.ts'
 import type { SqlDatabase, SqlReader, SqlRow } from '../../platform/db/sql.ts'
-import { addToSum, EMPTY_TALLY } from '../audit/record-access.ts'
 import { readAuditLines } from '../audit/rows.ts'
 import { findChainBreak } from '../audit/verify.ts'
 import { readMeta } from './meta.ts'
 import type { RecordKind, Records } from './model.ts'
+import { addToSum, EMPTY_TALLY } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import {
   LAST_USED_TABLE,
@@ -16,12 +16,12 @@ import {
   SHARED_KEY_TABLE,
   type Table,
 } from './tables.ts'
-import { isWholeUsage, SELECT_USAGE } from './usage-rows.ts'
+import { SELECT_USAGE, usageMatchesCheck } from './usage-rows.ts'
 
-/** With more than this the store is damaged beyond listing. */
+/** Findings listed at most. */
 const FINDINGS_MAX = 20
 
-/** Reads every row against its check, every kind of record against its tally, and the audit chain against its head. */
+/** Checks every row against its `row_check`, every kind of record against its tally, and the audit chain against its head. */
 export async function findRowDamage(
   database: SqlDatabase,
   rows: TableRows,
@@ -44,37 +44,37 @@ export async function findRowDamage(
     const inChain = await findChainBreak(readAuditLines(view, 1), head)
     if (inChain) yield `line ${inChain.line} of the audit chain ${inChain.what}`
     for (const table of [META_TABLE, MIRROR_TABLE, LAST_USED_TABLE, SHARED_KEY_TABLE]) {
-      const { selectAll, isComplete } = rows(table as Table<never>)
-      yield* checkRows(view, { name: table.name, selectAll, isComplete })
+      const { selectAll, matchesCheck } = rows(table as Table<never>)
+      yield* checkRows(view, { name: table.name, selectAll, matchesCheck })
     }
-    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, isComplete: isWholeUsage })
+    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, matchesCheck: usageMatchesCheck })
   }
 }
 
 async function* checkRecords(view: SqlReader, rows: TableRows, kind: RecordKind, meta: Meta): AsyncGenerator<string> {
-  const { table, selectAll, isComplete } = rows(RECORD_TABLES[kind] as Table<Records[RecordKind]>)
+  const { table, selectAll, matchesCheck } = rows(RECORD_TABLES[kind] as Table<Records[RecordKind]>)
   let tally = EMPTY_TALLY
   yield* checkRows(view, {
     name: table.name,
     selectAll,
-    isComplete(row) {
+    matchesCheck(row) {
       tally = { rows: tally.rows + 1, sum: addToSum(tally.sum, Number(row.at(-1))) }
-      return isComplete(row)
+      return matchesCheck(row)
     },
   })
   const expected = meta.tallies[kind] ?? EMPTY_TALLY
   if (tally.rows !== expected.rows) {
     yield `table ${table.name} has ${tally.rows} rows where ${expected.rows} were written`
   } else if (tally.sum !== expected.sum) {
-    yield `table ${table.name} has rows other than those that were written last`
+    yield `table ${table.name} has other rows than those written last`
   }
 }
 
-type CheckedTable = { readonly name: string; readonly selectAll: string; isComplete(row: SqlRow): boolean }
+type CheckedTable = { readonly name: string; readonly selectAll: string; matchesCheck(row: SqlRow): boolean }
 
-async function* checkRows(view: SqlReader, { name, selectAll, isComplete }: CheckedTable): AsyncGenerator<string> {
+async function* checkRows(view: SqlReader, { name, selectAll, matchesCheck }: CheckedTable): AsyncGenerator<string> {
   for await (const page of view.pages(selectAll)) {
     for (const row of page)
-      if (!isComplete(row)) yield `row ${String(row[0])} of table ${name} does not match its check`
+      if (!matchesCheck(row)) yield `row ${String(row[0])} of table ${name} does not match its check`
   }
 }

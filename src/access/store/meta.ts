@@ -16,8 +16,8 @@ export const NEW_META: Meta = {
 }
 
 /**
- * The version of the tables, or 0 when there are none. In every version there is this row, with this column, and with the number in this place of
- * its content, so that an older Sluice can tell a newer store from a damaged one.
+ * The version of the tables, or 0 when there are none. Every version has this row, this column, and the number at this index of its content, so
+ * that an older Sluice can distinguish a newer store from a damaged one.
  */
 export async function readSchemaVersion(on: SqlReader, store: StoreName): Promise<number> {
   if (!(await on.hasTable(META_TABLE.name))) return 0
@@ -30,7 +30,7 @@ export async function readSchemaVersion(on: SqlReader, store: StoreName): Promis
   throw damagedMeta(store)
 }
 
-/** Where the store stands. A newer Sluice may have migrated it while this one runs, so the version is looked at each time. */
+/** The state of the store. Checks the version each time, because a newer Sluice may migrate the store while this one runs. */
 export async function readMeta(
   on: SqlReader,
   rows: TableRows,

@@ -6,13 +6,13 @@ import { createTable, type TableRows } from './rows.ts'
 import { META_TABLE, TABLES } from './tables.ts'
 import { CREATE_USAGE } from './usage-rows.ts'
 
-/** One step forward. There is no way back: a store that was migrated is opened by this version or a later one. */
+/** One migration. There is no downgrade: a migrated store can be opened only by this version or a later one. */
 export type Migration = {
   readonly version: number
   migrate(tx: SqlWriter): Promise<void>
 }
 
-/** A released step never changes (a test pins the text of the first); a change of the tables is a new step at the end. */
+/** A released migration never changes (a test pins the SQL of the first); a change of the tables is a new migration at the end. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
 ]
@@ -21,7 +21,7 @@ export function latestVersion(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.version ?? 0
 }
 
-/** Brings the tables to the latest version, all steps in one transaction. `create` says whether a database without tables may be a new store. */
+/** Migrates the tables to the latest version in one transaction. With `create`, a database without tables becomes a new store. */
 export async function migrateStore(
   database: SqlDatabase,
   rows: TableRows,
@@ -32,13 +32,13 @@ export async function migrateStore(
   if (found > latest) throw newerStore(database, found, latest)
   if (found === latest) return
   if (found === 0 && !create) {
-    throw new ServiceError('store-corrupt', `${database.name}: its tables are gone`, {
+    throw new ServiceError('store-corrupt', `${database.name}: its tables are missing`, {
       fields: { store: database.name },
       fix: database.restoreAdvice,
     })
   }
   await database.change(async (tx) => {
-    // Another opener may have been quicker.
+    // Another process may have migrated it meanwhile.
     const from = await readSchemaVersion(tx, database)
     for (const step of migrations) if (step.version > from) await step.migrate(tx)
     if (from >= latest) return

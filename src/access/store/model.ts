@@ -2,15 +2,15 @@ import type { Limits } from '../../contract/limits.ts'
 import type { ProductKey } from '../../contract/products.ts'
 
 /**
- * The records of the access store. Every record has an id that tells its kind, and `revision`: the store's revision at which it last changed, so
- * that a follower reads only what is new. Records are never deleted; an ended one stays with the state that says so. Times are unix milliseconds.
+ * The records of the access store. Every record has an id with the prefix of its kind, and `revision`: the revision of the store at its last change,
+ * so that followers read only changed records. Records are never deleted; an ended one keeps its final state. Times are unix milliseconds.
  */
 
 export type Customer = {
   readonly id: string // cus_…
   readonly revision: number
   readonly name: string
-  /** How the operator reaches the customer, in the operator's own words. */
+  /** How the operator reaches the customer; free text. */
   readonly contact: string
   readonly state: 'active' | 'suspended'
   readonly createdAt: number
@@ -35,7 +35,7 @@ export type Token = {
   readonly id: string // tok_…
   readonly revision: number
   readonly subscriptionId: string
-  /** SHA-256 of the whole token, hex. The token itself is nowhere. */
+  /** SHA-256 of the token, hex. The token itself is not stored. */
   readonly sha256: string
   readonly last4: string
   readonly state: 'active' | 'retiring' | 'revoked'
@@ -46,11 +46,11 @@ export type Token = {
 }
 
 export type Destination = {
-  readonly id: string // the subscription's id: one destination each; `<subscription>/pending` waits for its proof beside it
+  readonly id: string // the id of the subscription, or `<subscription>/pending` for one that is not proven yet
   readonly revision: number
   readonly ip: string
   readonly port: number
-  /** `vouched` is the operator's recorded word, `proven` an answered challenge. */
+  /** `vouched`: accepted by the operator; `proven`: the destination echoed its challenge. */
   readonly proof: 'unproven' | 'vouched' | 'proven'
   readonly paused: boolean
   readonly setAt: number
@@ -80,7 +80,7 @@ export type DedicatedNode = {
   readonly createdAt: number
 }
 
-/** What the operator wrote down about a customer or subscription. */
+/** A note of the operator about a customer or subscription. */
 export type Note = {
   readonly id: string // note_…
   readonly revision: number
@@ -94,7 +94,7 @@ export type Refund = {
   readonly id: string // ref_…
   readonly revision: number
   readonly subscriptionId: string
-  /** Decimal text, so that no amount is ever rounded. */
+  /** Decimal text, so that no amount is rounded. */
   readonly amount: string
   readonly currency: string
   readonly reason: string
@@ -114,7 +114,7 @@ export type Records = {
 
 export type RecordKind = keyof Records
 
-/** Who changed something: fields of an audit line. */
+/** The author of a change, as in an audit line. */
 export type Actor = {
   readonly uid: number
   readonly user: string
@@ -122,7 +122,7 @@ export type Actor = {
   readonly tty: string | null
 }
 
-/** One row of counted use: an hour of one subscription on one interface. */
+/** Usage of one subscription on one interface in one hour. */
 export type UsageRow = {
   readonly subscriptionId: string
   /** Start of the hour, unix ms. */

@@ -14,7 +14,7 @@ import { createTableRows } from './rows.ts'
 import { type AuditOptions, createSqlStore, lostChanges } from './sql-store.ts'
 import type { AccessStore } from './store.ts'
 
-/** Where the store is. A password is the secret itself, resolved by the caller. */
+/** The location of the store. `password` is the secret itself, resolved by the caller. */
 export type StoreLocation =
   | { readonly engine: 'sqlite'; readonly file: string }
   | {
@@ -25,9 +25,9 @@ export type StoreLocation =
     }
 
 export type OpenStoreOptions = {
-  readonly position: StoreLocation
+  readonly location: StoreLocation
   readonly audit: AuditOptions
-  /** `full` reads everything and refuses a damaged store; `quick` looks at what is cheap, and at each row as it is read. */
+  /** `full` reads all rows and refuses a damaged store; `quick` checks each row when it is read. */
   readonly check: 'full' | 'quick'
   /** How long a change waits for another writer. */
   readonly lockWaitMs?: number
@@ -36,15 +36,15 @@ export type OpenStoreOptions = {
 
 export type OpenStoreDeps = { readonly clock: Clock; readonly random: Random; readonly log: Logger }
 
-/** Opens the store, or makes a new one where there has never been one, and brings its tables to this version. */
+/** Opens the store, or creates one where there has never been one, and migrates its tables. */
 export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<AccessStore> {
   const { audit, migrations = MIGRATIONS } = options
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase(options, deps))
   const rows = createTableRows(database)
-  // Before anything is migrated.
+  // Before any migration.
   if (options.check === 'full') refuseDamaged(database, await database.damage())
-  await migrateStore(database, rows, { migrations, create: options.position.engine === 'postgres' })
+  await migrateStore(database, rows, { migrations, create: options.location.engine === 'postgres' })
 
   const schemaVersion = latestVersion(migrations)
   const store = createSqlStore({ schemaVersion, audit }, { ...deps, database, rows })
@@ -57,14 +57,14 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
 }
 
 async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<SqlDatabase> {
-  const { position, audit, lockWaitMs, migrations = MIGRATIONS } = options
-  if (position.engine === 'postgres') return openPostgres({ ...position, lockWaitMs }, deps)
-  const { file } = position
+  const { location, audit, lockWaitMs, migrations = MIGRATIONS } = options
+  if (location.engine === 'postgres') return openPostgres({ ...location, lockWaitMs }, deps)
+  const { file } = location
   if (!(await sqliteFileExists(file))) {
-    // The log of changes shows that there was a store: a new, empty one would take its place.
+    // An audit log without a store means that the store was lost: creating an empty one would hide that.
     if (((await fileSize(audit.file)) ?? 0) > 0) {
-      const fix = `Restore a backup: sluice restore BACKUP. To begin anew, keep the log under another name: mv ${audit.file} ${audit.file}.old`
-      throw new ServiceError('store-corrupt', `${file} is gone, while ${audit.file} is there`, {
+      const fix = `Restore a backup: sluice restore BACKUP. To start with an empty store, move the log away: mv ${audit.file} ${audit.file}.old`
+      throw new ServiceError('store-corrupt', `${file} is missing, although ${audit.file} exists`, {
         fields: { file },
         fix,
       })

@@ -4,7 +4,7 @@ import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { checkField, type Field } from './fields.ts'
 import type { AnyTable, Table } from './tables.ts'
 
-/** Rows of one table: their statements, and the way between them and records. */
+/** The statements of one table, and the conversion between its rows and records. */
 export type Rows<T> = {
   readonly table: Table<T>
   readonly insert: string
@@ -12,26 +12,26 @@ export type Rows<T> = {
   readonly upsert: string
   /** The values of `insert` and `upsert`. */
   encode(record: T): SqlValue[]
-  /** `SELECT` of what `decode` takes, and the rest of the statement. */
+  /** `SELECT` of the columns for `decode`, followed by `rest`. */
   select(rest: string): string
-  /** Fails with `store-corrupt` when the row does not match its check. */
+  /** Throws `store-corrupt` when the row does not match its check. */
   decode(row: SqlRow): T
-  /** `SELECT` of one column and what `decode` takes, and the rest of the statement. */
+  /** `SELECT` of one column and the columns for `decode`, followed by `rest`. */
   selectPacked(by: keyof T & string, rest: string): string
-  /** The column's value and the checked text of the record; `createUnpacker` makes the record of it. */
+  /** The value of that column and the checked text of the record, for `createUnpacker`. */
   pack(row: SqlRow): { key: string; text: string }
-  /** `SELECT` of all rows for `isWhole`. */
+  /** `SELECT` of all rows for `matchesCheck`. */
   readonly selectAll: string
-  /** Whether content, check and columns agree. */
-  isComplete(row: SqlRow): boolean
+  /** Whether content, `row_check` and columns agree. */
+  matchesCheck(row: SqlRow): boolean
   /** The condition on some columns, and its values. */
   where(fields: Partial<T>): { sql: string; values: SqlValue[] }
 }
 
-/** How the store is named in an error, and what helps when it is damaged. */
+/** The name of the store in errors, and the advice for a damaged store. */
 export type StoreName = { readonly name: string; readonly restoreAdvice: string }
 
-/** A larger record is refused. At three bytes a character it still fits well into a chunk of `text-log.ts`. */
+/** A larger record is refused. At three bytes per character it still fits a chunk of `snapshot/text-log.ts`. */
 const RECORD_CHARS_MAX = 64 * 1024
 
 /** The rows of any table of one store. */
@@ -81,7 +81,7 @@ function createRows<T>(table: Table<T>, store: StoreName): Rows<T> {
     selectPacked: (by, rest) => `SELECT ${columnName(by)}, content, row_check FROM ${name} ${rest}`,
     pack: ([key, text, check]) => ({ key: String(key), text: checked(text, check) }),
     selectAll: `SELECT ${list} FROM ${name}`,
-    isComplete(row) {
+    matchesCheck(row) {
       const [text, check] = row.slice(-2)
       if (typeof text !== 'string' || check !== textCheck(name, text)) return false
       const record = unpack(text)
@@ -100,7 +100,7 @@ function createRows<T>(table: Table<T>, store: StoreName): Rows<T> {
   }
 }
 
-/** Makes records of their text. */
+/** Decodes records from their text. */
 export function createUnpacker<T>(table: Table<T>): (text: string) => T {
   const fields = Object.keys(table.fields)
   return (text) => {
@@ -111,12 +111,12 @@ export function createUnpacker<T>(table: Table<T>): (text: string) => T {
   }
 }
 
-/** CRC-32 finds every change of up to 32 neighbouring bits. It starts from the table's name, so that a row cannot pass for one of another table. */
+/** CRC-32 detects every change within 32 adjacent bits. It starts with the table name, so that a row is not valid in another table. */
 export function textCheck(table: string, text: string): number {
   return crc32(text, crc32(table))
 }
 
-/** The statements that make a table and its indexes. */
+/** The statements that create a table and its indexes. */
 export function createTable({ name, fields, columns, key, unique = [], indexes = [] }: AnyTable): string[] {
   const typed = columns.map((column) => `${columnName(column)} ${SQL_TYPES[fields[column] as Field]}`)
   const index = (kind: string, on: readonly string[]) => {

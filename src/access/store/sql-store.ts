@@ -6,18 +6,18 @@ import { fileSize } from '../../platform/files/append.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from '../audit/file.ts'
 import { createAuditLine, headAfter } from '../audit/line.ts'
-import { createRecordReader, createRecordWriter } from '../audit/record-access.ts'
 import { insertAuditLine, readAuditLines } from '../audit/rows.ts'
 import { writeBackup } from '../backup/backup.ts'
 import { findRowDamage } from './check.ts'
 import { readMeta, writeMeta } from './meta.ts'
+import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
 import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
 import { addUsage, deleteUsageHour, readUnitsSince, readUsage, readUsageHours, setLastUsed } from './usage-rows.ts'
 
 export type SqlStoreOptions = {
-  /** The version of the tables this process knows. */
+  /** The latest version of the tables that this process supports. */
   readonly schemaVersion: number
   readonly audit: AuditOptions
 }
@@ -25,7 +25,7 @@ export type SqlStoreOptions = {
 export type AuditOptions = {
   /** The audit file of this state folder. */
   readonly file: string
-  /** Tells this file from those of other machines on the same store. */
+  /** Identifies this file among those of other machines with the same store. */
   readonly mirror: string
   /** Version of the tool, written into each line. */
   readonly toolVersion: string
@@ -40,7 +40,7 @@ export type SqlStoreDeps = {
 
 const SHARED_KEY_BYTES = 32
 
-/** The access store on either engine: everything here is the common subset of their SQL. Owns the database from now on. */
+/** The access store on both engines, in the common subset of their SQL. Takes ownership of the database. */
 export function createSqlStore(options: SqlStoreOptions, { database, rows, random, log }: SqlStoreDeps): AccessStore {
   const { audit } = options
   const meta = (on: SqlReader) => readMeta(on, rows, { ...options, store: database })
@@ -95,7 +95,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       await confirmMirror(audit.file, position).catch((error: unknown) => {
         log.warn(
           { file: audit.file, reason: messageOf(error) },
-          'the audit file lacks its last newline until the next change',
+          'the audit file has no newline after its last line until the next change',
         )
       })
       return result
@@ -110,7 +110,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
     async pruneUsage(beforeMs, hoursMax) {
       const hours = await readUsageHours(database, beforeMs, hoursMax)
-      // One hour at a time, so that the writer of counts never waits long.
+      // One hour per transaction, so that writers of usage do not wait long.
       for (const hour of hours) await database.count((tx) => deleteUsageHour(tx, hour))
       return hours.length
     },
@@ -148,7 +148,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
   async function extend(tx: SqlWriter, chain: Chain): Promise<MirrorPosition> {
     const recorded = await mirrorRow(tx)
     const isGone = recorded.seq > 0 && (await fileSize(audit.file)) === undefined
-    if (isGone) log.warn({ file: audit.file }, 'the audit file was gone and is written anew from the store')
+    if (isGone) log.warn({ file: audit.file }, 'the audit file was missing and is rewritten from the store')
     const position = await extendMirror(audit.file, isGone ? MIRROR_START : recorded, chain)
     if (position === 'lost') throw lostChanges(database, audit.file, chain.head.seq + 1)
     const of = rows(MIRROR_TABLE)
@@ -158,16 +158,16 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
 
   async function follow(onMoved: (revision: number) => void): Promise<AsyncDisposable> {
     let last: number | undefined
-    let looking: Promise<void> | undefined
-    let stirred = false
+    let checking: Promise<void> | undefined
+    let isDirty = false
     let failing = false
     let closed = false
 
-    async function look(): Promise<void> {
-      while (stirred && !closed) {
-        stirred = false
+    async function checkRevision(): Promise<void> {
+      while (isDirty && !closed) {
+        isDirty = false
         try {
-          // In a transaction, because the beginning of one tells soonest that a connection is dead.
+          // In a transaction, because BEGIN detects a dead connection soonest.
           const { revision } = await database.read(meta)
           if (failing) log.info({ store: database.name }, 'the store can be read again')
           failing = false
@@ -178,17 +178,17 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
           failing = true
         }
       }
-      looking = undefined
+      checking = undefined
     }
 
-    function stir(): Promise<void> {
-      stirred = true
-      looking ??= look()
-      return looking
+    function check(): Promise<void> {
+      isDirty = true
+      checking ??= checkRevision()
+      return checking
     }
 
-    const watching = await database.watch(() => void stir())
-    await stir()
+    const watching = await database.watch(() => void check())
+    await check()
     return {
       async [Symbol.asyncDispose]() {
         closed = true
@@ -198,7 +198,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
   }
 }
 
-/** Lends the transaction to `work`; afterwards nothing can be put through it any more. */
+/** Gives the transaction to `work`; a later `put` through it fails. */
 async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction) => Promise<T>): Promise<T> {
   let isOpen = true
   try {
@@ -215,14 +215,14 @@ async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction)
   }
 }
 
-/** The audit file shows that changes were committed which the store does not have: it was rolled back, by damage or by an older backup. */
+/** The audit file has committed changes that the store does not have: the store was rolled back, by damage or by an older backup. */
 export function lostChanges(store: { name: string; restoreAdvice: string }, file: string, seq: number): ServiceError {
   return new ServiceError(
     'store-corrupt',
     `${store.name} has lost changes: line ${seq} of ${file} and those after it are not in the store`,
     {
       fields: { store: store.name, file, line: seq },
-      fix: `${store.restoreAdvice}. To go on with the store as it is, keep the log under another name: mv ${file} ${file}.old`,
+      fix: `${store.restoreAdvice}. To continue with the store as it is, move the log away: mv ${file} ${file}.old`,
     },
   )
 }

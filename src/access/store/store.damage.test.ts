@@ -21,7 +21,7 @@ async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
 function openIn(folder: string): Promise<AccessStore> {
   const audit = { file: join(folder, 'audit.log'), mirror: 'here', toolVersion: '1' }
   return openStore(
-    { position: { engine: 'sqlite', file: join(folder, 'access.db') }, audit, check: 'full' },
+    { location: { engine: 'sqlite', file: join(folder, 'access.db') }, audit, check: 'full' },
     STORE_DEPS,
   )
 }
@@ -196,7 +196,7 @@ describe('a damaged store file', () => {
     await using folder = await temporaryFolder()
     await makeStore(folder.path, 'closed')
     await rm(join(folder.path, 'access.db'))
-    await assert.rejects(openIn(folder.path), { code: 'store-corrupt', message: /is gone/ })
+    await assert.rejects(openIn(folder.path), { code: 'store-corrupt', message: /is missing/ })
     await rename(join(folder.path, 'audit.log'), join(folder.path, 'audit.log.old'))
     await using store = await openIn(folder.path)
     assert.equal(await store.revision(), 0)

@@ -2,27 +2,27 @@ import type { Field, FieldFor } from './fields.ts'
 import type { RecordKind, Records } from './model.ts'
 
 /**
- * The tables of the store as data: DDL, statements and codecs are made from it, in the common subset of SQLite and PostgreSQL.
+ * The tables of the store as data, from which DDL, statements and codecs are generated in the common subset of SQLite and PostgreSQL.
  *
- * A record is kept as text in the column `content`: the values of its fields in the order given here, as a JSON array. Fields that rows are looked
- * up by are columns besides. `row_check` is over the content, so that a damaged or hand-edited row is noticed when it is read. One text per row is
- * what lets a process load 100,000 subscriptions in a second.
+ * A record is stored as text in the column `content`: the values of its fields in the order given here, as a JSON array. Fields used for look-ups are
+ * also columns. `row_check` covers the content, so that a damaged or manually edited row is detected when it is read. With one text per row a process
+ * loads 100,000 subscriptions in a second.
  */
 export type Table<T> = {
   readonly name: string
   /** A new field goes to the end, by a migration that rewrites the rows. */
   readonly fields: { readonly [F in keyof T]-?: FieldFor<T[F]> }
-  /** The fields that are columns too. */
+  /** The fields that are also columns. */
   readonly columns: readonly (keyof T & string)[]
   readonly key: keyof T & string
-  /** No two rows have the same value here. */
+  /** Fields with a unique index. */
   readonly unique?: readonly (keyof T & string)[]
   readonly indexes?: readonly (readonly (keyof T & string)[])[]
-  /** Once a row is there these keep their value: others are looked up by them. */
+  /** Fields that never change once a row exists, because they are keys of snapshots. */
   readonly fixed?: readonly (keyof T & string)[]
 }
 
-/** A table whose records are of no interest: for DDL. */
+/** A table without its record type, for DDL. */
 export type AnyTable = {
   readonly name: string
   readonly fields: Readonly<Record<string, Field>>
@@ -32,7 +32,7 @@ export type AnyTable = {
   readonly indexes?: readonly (readonly string[])[]
 }
 
-/** How followers read: what changed after a revision, in a total order. */
+/** The order in which followers read changed records. */
 const BY_REVISION = ['revision', 'id'] as const
 
 export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = {
@@ -158,10 +158,10 @@ export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = 
 
 export const RECORD_KINDS = Object.keys(RECORD_TABLES) as RecordKind[]
 
-/** How many rows of a kind there are and the sum of their checks: a row that is lost, or an old one come back, changes it. */
+/** The number of rows of a kind and the sum of their checks: detects a lost row and an old version of a row. */
 export type Tally = { readonly rows: number; readonly sum: number }
 
-/** The one row that says where the store stands. Every change rewrites it. */
+/** The single row with the state of the store, rewritten by every change. */
 export type Meta = {
   readonly id: number
   readonly schemaVersion: number
@@ -185,14 +185,14 @@ export const META_TABLE: Table<Meta> = {
   key: 'id',
 }
 
-/** How far the audit file of one state folder goes. */
+/** The recorded end of the audit file of one state folder. */
 export type MirrorRow = {
   readonly mirror: string
-  /** Its last line. */
+  /** The number of its last line. */
   readonly seq: number
-  /** Its size with that line's newline. */
+  /** Its size including that line's newline. */
   readonly bytes: number
-  /** The line with which the file, having been gone, was written anew; null when it never was. */
+  /** The line with which a missing file was rewritten; null when it never was missing. */
   readonly remadeAt: number | null
 }
 

@@ -5,7 +5,7 @@ import type { UsageRow } from './model.ts'
 import { type TableRows, textCheck } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
 
-/** Rows in one statement: 7 values each, far below the engines' limits. */
+/** Rows per statement: 7 values each, far below the limits of the engines. */
 const BATCH_ROWS = 100
 
 export const CREATE_USAGE = [
@@ -19,8 +19,8 @@ export const CREATE_USAGE = [
 const LIST = 'subscription_id, hour, interface, calls, units, refused, row_check'
 
 /**
- * Two processes may count on the same row, so the database adds. The check is therefore one that can be added to: a hash of the key plus odd
- * multiples of the counts, which no single changed bit leaves as it was.
+ * Two processes may write the same row, so the database adds. The check is therefore additive: a hash of the key plus odd multiples of the counts,
+ * so that every single changed bit is detected.
  */
 const ADD = `ON CONFLICT (subscription_id, hour, interface) DO UPDATE SET
   calls = usage_hours.calls + excluded.calls,
@@ -28,17 +28,22 @@ const ADD = `ON CONFLICT (subscription_id, hour, interface) DO UPDATE SET
   refused = usage_hours.refused + excluded.refused,
   row_check = usage_hours.row_check + 3 * excluded.calls + 5 * excluded.units + 7 * excluded.refused`
 
-function usageCheck({ subscriptionId, hour, interface: server, calls, units, refused }: UsageRow): number {
-  return textCheck('usage_hours', JSON.stringify([subscriptionId, hour, server])) + 3 * calls + 5 * units + 7 * refused
+function usageCheck({ subscriptionId, hour, interface: interfaceName, calls, units, refused }: UsageRow): number {
+  return (
+    textCheck('usage_hours', JSON.stringify([subscriptionId, hour, interfaceName])) +
+    3 * calls +
+    5 * units +
+    7 * refused
+  )
 }
 
 export async function addUsage(tx: SqlWriter, rows: readonly UsageRow[]): Promise<void> {
   const merged = mergeRows(rows)
   for (let from = 0; from < merged.length; from += BATCH_ROWS) {
     const batch = merged.slice(from, from + BATCH_ROWS)
-    const positions = batch.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
+    const placeholders = batch.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
     const values = batch.flatMap((row): SqlValue[] => [...Object.values(row), usageCheck(row)])
-    await tx.run(`INSERT INTO usage_hours (${LIST}) VALUES ${positions} ${ADD}`, values)
+    await tx.run(`INSERT INTO usage_hours (${LIST}) VALUES ${placeholders} ${ADD}`, values)
   }
 }
 
@@ -80,7 +85,7 @@ export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map
   return new Map(found.map(([id, units]) => [id as string, units as number]))
 }
 
-/** Hours before `beforeMs` that hold counts, oldest first. */
+/** Hours before `beforeMs` that have usage, oldest first. */
 export async function readUsageHours(on: SqlReader, beforeMs: number, hoursMax: number): Promise<number[]> {
   const found = await on.rows('SELECT DISTINCT hour FROM usage_hours WHERE hour < ? ORDER BY hour LIMIT ?', [
     beforeMs,
@@ -95,17 +100,17 @@ export async function deleteUsageHour(tx: SqlWriter, hour: number): Promise<void
 
 export const SELECT_USAGE = `SELECT ${LIST} FROM usage_hours`
 
-export function isWholeUsage(row: SqlRow): boolean {
+export function usageMatchesCheck(row: SqlRow): boolean {
   return usageCheck(toUsage(row)) === row.at(-1)
 }
 
 export function decodeUsage(row: SqlRow): UsageRow {
-  if (isWholeUsage(row)) return toUsage(row)
+  if (usageMatchesCheck(row)) return toUsage(row)
   throw new ServiceError('store-corrupt', `usage of ${String(row[0])} at ${String(row[1])} does not match its check`)
 }
 
 function toUsage(row: SqlRow): UsageRow {
-  const [subscriptionId, hour, server, calls, units, refused] = row as [
+  const [subscriptionId, hour, interfaceName, calls, units, refused] = row as [
     string,
     number,
     UsageRow['interface'],
@@ -113,20 +118,20 @@ function toUsage(row: SqlRow): UsageRow {
     number,
     number,
   ]
-  return { subscriptionId, hour, interface: server, calls, units, refused }
+  return { subscriptionId, hour, interface: interfaceName, calls, units, refused }
 }
 
-/** One row per key, in the order of keys, so that two machines that count at once never wait for each other in a circle. */
+/** One row per key, sorted by key, so that two machines that write at once cannot deadlock. */
 function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
   const merged = new Map<string, UsageRow>()
   for (const row of rows) {
-    const { subscriptionId, hour, interface: server } = row
-    const key = JSON.stringify([subscriptionId, hour, server])
+    const { subscriptionId, hour, interface: interfaceName } = row
+    const key = JSON.stringify([subscriptionId, hour, interfaceName])
     const sum = merged.get(key) ?? { calls: 0, units: 0, refused: 0 }
     const counts = { calls: sum.calls + row.calls, units: sum.units + row.units, refused: sum.refused + row.refused }
-    // Below zero when calls are taken back that were written before.
-    for (const count of Object.values(counts)) assert(Number.isSafeInteger(count), 'usage is counted in whole numbers')
-    merged.set(key, { subscriptionId, hour, interface: server, ...counts })
+    // Negative when calls are refunded that were written before.
+    for (const count of Object.values(counts)) assert(Number.isSafeInteger(count), 'usage counts are integers')
+    merged.set(key, { subscriptionId, hour, interface: interfaceName, ...counts })
   }
   return [...merged].toSorted(byFirst).map(([, row]) => row)
 }

@@ -15,7 +15,7 @@ const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 const WINDOW_MS = 120_000
 const wire = tipped(walletOf(0), BLOCKHASH, 'one')
 
-describe('accept, on a clock of its own', () => {
+describe('accept, on a manual clock', () => {
   let clock: ManualClock
   let receipts: Receipts
   let sent: Receipt[]
@@ -64,7 +64,7 @@ describe('accept, on a clock of its own', () => {
   beforeEach(() => open())
 
   const give = async (bytes = wire, address = 'somebody') => accept(() => decodeWire(bytes), address)
-  /** For what is told at once: nothing is checked, nothing waited for. */
+  /** For outcomes that are synchronous: without a check and without I/O. */
   function giveNow(bytes = wire): Acceptance {
     const outcome = accept(() => decodeWire(bytes), 'somebody')
     assert.ok(!(outcome instanceof Promise), 'nothing is waited for')
@@ -80,7 +80,7 @@ describe('accept, on a clock of its own', () => {
     return outcome
   }
 
-  test('known ones: on their way, landed and expired are told without a check, until the window has passed', async () => {
+  test('reports pending, landed and expired duplicates without a check until DEDUP_MS has passed', async () => {
     assert.deepEqual(await giveChecked(), { ok: true, signature: signatureOf(wire), isNew: true })
     const known = { ok: true, signature: signatureOf(wire), isNew: false }
     assert.deepEqual(giveNow(), known)
@@ -95,7 +95,7 @@ describe('accept, on a clock of its own', () => {
     assert.deepEqual([giveNow(), sent.length], [known, 2], 'one that landed is done')
   })
 
-  test('two at once share a check; other bytes under the same signature do not, and cannot take its place', async () => {
+  test('concurrent duplicates share a check; other bytes with the same signature are checked separately', async () => {
     const [first, second] = [give(), give()]
     const forged = Uint8Array.from(wire)
     forged[forged.length - 1] = (forged.at(-1) as number) ^ 1
@@ -111,7 +111,7 @@ describe('accept, on a clock of its own', () => {
     ['bad', 'signature-invalid', undefined],
     ['late', 'rate-limited', 'checkDelayMsMax'],
   ] as const) {
-    test(`${verdict}: refused, not sent, and the payer has not paid`, async () => {
+    test(`${verdict}: refused, not sent, and the payer is not charged`, async () => {
       open({ perPayerPerSecond: 1, perPayerBurst: 1 })
       const outcome = await giveChecked(wire, verdict)
       assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), sent.length], [code, limit, 0])
@@ -121,7 +121,7 @@ describe('accept, on a clock of its own', () => {
     })
   }
 
-  test('what is shut is said before anything is checked, and nothing is left behind', async () => {
+  test('refuses for lack of capacity before any check and leaves no state behind', async () => {
     for (const [change, code, limit] of [
       [{ isOpen: false }, 'no-path', undefined],
       [{ isJournalOpen: false }, 'not-recorded', undefined],
@@ -138,7 +138,7 @@ describe('accept, on a clock of its own', () => {
 
   const of = (payer: number, memo: string) => tipped(walletOf(payer), BLOCKHASH, memo)
 
-  test('what one address has on its way is bounded, those under check included, and others go on', async () => {
+  test('limits the pending transactions of one address, including those being checked; other addresses are not affected', async () => {
     open({ pendingPerAddressMax: 2 })
     assert.ok((await giveChecked(of(1, 'a'))).ok)
     const checked = give(of(2, 'b'))
@@ -153,7 +153,7 @@ describe('accept, on a clock of its own', () => {
     assert.equal(limitOf(giveNow(of(5, 'e'))), 'pendingPerAddressMax')
   })
 
-  test('what one payer has on its way is bounded, from however many addresses', async () => {
+  test('limits the pending transactions of one payer over all addresses', async () => {
     open({ pendingPerPayerMax: 2 })
     for (const memo of ['a', 'b']) assert.ok((await giveChecked(of(1, memo), 'good', memo)).ok)
     const refused = await giveChecked(of(1, 'c'), 'good', 'c')
@@ -166,7 +166,7 @@ describe('accept, on a clock of its own', () => {
     assert.ok((await giveChecked(of(1, 'd'), 'good', 'd')).ok, 'there is room again')
   })
 
-  test('signatures to check are a budget of the address, taken before any is checked', async () => {
+  test('charges the signature budget of the address before the check', async () => {
     open({ signaturesPerAddressPerSecond: 12, perAddressBurst: 1, perAddressPerSecond: 1000 })
     const forged = (n: number) => manySigned(10, BLOCKHASH, String(n))
     assert.equal((await giveChecked(forged(1), 'bad')).ok, false)
@@ -182,26 +182,26 @@ describe('accept, on a clock of its own', () => {
     assert.equal(checks.length, 1)
   })
 
-  test('the largest transaction fits into the budget of an address, however small its rate is', async () => {
+  test('the signature budget allows the largest transaction, however small the rate', async () => {
     open({ perAddressPerSecond: 1, perAddressBurst: 1 })
     assert.ok((await giveChecked(manySigned(10, BLOCKHASH, 'large'))).ok)
   })
 
-  test('a transaction on its way keeps its own bytes, not the memory that many requests share', async () => {
+  test('a pending transaction holds a copy of its bytes, not the shared buffer', async () => {
     const outcome = accept(() => decodeText(Buffer.from(wire).toString('base64'), 'base64'), 'somebody')
     checks.shift()?.('good')
     assert.ok((await outcome).ok)
     assert.equal(sent[0]?.job?.wire.buffer.byteLength, wire.length)
   })
 
-  test('over the limit of its address nobody is decoded', async () => {
+  test('does not decode a transaction over the limit of its address', async () => {
     open({ perAddressPerSecond: 1, perAddressBurst: 1 })
     assert.ok((await giveChecked()).ok)
     assert.equal(limitOf(await accept(() => assert.fail('not looked at'), 'somebody')), 'perAddressPerSecond')
     assert.ok((await accept(() => decodeWire(wire), 'another')).ok)
   })
 
-  test('a disk that refuses: told as sent where it was, and not sent where the disk was doubtful before', async () => {
+  test('after a failed journal write reports whether it was sent, and sends nothing while the journal is doubtful', async () => {
     world.recorded = false
     const reported = await giveChecked()
     assert.deepEqual([reported.ok ? 'yes' : reported.refusal.data['sent'], sent.length], [true, 1])

@@ -11,7 +11,6 @@ import { createCounts } from '../receipts/counts.ts'
 import type { Journal } from '../receipts/journal.ts'
 import { isSettled, type Receipt } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
-import { createAddressTexts } from './address-texts.ts'
 import type { Decoded } from './decode.ts'
 import type { Landing, Tip } from './landing.ts'
 import {
@@ -41,10 +40,10 @@ export type AcceptDeps = {
   readonly clock: Clock
 }
 
-/** One transaction from one address: taken and sent, known already, or refused with nothing sent. Told at once where nothing is waited for. */
+/** Accepts and sends one transaction of one address, recognizes a duplicate, or refuses it. Synchronous when nothing has to be waited for. */
 export type Accept = (decode: () => Decoded, address: string) => Acceptance | Promise<Acceptance>
 
-/** The same signature within this time is the same transaction; afterwards an unlucky one may be tried again. */
+/** Within this time the same signature is a duplicate; afterwards a transaction that did not land may be sent again. */
 const DEDUP_MS = 120_000
 const RETRY_MS = 1000
 
@@ -53,18 +52,16 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   const nowMs = () => clock.monotonicMs()
   const addresses = createKeyedBuckets({ perSecond: limits.perAddressPerSecond, burst: limits.perAddressBurst }, nowMs)
   const signatures = createKeyedBuckets(signatureBudget(limits), nowMs)
-  const textOf = createAddressTexts()
+  const textOf = createBase58Cache()
   const payers = createKeyedBuckets({ perSecond: limits.perPayerPerSecond, burst: limits.perPayerBurst }, nowMs)
-  /** Under check, by signature, so that two who send the same at once share one check. */
+  /** Transactions being checked, by signature, so that concurrent duplicates share one check. */
   const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
-  /** And by address. */
-  const checkingOf = createCounts()
+  const checkingByAddress = createCounts()
 
   return (decode, address) => {
     const startedMs = nowMs()
-    const position = addresses.take(address)
-    if (!position.ok)
-      return refuse(refuseLimit('perAddressPerSecond', limits.perAddressPerSecond, position.retryAfterMs))
+    const taken = addresses.take(address)
+    if (!taken.ok) return refuse(refuseLimit('perAddressPerSecond', limits.perAddressPerSecond, taken.retryAfterMs))
     const decoded = decode()
     if (!decoded.ok) return refuse(refuseUndecodable(decoded))
     const { wire, transaction, base64 } = decoded
@@ -81,30 +78,30 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
     }
 
-    const shut = whyShut(address)
-    if (shut !== undefined) return refuse(shut)
+    const overload = checkCapacity(address)
+    if (overload !== undefined) return refuse(overload)
     const budget = signatures.take(address, transaction.signatures.length)
     if (!budget.ok) {
       const { perSecond } = signatureBudget(limits)
       return refuse(refuseLimit('signaturesPerAddressPerSecond', perSecond, budget.retryAfterMs))
     }
     const job = { address, signature, wire, wireHash, transaction, base64, tip, startedMs }
-    // Somebody else's bytes under the same signature are checked beside it; they cannot both be good.
+    // Different bytes with the same signature are checked separately; at most one of them is valid.
     const key = same === undefined ? signature : `${signature} ${wireHash}`
     const outcome = checkAndSend(job, key)
     checking.set(key, { wireHash, outcome })
     return outcome
   }
 
-  /** Known before anything dear is done: the wait for a check is bounded, so that what is accepted goes out at once. */
-  function whyShut(address: string): Refusal | undefined {
+  /** Refuses before the signature check, which is expensive: the wait for a check is bounded, so that accepted transactions are sent at once. */
+  function checkCapacity(address: string): Refusal | undefined {
     const { checkingMax, checkDelayMsMax, pendingMax, pendingPerAddressMax } = limits
     if (!dispatch.isOpen) return refusePlain('no-path')
     if (!deps.journal.isOpen) return refuseNotRecorded(false)
     if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
     if (deps.verifiers.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
     if (receipts.pending + checking.size >= pendingMax) return refuseLimit('pendingMax', pendingMax, RETRY_MS)
-    if (receipts.pendingOfAddress(address) + checkingOf.of(address) >= pendingPerAddressMax)
+    if (receipts.pendingOfAddress(address) + checkingByAddress.of(address) >= pendingPerAddressMax)
       return refuseLimit('pendingPerAddressMax', pendingPerAddressMax, RETRY_MS)
     return undefined
   }
@@ -116,13 +113,13 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   async function checkAndSend(job: CheckJob, key: string): Promise<Acceptance> {
-    checkingOf.add(job.address, 1)
+    checkingByAddress.add(job.address, 1)
     try {
       const verdict = await verify(job.wire, job.transaction)
       return await sendChecked(job, verdict)
     } finally {
       checking.delete(key)
-      checkingOf.add(job.address, -1)
+      checkingByAddress.add(job.address, -1)
     }
   }
 
@@ -141,9 +138,9 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     const { pendingPerPayerMax } = limits
     if (receipts.pendingOfPayer(feePayer) >= pendingPerPayerMax)
       return refuse(refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS))
-    // Only now is it certain that the payer signed: nobody can use up the budget of another.
-    const position = payers.take(feePayer)
-    if (!position.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, position.retryAfterMs))
+    // Charged after the signature check, so that nobody can use up the budget of another payer.
+    const taken = payers.take(feePayer)
+    if (!taken.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, taken.retryAfterMs))
     const receipt: Receipt = {
       signature,
       state: 'accepted',
@@ -155,14 +152,14 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       tip: { account: textOf(tip.account), lamports: tip.lamports },
       blockhash: nonceAccountIndex(transaction) === undefined ? blockhash : undefined,
       wireHash,
-      // A copy: the bytes are part of 64 KiB that many requests share, and would keep all of it.
+      // A copy: `wire` is a view of a shared 64 KiB buffer and would keep all of it in memory.
       job: { signature, wire: new Uint8Array(wire), body: sendBody(job.base64 ?? base64Of(wire)) },
       attempts: [],
       attemptsLeftOut: 0,
       landed: undefined,
       expiredHeight: undefined,
     }
-    // The disk may hold up the answer, not the transaction; but one that refused lately has to take the line before anything is sent.
+    // A slow disk delays the response, not the transaction; but after a failed write the journal must succeed before anything is sent.
     const { isDoubtful } = deps.journal
     const recorded = deps.journal.accepted(receipt)
     if (isDoubtful && !(await recorded)) return refuse(refuseNotRecorded(false))
@@ -172,7 +169,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     return (await recorded) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
   }
 
-  /** One that landed is done; one that did not may be sent again, if its sender wants to, once the window has passed. */
+  /** A transaction that did not land may be sent again after DEDUP_MS. */
   function mayRepeat(receipt: Receipt): boolean {
     if (receipt.state === 'unknown') return true
     if (!isSettled(receipt) || receipt.state === 'landed') return false
@@ -180,7 +177,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 }
 
-/** A signature costs 0.2 ms to check, so that the largest transaction costs as much as twelve others. */
+/** Limits signatures, not only transactions: each costs about 0.2 ms to check, and a transaction has up to twelve. */
 function signatureBudget(limits: SenderLimits): { readonly perSecond: number; readonly burst: number } {
   const { perAddressPerSecond, perAddressBurst } = limits
   const perSecond = limits.signaturesPerAddressPerSecond ?? Math.max(SIGNATURES_MAX, 2 * perAddressPerSecond)
@@ -196,6 +193,23 @@ type CheckJob = {
   readonly base64: string | undefined
   readonly tip: Tip
   readonly startedMs: number
+}
+
+/** Entries of the base58 cache; beyond it the oldest is removed. */
+const BASE58_CACHE_MAX = 4096
+
+/** Base58 of public keys and blockhashes, cached because the same few repeat and encoding costs more than a lookup. */
+function createBase58Cache(): (bytes: Uint8Array) => string {
+  const texts = new Map<string, string>()
+  return (bytes) => {
+    const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+    const cached = texts.get(key)
+    if (cached !== undefined) return cached
+    const text = encodeBase58(bytes)
+    texts.set(key, text)
+    if (texts.size > BASE58_CACHE_MAX) texts.delete(texts.keys().next().value as string)
+    return text
+  }
 }
 
 function base64Of(wire: Uint8Array): string {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
-import { type AccountChecks, createAccountChecks } from './account-checks.ts'
+import { type AccountChecks, createAccountCache, createAccountChecks } from './account-checks.ts'
 import { type Account, createAccountLookups } from './account-lookups.ts'
 
 const OWNER = '11111111111111111111111111111111'
 
-describe('a payer before its transaction is sent', () => {
+describe('account checks of payers', () => {
   let clock: ManualClock
   let checks: AccountChecks
   let lamports: number | null | undefined
@@ -26,7 +26,7 @@ describe('a payer before its transaction is sent', () => {
   const check = () =>
     checks.check('payer', (account: Account) => ((account?.lamports ?? 0n) >= 10n ? undefined : 'poor'))
 
-  test('one seen able to pay passes at once, and is read again in the background', async () => {
+  test('a payer known to be able to pay passes at once and is read again in the background', async () => {
     lamports = 10
     assert.equal(await check(), undefined)
     for (let uses = 0; uses < 100; uses++) assert.equal(check(), undefined, 'at once')
@@ -39,7 +39,7 @@ describe('a payer before its transaction is sent', () => {
     assert.equal(check(), 'poor', 'and it counts from then on')
   })
 
-  test('one that cannot pay is refused, with one reading a second, and passes within a second of being funded', async () => {
+  test('refuses a payer that cannot pay with one reading per second, and accepts it within a second of being funded', async () => {
     lamports = null
     assert.equal(await check(), 'poor')
     lamports = 10
@@ -52,7 +52,7 @@ describe('a payer before its transaction is sent', () => {
     assert.equal(calls, 2)
   })
 
-  test('without a response everything passes, and no transaction waits for long', async () => {
+  test('passes everything when no node responds, after a short wait', async () => {
     lamports = undefined
     assert.equal(await check(), undefined)
     assert.equal(check(), undefined, 'not asked again at once')
@@ -65,7 +65,7 @@ describe('a payer before its transaction is sent', () => {
     assert.equal(check(), undefined)
   })
 
-  test('a known payer passes at once while the node is away, for half a minute', async () => {
+  test('a known payer passes at once for 30 s while the node is unreachable', async () => {
     lamports = 10
     assert.equal(await check(), undefined)
     lamports = undefined
@@ -76,4 +76,32 @@ describe('a payer before its transaction is sent', () => {
     await clock.advanceAsync(2000)
     assert.ok(check() instanceof Promise)
   })
+})
+
+const CACHED_MAX = 16_384
+const account = (lamports: bigint) => ({ lamports, owner: 'owner', data: new Uint8Array() })
+
+test('a failed reading keeps the previous account and records the attempt', () => {
+  const cache = createAccountCache()
+  cache.set('never read', undefined, 5)
+  assert.deepEqual(cache.get('never read'), { account: undefined, readMs: 0, triedMs: 5 })
+  cache.set('payer', account(7n), 10)
+  cache.set('payer', undefined, 20)
+  assert.deepEqual(cache.get('payer'), { account: account(7n), readMs: 10, triedMs: 20 })
+  cache.set('payer', null, 30)
+  assert.deepEqual(cache.get('payer'), { account: null, readMs: 30, triedMs: 30 })
+})
+
+test('missing accounts displace one another, not existing accounts', () => {
+  const cache = createAccountCache()
+  for (const address of ['payer', 'other']) cache.set(address, account(5n), 0)
+  cache.set('missing', null, 0)
+  for (let n = 0; n < CACHED_MAX; n++) cache.set(`invented ${n}`, null, 0)
+  assert.deepEqual([cache.get('payer')?.account, cache.get('missing')], [account(5n), undefined])
+  for (let n = 1; n < CACHED_MAX; n++) cache.set(`funded ${n}`, account(1n), 0)
+  assert.deepEqual(
+    [cache.get('payer')?.account, cache.get('other')],
+    [account(5n), undefined],
+    'the most recently used stays',
+  )
 })

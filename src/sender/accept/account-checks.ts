@@ -1,45 +1,84 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Account, ReadAccount } from './account-lookups.ts'
-import { createAccountMemory } from './account-memory.ts'
 import { after, type Soon } from './soon.ts'
 
-/** Whether an account is as a transaction needs it. An account that no node reports in time passes: availability comes first. */
+/** Checks the state of accounts. An account that no node reports in time passes: availability comes first. */
 export type AccountChecks = {
-  /** The fault that `faultOf` finds in the account, from memory where the last reading is recent enough. */
+  /** The fault that `faultOf` finds in the account, from the cache where the last reading is recent enough. */
   check<Fault>(address: string, faultOf: (account: Account) => Fault | undefined): Soon<Fault | undefined>
 }
 
-/** A good reading counts for so long. */
+/** How long a good reading is used. */
 const GOOD_MS = 30_000
 /** From this age on a good reading is renewed in the background when it is used. */
 const RENEW_MS = 2000
-/** A bad or failed reading counts for so long: a payer that is funded now passes soon, and costs one reading in this time until then. */
+/** How long a bad or failed reading is used: short, so that a newly funded payer passes soon. */
 const BAD_MS = 1000
 
 export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChecks {
-  const memory = createAccountMemory()
+  const cache = createAccountCache()
 
-  async function readAndKeep(address: string): Promise<Account | undefined> {
+  async function readAndCache(address: string): Promise<Account | undefined> {
     const account = await read(address)
-    memory.keep(address, account, clock.monotonicMs())
+    cache.set(address, account, clock.monotonicMs())
     return account
   }
 
   return {
     check(address, faultOf) {
-      const reading = memory.known(address)
+      const reading = cache.get(address)
       if (reading !== undefined) {
         const { account, readMs, triedMs } = reading
         const nowMs = clock.monotonicMs()
         const fault = account === undefined ? undefined : faultOf(account)
         if (account !== undefined && fault === undefined && nowMs - readMs < GOOD_MS) {
-          if (nowMs - triedMs >= RENEW_MS) void readAndKeep(address)
+          if (nowMs - triedMs >= RENEW_MS) void readAndCache(address)
           return undefined
         }
-        // A reading that failed says nothing about the account of now.
+        // After a failed reading the state of the account is unknown, and unknown passes.
         if (nowMs - triedMs < BAD_MS) return readMs === triedMs ? fault : undefined
       }
-      return after(readAndKeep(address), (account) => (account === undefined ? undefined : faultOf(account)))
+      return after(readAndCache(address), (account) => (account === undefined ? undefined : faultOf(account)))
+    },
+  }
+}
+
+/** The last successful reading and the time of the last attempt; `account` is undefined when no reading has succeeded. */
+export type Reading = { readonly account: Account | undefined; readonly readMs: number; readonly triedMs: number }
+
+/** The last readings of accounts; the least recently used are removed first. */
+export type AccountCache = {
+  get(address: string): Reading | undefined
+  /** `account` is undefined for a reading that failed: the previous one stays. */
+  set(address: string, account: Account | undefined, nowMs: number): void
+}
+
+/** For existing and for missing accounts separately: invented addresses, which cost nothing, displace only each other. */
+const CACHED_MAX = 16_384
+
+export function createAccountCache(): AccountCache {
+  /** In the order of last use. */
+  const existing = new Map<string, Reading>()
+  const missing = new Map<string, Reading>()
+  return {
+    get(address) {
+      const found = existing.get(address)
+      if (found === undefined) return missing.get(address)
+      existing.delete(address)
+      existing.set(address, found)
+      return found
+    },
+    set(address, account, nowMs) {
+      const before = existing.get(address) ?? missing.get(address)
+      existing.delete(address)
+      missing.delete(address)
+      const reading: Reading =
+        account === undefined
+          ? { account: before?.account, readMs: before?.readMs ?? 0, triedMs: nowMs }
+          : { account, readMs: nowMs, triedMs: nowMs }
+      const readings = reading.account ? existing : missing
+      readings.set(address, reading)
+      if (readings.size > CACHED_MAX) readings.delete(readings.keys().next().value as string)
     },
   }
 }

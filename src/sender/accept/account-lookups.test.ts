@@ -33,7 +33,7 @@ describe('accounts read from a node', () => {
   const readMany = (from: number, count: number) =>
     Promise.all(Array.from({ length: count }, (_, n) => read(`key ${from + n}`)))
 
-  test('two readings of one address share a call, and addresses of one turn share one too', async () => {
+  test('readings of one address share a call, and so do addresses requested in the same tick', async () => {
     const readings = [read('payer'), read('nonce'), read('payer')]
     await settle()
     assert.deepEqual(
@@ -48,7 +48,7 @@ describe('accounts read from a node', () => {
     assert.equal(calls.length, 2, 'and read anew when asked to')
   })
 
-  test('100 addresses in a call, four calls at once, 1000 addresses waiting: beyond that there is no reading', async () => {
+  test('reads 100 addresses per call, four calls at once, with 1000 addresses waiting, and nothing beyond that', async () => {
     void readMany(0, 1000)
     await settle()
     assert.deepEqual(
@@ -63,7 +63,7 @@ describe('accounts read from a node', () => {
     assert.equal(calls[4]?.addresses[0], 'key 400', 'in the order in which they came')
   })
 
-  test('no reading takes longer than 300 ms, the wait for a call included', async () => {
+  test('no reading takes longer than 300 ms, including the wait for a call', async () => {
     void readMany(0, 400)
     await settle()
     await clock.advanceAsync(WAIT_MS - 10)
@@ -75,7 +75,7 @@ describe('accounts read from a node', () => {
     assert.equal(await reading, undefined)
   })
 
-  test('a response that is none is no reading', async () => {
+  test('treats a malformed response like no response', async () => {
     for (const response of [
       undefined,
       { value: [null, null] },

@@ -2,31 +2,31 @@ import type { Clock } from '../../core/clock.ts'
 import { NONCE_ACCOUNT_BYTES } from '../../solana/transaction/durable-nonce.ts'
 import type { AskNode } from '../dispatch/node-call.ts'
 
-/** An account as a node reports it, with no more of its data than a nonce account has; null where there is none. */
+/** An account as a node reports it, with at most NONCE_ACCOUNT_BYTES of its data; null when it does not exist. */
 export type Account = { readonly lamports: bigint; readonly owner: string; readonly data: Uint8Array } | null
 
 /**
- * Reads accounts from a node: many in one call, each at most once at a time, a bounded number of calls. Undefined when no node responds in time,
- * or when too many addresses wait.
+ * Reads an account from a node. Concurrent reads are batched and shared, and the number of calls is bounded. Undefined when no node responds
+ * in time or too many addresses wait.
  */
 export type ReadAccount = (address: string) => Promise<Account | undefined>
 
-/** A transaction waits no longer than this for a reading. */
+/** The longest that a transaction waits for a reading. */
 const READ_MS_MAX = 300
-/** A node accepts so many addresses in one call. */
+/** Addresses that a node accepts in one getMultipleAccounts call. */
 const BATCH = 100
 const CALLS_MAX = 4
 const WAITING_MAX = 1000
 type Waiting = { readonly sinceMs: number; readonly result: PromiseWithResolvers<Account | undefined> }
 
 export function createAccountLookups({ ask, clock }: { readonly ask: AskNode; readonly clock: Clock }): ReadAccount {
-  /** Not asked for yet, in order. */
+  /** Not yet in a call, in order. */
   const waiting = new Map<string, Waiting>()
   const reading = new Map<string, Promise<Account | undefined>>()
   let calls = 0
   let isScheduled = false
 
-  /** Once per turn, so that the payer and the nonce account of one transaction share a call. */
+  /** Deferred to a microtask, so that the payer and the nonce account of one transaction share a call. */
   function schedule(): void {
     if (isScheduled || calls >= CALLS_MAX || waiting.size === 0) return
     isScheduled = true
@@ -40,7 +40,7 @@ export function createAccountLookups({ ask, clock }: { readonly ask: AskNode; re
   async function readBatch(batch: readonly (readonly [string, Waiting])[]): Promise<void> {
     for (const [address] of batch) waiting.delete(address)
     calls += 1
-    // What a reading has waited for its call is part of its time.
+    // The time spent waiting for a call counts towards READ_MS_MAX.
     const oldestMs = batch[0]?.[1].sinceMs ?? 0
     const withinMs = Math.max(1, READ_MS_MAX - (clock.monotonicMs() - oldestMs))
     const config = {
@@ -70,7 +70,7 @@ export function createAccountLookups({ ask, clock }: { readonly ask: AskNode; re
   }
 }
 
-/** Undefined for what is no account and no null: a node that responds so is treated as one that does not respond. */
+/** Undefined for a value that is neither an account nor null, which is treated like no response. */
 function accountOf(value: unknown): Account | undefined {
   if (value === null) return null
   const { lamports, owner, data } = (value ?? {}) as { lamports?: unknown; owner?: unknown; data?: unknown }

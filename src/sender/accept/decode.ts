@@ -4,7 +4,7 @@ import { type ParsedTransaction, WIRE_BYTES_MAX, WIRE_BYTES_V1_MAX } from '../..
 
 export type Encoding = 'base64' | 'base58'
 
-/** Bytes as they came and what they say, and as base64 where they came in it. `fault` is for programs, `says` in a node's words. */
+/** The wire bytes with the parsed transaction, and their base64 where they came in it. `message` has the wording of a Solana node. */
 export type Decoded =
   | {
       readonly ok: true
@@ -19,18 +19,18 @@ export type Decoded =
     }
 
 const TYPE = 'solana_transaction::versioned::VersionedTransaction'
-/** Characters that the largest transaction takes. Version 1 outgrows what base58 is taken for. */
+/** Characters of the largest transaction. Base58 is accepted for legacy and v0 sizes only. */
 const BASE64_CHARS_MAX = Math.ceil(WIRE_BYTES_V1_MAX / 3) * 4
 const BASE58_CHARS_MAX = 1683
 
-/** Without a word on the encoding base64 is tried first, then base58: hardly a text is a transaction in both. */
+/** Without an encoding, tries base64 and then base58: hardly any text is a valid transaction in both. */
 export function decodeText(text: string, encoding: Encoding | undefined): Decoded {
   if (encoding === 'base64') return decodeBase64Text(text)
   if (encoding === 'base58') return decodeBase58Text(text)
   const first = decodeBase64Text(text)
   if (first.ok) return first
   const second = decodeBase58Text(text)
-  // The fault told is that of the encoding that could be read at all.
+  // Reports the fault of base64 only if the text is base64 at all.
   return second.ok || first.fault === 'base64' ? second : first
 }
 
@@ -57,7 +57,7 @@ function limitOf(wire: Uint8Array): number {
 
 function decodeBase64Text(text: string): Decoded {
   if (text.length > BASE64_CHARS_MAX) return tooLong('base64', text.length, BASE64_CHARS_MAX)
-  // Buffer skips what is no base64: only a text that comes out of its bytes again was one, whole and in the one form there is.
+  // Buffer skips invalid characters: only a text that equals its own re-encoding is valid canonical base64.
   const wire = Buffer.from(text, 'base64')
   if (text === '' || wire.toString('base64') !== text) return notIn('base64')
   return decodeWire(wire, text)

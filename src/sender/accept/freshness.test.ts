@@ -6,7 +6,7 @@ import { createFreshness } from './freshness.ts'
 
 const hash = (n: number) => new Uint8Array(32).fill(n)
 
-test('blockhashes seen as the newest are judged from memory; others are asked for once, and a silent node refuses nobody', async () => {
+test('checks polled blockhashes from memory and looks up others once; refuses nothing when the node does not respond', async () => {
   const clock = createManualClock()
   const asked: string[] = []
   let latest = { blockhash: encodeBase58(hash(1)), lastValidBlockHeight: 250 }
@@ -39,7 +39,7 @@ test('blockhashes seen as the newest are judged from memory; others are asked fo
   assert.equal(await freshness.check(encodeBase58(hash(9))), 'unknown')
 })
 
-test('a fresh one is asked for again in good time, and nobody waits for that', async () => {
+test('renews a fresh blockhash in the background', async () => {
   const clock = createManualClock()
   let isValid = true
   let asked = 0
@@ -60,7 +60,7 @@ test('a fresh one is asked for again in good time, and nobody waits for that', a
   assert.equal(freshness.check(blockhash), 'expired')
 })
 
-test('invented blockhashes cost a bounded number of calls at once; beyond it they are unknown', async () => {
+test('limits concurrent lookups of blockhashes; beyond the limit they are unknown', async () => {
   const clock = createManualClock()
   const { promise, resolve } = Promise.withResolvers<unknown>()
   let asked = 0

@@ -1,51 +1,51 @@
 import type { Clock } from '../../core/clock.ts'
 import type { AskNode } from '../dispatch/node-call.ts'
 
-/** Whether a transaction on this blockhash can still land. `unknown` when nobody can say in time, and then it is let through. */
+/** Whether a transaction with this blockhash can still land. `unknown` when no node responds in time; the transaction is then accepted. */
 export type Freshness = Disposable & {
-  /** Of a blockhash in base58. Told at once where it is known. */
+  /** `blockhash` is base58. Synchronous when the state is known. */
   check(blockhash: string): Verdict['state'] | Promise<Verdict['state']>
 }
 
 type Verdict = { readonly at: number; readonly state: 'fresh' | 'expired' | 'unknown' }
 
 const FRESH_MS = 10_000
-/** A fresh one is asked for again from here on, while what is known still counts: nobody waits for that. */
+/** From this age on `fresh` is renewed in the background, while the known state is still used. */
 const RENEW_MS = 3000
-/** A node that is a little behind does not know the newest blockhash yet: a refusal is not remembered for long. */
+/** Short, because a node that is slightly behind does not know the newest blockhash yet. */
 const EXPIRED_MS = 400
 const UNKNOWN_MS = 1000
 const ASK_MS_MAX = 400
 const KNOWN_MAX = 4096
-/** Calls for blockhashes under way at once; beyond them a blockhash is unknown. */
+/** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
 const ASKING_MAX = 256
-/** The newest blockhash is looked at this often, as long as transactions come. */
-const LOOK_MS = 200
-const LOOK_FOR_MS = 60_000
-/** A look older than this says nothing about the height of now. */
-const LOOK_GOOD_MS = 5000
-/** Blocks for which a blockhash is good (agave: MAX_PROCESSING_AGE). */
+/** The newest blockhash is polled at this interval for POLL_FOR_MS after each transaction. */
+const POLL_MS = 200
+const POLL_FOR_MS = 60_000
+/** A polled blockhash older than this is not used to derive the current height. */
+const POLL_GOOD_MS = 5000
+/** Blocks for which a blockhash is valid (agave: MAX_PROCESSING_AGE). */
 const AGE_BLOCKS_MAX = 150
 
 /**
- * Notes each blockhash while it is the newest, with the height it is good for, so that most transactions are judged from memory. For
- * one it has not seen it asks a node once, and remembers the answer for a moment.
+ * Polls the newest blockhash and records the height up to which it is valid, so that most transactions are checked from memory. A blockhash
+ * it has not seen is looked up at a node once, and the result cached for a short time.
  */
 export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonly clock: Clock }): Freshness {
   const known = new Map<string, Verdict>()
   const asking = new Map<string, Promise<Verdict['state']>>()
-  /** Blockhashes that were the newest, with the last height at which they are good. */
+  /** Blockhashes that were the newest, with the last height at which they are valid. */
   const seen = new Map<string, number>()
   let newest = { lastHeight: 0, at: Number.NEGATIVE_INFINITY }
-  let wantedAtMs = Number.NEGATIVE_INFINITY
-  let isLooking = false
+  let usedAtMs = Number.NEGATIVE_INFINITY
+  let isPolling = false
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const nowMs = clock.monotonicMs()
-    if (isLooking || nowMs - wantedAtMs > LOOK_FOR_MS) return
-    isLooking = true
+    if (isPolling || nowMs - usedAtMs > POLL_FOR_MS) return
+    isPolling = true
     const response = await ask('getLatestBlockhash', [{ commitment: 'processed' }], ASK_MS_MAX)
-    isLooking = false
+    isPolling = false
     const { blockhash, lastValidBlockHeight } = ((response as { value?: object } | undefined)?.value ?? {}) as {
       blockhash?: unknown
       lastValidBlockHeight?: unknown
@@ -55,11 +55,11 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     remember(seen, blockhash, lastValidBlockHeight)
   }
 
-  /** From what was seen; the height of now follows from the newest blockhash. */
-  function validate(key: string): Verdict['state'] | undefined {
+  /** The state from memory; the current height is derived from the newest blockhash. */
+  function cachedState(key: string): Verdict['state'] | undefined {
     const lastHeight = seen.get(key)
     const nowMs = clock.monotonicMs()
-    if (lastHeight !== undefined && nowMs - newest.at < LOOK_GOOD_MS) {
+    if (lastHeight !== undefined && nowMs - newest.at < POLL_GOOD_MS) {
       return newest.lastHeight - lastHeight < AGE_BLOCKS_MAX ? 'fresh' : undefined
     }
     const verdict = known.get(key)
@@ -68,7 +68,7 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     return nowMs - verdict.at < livesMs ? verdict.state : undefined
   }
 
-  async function learn(key: string): Promise<Verdict['state']> {
+  async function fetchState(key: string): Promise<Verdict['state']> {
     const response = await ask('isBlockhashValid', [key, { commitment: 'processed' }], ASK_MS_MAX)
     const value = (response as { value?: unknown } | undefined)?.value
     const state = typeof value === 'boolean' ? (value ? 'fresh' : 'expired') : 'unknown'
@@ -76,11 +76,11 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     return state
   }
 
-  /** Undefined when too many are asked for already. */
-  function askFor(key: string): Promise<Verdict['state']> | undefined {
+  /** Undefined when too many calls are running. */
+  function refresh(key: string): Promise<Verdict['state']> | undefined {
     const running = asking.get(key)
     if (running !== undefined || asking.size >= ASKING_MAX) return running
-    const asked = learn(key).finally(() => asking.delete(key))
+    const asked = fetchState(key).finally(() => asking.delete(key))
     asking.set(key, asked)
     return asked
   }
@@ -89,16 +89,16 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
     return clock.monotonicMs() - (known.get(key)?.at ?? Number.NEGATIVE_INFINITY) >= RENEW_MS
   }
 
-  const timer = clock.setRepeating(LOOK_MS, () => void look())
+  const timer = clock.setRepeating(POLL_MS, () => void poll())
   timer.unref?.()
 
   return {
     check(key) {
-      wantedAtMs = clock.monotonicMs()
-      const validated = validate(key)
-      if (validated === undefined) return askFor(key) ?? 'unknown'
-      if (validated === 'fresh' && !seen.has(key) && isOld(key)) void askFor(key)
-      return validated
+      usedAtMs = clock.monotonicMs()
+      const state = cachedState(key)
+      if (state === undefined) return refresh(key) ?? 'unknown'
+      if (state === 'fresh' && !seen.has(key) && isOld(key)) void refresh(key)
+      return state
     },
     [Symbol.dispose]: () => timer.cancel(),
   }

@@ -39,7 +39,7 @@ const named = (address: Uint8Array): Instruction => ({
   data: new Uint8Array(),
 })
 
-test('a payer needs the fee and the tip, to the lamport', async () => {
+test('requires fee and tip from the payer, to the lamport', async () => {
   const instructions = [tipInstruction(PAYER)]
   assert.equal(await refusalOf(holding(FEE + TIP), instructions), undefined)
   const refusal = await refusalOf(holding(FEE + TIP - 1n), instructions)
@@ -51,12 +51,12 @@ test('a payer needs the fee and the tip, to the lamport', async () => {
   })
 })
 
-test('an account of a program pays no fees, whatever it holds', async () => {
+test('refuses a payer that is owned by a program', async () => {
   const refusal = await refusalOf(holding(10n ** 12n, BLOCKHASH), [tipInstruction(PAYER)])
   assert.deepEqual([refusal?.code, refusal?.data['reason']], ['payer-cannot-pay', 'owner'])
 })
 
-test('data of a nonce account in an account of a program is no nonce', async () => {
+test('refuses nonce data in an account that is owned by another program', async () => {
   const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
   const data = Uint8Array.of(
     1,
@@ -77,7 +77,7 @@ test('data of a nonce account in an account of a program is no nonce', async () 
   assert.deepEqual([await refusal(SYSTEM), await refusal(BLOCKHASH)], [undefined, 'not-a-nonce'])
 })
 
-test('payers and nonce accounts are checked apart', async () => {
+test('payers and nonce accounts have separate caches', async () => {
   const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
   const parsed = parseTransaction(sign(PAYER, BLOCKHASH, [advanceNonce(keys), tipInstruction(PAYER)]))
   assert.ok(parsed.ok)
@@ -93,7 +93,7 @@ test('payers and nonce accounts are checked apart', async () => {
   assert.deepEqual(checked, { payers: ['payer'], nonces: [encodeBase58(OTHER.publicKey)] })
 })
 
-test('a tip that an earlier instruction may bring in is not asked for; the fee always is', async () => {
+test('does not require a tip that an earlier instruction may fund, but always the fee', async () => {
   for (const [what, earlier, isRequired] of [
     ['it names the payer', named(PAYER.publicKey), false],
     ['it names another account', named(OTHER.publicKey), true],

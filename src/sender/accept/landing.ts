@@ -9,7 +9,7 @@ import type { Freshness } from './freshness.ts'
 import { type NonceFault, type Refusal, refuseBlockhash, refuseNonce, refusePayer, type TipTerms } from './refusal.ts'
 import { after, type Soon } from './soon.ts'
 
-/** Finds the transactions that certainly cannot land, so that nobody can have them sent again and again at no cost. */
+/** Refuses transactions that certainly cannot land, because re-sending them costs their sender nothing. */
 export type Landing = {
   /** `feePayer` and `blockhash` are the transaction's, in base58. */
   check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Soon<Refusal | undefined>
@@ -22,7 +22,7 @@ const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
 
 export function createLanding(deps: {
   readonly freshness: Pick<Freshness, 'check'>
-  /** Each with a memory of its own: a nonce account is any account that somebody names, and must not displace payers. */
+  /** Each has its own cache: callers can name any account as a nonce account, which must not displace payers. */
   readonly payers: AccountChecks
   readonly nonces: AccountChecks
   readonly terms: TipTerms
@@ -35,7 +35,7 @@ export function createLanding(deps: {
     const index = nonceAccountIndex(transaction)
     if (index === undefined) return unlessFresh(() => refuseBlockhash(tip.lamports, terms))
     const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
-    // The runtime looks at recent blockhashes first: with one of them any nonce will do.
+    // The runtime accepts a recent blockhash before it checks the nonce.
     return after(
       nonces.check(address, (account) => nonceFault(transaction, account)),
       (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
@@ -61,12 +61,12 @@ export function createLanding(deps: {
   }
 }
 
-/** Whether the tip comes out of what the payer has now. An earlier instruction that names the payer may bring it the lamports. */
+/** Whether the tip is paid from the payer's current balance. An earlier instruction that names the payer may add lamports to it. */
 function paysTipFromBalance({ instructions }: ParsedTransaction, { from, instruction }: Tip): boolean {
   return from === 0 && !instructions.slice(0, instruction).some(({ accounts }) => accounts.includes(0))
 }
 
-/** As the runtime does (agave: check_transaction_age, verify_nonce_account). */
+/** The checks of the runtime (agave: check_transaction_age, verify_nonce_account). */
 function nonceFault(transaction: ParsedTransaction, account: Account): NonceFault | undefined {
   if (account === null) return 'not-found'
   const held = account.owner === SYSTEM_PROGRAM ? readNonceAccount(account.data) : undefined

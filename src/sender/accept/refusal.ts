@@ -17,18 +17,19 @@ export type RefusalCode =
   | 'no-path'
   | 'not-recorded'
   | 'rate-limited'
-  | 'draining'
 
-/** A transaction not taken: nothing of it was sent anywhere. */
+/** Why a transaction or call is refused. Nothing was sent, except as `data.sent` of `not-recorded` states. */
 export type Refusal = {
   readonly code: RefusalCode
   readonly message: string
-  /** What a program can mend its transaction by. */
+  /** Details for programs. */
   readonly data: Readonly<Record<string, unknown>>
   readonly retryAfterMs?: number
+  /** The limit that was reached, for `rate-limited`. */
+  readonly limit?: SenderLimitName
 }
 
-/** The limits of the open door by the name that a refusal and the metrics use. */
+/** The limits of the sender, by the name that refusals and metrics use. */
 export type SenderLimitName =
   | 'perAddressPerSecond'
   | 'signaturesPerAddressPerSecond'
@@ -42,7 +43,7 @@ export type SenderLimitName =
   | 'waitersMax'
   | 'waitersPerAddressMax'
 
-const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
+const LIMIT_DESCRIPTIONS: Readonly<Record<SenderLimitName, string>> = {
   perAddressPerSecond: 'transactions per second from one address',
   signaturesPerAddressPerSecond: 'signatures per second from one address',
   perPayerPerSecond: 'transactions per second of one fee payer',
@@ -56,14 +57,14 @@ const LIMIT_WORDS: Readonly<Record<SenderLimitName, string>> = {
   waitersPerAddressMax: 'receipts waited for by one address at once',
 }
 
-/** What every refusal over the tip or the blockhash tells, so that one look is enough to build the next transaction. */
+/** The tip rule, which every refusal about tip or blockhash includes, so that the caller can build a valid transaction. */
 export type TipTerms = { readonly minTipLamports: number; readonly tipAccounts: readonly string[] }
 
 export function refuseUndecodable({ fault, message }: Extract<Decoded, { ok: false }>): Refusal {
   if (fault === 'signature-count') {
     return { code: 'signature-count', message: ERRORS['signature-count'].sentence, data: { reason: fault } }
   }
-  return { code: 'invalid-params', message: message, data: { reason: fault } }
+  return { code: 'invalid-params', message, data: { reason: fault } }
 }
 
 const TIP_CODES = {
@@ -91,7 +92,7 @@ export type PayerFault = {
   readonly payer: string
   readonly lamports: bigint
   readonly required: bigint
-  /** `owner`: the account belongs to a program, and fees are paid by accounts of the System Program alone. */
+  /** `owner`: the account belongs to a program, and only accounts of the System Program can pay fees. */
   readonly reason: 'not-found' | 'owner' | 'lamports'
 }
 
@@ -103,7 +104,7 @@ export function refusePayer({ payer, lamports, required, reason }: PayerFault): 
   }
 }
 
-/** `value`: the account holds another nonce than the transaction. `authority`: its authority does not sign. */
+/** `value`: the account has a different nonce than the transaction. `authority`: its authority does not sign. */
 export type NonceFault = 'not-found' | 'not-a-nonce' | 'value' | 'authority'
 
 export function refuseNonce(nonceAccount: string, reason: NonceFault): Refusal {
@@ -119,9 +120,10 @@ function tipData({ minTipLamports, tipAccounts }: TipTerms, found: bigint): Refu
 export function refuseLimit(limit: SenderLimitName, size: number, retryAfterMs: number): Refusal {
   return {
     code: 'rate-limited',
-    message: `limit reached: ${size} ${LIMIT_WORDS[limit]}`,
+    message: `limit reached: ${size} ${LIMIT_DESCRIPTIONS[limit]}`,
     data: { reason: 'rate', limit, size, retryAfterMs: Math.ceil(retryAfterMs) },
     retryAfterMs,
+    limit,
   }
 }
 
@@ -129,7 +131,7 @@ export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-
   return { code, message: ERRORS[code].sentence, data: {} }
 }
 
-/** Nothing is accepted that could not be told of after a restart. One that was sent before the disk failed is told as such. */
+/** A transaction that cannot be recorded is refused, because it would be lost at a restart; `wasSent` when it had been sent already. */
 export function refuseNotRecorded(wasSent: boolean): Refusal {
   return {
     code: 'not-recorded',
@@ -139,7 +141,7 @@ export function refuseNotRecorded(wasSent: boolean): Refusal {
   }
 }
 
-/** The error member of a JSON-RPC answer. */
+/** The `error` member of a JSON-RPC response. */
 export function errorOf(refusal: Refusal, requestId: string): { code: number; message: string; data: string } {
   return {
     code: ERRORS[refusal.code].jsonRpc,

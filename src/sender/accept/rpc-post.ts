@@ -2,21 +2,22 @@ import { isUtf8 } from 'node:buffer'
 import { docsUrl, ERRORS } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import { isJsonContentType } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
 import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
 
 export type RpcPostsDeps = RpcDeps & {
-  /** Whose request it is, for the limits by address. */
+  /** The client address, for the limits per address. */
   addressOf(head: PostHead): string
   readonly clock: Clock
   readonly random: Random
 }
 
-/** A base64 transaction of the largest kind with its frame takes 5.6 KB. */
+/** The largest base64 transaction in a JSON-RPC body takes 5.6 KB. */
 export const BODY_BYTES_MAX = 8 * 1024
 
-/** JSON-RPC by POST, for whichever reader took the request off the wire. */
+/** Handles JSON-RPC by POST, both on the fast path and with node:http. */
 export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, deps: RpcPostsDeps): PostHandler {
   const rpc = createRpc(deps)
   const requestIdOf = createRequestIds(deps)
@@ -24,7 +25,7 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
     headers: commonHeaders,
     validate(head) {
       const requestId = requestIdOf(head.headers)
-      if (!isJson(head.headers)) return { requestId, response: NOT_JSON }
+      if (!isPlainJson(head.headers)) return { requestId, response: NOT_JSON }
       const tooLarge = () => responseTooLarge(requestId)
       if ((head.bodyBytes ?? 0) > BODY_BYTES_MAX) return { requestId, response: tooLarge() }
       const address = deps.addressOf(head)
@@ -33,7 +34,7 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         bodyBytesMax: BODY_BYTES_MAX,
         tooLarge,
         onBody(body, responder) {
-          // Bytes that are not UTF-8 are no JSON; read as text they would come back changed.
+          // A body that is not UTF-8 is not JSON; decoded as text it would change.
           const responded = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, requestId })
           if (!(responded instanceof Promise)) return responder.respond(httpResponseOf(responded))
           responded
@@ -69,13 +70,14 @@ export function responseTooLarge(requestId: string): HttpResponse {
   return { status: 413, headers: JSON_TYPE, body: JSON.stringify({ jsonrpc: '2.0', error, id: null }) }
 }
 
-function isJson(headers: readonly string[]): boolean {
+/** JSON without a content encoding. */
+function isPlainJson(headers: readonly string[]): boolean {
   let type: string | undefined
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
-    // Lengths first: most headers are told apart without a look at their letters.
+    // Compares lengths first, which rules out most headers.
     if (name.length === 12 && name.toLowerCase() === 'content-type') type ??= headers[at + 1]
     else if (name.length === 16 && name.toLowerCase() === 'content-encoding') return false
   }
-  return type === 'application/json' || /^application\/json *(;|$)/i.test(type ?? '')
+  return isJsonContentType(type)
 }

@@ -1,5 +1,5 @@
 import { ERRORS } from '../../contract/errors.ts'
-import { idKind, type RequestItem, readRequestBody, writeError, writeResult } from '../../solana/json/json-rpc.ts'
+import { type CheckedItem, readCalls, writeError, writeResult } from '../../solana/json/json-rpc.ts'
 import type { Accept, Acceptance } from './accept.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
@@ -13,13 +13,13 @@ export type RpcDeps = {
   readonly version: string
   /** Whether a transaction could be sent now. */
   readonly isHealthy: () => boolean
-  /** The refusal of a call that is no transaction, where its address has made too many. */
+  /** Charges a call that is not a transaction; the refusal when its address has made too many. */
   takeRead(address: string): Refusal | undefined
   onDenied(refusal: Refusal): void
   onDuplicate(): void
 }
 
-/** Calls in one body; each is counted, and none depends on another. */
+/** Calls in one batch; each is charged separately. */
 export const BATCH_MAX = 10
 const DEPTH_MAX = 16
 
@@ -28,43 +28,37 @@ type Responded = { readonly text: string | undefined; readonly limited?: Refusal
 
 type Outcome = { readonly result: string } | { readonly refusal: Refusal }
 
-/** JSON-RPC as a node answers it, for the few methods that make sense here. */
+/** JSON-RPC with the responses of a Solana node, for the methods that the sender supports. */
 export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcResponse> {
   return (text, caller) => {
-    const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX })
-    if (!body.ok || body.items.length === 0) {
+    const body = readCalls(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX, anyParams: true })
+    if (body.kind !== 'calls') {
       const refusal = deps.takeRead(caller.address)
       if (refusal !== undefined) return join([refused('null', refusal, caller)], false)
-    }
-    if (!body.ok) {
-      const code = body.reason === 'batch-too-long' ? 'invalid-request' : 'parse-error'
-      const message = code === 'parse-error' ? ERRORS[code].sentence : `a batch has at most ${BATCH_MAX} calls`
+      const code = body.kind === 'parse-error' ? 'parse-error' : 'invalid-request'
+      const message = body.kind === 'batch-too-long' ? `a batch has at most ${BATCH_MAX} calls` : ERRORS[code].sentence
       return { status: 200, body: writeError('null', { code: ERRORS[code].jsonRpc, message }) }
     }
-    const [first] = body.items
-    if (first === undefined) return { status: 200, body: plainError('null', 'invalid-request') }
-    if (!body.batch) return after(respond(first, caller), (responded) => join([responded], false))
+    if (!body.batch) {
+      return after(respond(body.items[0] as CheckedItem, caller), (responded) => join([responded], false))
+    }
     return Promise.all(body.items.map(async (item) => respond(item, caller))).then((responses) => join(responses, true))
   }
 
-  function respond(item: RequestItem, caller: Caller): Soon<Responded> {
-    const { id: rawId, methodName, jsonrpc, duplicate } = item
-    const id = rawId !== undefined && idKind(rawId) !== 'other' && duplicate !== 'id' ? rawId : 'null'
-    if (
-      !item.isObject ||
-      jsonrpc !== '"2.0"' ||
-      methodName === undefined ||
-      duplicate !== undefined ||
-      (rawId !== undefined && id === 'null' && rawId !== 'null')
-    ) {
+  function respond(item: CheckedItem, caller: Caller): Soon<Responded> {
+    if ('invalidId' in item) {
+      const { invalidId: id } = item
       const refusal = deps.takeRead(caller.address)
-      return refusal === undefined ? { text: plainError(id, 'invalid-request') } : refused(id, refusal, caller)
+      if (refusal !== undefined) return refused(id, refusal, caller)
+      const { jsonRpc, sentence } = ERRORS['invalid-request']
+      return { text: writeError(id, { code: jsonRpc, message: sentence }) }
     }
-    return after(call(methodName, item.params, caller), (outcome) => {
+    const { method, paramsText, id = 'null' } = item.call
+    return after(call(method, paramsText, caller), (outcome) => {
       const responded: Responded =
         'result' in outcome ? { text: writeResult(id, outcome.result) } : refused(id, outcome.refusal, caller)
-      // A call without an id is a notification: carried out, not answered.
-      return rawId === undefined ? { ...responded, text: undefined } : responded
+      // A call without an id is a notification: executed, without a response.
+      return item.call.id === undefined ? { ...responded, text: undefined } : responded
     })
   }
 
@@ -109,7 +103,7 @@ function refused(id: string, refusal: Refusal, { requestId }: Caller): Responded
 
 function join(responses: readonly Responded[], isBatch: boolean): RpcResponse {
   const message = responses.flatMap(({ text }) => (text === undefined ? [] : [text]))
-  // Only where nothing got through does the whole answer say so: clients do not read the body of a 429.
+  // 429 only if every call was limited: clients do not read the body of a 429.
   const limited = responses.every((one) => one.limited !== undefined) ? responses[0]?.limited : undefined
   return {
     status: limited === undefined ? (message.length === 0 ? 204 : 200) : 429,
@@ -118,7 +112,7 @@ function join(responses: readonly Responded[], isBatch: boolean): RpcResponse {
   }
 }
 
-/** `[text, { encoding }]`; options that have no meaning here are passed over, as they are for preflight and retries. */
+/** `[text, { encoding }]`; other options, such as those for preflight and retries, are ignored. */
 function readSend(params: string | undefined): Decoded {
   const list: unknown = params === undefined ? undefined : JSON.parse(params)
   const [text, config] = Array.isArray(list) ? (list as unknown[]) : []
@@ -130,8 +124,4 @@ function readSend(params: string | undefined): Decoded {
     return { ok: false, fault: 'encoding', message: `unsupported encoding. Supported encodings: base58, base64` }
   }
   return decodeText(text, encoding as Encoding | undefined)
-}
-
-function plainError(id: string, code: 'invalid-request'): string {
-  return writeError(id, { code: ERRORS[code].jsonRpc, message: ERRORS[code].sentence })
 }

@@ -1,4 +1,4 @@
-/** A value that is there at once where nothing has to be waited for: most transactions are decided without a turn of the loop. */
+/** A value or a promise of it: most calls need no I/O and are decided synchronously. */
 export type Soon<Value> = Value | Promise<Value>
 
 export function after<From, To>(value: Soon<From>, make: (value: From) => Soon<To>): Soon<To> {

@@ -4,7 +4,7 @@ import { checkTip, type TipRule } from '../../solana/transaction/tip.ts'
 import { decodeText, decodeWire } from './decode.ts'
 import { type Refusal, refuseTip, refuseUndecodable, type TipTerms } from './refusal.ts'
 
-/** The tip rule of a configuration, as the check uses it and as refusals tell it. */
+/** The configured tip rule, as the check uses it (`rule`) and as refusals show it (`terms`). */
 export function tipTerms(options: { readonly tipAccounts: readonly string[]; readonly minTipLamports: number }): {
   readonly rule: TipRule
   readonly terms: TipTerms
@@ -25,7 +25,7 @@ export type TipVerdict =
   | { readonly ok: true; readonly signature: string; readonly account: string; readonly lamports: string }
   | { readonly ok: false; readonly refusal: Refusal }
 
-/** What the door would say of the tip of a transaction, given as base64, base58 or bytes. Signatures and blockhash are not looked at. */
+/** Checks the tip of a transaction given as base64, base58 or bytes. Does not check signatures and blockhash. */
 export function validateTip(transaction: string | Uint8Array, options: Parameters<typeof tipTerms>[0]): TipVerdict {
   const { rule, terms } = tipTerms(options)
   const decoded = typeof transaction === 'string' ? decodeText(transaction, undefined) : decodeWire(transaction)
@@ -40,7 +40,7 @@ export function validateTip(transaction: string | Uint8Array, options: Parameter
   }
 }
 
-/** The text form of a public key. */
+/** The base58 address of a public key, for `processes`, which do not import `solana`. */
 export function addressOf(publicKey: Uint8Array): string {
   return encodeBase58(publicKey)
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tipped, walletOf } from '../../../test/support/sender.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
@@ -11,7 +12,7 @@ import { startVerifiers, type Verdict, type Verifiers } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 const PATIENT = { checkingMax: 1000, delayMsMax: 60_000 }
-const DEPS = { clock: createManualClock(), log: silentLogger }
+const DEPS = { clock: createManualClock(), random: createSeededRandom(1), log: silentLogger }
 
 function parsed(wire: Uint8Array): ParsedTransaction {
   const outcome = parseTransaction(wire)
@@ -19,7 +20,7 @@ function parsed(wire: Uint8Array): ParsedTransaction {
   return outcome.transaction
 }
 
-/** Every third with one bit of its signature or message turned. */
+/** Every third has one bit of its signature or message flipped. */
 function transactions(count: number): { readonly wire: Uint8Array; readonly isGood: boolean }[] {
   return Array.from({ length: count }, (_, n) => {
     const wire = Uint8Array.from(tipped(walletOf(n % 5), BLOCKHASH, `check ${n}`))
@@ -40,11 +41,11 @@ async function checkAll(verifiers: Verifiers, all: ReturnType<typeof transaction
 }
 
 for (const threads of [0, 1, 3]) {
-  test(`each transaction gets its own verdict, with ${threads} threads`, async () => {
+  test(`every transaction gets its own verdict with ${threads} threads`, async () => {
     await using verifiers = startVerifiers({ ...PATIENT, threads }, DEPS)
-    // The first come before the threads are up, and do not wait for them.
+    // The first round starts before the threads are ready and does not wait for them.
     for (let round = 0; round < 3; round++) {
-      if (round > 0) await until('the threads are up', () => verifiers.threads === threads)
+      if (round > 0) await until('the threads are ready', () => verifiers.threads === threads)
       const all = transactions(50)
       assert.deepEqual(
         await checkAll(verifiers, all),
@@ -55,7 +56,7 @@ for (const threads of [0, 1, 3]) {
   })
 }
 
-test('the wait is known before it is begun, and what waits has an end', async () => {
+test('delayMs grows with the pending transactions, and checkingMax limits them', async () => {
   await using verifiers = startVerifiers({ ...PATIENT, threads: 1, checkingMax: 40 }, DEPS)
   const [one] = transactions(2).slice(1)
   const wire = one?.wire as Uint8Array
@@ -66,47 +67,47 @@ test('the wait is known before it is begun, and what waits has an end', async ()
   const first = verifiers.delayMs
   assert.ok(first > 0)
   for (let n = 1; n < 40; n++) assert.ok(check())
-  assert.ok(Math.abs(verifiers.delayMs - 40 * first) < 1e-6, 'it grows with what waits')
+  assert.ok(Math.abs(verifiers.delayMs - 40 * first) < 1e-6, 'it grows with the pending transactions')
   assert.equal(check(), false, 'one too many')
   await until('all are checked', () => done === 40)
   assert.equal(verifiers.delayMs, 0)
   assert.ok(check(), 'there is room again')
 })
 
-test('one whose turn comes too late is told so and not checked, and meanwhile the wait is told as long as it is', async () => {
+test('a transaction that waits longer than delayMsMax gets the verdict late, and delayMs is at least the wait of the oldest', async () => {
   const clock = createManualClock()
   const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10 }
-  await using verifiers = startVerifiers(limits, { clock, log: silentLogger })
-  await until('the thread is up', () => verifiers.threads === 1)
+  await using verifiers = startVerifiers(limits, { ...DEPS, clock })
+  await until('the thread is ready', () => verifiers.threads === 1)
   const all = transactions(200)
   const outcomes: Verdict[] = []
   for (const { wire } of all) assert.ok(verifiers.check(wire, parsed(wire), (verdict) => outcomes.push(verdict)))
   clock.advance(5)
   assert.ok(verifiers.delayMs >= 5)
   clock.advance(6)
-  assert.ok(verifiers.delayMs >= 11, 'the oldest has waited so long')
-  await until('all are told', () => outcomes.length === all.length)
+  assert.ok(verifiers.delayMs >= 11, 'the oldest has waited this long')
+  await until('all have a verdict', () => outcomes.length === all.length)
   const checked = outcomes.filter((verdict) => verdict !== 'late').length
-  assert.ok(checked > 0 && checked <= 16, `${checked} were with the thread already`)
+  assert.ok(checked > 0 && checked <= 16, `${checked} were at the thread already`)
   assert.equal(verifiers.delayMs, 0)
-  assert.deepEqual(await checkAll(verifiers, all.slice(0, 3)), ['bad', 'good', 'good'], 'who comes now is in time')
+  assert.deepEqual(await checkAll(verifiers, all.slice(0, 3)), ['bad', 'good', 'good'], 'a new transaction is not late')
 })
 
-test('one that comes to an idle service is not late, however long the loop is held up while it is taken', async () => {
+test('a transaction that arrives at an idle service is not late, however long the event loop stalls in check()', async () => {
   let nowMs = 0
-  // Every look at the clock finds that the process had to stand still since the last one.
+  // The process stalls between any two reads of the clock.
   const clock = { ...createManualClock(), monotonicMs: () => (nowMs += 50) }
   const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10 }
-  await using verifiers = startVerifiers(limits, { clock, log: silentLogger })
+  await using verifiers = startVerifiers(limits, { ...DEPS, clock })
   const all = transactions(6)
   for (const one of all) assert.deepEqual(await checkAll(verifiers, [one]), [one.isGood ? 'good' : 'bad'])
 })
 
-test('a thread that dies costs nobody a verdict, and is started again', async () => {
+test('a thread that dies is restarted, and its transactions still get their verdicts', async () => {
   const clock = createManualClock()
   const entry = new URL('./test-dying-thread.ts', import.meta.url)
-  await using verifiers = startVerifiers({ ...PATIENT, threads: 1 }, { clock, log: silentLogger, entry })
-  await until('the thread is up', () => verifiers.threads === 1)
+  await using verifiers = startVerifiers({ ...PATIENT, threads: 1 }, { ...DEPS, clock, entry })
+  await until('the thread is ready', () => verifiers.threads === 1)
   const all = transactions(20)
   assert.deepEqual(
     await checkAll(verifiers, all),
@@ -114,5 +115,5 @@ test('a thread that dies costs nobody a verdict, and is started again', async ()
   )
   assert.equal(verifiers.threads, 0)
   clock.advance(1000)
-  await until('another is up', () => verifiers.threads === 1)
+  await until('the next thread is ready', () => verifiers.threads === 1)
 })

@@ -1,5 +1,7 @@
 import { BoundedQueue } from '../../core/bounded-queue.ts'
-import type { Clock, Timer } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { type InstanceEvents, type Supervised, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
@@ -8,32 +10,33 @@ import type { FromVerifier, ToVerifier } from './verify-thread.ts'
 
 export type VerifiersOptions = {
   readonly threads: number
-  /** Transactions that wait or are being checked; more are not taken. */
+  /** Transactions that wait or are being verified; more are refused. */
   readonly checkingMax: number
-  /** One that has waited for so long when its turn comes is not checked any more. */
+  /** A transaction that has waited longer than this is not verified any more. */
   readonly delayMsMax: number
 }
 
-/** `late`: it had waited for too long, and was not looked at. */
+/** `late`: the transaction waited longer than `delayMsMax` and was not verified. */
 export type Verdict = 'good' | 'bad' | 'late'
 
-/** Checks signatures on threads of its own, so that the loop which reads and sends is never held up by one. */
+/** Verifies signatures in worker threads, so that it never blocks the event loop that receives and sends. */
 export type Verifiers = AsyncDisposable & {
-  /** False when too many wait; `done` is then not called. */
+  /** False when `checkingMax` is reached; `done` is then not called. */
   check(wire: Uint8Array, transaction: ParsedTransaction, done: (verdict: Verdict) => void): boolean
   /**
-   * How long one that comes now would wait for its result, by what a check took lately, and never less than the oldest has waited already.
-   * Results that the loop has not come to count as waiting, so that a loop which falls behind shows here too.
+   * How long a transaction that arrives now would wait for its verdict, estimated from recent verifications, and at least as long as the oldest has
+   * waited. Verdicts that the event loop has not processed yet count as waiting, so a loop that falls behind shows here too.
    */
   readonly delayMs: number
-  /** Threads that are up. */
+  /** Threads that are ready. */
   readonly threads: number
 }
 
 export type VerifiersDeps = {
   readonly clock: Clock
+  readonly random: Random
   readonly log: Logger
-  /** What the threads run. */
+  /** The file of the threads; tests pass one that can die. */
   readonly entry?: URL
 }
 
@@ -44,83 +47,83 @@ type Job = {
   readonly sinceMs: number
 }
 
-type Thread = {
-  worker: WorkerThread<ToVerifier>
-  isReady: boolean
-  /** Given to the thread and not answered, in order. */
-  batches: Job[][]
+type Thread = WorkerThread<ToVerifier> & {
+  /** Posted to the thread and without a verdict, in order. */
+  readonly batches: Job[][]
 }
 
-/** A batch is answered as a whole: a larger one costs fewer messages and keeps its first transaction waiting for longer. */
+/** The verdicts of a batch come together: a larger one costs fewer messages but delays the verdict of its first transaction. */
 const BATCH = 4
-/** While one is being checked the next lies ready. */
+/** The next batch is queued at the thread while it verifies one. */
 const BATCHES_PER_THREAD = 2
-/** A first guess, until something was measured. */
+/** The estimate before the first measurement. */
 const SIGNATURE_MS_FIRST = 0.25
-const RESTART_MS = 1000
-/** Weight of the newest measurement. */
+/** Weight of the newest measurement in the estimate. */
 const NEWEST = 0.2
+const RESTART = { firstMs: 1000, maxMs: 30_000 }
+const RESET_AFTER_MS = 30_000
+const THREAD = new URL('./verify-thread.ts', import.meta.url)
 
 export function startVerifiers(
   { threads: count, checkingMax, delayMsMax }: VerifiersOptions,
-  { clock, log, entry = threadFile() }: VerifiersDeps,
+  { clock, random, log, entry = THREAD }: VerifiersDeps,
 ): Verifiers {
   const waiting = new BoundedQueue<Job>({ itemsMax: checkingMax })
-  const threads = new Set<Thread>()
-  const restarts = new Set<Timer>()
-  let isClosed = false
-  /** Of all jobs that are not done. */
-  let signaturesLeft = 0
-  let jobsLeft = 0
+  /** Of all jobs without a verdict. */
+  let signaturesPending = 0
+  let jobsPending = 0
   let signatureMs = SIGNATURE_MS_FIRST
 
-  function start(): void {
-    const thread: Thread = {
-      isReady: false,
-      batches: [],
-      worker: startWorker<ToVerifier, FromVerifier>(entry, undefined, {
-        onMessage(message) {
-          if (message.kind === 'ready') thread.isReady = true
-          else onChecked(thread, message)
-          pump()
-        },
-        onDeath(error) {
-          log.error({ err: error }, 'a thread that checks signatures is gone and is started again')
-          threads.delete(thread)
-          for (const job of thread.batches.splice(0).flat()) checkHere(job)
-          const timer = clock.setTimer(RESTART_MS, () => {
-            restarts.delete(timer)
-            if (!isClosed) start()
-          })
-          timer.unref?.()
-          restarts.add(timer)
-          pump()
-        },
-      }),
-    }
-    threads.add(thread)
+  const threads: readonly Supervised<Thread>[] = Array.from({ length: count }, () =>
+    supervise(
+      { backoff: RESTART, resetAfterMs: RESET_AFTER_MS },
+      {
+        clock,
+        random,
+        start,
+        onRestart: ({ error, delayMs }) =>
+          log.error({ err: error, delayMs }, 'a signature verification thread died and is restarted'),
+      },
+    ),
+  )
+
+  function start(events: InstanceEvents): Thread {
+    const batches: Job[][] = []
+    const worker = startWorker<ToVerifier, FromVerifier>(entry, undefined, {
+      onMessage(message) {
+        if (message.kind === 'ready') events.ready()
+        else onChecked(batches, message)
+        pump()
+      },
+      onDeath(error) {
+        events.failed(error)
+        for (const job of batches.splice(0).flat()) verifyOnPool(job)
+        pump()
+      },
+    })
+    return { ...worker, batches }
   }
 
-  function onChecked(thread: Thread, { good, signatures, tookMs }: Extract<FromVerifier, { kind: 'checked' }>) {
+  function onChecked(batches: Job[][], { good, signatures, tookMs }: Extract<FromVerifier, { kind: 'checked' }>) {
     if (signatures > 0) signatureMs += NEWEST * (tookMs / signatures - signatureMs)
-    const batch = thread.batches.shift() ?? []
-    // The thread is given more before these results are worked on: it should not wait for that.
+    const batch = batches.shift() ?? []
+    // The thread gets its next batch before these verdicts are processed, so that it does not idle meanwhile.
     pump()
-    for (const [at, job] of batch.entries()) finish(job, good[at] === true ? 'good' : 'bad')
+    for (const [index, job] of batch.entries()) finish(job, good[index] === true ? 'good' : 'bad')
   }
 
   function finish(job: Job, verdict: Verdict): void {
-    signaturesLeft -= job.transaction.signatures.length
-    jobsLeft -= 1
+    signaturesPending -= job.transaction.signatures.length
+    jobsPending -= 1
     job.done(verdict)
   }
 
-  /** On the runtime's own threads: dearer, and always there. */
-  function checkHere(job: Job): void {
+  /** On libuv's thread pool: more expensive, and always available. */
+  function verifyOnPool(job: Job): void {
     void verifyAsync(job.transaction).then((isGood) => finish(job, isGood ? 'good' : 'bad'))
   }
 
-  /** The wait was foretold when it was taken; where the cores were needed elsewhere meanwhile, it is told to come back after all. */
+  /** The wait was estimated at arrival; where other work took the cores since then, it can still become too long. */
   function dropLate(nowMs: number): void {
     const lateMs = nowMs - delayMsMax
     for (let job = waiting.peek(); job !== undefined && job.sinceMs < lateMs; job = waiting.peek()) {
@@ -133,20 +136,19 @@ export function startVerifiers(
     dropLate(nowMs)
     while (waiting.size > 0) {
       const thread = leastBusy()
-      if (thread === undefined) return
-      if (thread === 'none') checkHere(waiting.shift() as Job)
+      if (thread === 'all-busy') return
+      if (thread === 'none-ready') verifyOnPool(waiting.shift() as Job)
       else post(thread)
     }
   }
 
-  /** Undefined when all are busy. */
-  function leastBusy(): Thread | 'none' | undefined {
-    let best: Thread | 'none' | undefined = 'none'
-    for (const thread of threads) {
-      if (!thread.isReady) continue
-      if (best === 'none') best = undefined
-      if (thread.batches.length >= BATCHES_PER_THREAD) continue
-      if (best === undefined || thread.batches.length < best.batches.length) best = thread
+  function leastBusy(): Thread | 'none-ready' | 'all-busy' {
+    let best: Thread | 'none-ready' | 'all-busy' = 'none-ready'
+    for (const { state, instance } of threads) {
+      if (state !== 'running' || instance === undefined) continue
+      if (best === 'none-ready') best = 'all-busy'
+      if (instance.batches.length >= BATCHES_PER_THREAD) continue
+      if (best === 'all-busy' || instance.batches.length < best.batches.length) best = instance
     }
     return best
   }
@@ -155,17 +157,15 @@ export function startVerifiers(
     const batch: Job[] = []
     while (batch.length < BATCH && waiting.size > 0) batch.push(waiting.shift() as Job)
     thread.batches.push(batch)
-    thread.worker.post({ bytes: joined(batch), lengths: batch.map(({ wire }) => wire.length) })
+    thread.post({ bytes: joined(batch), lengths: batch.map(({ wire }) => wire.length) })
   }
-
-  for (let n = 0; n < count; n++) start()
 
   return {
     check(wire, transaction, done) {
-      if (jobsLeft >= checkingMax) return false
-      jobsLeft += 1
-      signaturesLeft += transaction.signatures.length
-      // The clock is read once: where the loop is held up between two looks at it, one that came just now would be late already.
+      if (jobsPending >= checkingMax) return false
+      jobsPending += 1
+      signaturesPending += transaction.signatures.length
+      // The clock is read once: with two reads, a loop that stalls between them would make a new transaction late.
       const nowMs = clock.monotonicMs()
       waiting.offer({ wire, transaction, done, sinceMs: nowMs })
       pump(nowMs)
@@ -174,32 +174,25 @@ export function startVerifiers(
     get delayMs() {
       const oldest = waiting.peek()
       const waitedMs = oldest === undefined ? 0 : clock.monotonicMs() - oldest.sinceMs
-      return Math.max(waitedMs, (signaturesLeft * signatureMs) / Math.max(1, threads.size))
+      const alive = threads.filter(({ instance }) => instance !== undefined).length
+      return Math.max(waitedMs, (signaturesPending * signatureMs) / Math.max(1, alive))
     },
     get threads() {
-      return [...threads].filter(({ isReady }) => isReady).length
+      return threads.filter(({ state }) => state === 'running').length
     },
     async [Symbol.asyncDispose]() {
-      isClosed = true
-      for (const timer of restarts) timer.cancel()
-      await Promise.all([...threads].map(({ worker }) => worker[Symbol.asyncDispose]()))
+      await Promise.all(threads.map((thread) => thread[Symbol.asyncDispose]()))
     },
   }
 }
 
-/** In memory of its own: a message takes along all of what a buffer is a part of, and small buffers are parts of 64 KB that many share. */
+/** In a buffer of its own: a message clones the whole memory behind a view, and small buffers share pools of 64 KB. */
 function joined(batch: readonly Job[]): Uint8Array {
   const bytes = new Uint8Array(batch.reduce((sum, { wire }) => sum + wire.length, 0))
-  let at = 0
+  let offset = 0
   for (const { wire } of batch) {
-    bytes.set(wire, at)
-    at += wire.length
+    bytes.set(wire, offset)
+    offset += wire.length
   }
   return bytes
-}
-
-function threadFile(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('./verify-thread.ts', import.meta.url)
-    : new URL('./verify-thread.js', import.meta.url)
 }

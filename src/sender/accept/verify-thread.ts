@@ -3,27 +3,27 @@ import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
 import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 
-/** Transactions one behind the other, as they came over the wire. */
+/** Concatenated transactions in wire format. */
 export type ToVerifier = { readonly bytes: Uint8Array; readonly lengths: readonly number[] }
 
 export type FromVerifier =
   | { readonly kind: 'ready' }
   | {
       readonly kind: 'checked'
-      /** For each transaction, in order, whether all its signatures are good. */
+      /** For each transaction, in order, whether all its signatures are valid. */
       readonly good: readonly boolean[]
       readonly signatures: number
       readonly tookMs: number
     }
 
 /**
- * The thread that checks signatures. It reads the transactions again: that costs a hundredth of a check, and handing them over as values would
- * cost more.
+ * Entry file of a signature-check thread. It parses the transactions again: that costs a hundredth of a check, and structured cloning of parsed
+ * transactions would cost more.
  */
 const link = openWorkerPort<ToVerifier, FromVerifier>()
-if (link === undefined) throw new Error('this file runs in a thread that was started for it')
+if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { post } = link
-/** Most transactions are signed by the same few keys, and reading one is a twentieth of a check. Beyond it the one read first is read anew. */
+/** Cache of imported keys: most transactions are signed by the same few keys, and importing one costs a twentieth of a check. */
 const KEYS_MAX = 1024
 const keys = new Map<string, KeyObject>()
 link.onMessage(({ bytes, lengths }) => {

@@ -2,15 +2,15 @@ import { verify } from 'node:crypto'
 import { importPublicKey, isSmallOrder } from '../../solana/crypto/ed25519.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 
-/** One check of a signature costs about 0.2 ms; it is done on the threads of the runtime, so that the loop goes on meanwhile. */
+/** Checks all signatures on libuv's thread pool, about 0.2 ms each, so that the event loop is not blocked. */
 export function verifyAsync(transaction: ParsedTransaction): Promise<boolean> {
   return new Promise((resolve) => {
-    let left = transaction.signatures.length
+    let remaining = transaction.signatures.length
     let isGood = true
     const settle = (good: boolean) => {
       isGood &&= good
-      left -= 1
-      if (left === 0) resolve(isGood)
+      remaining -= 1
+      if (remaining === 0) resolve(isGood)
     }
     transaction.signatures.forEach((signature, index) => {
       const key = importPublicKey(transaction.staticKeys[index] as Uint8Array)

@@ -8,7 +8,7 @@ import { createDispatch, type Path } from './dispatch.ts'
 
 const OPTIONS = { resendMs: 2000, endMs: 9000, resendsPerSecond: 1000 }
 
-/** A way out that notes what it is given, and answers as it is told to. */
+/** A path that records what it is given and responds as configured. */
 function testPath(
   name: string,
 ): Path & { isOpen: boolean; hasSpare: boolean; response: AttemptResponse; readonly sent: string[] } {
@@ -20,7 +20,7 @@ function testPath(
     sent: [],
     send(job, report) {
       this.sent.push(job.signature)
-      report({ to: name, response: this.response, says: '' })
+      report({ to: name, response: this.response, message: '' })
     },
   }
 }
@@ -42,7 +42,7 @@ function openTest(options = OPTIONS) {
   return { clock, receipts, paths, dispatch, start, counts: () => paths.map(({ sent }) => sent.length) }
 }
 
-test('a path that is down is passed over, wherever it stands, and used again when it is up', () => {
+test('skips a path that is down, whatever its position, and uses it again when it is up', () => {
   const { clock, paths, dispatch, start, counts } = openTest()
   for (const [at, down] of paths.entries()) {
     down.isOpen = false
@@ -63,7 +63,7 @@ test('a path that is down is passed over, wherever it stands, and used again whe
   assert.equal(dispatch.isOpen, false)
 })
 
-test('sent again until it lands, and on from there only if its block is taken back; at the end it is given up', () => {
+test('re-sends until the transaction lands, again after a fork, and ends it after endMs', () => {
   const { clock, receipts, start, counts } = openTest()
   const receipt = start('one')
   assert.deepEqual([receipt.state, counts()], ['sent', [1, 1, 1]])
@@ -90,7 +90,7 @@ test('sent again until it lands, and on from there only if its block is taken ba
   assert.deepEqual(counts(), atEnd)
 })
 
-test('one whose block is safe, or that expired, is let go and not sent any more', () => {
+test('releases a transaction that is confirmed or expired and does not send it again', () => {
   const { clock, receipts, start, counts } = openTest()
   const [landed, expired] = [start('landed'), start('expired')]
   receipts.land(landed, { slot: 1, confirmation: 'confirmed', error: null })
@@ -99,7 +99,7 @@ test('one whose block is safe, or that expired, is let go and not sent any more'
   assert.deepEqual([counts(), landed.job, expired.job], [[2, 2, 2], undefined, undefined])
 })
 
-test('refused and busy everywhere is not sent; one that took it makes it sent', () => {
+test('the state becomes sent only when a path takes the transaction', () => {
   const { paths, start } = openTest()
   for (const path of paths) path.response = 'refused'
   paths[1].response = 'busy'
@@ -108,7 +108,7 @@ test('refused and busy everywhere is not sent; one that took it makes it sent', 
   assert.equal(start('two').state, 'sent')
 })
 
-test('re-sends have a rate: a new transaction goes out at once, whatever waits to be sent again', () => {
+test('limits the rate of re-sends; a new transaction is sent at once', () => {
   const { clock, paths, start } = openTest({ ...OPTIONS, resendsPerSecond: 100 })
   for (let n = 0; n < 1000; n++) start(`old ${n}`)
   const [{ sent }] = paths
@@ -121,7 +121,7 @@ test('re-sends have a rate: a new transaction goes out at once, whatever waits t
   assert.deepEqual(sent, ['new'])
 })
 
-test('over its rate nothing is forgotten: what is settled goes, what has come to its end is ended in time', () => {
+test('over the re-send rate, settled transactions are still removed and old ones ended in time', () => {
   const { clock, receipts, start } = openTest({ ...OPTIONS, resendsPerSecond: 1 })
   const waiting = Array.from({ length: 100 }, (_, n) => start(`${n}`))
   const last = waiting.at(-1) as Receipt

@@ -4,14 +4,14 @@ import type { AttemptReport, Job, Receipt } from '../receipts/receipt.ts'
 import { isSettled } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 
-/** A way out of the house. Each has bounds of its own and says `busy` at them. */
+/** A path to send transactions on. Each has its own limits and reports `busy` at them. */
 export type Path = {
   readonly name: string
-  /** Whether a transaction given to it now has a chance. */
+  /** Whether it can send now. */
   readonly isOpen: boolean
-  /** Whether half of its capacity is free. The other half is kept for new transactions: without this it gets no re-sends. */
+  /** Whether half of its capacity is free; otherwise it gets no re-sends, to leave capacity for new transactions. */
   readonly hasSpare: boolean
-  /** Sends once; `report` is called once for each target tried. */
+  /** Sends once; calls `report` once for each target. */
   send(job: Job, report: (attempt: Omit<AttemptReport, 'path'>) => void): void
 }
 
@@ -35,14 +35,14 @@ export type Dispatch = Disposable & {
 }
 
 const TICK_MS = 50
-/** Re-sends that the rate allows in this time may come at once: few enough that a new transaction hardly waits for them. */
+/** The burst of re-sends is what the rate allows in this time: few enough that new transactions hardly wait for them. */
 const RESEND_BURST_MS = 2 * TICK_MS
 
 export function createDispatch(
   options: DispatchOptions,
   { paths, receipts, clock, onAttempt }: DispatchDeps,
 ): Dispatch {
-  /** Every receipt waits equally long, so that the order of entry is the order of time. */
+  /** In the order of `dueMs`, since every receipt waits equally long. */
   const waiting = new Set<{ readonly receipt: Receipt; readonly dueMs: number }>()
   const perSecond = options.resendsPerSecond
   const resends = new TokenBucket(
@@ -50,14 +50,14 @@ export function createDispatch(
     clock.monotonicMs(),
   )
 
-  function send(receipt: Receipt, isAgain: boolean): void {
+  function send(receipt: Receipt, isResend: boolean): void {
     const { job } = receipt
     if (job === undefined) return
     for (const path of paths) {
-      if (!path.isOpen || (isAgain && !path.hasSpare)) continue
+      if (!path.isOpen || (isResend && !path.hasSpare)) continue
       path.send(job, (attempt) => {
         const report = { ...attempt, path: path.name }
-        receipts.noteAttempt(receipt, report)
+        receipts.recordAttempt(receipt, report)
         onAttempt(report, receipt)
       })
     }
@@ -70,7 +70,7 @@ export function createDispatch(
       if (entry.dueMs > nowMs) return
       const { receipt } = entry
       const isOver = nowMs - receipt.acceptedAtMs >= options.endMs
-      // Those over the rate stay where they are, at the head; the rest are looked through, so that what is settled or over goes in time.
+      // Receipts over the rate stay at the head; the loop continues, so that settled and ended ones are still removed in time.
       if (!isSettled(receipt) && !isOver && !resends.take(1, nowMs)) continue
       waiting.delete(entry)
       if (!isSettled(receipt)) {
@@ -80,9 +80,9 @@ export function createDispatch(
         }
         receipts.finish(receipt, 'ended')
       }
-      // A landed one is kept at hand until its block is safe: it may have to be sent again.
-      const mayReturn = !isOver && receipt.state === 'landed' && receipts.watched.has(receipt)
-      if (mayReturn) waiting.add({ receipt, dueMs: nowMs + options.resendMs })
+      // A landed transaction keeps its job until its block is confirmed: after a fork it is sent again.
+      const mayRevert = !isOver && receipt.state === 'landed' && receipts.watched.has(receipt)
+      if (mayRevert) waiting.add({ receipt, dueMs: nowMs + options.resendMs })
       else receipt.job = undefined
     }
   })
@@ -100,7 +100,7 @@ export function createDispatch(
   }
 }
 
-/** sendTransaction as every node and relay takes it: no preflight, since the checks are made here; no retries, since they are ours. */
+/** The body of sendTransaction: without preflight, since the sender has checked it, and without retries, since the sender re-sends. */
 export function sendBody(base64: string): string {
   return `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${base64}",{"encoding":"base64","skipPreflight":true,"maxRetries":0}]}`
 }

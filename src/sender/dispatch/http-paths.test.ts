@@ -34,10 +34,10 @@ test('an HTTP path keeps half of its rate and half of its calls for new transact
 })
 
 test('the upstream path keeps half of its calls for new transactions', () => {
-  const call = () => ({ abort() {} })
-  const path = createUpstreamPath({ isAvailable: true, call } as never, 4)
+  const forward = () => ({ abort() {} })
+  const path = createUpstreamPath({ isAvailable: true, forward } as never, 4)
   for (const expected of [true, true, false]) {
     assert.equal(path.hasSpare, expected)
-    path.send(JOB, () => assert.fail('never answered'))
+    path.send(JOB, () => assert.fail('no response was expected'))
   }
 })

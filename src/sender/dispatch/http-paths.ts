@@ -13,11 +13,11 @@ import type { Path } from './dispatch.ts'
 const DEADLINE_MS = 5000
 const SEND = { kind: 'write', isHeavy: false, method: 'sendTransaction' } as const
 const MESSAGE_CHARS_MAX = 200
-/** So many failures in a row shut a path for a while. */
+/** Consecutive failures after which a path backs off. */
 const FAILURES_IN_ROW = 5
 const BACKOFF = { firstMs: 250, maxMs: 5000 }
 
-/** The nodes that serve the bundle too: one of them, the best at the moment. */
+/** Sends through the best of the upstream nodes. */
 export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path {
   let inFlight = 0
   return {
@@ -30,16 +30,15 @@ export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path
     },
     send(job, report) {
       if (inFlight >= inFlightMax)
-        return report({ to: 'upstreams', response: 'busy', says: `${inFlightMax} answers are awaited` })
+        return report({ to: 'upstreams', response: 'busy', message: `${inFlightMax} requests in flight` })
       inFlight += 1
       const { body } = job
-      const call = { ...SEND, body, bodyBytes: body.length }
-      upstream.call(call, (outcome) => {
+      upstream.forward({ ...SEND, body, bodyBytes: body.length }, (outcome) => {
         inFlight -= 1
         if (outcome.kind === 'responded') {
           outcome.rest?.abort()
-          report({ to: outcome.upstream, ...validate(outcome.status, outcome.body) })
-        } else report({ to: 'upstreams', response: 'failed', says: outcome.kind })
+          report({ to: outcome.upstream, ...parseResponse(outcome.status, outcome.body) })
+        } else report({ to: 'upstreams', response: 'failed', message: outcome.kind })
       })
     },
   }
@@ -90,17 +89,17 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
     },
     send(job, report) {
       if (pool.inFlight >= inFlightMax)
-        return report({ to: name, response: 'busy', says: `${inFlightMax} answers are awaited` })
+        return report({ to: name, response: 'busy', message: `${inFlightMax} requests in flight` })
       if (!bucket.take(1, clock.monotonicMs()))
-        return report({ to: name, response: 'busy', says: `${perSecond} per second` })
+        return report({ to: name, response: 'busy', message: `${perSecond} per second` })
       pool.call({ body: job.body, bodyBytes: job.body.length, deadlineMs: DEADLINE_MS }, (outcome) => {
         if (outcome.kind === 'reply') {
           outcome.rest?.abort()
           settle(outcome.head.status < 500)
-          report({ to: name, ...validate(outcome.head.status, outcome.body) })
+          report({ to: name, ...parseResponse(outcome.head.status, outcome.body) })
         } else {
           settle(false)
-          report({ to: name, response: 'failed', says: outcome.cause })
+          report({ to: name, response: 'failed', message: outcome.cause })
         }
       })
     },
@@ -108,8 +107,8 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
   }
 }
 
-/** A result is a yes; what else is said is kept for the receipt, shortened, since it comes from outside. */
-function validate(status: number, body: Buffer): Pick<AttemptReport, 'response' | 'says'> {
+/** A result means taken. The message of an error comes from outside, so it is shortened and stripped to ASCII. */
+function parseResponse(status: number, body: Buffer): Pick<AttemptReport, 'response' | 'message'> {
   let response: { result?: unknown; error?: { message?: unknown } } | undefined
   try {
     response = JSON.parse(body.toString()) as typeof response
@@ -119,10 +118,10 @@ function validate(status: number, body: Buffer): Pick<AttemptReport, 'response' 
   if (response?.error !== undefined && response.error !== null) {
     const { message } = response.error
     const text = typeof message === 'string' ? message : 'an error without a message'
-    return { response: 'refused', says: text.slice(0, MESSAGE_CHARS_MAX).replaceAll(/[^\x20-\x7e]/g, ' ') }
+    return { response: 'refused', message: text.slice(0, MESSAGE_CHARS_MAX).replaceAll(/[^\x20-\x7e]/g, ' ') }
   }
-  // Some relays answer with an empty body.
+  // Some relays respond with an empty body.
   if (status >= 200 && status < 300 && (response?.result !== undefined || body.length === 0))
-    return { response: 'taken', says: '' }
-  return { response: 'refused', says: `HTTP ${status}` }
+    return { response: 'taken', message: '' }
+  return { response: 'refused', message: `HTTP ${status}` }
 }

@@ -14,26 +14,26 @@ export type LeaderConnectionsOptions = { readonly connectionsMax: number; readon
 
 export type LeaderConnectionsDeps = { readonly clock: Clock; readonly open: OpenLeader }
 
-/** Connections to leaders, made ahead of their turn and given up after it. */
+/** QUIC connections to leaders, opened before their slots and closed after them. */
 export type LeaderConnections = Disposable & {
-  /** Has connections to these made ready; others that were not wanted for a while are closed. */
+  /** Opens connections to these leaders; connections not used for KEEP_MS are closed. */
   warm(leaders: readonly Leader[]): void
-  /** `answer` is called exactly once. */
+  /** Calls `respond` exactly once. */
   send(
     leader: Leader,
     wire: Uint8Array,
     respond: (outcome: StreamOutcome | 'busy' | 'unreachable', message: string) => void,
   ): void
   isUsable(leader: Leader): boolean
-  /** Whether half of the streams that it may be sent at once are free. */
+  /** Whether half of the stream burst is free. */
   hasSpare(leader: Leader): boolean
   readonly open: number
 }
 
-/** A validator takes 8 new connections a minute from an address (agave: QUIC connection rate limit); half of it is used. */
+/** Half of the 8 new connections per minute that a validator accepts from an address (agave: QUIC connection rate limit). */
 const CONNECTS_PER_MINUTE = 4
 const CONNECTS_BURST = 2
-/** A leader is forgotten when it was not wanted for so long. */
+/** A connection is closed when it was not used for this time. */
 const KEEP_MS = 30_000
 /** An unstaked connection may open 20 streams in 100 ms. */
 const BURST_MS = 100
@@ -43,7 +43,7 @@ type Entry = {
   readonly connects: TokenBucket
   readonly streams: TokenBucket
   connection: ReturnType<OpenLeader> | undefined
-  wantedAtMs: number
+  usedAtMs: number
   lastEnd: string
 }
 
@@ -51,7 +51,7 @@ export function createLeaderConnections(
   { connectionsMax, perLeaderPerSecond }: LeaderConnectionsOptions,
   { clock, open }: LeaderConnectionsDeps,
 ): LeaderConnections {
-  /** In the order in which they were wanted last. */
+  /** In the order of last use. */
   const entries = new Map<string, Entry>()
   const streamsBurst = Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000)
   let isClosed = false
@@ -65,7 +65,7 @@ export function createLeaderConnections(
     }
     if (entry === undefined && entries.size >= connectionsMax) {
       const [oldest] = entries.values()
-      if (oldest === undefined || nowMs - oldest.wantedAtMs < BURST_MS) return undefined
+      if (oldest === undefined || nowMs - oldest.usedAtMs < BURST_MS) return undefined
       drop(oldest)
     }
     entry ??= {
@@ -73,10 +73,10 @@ export function createLeaderConnections(
       connects: new TokenBucket({ capacity: CONNECTS_BURST, perSecond: CONNECTS_PER_MINUTE / 60 }, nowMs),
       streams: new TokenBucket({ capacity: streamsBurst, perSecond: perLeaderPerSecond }, nowMs),
       connection: undefined,
-      wantedAtMs: nowMs,
+      usedAtMs: nowMs,
       lastEnd: '',
     }
-    entry.wantedAtMs = nowMs
+    entry.usedAtMs = nowMs
     entries.delete(leader.identity)
     entries.set(leader.identity, entry)
     return entry
@@ -103,7 +103,7 @@ export function createLeaderConnections(
 
   const timer: Timer = clock.setRepeating(1000, () => {
     const nowMs = clock.monotonicMs()
-    for (const entry of [...entries.values()]) if (nowMs - entry.wantedAtMs > KEEP_MS) drop(entry)
+    for (const entry of [...entries.values()]) if (nowMs - entry.usedAtMs > KEEP_MS) drop(entry)
   })
   timer.unref?.()
 
@@ -116,14 +116,14 @@ export function createLeaderConnections(
     },
     send(leader, wire, respond) {
       const entry = entryOf(leader)
-      if (entry === undefined) return respond('busy', `${connectionsMax} connections to leaders`)
+      if (entry === undefined) return respond('busy', `${connectionsMax} connections to leaders in use`)
       connect(entry)
       const { connection } = entry
       if (connection === undefined) return respond('unreachable', entry.lastEnd)
       if (!entry.streams.take(1, clock.monotonicMs()))
         return respond('busy', `${perLeaderPerSecond} per second to one leader`)
-      const isTaken = connection.send(wire, (outcome) => respond(outcome, outcome === 'lost' ? entry.lastEnd : ''))
-      if (!isTaken) respond('busy', 'too many streams wait for the leader')
+      const isQueued = connection.send(wire, (outcome) => respond(outcome, outcome === 'lost' ? entry.lastEnd : ''))
+      if (!isQueued) respond('busy', 'too many streams wait for the leader')
     },
     isUsable(leader) {
       return entries.get(leader.identity)?.connection !== undefined

@@ -7,7 +7,7 @@ import { startLeaders } from './leaders.ts'
 
 const leader = (n: number) => ({ identity: `leader ${n}`, ip: '192.0.2.1', port: 8000 + n })
 
-test('the leader of now and those after it, as far as they can be reached', async () => {
+test('returns the current and following leaders that have an allowed address', async () => {
   const clock = createManualClock()
   let slot = 0
   const asked: string[] = []
@@ -30,7 +30,7 @@ test('the leader of now and those after it, as far as they can be reached', asyn
   assert.deepEqual([leaders.next(3), asked], [[], []], 'before the slot is known nobody is asked')
   slot = 40
   await clock.advanceAsync(1000)
-  // 203.0.113.0/24 is for documents and never connected to; a private address only where that is allowed.
+  // 203.0.113.0/24 is for documentation and never allowed; a private address only with allowPrivate.
   assert.deepEqual(
     leaders.next(3).map(({ identity }) => identity),
     ['c'],
@@ -45,7 +45,7 @@ test('the leader of now and those after it, as far as they can be reached', asyn
   )
 })
 
-test('the leaders of a slot are found once, and anew with the next slot, schedule or address', async () => {
+test('caches the leaders until the slot, the schedule or the addresses change', async () => {
   const clock = createManualClock()
   let slot = 4
   let port = 8009
@@ -72,7 +72,7 @@ test('the leaders of a slot are found once, and anew with the next slot, schedul
   assert.equal(leaders.next(1)[0]?.port, 9000)
 })
 
-test('connections are made ahead, bounded, and not made too often', () => {
+test('opens connections in advance, limited in number and rate', () => {
   const clock = createManualClock()
   const opened: string[] = []
   const ends: (() => void)[] = []
@@ -111,7 +111,7 @@ test('connections are made ahead, bounded, and not made too often', () => {
   for (let n = 0; n < 20; n++) send(1)
   assert.ok(responses.includes('busy 100 per second to one leader'), 'the rate a leader allows is kept')
 
-  // A leader that turns us away is tried again only a few times a minute.
+  // A leader that refuses connections is retried only a few times per minute.
   ends[0]?.()
   responses.length = 0
   for (let n = 0; n < 10; n++) {
@@ -134,7 +134,7 @@ test('half of the streams to a leader are kept for new transactions', () => {
   const open: OpenLeader = () => ({ state: 'open', send: () => true, close() {} })
   using connections = createLeaderConnections({ connectionsMax: 3, perLeaderPerSecond: 100 }, { clock, open })
   assert.equal(connections.hasSpare(leader(1)), true, 'one without a connection')
-  // Ten may go at once.
+  // The burst is ten.
   for (let sent = 0; sent < 6; sent++) {
     assert.equal(connections.hasSpare(leader(1)), true)
     connections.send(leader(1), new Uint8Array(1), () => {})

@@ -5,25 +5,25 @@ import type { AskNode } from './node-call.ts'
 
 export type Leader = { readonly identity: string; readonly ip: string; readonly port: number }
 
-/** Who produces the coming blocks, and where their transaction ports are. */
+/** The upcoming leaders and their TPU QUIC addresses. */
 export type Leaders = Disposable & {
-  /** The leader of now and those after it, each once, as far as their address is known. */
+  /** The current leader and the following ones, each once, without those whose address is unknown. */
   next(count: number): readonly Leader[]
   readonly known: number
 }
 
 export type LeadersDeps = {
   readonly ask: AskNode
-  /** The newest slot that any node has shown. */
+  /** The newest slot that any node has reported. */
   slot(): number
   readonly clock: Clock
   readonly allowPrivate: boolean
 }
 
-const LOOK_MS = 400
+const POLL_MS = 400
 const ASK_MS = 5000
-/** Slots asked for at once, and how many have to be known ahead. A node answers up to 5000. */
-const SLOTS_ASKED = 1000
+/** Slots requested at once, and how many are always known ahead. A node returns up to 5000. */
+const SLOTS_REQUESTED = 1000
 const SLOTS_AHEAD = 200
 const CONTACTS_EVERY_MS = 60_000
 const RETRY_MS = 2000
@@ -31,7 +31,7 @@ const CONTACTS_MAX = 20_000
 /** A leader has four slots in a row, so this many slots hold at least 32 leaders. */
 const SEARCH_SLOTS = 256
 
-/** Keeps a stretch of the schedule and the cluster's addresses at hand, asked of an upstream node. */
+/** Polls a part of the leader schedule and the addresses of the cluster from an upstream node. */
 export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): Leaders {
   let firstSlot = 0
   let schedule: readonly string[] = []
@@ -40,7 +40,7 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
   let contactsDueMs = 0
   let isClosed = false
   let isAsking = false
-  /** Asked for with every transaction, and the same for a whole slot. */
+  /** Cache of `next`, which is called for every transaction and changes once per slot. */
   let found = { slot: -1, byCount: new Map<number, readonly Leader[]>() }
 
   function find(fromSlot: number, count: number): readonly Leader[] {
@@ -53,7 +53,7 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
     return [...next.values()]
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const nowMs = clock.monotonicMs()
     const now = slot()
     if (now === 0 || isAsking) return
@@ -69,10 +69,10 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
         }
       }
       const isShort = now < firstSlot || now + SLOTS_AHEAD > firstSlot + schedule.length
-      // Without an address there is nobody to send to, and no need to know when.
+      // Without addresses the schedule is not needed.
       if (isShort && contacts.size > 0 && nowMs >= scheduleDueMs) {
         scheduleDueMs = nowMs + RETRY_MS
-        const response = await ask('getSlotLeaders', [now, SLOTS_ASKED], ASK_MS)
+        const response = await ask('getSlotLeaders', [now, SLOTS_REQUESTED], ASK_MS)
         if (Array.isArray(response) && response.every((one) => typeof one === 'string')) {
           firstSlot = now
           schedule = response as string[]
@@ -84,8 +84,8 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
     }
   }
 
-  const timer: Timer = clock.setRepeating(LOOK_MS, () => {
-    if (!isClosed) void look()
+  const timer: Timer = clock.setRepeating(POLL_MS, () => {
+    if (!isClosed) void poll()
   })
   timer.unref?.()
 
@@ -107,17 +107,17 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
   }
 }
 
-/** Nodes with a QUIC port for transactions, at addresses that may be connected to. */
+/** Nodes with a TPU QUIC port at an allowed address. */
 function readContacts(response: unknown, allowPrivate: boolean): Map<string, Leader> | undefined {
   if (!Array.isArray(response)) return undefined
   const found = new Map<string, Leader>()
   for (const node of response.slice(0, CONTACTS_MAX)) {
     const { pubkey, tpuQuic } = (node ?? {}) as { pubkey?: unknown; tpuQuic?: unknown }
     if (typeof pubkey !== 'string' || typeof tpuQuic !== 'string') continue
-    const position = parseAddressPort(tpuQuic)
-    // The list comes from a node: it must not lead us into the operator's own network.
-    if (position === undefined || objectToAddress(position.ip, allowPrivate) !== undefined) continue
-    found.set(pubkey, { identity: pubkey, ...position })
+    const address = parseAddressPort(tpuQuic)
+    // The list comes from a node: it must not direct connections into the operator's own network.
+    if (address === undefined || objectToAddress(address.ip, allowPrivate) !== undefined) continue
+    found.set(pubkey, { identity: pubkey, ...address })
   }
   return found
 }

@@ -26,7 +26,7 @@ export type QuicPath = Disposable & {
 }
 
 const WARM_MS = 200
-/** What a validator's own client uses (agave: quic-client); the window is that of 128 packets. */
+/** The values of Agave's quic-client; the initial window is 128 packets. */
 const CONNECTION = {
   idleTimeoutMs: 10_000,
   keepAliveMs: 1000,
@@ -35,7 +35,7 @@ const CONNECTION = {
   streamsQueuedMax: 512,
 } as const
 
-/** Straight to the leader of now and those after it: one stream for each transaction, over connections made ahead of time. */
+/** Sends to the current and the following leaders: one stream per transaction, over connections opened in advance. */
 export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPath {
   const { clock, random, identity } = deps
   using opening = new DisposableStack()
@@ -48,7 +48,7 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
         const key = decodeBase58(leader.identity)
         return openQuic(
           { ...CONNECTION, to: leader, alpn: TPU_ALPN, serverName: `${leader.ip}.${leader.port}.sol`, certificate },
-          // Whoever answers has to be the validator that leads: its certificate carries its identity.
+          // Only the leader itself is accepted: its certificate carries its identity key.
           { clock, random, isPeer: (peerKey) => Buffer.compare(peerKey, key) === 0, ...on },
         )
       },
@@ -73,7 +73,7 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
             to: leader.identity,
             response:
               outcome === 'delivered' ? 'taken' : outcome === 'busy' || outcome === 'refused' ? outcome : 'failed',
-            says: outcome === 'delivered' ? '' : message || outcome,
+            message: outcome === 'delivered' ? '' : message || outcome,
           }),
         )
       }
@@ -87,7 +87,7 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
     },
     message: () =>
       leaders.known === 0
-        ? 'no leader tells a QUIC address'
+        ? 'no QUIC address of a leader is known'
         : `${connections.open} connections to leaders, ${leaders.known} known`,
     [Symbol.dispose]: () => opened.dispose(),
   }

@@ -1,4 +1,4 @@
-/** How many there are of each key. A key with none is not kept, so that the map is as large as what it counts. */
+/** A count per key. A key whose count is 0 is removed, so that the map does not grow. */
 export type Counts = { of(key: string): number; add(key: string, by: 1 | -1): void }
 
 export function createCounts(): Counts {

@@ -10,7 +10,7 @@ import { receiptOf } from './test-receipt.ts'
 
 type Status = { slot: number; err: unknown; confirmationStatus: string } | null
 
-/** The stages behind the door on a manual clock, with a node that says what the test wants. */
+/** Receipts, dispatch and follow on a manual clock, with a node that responds as the test configures. */
 function rig(options = { resendMs: 2000, endMs: 60_000 }) {
   const clock = createManualClock()
   const node = { slot: 100, statuses: new Map<string, Status>(), isValid: true, height: 90, isUp: true }
@@ -36,7 +36,7 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
     hasSpare: true,
     send(job, report) {
       sent.push(job.signature)
-      report({ to: 'node', response: 'taken', says: '' })
+      report({ to: 'node', response: 'taken', message: '' })
     },
   }
   const attempts: AttemptReport[] = []
@@ -74,7 +74,7 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
   }
 }
 
-test('sent again until it lands, then no more; its confirmation grows', async () => {
+test('re-sends until the transaction lands, then updates its confirmation', async () => {
   using sluice = rig()
   const receipt = sluice.accept('a')
   assert.equal(receipt.state, 'sent')
@@ -94,7 +94,7 @@ test('sent again until it lands, then no more; its confirmation grows', async ()
   assert.deepEqual(sluice.finished, ['a landed'])
 })
 
-test('a block that is taken back takes the receipt back, and the transaction goes out again', async () => {
+test('reverts the receipt when a fork drops its block, and sends the transaction again', async () => {
   using sluice = rig()
   const receipt = sluice.accept('a')
   sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
@@ -111,7 +111,7 @@ test('a block that is taken back takes the receipt back, and the transaction goe
   assert.ok(sluice.sent.length > before)
 })
 
-test('expired only when the blockhash is too old and the chain was asked again after that', async () => {
+test('expires only when the blockhash has expired and a later status call does not find the transaction', async () => {
   using sluice = rig()
   const receipt = sluice.accept('a')
   sluice.node.isValid = false
@@ -126,14 +126,14 @@ test('expired only when the blockhash is too old and the chain was asked again a
   assert.deepEqual([late.state, late.landed?.error], ['landed', { InstructionError: [0, 'x'] }])
 })
 
-test('with no node to ask it ends at the configured end, and says that it does not know', async () => {
+test('ends after endMs with state ended when no node responds', async () => {
   using sluice = rig({ resendMs: 1000, endMs: 10_000 })
   sluice.node.isUp = false
   const receipt = sluice.accept('a')
   const wait = sluice.receipts.wait(receipt, 60_000, 'reader')
-  assert.ok('over' in wait)
+  assert.ok('ended' in wait)
   let isOver = false
-  void wait.over.then(() => {
+  void wait.ended.then(() => {
     isOver = true
   })
   await sluice.clock.advanceAsync(9000)
@@ -142,7 +142,7 @@ test('with no node to ask it ends at the configured end, and says that it does n
   assert.deepEqual([receipt.state, isOver, receipt.job], ['ended', true, undefined])
 })
 
-test('a transaction that is sent anew has one receipt, and lands once', async () => {
+test('a repeated transaction has one receipt and lands once', async () => {
   using sluice = rig()
   const before = receiptOf('a', { state: 'unknown', job: undefined })
   sluice.receipts.add(before)
@@ -152,7 +152,7 @@ test('a transaction that is sent anew has one receipt, and lands once', async ()
   assert.deepEqual([before.state, again.state, sluice.finished], ['unknown', 'landed', ['a landed']])
 })
 
-test('receipts and those who wait for them have an end', () => {
+test('limits the number of receipts and of waits', () => {
   using sluice = rig()
   for (let n = 0; n < 30; n++) {
     const receipt = sluice.accept(`s${n}`)
@@ -164,9 +164,9 @@ test('receipts and those who wait for them have an end', () => {
   const wait = (reader: string) => sluice.receipts.wait(last, 1000, reader)
   const [first] = [wait('a'), wait('b')]
   assert.deepEqual(wait('c'), { limit: 'waitersMax' })
-  assert.ok('giveUp' in first)
-  first.giveUp()
-  assert.ok('over' in wait('c'))
+  assert.ok('cancel' in first)
+  first.cancel()
+  assert.ok('ended' in wait('c'))
   sluice.clock.advance(700_000)
   assert.equal(sluice.receipts.size, 0)
 })

@@ -9,36 +9,36 @@ export type FollowDeps = {
   readonly ask: AskNode
   readonly ws: Upstream['ws']
   readonly clock: Clock
-  /** Called before a landed transaction is taken back with its block. */
+  /** Called before a landed transaction is reverted because its block was dropped by a fork. */
   onUnlanded(receipt: Receipt): void
 }
 
-/** Nodes take so many signatures in one question. */
+/** Signatures that a node accepts in one getSignatureStatuses call. */
 const BATCH = 256
-/** Questions under way at once. */
+/** Concurrent calls. */
 const PARALLEL = 4
 const ASK_MS = 3000
-/** A look at the chain is taken with each slot that is told, but not more often than this. */
-const LOOK_MS_MIN = 150
-/** And without slots, when the connection that tells them is lost. */
-const LOOK_MS_MAX = 1000
+/** The statuses are polled with each slot notification, but not more often than this, */
+const POLL_MS_MIN = 150
+/** and at least this often, when the slot subscription is lost. */
+const POLL_MS_MAX = 1000
 const RESUBSCRIBE_MS = 1000
-/** A blockhash lives for a while after a transaction was accepted: the question is not asked before. */
+/** A blockhash stays valid for a while after its transaction was accepted, so expiry is not checked earlier. */
 const EXPIRY_FIRST_MS = 5000
 const EXPIRY_EVERY_MS = 2000
 const BLOCKHASHES_MAX = 256
-/** A block that is in the chain of a node is seen by it again within so many slots. */
+/** A landed transaction is reverted when a node does not report it although the node is this many slots past its block. */
 const FORK_SLOTS = 32
 
-/** Watches the chain for what was sent: landed, expired, or taken back with its block. */
+/** Follows sent transactions on the chain: landed, expired, or reverted by a fork. */
 export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps): Disposable {
   let isClosed = false
-  let isLooking = false
+  let isPolling = false
   let isDue = false
-  let lookedAtMs = Number.NEGATIVE_INFINITY
+  let polledAtMs = Number.NEGATIVE_INFINITY
   let expiryAtMs = Number.NEGATIVE_INFINITY
   let subscription: ReturnType<typeof ws.subscribe>
-  /** Blockhashes too old by now, with the height at which that was learnt. */
+  /** Expired blockhashes with the block height at which that was found. */
   let expired = new Map<string, number>()
 
   function subscribe(): void {
@@ -49,7 +49,7 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
         onRefused: () => {
           subscription = undefined
         },
-        onNotification: look,
+        onNotification: poll,
         onLost: () => {
           subscription = undefined
         },
@@ -57,23 +57,23 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
     )
   }
 
-  function look(): void {
+  function poll(): void {
     if (isClosed || receipts.watched.size === 0) return
-    if (isLooking || clock.monotonicMs() - lookedAtMs < LOOK_MS_MIN) {
+    if (isPolling || clock.monotonicMs() - polledAtMs < POLL_MS_MIN) {
       isDue = true
       return
     }
-    isLooking = true
+    isPolling = true
     isDue = false
-    lookedAtMs = clock.monotonicMs()
-    void lookOnce().finally(() => {
-      isLooking = false
+    polledAtMs = clock.monotonicMs()
+    void pollOnce().finally(() => {
+      isPolling = false
     })
   }
 
-  async function lookOnce(): Promise<void> {
-    // Learnt before the question: a transaction that is in no block after its blockhash was too old never will be.
-    const tooOld = expired
+  async function pollOnce(): Promise<void> {
+    // Taken before the status calls: a transaction that is in no block after its blockhash has expired never will be.
+    const expiredBefore = expired
     const batches: Receipt[][] = []
     for (const receipt of receipts.watched) {
       const last = batches.at(-1)
@@ -82,16 +82,16 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
     }
     const work = batches.values()
     const worker = async () => {
-      for (const batch of work) await askStatuses(batch, tooOld)
+      for (const batch of work) await pollStatuses(batch, expiredBefore)
     }
     await Promise.all(Array.from({ length: PARALLEL }, worker))
     if (clock.monotonicMs() - expiryAtMs >= EXPIRY_EVERY_MS) {
       expiryAtMs = clock.monotonicMs()
-      expired = await askExpired()
+      expired = await findExpired()
     }
   }
 
-  async function askStatuses(batch: readonly Receipt[], tooOld: ReadonlyMap<string, number>): Promise<void> {
+  async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, number>): Promise<void> {
     const response = await ask('getSignatureStatuses', [batch.map(({ signature }) => signature)], ASK_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (!Array.isArray(value) || value.length !== batch.length || typeof context?.slot !== 'number') return
@@ -104,13 +104,13 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
         onUnlanded(receipt)
         receipts.unland(receipt)
       } else if (receipt.state !== 'unknown') {
-        const height = tooOld.get(receipt.blockhash ?? '')
+        const height = expiredBefore.get(receipt.blockhash ?? '')
         if (height !== undefined) receipts.finish(receipt, 'expired', height)
       }
     }
   }
 
-  async function askExpired(): Promise<Map<string, number>> {
+  async function findExpired(): Promise<Map<string, number>> {
     const nowMs = clock.monotonicMs()
     const blockhashes = new Set<string>()
     for (const { blockhash, acceptedAtMs, landed, state } of receipts.watched) {
@@ -130,8 +130,8 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
 
   const timers: Timer[] = [
     clock.setRepeating(RESUBSCRIBE_MS, subscribe),
-    clock.setRepeating(LOOK_MS_MIN, () => {
-      if (isDue || clock.monotonicMs() - lookedAtMs >= LOOK_MS_MAX) look()
+    clock.setRepeating(POLL_MS_MIN, () => {
+      if (isDue || clock.monotonicMs() - polledAtMs >= POLL_MS_MAX) poll()
     }),
   ]
   for (const timer of timers) timer.unref?.()

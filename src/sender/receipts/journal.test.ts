@@ -5,15 +5,14 @@ import { createManualClock } from '../../core/clock.ts'
 import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { type JournalDeps, openJournal } from './journal.ts'
-import { readJournal } from './journal-lines.ts'
+import { type JournalDeps, openJournal, readJournal } from './journal.ts'
 import { receiptOf } from './test-receipt.ts'
 
 const signature = (n: number) => encodeBase58(new Uint8Array(64).fill(n))
 
 type Files = readonly [AppendFile, AppendFile]
 
-/** A journal over these files, with what was told about failures. */
+/** A journal over these files that records the failures it reports. */
 async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
   const reported: string[] = []
   const clock = createManualClock()
@@ -27,15 +26,18 @@ async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
     clock,
     ...given,
   })
-  return { journal, told: reported, clock }
+  return { journal, reported, clock }
 }
 
-test('two files by turns: nothing unfinished is lost when one is overwritten', async () => {
+test('writes two files alternately and loses no unfinished entry when one is overwritten', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
   const open = new Set([receiptOf(signature(1)), receiptOf(signature(2))])
-  const { journal, told: reported } = await openTestJournal([first, second], { unfinished: () => open, bytesMax: 1000 })
+  const { journal, reported } = await openTestJournal([first, second], {
+    unfinished: () => open,
+    bytesMax: 1000,
+  })
   for (const receipt of open) assert.ok(await journal.accepted(receipt))
   for (let n = 10; n < 60; n++) {
     const receipt = receiptOf(signature(n))
@@ -55,7 +57,7 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
   assert.deepEqual([stateOf(1), stateOf(2), stateOf(59)], ['accepted', 'accepted', 'landed'])
   assert.equal(entries.find((entry) => entry.signature === signature(59))?.slot, 59)
 
-  // The next process goes on in the newer file.
+  // The next process continues in the newer file.
   const next = await openTestJournal([first, second], { bytesMax: 1000 })
   assert.ok(await next.journal.accepted(receiptOf(signature(99))))
   const again = (await readJournal([first, second], 1000)).entries
@@ -63,7 +65,7 @@ test('two files by turns: nothing unfinished is lost when one is overwritten', a
   assert.equal(again.find((entry) => entry.signature === signature(1))?.state, 'accepted')
 })
 
-test('the next process goes on in the newer file, whichever is longer, and empties the older one', async () => {
+test('the next process continues in the newer file, whichever is longer, and empties the older one', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
@@ -79,7 +81,7 @@ test('the next process goes on in the newer file, whichever is longer, and empti
   assert.deepEqual(new Set(entries.map((entry) => entry.signature)), new Set([2, 3, 4].map(signature)))
 })
 
-test('a crash while the files change places: the full one is still the newer', async () => {
+test('after a crash during the switch of files the full one is still the newer', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
@@ -93,7 +95,7 @@ for (const [what, torn] of [
   ['half a line', 'accepted 5to'],
   ['a block that never reached the disk', '\0'.repeat(4096)],
 ] as const) {
-  test(`after a crash in the middle of a write, the next line is not swallowed by ${what}`, async () => {
+  test(`after a crash during a write, the next line is not appended to ${what}`, async () => {
     using folder = makeTestFolder()
     await using first = await openAppendFile(folder.file('a'), 'write')
     await using second = await openAppendFile(folder.file('b'), 'write')
@@ -110,7 +112,7 @@ for (const [what, torn] of [
   })
 }
 
-test('a disk that cannot be written is told, and tried again after a while', async () => {
+test('reports a failed write and retries after RETRY_MS', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
@@ -119,12 +121,12 @@ test('a disk that cannot be written is told, and tried again after a while', asy
     ...first,
     async writeAt(at, text) {
       if (!isFull) return first.writeAt(at, text)
-      // A full disk takes what still fits.
+      // A full disk accepts a partial write.
       await first.writeAt(at, text.slice(0, -3))
       throw new Error('disk full')
     },
   }
-  const { journal, told: reported, clock } = await openTestJournal([faulty, second])
+  const { journal, reported, clock } = await openTestJournal([faulty, second])
   assert.equal(journal.isOpen, true)
   const refused = journal.accepted(receiptOf(signature(1)))
   assert.equal(await refused, false)
@@ -142,7 +144,7 @@ test('a disk that cannot be written is told, and tried again after a while', asy
   )
 })
 
-test('what comes during a write waits for it, shares the next, and hears together what became of that', async () => {
+test('lines appended during a write share the next write and its result', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
@@ -156,7 +158,7 @@ test('what comes during a write waits for it, shares the next, and hears togethe
       return at + text.length
     },
   }
-  const { journal, told: reported } = await openTestJournal([slow, second])
+  const { journal, reported } = await openTestJournal([slow, second])
   const heard: number[] = []
   const accept = (n: number) =>
     void journal.accepted(receiptOf(signature(n))).then((isRecorded) => heard.push(isRecorded ? n : -n))

@@ -1,28 +1,27 @@
 import type { Clock } from '../../core/clock.ts'
 import type { AppendFile } from '../../platform/files/append.ts'
-import { type JournalContents, turnLine } from './journal-lines.ts'
-import type { Receipt } from './receipt.ts'
+import type { Receipt, ReceiptState } from './receipt.ts'
 
-/** Two files, written by turns: while one grows, the other keeps what came before. */
+/** Two files, written alternately: while one grows, the other holds the entries before it. */
 export type JournalFiles = readonly [AppendFile, AppendFile]
 
 export type Journal = {
-  /** False for a while after the disk refused a line. */
+  /** False for RETRY_MS after a failed write. */
   readonly isOpen: boolean
-  /** True from there until it has taken one again. */
+  /** True from a failed write until the next successful one. */
   readonly isDoubtful: boolean
-  /** True once the line is written, and by files that write through also on the disk; false where the disk refused it. Never fails. */
+  /** Resolves to true once the line is written (and synced, if the files are opened so), to false when the write failed. Never rejects. */
   accepted(receipt: Receipt): Promise<boolean>
   finished(receipt: Receipt): void
-  /** Resolves when everything handed in so far is written. */
+  /** Resolves when all lines appended so far are written. */
   settled(): Promise<void>
 }
 
 export type JournalDeps = {
   readonly files: JournalFiles
-  /** What was found in them. */
-  readonly found: Pick<JournalContents, 'ends' | 'turns'>
-  /** Entries that a new file has to begin with, since the file before it will be overwritten. */
+  /** The contents of the files as `readJournal` found them. */
+  readonly found: Pick<JournalContents, 'ends' | 'generations'>
+  /** Entries that a new file begins with, because the older file is overwritten. */
   unfinished(): Iterable<Receipt>
   onFailure(error: unknown): void
   onRecovery(): void
@@ -30,21 +29,21 @@ export type JournalDeps = {
   readonly bytesMax?: number
 }
 
-/** A turn of this size holds about 500,000 transactions. */
+/** A file of this size holds about 500,000 transactions. */
 const BYTES_MAX = 64 * 1024 * 1024
 const RETRY_MS = 1000
 
-/** Lines that came while the ones before were written: they share a write, and with it one wait for the disk. */
+/** Lines appended during a write: they share the next write and its sync. */
 type Group = { text: string; readonly written: PromiseWithResolvers<boolean> }
 
-/** Goes on in the file that was written last and keeps the other until it is full. */
+/** Continues in the file that was written last, and switches to the other when it is full. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
   const { files, found, unfinished, clock, bytesMax = BYTES_MAX } = deps
-  let turn = Math.max(...found.turns)
-  let position: 0 | 1 = found.turns[1] > found.turns[0] ? 1 : 0
-  let at = found.ends[position]
-  // A line that was torn by a crash would swallow the next one.
-  await files[position].cutTo(at)
+  let generation = Math.max(...found.generations)
+  let current: 0 | 1 = found.generations[1] > found.generations[0] ? 1 : 0
+  let at = found.ends[current]
+  // Removes a line that a crash left incomplete: the next line would be appended to it.
+  await files[current].cutTo(at)
   let group: Group | undefined
   let writing: Promise<void> | undefined
   let failedAtMs: number | undefined
@@ -68,23 +67,23 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 
   async function write(text: string): Promise<boolean> {
     try {
-      // What the file that is emptied held and is unfinished stands in the other one too: it began with it.
+      // The next file begins with all unfinished entries, so nothing is lost when the older file is overwritten.
       if (at + text.length > bytesMax) {
-        const next = position === 0 ? 1 : 0
+        const next = current === 0 ? 1 : 0
         await files[next].cutTo(0)
-        at = await files[next].writeAt(0, turnLine(turn + 1) + [...unfinished()].map(acceptedLine).join(''))
-        turn += 1
-        position = next
+        at = await files[next].writeAt(0, generationLine(generation + 1) + [...unfinished()].map(acceptedLine).join(''))
+        generation += 1
+        current = next
       }
-      at = await files[position].writeAt(at, text)
+      at = await files[current].writeAt(at, text)
       if (failedAtMs !== undefined) deps.onRecovery()
       failedAtMs = undefined
       return true
     } catch (error) {
       failedAtMs = clock.monotonicMs()
       deps.onFailure(error)
-      // Half a line must not stay: what is not said to be recorded should not be found either.
-      await files[position].cutTo(at).catch(() => {})
+      // Removes a partial line: an entry that was reported as not recorded must not be found at a restart.
+      await files[current].cutTo(at).catch(() => {})
       return false
     }
   }
@@ -111,4 +110,76 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 
 function acceptedLine({ signature, acceptedMs }: Receipt): string {
   return `accepted ${signature} ${acceptedMs} \n`
+}
+
+/** A line of the journal: a transaction was accepted or reached a final state. */
+export type JournalEntry = {
+  readonly signature: string
+  readonly atMs: number
+  readonly state: Exclude<ReceiptState, 'sent' | 'unknown'> | 'failed'
+  readonly slot: number | undefined
+}
+
+export type JournalContents = {
+  /** The last state of every transaction, oldest first. */
+  readonly entries: readonly JournalEntry[]
+  /** Where the last complete line of each file ends. */
+  readonly ends: readonly [number, number]
+  /** Incremented with every switch of files; 0 for the first file and for an empty one. */
+  readonly generations: readonly [number, number]
+}
+
+const LINE_BYTES_MAX = 256
+
+/** Reads both files. Skips incomplete and unknown lines. */
+export async function readJournal(
+  files: readonly [AppendFile, AppendFile],
+  entriesMax: number,
+): Promise<JournalContents> {
+  const entries = new Map<string, JournalEntry>()
+  const ends: [number, number] = [0, 0]
+  const generations: [number, number] = [0, 0]
+  for (const [file, index] of [
+    [files[0], 0],
+    [files[1], 1],
+  ] as const) {
+    for await (const { bytes, at, ended } of file.lines(0, LINE_BYTES_MAX)) {
+      if (!ended) continue
+      ends[index] = at + bytes.length + 1
+      const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+      if (at === 0) generations[index] = parseGeneration(line)
+      const entry = parseLine(line)
+      if (entry === undefined) continue
+      const before = entries.get(entry.signature)
+      // An unfinished entry that was copied to the next file does not replace its later state.
+      if (entry.state === 'accepted' && before !== undefined && before.atMs >= entry.atMs) continue
+      entries.delete(entry.signature)
+      entries.set(entry.signature, entry)
+      if (entries.size > entriesMax * 2) entries.delete(entries.keys().next().value as string)
+    }
+  }
+  return { entries: [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax), ends, generations }
+}
+
+/** The first line of every file but the first. */
+function generationLine(generation: number): string {
+  return `turn ${generation}\n`
+}
+
+function parseGeneration(line: string): number {
+  return Number(/^turn (\d{1,15})$/.exec(line)?.[1] ?? 0)
+}
+
+function parseLine(line: string): JournalEntry | undefined {
+  const match = /^(accepted|landed|failed|expired|ended) ([1-9A-HJ-NP-Za-km-z]{64,88}) (\d{1,15}) (\d{0,15})$/.exec(
+    line,
+  )
+  if (match === null) return undefined
+  const [, state, signature, at, slot] = match
+  return {
+    state: state as JournalEntry['state'],
+    signature: signature as string,
+    atMs: Number(at),
+    slot: slot === '' ? undefined : Number(slot),
+  }
 }

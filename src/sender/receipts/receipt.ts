@@ -1,21 +1,21 @@
-/** What a path is given to send. */
+/** A transaction to send on a path. */
 export type Job = {
   readonly signature: string
   readonly wire: Uint8Array
-  /** The body of sendTransaction, made once for all paths that post it: one character a byte. */
+  /** The JSON-RPC body of sendTransaction, built once for all HTTP paths; ASCII only. */
   readonly body: string
 }
 
 export type AttemptResponse = 'taken' | 'refused' | 'failed' | 'busy'
 
-/** What became of sending a transaction once, on one path to one target. */
+/** The result of sending a transaction once, on one path to one target. */
 export type AttemptReport = {
   readonly path: string
   /** A node's or relay's name, or a leader's identity. */
   readonly to: string
   readonly response: AttemptResponse
-  /** Empty where there is nothing to add. */
-  readonly says: string
+  /** Details of the response; may be empty. Its JSON name is `says`. */
+  readonly message: string
 }
 
 export type Attempt = AttemptReport & { readonly firstMs: number; readonly lastMs: number; readonly times: number }
@@ -29,9 +29,9 @@ export type Landed = {
 }
 
 /**
- * `accepted`: checked, no path has taken it yet. `sent`: at least one has. `landed`: in a block, with or without an error. `expired`:
- * its blockhash is too old and it is in no block. `ended`: the configured end came first. `unknown`: the service was restarted while it
- * was on its way; it is looked for on the chain and not sent again.
+ * `accepted`: checked, no path has taken it yet. `sent`: at least one path has. `landed`: in a block, with or without an error. `expired`:
+ * its blockhash has expired and it is in no block. `ended`: `endMs` passed first. `unknown`: the service restarted while it was in flight; it
+ * is looked up on the chain and not sent again.
  */
 export type ReceiptState = 'accepted' | 'sent' | 'landed' | 'expired' | 'ended' | 'unknown'
 
@@ -43,15 +43,15 @@ export type Receipt = {
   /** Monotonic. */
   readonly acceptedAtMs: number
   finishedAtMs: number | undefined
-  /** Of the client; undefined for one of before a restart. */
+  /** The client's address; undefined for a receipt from before a restart. */
   readonly address: string | undefined
   readonly feePayer: string | undefined
   readonly tip: { readonly account: string; readonly lamports: bigint } | undefined
-  /** Undefined for a durable nonce, which does not expire by itself. */
+  /** Undefined for a durable nonce, which does not expire. */
   readonly blockhash: string | undefined
-  /** Tells a repeated transaction from another one with the same first signature. */
+  /** Distinguishes a duplicate from another transaction with the same first signature. */
   readonly wireHash: string
-  /** Gone once the transaction is settled. */
+  /** Undefined once the transaction is settled. */
   job: Job | undefined
   attempts: Attempt[]
   attemptsLeftOut: number
@@ -59,7 +59,7 @@ export type Receipt = {
   expiredHeight: number | undefined
 }
 
-/** The receipt as its reader gets it. */
+/** The receipt as JSON. */
 export function printReceipt(receipt: Receipt): object {
   const { signature, state, acceptedMs, feePayer, tip, attempts, attemptsLeftOut, landed, expiredHeight } = receipt
   return {
@@ -79,11 +79,11 @@ export function printReceipt(receipt: Receipt): object {
             at: isoTime(landed.atMs),
           },
     expired_at_height: expiredHeight ?? null,
-    attempts: attempts.map(({ path, to, response, says, firstMs, lastMs, times }) => ({
+    attempts: attempts.map(({ path, to, response, message, firstMs, lastMs, times }) => ({
       path,
       to,
       answer: response,
-      ...(says === '' ? {} : { says }),
+      ...(message === '' ? {} : { says: message }),
       first_at: isoTime(firstMs),
       last_at: isoTime(lastMs),
       times,
@@ -94,14 +94,14 @@ export function printReceipt(receipt: Receipt): object {
 }
 
 const UNKNOWN_MESSAGE =
-  'the service was restarted while this transaction was on its way; it is not sent again, so look for it on the chain before you repeat it'
+  'the service restarted while this transaction was in flight; it is not sent again, so look for it on the chain before you repeat it'
 
-/** Whether a reader can stop waiting. */
+/** Whether the state is final, except that a fork may revert `landed`. */
 export function isSettled({ state }: Receipt): boolean {
   return state !== 'accepted' && state !== 'sent'
 }
 
-/** A tip is paid by a transaction that lands and succeeds; null while that can still happen. */
+/** Whether the tip was paid: only by a transaction that lands and succeeds; null while that can still happen. */
 function hasMoved({ state, landed }: Receipt): boolean | null {
   if (landed !== undefined) return landed.error === null
   return state === 'expired' ? false : null

@@ -19,27 +19,27 @@ function openTest() {
   return { clock, receipts, receipt, wait, limitOf }
 }
 
-test('one address takes its share of the waiters, and leaves the rest to others', async () => {
+test('limits the waits of one address and leaves the rest to others', async () => {
   const { clock, wait, limitOf } = openTest()
   const [first, second] = [wait('a'), wait('a', 2000)]
   assert.ok(!('limit' in first) && !('limit' in second))
   assert.equal(limitOf('a'), 'waitersPerAddressMax')
   assert.deepEqual([limitOf('b'), limitOf('b')], [undefined, undefined])
   assert.equal(limitOf('c'), 'waitersMax')
-  first.giveUp()
-  first.giveUp()
-  await first.over
+  first.cancel()
+  first.cancel()
+  await first.ended
   assert.deepEqual([limitOf('a'), limitOf('a')], [undefined, 'waitersPerAddressMax'], 'given up once, room for one')
   clock.advance(2000)
-  await second.over
+  await second.ended
   assert.deepEqual([limitOf('a'), limitOf('a'), limitOf('a')], [undefined, undefined, 'waitersPerAddressMax'])
 })
 
-test('pending ones are counted by address and payer, through every change of state', () => {
+test('counts pending receipts by address and payer through every change of state', () => {
   const { receipts, receipt } = openTest()
   const of = () => [receipts.pending, receipts.pendingOfAddress('address'), receipts.pendingOfPayer('payer')]
   assert.deepEqual(of(), [1, 1, 1])
-  receipts.noteAttempt(receipt, { path: 'p', to: 't', response: 'taken', says: '' })
+  receipts.recordAttempt(receipt, { path: 'p', to: 't', response: 'taken', message: '' })
   assert.deepEqual(of(), [1, 1, 1], 'sent is on its way too')
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   assert.deepEqual(of(), [0, 0, 0])
@@ -53,14 +53,14 @@ test('pending ones are counted by address and payer, through every change of sta
   assert.deepEqual(of(), [2, 2, 2])
 })
 
-test('an attempt that is taken moves an accepted transaction on, and never one that has landed', () => {
+test('a taken attempt changes accepted to sent, and never changes landed', () => {
   const { receipts, receipt } = openTest()
-  const report = { path: 'rpc', to: 'node', response: 'taken', says: '' } as const
-  receipts.noteAttempt(receipt, { ...report, response: 'failed' })
+  const report = { path: 'rpc', to: 'node', response: 'taken', message: '' } as const
+  receipts.recordAttempt(receipt, { ...report, response: 'failed' })
   assert.equal(receipt.state, 'accepted')
-  receipts.noteAttempt(receipt, report)
+  receipts.recordAttempt(receipt, report)
   assert.equal(receipt.state, 'sent')
   receipts.land(receipt, { slot: 5, confirmation: 'confirmed', error: null })
-  receipts.noteAttempt(receipt, report)
+  receipts.recordAttempt(receipt, report)
   assert.equal(receipt.state, 'landed')
 })

@@ -9,39 +9,39 @@ export type ReceiptsOptions = {
   readonly waitersPerAddressMax: number
 }
 
-/** Over when the receipt is settled, the time has passed or it is given up; or the limit that is reached. */
+/** A wait that ends when the receipt is settled, the time has passed or it is cancelled; or the limit that was reached. */
 export type Wait =
-  | { readonly over: Promise<void>; giveUp(): void }
+  | { readonly ended: Promise<void>; cancel(): void }
   | { readonly limit: 'waitersMax' | 'waitersPerAddressMax' }
 
 export type ReceiptsDeps = {
   readonly clock: Clock
-  /** The receipt has reached its last state; after a fork a landed one may come back and finish again. */
+  /** The receipt is settled; after a fork a landed one may be reverted and settle again. */
   onFinished(receipt: Receipt): void
 }
 
-/** What is known of every transaction accepted lately. */
+/** The receipts of recently accepted transactions. */
 export type Receipts = Disposable & {
   get(signature: string): Receipt | undefined
   add(receipt: Receipt): void
-  /** Those that are still of interest to whoever watches the chain. */
+  /** Receipts whose status is polled on the chain. */
   readonly watched: ReadonlySet<Receipt>
-  /** Those on their way: accepted or sent. */
+  /** Number of receipts that are `accepted` or `sent`. */
   readonly pending: number
   pendingOfAddress(address: string): number
   pendingOfPayer(feePayer: string): number
   readonly size: number
-  noteAttempt(receipt: Receipt, report: AttemptReport): void
+  recordAttempt(receipt: Receipt, report: AttemptReport): void
   land(receipt: Receipt, landed: Omit<Landed, 'atMs'>): void
-  /** The block it was seen in is not part of the chain any more. */
+  /** Reverts `land`: the block is no longer part of the chain. */
   unland(receipt: Receipt): void
   finish(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
   wait(receipt: Receipt, waitMs: number, address: string): Wait
-  /** Ends all waiting at once, for a service that is going down. */
+  /** Ends all waits, at shutdown. */
   wakeAll(): void
 }
 
-/** Attempts told one by one; more of the same path and target are counted in the entry that is there. */
+/** Attempts listed in a receipt, one per path and target; repeated attempts are counted in the existing entry. */
 const ATTEMPTS_MAX = 32
 const SWEEP_MS = 1000
 
@@ -50,7 +50,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
   const all = new Map<string, Receipt>()
   const watched = new Set<Receipt>()
   const waiters = new Map<Receipt, Set<() => void>>()
-  const waitingOf = createCounts()
+  const waitingByAddress = createCounts()
   let waiting = 0
   let pending = 0
   const pendingOfAddress = createCounts()
@@ -76,14 +76,14 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
     for (const wake of waiters.get(receipt) ?? []) wake()
   }
 
-  function forget(receipt: Receipt): void {
+  function remove(receipt: Receipt): void {
     all.delete(receipt.signature)
     watched.delete(receipt)
     if (isPending(receipt)) countPending(receipt, -1)
     for (const wake of waiters.get(receipt) ?? []) wake()
   }
 
-  /** The oldest go first; one still on its way stays as long as there is room. */
+  /** Removes the oldest receipts; a pending one only beyond `receiptsMax`. */
   function sweep(): void {
     const keptFromMs = clock.monotonicMs() - options.keepMs
     for (const receipt of all.values()) {
@@ -92,7 +92,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
         if (isPending(receipt)) continue
         return
       }
-      forget(receipt)
+      remove(receipt)
     }
   }
   function wakeAll(): void {
@@ -106,7 +106,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
     get: (signature) => all.get(signature),
     add(receipt) {
       const before = all.get(receipt.signature)
-      if (before !== undefined) forget(before)
+      if (before !== undefined) remove(before)
       all.set(receipt.signature, receipt)
       if (isPending(receipt)) countPending(receipt, 1)
       if (isPending(receipt) || receipt.state === 'unknown') watched.add(receipt)
@@ -121,13 +121,13 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
     get size() {
       return all.size
     },
-    noteAttempt(receipt, report) {
+    recordAttempt(receipt, report) {
       const nowMs = clock.nowMs()
       const same = receipt.attempts.find(({ path, to }) => path === report.path && to === report.to)
       if (same !== undefined) {
-        // A path that took it once has it, whatever it says when it is asked again.
-        const { response, says } = same.response === 'taken' ? same : report
-        Object.assign(same, { response, says, lastMs: nowMs, times: same.times + 1 } satisfies Partial<Attempt>)
+        // A path that took the transaction once keeps `taken`, whatever it responds to a re-send.
+        const { response, message } = same.response === 'taken' ? same : report
+        Object.assign(same, { response, message, lastMs: nowMs, times: same.times + 1 } satisfies Partial<Attempt>)
       } else if (receipt.attempts.length < ATTEMPTS_MAX) {
         receipt.attempts.push({ ...report, firstMs: nowMs, lastMs: nowMs, times: 1 })
       } else receipt.attemptsLeftOut += 1
@@ -140,7 +140,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
         receipt.landed = { ...landed, atMs: clock.nowMs() }
         setState(receipt, 'landed')
       }
-      // Nothing but a processed block is ever taken back.
+      // Only a block at `processed` can be dropped by a fork.
       if (landed.confirmation !== 'processed') watched.delete(receipt)
     },
     unland(receipt) {
@@ -154,10 +154,10 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
       setState(receipt, state)
     },
     wait(receipt, waitMs, address) {
-      if (waitingOf.of(address) >= options.waitersPerAddressMax) return { limit: 'waitersPerAddressMax' }
+      if (waitingByAddress.of(address) >= options.waitersPerAddressMax) return { limit: 'waitersPerAddressMax' }
       if (waiting >= options.waitersMax) return { limit: 'waitersMax' }
       waiting += 1
-      waitingOf.add(address, 1)
+      waitingByAddress.add(address, 1)
       const { promise, resolve } = Promise.withResolvers<void>()
       const ofReceipt = waiters.get(receipt) ?? new Set()
       waiters.set(receipt, ofReceipt)
@@ -165,14 +165,14 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
         if (!ofReceipt.delete(wake)) return
         if (ofReceipt.size === 0) waiters.delete(receipt)
         waiting -= 1
-        waitingOf.add(address, -1)
+        waitingByAddress.add(address, -1)
         timeout.cancel()
         resolve()
       }
       ofReceipt.add(wake)
       const timeout = clock.setTimer(waitMs, wake)
       timeout.unref?.()
-      return { over: promise, giveUp: wake }
+      return { ended: promise, cancel: wake }
     },
     wakeAll,
     [Symbol.dispose]() {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
-import type { JournalEntry } from './journal-lines.ts'
+import type { JournalEntry } from './journal.ts'
 import type { Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 
-/** Receipts of before the restart. Those without an end are told as unknown, and looked for on the chain. Returns how many. */
+/** Restores receipts from the journal. Those without a final state become `unknown` and are looked up on the chain; returns their number. */
 export function restoreReceipts(
   entries: readonly JournalEntry[],
   receipts: Receipts,
@@ -12,7 +12,7 @@ export function restoreReceipts(
   const nowMs = clock.nowMs()
   let unknown = 0
   for (const { signature, state, atMs, slot } of entries) {
-    // A clock that was set back makes an entry of the future; it is kept like a new one.
+    // After a clock was set back an entry may lie in the future; it is treated as new.
     const ageMs = Math.max(0, nowMs - atMs)
     if (ageMs >= keepMs) continue
     const atMonotonicMs = clock.monotonicMs() - ageMs
@@ -42,4 +42,4 @@ export function restoreReceipts(
   return unknown
 }
 
-const FAILED_MESSAGE = 'it failed; the chain keeps the error'
+const FAILED_MESSAGE = 'the transaction failed; the error is on the chain'

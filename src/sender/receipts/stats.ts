@@ -1,10 +1,10 @@
 import type { Receipt } from './receipt.ts'
 
-/** Since the start of the process. */
+/** Counts since the start of the process. */
 export type SenderStats = {
   readonly accepted: number
   readonly landed: number
-  /** Landed, but with an error: no tip moved. */
+  /** Landed with an error: no tip was paid. */
   readonly failed: number
   readonly expired: number
   readonly ended: number
@@ -15,12 +15,12 @@ export type SenderStats = {
 
 export type PathStats = {
   readonly path: string
-  /** Transactions it took, of those that are settled. */
+  /** Settled transactions that it took. */
   readonly taken: number
   readonly landed: number
-  /** Of those it took; null before the first. */
+  /** `landed / taken`; null before the first. */
   readonly landingRate: number | null
-  /** From accepting to landing, of the newest ones. */
+  /** Time from accepting to landing, over the last SAMPLES_MAX. */
   readonly p50Ms: number | null
   readonly p95Ms: number | null
 }
@@ -28,7 +28,7 @@ export type PathStats = {
 export type Stats = {
   accepted(): void
   finished(receipt: Receipt): void
-  /** A landed transaction was taken back with its block. */
+  /** A landed transaction was reverted by a fork. */
   unlanded(receipt: Receipt): void
   read(pending: number): SenderStats
 }
@@ -37,7 +37,7 @@ const SAMPLES_MAX = 1024
 
 type PathCount = { taken: number; landed: number; samplesMs: number[]; at: number }
 
-/** Which path brought a transaction into its block cannot be seen; each that took it is given the credit. */
+/** Which path got a transaction into its block is not observable, so every path that took it is counted. */
 export function createStats(pathNames: readonly string[]): Stats {
   const paths = new Map<string, PathCount>(
     pathNames.map((name) => [name, { taken: 0, landed: 0, samplesMs: [], at: 0 }]),
@@ -52,7 +52,7 @@ export function createStats(pathNames: readonly string[]): Stats {
       if (landed.error !== null) counts.failed += by
       else tipLamports += BigInt(by) * (tip?.lamports ?? 0n)
     } else if (state === 'expired' || state === 'ended') counts[state] += by
-    for (const name of consumers(receipt)) {
+    for (const name of pathsThatTook(receipt)) {
       const path = paths.get(name)
       if (path === undefined) continue
       path.taken += by
@@ -89,7 +89,7 @@ export function createStats(pathNames: readonly string[]): Stats {
 }
 
 /** The paths that took the transaction at least once. */
-export function consumers({ attempts }: Receipt): Set<string> {
+export function pathsThatTook({ attempts }: Receipt): Set<string> {
   return new Set(attempts.filter(({ response }) => response === 'taken').map(({ path }) => path))
 }
 

@@ -1,6 +1,6 @@
 import type { Receipt } from './receipt.ts'
 
-/** For tests: a transaction that was just accepted. */
+/** For tests: the receipt of a newly accepted transaction. */
 export function receiptOf(signature: string, given: Partial<Receipt> = {}): Receipt {
   return {
     signature,

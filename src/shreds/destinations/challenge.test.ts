@@ -16,7 +16,7 @@ const DESTINATION: Destination = {
   paused: false,
   setAt: SET_AT,
 }
-const POSITION = { ip: '1.2.3.4', port: 20_001 }
+const ADDRESS = { ip: '1.2.3.4', port: 20_001 }
 
 function start(prove = async (_id: string, _code: string) => {}) {
   const sent: { packet: Uint8Array; ip: string; port: number }[] = []
@@ -31,11 +31,11 @@ function start(prove = async (_id: string, _code: string) => {}) {
     },
     onSent() {},
   })
-  challenger.setOpen([{ subscriptionId: 'sub_1', destination: DESTINATION }])
+  challenger.setChallenges([{ subscriptionId: 'sub_1', destination: DESTINATION }])
   return { challenger, sent, proven, code: challengeCodeOf(KEY, DESTINATION) }
 }
 
-test('an address that has not answered gets three packets of less than 64 bytes, five seconds apart, and no more', () => {
+test('sends three packets of less than 64 bytes to an unproven address, five seconds apart, and no more', () => {
   const { challenger, sent } = start()
   const at: number[] = []
   for (let ms = -2000; ms < 900_000; ms += 500) {
@@ -44,11 +44,11 @@ test('an address that has not answered gets three packets of less than 64 bytes,
     if (sent.length > before) at.push(ms)
   }
   assert.deepEqual(at, [0, 5000, 10_000])
-  assert.ok(sent.every(({ packet, ip, port }) => packet.length <= 64 && ip === POSITION.ip && port === POSITION.port))
+  assert.ok(sent.every(({ packet, ip, port }) => packet.length <= 64 && ip === ADDRESS.ip && port === ADDRESS.port))
   assert.ok(sent.reduce((sum, { packet }) => sum + packet.length, 0) <= 3 * 64)
 })
 
-test('a process that starts later does not begin again', () => {
+test('sends only the remaining packets when the process starts later', () => {
   const { challenger, sent } = start()
   challenger.tick(SET_AT + 7000)
   challenger.tick(SET_AT + 12_000)
@@ -56,33 +56,33 @@ test('a process that starts later does not begin again', () => {
   assert.equal(sent.length, 2)
 })
 
-test('only the destination itself, with the code of its own challenge, proves it, and once', async () => {
+test('only the destination itself, with the code of its own challenge, proves it, and only once', async () => {
   const { challenger, proven, code } = start()
   const packet = challengePacket(code)
-  challenger.hear(packet, { ip: '9.9.9.9', port: POSITION.port })
-  challenger.hear(packet, { ip: POSITION.ip, port: 20_002 })
-  challenger.hear(challengePacket('0'.repeat(32)), POSITION)
-  challenger.hear(packet.subarray(1), POSITION)
-  challenger.hear(new Uint8Array(1203), POSITION)
-  challenger.hear(new Uint8Array(), POSITION)
+  challenger.receive(packet, { ip: '9.9.9.9', port: ADDRESS.port })
+  challenger.receive(packet, { ip: ADDRESS.ip, port: 20_002 })
+  challenger.receive(challengePacket('0'.repeat(32)), ADDRESS)
+  challenger.receive(packet.subarray(1), ADDRESS)
+  challenger.receive(new Uint8Array(1203), ADDRESS)
+  challenger.receive(new Uint8Array(), ADDRESS)
   assert.deepEqual(proven, [])
-  challenger.hear(packet, POSITION)
-  challenger.hear(packet, POSITION)
+  challenger.receive(packet, ADDRESS)
+  challenger.receive(packet, ADDRESS)
   assert.deepEqual(proven, [`sub_1 ${code}`])
 })
 
-test('a proof that cannot be written may be tried again; a challenge that was closed may not', async () => {
+test('a proof that could not be stored can be repeated, an echo for a closed challenge is ignored', async () => {
   let fails = true
   const { challenger, proven, code } = start(async () => {
     if (fails) throw new Error('the store is locked')
   })
-  challenger.hear(challengePacket(code), POSITION)
+  challenger.receive(challengePacket(code), ADDRESS)
   await new Promise((resolve) => setImmediate(resolve))
   fails = false
-  challenger.hear(challengePacket(code), POSITION)
+  challenger.receive(challengePacket(code), ADDRESS)
   assert.equal(proven.length, 2)
-  challenger.setOpen([])
-  challenger.hear(challengePacket(code), POSITION)
+  challenger.setChallenges([])
+  challenger.receive(challengePacket(code), ADDRESS)
   assert.equal(proven.length, 2)
 })
 

@@ -1,29 +1,30 @@
 import { challengeCodeOf } from '../../access/provisioning/destinations.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { LeaseBook } from './leases.ts'
+import type { LeaseDecisions } from './leases.ts'
 
-/** Asks destinations whether they want to be sent to, and hears their answer. */
+/** Sends challenge packets to unproven destinations and marks a destination as proven when it echoes its code. */
 export type Challenger = {
-  setOpen(challenges: LeaseBook['challenges']): void
-  /** Sends what is due. */
+  /** Replaces the list of open challenges; a challenge that stays keeps its count of packets sent. */
+  setChallenges(challenges: LeaseDecisions['challenges']): void
+  /** Sends the challenge packets that are due. */
   tick(nowMs: number): void
-  /** A packet came back. */
-  hear(packet: Uint8Array, from: { readonly ip: string; readonly port: number }): void
+  /** Handles a packet that a destination sent back. */
+  receive(packet: Uint8Array, from: { readonly ip: string; readonly port: number }): void
 }
 
 export type ChallengerDeps = {
   readonly log: Logger
   readonly key: Uint8Array
   send(packet: Uint8Array, to: { readonly ip: string; readonly port: number }): void
-  /** Writes down that the destination is proven. */
+  /** Stores that the destination is proven. */
   prove(subscriptionId: string, code: string): Promise<void>
   onSent(): void
 }
 
 /**
- * An address that has not answered gets three packets of less than 64 bytes and no more: the limit of RFC 9000 for addresses that are not
- * validated. They are due at fixed moments after the destination was set, so a process that starts again does not send them again.
+ * An unproven address gets at most three packets of less than 64 bytes each: the amplification limit of RFC 9000 for addresses that are not
+ * validated. Their send times count from when the destination was set, so a process that restarts does not repeat them.
  */
 export const PROBES = 3
 export const PROBE_EVERY_MS = 5000
@@ -34,14 +35,14 @@ export function challengePacket(code: string): Uint8Array {
   return new TextEncoder().encode(`${PREFIX}${code}\n`)
 }
 
-/** The code of a challenge, or undefined when the packet is none. */
+/** The code of a challenge packet; undefined for any other packet. */
 export function readChallenge(packet: Uint8Array): string | undefined {
   if (packet.length > PACKET_BYTES_MAX) return undefined
   const match = /^sluice-challenge 1 ([0-9a-f]{32})\s*$/.exec(new TextDecoder('latin1').decode(packet))
   return match?.[1]
 }
 
-type Open = {
+type OpenChallenge = {
   readonly subscriptionId: string
   readonly ip: string
   readonly port: number
@@ -51,22 +52,25 @@ type Open = {
 }
 
 export function createChallenger({ log, key, send, prove, onSent }: ChallengerDeps): Challenger {
-  let open = new Map<string, Open>()
+  let open = new Map<string, OpenChallenge>()
 
-  async function proveNow(code: string, challenge: Open): Promise<void> {
+  async function storeProof(code: string, challenge: OpenChallenge): Promise<void> {
     challenge.isProving = true
     try {
       await prove(challenge.subscriptionId, code)
       log.info({ subscription: challenge.subscriptionId }, 'destination proven')
     } catch (error) {
       challenge.isProving = false
-      log.warn({ subscription: challenge.subscriptionId, reason: messageOf(error) }, 'destination could not be proven')
+      log.warn(
+        { subscription: challenge.subscriptionId, reason: messageOf(error) },
+        'storing the proof of a destination failed',
+      )
     }
   }
 
   return {
-    setOpen(challenges) {
-      const next = new Map<string, Open>()
+    setChallenges(challenges) {
+      const next = new Map<string, OpenChallenge>()
       for (const { subscriptionId, destination } of challenges) {
         const { ip, port, setAt } = destination
         const code = challengeCodeOf(key, destination)
@@ -83,11 +87,11 @@ export function createChallenger({ log, key, send, prove, onSent }: ChallengerDe
         onSent()
       }
     },
-    hear(packet, from) {
+    receive(packet, from) {
       const code = readChallenge(packet)
       const challenge = code === undefined ? undefined : open.get(code)
       if (code === undefined || challenge === undefined || challenge.isProving) return
-      if (from.ip === challenge.ip && from.port === challenge.port) void proveNow(code, challenge)
+      if (from.ip === challenge.ip && from.port === challenge.port) void storeProof(code, challenge)
     },
   }
 }

@@ -1,23 +1,23 @@
-/** How much may be sent to a destination now. */
+/** How many packets may be sent to a destination now. */
 export type Allowance = 'all' | 'one' | 'none'
 
-/** Whether anybody listens there: what the network answers decides how much is sent. */
+/** Pauses a destination that ICMP reports as refused or unreachable, and tries it again with single packets. */
 export type DestinationHealth = {
   allowance(nowMs: number): Allowance
-  /** The one packet of a trial has left. */
-  tried(nowMs: number): void
-  /** The network said that nobody takes packets there. */
+  /** The single packet of a trial was sent. */
+  trialSent(nowMs: number): void
+  /** ICMP reported that nothing receives packets at the destination. */
   refused(nowMs: number): void
   state(): 'sending' | 'paused' | 'trying'
 }
 
-/** So many refusals within this time pause the destination: a single one may belong to a restart. */
+/** This many refusals within REFUSALS_MS pause the destination; a single one may come from a receiver that restarts. */
 const REFUSALS = 3
 const REFUSALS_MS = 10_000
-/** Pauses grow from the first to the last of these. */
+/** The pause doubles from PAUSE_MS to PAUSE_MS_MAX. */
 const PAUSE_MS = 1000
 const PAUSE_MS_MAX = 30_000
-/** After the packet of a trial, the time in which a refusal would come back from anywhere on Earth. */
+/** How long a trial waits for a refusal: longer than any round trip on Earth. */
 const TRIAL_MS = 1000
 
 export function createDestinationHealth(): DestinationHealth {
@@ -43,7 +43,7 @@ export function createDestinationHealth(): DestinationHealth {
       sendingSinceMs = nowMs
       return 'all'
     },
-    tried(nowMs) {
+    trialSent(nowMs) {
       state = 'trying'
       untilMs = nowMs + TRIAL_MS
     },

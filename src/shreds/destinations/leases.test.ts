@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { SKEW_MS } from '../../access/authorize.ts'
 import { CHALLENGE_MS } from '../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../access/store/model.ts'
-import { type Candidate, candidatesOf, type DestinationsSnapshot, type LeaseRefusal, leasesOf } from './leases.ts'
+import { type Candidate, candidatesOf, type DestinationsSnapshot, decideLeases, type LeaseRefusal } from './leases.ts'
 import type { DestinationRules } from './rules.ts'
 
 const NOW = 1_800_000_000_000
@@ -50,7 +50,7 @@ function candidate(
     ...more,
   }
 }
-const book = (...candidates: Candidate[]) => leasesOf(candidates, { rules: RULES, leasesMax: 3 }, NOW)
+const decide = (...candidates: Candidate[]) => decideLeases(candidates, { rules: RULES, leasesMax: 3 }, NOW)
 
 const TABLE: readonly (readonly [string, LeaseRefusal | 'leased', Candidate])[] = [
   ['proven', 'leased', candidate()],
@@ -71,18 +71,18 @@ const TABLE: readonly (readonly [string, LeaseRefusal | 'leased', Candidate])[] 
 
 for (const [name, expected, given] of TABLE) {
   test(`a destination that is ${name}: ${expected}`, () => {
-    const { leases, refusals } = book(given)
+    const { leases, refusals } = decide(given)
     assert.equal(refusals.get(given.subscription.id) ?? 'leased', expected)
     const { ip, port } = given.destination
     assert.deepEqual(leases, expected === 'leased' ? [{ subscriptionId: given.subscription.id, ip, port }] : [])
   })
 }
 
-test('one place serves one subscription, the first that had it; there are no more leases than allowed', () => {
+test('gives an address only to the first subscription that set it, and no more leases than leasesMax', () => {
   const first = candidate()
   const second = candidate()
   const others = [20_002, 20_003, 20_004].map((port) => candidate({ port }))
-  const { leases, refusals } = book(first, second, ...others)
+  const { leases, refusals } = decide(first, second, ...others)
   assert.deepEqual(
     leases.map(({ port }) => port),
     [20_001, 20_002, 20_003],
@@ -91,13 +91,13 @@ test('one place serves one subscription, the first that had it; there are no mor
   assert.equal(refusals.get(others[2]?.subscription.id ?? ''), 'too-many')
 })
 
-test('an address is challenged for one who names it, however many do', () => {
+test('challenges an address once, however many subscriptions set it', () => {
   const waiting = { proof: 'unproven', setAt: NOW - 1000 } as const
   const first = candidate(waiting, { id: 'first' })
   const pending: Destination = { ...first.destination, id: 'first/pending' }
   const second = candidate(waiting, { id: 'second' })
   const elsewhere = candidate({ ...waiting, port: 20_009 }, { id: 'elsewhere' })
-  const { challenges } = book({ ...first, pending }, second, elsewhere)
+  const { challenges } = decide({ ...first, pending }, second, elsewhere)
   assert.deepEqual(
     challenges.map(({ subscriptionId, destination }) => [subscriptionId, destination.id]),
     [
@@ -107,15 +107,15 @@ test('an address is challenged for one who names it, however many do', () => {
   )
 })
 
-test('a destination that waits for its proof is challenged, and the old one goes on', () => {
+test('challenges a pending destination while the old one stays leased', () => {
   const waiting = { ip: '5.6.7.8', proof: 'unproven', setAt: NOW - 1000, id: 'x/pending' } as const
   const given = candidate({}, { id: 'x' })
   const pending: Destination = { ...given.destination, ...waiting }
-  const { leases, challenges } = book({ ...given, pending })
+  const { leases, challenges } = decide({ ...given, pending })
   assert.equal(leases[0]?.ip, '1.2.3.4')
   assert.deepEqual(challenges, [{ subscriptionId: 'x', destination: pending }])
   const none = (changes: Partial<Destination>, subscription: Partial<Subscription> = {}) =>
-    assert.deepEqual(book({ ...candidate({}, subscription), pending: { ...pending, ...changes } }).challenges, [])
+    assert.deepEqual(decide({ ...candidate({}, subscription), pending: { ...pending, ...changes } }).challenges, [])
   none({ paused: true })
   none({ proof: 'proven' })
   none({ setAt: NOW - CHALLENGE_MS })
@@ -125,7 +125,7 @@ test('a destination that waits for its proof is challenged, and the old one goes
   none({}, { state: 'cancelled' })
 })
 
-test('candidates are looked for among the destinations, however many subscriptions there are', () => {
+test('looks candidates up by destination, not by subscription', () => {
   const { subscription, destination } = candidate({}, { id: 'a' })
   const named = (id: string, changes: Partial<Destination> = {}): Destination => ({ ...destination, id, ...changes })
   const destinations = [
@@ -144,12 +144,12 @@ test('candidates are looked for among the destinations, however many subscriptio
     ['other-product', { ...subscription, id: 'other-product', products: ['bundle'] }],
     ['orphan', { ...subscription, id: 'orphan', customerId: 'cus_gone' }],
   ])
-  let asked = 0
+  let lookups = 0
   const snapshot: DestinationsSnapshot = {
     destinations: () => destinations,
     destination: (id) => destinations.find((each) => each.id === id),
     subscription(id) {
-      asked += 1
+      lookups += 1
       return subscriptions.get(id)
     },
     customer: (id) =>
@@ -165,5 +165,5 @@ test('candidates are looked for among the destinations, however many subscriptio
       ['orphan', 'suspended', undefined],
     ],
   )
-  assert.equal(asked, destinations.length)
+  assert.equal(lookups, destinations.length)
 })

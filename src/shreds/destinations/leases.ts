@@ -5,27 +5,27 @@ import type { Destination, Subscription } from '../../access/store/model.ts'
 import type { Lease } from '../relay/protocol.ts'
 import { type DestinationRefusal, type DestinationRules, refusalOf } from './rules.ts'
 
-/** Why a subscription with a destination gets nothing now. */
+/** Why a subscription with a destination gets no shreds now. */
 export type LeaseRefusal =
   | 'unproven'
   | 'paused'
   | 'suspended'
   | 'cancelled'
   | 'expired'
-  /** Another subscription has the same address and port, and had it first. */
+  /** Another subscription set the same address and port earlier. */
   | 'taken'
   /** More destinations than `shreds.destinations.max`. */
   | 'too-many'
   | DestinationRefusal
 
-export type LeaseBook = {
+export type LeaseDecisions = {
   readonly leases: readonly Lease[]
   readonly refusals: ReadonlyMap<string, LeaseRefusal>
-  /** Destinations that wait for their proof, with the record the challenge is about. */
+  /** Unproven destinations whose challenge is open. */
   readonly challenges: readonly { readonly subscriptionId: string; readonly destination: Destination }[]
 }
 
-/** What the store says at one revision, before time and rules are looked at. */
+/** A subscription with a destination at one store revision, before time and rules are applied. */
 export type Candidate = {
   readonly subscription: Subscription
   readonly customerState: 'active' | 'suspended'
@@ -34,13 +34,13 @@ export type Candidate = {
 }
 
 /**
- * Everybody who has a destination, found by the destinations: of all subscriptions few have one, and this is done again at every change of the
- * store, whatever it was about.
+ * All subscriptions with a destination, oldest destination first. Iterates over the destinations, not the subscriptions: this runs at every
+ * change of the store, and few subscriptions have a destination.
  */
 export function candidatesOf(snapshot: DestinationsSnapshot): Candidate[] {
   const candidates: Candidate[] = []
   for (const destination of snapshot.destinations()) {
-    // One that waits for its proof has no subscription of its name.
+    // The id of a pending destination is not the id of a subscription, so pending ones are skipped here.
     const subscription = snapshot.subscription(destination.id)
     if (!subscription?.products.includes('shreds-raw')) continue
     candidates.push({
@@ -50,7 +50,7 @@ export function candidatesOf(snapshot: DestinationsSnapshot): Candidate[] {
       pending: snapshot.destination(pendingId(subscription.id)),
     })
   }
-  // Those set in the same millisecond keep one order among themselves too, whatever the snapshot's is: who comes first has the address.
+  // The subscription id breaks ties: the first of two subscriptions with one address gets it, whatever the order of the snapshot.
   return candidates.toSorted(
     (a, b) => a.destination.setAt - b.destination.setAt || (a.subscription.id < b.subscription.id ? -1 : 1),
   )
@@ -58,12 +58,12 @@ export function candidatesOf(snapshot: DestinationsSnapshot): Candidate[] {
 
 export type DestinationsSnapshot = Pick<AccessSnapshot, 'destinations' | 'destination' | 'subscription' | 'customer'>
 
-/** Who gets shreds now, and why the others do not. */
-export function leasesOf(
+/** Decides which candidates get shreds now, why the others do not, and which addresses to challenge. */
+export function decideLeases(
   candidates: readonly Candidate[],
   options: { readonly rules: DestinationRules; readonly leasesMax: number },
   nowMs: number,
-): LeaseBook {
+): LeaseDecisions {
   const leases: Lease[] = []
   const refusals = new Map<string, LeaseRefusal>()
   const challenges: { subscriptionId: string; destination: Destination }[] = []
@@ -75,29 +75,29 @@ export function leasesOf(
     if (state === undefined) {
       for (const waiting of [destination, pending]) {
         if (!isOpenChallenge(waiting, nowMs) || refusalOf(waiting, options.rules) !== undefined) continue
-        // Provisioning refuses a place that another one names; whatever the store holds, an address that never answered gets no more.
-        if (challenged.has(positionOf(waiting))) continue
-        challenged.add(positionOf(waiting))
+        // Provisioning refuses an address that another subscription has; this check also holds when the store contains duplicates.
+        if (challenged.has(addressOf(waiting))) continue
+        challenged.add(addressOf(waiting))
         challenges.push({ subscriptionId: subscription.id, destination: waiting })
       }
     }
-    const position = positionOf(destination)
+    const address = addressOf(destination)
     const refusal =
       state ??
       faultOf(destination) ??
       refusalOf(destination, options.rules) ??
-      (taken.has(position) ? 'taken' : leases.length >= options.leasesMax ? 'too-many' : undefined)
+      (taken.has(address) ? 'taken' : leases.length >= options.leasesMax ? 'too-many' : undefined)
     if (refusal !== undefined) {
       refusals.set(subscription.id, refusal)
       continue
     }
-    taken.add(position)
+    taken.add(address)
     leases.push({ subscriptionId: subscription.id, ip: destination.ip, port: destination.port })
   }
   return { leases, refusals, challenges }
 }
 
-function positionOf({ ip, port }: Destination): string {
+function addressOf({ ip, port }: Destination): string {
   return `${ip} ${port}`
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DestinationRefusal, type DestinationRules, refusalOf, refusalWords } from './rules.ts'
+import { type DestinationRefusal, type DestinationRules, refusalOf, refusalReason } from './rules.ts'
 
 const RULES: DestinationRules = {
   allowLoopback: false,
@@ -69,6 +69,6 @@ for (const [ip, port, expected, changes] of TABLE) {
   test(`${ip} port ${port}${changes === undefined ? '' : ` with ${JSON.stringify(changes)}`}: ${expected}`, () => {
     const refusal = refusalOf({ ip, port }, { ...RULES, ...changes })
     assert.equal(refusal ?? 'allowed', expected)
-    if (refusal !== undefined) assert.ok(refusalWords(refusal).startsWith('it'))
+    if (refusal !== undefined) assert.ok(refusalReason(refusal).startsWith('it'))
   })
 }

@@ -1,12 +1,12 @@
 import { type AddressKind, addressKind } from '../../platform/net/ip-range.ts'
 
-/** Where shreds may never be pushed, whatever the store says. Asked when a destination is set, and again whenever leases are given. */
+/** Which addresses may receive shreds. Checked when a destination is set and again whenever leases are decided. */
 export type DestinationRules = {
   readonly allowLoopback: boolean
   readonly allowPrivate: boolean
   /** Addresses of this machine. */
   readonly ownAddresses: ReadonlySet<string>
-  /** The port shreds come in by: sending there would feed the relay its own packets. */
+  /** The port the relay receives shreds on: sending there would feed it its own packets. */
   readonly sourcePort: number
 }
 
@@ -19,7 +19,7 @@ export type DestinationRefusal =
   | 'source-port'
 
 const PORT_MIN = 1024
-/** Services known for answering small packets with large ones, or for acting on any packet: nobody receives shreds there. */
+/** Ports of services that amplify or act on any UDP packet, such as SSDP, mDNS, CoAP and memcached. */
 const REFLECTOR_PORTS: ReadonlySet<number> = new Set([1434, 1900, 3283, 3702, 5353, 5683, 10_001, 11_211, 37_810])
 
 export function refusalOf(
@@ -41,19 +41,19 @@ function ownRefusal(ip: string, { ownAddresses, allowLoopback }: DestinationRule
   return ownAddresses.has(ip) && !allowLoopback ? 'own-address' : undefined
 }
 
-/** Why, in words for the operator. */
-export function refusalWords(refusal: DestinationRefusal): string {
+/** The refusal as a sentence for the operator. */
+export function refusalReason(refusal: DestinationRefusal): string {
   switch (refusal) {
     case 'not-literal':
       return 'it is not a literal address'
     case 'low-port':
       return `its port is below ${PORT_MIN}`
     case 'reflector-port':
-      return 'its port belongs to a service that can be made to flood others'
+      return 'its port belongs to a service that can be used for amplification attacks'
     case 'own-address':
       return 'it is an address of this machine'
     case 'source-port':
-      return 'it is the port that shreds come in by'
+      return 'it is the port that the relay receives shreds on'
     case 'loopback':
       return 'it is a loopback address; shreds.destinations.allowLoopback = true allows those for development'
     case 'private':

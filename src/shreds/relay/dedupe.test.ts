@@ -5,11 +5,11 @@ import { createShredHead, LAYOUTS, type ShredHead } from '../../solana/shred/shr
 import { createDedupe } from './dedupe.ts'
 
 function head(slot: number, index: number, kind: 'data' | 'code' = 'data'): ShredHead {
-  return { ...createShredHead(), slot, index, setIndex: index - (index % 32), layout: LAYOUTS[kind] }
+  return { ...createShredHead(), slot, index, fecSetIndex: index - (index % 32), layout: LAYOUTS[kind] }
 }
 const signature = (fill: number, last = fill): Int32Array => new Int32Array(16).fill(fill).with(15, last)
 
-test('a shred is known by slot, index, kind and signature, and by nothing else', () => {
+test('identifies a shred by slot, index, kind and signature only', () => {
   const dedupe = createDedupe({ slots: 8, shredsPerSlotMax: 32_768 })
   const a = signature(1)
   assert.equal(dedupe.has(a, 0, head(5, 33)), false)
@@ -22,7 +22,7 @@ test('a shred is known by slot, index, kind and signature, and by nothing else',
   assert.equal(dedupe.has(signature(1, 2), 0, head(5, 33)), false, 'the last word of the signature counts')
 })
 
-test('two versions of one set by one leader pass once each', () => {
+test('two versions of one FEC set by one leader pass once each', () => {
   const dedupe = createDedupe({ slots: 4, shredsPerSlotMax: 32_768 })
   for (const version of [1, 2, 3]) {
     assert.equal(dedupe.has(signature(version), 0, head(9, 0)), false)
@@ -34,16 +34,16 @@ test('two versions of one set by one leader pass once each', () => {
   }
 })
 
-test('signatures beyond 257 of one slot are refused, and a later slot begins anew', () => {
+test('refuses signatures beyond 257 of one slot; a later slot starts empty', () => {
   const dedupe = createDedupe({ slots: 2, shredsPerSlotMax: 64 })
   for (let i = 0; i < 257; i++) assert.equal(dedupe.add(signature(i), 0, head(1, 0)), true)
   assert.equal(dedupe.add(signature(999), 0, head(1, 0)), false)
-  assert.equal(dedupe.add(signature(5), 0, head(1, 1)), true, 'known ones still count')
+  assert.equal(dedupe.add(signature(5), 0, head(1, 1)), true, 'known signatures are still accepted')
   assert.equal(dedupe.add(signature(999), 0, head(3, 0)), true)
-  assert.equal(dedupe.has(signature(5), 0, head(1, 0)), false, 'slot 3 took the place of slot 1')
+  assert.equal(dedupe.has(signature(5), 0, head(1, 0)), false, 'slot 3 replaced slot 1')
 })
 
-test('the largest index, and the words of a packet anywhere in the arena', () => {
+test('handles the largest index and a packet anywhere in the arena', () => {
   const dedupe = createDedupe({ slots: 2, shredsPerSlotMax: 32_768 })
   const words = new Int32Array(1024).fill(7, 512, 528)
   dedupe.add(words, 512, head(2, 32_767, 'code'))
@@ -51,7 +51,7 @@ test('the largest index, and the words of a packet anywhere in the arena', () =>
   assert.equal(dedupe.has(words, 0, head(2, 32_767, 'code')), false)
 })
 
-test('agrees with a set of texts over random shreds of moving slots', (t) => {
+test('agrees with a Set of strings over random shreds of advancing slots', (t) => {
   const random = createRandom(seedOf(t))
   const dedupe = createDedupe({ slots: 16, shredsPerSlotMax: 128 })
   const known = new Set<string>()
@@ -59,7 +59,7 @@ test('agrees with a set of texts over random shreds of moving slots', (t) => {
     const slot = Math.floor(run / 2000) + random(8)
     const kind = random(2) === 0 ? 'data' : 'code'
     const shred = head(slot, random(128), kind)
-    const fill = random(20) === 0 ? random(4) : shred.setIndex
+    const fill = random(20) === 0 ? random(4) : shred.fecSetIndex
     const key = `${slot} ${shred.index} ${kind} ${fill}`
     assert.equal(dedupe.has(signature(fill), 0, shred), known.has(key), key)
     assert.equal(dedupe.add(signature(fill), 0, shred), true)

@@ -1,44 +1,44 @@
-import { SET_SHREDS, type ShredHead } from '../../solana/shred/shred.ts'
+import { FEC_SET_DATA_SHREDS, type ShredHead } from '../../solana/shred/shred.ts'
 
 /**
- * Which shreds were relayed already. A shred is known by slot, index, kind and the leader's signature: a leader that signs two versions of a set
- * makes two shreds of one index, and each is relayed once. What a relay may change on the way (the retransmitter's signature, bytes after the
- * shred) does not count.
+ * The set of shreds already relayed. A shred is identified by slot, index, kind and the leader's signature: a leader that signs two versions of a
+ * FEC set makes two shreds with one index, and each is relayed once. What a retransmitter may change (its own signature, bytes after the shred)
+ * is not part of the identity.
  */
 export type Dedupe = {
   has(words: Int32Array, wordAt: number, head: ShredHead): boolean
-  /** False when the slot has too many sets of different signatures to tell them apart. */
+  /** False when the slot already has FURTHER_SIGNATURES_MAX additional signatures; the shred is then not recorded. */
   add(words: Int32Array, wordAt: number, head: ShredHead): boolean
 }
 
 export type DedupeOptions = {
-  /** Slots told apart at one time; a later slot takes the place of one that is so many behind. */
+  /** Size of the ring of slots: a new slot replaces the one this many slots behind it. */
   readonly slots: number
   readonly shredsPerSlotMax: number
 }
 
-/** Second and further signatures of the sets of one slot. */
+/** Second and further signatures of the FEC sets of one slot. */
 const FURTHER_SIGNATURES_MAX = 256
 const SIGNATURE_WORDS = 16
 
-type SetMarks = { readonly signature: Int32Array; data: number; code: number }
+type FecSetMarks = { readonly signature: Int32Array; data: number; code: number }
 
-/** One bit per shred. A set has 32 data and 32 code shreds, so its bits are one word of each kind. */
+/** One bit per shred. A FEC set has 32 data and 32 coding shreds, so it has one 32-bit word for each kind. */
 type SlotMarks = {
   slot: number
   readonly known: Uint8Array
   readonly signatures: Int32Array
   readonly data: Int32Array
   readonly code: Int32Array
-  readonly further: Map<number, SetMarks[]>
+  readonly further: Map<number, FecSetMarks[]>
   furtherCount: number
 }
 
 export function createDedupe(options: DedupeOptions): Dedupe {
-  const sets = options.shredsPerSlotMax / SET_SHREDS
+  const sets = options.shredsPerSlotMax / FEC_SET_DATA_SHREDS
   const ring: (SlotMarks | undefined)[] = Array.from({ length: options.slots }, () => undefined)
 
-  /** The slot of the packet before, which is mostly that of this one: a remainder of a number beyond 2^31 is slow. */
+  /** The slot of the previous packet, usually also that of this one: saves the modulo, which is slow for numbers above 2^31. */
   let latest: SlotMarks | undefined
 
   function knownMarksOf(slot: number): SlotMarks | undefined {
@@ -52,15 +52,15 @@ export function createDedupe(options: DedupeOptions): Dedupe {
   function marksOf(slot: number): SlotMarks {
     const known = knownMarksOf(slot)
     if (known !== undefined) return known
-    const position = slot % options.slots
-    const marks = ring[position]
+    const ringIndex = slot % options.slots
+    const marks = ring[ringIndex]
     const fresh = marks ?? {
       slot,
       known: new Uint8Array(sets),
       signatures: new Int32Array(sets * SIGNATURE_WORDS),
       data: new Int32Array(sets),
       code: new Int32Array(sets),
-      further: new Map<number, SetMarks[]>(),
+      further: new Map<number, FecSetMarks[]>(),
       furtherCount: 0,
     }
     fresh.slot = slot
@@ -69,18 +69,18 @@ export function createDedupe(options: DedupeOptions): Dedupe {
     fresh.code.fill(0)
     fresh.further.clear()
     fresh.furtherCount = 0
-    ring[position] = fresh
+    ring[ringIndex] = fresh
     return fresh
   }
 
   return {
-    has(words, wordAt, { slot, layout, index, setIndex }) {
+    has(words, wordAt, { slot, layout, index, fecSetIndex }) {
       const marks = knownMarksOf(slot)
       if (marks === undefined) return false
-      const set = setIndex / SET_SHREDS
+      const set = fecSetIndex / FEC_SET_DATA_SHREDS
       if (marks.known[set] === 0) return false
       const isData = layout.kind === 'data'
-      const bit = 1 << (index - setIndex)
+      const bit = 1 << (index - fecSetIndex)
       if (isSame(marks.signatures, set * SIGNATURE_WORDS, words, wordAt)) {
         return (((isData ? marks.data[set] : marks.code[set]) as number) & bit) !== 0
       }
@@ -88,11 +88,11 @@ export function createDedupe(options: DedupeOptions): Dedupe {
       return other !== undefined && ((isData ? other.data : other.code) & bit) !== 0
     },
 
-    add(words, wordAt, { slot, layout, index, setIndex }) {
+    add(words, wordAt, { slot, layout, index, fecSetIndex }) {
       const marks = marksOf(slot)
-      const set = setIndex / SET_SHREDS
+      const set = fecSetIndex / FEC_SET_DATA_SHREDS
       const isData = layout.kind === 'data'
-      const bit = 1 << (index - setIndex)
+      const bit = 1 << (index - fecSetIndex)
       const at = set * SIGNATURE_WORDS
       if (marks.known[set] === 0) {
         marks.known[set] = 1

@@ -11,7 +11,7 @@ const CAPS = {
   totalBytesPerSecond: 10_000_000_000,
 }
 
-/** A port that notes what is sent, and whose destinations fail as told. */
+/** A port that counts sent packets and whose destinations fail with the queued faults. */
 function startFanOut(caps: Partial<typeof CAPS> = {}) {
   const sent = new Map<number, number>()
   const faults = new Map<number, UdpFault[]>()
@@ -51,17 +51,17 @@ const batch = (data: number, code: number, slot = 1, duplicates = 0): Batch => (
   order: new Uint8Array(32),
   data,
   code,
-  chainSlots: Float64Array.of(slot),
-  chainSlotCount: 1,
+  slots: Float64Array.of(slot),
+  slotCount: 1,
   duplicates,
 })
 
-test('a destination that came back is served after one good packet, whatever the one before met', () => {
+test('serves a destination again after one packet without error, even if the previous trial failed', () => {
   const { fanOut, sent, faults } = startFanOut()
   fanOut.setDestinations([lease(1)])
   faults.set(1, ['refused', 'refused', 'refused'])
   for (let at = 0; at < 3; at++) fanOut.send(batch(4, 0), at)
-  // Nobody was there for the first trial, which is told when the socket is used again.
+  // The first trial is refused; the error is reported when the socket is used again.
   fanOut.send(batch(4, 0), 1100)
   faults.set(1, ['refused'])
   fanOut.tick(1101)
@@ -73,7 +73,7 @@ test('a destination that came back is served after one good packet, whatever the
   assert.equal(sent.get(1), before + 5)
 })
 
-test('every destination gets the batch; one that left gets nothing more and is told of once', () => {
+test('sends each batch to every destination; a removed one gets no more packets and is reported once more', () => {
   const { fanOut, sent, closed } = startFanOut()
   fanOut.setDestinations([lease(1), lease(2)])
   fanOut.send(batch(3, 4, 10, 2), 0)
@@ -114,7 +114,7 @@ test('every destination gets the batch; one that left gets nothing more and is t
   )
 })
 
-test('the cap of a destination lets its rate through and counts the rest', () => {
+test('limits a destination to its packet rate and counts the rest', () => {
   const { fanOut } = startFanOut({ destinationPacketsPerSecond: 1000 })
   fanOut.setDestinations([lease(1)])
   for (let ms = 0; ms < 1000; ms++) fanOut.send(batch(5, 5), ms)
@@ -124,7 +124,7 @@ test('the cap of a destination lets its rate through and counts the rest', () =>
   assert.ok(report.packets >= 1200 && report.packets <= 1260, `${report.packets} with 250 saved up`)
 })
 
-test('the total cap holds at ten times the load, is shared fairly, and what is dropped is counted', () => {
+test('the total cap holds at ten times the load, is shared fairly, and dropped packets are counted', () => {
   const { fanOut } = startFanOut({ totalPacketsPerSecond: 10_000 })
   fanOut.setDestinations([1, 2, 3, 4, 5].map(lease))
   for (let ms = 0; ms < 2000; ms++) fanOut.send(batch(10, 10), ms)
@@ -136,7 +136,7 @@ test('the total cap holds at ten times the load, is shared fairly, and what is d
   for (const { packets } of reports) assert.ok(packets > 3000, `one destination got ${packets}`)
 })
 
-test('bytes are capped too', () => {
+test('limits bytes per second as well', () => {
   const { fanOut } = startFanOut({ destinationBytesPerSecond: 122_800 })
   fanOut.setDestinations([lease(1)])
   for (let ms = 0; ms < 1000; ms++) fanOut.send(batch(0, 1), ms)
@@ -144,7 +144,7 @@ test('bytes are capped too', () => {
   assert.ok(report !== undefined && report.bytes <= 122_800 * 1.25 && report.packets >= 120)
 })
 
-test('refusals pause one destination, then single packets try it; the others go on', () => {
+test('refusals pause one destination, which then gets single trial packets; the others continue', () => {
   const { fanOut, sent, faults } = startFanOut()
   faults.set(1, ['refused', 'refused', 'refused'])
   fanOut.setDestinations([lease(1), lease(2)])
@@ -158,7 +158,7 @@ test('refusals pause one destination, then single packets try it; the others go 
     ['paused', 3, 1994, 'refused'],
   )
 
-  // The trial is refused by the answer that comes between two sends.
+  // The ICMP error of the trial arrives between two sends.
   fanOut.send(batch(1, 1), 1010)
   assert.equal(sent.get(1), 7)
   faults.set(1, ['unreachable'])
@@ -172,7 +172,7 @@ test('refusals pause one destination, then single packets try it; the others go 
   assert.equal(sent.get(1), 10)
 })
 
-test('a full send buffer is counted as such and pauses nobody', () => {
+test('counts a full send buffer as such and does not pause the destination', () => {
   const { fanOut, faults } = startFanOut()
   faults.set(
     1,
@@ -184,7 +184,7 @@ test('a full send buffer is counted as such and pauses nobody', () => {
   assert.deepEqual([report?.unsent.buffer, report?.packets, report?.state], [20, 4, 'sending'])
 })
 
-test('each chain slot is counted once for a destination, though its packets come in many batches and slots in turns', () => {
+test('counts each slot once per destination, though its packets come in many batches and slots interleave', () => {
   const { fanOut } = startFanOut()
   fanOut.setDestinations([lease(1)])
   for (let round = 0; round < 3; round++)

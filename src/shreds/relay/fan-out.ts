@@ -1,27 +1,27 @@
 import type { UdpPort } from '../../platform/udp/port.ts'
-import { CODE_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.ts'
+import { CODING_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.ts'
 import { createDestinationHealth } from '../destinations/health.ts'
 import type { DestinationReport, Lease, RelayOptions, UnsentReason } from './protocol.ts'
 import { createRateCap, type RateCap } from './rate-cap.ts'
 
-/** The relayed packets of one batch. */
+/** The packets of one received batch that are relayed. */
 export type Batch = {
-  /** Slots of the arena: data shreds first, then code shreds. */
+  /** Cells of the packet arena: data shreds first, then coding shreds. */
   readonly order: Uint8Array
   data: number
   code: number
-  /** The different chain slots the packets belong to. */
-  readonly chainSlots: Float64Array
-  chainSlotCount: number
+  /** The distinct slots of the packets. */
+  readonly slots: Float64Array
+  slotCount: number
   duplicates: number
 }
 
 export type FanOut = Disposable & {
   setDestinations(list: readonly Lease[]): void
   send(batch: Batch, nowMs: number): void
-  /** Looks for answers of the network that no send has met. */
+  /** Polls for ICMP errors at destinations on trial. */
   tick(nowMs: number): void
-  /** What happened since the last call. Destinations that are gone are told once more. */
+  /** Counts since the last call; a removed destination is included one last time. */
   takeReports(): DestinationReport[]
 }
 
@@ -30,21 +30,21 @@ type Caps = RelayOptions['caps']
 export function createFanOut(port: Pick<UdpPort, 'connect' | 'stage'>, caps: Caps, nowMs: number): FanOut {
   const total = createRateCap({ packets: caps.totalPacketsPerSecond, bytes: caps.totalBytesPerSecond }, nowMs)
   let destinations: Destination[] = []
-  let gone: DestinationReport[] = []
-  let turn = 0
+  let removed: DestinationReport[] = []
+  let first = 0
 
   return {
     setDestinations(list) {
       const before = new Map(destinations.map((destination) => [destination.key, destination]))
       destinations = list.map((lease) => {
         const key = keyOf(lease)
-        const kept = before.get(key)
+        const existing = before.get(key)
         before.delete(key)
-        return kept ?? openDestination(lease, key, port, caps, nowMs)
+        return existing ?? openDestination(lease, key, port, caps, nowMs)
       })
-      for (const left of before.values()) {
-        left.close()
-        gone.push(left.takeReport())
+      for (const destination of before.values()) {
+        destination.close()
+        removed.push(destination.takeReport())
       }
     },
     send(batch, atMs) {
@@ -54,19 +54,19 @@ export function createFanOut(port: Pick<UdpPort, 'connect' | 'stage'>, caps: Cap
         port.stage(
           batch.order,
           { count: batch.data, bytes: DATA_SHRED_BYTES },
-          { count: batch.code, bytes: CODE_SHRED_BYTES },
+          { count: batch.code, bytes: CODING_SHRED_BYTES },
         )
       }
-      // Whoever is first when the total runs out is another one each time.
-      turn = (turn + 1) % length
-      for (let i = 0; i < length; i++) (destinations[(turn + i) % length] as Destination).offer(batch, total, atMs)
+      // Starts with another destination for each batch, so that the total rate cap is shared fairly.
+      first = (first + 1) % length
+      for (let i = 0; i < length; i++) (destinations[(first + i) % length] as Destination).send(batch, total, atMs)
     },
     tick(atMs) {
       for (const destination of destinations) destination.tick(atMs)
     },
     takeReports() {
-      const reports = [...gone, ...destinations.map((destination) => destination.takeReport())]
-      gone = []
+      const reports = [...removed, ...destinations.map((destination) => destination.takeReport())]
+      removed = []
       return reports
     },
     [Symbol.dispose]() {
@@ -82,13 +82,13 @@ export function keyOf({ subscriptionId, ip, port }: Lease): string {
 
 type Destination = {
   readonly key: string
-  offer(batch: Batch, total: RateCap, nowMs: number): void
+  send(batch: Batch, total: RateCap, nowMs: number): void
   tick(nowMs: number): void
   takeReport(): DestinationReport
   close(): void
 }
 
-/** Chain slots told apart when counting how many were covered; a power of two. */
+/** Recent slots remembered so that each is counted once; a power of two. */
 const SLOT_RING = 256
 
 function openDestination(
@@ -104,11 +104,12 @@ function openDestination(
     { packets: caps.destinationPacketsPerSecond, bytes: caps.destinationBytesPerSecond },
     openedMs,
   )
-  const coveredSlots = new Float64Array(SLOT_RING).fill(-1)
+  const countedSlots = new Float64Array(SLOT_RING).fill(-1)
   let lastFault: string | undefined
   let report = newCounts()
 
-  function noteFault(nowMs: number): UnsentReason {
+  /** Takes the socket's pending error and returns what it means for packets that were not sent. */
+  function takeFault(nowMs: number): UnsentReason {
     const fault = socket.takeFault()
     if (fault === undefined) return 'error'
     lastFault = fault
@@ -119,12 +120,12 @@ function openDestination(
     return 'error'
   }
 
-  function cover({ chainSlots, chainSlotCount }: Batch): void {
-    for (let i = 0; i < chainSlotCount; i++) {
-      const slot = chainSlots[i] as number
-      const position = slot & (SLOT_RING - 1)
-      if (coveredSlots[position] === slot) continue
-      coveredSlots[position] = slot
+  function countSlots({ slots, slotCount }: Batch): void {
+    for (let i = 0; i < slotCount; i++) {
+      const slot = slots[i] as number
+      const ringIndex = slot & (SLOT_RING - 1)
+      if (countedSlots[ringIndex] === slot) continue
+      countedSlots[ringIndex] = slot
       report.slots += 1
       if (report.firstSlot === undefined || slot < report.firstSlot) report.firstSlot = slot
       if (report.lastSlot === undefined || slot > report.lastSlot) report.lastSlot = slot
@@ -133,7 +134,7 @@ function openDestination(
 
   return {
     key,
-    offer(batch, total, nowMs) {
+    send(batch, total, nowMs) {
       report.duplicates += batch.duplicates
       const offered = batch.data + batch.code
       if (offered === 0) return
@@ -142,8 +143,8 @@ function openDestination(
         report.unsent.paused += offered
         return
       }
-      const byOwn = own.allowed(CODE_SHRED_BYTES, nowMs)
-      const byTotal = total.allowed(CODE_SHRED_BYTES, nowMs)
+      const byOwn = own.allowed(CODING_SHRED_BYTES, nowMs)
+      const byTotal = total.allowed(CODING_SHRED_BYTES, nowMs)
       const allowed = Math.min(offered, byOwn, byTotal, allowance === 'one' ? 1 : offered)
       if (allowed < offered) {
         const reason = allowance === 'one' ? 'paused' : byTotal < byOwn ? 'total-rate' : 'rate'
@@ -151,26 +152,26 @@ function openDestination(
       }
       if (allowed <= 0) return
       if (allowance === 'one') {
-        // What was sent before the pause has been answered meanwhile; that says nothing about who listens now.
+        // Discards ICMP errors of packets sent before the pause: they say nothing about the destination's state now.
         socket.poll()
         socket.takeFault()
       }
       const data = Math.min(allowed, batch.data)
       const sent = socket.send(data, allowed - data)
-      if (allowance === 'one') health.tried(nowMs)
-      const bytes = Math.min(sent, data) * DATA_SHRED_BYTES + Math.max(0, sent - data) * CODE_SHRED_BYTES
+      if (allowance === 'one') health.trialSent(nowMs)
+      const bytes = Math.min(sent, data) * DATA_SHRED_BYTES + Math.max(0, sent - data) * CODING_SHRED_BYTES
       own.take(sent, bytes)
       total.take(sent, bytes)
       report.packets += sent
       report.bytes += bytes
-      if (sent > 0) cover(batch)
-      const reason = noteFault(nowMs)
+      if (sent > 0) countSlots(batch)
+      const reason = takeFault(nowMs)
       if (sent < allowed) report.unsent[reason] += allowed - sent
     },
     tick(nowMs) {
       if (health.state() !== 'trying') return
       socket.poll()
-      noteFault(nowMs)
+      takeFault(nowMs)
     },
     takeReport() {
       const taken = { lease, ...report, state: health.state(), lastFault }

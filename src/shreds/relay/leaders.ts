@@ -2,17 +2,17 @@ import type { KeyObject } from 'node:crypto'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { importPublicKey } from '../../solana/crypto/ed25519.ts'
 
-/** Who leads the slots [fromSlot, toSlot), as data that can be sent to the relaying thread. */
+/** The leaders of the slots [fromSlot, toSlot), as data that can be posted to the relay thread. */
 export type LeaderRange = {
   readonly fromSlot: number
   readonly toSlot: number
   /** Base58 identities. */
   readonly identities: readonly string[]
-  /** Place of each slot's leader among the identities, plus one; 0 for nobody. Without it the first leads all slots. */
+  /** Per slot the index of its leader in `identities` plus one; 0 when unknown. Without it the first identity leads all slots. */
   readonly leaderOfSlot?: Uint32Array
 }
 
-/** Epochs known at one time: the last, this one, the next, and one to spare. */
+/** Epochs known at one time: the previous, the current, the next, and one spare. */
 const LEADER_RANGES_MAX = 4
 
 export type Leaders = { keyOf(slot: number): KeyObject | undefined }
@@ -27,7 +27,7 @@ export function createLeaders(ranges: readonly LeaderRange[]): Leaders {
     try {
       key = importPublicKey(decodeBase58(identity))
     } catch {
-      // A schedule with an identity that is no key: nothing of that leader can be checked.
+      // The identity is not a valid public key: shreds of this leader stay unchecked.
     }
     keys.set(identity, key)
     return key
@@ -37,8 +37,8 @@ export function createLeaders(ranges: readonly LeaderRange[]): Leaders {
     keyOf(slot) {
       const range = known.find(({ fromSlot, toSlot }) => slot >= fromSlot && slot < toSlot)
       if (range === undefined) return undefined
-      const position = range.leaderOfSlot === undefined ? 1 : (range.leaderOfSlot[slot - range.fromSlot] ?? 0)
-      const identity = range.identities[position - 1]
+      const indexPlusOne = range.leaderOfSlot === undefined ? 1 : (range.leaderOfSlot[slot - range.fromSlot] ?? 0)
+      const identity = range.identities[indexPlusOne - 1]
       return identity === undefined ? undefined : keyOfIdentity(identity)
     },
   }

@@ -29,7 +29,7 @@ const OPTIONS: RelayOptions = {
   destinations: [],
 }
 
-test('a thread that dies is started again on the same port, with the destinations it had', async () => {
+test('a thread that dies is restarted on the same port, with its destinations', async () => {
   using sink = await openSink()
   const states: boolean[] = []
   const reports: RelayReport[] = []
@@ -45,9 +45,9 @@ test('a thread that dies is started again on the same port, with the destination
   await sendAll(sink.socket, blockPackets(1), port)
   await until('the first block has come', () => sink.packets.length === 64)
 
-  // Leaders that are not even a list end the thread, as any mistake in it would.
+  // Leaders that are not a list make the thread throw.
   relay.setLeaders(7 as unknown as [])
-  // The next one begins with what is known by then.
+  // The next thread starts with these.
   relay.setLeaders([])
   await until('it is back', () => states.join() === 'false,true', 20_000)
   await sendAll(sink.socket, blockPackets(2), port)
@@ -57,7 +57,7 @@ test('a thread that dies is started again on the same port, with the destination
   assert.equal(relay.ready.address.port, port)
 })
 
-test('a port in use at the first start is told to the caller, once, and not taken for a loss', async () => {
+test('a port in use at the first start is an error for the caller and not a restart', async () => {
   using taken = await openSink()
   const states: boolean[] = []
   const listen = { host: '127.0.0.1', port: taken.port }

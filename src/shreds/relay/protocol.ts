@@ -2,7 +2,7 @@ import type { UdpEngine, UdpPortOptions } from '../../platform/udp/port.ts'
 import type { SHRED_FAULTS } from '../../solana/shred/shred.ts'
 import type { LeaderRange } from './leaders.ts'
 
-/** What the relaying thread is started with. Plain data. */
+/** What the relay thread is started with: plain data. */
 export type RelayOptions = {
   readonly port: UdpPortOptions
   readonly version?: number | undefined
@@ -20,7 +20,7 @@ export type RelayOptions = {
   readonly destinations: readonly Lease[]
 }
 
-/** A subscription's right to packets at one place. */
+/** Grants a subscription shreds at one address. */
 export type Lease = { readonly subscriptionId: string; readonly ip: string; readonly port: number }
 
 export type ToRelay =
@@ -37,12 +37,12 @@ export type FromRelay =
       readonly receiveBufferBytes: number
     }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly fix: string | undefined }
-  /** The list of this round is in force: nothing leaves for any other place. */
+  /** The list of this round is in effect: no packet is sent to any other address. */
   | { readonly kind: 'settled'; readonly round: number }
   | RelayReport
   | { readonly kind: 'stopped' }
 
-/** What happened since the last report. */
+/** Counts since the previous report. */
 export type RelayReport = {
   readonly kind: 'report'
   readonly counts: RelayCounts
@@ -51,7 +51,7 @@ export type RelayReport = {
   readonly newestSlot: number | undefined
   readonly version: number | undefined
   readonly windowResets: number
-  /** Since the port was opened. */
+  /** Packets dropped by the kernel since the port was opened. */
   readonly overruns: number
 }
 
@@ -75,11 +75,11 @@ export type RelayCounts = {
   /** Relayed without a signature check because the leader is not known. */
   unchecked: number
   readonly dropped: Record<DropReason, number>
-  /** Of `malformed`, by the rule that was broken. */
+  /** The `malformed` drops by the rule that was broken. */
   readonly faults: Record<(typeof SHRED_FAULTS)[number], number>
 }
 
-/** Why a relayed packet did not go to one destination. */
+/** Why a relayed packet was not sent to one destination. */
 export const UNSENT_REASONS = ['rate', 'total-rate', 'buffer', 'paused', 'error'] as const
 export type UnsentReason = (typeof UNSENT_REASONS)[number]
 
@@ -92,11 +92,11 @@ export type DestinationReport = {
   readonly bytes: number
   readonly unsent: Readonly<Record<UnsentReason, number>>
   readonly refusals: number
-  /** Slots of which at least one packet was sent for the first time. */
+  /** Slots of which the first packet was sent in this period. */
   readonly slots: number
   readonly firstSlot: number | undefined
   readonly lastSlot: number | undefined
-  /** Copies that came in and were not sent on. */
+  /** Duplicates received and not relayed. */
   readonly duplicates: number
   readonly state: DestinationState
   readonly lastFault: string | undefined

@@ -1,6 +1,6 @@
-/** Packets and bytes a second. What was not used adds up to a quarter of a second, so that the burst of a block fits. */
+/** A token bucket for packets and bytes per second. It holds a quarter of a second's worth, so that the burst of a block fits. */
 export type RateCap = {
-  /** How many packets of at most `bytesEach` may leave now. */
+  /** How many packets of at most `bytesEach` may be sent now. */
   allowed(bytesEach: number, nowMs: number): number
   take(packets: number, bytes: number): void
 }
@@ -8,10 +8,10 @@ export type RateCap = {
 const BURST_SECONDS = 0.25
 
 export function createRateCap(perSecond: { readonly packets: number; readonly bytes: number }, nowMs: number): RateCap {
-  // Never below what one batch needs, or a small cap would let nothing through at all.
+  // At least one packet of the largest size fits, or a small cap would never send anything.
   const packetsMax = Math.max(1, perSecond.packets * BURST_SECONDS)
   const bytesMax = Math.max(1500, perSecond.bytes * BURST_SECONDS)
-  // Numbers with a fraction in variables that functions share would be objects made anew at each change.
+  // Typed arrays, because V8 allocates a heap number at each change of a fractional number in a closure variable.
   const left = Float64Array.of(packetsMax, bytesMax)
   const filledMs = Float64Array.of(nowMs)
   return {

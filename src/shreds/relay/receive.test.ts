@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
-import { type PacketArena, SLOT_BYTES } from '../../platform/udp/port.ts'
+import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createReceiver } from './receive.ts'
 import { createVerifier } from './verify.ts'
 
-const SLOTS = 4
+const CELLS = 4
 const OPTIONS = { version: VERSION, shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 }, sources: 2 }
 
 function createArena(): PacketArena {
-  const buffer = new ArrayBuffer(SLOTS * SLOT_BYTES)
+  const buffer = new ArrayBuffer(CELLS * CELL_BYTES)
   return {
     bytes: new Uint8Array(buffer),
     words: new Int32Array(buffer),
-    lengths: new Int32Array(SLOTS),
-    sources: new Int8Array(SLOTS),
+    lengths: new Int32Array(CELLS),
+    sources: new Int8Array(CELLS),
   }
 }
 
@@ -26,18 +26,18 @@ function start(signatures: 'auto' | 'off') {
   return {
     receiver,
     take(packets: readonly Uint8Array[], source = 0) {
-      packets.forEach((packet, slot) => {
-        arena.bytes.set(packet, slot * SLOT_BYTES)
-        arena.lengths[slot] = packet.length
-        arena.sources[slot] = source
+      packets.forEach((packet, cell) => {
+        arena.bytes.set(packet, cell * CELL_BYTES)
+        arena.lengths[cell] = packet.length
+        arena.sources[cell] = source
       })
-      const { data, code, duplicates, chainSlotCount, order } = receiver.sort(packets.length, 1000)
-      return { data, code, duplicates, chainSlotCount, order: [...order.subarray(0, data + code)] }
+      const { data, code, duplicates, slotCount, order } = receiver.select(packets.length, 1000)
+      return { data, code, duplicates, slotCount, order: [...order.subarray(0, data + code)] }
     },
   }
 }
 
-test('a batch is sorted: data before code, each chain slot once, copies and strangers left out', () => {
+test('selects data shreds before coding shreds, lists each slot once, and leaves out duplicates and disallowed sources', () => {
   const { receiver, take } = start('auto')
   const first = blockPackets(500)
   const second = blockPackets(501)
@@ -46,14 +46,14 @@ test('a batch is sorted: data before code, each chain slot once, copies and stra
     data: 2,
     code: 1,
     duplicates: 1,
-    chainSlotCount: 2,
+    slotCount: 2,
     order: [1, 3, 0],
   })
   assert.deepEqual(take([first[1] as Uint8Array], -1), {
     data: 0,
     code: 0,
     duplicates: 0,
-    chainSlotCount: 0,
+    slotCount: 0,
     order: [],
   })
   assert.equal(take([first[1] as Uint8Array], 1).data, 1)
@@ -64,7 +64,7 @@ test('a batch is sorted: data before code, each chain slot once, copies and stra
   assert.deepEqual(receiver.takeCounts().perSource, [0, 0])
 })
 
-test('a forged shred is not remembered as relayed, so the true one passes after it', () => {
+test('does not record a forged shred as relayed, so the genuine one passes after it', () => {
   const { receiver, take } = start('auto')
   const good = blockPackets(500)[0] as Uint8Array
   const forged = Uint8Array.from(good)
@@ -74,7 +74,7 @@ test('a forged shred is not remembered as relayed, so the true one passes after 
   assert.equal(receiver.takeCounts().counts.dropped.forged, 1)
 })
 
-test('where nothing is checked, a set of too many signatures is cut off and counted', () => {
+test('without signature checks, drops and counts shreds of a FEC set with too many signatures', () => {
   const { receiver, take } = start('off')
   const packet = blockPackets(500)[0] as Uint8Array
   for (let version = 0; version < 300; version++) {

@@ -1,17 +1,17 @@
-import { type PacketArena, SLOT_BYTES } from '../../platform/udp/port.ts'
+import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createShredHead, SHRED_FAULTS, type ShredFault, scanShred } from '../../solana/shred/shred.ts'
-import { createSlotWindow, type SlotWindow } from '../tools/slot-window.ts'
 import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
 import { DROP_REASONS, type DropReason, type RelayCounts, type RelayOptions } from './protocol.ts'
+import { createSlotWindow, type SlotWindow } from './slot-window.ts'
 import type { Verifier } from './verify.ts'
 
-/** Turns received packets into the shreds that are worth relaying: from a known source, valid, current, signed, and new. */
+/** Selects the packets to relay: from an allowed source, well-formed, current, not a duplicate, and signed by the leader, checked in this order. */
 export type Receiver = {
-  /** Sorts the first `count` packets of the arena. The result is valid until the next call. */
-  sort(count: number, nowMs: number): Batch
+  /** Checks the first `count` packets of the arena. The result is valid until the next call. */
+  select(count: number, nowMs: number): Batch
   readonly window: SlotWindow
-  /** What happened since the last call. */
+  /** Counts since the last call. */
   takeCounts(): { readonly counts: RelayCounts; readonly perSource: number[] }
 }
 
@@ -23,36 +23,36 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   const { bytes, words, lengths, sources } = arena
   const window = createSlotWindow({ ...options.window, version: options.version })
   const dedupe = createDedupe({
-    // Two slots that are current at the same time never share a place.
+    // The ring is as long as the window, so two current slots never share a ring entry.
     slots: options.window.backSlots + options.window.aheadSlots + 1,
     shredsPerSlotMax: options.shredsPerSlotMax,
   })
   const isChecking = options.signatures === 'auto'
   const head = createShredHead()
-  const codeSlots = new Uint8Array(lengths.length)
+  const codingCells = new Uint8Array(lengths.length)
   const batch: Batch = {
     order: new Uint8Array(lengths.length),
     data: 0,
     code: 0,
-    chainSlots: new Float64Array(lengths.length),
-    chainSlotCount: 0,
+    slots: new Float64Array(lengths.length),
+    slotCount: 0,
     duplicates: 0,
   }
   let counts = newRelayCounts()
   let perSource = Array.from({ length: options.sources }, () => 0)
 
-  /** Undefined when the packet is to be relayed. */
-  function validate(slot: number, nowMs: number): DropReason | undefined {
-    const source = sources[slot] as number
+  /** Why the packet in this arena cell is dropped; undefined when it is relayed. */
+  function dropReasonOf(cell: number, nowMs: number): DropReason | undefined {
+    const source = sources[cell] as number
     if (source < 0) return 'source'
     perSource[source] = (perSource[source] as number) + 1
-    const at = slot * SLOT_BYTES
-    const fault = scanShred(bytes, at, lengths[slot] as number, head, options.shredsPerSlotMax)
+    const at = cell * CELL_BYTES
+    const fault = scanShred(bytes, at, lengths[cell] as number, head, options.shredsPerSlotMax)
     if (fault !== undefined) {
       counts.faults[fault] += 1
       return 'malformed'
     }
-    const current = window.validate(head.slot, head.version, nowMs)
+    const current = window.classify(head.slot, head.version, nowMs)
     if (current !== 'current') return current
     const wordAt = at >> 2
     if (dedupe.has(words, wordAt, head)) return 'duplicate'
@@ -62,36 +62,36 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
       else if (verdict !== 'signed') return verdict
     }
     if (!dedupe.add(words, wordAt, head)) return 'conflicting'
-    window.moved(head.slot, head.version, nowMs)
+    window.advance(head.slot, head.version, nowMs)
     return undefined
   }
 
-  function noteChainSlot(slot: number): void {
-    for (let i = 0; i < batch.chainSlotCount; i++) if (batch.chainSlots[i] === slot) return
-    batch.chainSlots[batch.chainSlotCount++] = slot
+  function addSlot(slot: number): void {
+    for (let i = 0; i < batch.slotCount; i++) if (batch.slots[i] === slot) return
+    batch.slots[batch.slotCount++] = slot
   }
 
   return {
     window,
-    sort(count, nowMs) {
+    select(count, nowMs) {
       batch.data = 0
       batch.code = 0
-      batch.chainSlotCount = 0
+      batch.slotCount = 0
       batch.duplicates = 0
       counts.received += count
-      for (let slot = 0; slot < count; slot++) {
-        const reason = validate(slot, nowMs)
+      for (let cell = 0; cell < count; cell++) {
+        const reason = dropReasonOf(cell, nowMs)
         if (reason !== undefined) {
           counts.dropped[reason] += 1
           if (reason === 'duplicate') batch.duplicates += 1
           continue
         }
         counts.relayed += 1
-        noteChainSlot(head.slot)
-        if (head.layout.kind === 'data') batch.order[batch.data++] = slot
-        else codeSlots[batch.code++] = slot
+        addSlot(head.slot)
+        if (head.layout.kind === 'data') batch.order[batch.data++] = cell
+        else codingCells[batch.code++] = cell
       }
-      for (let i = 0; i < batch.code; i++) batch.order[batch.data + i] = codeSlots[i] as number
+      for (let i = 0; i < batch.code; i++) batch.order[batch.data + i] = codingCells[i] as number
       return batch
     },
     takeCounts() {

@@ -13,10 +13,9 @@ export type RelayDeps = {
   poll(): ToRelay | undefined
 }
 
-/** How often the relay says what it did. */
 const REPORT_MS = 200
 
-/** Receive, check, dedupe, fan out: the whole life of a packet, in a thread that does nothing else. Returns when it is told to stop. */
+/** Runs in its own thread: receives packets, drops duplicates, verifies signatures and fans out. Returns after a `stop` message. */
 export async function runRelay(options: RelayOptions, { port, clock, post, poll }: RelayDeps): Promise<void> {
   const verifier = createVerifier({
     failuresPerSecond: options.signatureFailuresPerSecond,
@@ -40,8 +39,8 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
     })
   }
 
-  /** False when the relay is to stop. */
-  function obey(message: ToRelay): boolean {
+  /** False when the relay stops. */
+  function apply(message: ToRelay): boolean {
     switch (message.kind) {
       case 'destinations':
         fanOut.setDestinations(message.list)
@@ -58,10 +57,10 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
   await port.run({
     onBatch(count) {
       const nowMs = clock.monotonicMs()
-      fanOut.send(receiver.sort(count, nowMs), nowMs)
+      fanOut.send(receiver.select(count, nowMs), nowMs)
     },
     onTick() {
-      for (let message = poll(); message !== undefined; message = poll()) if (!obey(message)) return false
+      for (let message = poll(); message !== undefined; message = poll()) if (!apply(message)) return false
       const nowMs = clock.monotonicMs()
       fanOut.tick(nowMs)
       if (nowMs - reportedMs >= REPORT_MS) {

@@ -5,9 +5,9 @@ import { openUdpPort } from '../../platform/udp/open-port.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
 import { runRelay } from './relay.ts'
 
-/** The thread that relays. Started by `service.ts` with its options; ends when it is told to. */
+/** Entry file of the relay thread. Started by `link.ts` with its options; ends after a `stop` message. */
 const link = openWorkerPort<ToRelay, FromRelay>()
-if (link === undefined) throw new Error('this file runs in a thread that was started for it')
+if (link === undefined) throw new Error('this file runs only as a worker thread')
 const options = link.data as RelayOptions
 try {
   const { port, note } = await openUdpPort(options.port, { clock: systemClock })

@@ -5,7 +5,7 @@ import { brokenRule, decodeShred, merkleRoot } from '../../../test/support/shred
 import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
-import { createSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
+import { createFecSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
 import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { createVerifier, type Verdict, type Verifier } from './verify.ts'
 
@@ -24,7 +24,7 @@ function newVerifier(failuresPerSecond = 1000): Verifier {
   return verifier
 }
 
-test('every shred of a signed set passes, in any order; another leader, slot or signature does not', () => {
+test('accepts every shred of a signed FEC set in any order; refuses another leader, slot or signature', () => {
   const verifier = newVerifier()
   const packets = blockPackets(10, { sets: 2 })
   for (const packet of packets.toReversed()) assert.equal(check(verifier, packet), 'signed')
@@ -34,12 +34,12 @@ test('every shred of a signed set passes, in any order; another leader, slot or 
   assert.equal(check(verifier, moved), 'forged')
 })
 
-test('a slot without a known leader is not checked; a schedule by slots is obeyed', () => {
+test('does not check a slot without a known leader; follows a schedule by slots', () => {
   const verifier = createVerifier({ failuresPerSecond: 1000, slots: SLOTS })
   const [packet] = blockPackets(10) as [Uint8Array]
   assert.equal(check(verifier, packet), 'unchecked')
   const mallory = encodeBase58(MALLORY.publicKey)
-  // Slots 8 to 11 are the leader's, 12 and 13 mallory's, 14 and 15 nobody's.
+  // Slots 8 to 11 belong to the leader, 12 and 13 to Mallory, 14 and 15 have no known leader.
   const leaderOfSlot = Uint32Array.of(1, 1, 1, 1, 2, 2, 0, 0)
   verifier.setLeaders([{ fromSlot: 8, toSlot: 16, identities: [LEADER_ID, mallory], leaderOfSlot }])
   assert.equal(check(verifier, packet), 'signed')
@@ -49,7 +49,7 @@ test('a slot without a known leader is not checked; a schedule by slots is obeye
   assert.equal(check(verifier, blockPackets(16)[0] as Uint8Array), 'unchecked')
 })
 
-test('a damaged shred that comes first does not spoil its set', () => {
+test('a damaged shred that arrives first does not affect its FEC set', () => {
   const verifier = newVerifier()
   const packets = blockPackets(10)
   const damaged = Uint8Array.from(packets[3] as Uint8Array)
@@ -59,7 +59,7 @@ test('a damaged shred that comes first does not spoil its set', () => {
   assert.equal(check(verifier, damaged), 'forged')
 })
 
-test('forgeries are paid for so many a second; sets that are proven are not affected', () => {
+test('limits failed checks per second; FEC sets that are proven are not affected', () => {
   const verifier = newVerifier(5)
   const [known, ...others] = blockPackets(10) as [Uint8Array, ...Uint8Array[]]
   assert.equal(check(verifier, known), 'signed')
@@ -72,21 +72,21 @@ test('forgeries are paid for so many a second; sets that are proven are not affe
   assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 300), 'signed')
 })
 
-test('sets are remembered for as long as their slot can be current, also when the chain begins anew at a lower slot', () => {
+test('caches FEC sets while their slot can be current, also when the chain restarts at a lower slot', () => {
   const verifier = newVerifier()
   const provenAfter = (slot: number): number => {
     assert.equal(check(verifier, blockPackets(slot)[0] as Uint8Array), 'signed')
     return verifier.provenSets()
   }
   for (let slot = 100; slot < 140; slot++) assert.equal(provenAfter(slot), Math.min(slot - 99, SLOTS))
-  // A slot ahead of the others does not push out those that are still current beside it.
+  // A slot ahead of the others does not remove those that are still current.
   assert.equal(provenAfter(143), 5)
   assert.equal(provenAfter(140), 6)
   assert.equal(provenAfter(20), 1)
   assert.equal(provenAfter(21), 2)
 })
 
-test('with part of the tree known, any changed byte under the signature is noticed: against a tree computed apart', (t) => {
+test('with part of the tree known, detects any changed byte covered by the signature, compared with a second implementation', (t) => {
   const random = createRandom(seedOf(t))
   const packets = blockPackets(10, { sets: 2 })
   const head = createShredHead()
@@ -95,7 +95,7 @@ test('with part of the tree known, any changed byte under the signature is notic
     const root = merkleRoot(decodeShred(first))
     scanShred(first, 0, first.length, head)
     assert.deepEqual(Buffer.from(rootOfPacket(first, 0, head)), root)
-    const proofs = createSetProofs(root)
+    const proofs = createFecSetProofs(root)
     for (let run = 0; run < (isFull ? 200_000 : 6_000); run++) {
       const packet = Uint8Array.from(set[random(64)] as Uint8Array)
       const isChanged = random(3) > 0

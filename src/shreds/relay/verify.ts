@@ -1,27 +1,27 @@
 import { verifyEd25519 } from '../../solana/crypto/ed25519.ts'
-import { createSetProofs, rootOfPacket, type SetProofs } from '../../solana/shred/fec-set-proofs.ts'
-import { SET_SHREDS, type ShredHead, SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
+import { createFecSetProofs, type FecSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
+import { FEC_SET_DATA_SHREDS, type ShredHead, SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
 import { createLeaders, type LeaderRange } from './leaders.ts'
 
 export type Verdict =
   | 'signed'
-  /** The leader of the slot is not known, so nothing can be said. */
+  /** The leader of the slot is not known. */
   | 'unchecked'
-  /** The leader did not sign what this packet holds. */
+  /** The leader did not sign the content of this packet. */
   | 'forged'
-  /** So many forgeries came within this second that no more signatures are checked until it is over. */
+  /** The budget of failed checks is used up, so the signature of this FEC set was not checked. */
   | 'too-many-forged'
 
 export type Verifier = {
   check(bytes: Uint8Array, at: number, head: ShredHead, nowMs: number): Verdict
   setLeaders(ranges: readonly LeaderRange[]): void
-  /** Sets remembered as proven. */
+  /** FEC sets in the cache of proven ones. */
   provenSets(): number
 }
 
 export type VerifierOptions = {
   readonly failuresPerSecond: number
-  /** Slots that can be current at one time: what is further away from the set proven last is never asked for again. */
+  /** Slots that can be current at one time: FEC sets further away from the last proven one are removed from the cache. */
   readonly slots: number
 }
 
@@ -29,18 +29,18 @@ type ProvenSet = {
   readonly slot: number
   readonly set: number
   readonly signature: Uint8Array
-  readonly proofs: SetProofs
+  readonly proofs: FecSetProofs
 }
 
-/** Sets whose signature is known to be good: some thirty slots of full blocks, some 15 MB. The oldest leaves first. */
+/** Cache of FEC sets with a verified signature: about thirty slots of full blocks, about 15 MB. The oldest are removed first. */
 const PROVEN_SETS_MAX = 4096
-/** A slot has no more sets (32,768 shreds of a kind), so slot and set make one number. */
+/** A slot has at most 1024 FEC sets (32,768 shreds of a kind), so slot and set fit one number. */
 const SETS_OF_SLOT = 1024
 
 /**
- * One signature check per erasure set: once a set's root is proven, its other shreds need hashes only. A failed check says nothing of the
- * set, since any bit of the packet may have been wrong, so failures are not remembered but rationed: a flood of forgeries costs a bounded
- * share of the thread.
+ * Checks one signature per FEC set: once the root of a set is proven, its other shreds need only hashes. A failed check says nothing about the
+ * set, since any bit of the packet may be wrong, so failures are not cached but rate-limited: a flood of forgeries costs a bounded share of the
+ * thread.
  */
 export function createVerifier({ failuresPerSecond, slots }: VerifierOptions): Verifier {
   const proven = new Map<number, ProvenSet[]>()
@@ -71,8 +71,8 @@ export function createVerifier({ failuresPerSecond, slots }: VerifierOptions): V
       leaders = createLeaders(ranges)
     },
     check(bytes, at, head, nowMs) {
-      const { slot, setIndex } = head
-      const set = setIndex / SET_SHREDS
+      const { slot, fecSetIndex } = head
+      const set = fecSetIndex / FEC_SET_DATA_SHREDS
       const key = slot * SETS_OF_SLOT + set
       const found = proven
         .get(key)
@@ -87,7 +87,7 @@ export function createVerifier({ failuresPerSecond, slots }: VerifierOptions): V
         failuresLeft -= 1
         return 'forged'
       }
-      const proofs = createSetProofs(root)
+      const proofs = createFecSetProofs(root)
       proofs.isUnder(bytes, at, head)
       remember(key, { slot, set, signature, proofs })
       return 'signed'

@@ -26,19 +26,19 @@ function start() {
     { sourceLostMs: 10_000 },
     { log: silentLogger, onChange: (alarm, isRaised) => void reported.push(`${isRaised ? '+' : '-'}${alarm}`) },
   )
-  return { alarms, told: reported }
+  return { alarms, reported }
 }
 
-test('silence is an alarm only after something was heard, and ends with the first packet', () => {
-  const { alarms, told: reported } = start()
+test('raises source-lost only after a first packet, and clears it with the next one', () => {
+  const { alarms, reported } = start()
   for (let ms = 0; ms <= 60_000; ms += 1000) alarms.tick(ms)
   assert.deepEqual(reported, [])
-  alarms.take(report(10), 60_000)
+  alarms.record(report(10), 60_000)
   for (let ms = 60_000; ms < 70_000; ms += 1000) alarms.tick(ms)
   assert.deepEqual(reported, [])
   alarms.tick(70_000)
   assert.deepEqual([reported, alarms.raised()], [['+source-lost'], ['source-lost']])
-  alarms.take(report(1), 70_500)
+  alarms.record(report(1), 70_500)
   alarms.tick(71_000)
   assert.deepEqual(reported, ['+source-lost', '-source-lost'])
 })
@@ -56,31 +56,31 @@ const FAILURES: readonly (readonly [
 ]
 
 for (const [alarm, bad, good] of FAILURES) {
-  test(`${alarm}: raised by ${JSON.stringify(bad)} a second, not by ${JSON.stringify(good)}, and called off after ten quiet seconds`, () => {
-    const { alarms, told: reported } = start()
-    alarms.take(report(8000, good), 500)
+  test(`${alarm}: raised by ${JSON.stringify(bad)} a second, not by ${JSON.stringify(good)}, and cleared after ten seconds without it`, () => {
+    const { alarms, reported } = start()
+    alarms.record(report(8000, good), 500)
     alarms.tick(1000)
     assert.deepEqual(reported, [])
-    alarms.take(report(8000, bad), 1500)
+    alarms.record(report(8000, bad), 1500)
     alarms.tick(2000)
     assert.deepEqual(reported, [`+${alarm}`])
     for (let ms = 3000; ms < 12_000; ms += 1000) {
-      alarms.take(report(8000), ms)
+      alarms.record(report(8000), ms)
       alarms.tick(ms)
     }
     assert.deepEqual(reported, [`+${alarm}`])
-    alarms.take(report(8000), 12_000)
+    alarms.record(report(8000), 12_000)
     alarms.tick(12_000)
     assert.deepEqual(reported, [`+${alarm}`, `-${alarm}`])
   })
 }
 
-test('packets that the kernel threw away are an alarm once for each growth', () => {
-  const { alarms, told: reported } = start()
-  alarms.take(report(10, {}, 7), 0)
+test('raises overrun once for each increase of packets dropped by the kernel', () => {
+  const { alarms, reported } = start()
+  alarms.record(report(10, {}, 7), 0)
   alarms.tick(1000)
   for (let ms = 2000; ms <= 11_000; ms += 1000) {
-    alarms.take(report(10, {}, 7), ms)
+    alarms.record(report(10, {}, 7), ms)
     alarms.tick(ms)
   }
   assert.deepEqual(reported, ['+overrun', '-overrun'])

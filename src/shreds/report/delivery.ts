@@ -4,9 +4,9 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { DestinationReport } from '../relay/protocol.ts'
 import type { DeliveryRow, ReportStore } from './store.ts'
 
-/** Adds up what each subscription got, hour by hour, and writes it down now and then. */
+/** Sums deliveries per subscription and hour, and writes them to the report store every FLUSH_MS. */
 export type Delivery = AsyncDisposable & {
-  take(reports: readonly DestinationReport[]): void
+  record(reports: readonly DestinationReport[]): void
   flush(): Promise<void>
   /** Since the start, by subscription. */
   totals(subscriptionId: string): { readonly packets: number; readonly bytes: number; readonly unsent: number }
@@ -17,43 +17,43 @@ export type DeliveryDeps = { readonly store: ReportStore; readonly clock: Clock;
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const FLUSH_MS = 2000
-/** Rows that wait while the file cannot be written; beyond them the oldest are given up, and that is said. */
-const ROWS_WAITING_MAX = 10_000
-/** Subscriptions whose totals since the start are kept. */
+/** Rows held while the file cannot be written; beyond this the oldest is dropped and logged. */
+const PENDING_ROWS_MAX = 10_000
+/** Subscriptions whose totals since the start are held. */
 const TOTALS_MAX = 10_000
 
 export function startDelivery(options: { readonly reportDays: number }, { store, clock, log }: DeliveryDeps): Delivery {
-  const waiting = new Map<string, DeliveryRow>()
+  const pending = new Map<string, DeliveryRow>()
   const totals = new Map<string, { packets: number; bytes: number; unsent: number }>()
   let writing: Promise<void> = Promise.resolve()
   let prunedHour = 0
   let isFailing = false
 
   async function write(): Promise<void> {
-    const rows = [...waiting.values()]
+    const rows = [...pending.values()]
     const hour = hourOf(clock.nowMs())
     if (rows.length === 0 && prunedHour === hour) return
-    waiting.clear()
+    pending.clear()
     try {
       if (rows.length > 0) await store.add(rows)
       if (prunedHour !== hour) await store.prune(hour - options.reportDays * DAY_MS)
       prunedHour = hour
       isFailing = false
     } catch (error) {
-      for (const row of rows) keep(row)
-      if (!isFailing) log.warn({ reason: messageOf(error) }, 'delivery reports cannot be written: kept in memory')
+      for (const row of rows) add(row)
+      if (!isFailing) log.warn({ reason: messageOf(error) }, 'delivery reports cannot be written: held in memory')
       isFailing = true
     }
   }
 
-  function keep(row: DeliveryRow): void {
+  function add(row: DeliveryRow): void {
     const key = `${row.hour} ${row.subscriptionId}`
-    const before = waiting.get(key)
-    waiting.set(key, before === undefined ? row : sumOf(before, row))
-    if (waiting.size <= ROWS_WAITING_MAX) return
-    const [oldest] = waiting.keys()
-    waiting.delete(oldest as string)
-    log.warn('delivery reports given up: too many wait to be written')
+    const before = pending.get(key)
+    pending.set(key, before === undefined ? row : sumOf(before, row))
+    if (pending.size <= PENDING_ROWS_MAX) return
+    const [oldest] = pending.keys()
+    pending.delete(oldest as string)
+    log.warn('oldest delivery report dropped: too many wait to be written')
   }
 
   function flush(): Promise<void> {
@@ -64,13 +64,13 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
   const timer = clock.setRepeating(FLUSH_MS, () => void flush())
   timer.unref?.()
   return {
-    take(reports) {
+    record(reports) {
       const hour = hourOf(clock.nowMs())
       for (const report of reports) {
         const unsent = Object.values(report.unsent).reduce((sum, count) => sum + count, 0)
         if (report.packets + unsent + report.refusals + report.duplicates === 0) continue
         const { subscriptionId } = report.lease
-        keep(rowOf(hour, report))
+        add(rowOf(hour, report))
         const total = totals.get(subscriptionId) ?? { packets: 0, bytes: 0, unsent: 0 }
         total.packets += report.packets
         total.bytes += report.bytes
@@ -87,7 +87,7 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
   }
 }
 
-/** Adds up the hours of a day, or of the whole time, by subscription. */
+/** Sums the rows of each subscription per hour, per day or over all time. */
 export function sumDelivery(rows: readonly DeliveryRow[], by: 'hour' | 'day' | 'total'): DeliveryRow[] {
   const sums = new Map<string, DeliveryRow>()
   for (const row of rows) {

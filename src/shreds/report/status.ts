@@ -1,18 +1,18 @@
-import type { LeaseBook, LeaseRefusal } from '../destinations/leases.ts'
+import type { LeaseDecisions, LeaseRefusal } from '../destinations/leases.ts'
 import { keyOf } from '../relay/fan-out.ts'
 import type { RelayReady } from '../relay/link.ts'
 import type { DestinationState, Lease, RelayCounts, RelayReport } from '../relay/protocol.ts'
 import { newRelayCounts } from '../relay/receive.ts'
 import type { Alarm } from './alarms.ts'
 
-/** What the service tells the operator who asks. */
+/** The `shreds` response of the control socket. */
 export type ShredsStatus = {
   readonly engine: string
   readonly address: { readonly host: string; readonly port: number }
   readonly receiveBufferBytes: number
   readonly newestSlot: number | null
   readonly version: number | null
-  /** Packets a second over about the last ten seconds, by place in the list of sources. */
+  /** Packets per second over about the last ten seconds, in the order of `shreds.sources`. */
   readonly sourceRates: readonly number[]
   /** Since the start. */
   readonly counts: RelayCounts
@@ -21,6 +21,7 @@ export type ShredsStatus = {
   readonly destinations: readonly {
     readonly subscriptionId: string
     readonly state: DestinationState
+    /** The value of the metric label `destination`; null for a destination that shares the label `more`. */
     readonly destinationIndex: number | null
     readonly packets: number
     readonly bytes: number
@@ -30,16 +31,16 @@ export type ShredsStatus = {
   readonly refused: readonly { readonly subscriptionId: string; readonly reason: LeaseRefusal }[]
 }
 
-type Now = {
+type StatusInput = {
   readonly served: readonly Lease[]
-  readonly refusals: LeaseBook['refusals']
+  readonly refusals: LeaseDecisions['refusals']
   readonly alarms: readonly Alarm[]
   destinationIndexOf(subscriptionId: string): number | undefined
   totals(subscriptionId: string): { packets: number; bytes: number; unsent: number }
 }
 
-/** Reports that rates are taken over: ten seconds of them. */
-const REPORTS_KEPT = 50
+/** Reports over which the source rates are averaged: ten seconds of them. */
+const REPORTS_MAX = 50
 const REPORT_SECONDS = 0.2
 
 export function createShredsStatus() {
@@ -54,18 +55,18 @@ export function createShredsStatus() {
       newestSlot: (): number | undefined => last?.newestSlot,
       receiveBufferBytes: (): number => ready?.receiveBufferBytes ?? 0,
     },
-    setReady(now: RelayReady): void {
-      ready = now
+    setReady(message: RelayReady): void {
+      ready = message
     },
-    take(report: RelayReport): void {
+    record(report: RelayReport): void {
       last = report
       recent.push(report.perSource)
-      if (recent.length > REPORTS_KEPT) recent.shift()
+      if (recent.length > REPORTS_MAX) recent.shift()
       addCounts(counts, report.counts)
       states.clear()
       for (const { lease, state, lastFault } of report.destinations) states.set(keyOf(lease), { state, lastFault })
     },
-    now({ served, refusals, alarms, destinationIndexOf, totals }: Now): ShredsStatus {
+    read({ served, refusals, alarms, destinationIndexOf, totals }: StatusInput): ShredsStatus {
       const seconds = Math.max(1, recent.length) * REPORT_SECONDS
       const sourceCount = recent.at(-1)?.length ?? 0
       return {

@@ -3,7 +3,7 @@ import type { Random } from '../../core/random.ts'
 import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
 
-/** What one subscription got in one hour. */
+/** What one subscription was sent in one hour. */
 export type DeliveryRow = {
   readonly subscriptionId: string
   /** Start of the hour, unix ms. */
@@ -22,11 +22,11 @@ export type DeliveryRow = {
   readonly duplicates: number
 }
 
-/** Delivery reports by hour, in a file of the state folder. */
+/** Delivery reports by hour, in a SQLite file of the state folder. */
 export type ReportStore = AsyncDisposable & {
   add(rows: readonly DeliveryRow[]): Promise<void>
   list(filter: { fromMs?: number; subscriptionId?: string }): Promise<DeliveryRow[]>
-  /** Forgets hours before this one. */
+  /** Deletes the rows of hours before this time. */
   prune(beforeMs: number): Promise<void>
 }
 
@@ -56,7 +56,7 @@ ON CONFLICT (hour, subscription_id) DO UPDATE SET
   first_slot = min(coalesce(delivery.first_slot, excluded.first_slot), coalesce(excluded.first_slot, delivery.first_slot)),
   last_slot = max(coalesce(delivery.last_slot, excluded.last_slot), coalesce(excluded.last_slot, delivery.last_slot))`
 
-/** Opens the file. With `create` it is made where it is missing. */
+/** Opens the file; `create` makes it where it is missing. */
 export async function openReportStore(
   file: string,
   deps: { readonly clock: Clock; readonly random: Random; readonly create: boolean },

@@ -1,13 +1,13 @@
-/** Takes pieces of wanted lengths out of a stream of chunks, holding no more than one piece and one chunk. */
+/** Reads pieces of given lengths from a stream of chunks, holding at most one piece and one chunk. */
 export type ByteReader = {
-  /** The next bytes, or undefined when the stream has not so many left. A piece is valid until the next call. */
+  /** The next bytes, or undefined when the stream ends before them. A piece is valid until the next call. */
   take(count: number): Promise<Uint8Array | undefined>
-  /** The same without taking them. */
+  /** As `take`, without consuming the bytes. */
   peek(count: number): Promise<Uint8Array | undefined>
-  /** How many were taken. */
+  /** Bytes consumed so far. */
   position(): number
-  /** How many are left in hand at the end of the stream. */
-  left(): number
+  /** Bytes read from the stream and not yet consumed. */
+  remaining(): number
 }
 
 export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader {
@@ -16,7 +16,7 @@ export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader 
   let at = 0
   let taken = 0
 
-  /** Chunks are joined once, however many a piece needs: it may be many times as long as a chunk. */
+  /** Joins the chunks of a piece once, because a piece may be many times as long as a chunk. */
   async function fill(count: number): Promise<boolean> {
     const parts = [held.subarray(at)]
     let have = held.length - at
@@ -47,6 +47,6 @@ export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader 
       return (await fill(count)) ? held.subarray(at, at + count) : undefined
     },
     position: () => taken,
-    left: () => held.length - at,
+    remaining: () => held.length - at,
   }
 }

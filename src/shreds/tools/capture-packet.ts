@@ -1,7 +1,7 @@
-/** What is found in a captured frame. */
+/** The content of a captured frame. */
 export type FrameContent =
   | { readonly kind: 'udp'; readonly payload: Uint8Array; readonly fromPort: number; readonly toPort: number }
-  /** Something else: another protocol, or a link that is not known here. */
+  /** Another protocol, an unknown link type, a fragment, or a truncated packet. */
   | { readonly kind: 'other'; readonly what: 'link' | 'protocol' | 'fragment' | 'cut' }
 
 // Link types of captures (tcpdump.org/linktypes.html).
@@ -18,17 +18,17 @@ const LINK_SLL2 = 276
 
 const ETHERTYPE_IPV4 = 0x0800
 const ETHERTYPE_IPV6 = 0x86dd
-/** Tags of virtual networks: 802.1Q, 802.1ad, and the old way of stacking them. */
+/** VLAN tags: 802.1Q, 802.1ad, and the older 0x9100 of stacked tags. */
 const VLAN_TAGS: ReadonlySet<number> = new Set([0x8100, 0x88a8, 0x9100])
 const VLAN_TAGS_MAX = 4
 
 const PROTOCOL_UDP = 17
-/** Headers of IPv6 between the address and what is carried: hop-by-hop, routing, destination options. */
+/** IPv6 extension headers: hop-by-hop, routing, destination options. */
 const V6_EXTENSIONS: ReadonlySet<number> = new Set([0, 43, 60])
 const V6_FRAGMENT = 44
 const V6_EXTENSIONS_MAX = 8
 
-/** Looks through link and network headers for a UDP packet. Every length is checked; never throws. */
+/** Parses link and network headers and returns the UDP payload. Checks every length; never throws. */
 export function readFrame(link: number, frame: Uint8Array): FrameContent {
   const at = (offset: number): number => frame[offset] ?? 0
   const u16 = (offset: number): number => (at(offset) << 8) | at(offset + 1)
@@ -74,7 +74,7 @@ function readV4(packet: Uint8Array): FrameContent {
   const headerBytes = ((packet[0] ?? 0) & 15) * 4
   if (headerBytes < 20 || packet.length < headerBytes) return { kind: 'other', what: 'cut' }
   if (packet[9] !== PROTOCOL_UDP) return { kind: 'other', what: 'protocol' }
-  // More fragments to come, or not the first of them.
+  // The more-fragments flag or a fragment offset is set.
   if ((((packet[6] as number) << 8) | (packet[7] as number)) & 0x3fff) return { kind: 'other', what: 'fragment' }
   return readUdp(packet.subarray(headerBytes))
 }

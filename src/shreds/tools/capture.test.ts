@@ -22,7 +22,7 @@ const PACKETS = [...blockPackets(500, { sets: 2 }), ...blockPackets(501)]
 const LEADERS = [{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }]
 const START_MS = 1_760_000_000_000
 
-/** In pieces of odd sizes, as streams come. */
+/** In chunks whose size divides nothing, as a stream may deliver them. */
 async function* chunked(file: Uint8Array, size = 1009): AsyncIterable<Uint8Array> {
   for (let at = 0; at < file.length; at += size) yield file.subarray(at, at + size)
 }
@@ -134,14 +134,14 @@ const FILES: readonly (readonly [string, Inspection['format'], Buffer])[] = [
 ]
 
 for (const [name, format, file] of FILES) {
-  test(`${name}: all shreds are found, blocks rebuilt, signatures checked`, async () => {
+  test(`${name}: finds all shreds, rebuilds the blocks and checks signatures`, async () => {
     const found = await inspect(file)
     assert.equal(found.format, format)
     assert.equal(found.damage, null)
     assert.equal(found.records, PACKETS.length)
     assert.deepEqual([found.totals.packets, found.totals.malformed], [PACKETS.length, 0])
     assert.deepEqual(
-      found.slots.map((slot) => [slot.slot, slot.data, slot.code, slot.missing, slot.isComplete, slot.signature]),
+      found.slots.map((slot) => [slot.slot, slot.data, slot.code, slot.missing, slot.isWhole, slot.signature]),
       [
         [500, 64, 64, 0, true, 'good'],
         [501, 32, 32, 0, true, 'good'],
@@ -156,7 +156,7 @@ for (const [name, format, file] of FILES) {
   })
 }
 
-test('a port filters; a cut file gives what came before the cut and says so', async () => {
+test('filters by port; a truncated file gives the records before the end and reports the damage', async () => {
   const file = pcapFile(timed((packet) => ethernet(over4(packet))))
   const none = await inspect(file, 9)
   assert.deepEqual([none.totals.packets, none.other.port], [0, PACKETS.length])
@@ -199,7 +199,7 @@ const FRAMES: readonly (readonly [string, number, Buffer, string])[] = [
   ['a cut header', 1, ethernet(ipv4(SEGMENT)).subarray(0, 30), 'cut'],
   ['a cut IPv6 header', 1, ethernet(ipv6(SEGMENT)).subarray(0, 40), 'cut'],
   ['an empty frame', 1, Buffer.alloc(0), 'protocol'],
-  ['a link nobody knows', 777, ethernet(ipv4(SEGMENT)), 'link'],
+  ['an unknown link type', 777, ethernet(ipv4(SEGMENT)), 'link'],
 ]
 
 for (const [name, link, frame, expected] of FRAMES) {
@@ -209,7 +209,7 @@ for (const [name, link, frame, expected] of FRAMES) {
   })
 }
 
-test('changed captures never throw, whatever is in them', async (t) => {
+test('mutated captures never throw', async (t) => {
   const random = createRandom(seedOf(t))
   const short = timed((packet) => ethernet(over4(packet))).slice(0, 3)
   const seeds = [
@@ -226,10 +226,10 @@ test('changed captures never throw, whatever is in them', async (t) => {
     for await (const { link, bytes } of capture.records) if (link !== undefined) readFrame(link, bytes)
     if (capture.damage() !== undefined) damaged += 1
   }
-  assert.ok(damaged > 100, `${damaged} were noticed to be damaged`)
+  assert.ok(damaged > 100, `${damaged} were reported as damaged`)
 })
 
-test('what is no whole UDP packet is counted by what it is, and the rest is read', async () => {
+test('counts frames without a complete UDP packet by cause and reads the rest', async () => {
   const cutShort = timed((packet) => ethernet(over4(packet))).map(({ frame, atMs }, at) => ({
     frame: at < 3 ? frame.subarray(0, 96) : frame,
     atMs,
@@ -246,8 +246,8 @@ test('what is no whole UDP packet is counted by what it is, and the rest is read
   }
 })
 
-test('a capture made to fill memory and time is read to its end all the same', async () => {
-  // Each packet is of another slot and says that it is the last of 32,768.
+test('reads a capture built to exhaust memory and time to its end', async () => {
+  // Each packet is of another slot and is marked as the last of 32,768.
   const [last] = blockPackets(1).slice(31) as [Uint8Array]
   async function* manySlots(count: number): AsyncIterable<Uint8Array> {
     for (let slot = 1; slot <= count; slot++) {
@@ -267,13 +267,13 @@ test('a capture made to fill memory and time is read to its end all the same', a
   assert.deepEqual(spread.slots[0]?.gaps, [[0, 32_766]])
   assert.equal(spread.slots[0]?.missing, 32_767)
 
-  // All are of one slot, each with a signature of its own.
-  const book = createSlotAssembler({ slotsMax: 4, shredsMax: 500 })
+  // All packets are of one slot, each with a different signature.
+  const assembler = createSlotAssembler({ slotsMax: 4, shredsMax: 500 })
   const counts = new Map<string, number>()
   for (let i = 0; i < 2000; i++) {
     const packet = Buffer.from(last)
     packet.writeUInt32LE(i, 0)
-    const taken = book.take(packet, 0)
+    const taken = assembler.take(packet, 0)
     counts.set(taken, (counts.get(taken) ?? 0) + 1)
   }
   assert.deepEqual(Object.fromEntries(counts), { new: 501, late: 1499 })

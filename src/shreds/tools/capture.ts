@@ -1,10 +1,10 @@
-import { CODE_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.ts'
+import { CODING_SHRED_BYTES, DATA_SHRED_BYTES, VARIANT_AT } from '../../solana/shred/shred.ts'
 import { type ByteReader, createByteReader } from './capture-bytes.ts'
 
 const CAPTURE_FORMATS = ['pcap', 'pcapng', 'ar', 'plain'] as const
 export type CaptureFormat = (typeof CAPTURE_FORMATS)[number]
 
-/** One record of a capture: a frame of a network, or a shred by itself where there is no link type. */
+/** One record of a capture: a network frame, or a bare shred where there is no link type. */
 export type CaptureRecord = {
   readonly link: number | undefined
   readonly bytes: Uint8Array
@@ -14,11 +14,11 @@ export type CaptureRecord = {
 export type Capture = {
   readonly format: CaptureFormat
   readonly records: AsyncIterable<CaptureRecord>
-  /** After the last record: why reading ended before the end of the file, if it did. */
+  /** After the last record: why reading stopped before the end of the file, if it did. */
   damage(): string | undefined
 }
 
-/** No captured frame is longer (the snapshot limit of libpcap); a longer one means that the file is damaged. */
+/** The snapshot limit of libpcap; a longer frame means that the file is damaged. */
 const FRAME_BYTES_MAX = 262_144
 const BLOCK_BYTES_MAX = 16 * 1024 * 1024
 const INTERFACES_MAX = 1024
@@ -35,8 +35,8 @@ const PCAPNG_ORDER = 0x1a2b3c4d
 const AR_MAGIC = '!<arch>\n'
 
 /**
- * Reads captures as programs write them: pcap and pcapng in both byte orders, Unix archives with one shred a member, and shreds one after the
- * other with nothing between. A file that is cut or damaged gives what comes before the damage.
+ * Reads pcap and pcapng in both byte orders, Unix archives with one shred per member, and files of concatenated shreds. A truncated or damaged
+ * file gives the records before the damage.
  */
 export async function openCapture(chunks: AsyncIterable<Uint8Array>): Promise<Capture> {
   const reader = createByteReader(chunks)
@@ -69,11 +69,11 @@ async function* readPcap(
 ): AsyncIterable<CaptureRecord> {
   const head = await reader.take(24)
   if (head === undefined) return fail('the file ends inside its header')
-  // The upper bits say whether frames end with a checksum, which nothing here looks at.
+  // The upper bits state whether frames end with a checksum, which is not used here.
   const link = viewOf(head).getUint32(20, isLittle) & 0xffff
   for (;;) {
     const record = await reader.take(16)
-    if (record === undefined) return reader.left() > 0 ? fail('the file ends inside a record') : undefined
+    if (record === undefined) return reader.remaining() > 0 ? fail('the file ends inside a record') : undefined
     const view = viewOf(record)
     const length = view.getUint32(8, isLittle)
     const atMs = view.getUint32(0, isLittle) * 1000 + (view.getUint32(4, isLittle) / perSecond) * 1000
@@ -91,7 +91,7 @@ async function* readPcapng(reader: ByteReader, fail: Fail): AsyncIterable<Captur
   let interfaces: Interface[] = []
   for (;;) {
     const head = await reader.peek(12)
-    if (head === undefined) return reader.left() > 0 ? fail('the file ends inside a block') : undefined
+    if (head === undefined) return reader.remaining() > 0 ? fail('the file ends inside a block') : undefined
     if (viewOf(head).getUint32(0) === PCAPNG_SECTION) {
       const order = viewOf(head).getUint32(8)
       isLittle = order !== PCAPNG_ORDER
@@ -117,7 +117,7 @@ async function* readPcapng(reader: ByteReader, fail: Fail): AsyncIterable<Captur
 
 function interfaceOf(view: DataView, isLittle: boolean): Interface {
   let unitsPerSecond = 1e6
-  // Options: code, length, value padded to four bytes. Code 9 is the resolution of times, a power of ten or, with its upper bit, of two.
+  // Options: code, length, value padded to four bytes. Code 9 is the timestamp resolution: a power of ten, or of two when the high bit is set.
   for (let at = 16; at + 4 <= view.byteLength - 4; ) {
     const code = view.getUint16(at, isLittle)
     const length = view.getUint16(at + 2, isLittle)
@@ -139,60 +139,61 @@ function recordOf(
   interfaces: readonly Interface[],
 ): CaptureRecord | 'damaged' | undefined {
   const body = view.byteLength - 4
-  const cut = (
+  const slice = (
     from: number,
     length: number,
-    position: number,
+    interfaceIndex: number,
     ticks: number | undefined,
   ): CaptureRecord | 'damaged' => {
-    const from_ = interfaces[position]
-    if (from_ === undefined || length > FRAME_BYTES_MAX || from + length > body) return 'damaged'
-    const atMs = ticks === undefined ? undefined : (ticks / from_.unitsPerSecond) * 1000
-    return { link: from_.link, bytes: block.subarray(from, from + length), atMs }
+    const captured = interfaces[interfaceIndex]
+    if (captured === undefined || length > FRAME_BYTES_MAX || from + length > body) return 'damaged'
+    const atMs = ticks === undefined ? undefined : (ticks / captured.unitsPerSecond) * 1000
+    return { link: captured.link, bytes: block.subarray(from, from + length), atMs }
   }
   const ticksAt = (at: number): number => view.getUint32(at, isLittle) * 2 ** 32 + view.getUint32(at + 4, isLittle)
-  // 6 enhanced packet, 3 simple packet, 2 the packet block of old files.
+  // Block types: 6 enhanced packet, 3 simple packet, 2 the obsolete packet block.
   if (type === 6) {
     if (body < 28) return 'damaged'
-    return cut(28, view.getUint32(20, isLittle), view.getUint32(8, isLittle), ticksAt(12))
+    return slice(28, view.getUint32(20, isLittle), view.getUint32(8, isLittle), ticksAt(12))
   }
   if (type === 2) {
     if (body < 28) return 'damaged'
-    return cut(28, view.getUint32(20, isLittle), view.getUint16(8, isLittle), ticksAt(12))
+    return slice(28, view.getUint32(20, isLittle), view.getUint16(8, isLittle), ticksAt(12))
   }
   if (type === 3) {
     if (body < 12) return 'damaged'
     const snapBytes = interfaces[0]?.snapBytes ?? 0
     const length = view.getUint32(8, isLittle)
-    return cut(12, snapBytes === 0 ? length : Math.min(length, snapBytes), 0, undefined)
+    return slice(12, snapBytes === 0 ? length : Math.min(length, snapBytes), 0, undefined)
   }
   return undefined
 }
 
-/** Unix archives: a header of 60 bytes whose bytes 48 to 58 are the size in decimal; members start at even places. */
+/** Unix archives: each member has a header of 60 bytes whose bytes 48 to 58 are its size in decimal; members start at even offsets. */
 async function* readArchive(reader: ByteReader, fail: Fail): AsyncIterable<CaptureRecord> {
   await reader.take(AR_MAGIC.length)
   for (;;) {
     const head = await reader.take(60)
-    if (head === undefined) return reader.left() > 0 ? fail('the file ends inside a member') : undefined
+    if (head === undefined) return reader.remaining() > 0 ? fail('the file ends inside a member') : undefined
     const text = new TextDecoder('latin1').decode(head)
     const size = Number(text.slice(48, 58))
     if (!Number.isInteger(size) || size < 0 || size > MEMBER_BYTES_MAX) return fail('a member of no valid size')
     const bytes = await reader.take(size)
     if (bytes === undefined) return fail('the file ends inside a member')
-    // Names that begin so belong to the archive itself.
+    // Members whose name begins with a slash are tables of the archive.
     if (!text.startsWith('/')) yield { link: undefined, bytes: Uint8Array.from(bytes), atMs: undefined }
     if (size % 2 === 1 && (await reader.take(1)) === undefined) return
   }
 }
 
-/** Shreds with nothing between: the variant says how long each is. */
+/** Concatenated shreds: the variant byte determines the length of each. */
 async function* readPlain(reader: ByteReader, fail: Fail): AsyncIterable<CaptureRecord> {
   for (;;) {
-    const head = await reader.peek(65)
-    if (head === undefined) return reader.left() > 0 ? fail('the file ends inside a shred') : undefined
-    const kind = (head[64] as number) >> 4
-    const length = kind === 0x9 || kind === 0xb ? DATA_SHRED_BYTES : kind === 0x6 || kind === 0x7 ? CODE_SHRED_BYTES : 0
+    const head = await reader.peek(VARIANT_AT + 1)
+    if (head === undefined) return reader.remaining() > 0 ? fail('the file ends inside a shred') : undefined
+    const kind = (head[VARIANT_AT] as number) >> 4
+    const length =
+      kind === 0x9 || kind === 0xb ? DATA_SHRED_BYTES : kind === 0x6 || kind === 0x7 ? CODING_SHRED_BYTES : 0
     if (length === 0) return fail('neither a capture nor a shred')
     const bytes = await reader.take(length)
     if (bytes === undefined) return fail('the file ends inside a shred')

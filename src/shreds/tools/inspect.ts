@@ -4,14 +4,14 @@ import { createListener, type ListenLine, type ListenOptions, type ListenTotals 
 
 export type Inspection = {
   readonly format: CaptureFormat
-  /** Why reading stopped before the end of the file; null when it did not. */
+  /** Why reading stopped before the end of the file; null when it reached the end. */
   readonly damage: string | null
   readonly records: number
-  /** Frames that hold no whole UDP packet, by what they hold. */
+  /** Frames without a complete UDP packet, by cause, and packets of other ports. */
   readonly other: Readonly<Record<'link' | 'protocol' | 'fragment' | 'cut' | 'port', number>>
   readonly totals: ListenTotals
   readonly slots: readonly ListenLine[]
-  /** Slots beyond those that are listed. */
+  /** Number of slots beyond SLOTS_LISTED_MAX. */
   readonly slotsUnlisted: number
 }
 
@@ -20,13 +20,13 @@ export type InspectOptions = ListenOptions & {
   readonly port?: number | undefined
 }
 
-/** A capture's slots may come in any order, so many are kept open. */
+/** The slots of a capture may be in any order, so many are assembled at one time. */
 const SLOTS_OPEN = 1024
 const SLOTS_LISTED_MAX = 100_000
-/** So often slots that are closed are taken over: a file of packets that are each of another slot must not fill the memory. */
-const LOOK_RECORDS = 1024
+/** Records between two collections of closed slots: a file in which every packet is of another slot must not fill the memory. */
+const COLLECT_RECORDS = 1024
 
-/** Reads a capture to its end and says what shreds it holds. */
+/** Reads a capture to its end and summarizes its shreds by slot. */
 export async function inspectCapture(chunks: AsyncIterable<Uint8Array>, options: InspectOptions): Promise<Inspection> {
   const capture = await openCapture(chunks)
   const listener = createListener({ slotsMax: SLOTS_OPEN, ...options })
@@ -42,7 +42,7 @@ export async function inspectCapture(chunks: AsyncIterable<Uint8Array>, options:
   }
   for await (const { link, bytes, atMs } of capture.records) {
     records += 1
-    if (records % LOOK_RECORDS === 0) list(listener.closedLines())
+    if (records % COLLECT_RECORDS === 0) list(listener.closedLines())
     lastMs = atMs ?? lastMs
     if (link === undefined) {
       listener.take(bytes, lastMs)

@@ -11,7 +11,7 @@ import { createListener } from './listen.ts'
 
 const LEADERS = [{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }]
 
-/** A block of real entries: as many as fill so many sets. */
+/** A block of encoded entries, 700 per batch. */
 function entryBlock(slot: number, batches = 1) {
   const bytes = Array.from({ length: batches }, (_, at) =>
     encodeEntries(
@@ -33,7 +33,7 @@ function entryBlock(slot: number, batches = 1) {
   return { bytes: Buffer.concat(bytes), packets: sets.flatMap(({ data, code }) => [...data, ...code]) }
 }
 
-test('any half of each set gives the block back, in any order', (t) => {
+test('rebuilds the block from any half of each FEC set, in any order', (t) => {
   const random = createRandom(seedOf(t))
   const { bytes, packets } = entryBlock(100, 2)
   const blocks: Buffer[] = []
@@ -53,15 +53,15 @@ test('any half of each set gives the block back, in any order', (t) => {
   assert.deepEqual(blocks, [bytes])
   const [line] = lines
   assert.deepEqual(
-    [line?.slot, line?.parentSlot, line?.isComplete, line?.signature, line?.block?.entries, line?.block?.undecodable],
+    [line?.slot, line?.parentSlot, line?.isWhole, line?.signature, line?.block?.entries, line?.block?.undecodable],
     [100, 98, true, 'good', 1400, 0],
   )
   const data = packets.length / 2
   assert.equal((line?.data ?? 0) + (line?.recovered ?? 0), data)
-  assert.deepEqual([totals.missing, totals.slotsComplete], [0, 1])
+  assert.deepEqual([totals.missing, totals.slotsWhole], [0, 1])
 })
 
-test('gaps are told by index, copies and stragglers counted', () => {
+test('reports gaps by index and counts duplicates and late shreds', () => {
   const { packets } = entryBlock(100)
   const listener = createListener({ slotMs: 400 })
   const isLost = (packet: Uint8Array) => {
@@ -75,13 +75,13 @@ test('gaps are told by index, copies and stragglers counted', () => {
     [3, 7],
     [33, 33],
   ])
-  assert.deepEqual([lines[0]?.isComplete, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
-  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsComplete], [1, 6, 0])
+  assert.deepEqual([lines[0]?.isWhole, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
+  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsWhole], [1, 6, 0])
   listener.take(packets[0] as Uint8Array, 0)
   assert.equal(listener.totals().late, 1)
 })
 
-test('damaged, forged and malformed packets are told apart and spoil no block', () => {
+test('counts damaged, forged and malformed packets separately; the block is still rebuilt', () => {
   const { bytes, packets } = entryBlock(100)
   const blocks: Buffer[] = []
   const listener = createListener({
@@ -97,11 +97,11 @@ test('damaged, forged and malformed packets are told apart and spoil no block', 
   for (const packet of packets) listener.take(packet, 0)
   const { lines, totals } = listener.end()
   assert.deepEqual(blocks, [bytes])
-  assert.deepEqual([lines[0]?.signature, lines[0]?.odd, lines[0]?.isComplete], ['good', 41, true])
+  assert.deepEqual([lines[0]?.signature, lines[0]?.odd, lines[0]?.isWhole], ['good', 41, true])
   assert.deepEqual([totals.malformed, totals.faults], [2, { variant: 1, 'too-short': 1 }])
 })
 
-test('without a leader the signature is unknown; with another it is bad', () => {
+test('the signature is unknown without a leader and bad with another leader', () => {
   for (const [identities, expected] of [
     [[], 'unknown'],
     [['no key at all'], 'unknown'],
@@ -113,7 +113,7 @@ test('without a leader the signature is unknown; with another it is bad', () => 
   }
 })
 
-test('latency is measured against the pace of the earliest slot; slots that never came are counted', () => {
+test('measures latency against the earliest slot plus slotMs per slot, and counts missing slots', () => {
   const listener = createListener({ slotMs: 400 })
   const arrivals = [
     [10, 1000],
@@ -130,14 +130,14 @@ test('latency is measured against the pace of the earliest slot; slots that neve
   assert.deepEqual([totals.slots, totals.slotsMissing], [4, 2])
 })
 
-test('a challenge is given back as it came and is no shred', () => {
+test('returns a challenge unchanged and does not count it as a shred', () => {
   const listener = createListener({ slotMs: 400 })
   const challenge = challengePacket('ab'.repeat(16))
   assert.equal(listener.take(challenge, 0), challenge)
   assert.deepEqual([listener.totals().challenges, listener.totals().packets], [1, 0])
 })
 
-test('whole slots are told while listening; an old one is told when newer ones have come', () => {
+test('reports a complete slot at once and an incomplete one when newer slots have arrived', () => {
   const listener = createListener({ slotMs: 400 })
   for (const packet of blockPackets(100)) listener.take(packet, 0)
   for (const packet of blockPackets(101).slice(0, 20)) listener.take(packet, 0)
@@ -147,12 +147,12 @@ test('whole slots are told while listening; an old one is told when newer ones h
   )
   for (const packet of blockPackets(110).slice(0, 1)) listener.take(packet, 0)
   assert.deepEqual(
-    listener.lines().map(({ slot, isComplete }) => [slot, isComplete]),
+    listener.lines().map(({ slot, isWhole }) => [slot, isWhole]),
     [[101, false]],
   )
 })
 
-test('no more slots are held than allowed', () => {
+test('holds at most slotsMax slots', () => {
   const listener = createListener({ slotMs: 400, slotsMax: 3 })
   for (let slot = 100; slot < 110; slot++) listener.take(blockPackets(slot)[0] as Uint8Array, 0)
   assert.equal(listener.end().lines.length, 10)

@@ -3,21 +3,21 @@ import { readChallenge } from '../destinations/challenge.ts'
 import type { LeaderRange } from '../relay/leaders.ts'
 import { createSlotAssembler, type SlotAssemblerOptions, type SlotSummary } from './slot-assembler.ts'
 
-/** What arrives at a port, measured as a customer would: what came, what was missing, how late. */
+/** Measures received shreds as a customer would: which arrived, which are missing, how late. */
 export type Listener = {
-  /** Returns the packet to send back where it is a challenge of the operator. */
+  /** Returns the packet to send back when it is a challenge of the operator. */
   take(packet: Uint8Array, atMs: number): Uint8Array | undefined
-  /** Slots that are done with since the last call. */
+  /** Slots finished since the last call. */
   lines(): ListenLine[]
-  /** Slots that had to make room for others since the last call. */
+  /** Slots closed since the last call because of a limit. */
   closedLines(): ListenLine[]
-  /** All that is left, and the sums. */
+  /** All remaining slots, and the totals. */
   end(): { readonly lines: ListenLine[]; readonly totals: ListenTotals }
   totals(): ListenTotals
 }
 
 export type ListenLine = SlotSummary & {
-  /** How much later the slot's first shred came than the pace of the earliest slot allows. */
+  /** Delay of the slot's first shred relative to the earliest slot plus `slotMs` per slot. */
   readonly latencyMs: number
   /** From the slot's first shred until its block could be rebuilt. */
   readonly wholeAfterMs: number | undefined
@@ -32,8 +32,8 @@ export type ListenTotals = {
   readonly faults: Readonly<Partial<Record<ShredFault, number>>>
   readonly challenges: number
   readonly slots: number
-  readonly slotsComplete: number
-  /** Slots of which nothing came though later ones did. */
+  readonly slotsWhole: number
+  /** Slots between the lowest and the highest of which no shred arrived. */
   readonly slotsMissing: number
   readonly recovered: number
   readonly missing: number
@@ -42,11 +42,11 @@ export type ListenTotals = {
 }
 
 export type ListenOptions = {
-  /** The pace of the chain, for latency. */
+  /** Length of a slot, for the latency. */
   readonly slotMs: number
   readonly leaders?: readonly LeaderRange[]
   readonly onBlock?: SlotAssemblerOptions['onBlock']
-  /** Slots open at one time; a file may hold them in any order. */
+  /** Slots assembled at one time. */
   readonly slotsMax?: number
   readonly verifyTransactions?: boolean
 }
@@ -54,11 +54,11 @@ export type ListenOptions = {
 /** About 160 MB of shreds. */
 const SHREDS_MAX = 131_072
 const SLOTS_OPEN_MAX = 64
-/** Latencies kept for the percentiles; about seven hours of slots. */
+/** Latencies held for the percentiles: about seven hours of slots. */
 const LATENCIES_MAX = 65_536
 
 export function createListener(options: ListenOptions): Listener {
-  const book = createSlotAssembler({
+  const assembler = createSlotAssembler({
     slotsMax: options.slotsMax ?? SLOTS_OPEN_MAX,
     shredsMax: SHREDS_MAX,
     ...(options.leaders === undefined ? {} : { leaders: options.leaders }),
@@ -66,7 +66,7 @@ export function createListener(options: ListenOptions): Listener {
     ...(options.verifyTransactions === undefined ? {} : { verifyTransactions: options.verifyTransactions }),
   })
   const sums = { packets: 0, bytes: 0, duplicates: 0, late: 0, malformed: 0, challenges: 0 }
-  const done = { slots: 0, slotsComplete: 0, recovered: 0, missing: 0 }
+  const done = { slots: 0, slotsWhole: 0, recovered: 0, missing: 0 }
   const latencies: number[] = []
   let bestOffsetMs = Number.POSITIVE_INFINITY
   let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -77,7 +77,7 @@ export function createListener(options: ListenOptions): Listener {
     const latencyMs = offsetMs - bestOffsetMs
     if (latencies.length < LATENCIES_MAX) latencies.push(latencyMs)
     done.slots += 1
-    done.slotsComplete += summary.isComplete ? 1 : 0
+    done.slotsWhole += summary.isWhole ? 1 : 0
     done.recovered += summary.recovered
     done.missing += summary.missing
     lowest = Math.min(lowest, summary.slot)
@@ -91,7 +91,7 @@ export function createListener(options: ListenOptions): Listener {
       sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
     return {
       ...sums,
-      faults: Object.fromEntries(book.faults),
+      faults: Object.fromEntries(assembler.faults),
       ...done,
       slotsMissing: done.slots === 0 ? 0 : Math.max(0, highest - lowest + 1 - done.slots),
       latencyMsP50: share(0.5),
@@ -107,16 +107,16 @@ export function createListener(options: ListenOptions): Listener {
       }
       sums.packets += 1
       sums.bytes += packet.length
-      const taken = book.take(packet, atMs)
+      const taken = assembler.take(packet, atMs)
       if (taken === 'duplicate') sums.duplicates += 1
       else if (taken === 'late') sums.late += 1
       else if (taken === 'malformed') sums.malformed += 1
       return undefined
     },
-    lines: () => book.finish().map(lineOf),
-    closedLines: () => book.takeFinished().map(lineOf),
+    lines: () => assembler.finish().map(lineOf),
+    closedLines: () => assembler.takeFinished().map(lineOf),
     end() {
-      const lines = book.finishAll().map(lineOf)
+      const lines = assembler.finishAll().map(lineOf)
       return { lines, totals: totals() }
     },
     totals,

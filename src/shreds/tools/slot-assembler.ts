@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { isWholeSlot, joinBatches } from '../../solana/shred/deshred.ts'
+import { isCompleteSlot, joinBatches } from '../../solana/shred/deshred.ts'
 import { decodeBatch } from '../../solana/shred/entry.ts'
 import { isSignedBy, rootOf } from '../../solana/shred/merkle.ts'
-import { recoverSet } from '../../solana/shred/recover.ts'
+import { recoverFecSet } from '../../solana/shred/recover.ts'
 import {
   type DataShred,
+  FEC_SET_DATA_SHREDS,
   isLastInSlot,
   parseShred,
-  positionInSet,
+  positionInFecSet,
   type Shred,
   type ShredFault,
   signatureOf,
@@ -16,14 +17,14 @@ import {
 import { verifySignatures } from '../../solana/transaction/transaction.ts'
 import { createLeaders, type LeaderRange } from '../relay/leaders.ts'
 
-/** Collects shreds by slot, recovers what is missing, and rebuilds blocks: what a receiver of the stream does with it. */
+/** Collects shreds by slot, recovers missing ones, and rebuilds blocks, as a receiver of the stream does. */
 export type SlotAssembler = {
   take(packet: Uint8Array, atMs: number): Taken
-  /** Slots that are done with, because they are whole or too old, are handed out once. */
+  /** Closes the slots that are complete or too old and returns all closed slots, each once. */
   finish(): SlotSummary[]
-  /** Only those that had to make room, or were finished before and not handed out. */
+  /** Returns the slots that were closed by a limit and not yet returned. */
   takeFinished(): SlotSummary[]
-  /** The same for all that are left. */
+  /** Closes all slots. */
   finishAll(): SlotSummary[]
   readonly faults: ReadonlyMap<ShredFault, number>
 }
@@ -31,46 +32,49 @@ export type SlotAssembler = {
 export type Taken = 'new' | 'duplicate' | 'late' | 'malformed'
 
 export type SignatureState =
-  /** The leader signed every set. */
+  /** The leader signed every FEC set. */
   | 'good'
   | 'bad'
-  /** The leader is not known, so nobody can say. */
+  /** The leader is not known. */
   | 'unknown'
 
+/** The field names are those of the JSON output of `sluice shred listen` and `sluice shred inspect`. */
 export type SlotSummary = {
   readonly slot: number
   readonly parentSlot: number | undefined
   readonly version: number
   readonly data: number
   readonly code: number
-  /** Data shreds that did not come and were worked out from the others. */
+  /** Data shreds that did not arrive and were recovered from the others of their FEC set. */
   readonly recovered: number
-  /** Data shreds that neither came nor could be worked out, as far as the last one is known. */
+  /** Data shreds that neither arrived nor could be recovered, up to the last index known. */
   readonly missing: number
-  /** First and last index of each run of missing ones; at most sixteen runs. */
+  /** First and last index of each run of missing ones; at most GAPS_MAX runs. */
   readonly gaps: readonly (readonly [number, number])[]
   readonly duplicates: number
+  /** FEC sets. */
   readonly sets: number
-  /** Shreds that disagree with the others of their set: damaged or forged on the way, or of a leader that signed two versions. */
+  /** Shreds inconsistent with the others of their FEC set: damaged, forged, or of a leader that signed two versions. */
   readonly odd: number
   readonly signature: SignatureState
-  readonly isComplete: boolean
+  /** All data shreds are present or recovered. */
+  readonly isWhole: boolean
   readonly block: RebuiltBlock | undefined
   readonly firstMs: number
   readonly lastMs: number
-  /** When enough had come to rebuild the whole block. */
+  /** When enough shreds had arrived to rebuild the complete block. */
   readonly wholeMs: number | undefined
 }
 
 export type RebuiltBlock = {
   readonly entries: number
   readonly transactions: number
-  /** Transactions whose signatures are not those of their signers; undefined when that was not looked at. */
+  /** Transactions with an invalid signature; undefined when signatures were not checked. */
   readonly badTransactions: number | undefined
   readonly markers: number
   /** Batches that could not be decoded. */
   readonly undecodable: number
-  /** The hash of the last entry, which is the block's. */
+  /** The hash of the last entry, which is the blockhash. */
   readonly blockhash: string | undefined
   readonly bytes: number
   /** SHA-256 of all entry batches in order, for comparing two receivers. */
@@ -78,32 +82,32 @@ export type RebuiltBlock = {
 }
 
 export type SlotAssemblerOptions = {
-  /** Slots open at one time; the oldest is closed to make room. */
+  /** Slots open at one time; beyond it the oldest is closed. */
   readonly slotsMax: number
-  /** Shreds held at one time; beyond it the oldest slot is closed, though it may be the only one. */
+  /** Shreds held at one time; beyond it the oldest slot is closed, even if it is the only one. */
   readonly shredsMax: number
   readonly leaders?: readonly LeaderRange[]
   readonly verifyTransactions?: boolean
-  /** Handed each block's entry batches in order. */
+  /** Receives the entry batches of each complete block in order. */
   onBlock?(slot: number, batches: readonly Uint8Array[]): void
 }
 
-/** Shreds that carry one signature and lead to one root. */
-type FecSetTable = {
-  readonly setIndex: number
+/** Shreds of one FEC set with the same signature and merkle root. */
+type FecSet = {
+  readonly fecSetIndex: number
   readonly shreds: Map<number, Shred>
   readonly isSigned: boolean | undefined
   data: readonly DataShred[] | undefined
-  /** What is missing was worked out once, and it was not what the root says: it is not tried with every further shred. */
+  /** Recovery failed once because the result does not match the root; it is not repeated with every further shred. */
   isUnrecoverable: boolean
 }
 
 type OpenSlot = {
   readonly slot: number
   readonly version: number
-  /** By set index, signature and root. */
-  readonly sets: Map<string, FecSetTable>
-  /** Indexes of the sets whose data shreds are all there. */
+  /** By FEC set index, signature and root. */
+  readonly sets: Map<string, FecSet>
+  /** Indexes of the FEC sets whose data shreds are all present. */
   readonly completeSets: Set<number>
   readonly firstMs: number
   lastMs: number
@@ -115,10 +119,11 @@ type OpenSlot = {
   lastIndex: number | undefined
 }
 
-/** Slots that were closed lately, so that stragglers are told apart from news. */
+/** Recently closed slots, to recognize shreds that arrive late. */
 const CLOSED_MAX = 4096
 const GAPS_MAX = 16
-const SET_DATA = 32
+/** A slot is closed, complete or not, when a slot this much newer is open. */
+const SLOTS_BEHIND = 8
 
 export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssembler {
   const leaders = createLeaders(options.leaders ?? [])
@@ -156,15 +161,15 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
     return slot
   }
 
-  function setOf(slot: OpenSlot, shred: Shred): FecSetTable {
+  function setOf(slot: OpenSlot, shred: Shred): FecSet {
     const root = rootOf(shred)
-    const key = `${shred.setIndex} ${latin1(signatureOf(shred))} ${latin1(root)}`
+    const key = `${shred.fecSetIndex} ${latin1(signatureOf(shred))} ${latin1(root)}`
     const known = slot.sets.get(key)
     if (known !== undefined) return known
     const leader = leaders.keyOf(shred.slot)
     const isSigned = leader && isSignedBy(shred, root, leader)
-    const set: FecSetTable = {
-      setIndex: shred.setIndex,
+    const set: FecSet = {
+      fecSetIndex: shred.fecSetIndex,
       shreds: new Map(),
       isSigned,
       data: undefined,
@@ -174,23 +179,23 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
     return set
   }
 
-  /** Tries to have all data shreds of the set. */
-  function complete(slot: OpenSlot, set: FecSetTable): void {
-    if (set.data !== undefined || set.shreds.size < SET_DATA) return
+  /** Recovers the missing data shreds of the FEC set when it has enough shreds. */
+  function complete(slot: OpenSlot, set: FecSet): void {
+    if (set.data !== undefined || set.shreds.size < FEC_SET_DATA_SHREDS) return
     const own = [...set.shreds.values()].filter((shred): shred is DataShred => shred.kind === 'data')
-    if (own.length === SET_DATA) set.data = own.toSorted((a, b) => a.index - b.index)
+    if (own.length === FEC_SET_DATA_SHREDS) set.data = own.toSorted((a, b) => a.index - b.index)
     else if (!set.isUnrecoverable) {
-      const recovery = recoverSet([...set.shreds.values()])
+      const recovery = recoverFecSet([...set.shreds.values()])
       if (recovery.ok) set.data = recovery.data
       else set.isUnrecoverable = true
     }
     if (set.data === undefined) return
-    slot.completeSets.add(set.setIndex)
+    slot.completeSets.add(set.fecSetIndex)
     for (const shred of set.data) if (isLastInSlot(shred)) slot.lastIndex = shred.index
   }
 
-  function isDone(slot: OpenSlot): boolean {
-    return slot.lastIndex !== undefined && slot.completeSets.size * SET_DATA >= slot.lastIndex + 1
+  function isComplete(slot: OpenSlot): boolean {
+    return slot.lastIndex !== undefined && slot.completeSets.size * FEC_SET_DATA_SHREDS >= slot.lastIndex + 1
   }
 
   function takeFinished(): SlotSummary[] {
@@ -211,7 +216,7 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
       if (closed.has(shred.slot)) return 'late'
       const slot = slotOf(shred, atMs)
       const set = setOf(slot, shred)
-      const position = positionInSet(shred)
+      const position = positionInFecSet(shred)
       if (set.shreds.has(position)) {
         slot.duplicates += 1
         return 'duplicate'
@@ -224,16 +229,16 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
         if (isLastInSlot(shred)) slot.lastIndex = shred.index
       } else slot.code += 1
       complete(slot, set)
-      if (slot.wholeMs === undefined && isDone(slot)) slot.wholeMs = atMs
+      if (slot.wholeMs === undefined && isComplete(slot)) slot.wholeMs = atMs
       while (open.size > options.slotsMax || held > options.shredsMax)
         close(open.get(Math.min(...open.keys())) as OpenSlot)
       return 'new'
     },
     finish() {
       const newest = Math.max(...open.keys())
-      // A whole slot is kept a little longer: the rest of its shreds is still on its way and belongs to its counts.
+      // A complete slot stays open until all its shreds have arrived, so that its counts include them.
       for (const slot of [...open.values()]) {
-        const isFull = slot.wholeMs !== undefined && slot.data + slot.code >= setsOf(slot) * 2 * SET_DATA
+        const isFull = slot.wholeMs !== undefined && slot.data + slot.code >= setsOf(slot) * 2 * FEC_SET_DATA_SHREDS
         if (isFull || slot.slot < newest - SLOTS_BEHIND) close(slot)
       }
       return takeFinished()
@@ -245,9 +250,6 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
     },
   }
 }
-
-/** A slot is closed, whole or not, when shreds of a slot so much newer come. */
-const SLOTS_BEHIND = 8
 
 function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
   const data = new Map<number, DataShred>()
@@ -266,7 +268,7 @@ function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
     if (index > next && gaps.length < GAPS_MAX) gaps.push([next, index - 1])
     next = index + 1
   }
-  const isComplete = isWholeSlot(ordered)
+  const isWhole = isCompleteSlot(ordered)
   const first = ordered[0]
   return {
     slot: slot.slot,
@@ -281,30 +283,30 @@ function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
     sets: best.length,
     odd: slot.data + slot.code - best.reduce((sum, { shreds }) => sum + shreds.size, 0),
     signature: signatureStateOf(best),
-    isComplete,
-    block: isComplete ? rebuild(slot.slot, ordered, options) : undefined,
+    isWhole,
+    block: isWhole ? rebuild(slot.slot, ordered, options) : undefined,
     firstMs: slot.firstMs,
     lastMs: slot.lastMs,
     wholeMs: slot.wholeMs,
   }
 }
 
-/** Of each set index the version that the leader signed, or else the one most shreds belong to. */
-function bestSets(slot: OpenSlot): FecSetTable[] {
-  const best = new Map<number, FecSetTable>()
-  const rank = ({ isSigned, shreds }: FecSetTable): number => (isSigned === true ? 1000 : 0) + shreds.size
+/** For each FEC set index the version that the leader signed, otherwise the one with most shreds. */
+function bestSets(slot: OpenSlot): FecSet[] {
+  const best = new Map<number, FecSet>()
+  const rank = ({ isSigned, shreds }: FecSet): number => (isSigned === true ? 1000 : 0) + shreds.size
   for (const set of slot.sets.values()) {
-    const other = best.get(set.setIndex)
-    if (other === undefined || rank(set) > rank(other)) best.set(set.setIndex, set)
+    const other = best.get(set.fecSetIndex)
+    if (other === undefined || rank(set) > rank(other)) best.set(set.fecSetIndex, set)
   }
   return [...best.values()]
 }
 
 function setsOf(slot: OpenSlot): number {
-  return new Set([...slot.sets.values()].map(({ setIndex }) => setIndex)).size
+  return new Set([...slot.sets.values()].map(({ fecSetIndex }) => fecSetIndex)).size
 }
 
-function signatureStateOf(sets: readonly FecSetTable[]): SignatureState {
+function signatureStateOf(sets: readonly FecSet[]): SignatureState {
   if (sets.some(({ isSigned }) => isSigned === false)) return 'bad'
   return sets.every(({ isSigned }) => isSigned === true) ? 'good' : 'unknown'
 }
@@ -314,7 +316,7 @@ function latin1(bytes: Uint8Array): string {
 }
 
 function rebuild(slot: number, shreds: readonly DataShred[], options: SlotAssemblerOptions): RebuiltBlock {
-  let kept: Uint8Array[] = []
+  let batches: Uint8Array[] = []
   let [entries, transactions, bad, undecodable] = [0, 0, 0, 0]
   let markers = 0
   let blockhash: string | undefined
@@ -322,14 +324,14 @@ function rebuild(slot: number, shreds: readonly DataShred[], options: SlotAssemb
     const decoded = decodeBatch(bytes)
     if (decoded.ok && decoded.kind === 'marker') {
       markers += 1
-      // The leader changed its mind about the parent: what it sent before is void.
+      // The leader changed the parent of the block: the batches before this marker are void.
       if (decoded.marker.variant === 'update-parent') {
-        kept = []
+        batches = []
         ;[entries, transactions, bad, undecodable] = [0, 0, 0, 0]
       }
       continue
     }
-    kept.push(bytes)
+    batches.push(bytes)
     if (!decoded.ok) {
       undecodable += 1
       continue
@@ -342,9 +344,9 @@ function rebuild(slot: number, shreds: readonly DataShred[], options: SlotAssemb
     }
     blockhash = encodeBase58(decoded.entries.at(-1)?.hash ?? new Uint8Array())
   }
-  options.onBlock?.(slot, kept)
+  options.onBlock?.(slot, batches)
   const digest = createHash('sha256')
-  for (const bytes of kept) digest.update(bytes)
+  for (const bytes of batches) digest.update(bytes)
   return {
     entries,
     transactions,
@@ -352,7 +354,7 @@ function rebuild(slot: number, shreds: readonly DataShred[], options: SlotAssemb
     markers,
     undecodable,
     blockhash,
-    bytes: kept.reduce((sum, bytes) => sum + bytes.length, 0),
+    bytes: batches.reduce((sum, bytes) => sum + bytes.length, 0),
     sha256: digest.digest('hex'),
   }
 }

@@ -1,13 +1,13 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlReader, SqlWriter } from '../../platform/db/sql.ts'
-import type { RecordKind, Records } from '../store/model.ts'
-import type { TableRows } from '../store/rows.ts'
-import type { AccessTransaction, AccessView } from '../store/store.ts'
-import { type Meta, RECORD_TABLES, type Tally } from '../store/tables.ts'
+import type { RecordKind, Records } from './model.ts'
+import type { TableRows } from './rows.ts'
+import type { AccessTransaction, AccessView } from './store.ts'
+import { type Meta, RECORD_TABLES, type Tally } from './tables.ts'
 
 type RecordReader = Pick<AccessView, 'get' | 'find' | 'list' | 'changedSince' | 'packedSince'>
 
-/** Reads records: of one state inside a transaction, of the newest otherwise. */
+/** Reads records: of one revision inside a transaction, of the newest otherwise. */
 export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader {
   async function select<K extends RecordKind>(kind: K, where: Partial<Records[K]>): Promise<Records[K][]> {
     const of = rows(RECORD_TABLES[kind])
@@ -26,18 +26,18 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
     },
     async *packedSince(kind, by, revision) {
       const of = rows(RECORD_TABLES[kind])
-      // Without an order: a first load is then a plain scan of the table.
+      // Without ORDER BY, so that a first load is a sequential scan of the table.
       for await (const page of on.pages(of.selectPacked(by, 'WHERE revision > ?'), [revision])) yield page.map(of.pack)
     },
   }
 }
 
 export type RecordWriter = AccessTransaction & {
-  /** Rows and sums of all kinds after what was put. */
+  /** The tallies of all kinds including the records put. */
   tallies(): Meta['tallies']
 }
 
-/** Writes records inside a change. Every record that is put gets the revision of the change. */
+/** Writes records inside a change. Every record gets the revision of the change. */
 export function createRecordWriter(tx: SqlWriter, rows: TableRows, meta: Meta): RecordWriter {
   const { get, find } = createRecordReader(tx, rows)
   const revision = meta.revision + 1
@@ -55,7 +55,7 @@ export function createRecordWriter(tx: SqlWriter, rows: TableRows, meta: Meta): 
       for (const field of of.table.unique ?? []) {
         const [other] = (await find(kind, { [field]: record[field] } as never)).filter(({ id }) => id !== record.id)
         if (other === undefined) continue
-        throw new ServiceError('already-exists', `${of.table.name}: there is one with this ${field} already`, {
+        throw new ServiceError('already-exists', `${of.table.name}: there is already one with this ${field}`, {
           fields: { kind, field, id: other.id },
         })
       }
@@ -71,7 +71,7 @@ export function createRecordWriter(tx: SqlWriter, rows: TableRows, meta: Meta): 
 
 export const EMPTY_TALLY: Tally = { rows: 0, sum: 0 }
 
-/** Sums are kept below this, so that they stay exact numbers. */
+/** Sums are modulo this, so that they stay exact integers. */
 const SUM_LIMIT = 2 ** 48
 
 export function addToSum(sum: number, change: number): number {
@@ -81,7 +81,7 @@ export function addToSum(sum: number, change: number): number {
 function refuseChangeOfFixed<T extends { id: string }>(fixed: readonly (keyof T & string)[], old: T, record: T): void {
   for (const field of fixed) {
     if (old[field] === record[field]) continue
-    throw new ServiceError('invalid-value', `${field} of ${old.id} never changes: make a new record`, {
+    throw new ServiceError('invalid-value', `${field} of ${old.id} cannot be changed: create a new record`, {
       fields: { field },
     })
   }

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict'
 
-/** A position is 32 bits: the number of a chunk above, the place in it below. That makes 4 GiB. */
+/** A position has 32 bits: the chunk number in the upper bits, the offset in the lower bits; 4 GiB in all. */
 const CHUNK_BITS = 20
 const CHUNK_BYTES = 2 ** CHUNK_BITS
 const CHUNKS_MAX = 2 ** (32 - CHUNK_BITS) - 1
 const LENGTH_BYTES = 4
 
-/** The longest text a log takes, in bytes. */
+/** The longest text in bytes. */
 export const LOGGED_BYTES_MAX = CHUNK_BYTES - LENGTH_BYTES
 
-/** Texts one after the other in large buffers outside the garbage collector's heap. A text is never changed once it is written. */
+/** An append-only log of texts in large buffers outside the V8 heap. */
 export class TextLog {
   readonly #chunks: Buffer[] = []
   #used = CHUNK_BYTES
 
-  /** Bytes written, with what was left empty at the ends of chunks. */
+  /** Bytes written, including the unused ends of chunks. */
   get bytes(): number {
     return this.#chunks.length * CHUNK_BYTES - (CHUNK_BYTES - this.#used)
   }
 
-  /** Returns where the text is to be read. */
+  /** Returns the position of the text. */
   append(text: string): number {
     const length = Buffer.byteLength(text)
-    assert(length <= LOGGED_BYTES_MAX, 'a record is longer than the log takes')
+    assert(length <= LOGGED_BYTES_MAX, 'a record is longer than LOGGED_BYTES_MAX')
     if (this.#used + LENGTH_BYTES + length > CHUNK_BYTES) {
       assert(this.#chunks.length < CHUNKS_MAX, 'the log is full')
       this.#chunks.push(Buffer.allocUnsafeSlow(CHUNK_BYTES))
@@ -41,7 +41,7 @@ export class TextLog {
     return chunk.toString('utf8', at, at + length)
   }
 
-  /** How many bytes of the log the text there takes. */
+  /** Bytes of the log that the text at this position takes. */
   bytesAt(position: number): number {
     return LENGTH_BYTES + this.#find(position).length
   }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createManualClock } from '../../core/clock.ts'
-import { createLogger } from '../../platform/telemetry/logger.ts'
-import { createCustomerNotes } from './customer-notes.ts'
+import { createManualClock } from '../core/clock.ts'
+import { createLogger } from '../platform/telemetry/logger.ts'
+import { createCustomerLog } from './customer-log.ts'
 
 function open() {
   const clock = createManualClock()
@@ -11,17 +11,17 @@ function open() {
     level: 'info',
     destination: { write: (line: string) => lines.push(JSON.parse(line) as never) },
   })
-  const notes = createCustomerNotes({ log, clock })
+  const notes = createCustomerLog({ log, clock })
   const message = () =>
     lines.splice(0).map(({ msg, subscription, limit, count }) => ({ msg, subscription, limit, count }))
-  return { clock, notes, said: message }
+  return { clock, notes, logged: message }
 }
 
 const refused = (subscription: string, limit: string) => ({ subscription, message: 'refused', kind: { limit } })
 const line = (subscription: string, limit: string, count?: number) => ({ msg: 'refused', subscription, limit, count })
 
 test('the first is told at once, the others of its second as their number, for each customer and limit', () => {
-  const { clock, notes, said: message } = open()
+  const { clock, notes, logged: message } = open()
   for (let at = 0; at < 1000; at++) notes.note(refused('sub_1', 'unitsPerSecond'))
   notes.note(refused('sub_1', 'sendsPerSecond'))
   notes.note(refused('sub_2', 'unitsPerSecond'))
@@ -35,7 +35,7 @@ test('the first is told at once, the others of its second as their number, for e
 })
 
 test('what goes on is one line a second; what stopped begins anew', () => {
-  const { clock, notes, said: message } = open()
+  const { clock, notes, logged: message } = open()
   for (let second = 0; second < 3; second++) {
     for (let at = 0; at < 10; at++) notes.note(refused('sub_1', 'unitsPerSecond'))
     clock.advance(1000)
@@ -51,7 +51,7 @@ test('what goes on is one line a second; what stopped begins anew', () => {
 })
 
 test('a crowd is counted: never more than a hundred kinds at once', () => {
-  const { clock, notes, said: message } = open()
+  const { clock, notes, logged: message } = open()
   for (let at = 0; at < 5000; at++) notes.note(refused(`sub_${at}`, 'unitsPerSecond'))
   assert.equal(message().length, 100)
   clock.advance(1000)

@@ -1,0 +1,82 @@
+/** Tracks which slots are current and which shred version the cluster has. */
+export type SlotWindow = {
+  classify(slot: number, version: number, nowMs: number): WindowVerdict
+  /** Records a packet of this slot that passed every check. */
+  advance(slot: number, version: number, nowMs: number): void
+  newest(): number | undefined
+  version(): number | undefined
+  /** How often the window was moved because only packets outside it arrived. */
+  resets(): number
+}
+
+export type WindowVerdict = 'current' | 'late' | 'ahead' | 'version'
+
+export type SlotWindowOptions = {
+  readonly backSlots: number
+  readonly aheadSlots: number
+  /** A configured version is never changed by received packets. */
+  readonly version?: number | undefined
+}
+
+/** After this time without a current packet the window may move: the source was disconnected, or the cluster restarted. */
+const STALLED_MS = 2000
+/** Packets outside the window that are collected before it moves. */
+const OUTLIERS = 128
+
+export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
+  let { version } = options
+  let newest: number | undefined
+  let currentAtMs = 0
+  let resets = 0
+  const outlierSlots = new Float64Array(OUTLIERS)
+  const outlierVersions = new Uint16Array(OUTLIERS)
+  let outliers = 0
+
+  function verdictOf(slot: number, packetVersion: number): WindowVerdict {
+    if (version !== undefined && packetVersion !== version) return 'version'
+    if (newest === undefined) return 'current'
+    if (slot < newest - options.backSlots) return 'late'
+    return slot > newest + options.aheadSlots ? 'ahead' : 'current'
+  }
+
+  /** Moves the window to the median slot of the median version among the outliers, so that a few absurd packets have no effect. */
+  function reset(nowMs: number): void {
+    const medianVersion = options.version ?? medianOf(Float64Array.from(outlierVersions))
+    const slots = outlierSlots.filter((_, at) => outlierVersions[at] === medianVersion)
+    outliers = 0
+    currentAtMs = nowMs
+    if (slots.length < OUTLIERS / 2) return
+    version = medianVersion
+    newest = medianOf(slots)
+    resets += 1
+  }
+
+  return {
+    classify(slot, packetVersion, nowMs) {
+      const verdict = verdictOf(slot, packetVersion)
+      if (verdict === 'current') return verdict
+      if (nowMs - currentAtMs < STALLED_MS) {
+        outliers = 0
+        return verdict
+      }
+      outlierSlots[outliers] = slot
+      outlierVersions[outliers] = packetVersion
+      outliers += 1
+      if (outliers < OUTLIERS) return verdict
+      reset(nowMs)
+      return verdictOf(slot, packetVersion)
+    },
+    advance(slot, packetVersion, nowMs) {
+      currentAtMs = nowMs
+      version ??= packetVersion
+      if (newest === undefined || slot > newest) newest = slot
+    },
+    newest: () => newest,
+    version: () => version,
+    resets: () => resets,
+  }
+}
+
+function medianOf(values: Float64Array): number {
+  return values.toSorted()[values.length >> 1] as number
+}
