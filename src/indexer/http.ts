@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createUlid } from '../core/ulid.ts'
 import { gunzipBytes } from '../platform/http/gzip.ts'
+import { acceptsGzip, splitTarget } from '../platform/http/request-headers.ts'
 import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
@@ -13,27 +14,28 @@ import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
-import { DATABASE, type QueryDone, type QueryLimits, respondFromTables } from './duckdb/run-query.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
+import { catalogueResult } from './query/catalogue.ts'
 import { QueryError } from './query/error.ts'
 import type { QueryExecutor } from './query/executor.ts'
-import { type QueryRequest, readQueryRequest } from './query/request.ts'
-import { sendResult } from './query/response.ts'
-import type { QueryResult } from './query/result.ts'
+import { type QueryLimits, type QueryRequest, readQueryRequest } from './query/request.ts'
+import { type QueryResult, sendResult } from './query/result.ts'
+import { parseStatement } from './query/statement.ts'
+import { DATABASE } from './schema.ts'
 
 export type IndexerServerOptions = {
   readonly listen: ListenerOptions
   readonly limits: QueryLimits
-  /** How long a client may take to read a result. */
+  /** Time for a client to read a result. */
   readonly readSecondsMax: number
   readonly displayName: string
 }
 
 export type IndexerServerDeps = ListenerMetrics & {
   readonly access: Access
-  /** Who runs the queries: the embedded database, or the operator's ClickHouse. */
+  /** Runs the queries: the embedded database, or the operator's ClickHouse. */
   readonly engine: { readonly executor: QueryExecutor } | { readonly proxy: ClickHouseProxy }
-  /** Newest slot up to which everything is there, for the receipt of an answer that only passes through. */
+  /** Newest slot up to which the tables are complete, for the header of a response that ClickHouse makes. */
   coverageSlot(): number
   readonly metrics: IndexerMetrics
   readonly log: Logger
@@ -41,23 +43,23 @@ export type IndexerServerDeps = ListenerMetrics & {
   readonly random: Random
 }
 
-/** ClickHouse takes 256 KiB of query; what is inflated counts. */
+/** As ClickHouse's max_query_size; counted after decompression. */
 export const QUERY_BYTES_MAX = 256 * 1024
-/** The official client lets go of idle sockets after 2.5 s, and believes the server's word. */
+/** The official client closes idle sockets after 2.5 s, or as the server's keep-alive header states. */
 const KEEP_ALIVE_MS = 10_000
 
-/** The query door: ClickHouse's HTTP interface, for those who hold both the database login and the token. */
+/** Serves ClickHouse's HTTP interface to clients that have both the database login and the token. */
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader('x-request-id', requestIdOf(request, deps))
-    const [path, search] = splitTarget(request.url ?? '')
+    const { path, query: search } = splitTarget(request.url)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     if (isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))) {
       return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
     }
-    if (path !== '/') return sendText(response, 404, 'There is no handler for this address.\n')
+    if (path !== '/') return sendText(response, 404, 'There is no handler for this path.\n')
     if (!isRead && request.method !== 'POST')
       return sendText(response, 405, 'Use GET or POST.\n', { allow: 'GET, POST' })
     const startedMs = clock.monotonicMs()
@@ -65,46 +67,15 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     let queryId = createUlid(clock.nowMs(), random)
     try {
       const { caller, login } = authenticate(request)
-      const asked = readQueryRequest(
+      const received = readQueryRequest(
         search,
         { format: header(request, 'x-clickhouse-format'), database: header(request, 'x-clickhouse-database') },
         DATABASE,
       )
-      queryId = asked.queryId ?? queryId
-      const query = await readQuery(request, asked.query)
-      if ('proxy' in engine) {
-        const known = respondFromTables(asked, query, options.limits, deps.coverageSlot())
-        // Judged before it is counted: what is refused is not charged.
-        const validated = known === undefined ? engine.proxy.validate(asked, query) : asked
-        admit(caller)
-        if (known !== undefined) {
-          using result = wholeResult(known)
-          return await respond(response, result, request, asked, queryId, seconds())
-        }
-        using left = leaving(request, response)
-        const { proxy } = engine
-        const forwarded = proxy.forward(
-          {
-            subscriptionId: caller.subscription.id,
-            plan: caller.subscription.plan,
-            login,
-            asked: validated,
-            acceptEncoding: header(request, 'accept-encoding'),
-            headers: { ...common(queryId), 'x-sluice-coverage-slot': String(deps.coverageSlot()) },
-          },
-          response,
-          left.signal,
-        )
-        const { isOk } = await runCharged(caller, () => forwarded)
-        return metrics.query(isOk ? 'ok' : 'failed', seconds())
-      }
-      admit(caller)
-      const { executor } = engine
-      using left = leaving(request, response)
-      const { query: _head, queryId: _id, holding: _held, ...given } = asked
-      const job = { ...given, query, limits: options.limits }
-      using result = await runCharged(caller, () => executor.run(caller.subscription.id, job, left.signal))
-      await respond(response, result, request, asked, queryId, seconds())
+      queryId = received.queryId ?? queryId
+      const query = { ...received, query: await readQuery(request, received.query) }
+      const exchange: Exchange = { request, response, caller, login, query, queryId, seconds }
+      await ('executor' in engine ? execute(engine.executor, exchange) : forward(engine.proxy, exchange))
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())
@@ -112,7 +83,43 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     }
   }
 
-  /** Either half missing or wrong gives the same answer, and the same work is done for all. */
+  /** Runs the query in the embedded database; the SQL policy is applied in the database process. */
+  async function execute(executor: QueryExecutor, exchange: Exchange): Promise<void> {
+    const { caller } = exchange
+    admit(caller)
+    const { query, parameters, defaultFormat, settings } = exchange.query
+    const job = { query, parameters, defaultFormat, settings, limits: options.limits }
+    using disconnected = watchDisconnect(exchange)
+    using result = await refunding(caller, executor.run(caller.subscription.id, job, disconnected.signal))
+    await respond(exchange, result)
+  }
+
+  /** Forwards the query to the operator's ClickHouse. A statement is validated before it is charged: a refused one is not charged. */
+  async function forward(proxy: ClickHouseProxy, exchange: Exchange): Promise<void> {
+    const { request, response, caller, login, query, queryId, seconds } = exchange
+    const statement = parseStatement(query.query)
+    using catalogue = catalogueResult(statement, query, options.limits, deps.coverageSlot())
+    const validated = catalogue === undefined ? proxy.validate(query, statement) : query
+    admit(caller)
+    if (catalogue !== undefined) return await respond(exchange, catalogue)
+    using disconnected = watchDisconnect(exchange)
+    const forwarded = proxy.forward(
+      {
+        subscriptionId: caller.subscription.id,
+        plan: caller.subscription.plan,
+        login,
+        request: validated,
+        acceptEncoding: header(request, 'accept-encoding'),
+        headers: { ...commonHeaders(queryId), 'x-sluice-coverage-slot': String(deps.coverageSlot()) },
+      },
+      response,
+      disconnected.signal,
+    )
+    const { isOk } = await refunding(caller, forwarded)
+    metrics.query(isOk ? 'ok' : 'failed', seconds())
+  }
+
+  /** A missing or wrong login or token gives the same response, after the same work. */
   function authenticate(request: IncomingMessage): { caller: Caller; login: Login } {
     const { rawHeaders } = request
     const token = collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders)
@@ -135,36 +142,29 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     )
   }
 
-  /** What was refused for lack of room, or lost with the database, is not charged. */
-  async function runCharged<Outcome>(caller: Caller, run: () => Promise<Outcome>): Promise<Outcome> {
+  /** Refunds a query that was refused at a concurrency limit or lost with the database process. */
+  async function refunding<Outcome>(caller: Caller, outcome: Promise<Outcome>): Promise<Outcome> {
     try {
-      return await run()
+      return await outcome
     } catch (error) {
       if (error instanceof QueryError && UNCHARGED.has(error.type)) access.refund(caller, CALL)
       throw error
     }
   }
 
-  async function respond(
-    response: ServerResponse,
-    result: QueryResult,
-    request: IncomingMessage,
-    asked: QueryRequest,
-    queryId: string,
-    seconds: number,
-  ): Promise<void> {
-    metrics.query('ok', seconds)
+  async function respond({ request, response, query, queryId, seconds }: Exchange, result: QueryResult): Promise<void> {
+    metrics.query('ok', seconds())
     metrics.queryRows.inc(result.rows)
     metrics.queryBytes.inc(result.bytes)
-    const mayZip = asked.settings['enable_http_compression'] === '1' && acceptsGzip(request)
-    // Too slow a reader would hold its permit and its result for ever.
+    const mayZip = query.settings['enable_http_compression'] === '1' && acceptsGzip(header(request, 'accept-encoding'))
+    // A client that does not read would hold its permit and its result for ever.
     using _deadline = clock.setTimer(options.readSecondsMax * 1000, () => response.destroy())
-    await sendResult(response, result, { headers: common(queryId), mayZip })
+    await sendResult(response, result, { headers: commonHeaders(queryId), mayZip })
   }
 
   function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
     sendText(response, error.httpStatus, error.body, {
-      ...common(queryId),
+      ...commonHeaders(queryId),
       'content-type': 'text/plain; charset=UTF-8',
       'x-clickhouse-exception-code': String(error.code),
       ...(error.type === 'AUTHENTICATION_FAILED' ? { 'www-authenticate': 'Basic realm="sluice", Bearer' } : {}),
@@ -172,7 +172,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     })
   }
 
-  function common(queryId: string): Record<string, string> {
+  function commonHeaders(queryId: string): Record<string, string> {
     return {
       'x-clickhouse-query-id': queryId.replaceAll(/[^\x21-\x7e]/g, '?'),
       'x-clickhouse-timezone': 'UTC',
@@ -188,35 +188,35 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
 
 type Login = Exclude<ReturnType<typeof collectLogin>, { readonly refused: unknown }>
 
+/** A query request whose credentials are valid. */
+type Exchange = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly caller: Caller
+  readonly login: Login
+  readonly query: QueryRequest
+  readonly queryId: string
+  /** Time since the request came. */
+  seconds(): number
+}
+
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
 
 const AUTHENTICATION_FAILED =
   'Authentication failed: give the database user and password, and the token of the same subscription in x-token.'
 
-/** A result that this process made itself. */
-function wholeResult({ result, ...summary }: QueryDone): QueryResult {
-  return {
-    ...summary,
-    bytes: result.bytes,
-    async *parts() {
-      while (result.bytes > 0) yield result.read()
-    },
-    [Symbol.dispose]: () => result.discard(),
-  }
-}
-
-/** The query of the address and the body, joined by a line break as ClickHouse does. */
-async function readQuery(request: IncomingMessage, fromAddress: string): Promise<string> {
+/** The query of the URL and the body, joined by a line break as ClickHouse does. */
+async function readQuery(request: IncomingMessage, fromUrl: string): Promise<string> {
   const tooLarge = (): QueryError =>
     new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
   const encoding = header(request, 'content-encoding')
   if (encoding !== undefined && encoding !== 'gzip' && encoding !== 'identity')
-    throw new QueryError('NOT_IMPLEMENTED', 'Of content encodings only gzip is offered here.')
+    throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
   if (/^multipart\//i.test(header(request, 'content-type') ?? ''))
     throw new QueryError(
       'NOT_IMPLEMENTED',
-      'Parameters as multipart are not offered here: give them in the address as param_name.',
+      'Multipart parameters are not supported: give them in the URL as param_name.',
     )
   const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
   if (!read.ok)
@@ -228,26 +228,26 @@ async function readQuery(request: IncomingMessage, fromAddress: string): Promise
       throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
     body = unpacked.body
   }
-  const query = [fromAddress, body.toString('utf8')].filter((part) => part !== '').join('\n')
+  const query = [fromUrl, body.toString('utf8')].filter((part) => part !== '').join('\n')
   if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
   return query
 }
 
-/** Aborted when the client is gone. One that closes its side takes no interest in the answer either: ClickHouse sees it so, too. */
-function leaving(request: IncomingMessage, response: ServerResponse): Disposable & { readonly signal: AbortSignal } {
+/** Aborts the signal when the client disconnects. A client that closes its side of the connection counts as disconnected, as in ClickHouse. */
+function watchDisconnect({ request, response }: Exchange): Disposable & { readonly signal: AbortSignal } {
   const { socket } = request
-  const left = new AbortController()
-  const leave = (): void => {
-    if (!response.writableFinished) left.abort()
+  const disconnected = new AbortController()
+  const onDisconnect = (): void => {
+    if (!response.writableFinished) disconnected.abort()
   }
-  socket.once('end', leave)
-  response.once('close', leave)
-  if (socket.readableEnded || response.destroyed) leave()
+  socket.once('end', onDisconnect)
+  response.once('close', onDisconnect)
+  if (socket.readableEnded || response.destroyed) onDisconnect()
   return {
-    signal: left.signal,
+    signal: disconnected.signal,
     [Symbol.dispose]() {
-      socket.off('end', leave)
-      response.off('close', leave)
+      socket.off('end', onDisconnect)
+      response.off('close', onDisconnect)
     },
   }
 }
@@ -278,13 +278,4 @@ function outcomeOf({ type }: QueryError): QueryOutcome {
 function header(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name]
   return Array.isArray(value) ? value[0] : value
-}
-
-function acceptsGzip(request: IncomingMessage): boolean {
-  return /(^|[ ,])gzip(?! *; *q=0(\.0+)? *(,|$))/i.test(header(request, 'accept-encoding') ?? '')
-}
-
-function splitTarget(url: string): [path: string, search: string] {
-  const mark = url.indexOf('?')
-  return mark === -1 ? [url, ''] : [url.slice(0, mark) || '/', url.slice(mark + 1)]
 }

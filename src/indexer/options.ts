@@ -14,20 +14,20 @@ const clickhouse = z.strictObject({
     .string()
     .refine(
       (text) => parseRemoteAddress(text, ['http:', 'https:']) !== undefined,
-      'give an address such as http://10.0.0.1:8123, without credentials and without a query',
+      'give a URL such as http://10.0.0.1:8123, without credentials and without a query',
     )
     .describe("The server's HTTP interface."),
-  user: clickHouseUser.describe("The gateway's own account: it makes the tables, writes, and ends queries."),
+  user: clickHouseUser.describe("The gateway's own account: it creates the tables, writes, and kills queries."),
   password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
   database: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,31}$/, 'a database name has a-z, 0-9 and underscores')
     .default('solana')
-    .describe('What customers see there; the tables themselves are in a second one, with _base after its name.'),
+    .describe('Database of the views that customers see; the tables are in a second one with the suffix _base.'),
   accounts: z
     .strictObject({
       user: clickHouseUser.describe(
-        'An account that may make roles, profiles, quotas and users, grant SELECT on that database and end queries.',
+        'An account that may create roles, profiles, quotas and users, grant SELECT on that database and kill queries.',
       ),
       password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
       gateways: z
@@ -35,21 +35,21 @@ const clickhouse = z.strictObject({
         .min(1)
         .max(64)
         .default(['127.0.0.1', '::1'])
-        .describe("Where the gateways are: customers' accounts work from there alone."),
+        .describe("Addresses of the gateways: customers' accounts can log in from there only."),
       memoryBytesMax: z
         .int()
         .min(MIB)
         .default(4096 * MIB)
-        .describe('What one query may use at the server.'),
-      readRowsMax: z.int().min(1).default(5_000_000_000).describe('Rows that one query may read.'),
+        .describe('Memory of one query at the server.'),
+      readRowsMax: z.int().min(1).default(5_000_000_000).describe('Most rows that one query may read.'),
       queriesPerHour: z
         .int()
         .min(1)
         .default(5000)
-        .describe('Queries of one account in an hour, counted by the server.'),
+        .describe('Most queries of one account in an hour, counted by the server.'),
     })
     .optional()
-    .describe("Makes customers' accounts on servers from 25.8 on; without it the operator makes them."),
+    .describe("Creates customers' accounts on servers from 25.8 on; without it the operator creates them."),
 })
 
 export const indexerOptions = z
@@ -59,16 +59,16 @@ export const indexerOptions = z
     includeVotes: z
       .boolean()
       .default(false)
-      .describe('Keeps vote transactions; without them there are about 60 % fewer rows.'),
-    includeLogs: z.boolean().default(false).describe('Keeps the log lines of transactions.'),
+      .describe('Stores vote transactions; without them there are about 60 % fewer rows.'),
+    includeLogs: z.boolean().default(false).describe('Stores the log lines of transactions.'),
     includeAccounts: z
       .boolean()
       .default(true)
-      .describe('Keeps the latest state of accounts that change, from the block stream.'),
+      .describe('Stores the latest state of accounts that change, from the block stream.'),
     engine: z
       .enum(['duckdb', 'clickhouse'])
       .default('duckdb')
-      .describe("Where the tables are: in the embedded database, or in the operator's own ClickHouse."),
+      .describe("Database of the tables: the embedded one, or the operator's own ClickHouse."),
     clickhouse: clickhouse.optional().describe('The operator\'s ClickHouse, for engine = "clickhouse".'),
     store: z
       .strictObject({
@@ -76,28 +76,28 @@ export const indexerOptions = z
           .int()
           .min(128 * MIB)
           .default(512 * MIB)
-          .describe('What the embedded database may use, for customers and ingest together.'),
+          .describe('Memory of the embedded database, for customers and ingest together.'),
         residentBytesMax: z
           .int()
           .min(256 * MIB)
           .default(1024 * MIB)
-          .describe('Memory at which its process is ended and started again; well above memoryBytes.'),
+          .describe('Resident memory at which its process is ended and restarted; well above memoryBytes.'),
         threads: z
           .int()
           .min(1)
           .max(64)
           .default(2)
-          .describe('Threads of the embedded database that run queries; ingest has one of its own.'),
+          .describe('Threads of the embedded database that run queries; ingest has a separate one.'),
       })
       .prefault({})
-      .describe('The embedded database, in a process of its own.'),
+      .describe('The embedded database, which runs in a child process.'),
     ingest: z
       .strictObject({
         enabled: z
           .boolean()
           .default(true)
           .describe(
-            'Whether this process writes; false where another one does, into the same ClickHouse. One writer for one database.',
+            'Whether this process writes; false where another process writes into the same ClickHouse. A database has one writer.',
           ),
         batchBlocks: z.int().min(1).max(256).default(8).describe('Blocks written in one transaction.'),
         batchMs: z
@@ -105,69 +105,69 @@ export const indexerOptions = z
           .min(10)
           .max(10_000)
           .default(1000)
-          .describe('A smaller batch is written when its first block has waited so long.'),
+          .describe('A smaller batch is written when its first block has waited this long.'),
         heldBlocksMax: z
           .int()
           .min(8)
           .max(10_000)
           .default(256)
-          .describe('Blocks kept while one before them is missing.'),
-        fetchParallel: z.int().min(1).max(64).default(4).describe('Blocks asked for at a time when a gap is filled.'),
+          .describe('Most blocks held while an earlier one is missing.'),
+        fetchParallel: z.int().min(1).max(64).default(4).describe('Blocks fetched concurrently when a gap is filled.'),
       })
       .prefault({})
-      .describe('From the block stream into the tables.'),
+      .describe('Ingest from the block stream into the tables.'),
     query: z
       .strictObject({
-        secondsMax: z.number().min(0.1).max(3600).default(30).describe('How long one query may run.'),
+        secondsMax: z.number().min(0.1).max(3600).default(30).describe('Time limit of one query.'),
         rowsMax: z
           .int()
           .min(1)
           .max(100_000_000)
           .default(1_000_000)
-          .describe('Rows in one answer; more is an error, never a shorter answer.'),
+          .describe('Most rows in one result; more is an error, never a truncated result.'),
         bytesMax: z
           .int()
           .min(1024)
           .max(1024 * MIB)
           .default(64 * MIB)
-          .describe('Bytes in one answer.'),
+          .describe('Most bytes in one result.'),
         concurrentPerSubscription: z
           .int()
           .min(1)
           .max(64)
           .default(4)
-          .describe('Queries of one subscription at a time; each counts until its result is read. More are refused.'),
+          .describe('Concurrent queries of one subscription; each counts until its result is read. More are refused.'),
         concurrent: z
           .int()
           .min(1)
           .max(16)
           .default(8)
           .describe(
-            'Queries of all subscriptions at a time, counted likewise. More wait, subscriptions in turn; one alone gets no more than half.',
+            'Concurrent queries of all subscriptions, counted likewise. More wait, and subscriptions are served in rotation; one subscription gets at most half.',
           ),
         waitingMax: z
           .int()
           .min(0)
           .max(1024)
           .default(64)
-          .describe('Queries that wait for their turn; more are refused.'),
+          .describe('Most queries that wait for a permit; more are refused.'),
         waitSecondsMax: z
           .number()
           .min(0)
           .max(600)
           .default(30)
-          .describe('How long a query waits for its turn before it is refused.'),
+          .describe('Time that a query waits for a permit before it is refused.'),
         readSecondsMax: z
           .number()
           .min(1)
           .max(3600)
           .default(300)
-          .describe('How long a client may take to read a result; its connection is closed then.'),
+          .describe('Time for a client to read a result; then its connection is closed.'),
         heldBytesMax: z
           .int()
           .min(MIB)
           .default(128 * MIB)
-          .describe('Bytes of results that are not read yet, in the process of the embedded database.'),
+          .describe('Most bytes of results that are not read yet, in the process of the embedded database.'),
         heldBytesPerSubscription: z
           .int()
           .min(MIB)
@@ -175,7 +175,7 @@ export const indexerOptions = z
           .describe('The same for one subscription; not below bytesMax.'),
       })
       .prefault({})
-      .describe('What a query may cost.'),
+      .describe('Limits of queries.'),
   })
   .refine(
     ({ query }) => query.heldBytesPerSubscription >= query.bytesMax && query.heldBytesMax >= query.bytesMax,
@@ -187,7 +187,7 @@ export const indexerOptions = z
   )
   .refine(
     ({ engine, ingest }) => engine === 'clickhouse' || ingest.enabled,
-    'ingest.enabled = false needs engine = "clickhouse": nobody else can write into the embedded database',
+    'ingest.enabled = false needs engine = "clickhouse": no other process can write into the embedded database',
   )
 
 export type IndexerOptions = z.output<typeof indexerOptions>

@@ -14,7 +14,7 @@ import { type Backfill, type BackfillStatus, startBackfill } from './ingest/back
 import { createBlockFetch } from './ingest/block-fetch.ts'
 import { followCoverage } from './ingest/follow-coverage.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
-import { type IngestSupervisor, type IngestSupervisorStatus, keepIngesting } from './ingest/supervise.ts'
+import { type IngestSupervisor, type IngestSupervisorStatus, superviseIngest } from './ingest/supervise.ts'
 import { indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryExecutor } from './query/executor.ts'
@@ -22,7 +22,7 @@ import { collectResult } from './query/result.ts'
 
 export type IndexerDeps = {
   readonly access: Access
-  readonly upstream: Pick<Upstream, 'ask' | 'grpc'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc'>
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
@@ -33,23 +33,23 @@ export type IndexerDeps = {
 export type Indexer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   status(): IngestSupervisorStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
-  /** Writes a range of history, as far as the chain goes, one at a time. */
+  /** Writes a range of older blocks, up to the tip of the chain. One backfill runs at a time. */
   backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip' | 'not-here'
   stopBackfill(): void
-  /** A question of the operator's own, under the same rules as a customer's. Rejects with QueryError. */
+  /** Runs a query of the operator under the same rules as a customer's. Rejects with QueryError. */
   query(query: string, format: string): Promise<{ readonly body: Uint8Array }>
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
 
-/** Blocks from a node into tables, and SQL over HTTP out of them. The database lives in a process of its own. */
+/** Writes blocks from a node into tables and serves SQL over HTTP. The database runs in a child process. */
 export async function startIndexer(
   options: Omit<IndexerOptions, 'listen' | 'tls' | 'plaintext' | 'enabled' | 'engine' | 'clickhouse'>,
-  position: {
+  environment: {
     readonly listener: ListenerOptions
-    /** Of the embedded database. */
+    /** File of the embedded database. */
     readonly dataFile: string
-    /** The operator's server instead of it. */
+    /** The operator's server, in place of the embedded database. */
     readonly clickhouse?: ClickHouseStoreOptions | undefined
     readonly accounts?: ClickHouseAccountsSource | undefined
     readonly displayName: string
@@ -68,10 +68,10 @@ export async function startIndexer(
   const server = opening.use(
     await startIndexerServer(
       {
-        listen: position.listener,
+        listen: environment.listener,
         limits: query,
         readSecondsMax: query.readSecondsMax,
-        displayName: position.displayName,
+        displayName: environment.displayName,
       },
       {
         access,
@@ -86,14 +86,15 @@ export async function startIndexer(
     ),
   )
 
-  /** Who fills the tables: this process, or another one that writes into the same server. */
+  /** Starts ingest, or follows the progress of another process that writes into the same server. */
   async function openSupervisor(): Promise<IngestSupervisor> {
-    if (!ingest.enabled && position.clickhouse !== undefined) return followCoverage(position.clickhouse, { clock, log })
-    return keepIngesting(
+    if (!ingest.enabled && environment.clickhouse !== undefined)
+      return followCoverage(environment.clickhouse, { clock, log })
+    return superviseIngest(
       {
         store: {
-          clickhouse: position.clickhouse,
-          path: position.dataFile,
+          clickhouse: environment.clickhouse,
+          path: environment.dataFile,
           memoryBytes: store.memoryBytes,
           threads: store.threads,
           rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
@@ -111,16 +112,17 @@ export async function startIndexer(
     )
   }
 
-  /** Who runs the queries. */
+  /** Opens what runs the queries: the executor of the embedded database, or the proxy of the operator's server. */
   function openEngine() {
-    if (position.clickhouse === undefined) {
+    if (environment.clickhouse === undefined) {
       const limits = { ...query, residentBytesMax: store.residentBytesMax }
       return { executor: createQueryExecutor(limits, { store: supervisor.store, clock, log, metrics }) }
     }
-    const { database } = position.clickhouse
-    const given = { database, limits: query, concurrent: query.concurrentPerSubscription }
-    const accounts = position.accounts && opening.use(openClickHouseAccounts(position.accounts, given, { access, log }))
-    const target = { ...query, ...position.clickhouse, limits: query }
+    const { database } = environment.clickhouse
+    const granted = { database, limits: query, concurrent: query.concurrentPerSubscription }
+    const accounts =
+      environment.accounts && opening.use(openClickHouseAccounts(environment.accounts, granted, { access, log }))
+    const target = { ...query, ...environment.clickhouse, limits: query }
     return { proxy: createClickHouseProxy(target, { clock, random, log, metrics, accounts }) }
   }
 
@@ -130,11 +132,11 @@ export async function startIndexer(
   return {
     address: server.address,
     status: () => ({ ...supervisor.status(), runningQueries: runner.running, backfill: backfill?.status() }),
-    backfill(wanted) {
+    backfill(requested) {
       if (!supervisor.status().ingests) return 'not-here'
       if (backfill?.status().state === 'running') return 'busy'
-      // Beyond what the chain has there is nothing to ask for.
-      const range = { from: wanted.from, to: Math.min(wanted.to, supervisor.status().ingest?.tipSlot ?? 0) }
+      // There are no blocks beyond the tip.
+      const range = { from: requested.from, to: Math.min(requested.to, supervisor.status().ingest?.tipSlot ?? 0) }
       if (range.from > range.to) return 'beyond-tip'
       backfill = startBackfill(range, {
         fetch: createBlockFetch(upstream, 'finalized'),
@@ -146,7 +148,7 @@ export async function startIndexer(
     },
     stopBackfill: () => backfill?.stop(),
     async query(text, format) {
-      if ('proxy' in engine) return engine.proxy.ask(text, format)
+      if ('proxy' in engine) return engine.proxy.query(text, format)
       const job = { query: text, parameters: {}, defaultFormat: format, settings: {}, limits: query }
       using result = await engine.executor.run('operator', job, new AbortController().signal)
       return { body: await collectResult(result) }

@@ -1,38 +1,38 @@
 import type { BatchRows } from './ingest/batch-rows.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
 
-/** Everything a batch of blocks means, written in one go or not at all. */
+/** The rows of a batch of blocks, written completely or not at all. */
 export type WriteBatch = {
-  /** Names the content: the same batch again has the same name, another one never. */
+  /** Identifies the content: a repeated batch has the same name, and no other batch has it. */
   readonly name: string
-  /** Which slots become complete by it. */
+  /** Slots that are complete after the write. */
   readonly range: SlotRange
-  /** One piece after another; together they are the batch. */
+  /** Pieces of the batch, in order. */
   readonly rows: readonly BatchRows[]
-  /** Blocks up to here are final. */
+  /** Blocks up to this slot are finalized. */
   readonly finalizedSlot: number
   readonly tipSlot: number
 }
 
-/** A block that is in the store, by what links it to its neighbours. */
+/** A block in the store, by what links it to its child. */
 export type StoredBlock = { readonly slot: number; readonly blockhash: string }
 
 export type StoreProgress = {
   readonly ranges: readonly SlotRange[]
-  /** The newest blocks of the last range, oldest first: enough to tell a fork. */
+  /** The newest blocks of the last range, oldest first, to recognise a fork. */
   readonly recent: readonly StoredBlock[]
   readonly finalizedSlot: number
   readonly lastBatch: string
 }
 
-/** Where rows are kept: the embedded database, or the operator's ClickHouse. */
+/** Stores rows: the embedded database, or the operator's ClickHouse. */
 export type Store = AsyncDisposable & {
   progress(): Promise<StoreProgress>
-  /** Resolves when the batch is safe. Rejected, it may be tried again as it is: nothing is doubled. */
+  /** Resolves when the batch is durable. A rejected batch may be written again: no row is duplicated. */
   write(batch: WriteBatch): Promise<void>
-  /** Forgets every block from this slot on: the chain went another way. */
+  /** Deletes every block from this slot on, after a fork. */
   rewind(fromSlot: number): Promise<void>
 }
 
-/** How many blocks back a fork is recognised: more than Solana lets pass until a block is final (32 slots). */
+/** Blocks within which a fork is recognised: more than Solana needs to finalize a block (32 slots). */
 export const RECENT_BLOCKS = 256

@@ -40,8 +40,8 @@ function openRig() {
   }
 }
 
-describe('accounts made when they are needed', () => {
-  test('once for each login, and again for a new password or plan', async () => {
+describe('accounts on the server', () => {
+  test('are created once for each login, and again for a new password or plan', async () => {
     const { accounts, run } = openRig()
     const login = { username: 'u_a', password: 'first', plan: 'pro' }
     await Promise.all([accounts.ensure(login), accounts.ensure(login)])
@@ -59,7 +59,7 @@ describe('accounts made when they are needed', () => {
     assert.equal(users().length, 6)
   })
 
-  test('ended when the gateway no longer knows the user', async () => {
+  test('are dropped when the credential is no longer active', async () => {
     const { accounts, run, live, changed } = openRig()
     for (const username of ['u_a', 'u_b']) await accounts.ensure({ username, password: 'x', plan: 'pro' })
     run.length = 0
@@ -71,7 +71,7 @@ describe('accounts made when they are needed', () => {
     assert.deepEqual(run, ["KILL QUERY WHERE user = 'u_a' ASYNC", 'DROP USER IF EXISTS u_a'])
   })
 
-  test('what the server refuses is a retryable error, and tried again at the next query', async () => {
+  test('a refusal of the server is a retryable error, and the next query tries again', async () => {
     const { accounts, run, refuse } = openRig()
     const login = { username: 'u_a', password: 'x', plan: 'pro' }
     refuse('Code: 497. DB::Exception: gateway: Not enough privileges. (ACCESS_DENIED)')

@@ -2,44 +2,44 @@ import { createHash } from 'node:crypto'
 import type { Access } from '../../access/service.ts'
 import { createHttpClient } from '../../platform/http/client/client.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { QueryLimits } from '../duckdb/run-query.ts'
 import { QueryError } from '../query/error.ts'
 import { RETRY_SECONDS } from '../query/permits.ts'
-import { TABLES } from '../schema.ts'
+import type { QueryLimits } from '../query/request.ts'
+import { PUBLISHED_NAMES } from '../schema.ts'
 import { type ClickHouseAccount, type ClickHouseLink, ClickHouseRefusal, createClickHouseLink } from './link.ts'
 import { type ProvisionedPlan, planStatements, revokeStatements, userStatements } from './provision.ts'
 
 export type ClickHouseAccountsOptions = {
-  /** Addresses and networks of the gateways. */
+  /** Addresses and networks of the gateways: accounts can log in from there only. */
   readonly hosts: readonly string[]
-  /** What the subscriptions of every plan may do. */
+  /** Limits of every plan. */
   readonly limits: Omit<ProvisionedPlan, 'plan'>
 }
 
-/** Who makes the accounts, and what they may do. */
+/** The account that creates accounts, and the limits of those. */
 export type ClickHouseAccountsSource = ClickHouseAccount &
   Pick<ProvisionedPlan, 'memoryBytesMax' | 'readRowsMax' | 'queriesPerHour'> & { readonly gateways: readonly string[] }
 
 export type ClickHouseAccountsDeps = {
-  /** As the account that may make accounts. */
+  /** With the account that may create accounts. */
   readonly link: ClickHouseLink
   readonly log: Logger
-  /** Whether the gateway still knows this user. */
+  /** Whether this user still has an active credential. */
   isLive(username: string): boolean
-  /** Called when something about subscriptions has changed. */
+  /** Registers a listener for changes of subscriptions. */
   onChange(listener: () => void): Disposable
 }
 
-/** A login that the gateway has found good. */
-export type GoodLogin = { readonly username: string; readonly password: string; readonly plan: string }
+/** A login that the gateway has authenticated. */
+export type ValidLogin = { readonly username: string; readonly password: string; readonly plan: string }
 
-/** Accounts of customers on the server, made when they are first needed and ended when the gateway no longer knows them. */
+/** Customers' accounts on the server: created when they are first needed, dropped when their credential is no longer active. */
 export type ClickHouseAccounts = Disposable & {
-  /** Resolves when the server knows the login. Rejects with QueryError, or HttpCallFailed when there is no answer. */
-  ensure(login: GoodLogin): Promise<void>
+  /** Resolves when the server has the account. Rejects with QueryError, or HttpCallFailed when there is no response. */
+  ensure(login: ValidLogin): Promise<void>
 }
 
-/** Remembered as made by this process; one that is forgotten is made again, which changes nothing. */
+/** Accounts remembered as created. Creating one again changes nothing. */
 const REMEMBERED_MAX = 10_000
 
 export function createClickHouseAccounts(
@@ -67,13 +67,13 @@ export function createClickHouseAccounts(
     await runAll(userStatements({ username, sha256, hosts, plan, database: limits.database }))
   }
 
-  const watch = onChange(() => {
+  const listening = onChange(() => {
     for (const username of users.keys()) {
       if (isLive(username)) continue
       users.delete(username)
       runAll(revokeStatements(username)).catch((error: unknown) => {
-        // It is bound to the addresses of the gateways, and those refuse it.
-        log.warn({ err: error, username }, 'an account could not be ended at the server')
+        // The account can log in from the gateways only, and they refuse it.
+        log.warn({ err: error, username }, 'an account could not be dropped at the server')
       })
     }
   })
@@ -95,7 +95,7 @@ export function createClickHouseAccounts(
         await user.made
       } catch (error) {
         if (!(error instanceof ClickHouseRefusal)) throw error
-        log.error({ err: error, username }, 'an account could not be made at the server')
+        log.error({ err: error, username }, 'an account could not be created at the server')
         throw new QueryError(
           'SOCKET_TIMEOUT',
           'The database is not ready for this login. Try again shortly.',
@@ -103,34 +103,34 @@ export function createClickHouseAccounts(
         )
       }
     },
-    [Symbol.dispose]: () => watch[Symbol.dispose](),
+    [Symbol.dispose]: () => listening[Symbol.dispose](),
   }
 }
 
 const CONNECTIONS_MAX = 4
 const CONNECT_MS = 3_000
 
-/** The same for all plans: the limits of queries, of which the gateway holds the first line. */
+/** All plans have the same limits, which the gateway enforces first. */
 export function openClickHouseAccounts(
   source: ClickHouseAccountsSource,
-  given: { readonly database: string; readonly limits: QueryLimits; readonly concurrent: number },
+  granted: { readonly database: string; readonly limits: QueryLimits; readonly concurrent: number },
   { access, log }: { readonly access: Pick<Access, 'snapshot' | 'onChange'>; readonly log: Logger },
 ): ClickHouseAccounts {
   const client = createHttpClient({ url: source.url, connectionsMax: CONNECTIONS_MAX, connectMs: CONNECT_MS })
   const { memoryBytesMax, readRowsMax, queriesPerHour } = source
-  const { secondsMax, rowsMax, bytesMax } = given.limits
+  const { secondsMax, rowsMax, bytesMax } = granted.limits
   const accounts = createClickHouseAccounts(
     {
       hosts: source.gateways,
       limits: {
-        database: given.database,
-        tables: [...TABLES.map(({ name }) => name), 'coverage'],
+        database: granted.database,
+        tables: [...PUBLISHED_NAMES],
         secondsMax,
         rowsMax,
         bytesMax,
         memoryBytesMax,
         readRowsMax,
-        concurrent: given.concurrent,
+        concurrent: granted.concurrent,
         queriesPerHour,
       },
     },

@@ -1,35 +1,42 @@
-import { COVERAGE_COLUMNS, DECODER_VERSION } from '../duckdb/ddl.ts'
-import { CLICKHOUSE_TYPES } from '../query/catalogue.ts'
-import { type Column, type ColumnType, TABLES, type Table } from '../schema.ts'
+import {
+  CLICKHOUSE_TYPES,
+  COVERAGE,
+  type Column,
+  type ColumnType,
+  DECODER_VERSION,
+  PUBLISHED_NAMES,
+  TABLES,
+  type Table,
+} from '../schema.ts'
 
 /**
- * What the server understands. `current` is a server of our time; `plain` says the same with the words that servers since 2018 know: without
- * packing, without lookup indexes and without the log of insert tokens, so that a batch written twice is made one when it is read.
+ * Features of the server. `current` is a maintained release; `legacy` uses what servers since 2018 support: no codecs, no skipping indexes and no
+ * insert deduplication, so duplicate rows of a repeated batch are removed when they are read.
  */
-export type ClickHouseDialect = 'current' | 'plain'
+export type ClickHouseDialect = 'current' | 'legacy'
 
-/** The oldest line that is still cared for upstream; everything `current` needs is in it. */
+/** The oldest release that is maintained upstream; it has everything that `current` needs. */
 const CURRENT_SINCE = [25, 8] as const
 
 export function dialectOf(version: string): ClickHouseDialect {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [sinceMajor, sinceMinor] = CURRENT_SINCE
-  return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor) ? 'current' : 'plain'
+  return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor) ? 'current' : 'legacy'
 }
 
-/** Database that holds the tables themselves; customers see views of them in another one. */
+/** Database of the tables; customers see views of them in another database. */
 export function baseDatabase(database: string): string {
   return `${database}_base`
 }
 
-/** One epoch: about two days. Dropping a partition is retention; finer ones make too many parts. */
+/** One epoch, about two days. Retention drops partitions; smaller ones make too many parts. */
 const SLOTS_PER_PARTITION = 432_000
 /** Insert tokens that a table remembers; a batch is repeated at once or within a few batches. */
 const TOKENS_KEPT = 1000
-/** Near its ends a range is looked at for the first and last block time; further there would be a hole in the chain itself. */
+/** Slots from each end of a range that are searched for the first and last block time. */
 const EDGE_SLOTS = 10_000
 
-const PLAIN_TYPES: Readonly<Record<ColumnType, string>> = {
+const LEGACY_TYPES: Readonly<Record<ColumnType, string>> = {
   ...CLICKHOUSE_TYPES,
   bool: 'UInt8',
   time: 'DateTime',
@@ -38,17 +45,17 @@ const PLAIN_TYPES: Readonly<Record<ColumnType, string>> = {
 }
 
 function clickHouseType(type: ColumnType, dialect: ClickHouseDialect): string {
-  return dialect === 'current' ? CLICKHOUSE_TYPES[type] : PLAIN_TYPES[type]
+  return dialect === 'current' ? CLICKHOUSE_TYPES[type] : LEGACY_TYPES[type]
 }
 
-/** The tables, made where they are missing. */
+/** Creates the tables that are missing. */
 export function tableDdl(database: string, dialect: ClickHouseDialect): readonly string[] {
   const base = baseDatabase(database)
   const window = dialect === 'current' ? ` SETTINGS non_replicated_deduplication_window = ${TOKENS_KEPT}` : ''
   return [
     `CREATE DATABASE IF NOT EXISTS ${base}`,
     ...TABLES.map((table) => createTable(table, base, dialect) + window),
-    // Each row is the whole state, so that one insert changes all of it at once; the one with the highest version holds.
+    // Each row is the complete state, so one insert changes it atomically; the row with the highest version is valid.
     `CREATE TABLE IF NOT EXISTS ${base}._progress (
        id UInt8, version UInt64, last_batch String, finalized_slot UInt64, tip_slot UInt64, written_at DateTime,
        from_slots Array(UInt64), to_slots Array(UInt64),
@@ -57,16 +64,16 @@ export function tableDdl(database: string, dialect: ClickHouseDialect): readonly
   ]
 }
 
-/** What customers see, in a database of its own. Views hold no rows: where the server can replace one in place they are made anew at each start. */
+/** The views that customers see, in their own database. They are replaced at each start where the server supports that. */
 export function viewDdl(
   database: string,
   views: string,
   dialect: ClickHouseDialect,
-  tables: readonly string[] = [...TABLES.map(({ name }) => name), 'coverage'],
+  tables: readonly string[] = [...PUBLISHED_NAMES],
 ): readonly string[] {
   const base = baseDatabase(database)
   const statements = [`CREATE DATABASE IF NOT EXISTS ${views}`]
-  for (const table of [...TABLES, { name: 'coverage' as const }]) {
+  for (const table of [...TABLES, COVERAGE]) {
     if (!tables.includes(table.name)) continue
     const select =
       table.name === 'coverage' ? coverageSelect(base, dialect) : tableSelect(table as Table, base, dialect)
@@ -86,38 +93,38 @@ function createTable({ name, columns, key }: Table, base: string, dialect: Click
     for (const column of columns.filter(({ isLookedUp }) => isLookedUp))
       parts.push(`INDEX by_${column.name} ${column.name} TYPE bloom_filter(0.01) GRANULARITY 4`)
   }
-  // The latest state of an account replaces older ones in whatever epoch they were written.
+  // The latest state of an account replaces older ones of any epoch, so accounts are not partitioned.
   const partition = key.includes('slot') ? ` PARTITION BY intDiv(slot, ${SLOTS_PER_PARTITION})` : ''
   return `CREATE TABLE IF NOT EXISTS ${base}.${name} (${parts.join(', ')})
     ENGINE = ReplacingMergeTree(_version)${partition} ORDER BY (${key.join(', ')})`
 }
 
-function columnDdl({ name, type, packing }: Column, dialect: ClickHouseDialect): string {
-  const plain = `${name} ${clickHouseType(type, dialect)}`
-  if (dialect === 'plain') return plain
-  if (packing === 'rising') return `${plain} CODEC(DoubleDelta, ZSTD(1))`
-  if (packing === 'amount') return `${plain} CODEC(T64, ZSTD(1))`
-  return type === 'text' || type === 'texts' ? `${plain} CODEC(ZSTD(1))` : plain
+function columnDdl({ name, type, codec }: Column, dialect: ClickHouseDialect): string {
+  const base = `${name} ${clickHouseType(type, dialect)}`
+  if (dialect === 'legacy') return base
+  if (codec === 'rising') return `${base} CODEC(DoubleDelta, ZSTD(1))`
+  if (codec === 'amount') return `${base} CODEC(T64, ZSTD(1))`
+  return type === 'text' || type === 'texts' ? `${base} CODEC(ZSTD(1))` : base
 }
 
-/** Rows with the same key are one. A block is final when the progress says so: nothing is rewritten for it. */
+/** FINAL merges rows with the same key. The commitment of a block is computed from the progress, so that no row is rewritten. */
 function tableSelect({ name, columns, key }: Table, base: string, dialect: ClickHouseDialect): string {
   const list = columns.map((column) =>
     name === 'blocks' && column.name === 'commitment'
       ? `if(slot <= (SELECT max(finalized_slot) FROM ${base}._progress), 'finalized', commitment) AS commitment`
       : column.name,
   )
-  const apart = dialect === 'current' && key.includes('slot')
-  const settings = apart ? ' SETTINGS do_not_merge_across_partitions_select_final = 1' : ''
+  const isPartitioned = dialect === 'current' && key.includes('slot')
+  const settings = isPartitioned ? ' SETTINGS do_not_merge_across_partitions_select_final = 1' : ''
   return `SELECT ${list.join(', ')} FROM ${base}.${name} FINAL${settings}`
 }
 
-/** Of the row that holds. (ORDER BY with LIMIT would say the same, and old servers trip over it inside of a view.) */
-function latest(base: string, what: string): string {
-  return `SELECT argMax(${what}, version) FROM ${base}._progress`
+/** From the row with the highest version. (Old servers fail on ORDER BY with LIMIT inside a view.) */
+function latest(base: string, value: string): string {
+  return `SELECT argMax(${value}, version) FROM ${base}._progress`
 }
 
-/** What is complete: written after the rows it speaks of, so it can be behind them and never ahead. */
+/** The progress is written after the rows that it covers, so it may be behind them and is never ahead. */
 function coverageSelect(base: string, dialect: ClickHouseDialect): string {
   const time = (pick: 'min' | 'max', from: string, to: string): string =>
     `(SELECT ${pick}(block_time) FROM ${base}.blocks WHERE slot >= (${latest(base, from)}) AND slot <= (${latest(base, to)})${
@@ -125,25 +132,25 @@ function coverageSelect(base: string, dialect: ClickHouseDialect): string {
     })`
   const from = 'from_slots[length(from_slots)]'
   const to = 'to_slots[length(to_slots)]'
-  const given: Readonly<Record<string, string>> = {
+  const values: Readonly<Record<string, string>> = {
     table_name: `arrayJoin([${TABLES.map(({ name }) => `'${name}'`).join(', ')}])`,
     from_slot: from,
     to_slot: to,
     from_time: time('min', from, `${from} + ${EDGE_SLOTS}`),
     to_time: time('max', `${to} - least(${to}, ${EDGE_SLOTS})`, to),
-    tip_slot: `greatest(tip_slot_told, ${to})`,
-    lag_slots: `greatest(tip_slot_told, ${to}) - ${to}`,
+    tip_slot: `greatest(tip_slot_reported, ${to})`,
+    lag_slots: `greatest(tip_slot_reported, ${to}) - ${to}`,
     lag_seconds: `greatest(toInt64(0), toInt64(toUInt32(now())) - toInt64(toUInt32(${time('max', `${to} - least(${to}, ${EDGE_SLOTS})`, to)})))`,
     open_gaps: 'length(from_slots) - 1',
     retention_slots: '0',
     decoder_version: String(DECODER_VERSION),
   }
-  const list = COVERAGE_COLUMNS.map(({ name, type }) => {
-    const value = given[name] as string
+  const list = COVERAGE.columns.map(({ name, type }) => {
+    const value = values[name] as string
     return type === 'u64' || type === 'u32' || type === 'i64'
       ? `to${clickHouseType(type, dialect)}(${value}) AS ${name}`
       : `${value} AS ${name}`
   })
   return `SELECT ${list.join(', ')} FROM (SELECT argMax(from_slots, version) AS from_slots, argMax(to_slots, version) AS to_slots,
-    argMax(tip_slot, version) AS tip_slot_told FROM ${base}._progress) WHERE length(from_slots) > 0`
+    argMax(tip_slot, version) AS tip_slot_reported FROM ${base}._progress) WHERE length(from_slots) > 0`
 }

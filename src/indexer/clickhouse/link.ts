@@ -1,16 +1,16 @@
 import type { Clock } from '../../core/clock.ts'
 import { type HttpClient, readReplyText } from '../../platform/http/client/client.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import { watchServer } from './alive.ts'
+import { watchServer } from './liveness.ts'
 
-/** An account on the operator's server, as statements of our own use it. */
+/** An account on the operator's server for the gateway's own statements. */
 export type ClickHouseAccount = {
   readonly url: string
   readonly user: string
   readonly password: string
 }
 
-/** The server's own words about a statement that it did not take. */
+/** The server's error message about a statement that it refused. */
 export class ClickHouseRefusal extends Error {
   override readonly name = 'ClickHouseRefusal'
   readonly code: number
@@ -21,19 +21,19 @@ export class ClickHouseRefusal extends Error {
 }
 
 export type ClickHouseLink = {
-  /** Runs a statement to its end and gives its answer. Rejects with ClickHouseRefusal, or with HttpCallFailed when there is no answer. */
+  /** Resolves with the complete response. Rejects with ClickHouseRefusal, or with HttpCallFailed when there is no response. */
   run(statement: string, settings?: Readonly<Record<string, string>>): Promise<string>
-  /** One INSERT, acknowledged by the server when it resolves. */
+  /** Resolves when the server has acknowledged the INSERT. */
   insert(statement: string, lines: string, settings?: Readonly<Record<string, string>>): Promise<void>
-  /** Rows of a SELECT, each an array of its values; large integers as text. */
+  /** Rows of a SELECT, each an array of its values; 64-bit integers as strings. */
   rows(select: string): Promise<unknown[][]>
 }
 
 const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
-/** Longer than any statement of our own should take: a server that answers its ping and nothing else must not hold ingest forever. */
+/** Longer than any of these statements takes: a server that responds to pings and nothing else must not block ingest for ever. */
 const STATEMENT_MS = 120_000
 
-/** Statements of our own, over HTTP. The password goes in a header: addresses end up in logs. */
+/** Runs the gateway's own statements over HTTP. The password is sent in a header, because URLs end up in logs. */
 export function createClickHouseLink(
   client: HttpClient,
   { user, password }: Omit<ClickHouseAccount, 'url'>,
@@ -51,7 +51,7 @@ export function createClickHouseLink(
       signal: AbortSignal.any([AbortSignal.timeout(STATEMENT_MS), watch.signal]),
     })
     const text = await readReplyText(reply, RESPONSE_BYTES_MAX)
-    // An old server tells a late error at the end of a good answer.
+    // An old server writes a late error at the end of a response with status 200.
     if (
       reply.status !== 200 ||
       reply.headers['x-clickhouse-exception-code'] !== undefined ||

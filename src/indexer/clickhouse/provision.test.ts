@@ -4,7 +4,7 @@ import { planStatements, revokeStatements, roleOf, userStatements } from './prov
 import { TEST_PLAN, TEST_USER } from './test-provision.ts'
 
 describe('accounts on the operator’s ClickHouse', () => {
-  test('a plan reads its views, and never the tables beneath', () => {
+  test('a plan may read its views, and not the tables behind them', () => {
     const statements = planStatements(TEST_PLAN)
     const grants = statements.filter((statement) => statement.startsWith('GRANT'))
     assert.deepEqual(grants, [
@@ -17,14 +17,14 @@ describe('accounts on the operator’s ClickHouse', () => {
     assert.equal(roleOf('pro-1'), 'sluice_reader_pro_1')
   })
 
-  test('an account works from the gateways alone, and its password is in no statement', () => {
+  test('an account can log in from the gateways only, and no statement contains its password', () => {
     const statements = userStatements(TEST_USER)
     for (const statement of statements.slice(0, 2)) assert.match(statement, /HOST IP '10\.1\.0\.0\/24', '::1'/)
     assert.match(statements[0] as string, /IDENTIFIED WITH sha256_hash BY '[0-9a-f]{64}' SALT '\w{16}'/)
     assert.deepEqual(revokeStatements('u_abc'), ["KILL QUERY WHERE user = 'u_abc' ASYNC", 'DROP USER IF EXISTS u_abc'])
   })
 
-  test('nothing but names with the prefix gets into a statement', () => {
+  test('statements contain only names with the prefix', () => {
     for (const username of ['default', 'u_', "u_a'; DROP", 'u_a b', 'U_A', '']) {
       assert.throws(() => revokeStatements(username), RangeError, username)
       assert.throws(() => userStatements({ ...TEST_USER, username }), RangeError, username)

@@ -5,19 +5,19 @@ import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../../platform/http/client/client.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { QueryLimits } from '../duckdb/run-query.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from '../query/error.ts'
 import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from '../query/permits.ts'
-import type { QueryRequest } from '../query/request.ts'
+import type { QueryLimits, QueryRequest } from '../query/request.ts'
+import type { Statement } from '../query/statement.ts'
 import type { ClickHouseAccounts } from './accounts.ts'
-import { watchServer } from './alive.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './link.ts'
-import { clickHouseTarget, passedHeaders, readSummary, validateStatement } from './request.ts'
+import { watchServer } from './liveness.ts'
+import { clickHouseTarget, passedHeaders, readSummary, validateRequest } from './request.ts'
 
 export type ClickHouseProxyOptions = ClickHouseAccount &
   QueryPermitsOptions & {
-    /** What customers see. */
+    /** Database of the views that customers see. */
     readonly database: string
     readonly limits: QueryLimits
   }
@@ -27,52 +27,52 @@ export type ClickHouseProxyDeps = {
   readonly random: Random
   readonly log: Logger
   readonly metrics: IndexerMetrics
-  /** Makes accounts on the server; without it the operator does. */
+  /** Creates customers' accounts on the server; without it the operator does. */
   readonly accounts?: ClickHouseAccounts | undefined
 }
 
-/** A customer's query whose credentials were found good. */
+/** A customer's query whose credentials are valid. */
 export type ProxyQuery = {
   readonly subscriptionId: string
   readonly plan: string
   readonly login: { readonly username: string; readonly password: string }
-  /** As `judge` gave it. */
-  readonly asked: QueryRequest
+  /** As `validate` returned it. */
+  readonly request: QueryRequest
   readonly acceptEncoding: string | undefined
-  /** Beside what the server says. */
+  /** Added to the headers of the server's response. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Queries on the operator's ClickHouse, passed on as streams: nothing of an answer is kept or changed. */
+/** Forwards queries to the operator's ClickHouse and streams the responses: they are neither stored nor changed. */
 export type ClickHouseProxy = Disposable & {
   readonly running: number
-  /** What is asked, as the server is to see it. Throws QueryError for what it is not to see; nothing of it has left then. */
-  validate(asked: QueryRequest, query: string): QueryRequest
-  /** Resolves when the answer has left, with what it was. Rejects with QueryError as long as nothing of it has. */
-  forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ readonly isOk: boolean }>
-  /** A question of the operator's own, as the gateway's account and only for reading. Rejects with QueryError. */
-  ask(query: string, format: string): Promise<{ readonly body: Uint8Array }>
+  /** Applies the SQL policy. Returns the request as the server gets it; throws QueryError for a statement that must not be forwarded. */
+  validate(request: QueryRequest, statement: Statement): QueryRequest
+  /** Resolves when the response is sent. Rejects with QueryError as long as nothing of it was sent. */
+  forward(query: ProxyQuery, response: ServerResponse, disconnected: AbortSignal): Promise<{ readonly isOk: boolean }>
+  /** Runs a query of the operator, read-only and with the gateway's own account. Rejects with QueryError. */
+  query(query: string, format: string): Promise<{ readonly body: Uint8Array }>
 }
 
-/** Beyond its limit the server has this long to say so itself. */
+/** Time for the server to report its own timeout after the time limit of the query. */
 const GRACE_MS = 2_000
-/** A reader has this long to take an answer; the server holds its query as long. */
-const TAKE_MS = 10 * 60_000
+/** Time for a client to read a response; the server keeps the query open as long. */
+const READ_MS = 10 * 60_000
 const CONNECT_MS = 3_000
 /**
- * A query may compute for minutes without a byte, so its silence says nothing; that of a ping does. One who has waited for a moment only loses nothing
- * by coming again, and is told within a second that the server is cut off. One that runs for longer is given up after several unanswered pings.
+ * A query may run for minutes without a byte, so liveness is checked with pings. A query that has just started loses nothing by a retry, so one missed
+ * ping within the first second fails it. A query that runs for longer fails after several missed pings.
  */
 const FIRST_PING = { afterMs: 100, withinMs: 600 }
-const SILENT = 'it does not answer its ping'
-/** Customers hold one for each query, and ending a query takes another. */
+const NO_PING = 'the server does not respond to its ping'
+/** Beside one connection for each query: ending a query takes another. */
 const SPARE_CONNECTIONS = 8
-/** The last bytes of an answer with an exception in them leave as one piece, because clients look for it in the last piece. */
+/** The end of a response that contains an exception is sent in one chunk, because clients look for the exception in the last chunk. */
 const TRAILER_BYTES = 32 * 1024
-/** UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD and AUTHENTICATION_FAILED: the account is not on the server as it is here. */
+/** UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD and AUTHENTICATION_FAILED: the server's account differs from the access store's. */
 const LOGIN_CODES: readonly unknown[] = ['192', '193', '194', '516']
 
-const AWAY = 'The database does not answer. Try again shortly.'
+const AWAY = 'The database does not respond. Try again shortly.'
 
 export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: ClickHouseProxyDeps): ClickHouseProxy {
   const { clock, random, log, metrics } = deps
@@ -84,19 +84,19 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     connectMs: CONNECT_MS,
   })
   const link = createClickHouseLink(client, options)
-  // Connections of its own: a ping must not wait behind the queries it is about.
+  // On separate connections: a ping must not wait behind the queries that it checks.
   const pings = createHttpClient({ url: options.url, connectionsMax: options.concurrent, connectMs: CONNECT_MS })
 
-  /** A server computes on when its client leaves; it is told to stop, by an account that may say so. */
-  function endAtServer(queryId: string): void {
+  /** The server keeps running a query after its client disconnects, so it is killed with the gateway's account. */
+  function killAtServer(queryId: string): void {
     link.run(`KILL QUERY WHERE query_id = '${queryId}' ASYNC`).catch((error: unknown) => {
-      log.warn({ err: error, queryId }, 'a query could not be ended at the server')
+      log.warn({ err: error, queryId }, 'a query could not be killed at the server')
     })
   }
 
   async function send(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
     const { login, acceptEncoding } = query
-    const target = clickHouseTarget(query.asked, { queryId, database, limits })
+    const target = clickHouseTarget(query.request, { queryId, database, limits })
     await deps.accounts?.ensure({ ...login, plan: query.plan })
     const reply = await client.send({
       method: 'POST',
@@ -105,23 +105,27 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
         authorization: `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`,
         ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
       },
-      body: Buffer.from(query.asked.query),
+      body: Buffer.from(query.request.query),
       signal,
     })
     if (isLoginRefusal(reply)) {
       reply.body.destroy()
-      // Known to the gateway and not to the server: the operator has to hear of it.
-      log.warn({ subscription: query.subscriptionId }, 'the server does not take the login of a subscription')
+      // The gateway accepted this login, so the operator has to correct the server's account.
+      log.warn({ subscription: query.subscriptionId }, 'the server refuses the login of a subscription')
       throw new QueryError(
         'AUTHENTICATION_FAILED',
-        'The database does not take this login. Ask the operator to grant it again.',
+        'The database refuses this login. Ask the operator to grant it again.',
       )
     }
     return reply
   }
 
-  async function forward(query: ProxyQuery, response: ServerResponse, left: AbortSignal): Promise<{ isOk: boolean }> {
-    using _permit = await permits.acquire(query.subscriptionId, left)
+  async function forward(
+    query: ProxyQuery,
+    response: ServerResponse,
+    disconnected: AbortSignal,
+  ): Promise<{ isOk: boolean }> {
+    using _permit = await permits.acquire(query.subscriptionId, disconnected)
     const queryId = `${query.subscriptionId}-${uuidOf(random.bytes(16))}`
     const controller = new AbortController()
     const { signal } = controller
@@ -129,31 +133,31 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     let isGone = false
     const gone = (): void => {
       isGone = true
-      // Nobody is there to be told to stop; the server's own limit ends the query.
+      // The server cannot be reached to kill the query; its own time limit ends it.
       controller.abort()
     }
-    using asking = watchServer(pings, clock, FIRST_PING)
-    asking.signal.addEventListener('abort', gone, { once: true })
+    using waiting = watchServer(pings, clock, FIRST_PING)
+    waiting.signal.addEventListener('abort', gone, { once: true })
     const stop = (): void => {
       if (signal.aborted) return
       controller.abort()
-      endAtServer(queryId)
+      killAtServer(queryId)
     }
     const late = (): void => {
       isLate = true
       stop()
     }
     let timer = clock.setTimer(limits.secondsMax * 1000 + GRACE_MS, late)
-    left.addEventListener('abort', stop, { once: true })
+    disconnected.addEventListener('abort', stop, { once: true })
     try {
-      if (left.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+      if (disconnected.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
       const reply = await Promise.race([send(query, queryId, signal), rejectWhen(signal)])
       timer.cancel()
-      timer = clock.setTimer(TAKE_MS, late)
-      // From here on there is an answer to lose.
-      asking[Symbol.dispose]()
-      using taking = watchServer(pings, clock)
-      taking.signal.addEventListener('abort', gone, { once: true })
+      timer = clock.setTimer(READ_MS, late)
+      // From here on a failure loses a response, so several pings may be missed.
+      waiting[Symbol.dispose]()
+      using reading = watchServer(pings, clock)
+      reading.signal.addEventListener('abort', gone, { once: true })
       const tag = reply.headers['x-clickhouse-exception-tag']
       const isOk = reply.status < 300 && reply.headers['x-clickhouse-exception-code'] === undefined
       response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
@@ -166,18 +170,18 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     } catch (error) {
       if (error instanceof QueryError) throw error
       if (response.headersSent) {
-        // The head has left: cutting the connection is the only way left to say that this is not all.
+        // The headers are sent: closing the connection is the only way to show that the response is incomplete.
         response.destroy()
         return { isOk: false }
       }
       if (isLate) throw new QueryError('TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limits.secondsMax} seconds.`)
       if (signal.aborted && !isGone) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
       if (!(error instanceof HttpCallFailed) && !isGone) throw error
-      log.warn({ err: isGone ? new Error(SILENT) : error }, 'the database does not answer')
+      log.warn({ err: isGone ? new Error(NO_PING) : error }, 'the database does not respond')
       throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
     } finally {
       timer.cancel()
-      left.removeEventListener('abort', stop)
+      disconnected.removeEventListener('abort', stop)
     }
   }
 
@@ -185,9 +189,9 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     get running() {
       return permits.held
     },
-    validate: (asked, query) => validateStatement(asked, query, database),
+    validate: (request, statement) => validateRequest(request, statement, database),
     forward,
-    async ask(query, format) {
+    async query(query, format) {
       const settings = { readonly: '1', database, default_format: format }
       try {
         return { body: Buffer.from(await link.run(query, settings)) }
@@ -204,14 +208,14 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   }
 }
 
-/** Never resolves. An account may have to be made first, which does not hear the signal. */
+/** Never resolves. Creating an account before the query does not react to the signal, so the caller races against this. */
 function rejectWhen(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
 }
 
-/** Old servers tell it by the status alone. */
+/** Old servers report it by the status alone. */
 function isLoginRefusal({ status, headers }: HttpReply): boolean {
   const code = headers['x-clickhouse-exception-code']
   return code === undefined ? status === 401 : LOGIN_CODES.includes(code)
@@ -226,7 +230,7 @@ function countBytes(count: { inc(by: number): void }): Transform {
   })
 }
 
-/** Holds back the last bytes and gives them out as one piece. */
+/** Holds back the last bytes and sends them as one chunk. */
 function keepTail(bytes: number): Transform {
   let tail: Buffer = Buffer.alloc(0)
   return new Transform({

@@ -1,22 +1,22 @@
-import { PUBLISHED, type QueryLimits } from '../duckdb/run-query.ts'
 import { QueryError } from '../query/error.ts'
 import { FORMAT_NAMES } from '../query/formats.ts'
-import type { QueryRequest } from '../query/request.ts'
-import { readSettings } from '../query/settings.ts'
+import { type QueryLimits, type QueryRequest, readSettings } from '../query/request.ts'
+import type { Statement } from '../query/statement.ts'
+import { PUBLISHED_NAMES } from '../schema.ts'
 import { applyClickHousePolicy } from './policy/policy.ts'
 
-/** What the gateway says of a query, whatever the customer said. */
+/** Fields that the gateway sets, whatever the customer requested. */
 export type ForcedFields = {
-  /** Names the query at the server: no customer can name or meet the query of another. */
+  /** Identifies the query at the server. Made by the gateway, so that no customer can reuse the id of another's query. */
   readonly queryId: string
   readonly database: string
   readonly limits: Pick<QueryLimits, 'secondsMax' | 'rowsMax'>
 }
 
-/** What the server may hold back of an answer in its memory. */
+/** Most bytes of a response that the server may buffer in memory. */
 const BUFFER_BYTES_MAX = 16 * 1024 * 1024
 
-/** What the server writes that the embedded engine does not. Formats that read a schema or a template from the server's files are not here. */
+/** Formats that the server may write. Formats that read a schema or a template from the server's files are not among them. */
 const FORMATS: ReadonlySet<string> = new Set([
   ...FORMAT_NAMES,
   ...`TSV TSVWithNames TSVWithNamesAndTypes TSVRaw TabSeparatedRaw CSVWithNamesAndTypes NDJSON JSONLines JSONStrings JSONCompactStrings
@@ -25,48 +25,48 @@ const FORMATS: ReadonlySet<string> = new Set([
   PrettySpace Vertical Values XML Markdown`.split(/\s+/),
 ])
 
-/** What is asked, with the statement as the server is to see it. Throws QueryError for what it is not to see. */
-export function validateStatement(asked: QueryRequest, query: string, database: string): QueryRequest {
-  const { sql, format, settings } = applyClickHousePolicy(query, { tables: PUBLISHED, database })
-  const named = format ?? asked.defaultFormat
+/** Applies the SQL policy. Returns the request with the statement that the server gets; throws QueryError for a statement that it must not get. */
+export function validateRequest(request: QueryRequest, statement: Statement, database: string): QueryRequest {
+  const { sql } = applyClickHousePolicy(statement, { tables: PUBLISHED_NAMES, database })
+  const named = statement.format ?? request.defaultFormat
   if (!FORMATS.has(named))
-    throw new QueryError('UNKNOWN_FORMAT', `Format ${named.replaceAll(/\W/g, '?').slice(0, 60)} is not offered here.`)
+    throw new QueryError('UNKNOWN_FORMAT', `Format ${named.replaceAll(/\W/g, '?').slice(0, 60)} is not supported.`)
   return {
-    ...asked,
+    ...request,
     query: sql,
     defaultFormat: named,
-    settings: { ...asked.settings, ...Object.fromEntries(settings) },
+    settings: { ...request.settings, ...Object.fromEntries(statement.settings) },
   }
 }
 
 /**
- * The address of a query at the server: made anew from what was read, so that nothing passes that is not on a list. Settings are held to the plan;
- * those without a name on the list were refused. Throws QueryError.
+ * The request target of a query at the server. It is built from the parsed fields, so only listed fields pass, and settings are limited to those of
+ * the plan. Throws QueryError.
  */
-export function clickHouseTarget(asked: QueryRequest, { queryId, database, limits }: ForcedFields): string {
-  const settings = readSettings(Object.entries(asked.settings))
+export function clickHouseTarget(request: QueryRequest, { queryId, database, limits }: ForcedFields): string {
+  const settings = readSettings(Object.entries(request.settings))
   const fields = new URLSearchParams({
     query_id: queryId,
     database,
-    default_format: asked.defaultFormat,
+    default_format: request.defaultFormat,
     max_execution_time: String(Math.max(1, Math.ceil(Math.min(settings.secondsMax ?? Infinity, limits.secondsMax)))),
     max_result_rows: String(Math.max(1, Math.min(Math.floor(settings.rowsMax ?? Infinity), limits.rowsMax))),
     result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
   })
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
-  for (const [name, value] of Object.entries(asked.holding)) fields.set(name, holdingValue(name, value))
-  for (const [name, value] of Object.entries(asked.parameters)) fields.set(`param_${name}`, value)
+  for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))
+  for (const [name, value] of Object.entries(request.parameters)) fields.set(`param_${name}`, value)
   return `/?${fields.toString()}`
 }
 
-function holdingValue(name: string, value: string): string {
+function bufferingValue(name: string, value: string): string {
   const number = Number(value)
   if (!Number.isInteger(number) || number < 0) throw new QueryError('BAD_ARGUMENTS', `${name} takes a number.`)
   return String(name === 'buffer_size' ? Math.min(number, BUFFER_BYTES_MAX) : number === 0 ? 0 : 1)
 }
 
-/** What passes from the server's answer to the customer. The rest is between the server and the gateway. */
+/** Headers of the server's response that the customer gets. */
 const PASSED_HEADERS = [
   'content-type',
   'content-encoding',
@@ -88,7 +88,7 @@ export function passedHeaders(
   return passed
 }
 
-/** Counters of a Summary header; they are final when the server held the answer back to its end. */
+/** Counters of the x-clickhouse-summary header; they are final only when the server buffered the complete response. */
 export function readSummary(header: string | undefined): { readonly resultRows: number } {
   try {
     const { result_rows: rows } = JSON.parse(header ?? '{}') as { result_rows?: unknown }

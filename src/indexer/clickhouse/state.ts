@@ -1,17 +1,17 @@
 import type { SlotRange } from '../ingest/slot-ranges.ts'
 import type { ClickHouseLink } from './link.ts'
 
-/** How far the tables are, all of it in one row of `_progress`. */
+/** Progress of the writer, stored in one row of `_progress`. */
 export type ClickHouseState = {
-  /** Grows with every change; the row with the highest one holds. */
+  /** Grows with every change; the row with the highest version is valid. */
   readonly version: number
   readonly ranges: readonly SlotRange[]
   readonly lastBatch: string
   readonly finalizedSlot: number
   readonly tipSlot: number
-  /** Raised whenever rows were deleted: the server remembers tokens of deleted rows and would leave out the same rows. */
+  /** Raised whenever rows were deleted: the server remembers the insert tokens of deleted rows and would skip the same rows. */
   readonly generation: number
-  /** Of these slots rows may be there that nothing calls complete. */
+  /** A write that has begun: rows of these slots may be in the tables without being covered by `ranges`. */
   readonly intent: { readonly name: string; readonly range: SlotRange } | undefined
 }
 

@@ -9,29 +9,29 @@ import { type ClickHouseAccount, createClickHouseLink } from './link.ts'
 import { type ClickHouseState, readClickHouseState, saveClickHouseState } from './state.ts'
 
 export type ClickHouseStoreOptions = ClickHouseAccount & {
-  /** What customers see; the tables are in a second one beside it. */
+  /** Database of the views that customers see; the tables are in `<database>_base`. */
   readonly database: string
 }
 
-/** The writer and nothing else uses these. */
+/** Connections of the writer only. */
 const CONNECTIONS_MAX = 4
 const CONNECT_MS = 5_000
-/** Rows of one INSERT at most: what the server checks as one piece, and what a retry sends again. */
+/** Most rows of one INSERT: the unit that the server deduplicates, and that a retry sends again. */
 const ROWS_PER_INSERT = 50_000
-/** How long the server may take to end what it was told: a deletion, or an insert whose sender is gone. */
+/** Longest wait for the server to finish a deletion, or an insert whose client has disconnected. */
 const WAIT_MS = 120_000
-const LOOK_MS = 50
-/** More than the states that one process can have on their way at once, which is one. */
+const CHECK_MS = 50
+/** Greater than the number of states that another process may still be writing, which is one. */
 const TAKEOVER_STEP = 16
-/** Names of what is begun beside the batches: slots written anew, and slots that the chain left. The latest state of accounts outlives the first. */
+/** Names of intents that are not batches: slots that are written again, and slots of an abandoned fork. The first keeps the latest state of accounts. */
 const REWRITE = ''
 const REWIND = 'rewind'
 const BY_SLOT = TABLES.filter(({ name }) => name !== 'accounts')
 
 /**
- * The writer of the operator's ClickHouse. There are no transactions, so the order does it: what is about to be written is noted, then the rows
- * go in, then they are called complete. What an interrupted batch left is either completed by the same batch, or deleted before anything else.
- * One writer at a time.
+ * The writer of the operator's ClickHouse. There are no transactions, so it relies on order: it stores the intent, inserts the rows, then marks them
+ * complete. The rows of an interrupted batch are either completed by the same batch, or deleted before anything else is written. A database has one
+ * writer at a time.
  */
 export async function openClickHouseStore(
   options: ClickHouseStoreOptions,
@@ -50,21 +50,21 @@ export async function openClickHouseStore(
   let inserts = 0
   await settled()
   let state = await readClickHouseState(link, base)
-  // A row that an earlier process still had on its way would have a lower version than any of ours.
+  // A state that an earlier process is still writing has a lower version than this one.
   await save({ version: state.version + TAKEOVER_STEP })
 
-  /** What an earlier process or a broken connection left running at the server would write after what we delete. */
+  /** Waits for inserts that an earlier process or a broken connection left running: they would write after a deletion. */
   async function settled(): Promise<void> {
     const running = `SELECT count() FROM system.processes WHERE startsWith(query_id, '${insertIds}')`
     await waitFor(async () => Number((await link.rows(running))[0]?.[0]) === 0, 'another writer is at work')
   }
 
-  async function waitFor(holds: () => Promise<boolean>, otherwise: string): Promise<void> {
-    for (let waitedMs = 0; waitedMs < WAIT_MS; waitedMs += LOOK_MS) {
+  async function waitFor(holds: () => Promise<boolean>, problem: string): Promise<void> {
+    for (let waitedMs = 0; waitedMs < WAIT_MS; waitedMs += CHECK_MS) {
       if (await holds()) return
-      await time.wait(LOOK_MS)
+      await time.wait(CHECK_MS)
     }
-    throw new Error(`${options.database}: ${otherwise}, for more than ${WAIT_MS} ms`)
+    throw new Error(`${options.database}: ${problem}, for more than ${WAIT_MS} ms`)
   }
 
   async function save(change: Partial<ClickHouseState>): Promise<void> {
@@ -73,10 +73,10 @@ export async function openClickHouseStore(
     state = next
   }
 
-  /** Takes rows away, whoever wrote them. Inserts after it have tokens that the server has not seen. */
+  /** Deletes rows. Callers raise the generation, so that later inserts have new tokens. */
   async function deleteSlots(where: string, tables: readonly Table[]): Promise<void> {
     for (const { name } of tables) {
-      // The old server keeps no count of what a mutation would find; asking first spares it one for each batch.
+      // Counting first avoids a mutation for each batch.
       const [found] = await link.rows(`SELECT count() FROM ${base}.${name} WHERE ${where}`)
       if (Number(found?.[0]) === 0) continue
       if (dialect === 'current')
@@ -87,11 +87,11 @@ export async function openClickHouseStore(
 
   async function deleteAndWait(name: string, where: string): Promise<void> {
     await link.run(`ALTER TABLE ${base}.${name} DELETE WHERE ${where}`)
-    const left = `SELECT count() FROM system.mutations WHERE database = '${base}' AND table = '${name}' AND NOT is_done`
-    await waitFor(async () => Number((await link.rows(left))[0]?.[0]) === 0, `deleting from ${name} is not done`)
+    const pending = `SELECT count() FROM system.mutations WHERE database = '${base}' AND table = '${name}' AND NOT is_done`
+    await waitFor(async () => Number((await link.rows(pending))[0]?.[0]) === 0, `deleting from ${name} is not done`)
   }
 
-  /** What was begun and never finished is taken back; the same batch may go on where it was. */
+  /** Deletes the rows of an intent that was not completed, unless it is the intent of the batch that is written now. */
   async function clearIntent(unless?: string): Promise<void> {
     const { intent } = state
     if (intent === undefined || intent.name === unless) return
@@ -101,7 +101,7 @@ export async function openClickHouseStore(
   }
 
   async function write(batch: WriteBatch): Promise<void> {
-    // What failed may have taken effect: the server knows better than this memory.
+    // A write that failed may have taken effect, so the state is read from the server.
     state = await readClickHouseState(link, base)
     const { name, range } = batch
     if (state.lastBatch === name && state.intent === undefined) return
@@ -132,7 +132,7 @@ export async function openClickHouseStore(
       const lines = parts.map((part) => `${part}"_version":${state.version}}\n`).join('')
       await link.insert(target, lines, {
         query_id: `${insertIds}${time.nowMs()}-${++inserts}`,
-        // Read by one thread, the same piece is always cut into the same blocks, which the token is applied to.
+        // Parsed by one thread, the same rows always form the same blocks, to which the token applies.
         ...(dialect === 'current'
           ? { insert_deduplication_token: token, async_insert: '0', input_format_parallel_parsing: '0' }
           : {}),
@@ -144,7 +144,7 @@ export async function openClickHouseStore(
     state = await readClickHouseState(link, base)
     await clearIntent()
     const range = { from: fromSlot, to: Math.max(fromSlot, state.ranges.at(-1)?.to ?? 0) }
-    // Called incomplete first: coverage may be behind the rows, never ahead.
+    // Marked incomplete first: coverage may be behind the rows, never ahead.
     await save({ ranges: cutFrom(state.ranges, fromSlot), lastBatch: '', intent: { name: REWIND, range } })
     await clearIntent()
   }
@@ -167,19 +167,19 @@ export async function openClickHouseStore(
     }
   }
 
-  /** Live blocks and a backfill take turns. */
-  let turn: Promise<unknown> = Promise.resolve()
-  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = turn.then(work, work)
-    turn = done.catch(() => {})
+  /** Writes of live blocks and of a backfill run one after another. */
+  let lastWrite: Promise<unknown> = Promise.resolve()
+  function serialize<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = lastWrite.then(work, work)
+    lastWrite = done.catch(() => {})
     return done
   }
 
   const opened = opening.move()
   return {
-    progress: () => inTurn(progress),
-    write: (batch) => inTurn(() => write(batch)),
-    rewind: (fromSlot) => inTurn(() => rewind(fromSlot)),
+    progress: () => serialize(progress),
+    write: (batch) => serialize(() => write(batch)),
+    rewind: (fromSlot) => serialize(() => rewind(fromSlot)),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }
@@ -188,13 +188,13 @@ function within({ from, to }: SlotRange): string {
   return `slot >= ${from} AND slot <= ${to}`
 }
 
-/** The beginning of a row of JSONEachRow; `_version` follows. Large integers go as text, which the server reads as what the column is. */
+/** A row of JSONEachRow without its end, where `_version` follows. 64-bit integers are strings, which the server converts to the type of the column. */
 function fields({ columns }: Table, row: Row, dialect: ClickHouseDialect): string {
   let text = '{'
   columns.forEach(({ name }, at) => {
     const value = row[at]
     if (typeof value === 'bigint') text += `"${name}":"${value}",`
-    else if (typeof value === 'boolean' && dialect === 'plain') text += `"${name}":${value ? 1 : 0},`
+    else if (typeof value === 'boolean' && dialect === 'legacy') text += `"${name}":${value ? 1 : 0},`
     else text += `"${name}":${JSON.stringify(value)},`
   })
   return text

@@ -1,6 +1,6 @@
 import type { ProvisionedPlan, ProvisionedUser } from './provision.ts'
 
-/** A plan and an account of it, for tests of the statements that make them. */
+/** A plan and an account, for tests of the statements that create them. */
 export const TEST_PLAN: ProvisionedPlan = {
   plan: 'pro-1',
   database: 'chain',

@@ -5,18 +5,18 @@ import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { createCacheRelease } from './cache-release.ts'
 
 const MIB = 1024 * 1024
-const REST_BYTES = 4 * MIB
+const IDLE_BYTES = 4 * MIB
 const MEMORY_BYTES = 256 * MIB
 
-test('pages of the file are given back when nobody asks; the limit is what it was', async () => {
+test('pages of the file are released while no query runs, and the memory limit is restored', async () => {
   using folder = makeTestFolder()
-  using database = await openDuckDatabase(folder.file('rest.duckdb'), { memory_limit: '256MiB', threads: '2' })
+  using database = await openDuckDatabase(folder.file('idle.duckdb'), { memory_limit: '256MiB', threads: '2' })
   using connection = await database.connect()
-  let isAsked = true
+  let isQueried = true
   const release = await createCacheRelease(database, {
     memoryBytes: MEMORY_BYTES,
-    restBytes: REST_BYTES,
-    isAsked: () => isAsked,
+    idleBytes: IDLE_BYTES,
+    isQueried: () => isQueried,
   })
   await connection.run('CREATE SCHEMA base')
   await connection.run(
@@ -27,14 +27,14 @@ test('pages of the file are given back when nobody asks; the limit is what it wa
   await connection.run(`SET allowed_configs = ['memory_limit']`)
   await connection.run('SET lock_configuration = true')
   const held = await bytesHeld(connection)
-  assert.ok(held > 2 * REST_BYTES, `${held} bytes held`)
+  assert.ok(held > 2 * IDLE_BYTES, `${held} bytes held`)
 
   await release()
-  assert.equal(await bytesHeld(connection), held, 'nothing is taken from a query')
+  assert.equal(await bytesHeld(connection), held, 'nothing is released while a query runs')
 
-  isAsked = false
+  isQueried = false
   await release()
-  assert.ok((await bytesHeld(connection)) <= REST_BYTES, `${await bytesHeld(connection)} bytes held`)
+  assert.ok((await bytesHeld(connection)) <= IDLE_BYTES, `${await bytesHeld(connection)} bytes held`)
   assert.equal(await valueOf(connection, `SELECT current_setting('memory_limit')`), '256.0 MiB')
   assert.equal(await valueOf(connection, 'SELECT count(*) FROM base.wide'), 400_000n)
 })

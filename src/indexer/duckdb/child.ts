@@ -9,6 +9,7 @@ import { addAccountRow, addBlockRow, addTransactionRows, type BlockHead } from '
 import { type DecodedBlock, decodeRawBlock, type RawBlock } from '../ingest/raw-block.ts'
 import type { Store } from '../store.ts'
 import { createCacheRelease, mebibytes } from './cache-release.ts'
+import { prepareQueries } from './customer-schema.ts'
 import { BASE_SCHEMA } from './ddl.ts'
 import type {
   DecodeResponse,
@@ -19,24 +20,23 @@ import type {
   ToStoreProcess,
 } from './protocol.ts'
 import { createQueryRunner, type QueryRunner } from './query-runner.ts'
-import { prepareQueries } from './run-query.ts'
 import { openDuckStore } from './store.ts'
 
 /**
- * The process the embedded database lives in, forked by `store-process.ts`. A second process could not open the file, so writer and readers are
- * both here; the parent ends it when a query cannot be stopped otherwise. With the operator's ClickHouse it decodes and writes; queries go past it.
+ * Entry point of the database process, which `process.ts` forks. Only one process can open the data file, so it runs both the writer and the
+ * queries; the parent ends it when a query cannot be stopped otherwise. With the operator's ClickHouse it only decodes and writes.
  */
-const decoded = new Map<number, ReadBlock>()
+const decoded = new Map<number, DecodedRows>()
 let store: Store | undefined
 let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
-/** Share of the memory that rows may take which are in the log and not yet in the file. */
+/** Share of the memory for rows that are in the write-ahead log and not yet in the file. */
 const LOG_SHARE = 1 / 8
-/** Share of it that pages of the file may take when nobody asks for them. */
-const REST_SHARE = 1 / 8
+/** Share of the memory for cached pages of the file while no query runs. */
+const IDLE_SHARE = 1 / 8
 /**
- * Pages of a new file. Each column of each table that rows were added to holds at least one until the log is folded into the file: 40 MB with the
- * engine's own 256 KiB.
+ * Block size of a new file. Each column of each table with new rows takes at least one block until the checkpoint: 40 MB with the engine's default of
+ * 256 KiB.
  */
 const PAGE_BYTES = 64 * 1024
 const UNAVAILABLE = { ok: false, type: 'SOCKET_TIMEOUT', message: 'The database is not open.' } as const
@@ -52,21 +52,21 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
         return store.progress()
       }
       const settings = {
-        // The engine counts this thread, which writes; queries are for the others.
+        // The engine counts this thread, which writes; the others run queries.
         threads: String(threads + 1),
-        // A query gives its thread to the next one after some pieces: a short one does not wait for the end of a long one.
+        // A query yields its thread after some chunks, so that a short query does not wait for the end of a long one.
         scheduler_process_partial: 'true',
-        // Half the work of writing is folding the log into the file; a larger log means doing it less often, and a start after a kill that reads more.
+        // Checkpoints are half the work of writing. A larger log makes them rarer, and a start after a kill slower.
         checkpoint_threshold: mebibytes(memoryBytes * LOG_SHARE),
         memory_limit: mebibytes(memoryBytes),
         default_block_size: String(PAGE_BYTES),
       }
-      // Reading blocks and writing them is done on this thread: whoever asks must not hold up what he asks for.
+      // This thread decodes and writes blocks, so queries must not block it.
       const database = await openDuckDatabase(path, settings, { workersYield: true })
       const release = await createCacheRelease(database, {
         memoryBytes,
-        restBytes: memoryBytes * REST_SHARE,
-        isAsked: () => queries?.isRunning() ?? false,
+        idleBytes: memoryBytes * IDLE_SHARE,
+        isQueried: () => queries?.isRunning() ?? false,
       })
       store = await openDuckStore(database, Date.now, release)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
@@ -76,7 +76,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
     case 'query':
       return queries?.run(request.id, request.job, request.owner) ?? UNAVAILABLE
     case 'interrupt':
-      queries?.interrupt(request.id, request.why)
+      queries?.interrupt(request.id, request.reason)
       return null
     case 'read':
       return queries?.read(request.id) ?? new Uint8Array()
@@ -102,8 +102,8 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
   }
 }
 
-/** A block becomes rows as soon as it is read: rows are arrays of numbers, which the collector need not look through while they wait. */
-type ReadBlock = {
+/** Blocks are kept as rows until they are written: rows are typed arrays, which the garbage collector does not scan. */
+type DecodedRows = {
   readonly rows: BatchRows
   readonly head: BlockHead
   readonly accounts: DecodedBlock['accounts']
@@ -120,7 +120,7 @@ function decode(id: number, raw: RawBlock): DecodeResponse {
     const { slot, blockhash, parentSlot, parentBlockhash, transactions } = head
     return { ok: true, link: { slot, blockhash, parentSlot, parentBlockhash }, transactions }
   } catch (fault) {
-    // A value that its column cannot hold is the block's fault, too: one bad block must not stop the others.
+    // A value out of the range of its column is a fault of the block, too: one bad block must not stop the others.
     if (fault instanceof BlockFault || fault instanceof RangeError) return { ok: false, fault: fault.message }
     throw fault
   }
@@ -128,12 +128,12 @@ function decode(id: number, raw: RawBlock): DecodeResponse {
 
 async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
   const pieces: BatchRows[] = []
-  /** What is known only now: how final the blocks are, and the last write of each account, which has one row. */
+  /** Rows that are known only now: the blocks with their commitment, and the last write of each account. */
   const last = new BatchRows()
   const accounts = new Map<string, { slot: number; account: GeyserAccount }>()
   for (const id of request.ids) {
     const one = decoded.get(id)
-    if (one === undefined) throw new Error(`block ${id} is not here`)
+    if (one === undefined) throw new Error(`block ${id} is not decoded`)
     const { slot } = one.head
     const commitment = slot <= request.finalizedSlot ? 'finalized' : 'confirmed'
     addBlockRow(last, one.head, { commitment, source: one.source })
@@ -160,8 +160,8 @@ process.on('message', ({ seq, request }: ToStoreProcess) => {
     (error: unknown) => reply({ seq, ok: false, message: error instanceof Error ? error.message : String(error) }),
   )
 })
-// Without its parent it has no work; the file is left as the last COMMIT left it.
+// The parent is gone. The file stays as the last COMMIT left it.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// A terminal's interrupt reaches the whole process group; the parent decides when this one ends.
+// A terminal sends SIGINT to the whole process group; the parent decides when this process ends.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})

@@ -1,6 +1,6 @@
-import { type Column, type ColumnType, TABLES, type Table } from '../schema.ts'
+import { type Column, type ColumnType, DECODER_VERSION, TABLES, type Table } from '../schema.ts'
 
-/** Schema of the data file that holds the tables themselves; customers see views of them in catalogues of their plans. */
+/** Schema of the data file that holds the tables; customers see views of them. */
 export const BASE_SCHEMA = 'base'
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
@@ -18,14 +18,14 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   words: 'VARCHAR[]',
 }
 
-/** What a new data file is given, and an old one is left with. No index but the keys of the small tables: data comes in slot order. */
+/** Creates what a data file lacks. There are no indexes but the keys of the small tables, because data comes in slot order. */
 export function duckDdl(): readonly string[] {
   return [
     `CREATE SCHEMA IF NOT EXISTS ${BASE_SCHEMA}`,
     ...TABLES.map((table) => createTable(table)),
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._ranges (from_slot UBIGINT NOT NULL, to_slot UBIGINT NOT NULL)`,
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._faults (slot UBIGINT PRIMARY KEY, reason VARCHAR NOT NULL, since TIMESTAMP_S NOT NULL)`,
-    // One row. `last_batch` tells after a failed COMMIT whether it took effect.
+    // One row. `last_batch` shows after a failed COMMIT whether it took effect.
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._progress (
        id UTINYINT PRIMARY KEY, last_batch VARCHAR NOT NULL, finalized_slot UBIGINT NOT NULL,
        tip_slot UBIGINT NOT NULL, written_at TIMESTAMP_S NOT NULL)`,
@@ -41,25 +41,7 @@ function column({ name, type }: Column): string {
   return `${name} ${TYPES[type]} NOT NULL`
 }
 
-/** The columns of `coverage`, for the catalogue that customers see. */
-export const COVERAGE_COLUMNS: readonly Column[] = [
-  { name: 'table_name', type: 'word', help: 'the table' },
-  { name: 'from_slot', type: 'u64', help: 'first slot of the newest stretch without a gap' },
-  { name: 'to_slot', type: 'u64', help: 'last slot of it: everything up to here is in the table' },
-  { name: 'from_time', type: 'time', help: 'time of the first block of that stretch' },
-  { name: 'to_time', type: 'time', help: 'time of its last block' },
-  { name: 'tip_slot', type: 'u64', help: 'newest slot the node has told of' },
-  { name: 'lag_slots', type: 'u64', help: 'how far `to_slot` is behind it' },
-  { name: 'lag_seconds', type: 'i64', help: 'age of the last block' },
-  { name: 'open_gaps', type: 'u64', help: 'stretches missing between what is older and this one' },
-  { name: 'retention_slots', type: 'u64', help: 'how many slots are kept; 0 for all' },
-  { name: 'decoder_version', type: 'u32', help: 'raised when the meaning of a column changes' },
-]
-
-/** Raised when a column means something else than before. */
-export const DECODER_VERSION = 1
-
-/** What is complete, told by the same transaction that made it so. */
+/** Reads the ranges that the transaction of each batch writes together with its rows. */
 function coverageView(): string {
   const names = TABLES.map(({ name }) => `('${name}')`).join(', ')
   return `CREATE OR REPLACE VIEW ${BASE_SCHEMA}.coverage AS

@@ -1,7 +1,7 @@
 import { StreamFailed } from '../../platform/db/duckdb-stream.ts'
 import { QueryError } from '../query/error.ts'
 
-/** The engine's errors by their first words. Its text goes on with names from the whole catalogue, so none of it is repeated but what the customer wrote. */
+/** Patterns of the engine's errors. The engine's text may name anything in its catalogue, so messages repeat only what the customer wrote. */
 const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
   [/^INTERRUPT/, () => new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')],
   [
@@ -56,7 +56,7 @@ const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => Que
   ],
 ]
 
-/** What a customer is told of an error of the engine. */
+/** The error that a customer gets for an error of the engine. */
 export function translateEngineError(cause: unknown): QueryError {
   if (cause instanceof StreamFailed)
     return new QueryError(

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { createFormatSlices } from './format-slices.ts'
 
-test('slices go round, and the event loop turns between any two', async () => {
+test('slices are granted in rotation, and the event loop runs between any two', async () => {
   let nowMs = 0
   const slices = createFormatSlices(() => nowMs, { sliceMs: 5 })
   const order: string[] = []
@@ -21,7 +21,7 @@ test('slices go round, and the event loop turns between any two', async () => {
   async function loop(): Promise<void> {
     while (!isOver) {
       order.push('loop')
-      await nextTurn()
+      await nextIteration()
     }
   }
   const looping = loop()
@@ -30,6 +30,6 @@ test('slices go round, and the event loop turns between any two', async () => {
   await looping
   assert.equal(order.filter((name) => name !== 'loop').join(''), 'abcabab')
   for (const [at, name] of order.entries())
-    assert.ok(name === 'loop' || order[at - 1] === 'loop', `two slices in one turn: ${order.join(' ')}`)
+    assert.ok(name === 'loop' || order[at - 1] === 'loop', `two slices in one iteration: ${order.join(' ')}`)
   assert.equal(slices.granted, 7)
 })

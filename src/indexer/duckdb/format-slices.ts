@@ -1,17 +1,17 @@
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
 
 /**
- * Shares one thread between the queries whose results are formatted on it: one slice at a time, in turn. Between two slices the event loop does
- * everything else, so a message or a batch waits for one slice and not for one of each query.
+ * Shares one thread between the queries whose results are formatted on it: they get one time slice after another, in rotation. The event loop runs
+ * between two slices, so a message or a batch waits for one slice and not for one of each query.
  */
 export type FormatSlices = {
-  /** Slices given out so far. */
+  /** Slices granted so far. */
   readonly granted: number
   /** The slices of one query. */
   open(): TimeSlices
 }
 
-/** Of one query at a time; a row of ordinary size takes far less. */
+/** Length of a slice; formatting an ordinary row takes far less. */
 const SLICE_MS = 8
 
 export function createFormatSlices(

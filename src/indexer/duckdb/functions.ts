@@ -1,13 +1,13 @@
 /**
- * Functions a customer may call on the embedded engine, by their names in lower case. What is not here is refused: among the engine's eight
- * hundred are some that read files, change settings, wait, or make a gigabyte out of a number or a short text.
+ * Functions that a customer may call on the embedded engine, by their names in lower case. The SQL policy refuses every other one: some of the
+ * engine's eight hundred functions read files, change settings, sleep, or make a gigabyte out of a number or a short text.
  */
 
 function words(text: string): readonly string[] {
   return text.trim().split(/\s+/)
 }
 
-/** Those that the parser writes for syntax. */
+/** Functions that the parser writes for syntax. */
 const SYNTAX = words(`
   count_star ~~ !~~ ~~* !~~* ~ !~ list_value struct_pack row array_extract struct_extract
 `)
@@ -48,14 +48,62 @@ const VALUES = words(`
   coalesce ifnull nullif if typeof try_cast json_extract json_extract_string json_array_length json_valid json_type ->>
 `)
 
-/** ClickHouse's names, which macros translate (`macros.ts`). */
-const CLICKHOUSE = words(`
-  tostartofminute tostartofhour tostartofday tostartofmonth todate todatetime toyyyymmdd tounixtimestamp touint8 touint16 touint32
-  touint64 toint32 toint64 tofloat64 tostring uniq uniqexact uniqexactif sumif avgif minif maxif grouparray groupuniqarray
-  arrayjoin has empty notempty startswith endswith intdiv modulo multiif anylast addhours subtracthours adddays subtractdays
-  addminutes subtractminutes jsonextractstring arrayelement assumenotnull tonullable isnull isnotnull lengthutf8 splitbychar plus
-  minus equals notequals
-`)
+/** ClickHouse functions that the engine does not have, as macros: name, parameters, body. */
+const MACROS: readonly (readonly [name: string, parameters: string, body: string])[] = [
+  ['toStartOfMinute', 'x', "date_trunc('minute', x)"],
+  ['toStartOfHour', 'x', "date_trunc('hour', x)"],
+  ['toStartOfDay', 'x', "date_trunc('day', x)"],
+  ['toStartOfMonth', 'x', "date_trunc('month', x)"],
+  ['toDate', 'x', 'CAST(x AS DATE)'],
+  ['toDateTime', 'x', 'CAST(x AS TIMESTAMP)'],
+  ['toYYYYMMDD', 'x', "CAST(strftime(x, '%Y%m%d') AS UINTEGER)"],
+  ['toUnixTimestamp', 'x', 'CAST(epoch(x) AS UINTEGER)'],
+  ['toUInt8', 'x', 'CAST(x AS UTINYINT)'],
+  ['toUInt16', 'x', 'CAST(x AS USMALLINT)'],
+  ['toUInt32', 'x', 'CAST(x AS UINTEGER)'],
+  ['toUInt64', 'x', 'CAST(x AS UBIGINT)'],
+  ['toInt32', 'x', 'CAST(x AS INTEGER)'],
+  ['toInt64', 'x', 'CAST(x AS BIGINT)'],
+  ['toFloat64', 'x', 'CAST(x AS DOUBLE)'],
+  ['toString', 'x', 'CAST(x AS VARCHAR)'],
+  ['uniq', 'x', 'approx_count_distinct(x)'],
+  ['uniqExact', 'x', 'count(DISTINCT x)'],
+  ['uniqExactIf', 'x, c', 'count(DISTINCT x) FILTER (WHERE c)'],
+  ['sumIf', 'x, c', 'sum(x) FILTER (WHERE c)'],
+  ['avgIf', 'x, c', 'avg(x) FILTER (WHERE c)'],
+  ['minIf', 'x, c', 'min(x) FILTER (WHERE c)'],
+  ['maxIf', 'x, c', 'max(x) FILTER (WHERE c)'],
+  ['groupArray', 'x', 'list(x)'],
+  ['groupUniqArray', 'x', 'list(DISTINCT x)'],
+  ['arrayJoin', 'x', 'unnest(x)'],
+  ['has', 'list, x', 'list_contains(list, x)'],
+  ['empty', 'x', 'len(x) = 0'],
+  ['notEmpty', 'x', 'len(x) > 0'],
+  ['startsWith', 'x, y', 'starts_with(x, y)'],
+  ['endsWith', 'x, y', 'suffix(x, y)'],
+  ['intDiv', 'x, y', 'x // y'],
+  ['modulo', 'x, y', 'x % y'],
+  ['multiIf', 'c, x, y', 'CASE WHEN c THEN x ELSE y END'],
+  ['anyLast', 'x', 'last(x)'],
+  ['addMinutes', 'x, n', 'x + to_minutes(n)'],
+  ['subtractMinutes', 'x, n', 'x - to_minutes(n)'],
+  ['addHours', 'x, n', 'x + to_hours(n)'],
+  ['subtractHours', 'x, n', 'x - to_hours(n)'],
+  ['addDays', 'x, n', 'x + to_days(n)'],
+  ['subtractDays', 'x, n', 'x - to_days(n)'],
+  ['JSONExtractString', 'x, y', 'json_extract_string(x, y)'],
+  ['arrayElement', 'x, n', 'list_extract(x, n)'],
+  ['assumeNotNull', 'x', 'x'],
+  ['toNullable', 'x', 'x'],
+  ['isNull', 'x', 'x IS NULL'],
+  ['isNotNull', 'x', 'x IS NOT NULL'],
+  ['lengthUTF8', 'x', 'length(x)'],
+  ['splitByChar', 'x, y', 'string_split(y, x)'],
+  ['plus', 'x, y', 'x + y'],
+  ['minus', 'x, y', 'x - y'],
+  ['equals', 'x, y', 'x = y'],
+  ['notEquals', 'x, y', 'x <> y'],
+]
 
 export const ALLOWED_FUNCTIONS: ReadonlySet<string> = new Set([
   ...SYNTAX,
@@ -67,5 +115,9 @@ export const ALLOWED_FUNCTIONS: ReadonlySet<string> = new Set([
   ...TIMES,
   ...LISTS,
   ...VALUES,
-  ...CLICKHOUSE,
+  ...MACROS.map(([name]) => name.toLowerCase()),
 ])
+
+export function macroDdl(schema: string): string[] {
+  return MACROS.map(([name, parameters, body]) => `CREATE MACRO ${schema}.${name}(${parameters}) AS ${body}`)
+}

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HeldResult, PART_BYTES } from './held-result.ts'
-import { createResultBudget } from './result-budget.ts'
+import { createResultBudget, HeldResult, PART_BYTES } from './held-result.ts'
 
 const BIG = 64 * PART_BYTES
 
@@ -19,7 +18,7 @@ function readAll(result: HeldResult): string {
   return Buffer.concat(parts).toString()
 }
 
-test('what was added comes out behind its head, in parts of a bounded size', () => {
+test('added text is read after the head, in parts of a bounded size', () => {
   const { budget, result } = open()
   const rows = ['ä'.repeat(1000), 'x'.repeat(3 * PART_BYTES), 'y', 'z'.repeat(PART_BYTES - 1)]
   for (const row of rows) result.add(row)
@@ -30,7 +29,7 @@ test('what was added comes out behind its head, in parts of a bounded size', () 
   assert.equal(result.read().length, 0)
 })
 
-test('a small result is not counted; a large one is until it is read or discarded', () => {
+test('a small result does not count against the budget; a large one counts until it is read or discarded', () => {
   const { budget, result } = open()
   result.add('x'.repeat(1000))
   result.finish('')
@@ -45,7 +44,7 @@ test('a small result is not counted; a large one is until it is read or discarde
   assert.deepEqual([budget.heldBytes, large.bytes], [0, 0])
 })
 
-test('more than the limit of one result is an error', () => {
+test('refuses a result over bytesMax with TOO_MANY_BYTES', () => {
   const { result } = open()
   assert.throws(
     () => {
@@ -55,7 +54,7 @@ test('more than the limit of one result is an error', () => {
   )
 })
 
-test('results that are not read fill a limit of their subscription, then one of all; the refusal names it', () => {
+test('unread results are limited per subscription and in total, and the refusal names the limit', () => {
   const budget = createResultBudget({ heldBytesMax: 5 * PART_BYTES, heldBytesPerSubscription: 3 * PART_BYTES })
   const hold = (owner: string, parts: number): HeldResult => {
     const { result } = open(budget, owner)
@@ -68,7 +67,7 @@ test('results that are not read fill a limit of their subscription, then one of 
   assert.throws(() => hold('a', 2), { type: 'CANNOT_SCHEDULE_TASK', message: perSubscription, retryAfterSeconds: 1 })
   hold('b', 2)
   assert.throws(() => hold('c', 2), { type: 'CANNOT_SCHEDULE_TASK', message: /heldBytesMax: 1310720 bytes/ })
-  // Small ones go on.
+  // Small results are not counted.
   hold('c', 1)
   first.discard()
   hold('c', 3)

@@ -1,11 +1,11 @@
-import { type Child, type ChildExit, startChild } from '../../platform/process/child.ts'
+import { type ChildExit, startChild } from '../../platform/process/child.ts'
 import type { StoreProgress } from '../store.ts'
 import type { FromStoreProcess, StoreOptions, StoreRequest, StoreResponses, ToStoreProcess } from './protocol.ts'
 
-/** The process is gone and what was asked of it may or may not have happened. */
+/** The process has ended; a pending request may or may not have taken effect. */
 export class StoreGone extends Error {
   override readonly name = 'StoreGone'
-  /** Whether it ended by itself or was killed while it was at the request; not when it was closed, or gone before. */
+  /** Whether the process crashed or was killed during the request; false when it was closed, or had ended before. */
   readonly wasAtWork: boolean
 
   constructor(message: string, { wasAtWork = false }: { readonly wasAtWork?: boolean } = {}) {
@@ -14,90 +14,80 @@ export class StoreGone extends Error {
   }
 }
 
-/** The database in its process, from start to end; who wants it after that starts another. */
+/** One database process, from its start to its end. A restart makes another. */
 export type StoreProcess = AsyncDisposable & {
   readonly pid: number | undefined
-  /** As far as the store had come when it was opened. */
+  /** Progress of the store when it was opened. */
   readonly progress: StoreProgress
-  /** Rejects with StoreGone when the process ends before it answers, with any other error when it says no. */
+  /** Rejects with StoreGone when the process ends before it responds, and with another error when the request fails. */
   ask<Kind extends Exclude<StoreRequest['kind'], 'open'>>(
     request: Extract<StoreRequest, { kind: Kind }>,
   ): Promise<StoreResponses[Kind]>
   residentBytes(): number | undefined
   kill(): void
-  /** Resolves when the process has ended, by whatever cause. */
+  /** Resolves when the process has ended, for any reason. */
   readonly ended: Promise<ChildExit>
 }
 
-/** Planning a query holds one of them, and ingest must never wait for one. */
+/** Planning a query takes one of these threads, and ingest must never wait for one. */
 const POOL_THREADS = 24
-/** The engine's own allocator (jemalloc): memory that is free goes back to the system after a second rather than ten. */
+/** The engine's own allocator (jemalloc) returns free memory to the system after one second rather than ten. */
 const ENGINE_MEMORY = 'dirty_decay_ms:1000,muzzy_decay_ms:0'
 
 /** Resolves when the database is open; rejects when it cannot be opened. */
 export async function startStoreProcess(options: StoreOptions): Promise<StoreProcess> {
-  const child: Child = startChild(
-    { name: 'child', beside: import.meta.url },
-    {
-      env: {
-        UV_THREADPOOL_SIZE: String(POOL_THREADS),
-        MALLOC_ARENA_MAX: '2',
-        DUCKDB_JE_MALLOC_CONF: ENGINE_MEMORY,
-      },
-      nodeFlags: ['--max-semi-space-size=4'],
-    },
-  )
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
-  const ended = Promise.withResolvers<ChildExit>()
+  const child = startChild(new URL('./child.ts', import.meta.url), {
+    env: { UV_THREADPOOL_SIZE: String(POOL_THREADS), MALLOC_ARENA_MAX: '2', DUCKDB_JE_MALLOC_CONF: ENGINE_MEMORY },
+    nodeFlags: ['--max-semi-space-size=4'],
+  })
+  const pending = new Map<number, PromiseWithResolvers<unknown>>()
   let isGone = false
   let isClosing = false
   let seq = 0
 
   child.onMessage((message) => {
     const reply = message as FromStoreProcess
-    const asked = waiting.get(reply.seq)
-    waiting.delete(reply.seq)
-    if (reply.ok) asked?.resolve(reply.response)
-    else asked?.reject(new Error(reply.message))
+    const request = pending.get(reply.seq)
+    pending.delete(reply.seq)
+    if (reply.ok) request?.resolve(reply.response)
+    else request?.reject(new Error(reply.message))
   })
-  child.onExit((exit) => {
+  const ended = child.exited.then((exit) => {
     isGone = true
-    const wasAtWork = !isClosing
-    for (const asked of waiting.values())
-      asked.reject(new StoreGone(`the database process ended: ${describe(exit)}`, { wasAtWork }))
-    waiting.clear()
-    ended.resolve(exit)
+    const error = new StoreGone(`the database process ended: ${describe(exit)}`, { wasAtWork: !isClosing })
+    for (const request of pending.values()) request.reject(error)
+    pending.clear()
+    return exit
   })
 
   function ask(request: StoreRequest): Promise<unknown> {
     if (isGone) return Promise.reject(new StoreGone('the database process has ended'))
-    const asked = Promise.withResolvers<unknown>()
-    waiting.set(++seq, asked)
+    const response = Promise.withResolvers<unknown>()
+    pending.set(++seq, response)
     child.send({ seq, request } satisfies ToStoreProcess)
-    return asked.promise
+    return response.promise
   }
 
-  async function end(): Promise<void> {
+  async function close(): Promise<void> {
     isClosing = true
     child.kill()
-    await ended.promise
+    await ended
   }
 
-  let progress: StoreProgress
   try {
-    progress = (await ask({ kind: 'open', options })) as StoreProgress
-  } catch (cause) {
-    await end()
-    throw cause
-  }
-  return {
-    pid: child.pid,
-    progress,
-    ask: ask as StoreProcess['ask'],
-    residentBytes: () => child.residentBytes(),
-    kill: () => child.kill(),
-    ended: ended.promise,
-    [Symbol.asyncDispose]: end,
+    const progress = (await ask({ kind: 'open', options })) as StoreProgress
+    return {
+      pid: child.pid,
+      progress,
+      ask: ask as StoreProcess['ask'],
+      residentBytes: child.residentBytes,
+      kill: child.kill,
+      ended,
+      [Symbol.asyncDispose]: close,
+    }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 

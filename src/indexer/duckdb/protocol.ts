@@ -4,15 +4,26 @@ import type { BlockLink } from '../ingest/frontier.ts'
 import type { RawBlock } from '../ingest/raw-block.ts'
 import type { SlotRange } from '../ingest/slot-ranges.ts'
 import type { QueryErrorName } from '../query/error.ts'
+import type { QueryJob } from '../query/request.ts'
 import type { StoreProgress } from '../store.ts'
-import type { StopReason } from './query-runner.ts'
-import type { ResultBudgetOptions } from './result-budget.ts'
-import type { QueryJob, QuerySummary } from './run-query.ts'
+import type { ResultBudgetOptions } from './held-result.ts'
 
-/** What the parent asks of the process that holds the database. */
+/** What the response headers state about a result. */
+export type QuerySummary = {
+  readonly format: string
+  readonly contentType: string
+  readonly rows: number
+  readonly elapsedSeconds: number
+  /** Newest slot up to which the tables were complete when the query ran. */
+  readonly coverageSlot: number
+}
+
+export type StopReason = 'timeout' | 'cancelled'
+
+/** Requests from the parent to the database process. */
 export type StoreRequest =
   | { readonly kind: 'open'; readonly options: StoreOptions }
-  /** Looks into a block and keeps what it means until it is written or forgotten. */
+  /** Decodes a block and keeps its rows until they are written or forgotten. */
   | { readonly kind: 'decode'; readonly id: number; readonly raw: RawBlock }
   | {
       readonly kind: 'write'
@@ -25,17 +36,17 @@ export type StoreRequest =
   | { readonly kind: 'forget'; readonly ids: readonly number[] }
   | { readonly kind: 'rewind'; readonly fromSlot: number }
   | { readonly kind: 'progress' }
-  /** A customer's statement; `id` names it from then on, and `owner` is whose it is. */
+  /** A customer's statement; `id` identifies it in later requests, and `owner` is its subscription. */
   | { readonly kind: 'query'; readonly id: number; readonly job: QueryJob; readonly owner: string }
-  | { readonly kind: 'interrupt'; readonly id: number; readonly why: StopReason }
-  /** The next part of its result; a message is never larger than one. */
+  | { readonly kind: 'interrupt'; readonly id: number; readonly reason: StopReason }
+  /** The next part of its result; a message is never larger than one part. */
   | { readonly kind: 'read'; readonly id: number }
   | { readonly kind: 'discard'; readonly id: number }
-  /** Leaves the file in order and ends. */
+  /** Closes the database. */
   | { readonly kind: 'close' }
 
 export type StoreOptions = {
-  /** The operator's server instead of the embedded database; what follows is of no concern to it then, but for `rows`. */
+  /** The operator's server in place of the embedded database; of the other options only `rows` applies to it. */
   readonly clickhouse?: ClickHouseStoreOptions | undefined
   readonly path: string
   readonly memoryBytes: number
@@ -44,7 +55,7 @@ export type StoreOptions = {
   readonly results: ResultBudgetOptions
 }
 
-/** What it answers, by the kind of the request. */
+/** Responses, by the kind of the request. */
 export type StoreResponses = {
   readonly open: StoreProgress
   readonly decode: DecodeResponse
@@ -60,7 +71,7 @@ export type StoreResponses = {
 }
 
 export type QueryResponse =
-  /** The result has `bytes`; what does not fit into `first` is read part by part. */
+  /** The result has `bytes` in total; `first` is its first part, and `read` requests the others. */
   | { readonly ok: true; readonly done: QuerySummary & { readonly bytes: number; readonly first: Uint8Array } }
   | {
       readonly ok: false

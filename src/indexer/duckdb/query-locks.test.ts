@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import type { DuckConnection } from '../../platform/db/duckdb.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
-import { beginReading } from './run-query.ts'
+import { beginReading } from './customer-schema.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
-/** Below the gate, on the connection of a query: what the engine itself refuses when a statement reaches it that should not. */
-describe('T14: the engine is closed below the SQL gate', () => {
+/** On the connection of a query, without the SQL policy: the engine itself refuses what the policy should have refused. */
+describe('T14: the engine is locked below the SQL policy', () => {
   let opened: Awaited<ReturnType<typeof openQueryDatabase>>
   let connection: DuckConnection
   const folder = makeTestFolder()
@@ -22,7 +22,7 @@ describe('T14: the engine is closed below the SQL gate', () => {
     folder[Symbol.dispose]()
   })
 
-  test('enable_external_access: no file is read or written, and nothing is loaded', async () => {
+  test('enable_external_access: refuses to read and write files and to load extensions', async () => {
     const out = folder.file('out.csv')
     for (const sql of [
       "SELECT * FROM read_csv('/etc/passwd')",
@@ -38,14 +38,14 @@ describe('T14: the engine is closed below the SQL gate', () => {
     assert.equal(existsSync(out), false)
   })
 
-  test('nothing is installed or loaded by itself, and nothing spills to a file', async () => {
+  test('no extension is installed or loaded automatically, and nothing spills to a file', async () => {
     const names = ['allow_community_extensions', 'autoinstall_known_extensions', 'autoload_known_extensions']
     const settings = [...names, 'temp_directory'].map((name) => `current_setting('${name}')::VARCHAR`)
     const [piece] = (await connection.run(`SELECT ${settings.join(', ')}`)).pieces()
     assert.deepEqual(piece?.flat(), ['false', 'false', 'false', ''])
   })
 
-  test('lock_configuration: no setting can be changed, by any connection', async () => {
+  test('lock_configuration: no connection can change a setting', async () => {
     for (const sql of [
       'SET threads = 1',
       "SET temp_directory = '/tmp'",
@@ -57,7 +57,7 @@ describe('T14: the engine is closed below the SQL gate', () => {
       await assert.rejects(connection.run(sql), /configuration has been locked/, sql)
   })
 
-  test('READ ONLY: the transaction of a query writes nothing, into no table that it can name', async () => {
+  test('READ ONLY: the transaction of a query cannot write into any table', async () => {
     using reading = await opened.database.connect()
     for (const sql of [
       'INSERT INTO memory.base._ranges SELECT * FROM memory.base._ranges',

@@ -18,16 +18,16 @@ const job = (query: string, secondsMax: number) => ({
   limits: { secondsMax, rowsMax: 1_000_000, bytesMax: 2 ** 26 },
 })
 
-test('who leaves before the query has begun takes it along, too', async () => {
+test('an interrupt before the query has a connection cancels it', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)
-  const asked = runner.run(1, job(HEAVY, 600), 'one')
+  const running = runner.run(1, job(HEAVY, 600), 'one')
   runner.interrupt(1, 'cancelled')
-  const response = await asked
+  const response = await running
   assert.deepEqual([response.ok, response.ok || response.type], [false, 'QUERY_WAS_CANCELLED'])
 })
 
-test('a query ends at its limit, and one beside it does not notice', async () => {
+test('a query ends at its time limit without affecting a concurrent one', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)
   const [long, short] = await Promise.all([
@@ -38,23 +38,23 @@ test('a query ends at its limit, and one beside it does not notice', async () =>
   assert.equal(short.ok, true)
 })
 
-test('a query that is stopped while its rows are formatted ends, and nothing of it is held', async () => {
+test('a query that is stopped while its rows are formatted ends and releases its memory', async () => {
   using opened = await openQueryDatabase()
   const slices = createFormatSlices()
   const runner = createQueryRunner(opened.database, { ...HELD, heldBytesPerSubscription: 2 ** 25 }, { slices })
-  for (const why of ['timeout', 'cancelled'] as const) {
-    const asked = runner.run(1, job(LARGE, 600), 'one')
+  for (const reason of ['timeout', 'cancelled'] as const) {
+    const running = runner.run(1, job(LARGE, 600), 'one')
     while (slices.granted < 3) await new Promise((resolve) => setImmediate(resolve))
-    runner.interrupt(1, why)
-    const response = await asked
-    assert.equal(response.ok || response.type, why === 'timeout' ? 'TIMEOUT_EXCEEDED' : 'QUERY_WAS_CANCELLED')
+    runner.interrupt(1, reason)
+    const response = await running
+    assert.equal(response.ok || response.type, reason === 'timeout' ? 'TIMEOUT_EXCEEDED' : 'QUERY_WAS_CANCELLED')
   }
-  const whole = await runner.run(2, job(LARGE, 600), 'one')
-  assert.ok(!whole.ok && whole.type === 'CANNOT_SCHEDULE_TASK', 'the budget is as it was')
+  const complete = await runner.run(2, job(LARGE, 600), 'one')
+  assert.ok(!complete.ok && complete.type === 'CANNOT_SCHEDULE_TASK', 'the budget limits as before')
   assert.ok((await runner.run(3, job(`${LARGE} LIMIT 200000`, 600), 'one')).ok)
 })
 
-test('beside four large results a short query takes a bounded number of slices', async (t) => {
+test('beside four large results a short query waits for a bounded number of slices', async (t) => {
   using opened = await openQueryDatabase()
   const slices = createFormatSlices()
   const runner = createQueryRunner(
@@ -75,14 +75,14 @@ test('beside four large results a short query takes a bounded number of slices',
     taken.push(slices.granted - before)
   }
   const tookMs = (performance.now() - startedMs) / 5
-  assert.equal(isOver, false, 'the large ones were still at it')
+  assert.equal(isOver, false, 'the large queries are still running')
   assert.ok((await large).every(({ ok }) => ok))
   t.diagnostic(`slices of others: ${taken.join(', ')}; ${Math.round(tookMs)} ms each`)
   assert.ok(Math.max(...taken) < 100, `${taken.join(', ')} slices`)
   assert.ok(tookMs < 2000, `${tookMs} ms`)
 })
 
-test('a large result is read in parts of a bounded size, and what is not wanted is given back', async () => {
+test('a large result is read in parts of a bounded size, and discarding it releases its memory', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, { ...HELD, heldBytesMax: 2 ** 26 })
   for (const id of [1, 2]) {
@@ -103,7 +103,7 @@ test('a large result is read in parts of a bounded size, and what is not wanted 
   }
 })
 
-test('a query that fails after many rows has its error, and none of its rows', async () => {
+test('a query that fails after many rows returns its error and no rows', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)
   const failing =
@@ -112,7 +112,7 @@ test('a query that fails after many rows has its error, and none of its rows', a
   assert.deepEqual([response.ok, response.ok || response.type], [false, 'TYPE_MISMATCH'])
 })
 
-test('a statement whose tree is too large is refused before the tree is read', async () => {
+test('a statement whose parse tree is too large is refused before the tree is read', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)
   const response = await runner.run(1, job(`SELECT 1${',1+1'.repeat(4_900)}`, 600), 'one')

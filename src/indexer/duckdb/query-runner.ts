@@ -1,29 +1,27 @@
 import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
 import { QueryError } from '../query/error.ts'
+import type { QueryJob } from '../query/request.ts'
 import { createFormatSlices, type FormatSlices } from './format-slices.ts'
-import type { HeldResult } from './held-result.ts'
-import type { QueryResponse } from './protocol.ts'
-import { createResultBudget, type ResultBudgetOptions } from './result-budget.ts'
-import { type QueryJob, runQuery } from './run-query.ts'
+import { createResultBudget, type HeldResult, type ResultBudgetOptions } from './held-result.ts'
+import type { QueryResponse, StopReason } from './protocol.ts'
+import { runQuery } from './run-query.ts'
 
-/** Statements of customers that run beside each other in the database process, and their results until they are read. */
+/** Runs customers' statements concurrently in the database process, and holds their results until they are read. */
 export type QueryRunner = {
-  /** `owner` is whose result it is. */
+  /** `owner` is the subscription that the result counts for. */
   run(id: number, job: QueryJob, owner: string): Promise<QueryResponse>
-  /** The next part of a result whose first part was given by `run`. Empty when there is no more. */
+  /** The next part of a result after the first part, which `run` returned. Empty when there is no more. */
   read(id: number): Uint8Array
-  /** The rest of the result is not wanted. */
+  /** Drops the rest of a result. */
   discard(id: number): void
-  interrupt(id: number, why: StopReason): void
+  interrupt(id: number, reason: StopReason): void
   isRunning(): boolean
 }
 
-/** Its time is over, or its client has gone. */
-export type StopReason = 'timeout' | 'cancelled'
+/** The time limit was reached, or the client disconnected. */
+type Running = { connection: DuckConnection | undefined; stopReason: StopReason | undefined }
 
-type Running = { connection: DuckConnection | undefined; why: StopReason | undefined }
-
-/** An interrupt is lost on a statement that still waits for a thread, so it is repeated until the statement ends. */
+/** A statement that still waits for a thread does not receive an interrupt, so it is repeated until the statement ends. */
 const REPEAT_MS = 100
 
 const STOPPED = {
@@ -40,18 +38,18 @@ export function createQueryRunner(
   const running = new Map<number, Running>()
   const unread = new Map<number, HeldResult>()
 
-  function stop(id: number, why: StopReason): void {
+  function stop(id: number, reason: StopReason): void {
     const query = running.get(id)
     if (query === undefined) return
-    query.why ??= why
+    query.stopReason ??= reason
     query.connection?.interrupt()
-    setTimeout(() => stop(id, why), REPEAT_MS)
+    setTimeout(() => stop(id, reason), REPEAT_MS)
   }
 
   return {
     async run(id, job, owner) {
-      // Known before it has a connection: who leaves in between must not be forgotten.
-      const query: Running = { connection: undefined, why: undefined }
+      // Registered before it has a connection, so that an interrupt in between is not lost.
+      const query: Running = { connection: undefined, stopReason: undefined }
       running.set(id, query)
       let timer: NodeJS.Timeout | undefined
       try {
@@ -59,7 +57,7 @@ export function createQueryRunner(
         query.connection = connection
         const { result, ...summary } = await runQuery(connection, job, {
           nowMs: () => performance.now(),
-          slices: whileWanted(slices, query),
+          slices: slicesUntilStopped(slices, query),
           budget,
           owner,
           onStart(secondsMax) {
@@ -72,7 +70,7 @@ export function createQueryRunner(
         return { ok: true, done: { ...summary, bytes, first } }
       } catch (error) {
         if (!(error instanceof QueryError)) throw error
-        if (query.why !== undefined) return STOPPED[query.why]
+        if (query.stopReason !== undefined) return STOPPED[query.stopReason]
         return { ok: false, type: error.type, message: error.message, retryAfterSeconds: error.retryAfterSeconds }
       } finally {
         clearTimeout(timer)
@@ -94,14 +92,14 @@ export function createQueryRunner(
   }
 }
 
-/** Formatting stops at the next slice when the query is stopped: by then the engine may have made all of its rows. */
-function whileWanted(slices: FormatSlices, query: Running): ReturnType<FormatSlices['open']> {
+/** Stops formatting at the next slice when the query is stopped; the engine may have produced all of its rows by then. */
+function slicesUntilStopped(slices: FormatSlices, query: Running): ReturnType<FormatSlices['open']> {
   const own = slices.open()
   return {
     isSpent: () => own.isSpent(),
     async yield() {
       await own.yield()
-      if (query.why !== undefined) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+      if (query.stopReason !== undefined) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
     },
   }
 }

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { QueryError, type QueryErrorName } from '../query/error.ts'
-import { rewriteQuery } from './rewrite.ts'
+import { parseStatement } from '../query/statement.ts'
+import { rewriteStatement } from './rewrite.ts'
+
+const rewrite = (sql: string, given: Record<string, string>) => rewriteStatement(parseStatement(sql), given)
 
 const refuses = (sql: string, given: Record<string, string>, type: QueryErrorName): void =>
   assert.throws(
-    () => rewriteQuery(sql, given),
+    () => rewrite(sql, given),
     (error: unknown) => error instanceof QueryError && error.type === type && error.message.length < 300,
     sql.slice(0, 80),
   )
 
-test('parameters are bound, and lists are written out value by value', () => {
-  const { sql, parameters } = rewriteQuery("SELECT {a:DateTime64(3, 'UTC')}, {b:Array(Nullable(UInt64))}", {
+test('parameters are bound, and lists are written into the statement value by value', () => {
+  const { sql, parameters } = rewrite("SELECT {a:DateTime64(3, 'UTC')}, {b:Array(Nullable(UInt64))}", {
     a: 'x',
     b: '[1, 2]',
   })
@@ -19,7 +22,7 @@ test('parameters are bound, and lists are written out value by value', () => {
   assert.deepEqual(parameters, { a: 'x' })
 })
 
-test('T14: a list that is more than plain values does not get into the statement', () => {
+test('T14: a list parameter that contains more than values is refused', () => {
   for (const list of [
     '1',
     '[1',

@@ -1,45 +1,32 @@
 import { QueryError } from '../query/error.ts'
-import { shownName } from '../query/names.ts'
-import { isSymbol, type Token, tokenize } from '../query/sql-tokens.ts'
-import { takeFormat, takeSettings } from '../query/statement-end.ts'
+import { isSymbol, shownName, type Token, tokenize } from '../query/sql-tokens.ts'
+import type { Statement } from '../query/statement.ts'
 
-/** A customer's statement, as the embedded engine is to see it. */
+/** A customer's statement in the dialect of the embedded engine. */
 export type Rewritten = {
   readonly sql: string
-  /** Named by FORMAT at the end. */
-  readonly format: string | undefined
-  /** From SETTINGS at the end: names and values, to be judged by the door. */
-  readonly settings: ReadonlyMap<string, string>
-  /** Values to bind, by the names the statement uses. */
+  /** Values to bind, by the names that the statement uses. */
   readonly parameters: Readonly<Record<string, string | null>>
-  /** Words of the statement in upper case up to the first that is no word, such as SHOW TABLES. */
-  readonly firstWords: readonly string[]
 }
 
 /** Values given with the query, by name, escaped as in a tab-separated file. */
 type Parameters = Readonly<Record<string, string>>
 type Binding = { readonly given: Parameters; readonly used: Record<string, string | null> }
 
-/** Rewrites ClickHouse's way of saying things into DuckDB's, token by token; what it does not know it leaves as it is, for the gate to judge. */
-export function rewriteQuery(query: string, given: Parameters = {}): Rewritten {
-  const tokens = tokenize(query)
-  const format = takeFormat(tokens)
-  const settings = takeSettings(tokens)
-  while (tokens.at(-1)?.text === ';') tokens.pop()
+/** Rewrites ClickHouse's syntax into DuckDB's, token by token. Unknown constructs stay as they are; the SQL policy decides about them. */
+export function rewriteStatement({ tokens }: Pick<Statement, 'tokens'>, given: Parameters = {}): Rewritten {
   const binding: Binding = { given, used: {} }
-  const out: string[] = []
-  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
-  const words = tokens.findIndex(({ kind }) => kind !== 'word')
-  return {
-    sql: out.join(' '),
-    format,
-    settings,
-    parameters: binding.used,
-    firstWords: (words === -1 ? tokens : tokens.slice(0, words)).map(({ upper }) => upper),
-  }
+  const end = tokens.findLastIndex(({ text }) => text !== ';') + 1
+  return { sql: rewriteTokens(tokens.slice(0, end), binding), parameters: binding.used }
 }
 
-/** Writes what stands at `at` and says how many tokens that was. */
+function rewriteTokens(tokens: readonly Token[], binding: Binding): string {
+  const out: string[] = []
+  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
+  return out.join(' ')
+}
+
+/** Rewrites what begins at `at`. Returns the number of tokens that it read. */
 function rewriteAt(tokens: readonly Token[], at: number, out: string[], binding: Binding): number {
   const token = tokens[at] as Token
   switch (token.kind) {
@@ -74,7 +61,7 @@ function rewriteWord(tokens: readonly Token[], at: number, out: string[], bindin
     return 1
   else if (PARAMETRIC.has(text) && isSymbol(tokens[at + 1], '(')) return rewriteParametric(tokens, at, out, binding)
   else if (upper === 'NOW' && isSymbol(tokens[at + 1], '(') && isSymbol(tokens[at + 2], ')')) {
-    // Times of the tables have no zone, and the engine compares only what is alike.
+    // Times in the tables have no zone, and the engine does not compare them with times that have one.
     out.push('CAST(get_current_timestamp() AS TIMESTAMP_S)')
     return 3
   } else if (text === 'position' && isSymbol(tokens[at + 1], '(')) out.push('strpos')
@@ -82,7 +69,7 @@ function rewriteWord(tokens: readonly Token[], at: number, out: string[], bindin
   return 1
 }
 
-/** `quantile(0.5)(x)` and its like: ClickHouse gives parameters in a first pair of parentheses. */
+/** Parametric functions such as `quantile(0.5)(x)`: ClickHouse gives the parameters in a first pair of parentheses. */
 const PARAMETRIC = new Map<string, (parameters: string, args: string) => string>([
   ['quantile', (p, x) => `quantile_cont(${x}, ${p || '0.5'})`],
   ['quantileExact', (p, x) => `quantile_disc(${x}, ${p || '0.5'})`],
@@ -99,13 +86,7 @@ function rewriteParametric(tokens: readonly Token[], at: number, out: string[], 
   return second.end - at + 1
 }
 
-function rewriteTokens(tokens: readonly Token[], binding: Binding): string {
-  const out: string[] = []
-  for (let at = 0; at < tokens.length; at++) at += rewriteAt(tokens, at, out, binding) - 1
-  return out.join(' ')
-}
-
-/** A single value is bound; a list, which has no binding as text, is written out value by value. */
+/** A single value is bound. A list, which cannot be bound as text, is written into the statement value by value. */
 function parameterText(parameter: string, { given, used }: Binding): string {
   const [name, type] = splitOnce(parameter, ':')
   const value = Object.hasOwn(given, name) ? given[name] : undefined
@@ -134,17 +115,17 @@ const UNESCAPED: Readonly<Record<string, string>> = {
 /** `\\N` is NULL. */
 function unescapeTsv(value: string): string | null {
   if (value === '\\N') return null
-  return value.replaceAll(/\\(.)/gs, (whole, char: string) => UNESCAPED[char] ?? whole)
+  return value.replaceAll(/\\(.)/gs, (escape, char: string) => UNESCAPED[char] ?? escape)
 }
 
 function listText(name: string, value: string): string {
   const tokens = tokenize(value)
   const items = tokens.slice(1, -1)
   const isList = tokens[0]?.text === '[' && tokens.at(-1)?.text === ']'
-  const isPlain = items.every(({ kind, text }, at) =>
+  const isOfValues = items.every(({ kind, text }, at) =>
     at % 2 === 1 ? text === ',' : kind === 'string' || kind === 'number' || /^(true|false|NULL)$/i.test(text),
   )
-  if (!isList || !isPlain) throw new QueryError('TYPE_MISMATCH', `The value of param_${name} is not a list.`)
+  if (!isList || !isOfValues) throw new QueryError('TYPE_MISMATCH', `The value of param_${name} is not a list.`)
   return `[${items.map((item) => (item.kind === 'string' ? quoteString(item.value) : item.text)).join(' ')}]`
 }
 
@@ -174,13 +155,13 @@ const AFTER_TABLE = new Set([
   'FORMAT',
 ])
 
-/** FINAL is a word of ClickHouse only after a table; elsewhere it may be a column's name. */
+/** FINAL is a keyword of ClickHouse only after a table; elsewhere it may be a column name. */
 function isTableEnd(tokens: readonly Token[], at: number): boolean {
   const after = tokens[at + 1]
   return after === undefined || after.kind === 'symbol' || AFTER_TABLE.has(after.upper)
 }
 
-/** The engine ends a statement at one, wherever it stands. */
+/** The engine ends a statement at a NUL, even inside quotes. */
 function withoutNul(value: string): string {
   if (value.includes('\0'))
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
@@ -214,16 +195,16 @@ const DUCK_TYPES: Readonly<Record<string, string>> = {
   Identifier: '',
 }
 
-/** No type that is known is longer. */
+/** Longer than every known type. */
 const TYPE_LENGTH_MAX = 100
 
-/** The engine's name of a parameter's type. */
+/** The engine's name for the type of a parameter. */
 function duckTypeOf(type: string): string {
   const inner = type.length > TYPE_LENGTH_MAX ? undefined : /^(Nullable|Array)\((.+)\)$/.exec(type)
   if (inner?.[1] === 'Nullable') return duckTypeOf(inner[2] as string)
   if (inner?.[1] === 'Array') return `${duckTypeOf(inner[2] as string)}[]`
-  const plain = /^DateTime(?:64)?\([\w ,'/]*\)$/.test(type) ? 'DateTime' : type.replace(/^DateTime64$/, 'DateTime')
-  const known = Object.hasOwn(DUCK_TYPES, plain) ? DUCK_TYPES[plain] : undefined
+  const base = /^DateTime(?:64)?\([\w ,'/]*\)$/.test(type) ? 'DateTime' : type.replace(/^DateTime64$/, 'DateTime')
+  const known = Object.hasOwn(DUCK_TYPES, base) ? DUCK_TYPES[base] : undefined
   if (known === undefined || known === '')
     throw new QueryError('UNKNOWN_TYPE', `Unknown type ${shownName(type)} of a query parameter.`)
   return known

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { QueryError, type QueryErrorName } from '../query/error.ts'
-import { rewriteQuery } from './rewrite.ts'
-import { DATABASE, PUBLISHED } from './run-query.ts'
+import { parseStatement } from '../query/statement.ts'
+import { DATABASE, PUBLISHED_NAMES } from '../schema.ts'
+import { rewriteStatement } from './rewrite.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 import { openQueryDatabase } from './test-queries.ts'
+
+const POLICY = { tables: PUBLISHED_NAMES, database: DATABASE }
+const rewrite = (sql: string, given?: Record<string, string>) => rewriteStatement(parseStatement(sql), given)
 
 type Opened = Awaited<ReturnType<typeof openQueryDatabase>>
 type Case = readonly [sql: string, ...errors: QueryErrorName[]]
 
-/** KELVIN SIGN: in Unicode its small letter is k; for the engine it is a character of its own. */
+/** KELVIN SIGN: its Unicode lower case is k; the engine compares it as a different character. */
 const KELVIN = '\u212a'
 const CATALOGUE = [
   'duckdb_databases',
@@ -21,7 +25,7 @@ const CATALOGUE = [
 ] as const
 
 const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
-  'letters that Unicode takes for one': [
+  'letters with the same Unicode lower case': [
     ...CATALOGUE.map(
       (view) => [`WITH "${view.replace('k', KELVIN)}" AS (SELECT 1) SELECT * FROM ${view}`, 'UNKNOWN_TABLE'] as const,
     ),
@@ -33,7 +37,7 @@ const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
     [`WITH duc${KELVIN}db_databases AS (SELECT 1) SELECT * FROM duckdb_databases`, 'SYNTAX_ERROR'],
     ['SELECT * FROM \uff42locks', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
   ],
-  'blanks and ends of line': [
+  'white space and line ends': [
     ['SELECT * FROM\u00a0duckdb_tables', 'UNKNOWN_TABLE'],
     ['SELECT\u2028*\u2029FROM\ufeffduckdb_tables', 'UNKNOWN_TABLE'],
     ['SELECT 1 \0', 'SYNTAX_ERROR'],
@@ -88,7 +92,7 @@ const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
     ['SELECT x FROM blocks GROUP BY (SELECT 1 FROM duckdb_tables)', 'UNKNOWN_TABLE'],
     ['SELECT 1 UNION ALL BY NAME SELECT 2 FROM duckdb_tables', 'UNKNOWN_TABLE'],
   ],
-  'names that are in sight elsewhere': [
+  'names that are in scope elsewhere': [
     ['(WITH pg_class AS (SELECT 1) SELECT * FROM pg_class) UNION ALL SELECT 1 FROM pg_class', 'UNKNOWN_TABLE'],
     ['WITH pg_class AS (SELECT * FROM pg_class) SELECT * FROM pg_class', 'UNKNOWN_TABLE'],
     ['WITH "PG_CLASS" AS (SELECT 1) SELECT * FROM main.pg_class', 'UNKNOWN_DATABASE'],
@@ -133,7 +137,7 @@ const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
   ],
 }
 
-/** Unusual and harmless: what is in quotes is a value or a heading, whatever its letters. */
+/** Unusual and harmless: quoted text is a value or an alias, whatever its letters. */
 const GOOD = [
   `SELECT 'K${KELVIN}' AS "gr\u00f6\u00dfe", slot AS "\u017flot" FROM "BLOCKS" WHERE leader <> '\u2028'`,
   'WITH "Recent" AS (SELECT slot FROM Solana.Blocks) SELECT * FROM RECENT r ORDER BY r.SLOT',
@@ -144,7 +148,7 @@ const GOOD = [
   'SELECT CAST([1, 2] AS UBIGINT[]), CAST(1 AS DECIMAL(18, 4)), 1_000, 1e3, 0xff',
 ]
 
-describe('names before the embedded engine', () => {
+describe('the SQL policy of the embedded engine: names', () => {
   let opened: Opened
   before(async () => {
     opened = await openQueryDatabase()
@@ -163,11 +167,11 @@ describe('names before the embedded engine', () => {
       }
     })
 
-  test('names in other letters and in capitals, where they are harmless', async () => {
+  test('names with other letters or in upper case pass where they are harmless', async () => {
     for (const sql of GOOD) await opened.ask(sql).catch((error: Error) => assert.fail(`${sql}: ${error.message}`))
   })
 
-  test('T14: the gate alone, before what the tokens of ClickHouse cannot say', async () => {
+  test('T14: the SQL policy refuses statements that the ClickHouse tokenizer cannot produce', async () => {
     for (const [sql, type] of [
       ['SELECT * FROM blocks AT (VERSION => 1)', 'NOT_IMPLEMENTED'],
       ["SELECT * FROM blocks AT (TIMESTAMP => TIMESTAMP '2020-01-01')", 'NOT_IMPLEMENTED'],
@@ -186,7 +190,7 @@ describe('names before the embedded engine', () => {
     ] as const) {
       const tree = await treeOf(opened, sql)
       assert.throws(
-        () => applySqlPolicy(tree, { tables: PUBLISHED, database: DATABASE }),
+        () => applySqlPolicy(tree, POLICY),
         (error: unknown) => error instanceof QueryError && error.type === type,
         sql,
       )
@@ -195,19 +199,19 @@ describe('names before the embedded engine', () => {
 
   test('T14: a NUL character never reaches the engine', () => {
     for (const sql of ["SELECT '\\0'", 'SELECT "\\0"', 'SELECT `\\x00`', "SELECT 'a\0b'"])
-      assert.throws(() => rewriteQuery(sql), /NUL character/, sql)
-    assert.throws(() => rewriteQuery('SELECT {a:Array(String)}', { a: "['\\0']" }), /NUL character/)
+      assert.throws(() => rewrite(sql), /NUL character/, sql)
+    assert.throws(() => rewrite('SELECT {a:Array(String)}', { a: "['\\0']" }), /NUL character/)
   })
 
-  test('what the gate says of tables and functions is what the statement names', async () => {
-    const { sql } = rewriteQuery('WITH a AS (SELECT max(slot) m FROM Blocks) SELECT abs(m) FROM a, solana.rewards')
-    const { tables, functions } = applySqlPolicy(await treeOf(opened, sql), { tables: PUBLISHED, database: DATABASE })
+  test('the SQL policy lists the tables and functions that a statement names', async () => {
+    const { sql } = rewrite('WITH a AS (SELECT max(slot) m FROM Blocks) SELECT abs(m) FROM a, solana.rewards')
+    const { tables, functions } = applySqlPolicy(await treeOf(opened, sql), POLICY)
     assert.deepEqual([...tables].toSorted(), ['blocks', 'rewards'])
     assert.deepEqual([...functions].toSorted(), ['abs', 'max'])
   })
 })
 
-/** What the engine's parser makes of a statement. */
+/** The serialized parse tree of a statement. */
 async function treeOf({ database }: Opened, sql: string): Promise<string> {
   using connection = await database.connect()
   const [piece] = (await connection.run('SELECT json_serialize_sql($sql::VARCHAR)', { sql })).pieces()

@@ -18,7 +18,7 @@ const WORDS =
 
 const COUNT = process.env['SLUICE_FULL'] === '1' ? 10_000 : 300
 
-test(`T14: ${COUNT} statements made of hostile pieces write nothing and show nothing that is not published`, async (t) => {
+test(`T14: ${COUNT} statements made of hostile pieces write nothing and return only published data`, async (t) => {
   const { seed } = seedFor('hostile statements')
   using opened = await openQueryDatabase()
   const stateOf = async (): Promise<string> => {

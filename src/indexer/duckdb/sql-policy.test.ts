@@ -8,7 +8,7 @@ type Opened = Awaited<ReturnType<typeof openQueryDatabase>>
 const nest = (count: number, open: string, inner: string, close: string): string =>
   open.repeat(count) + inner + close.repeat(count)
 
-/** The hostile list: each with the error it must give (indexer.md section 9). */
+/** Hostile statements with the errors that they may give (indexer.md section 9). */
 const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...errors: QueryErrorName[]])[]>> = {
   'not a SELECT': [
     ...[
@@ -135,7 +135,7 @@ const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...error
   ],
 }
 
-/** Ordinary questions that must pass. */
+/** Ordinary queries that must pass. */
 const GOOD = [
   'SELECT 1',
   "SELECT 'ping'",
@@ -159,14 +159,14 @@ const GOOD = [
   'VALUES (1), (2)',
 ]
 
-describe('the SQL gate of the embedded engine', () => {
+describe('the SQL policy of the embedded engine', () => {
   let opened: Opened
   before(async () => {
     opened = await openQueryDatabase()
   })
   after(() => opened[Symbol.dispose]())
 
-  test('ordinary questions pass', async () => {
+  test('ordinary queries pass', async () => {
     for (const sql of GOOD) {
       const { rows } = await opened.ask(sql).catch((error: Error) => assert.fail(`${sql}: ${error.message}`))
       assert.ok(rows >= 0, sql)
@@ -190,7 +190,7 @@ describe('the SQL gate of the embedded engine', () => {
     })
   }
 
-  test('an error shows nothing of the engine but the name the customer wrote', async () => {
+  test('an error contains no name that the customer did not write', async () => {
     for (const [sql, type] of [
       ['SELECT nosuch FROM transactions', 'UNKNOWN_IDENTIFIER'],
       ['SELECT slott FROM blocks', 'UNKNOWN_IDENTIFIER'],
@@ -206,7 +206,7 @@ describe('the SQL gate of the embedded engine', () => {
     }
   })
 
-  test('more rows or bytes than allowed is an error, never a shorter answer', async () => {
+  test('more rows or bytes than allowed is an error, never a truncated result', async () => {
     const rows = await opened.ask('SELECT * FROM transactions', { rowsMax: 10 }).catch((cause: unknown) => cause)
     assert.ok(rows instanceof QueryError && rows.type === 'TOO_MANY_ROWS_OR_BYTES')
     assert.equal((await opened.ask('SELECT slot FROM transactions LIMIT 10', { rowsMax: 10 })).rows, 10)

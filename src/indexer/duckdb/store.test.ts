@@ -11,21 +11,21 @@ import { openDuckStore } from './store.ts'
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
 
 describe('the embedded store', () => {
-  test('what is written is there, once, however often it is written', async () => {
+  test('a batch that is written several times is stored once', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 1_800_000_000_000)
     const halves = [batchOf(CHAIN.slice(0, 20)), batchOf(CHAIN.slice(20))]
     for (const batch of [...halves, ...halves, halves[0] as WriteBatch]) await store.write(batch)
-    const whole = batchOf(CHAIN)
+    const complete = batchOf(CHAIN)
     const counts = await countsOf(database)
-    for (const { name } of TABLES) assert.equal(counts[name], listRows(whole.rows)[name].length, name)
+    for (const { name } of TABLES) assert.equal(counts[name], listRows(complete.rows)[name].length, name)
     const { ranges, recent } = await store.progress()
-    assert.deepEqual(ranges, [whole.range])
+    assert.deepEqual(ranges, [complete.range])
     assert.deepEqual(recent.at(-1), { slot: CHAIN.at(-1)?.slot, blockhash: CHAIN.at(-1)?.blockhash })
     assert.equal(recent.length, CHAIN.length)
   })
 
-  test('values come back as they were put in', async () => {
+  test('values are read as they were written', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)
     const batch = batchOf(CHAIN.slice(0, 3))
@@ -40,11 +40,11 @@ describe('the embedded store', () => {
           at.map((i) => b[i]),
         ),
       )
-      assert.deepEqual(found.map(plain), given.map(plain), name)
+      assert.deepEqual(found.map(comparable), given.map(comparable), name)
     }
   })
 
-  test('a rewind takes away every trace of the blocks from there on', async () => {
+  test('a rewind deletes all rows of the blocks from its slot on', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)
     await store.write(batchOf(CHAIN))
@@ -56,7 +56,7 @@ describe('the embedded store', () => {
     assert.deepEqual((await store.progress()).ranges, [{ from: rest.range.from, to: cut.slot - 1 }])
   })
 
-  test('blocks become final, and coverage tells what is complete', async () => {
+  test('blocks become finalized, and coverage lists what is complete', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)
     await store.write(batchOf(CHAIN.slice(0, 5)))
@@ -77,22 +77,22 @@ describe('the embedded store', () => {
     }
   })
 
-  test('after so many small batches the log is folded into the file, and whoever wants to know is told', async () => {
+  test('a checkpoint runs after 256 batches and calls onCheckpoint', async () => {
     using database = await openDuckDatabase(':memory:')
-    let folds = 0
+    let checkpoints = 0
     await using store = await openDuckStore(
       database,
       () => 0,
-      async () => void folds++,
+      async () => void checkpoints++,
     )
     const blocks = makeTestChain({ seed: 8, blocks: 257, transactionsPerBlock: 0 })
     for (const block of blocks.slice(0, 255)) await store.write(batchOf([block]))
-    assert.equal(folds, 0)
+    assert.equal(checkpoints, 0)
     for (const block of blocks.slice(255)) await store.write(batchOf([block]))
-    assert.equal(folds, 1)
+    assert.equal(checkpoints, 1)
   })
 
-  test('a batch that fails leaves nothing behind', async () => {
+  test('a batch that fails leaves no rows', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)
     const good = batchOf(CHAIN.slice(0, 10))
@@ -106,7 +106,7 @@ describe('the embedded store', () => {
     assert.equal((await countsOf(database))['blocks'], 20)
   })
 
-  test('a COMMIT that fails and took effect all the same counts, and the next batch knows of it', async () => {
+  test('a COMMIT that fails after it took effect counts as written', async () => {
     using database = await openDuckDatabase(':memory:')
     let failures = 1
     const failing: DuckDatabase = {
@@ -149,8 +149,8 @@ async function rowsOf(connection: DuckConnection, sql: string): Promise<unknown[
   return rows
 }
 
-/** Numbers as numbers, lists as lists, times as seconds. */
-function plain(row: readonly unknown[]): unknown[] {
+/** Values in one representation: numbers as strings, lists as arrays, times as seconds. */
+function comparable(row: readonly unknown[]): unknown[] {
   return row.map((value) => {
     if (typeof value === 'bigint' || typeof value === 'number') return String(value)
     if (typeof value !== 'object' || value === null) return value

@@ -8,33 +8,33 @@ import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '
 import { BASE_SCHEMA, duckDdl } from './ddl.ts'
 
 /**
- * Batches after which the log is folded into the file, whatever its size: until then its rows lie in memory as they came. At the tip of the chain
- * these are minutes, and a start after a kill has little to read; while catching up the size of the log decides long before.
+ * Batches after which a checkpoint moves the log into the file, whatever its size: until then its rows are uncompressed in memory. At the tip of the
+ * chain this is every few minutes, so a start after a kill replays little; while catching up the size of the log triggers it much earlier.
  */
-const FOLD_BATCHES = 256
-/** Attempts to leave a failed transaction before the process is given up. */
+const CHECKPOINT_BATCHES = 256
+/** Attempts to roll back a failed transaction before the error is thrown. */
 const ROLLBACK_TRIES = 5
 const PUBKEY_AT = columnAt('accounts', 'pubkey')
 
 /**
- * The writer of the embedded database: one connection that nothing else uses, one transaction for each batch. `onFolded` is called when the rows
- * of the log are in the file.
+ * The writer of the embedded database: a dedicated connection, and one transaction for each batch. `onCheckpoint` is called when the rows of the log
+ * are in the file.
  */
 export async function openDuckStore(
   database: DuckDatabase,
   nowMs: () => number,
-  onFolded: () => Promise<void> = async () => {},
+  onCheckpoint: () => Promise<void> = async () => {},
 ): Promise<Store> {
   const connection = await database.connect()
   for (const statement of duckDdl()) await connection.run(statement)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
 
   const commit = await connection.prepareHere('COMMIT')
-  let unfolded = 0
-  /** What is complete, as the file says; read again after whatever failed. */
+  let batchesInLog = 0
+  /** Complete ranges as stored in the file; read again after a failure. */
   let ranges: readonly SlotRange[] | undefined
 
-  /** `first` are the statements it begins with, `last` those before COMMIT: in one go, because each call waits for a thread that queries share. */
+  /** `first` are the statements after BEGIN, `last` those before COMMIT. Each group is one call, because a call waits for a thread that queries share. */
   async function inTransaction(
     { first = [], last }: { readonly first?: readonly string[]; readonly last: readonly string[] },
     append: (appenders: DuckAppender[]) => Promise<void> = async () => {},
@@ -45,22 +45,22 @@ export async function openDuckStore(
       await append(appenders)
       for (const appender of appenders) appender.close()
       await connection.run(last.join(';'))
-      // Half of the work of a batch, and customers' queries have the threads of the pool.
+      // COMMIT is half the work of a batch; it runs on this thread because queries use the thread pool.
       await commit()
     } catch (cause) {
       ranges = undefined
-      // Rows left in an appender would be written later on their own, outside the transaction.
+      // Rows left in an appender would be written later, outside the transaction.
       for (const appender of appenders) appender.clear()
-      await leaveTransaction(connection)
+      await rollBack(connection)
       throw cause
     }
   }
 
-  /** Transactions of one connection cannot overlap: live blocks and a backfill take turns. */
-  let turn: Promise<unknown> = Promise.resolve()
-  function inTurn(work: () => Promise<void>): Promise<void> {
-    const done = turn.then(work, work)
-    turn = done.catch(() => {})
+  /** Transactions of one connection cannot overlap, so writes of live blocks and of a backfill run one after another. */
+  let lastWrite: Promise<unknown> = Promise.resolve()
+  function serialize(work: () => Promise<void>): Promise<void> {
+    const done = lastWrite.then(work, work)
+    lastWrite = done.catch(() => {})
     return done
   }
 
@@ -88,17 +88,17 @@ export async function openDuckStore(
         }
       })
       ranges = after
-      if (++unfolded >= FOLD_BATCHES) await fold()
+      if (++batchesInLog >= CHECKPOINT_BATCHES) await checkpoint()
     } catch (cause) {
       // A COMMIT that fails may have taken effect all the same.
       if ((await progress()).lastBatch !== name) throw cause
     }
   }
 
-  /** Done again later when it cannot be done now: nothing depends on it. */
-  async function fold(): Promise<void> {
-    unfolded = 0
-    await connection.run('CHECKPOINT').then(onFolded, () => {})
+  /** A failure is ignored: a later checkpoint does the same work. */
+  async function checkpoint(): Promise<void> {
+    batchesInLog = 0
+    await connection.run('CHECKPOINT').then(onCheckpoint, () => {})
   }
 
   async function rewind(fromSlot: number): Promise<void> {
@@ -132,26 +132,26 @@ export async function openDuckStore(
 
   return {
     progress,
-    write: (batch) => inTurn(() => write(batch)),
-    rewind: (fromSlot) => inTurn(() => rewind(fromSlot)),
+    write: (batch) => serialize(() => write(batch)),
+    rewind: (fromSlot) => serialize(() => rewind(fromSlot)),
     async [Symbol.asyncDispose]() {
       connection[Symbol.dispose]()
     },
   }
 }
 
-/** Rows come and go with the ranges, in one transaction: outside of them there are none to delete. */
+/** Rows and ranges change in one transaction, so there are no rows outside the ranges. */
 function deleteSlots({ from, to }: SlotRange): string[] {
   return TABLES.filter(({ name }) => name !== 'accounts').map(
     ({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN ${from} AND ${to}`,
   )
 }
 
-/** The table holds one row for each account: what comes replaces what stands there. */
+/** The accounts table has one row for each account: the new row replaces the old one. */
 function deleteAccounts(rows: readonly BatchRows[]): string[] {
   const keys = Array.from(rowsIn(rows, 'accounts'), (row) => quoted(String(row[PUBKEY_AT])))
   const statements: string[] = []
-  // Pieces keep the statements small.
+  // In pieces, to keep the statements small.
   for (let from = 0; from < keys.length; from += 1000)
     statements.push(`DELETE FROM ${BASE_SCHEMA}.accounts WHERE pubkey IN (${keys.slice(from, from + 1000).join(',')})`)
   return statements
@@ -185,8 +185,8 @@ async function rowsOf(
   return rows
 }
 
-/** ROLLBACK itself can fail for lack of memory; it is over when the engine knows of no transaction any more. */
-async function leaveTransaction(connection: DuckConnection): Promise<void> {
+/** ROLLBACK itself can fail for lack of memory; it is repeated until the engine reports that no transaction is active. */
+async function rollBack(connection: DuckConnection): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await connection.run('ROLLBACK')

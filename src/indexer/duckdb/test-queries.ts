@@ -1,15 +1,17 @@
 import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../../platform/db/duckdb.ts'
 import { makeTestChain } from '../ingest/test-blocks.ts'
 import { batchOf } from '../ingest/test-rows.ts'
+import type { QueryJob, QueryLimits } from '../query/request.ts'
+import { prepareQueries } from './customer-schema.ts'
 import { createFormatSlices } from './format-slices.ts'
-import { createResultBudget } from './result-budget.ts'
-import { prepareQueries, type QueryDone, type QueryJob, type QueryLimits, runQuery } from './run-query.ts'
+import { createResultBudget } from './held-result.ts'
+import { type QueryDone, runQuery } from './run-query.ts'
 import { openDuckStore } from './store.ts'
 
-export type AskedResult = QueryDone & { readonly body: Buffer }
+export type CompleteResult = QueryDone & { readonly body: Buffer }
 
-/** Runs one statement without limits on what is held, and reads all of its result. */
-export async function runWhole(connection: DuckConnection, job: QueryJob): Promise<AskedResult> {
+/** Runs one statement without a result budget and reads its complete result. */
+export async function runComplete(connection: DuckConnection, job: QueryJob): Promise<CompleteResult> {
   const done = await runQuery(connection, job, {
     nowMs: () => performance.now(),
     slices: createFormatSlices().open(),
@@ -21,11 +23,11 @@ export async function runWhole(connection: DuckConnection, job: QueryJob): Promi
   return { ...done, body: Buffer.concat(parts) }
 }
 
-/** A locked database with a made-up chain in it, for tests of what customers may ask. `planted` are statements run before the lock. */
+/** A locked database with a generated chain, for tests of customers' statements. `planted` are statements that run before the lock. */
 export async function openQueryDatabase(planted: readonly string[] = []): Promise<
   Disposable & {
     readonly database: DuckDatabase
-    ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<AskedResult>
+    ask(query: string, limits?: Partial<QueryLimits>, given?: Partial<QueryJob>): Promise<CompleteResult>
   }
 > {
   const database = await openDuckDatabase(':memory:', { threads: '3' })
@@ -41,7 +43,7 @@ export async function openQueryDatabase(planted: readonly string[] = []): Promis
       using connection = await database.connect()
       const job = { query, parameters: {}, defaultFormat: 'JSONCompactEachRow', settings: {}, ...given }
       const all = { secondsMax: 30, rowsMax: 10_000, bytesMax: 10_000_000, ...limits }
-      return await runWhole(connection, { ...job, limits: all })
+      return await runComplete(connection, { ...job, limits: all })
     },
     [Symbol.dispose]: () => database[Symbol.dispose](),
   }

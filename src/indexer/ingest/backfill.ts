@@ -7,11 +7,11 @@ import type { SlotRange } from './slot-ranges.ts'
 
 export type BackfillStatus = SlotRange & {
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
-  /** Everything before this slot is written. */
+  /** All blocks before this slot are written. */
   readonly nextSlot: number
   readonly blocks: number
   readonly startedMs: number
-  /** Why it does not get on, or why it ended. */
+  /** Why it does not progress, or why it ended. */
   readonly message: string | undefined
 }
 
@@ -24,16 +24,16 @@ export type BackfillDeps = {
 
 export type Backfill = { status(): BackfillStatus; stop(): void; readonly ended: Promise<void> }
 
-/** Slots taken at a time; one transaction for each piece. */
+/** Slots of one transaction. */
 const PIECE_SLOTS = 32
 const PARALLEL = 4
 const RETRY_MS = 1_000
-/** Attempts at one piece before the job gives up and says why. */
+/** Attempts to write one piece before the backfill fails. */
 const TRIES_MAX = 20
-/** Ids of blocks in the store's process; those of the live stream count from one. */
+/** Ids of blocks in the store process; those of the live stream count from one. */
 const FIRST_ID = 2 ** 40
 
-/** Writes finalized blocks of a range, oldest first. It may be stopped and started again at any point: what is written stays. */
+/** Writes the finalized blocks of a range, oldest first. It may be stopped and started again at any point: written blocks stay. */
 export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
   const { fetch, clock, log } = deps
   let state: BackfillStatus['state'] = 'running'
@@ -44,15 +44,15 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
   let previous: BlockLink | undefined
   const startedMs = clock.nowMs()
 
-  async function piece(): Promise<void> {
+  async function writePiece(): Promise<void> {
     const store = deps.store()
-    if (store === undefined) throw new Error('the database is being started again')
+    if (store === undefined) throw new Error('the database process is being restarted')
     const last = Math.min(range.to, nextSlot + PIECE_SLOTS - 1)
     const slots = await fetch.slotsIn({ from: nextSlot, to: last })
     if (slots === undefined) throw new Error('no node lists the blocks')
     const links: (BlockLink & { id: number })[] = []
     for (let at = 0; at < slots.length; at += PARALLEL) {
-      links.push(...(await Promise.all(slots.slice(at, at + PARALLEL).map((slot) => bring(slot, store)))))
+      links.push(...(await Promise.all(slots.slice(at, at + PARALLEL).map((slot) => fetchAndDecode(slot, store)))))
     }
     links.reduce((before: BlockLink | undefined, link) => {
       if (before !== undefined && (link.parentSlot !== before.slot || link.parentBlockhash !== before.blockhash))
@@ -77,19 +77,19 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
       previous = end
       nextSlot = end.slot + 1
     }
-    // Slots after the last block are proven empty by the next block; at the end of the range nothing follows.
+    // The parent link of the next block proves that slots after the last block are empty; at the end of the range no block follows.
     if (end === undefined || last === range.to) nextSlot = last + 1
   }
 
-  async function bring(slot: number, store: StoreProcess): Promise<BlockLink & { id: number }> {
+  async function fetchAndDecode(slot: number, store: StoreProcess): Promise<BlockLink & { id: number }> {
     const fetched = await fetch.fetch(slot)
     if (fetched.kind !== 'block')
       throw new Error(
-        `block ${slot}: ${fetched.kind === 'later' ? fetched.message : fetched.kind === 'pruned' ? 'pruned by every node' : 'no node has it'}`,
+        `block ${slot}: ${fetched.kind === 'later' ? fetched.reason : fetched.kind === 'pruned' ? 'pruned by every node' : 'no node has it'}`,
       )
     const id = ++lastId
     const response = await store.ask({ kind: 'decode', id, raw: fetched.raw })
-    if (!response.ok) throw new Error(`block ${slot} cannot be read: ${response.fault}`)
+    if (!response.ok) throw new Error(`block ${slot} cannot be decoded: ${response.fault}`)
     return { ...response.link, id }
   }
 
@@ -97,12 +97,12 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
     let tries = 0
     while (state === 'running' && nextSlot <= range.to) {
       try {
-        await piece()
+        await writePiece()
         tries = 0
         message = undefined
       } catch (error) {
         message = error instanceof Error ? error.message : String(error)
-        log.warn({ slot: nextSlot, says: message }, 'backfill waits')
+        log.warn({ slot: nextSlot, reason: message }, 'backfill piece not written; trying again')
         if (++tries === TRIES_MAX) {
           state = 'failed'
           return

@@ -4,13 +4,13 @@ import { BatchRows, type Cell } from './batch-rows.ts'
 
 const SLOT = 2 ** 40 + 5
 
-test('rows are read as they were added, beyond the first arrays too', () => {
+test('rows are read as they were added, also after the arrays have grown', () => {
   const { texts, tables } = new BatchRows()
-  const who = texts.numberOf('ä wallet')
-  assert.equal(texts.numberOf('ä wallet'), who)
-  assert.notEqual(texts.add('ä wallet'), who)
+  const wallet = texts.intern('ä wallet')
+  assert.equal(texts.intern('ä wallet'), wallet)
+  assert.notEqual(texts.add('ä wallet'), wallet)
   for (let row = 0; row < 1000; row++)
-    tables.rewards.add(SLOT + row, row, who, texts.add(`kind ${row}`), -BigInt(row), 2n ** 64n - 1n, -1)
+    tables.rewards.add(SLOT + row, row, wallet, texts.add(`kind ${row}`), -BigInt(row), 2n ** 64n - 1n, -1)
   const rows = [...tables.rewards.rows()]
   assert.equal(rows.length, 1000)
   rows.forEach((row, at) => {
@@ -18,9 +18,9 @@ test('rows are read as they were added, beyond the first arrays too', () => {
   })
 })
 
-test('what does not fit its column is refused instead of cut', () => {
+test('a value out of the range of its column is refused, not truncated', () => {
   const { texts, tables } = new BatchRows()
-  const text = texts.numberOf('')
+  const text = texts.intern('')
   const good: readonly Cell[] = [1, 1, text, text, 0n, 0n, 0]
   for (const [at, bad] of [
     [0, -1],

@@ -1,20 +1,20 @@
 import { type ColumnType, TABLES, type Table, type TableName, tableOf } from '../schema.ts'
-import { grown, Texts } from './texts.ts'
+import { grown, StringTable } from './string-table.ts'
 
-/** A value of a row as it is read; which kind a column takes stands in the schema. */
+/** A value of a row as it is read; the schema gives the type of each column. */
 export type Value = string | number | bigint | boolean | readonly string[]
 /** Values in the order of the table's columns. */
 export type Row = readonly Value[]
 
-/** A value as it is added: texts by their number in `Texts`. */
+/** A value as it is added: strings by their index in the string table. */
 export type Cell = number | bigint | boolean | readonly number[]
 
 /**
- * What blocks mean, table by table. Values lie column by column in arrays of numbers, because there are tens of thousands of rows a
- * second: a row of its own for each would cost more than writing it.
+ * The rows of blocks, by table. Values are stored by column in typed arrays, because there are tens of thousands of rows a second: allocating an
+ * object for each would cost more than writing it.
  */
 export class BatchRows {
-  readonly texts = new Texts()
+  readonly texts = new StringTable()
   readonly tables = Object.fromEntries(
     TABLES.map((table) => [table.name, new TableRows(table, this.texts)]),
   ) as Readonly<Record<TableName, TableRows>>
@@ -22,10 +22,10 @@ export class BatchRows {
 
 export class TableRows {
   readonly columns: readonly ColumnValues[]
-  readonly #texts: Texts
+  readonly #texts: StringTable
   #count = 0
 
-  constructor(table: Table, texts: Texts) {
+  constructor(table: Table, texts: StringTable) {
     this.#texts = texts
     this.columns = table.columns.map(({ type }) => createColumn(type))
   }
@@ -40,14 +40,14 @@ export class TableRows {
     this.#count++
   }
 
-  /** Rows as they are read, one after another. */
+  /** The rows in order, each as an array of values. */
   *rows(): Generator<Row> {
     for (let at = 0; at < this.#count; at++) yield this.columns.map((column) => column.valueAt(at, this.#texts))
   }
 }
 
-/** One column: numbers as the engines keep them, texts by their numbers, lists as where each ends and what is in them. */
-export type ColumnValues = WideColumn | NarrowColumn | TextColumn | TextsColumn
+/** One column: numbers as the engines store them, strings by index, lists as the end of each and all items. */
+export type ColumnValues = WideColumn | NarrowColumn | StringColumn | StringsColumn
 
 function createColumn(type: ColumnType): ColumnValues {
   switch (type) {
@@ -56,19 +56,19 @@ function createColumn(type: ColumnType): ColumnValues {
       return new WideColumn(type)
     case 'text':
     case 'word':
-      return new TextColumn()
+      return new StringColumn()
     case 'texts':
     case 'words':
-      return new TextsColumn()
+      return new StringsColumn()
     default:
       return new NarrowColumn(type)
   }
 }
 
 const FIRST_ROWS = 64
-const WORD = 2 ** 32
+const TWO_POW_32 = 2 ** 32
 
-/** Numbers of 64 bits. */
+/** 64-bit integers. */
 class WideColumn {
   readonly kind: 'u64' | 'i64'
   #words = new Uint32Array(FIRST_ROWS * 2)
@@ -86,13 +86,15 @@ class WideColumn {
       this.#wide = new BigUint64Array(this.#words.buffer)
     }
     if (typeof cell === 'bigint') {
-      if (this.kind === 'u64' && BigInt.asUintN(64, cell) !== cell) throw new RangeError(`${cell} is not of 64 bits`)
+      if (this.kind === 'u64' && BigInt.asUintN(64, cell) !== cell)
+        throw new RangeError(`${cell} does not fit into 64 bits`)
       this.#wide[at] = cell
     } else {
       const number = cell as number
-      if (!(number >= 0 && number <= Number.MAX_SAFE_INTEGER)) throw new RangeError(`${number} is no whole number`)
+      if (!(number >= 0 && number <= Number.MAX_SAFE_INTEGER))
+        throw new RangeError(`${number} is not a safe non-negative integer`)
       this.#words[at * 2] = number
-      this.#words[at * 2 + 1] = Math.floor(number / WORD)
+      this.#words[at * 2 + 1] = Math.floor(number / TWO_POW_32)
     }
   }
 
@@ -107,8 +109,8 @@ class WideColumn {
 }
 
 type NarrowKind = 'u32' | 'u16' | 'u8' | 'i16' | 'bool' | 'time'
-const RANGES: Readonly<Record<NarrowKind, readonly [least: number, most: number]>> = {
-  u32: [0, WORD - 1],
+const RANGES: Readonly<Record<NarrowKind, readonly [min: number, max: number]>> = {
+  u32: [0, TWO_POW_32 - 1],
   u16: [0, 0xffff],
   u8: [0, 0xff],
   i16: [-0x8000, 0x7fff],
@@ -116,22 +118,22 @@ const RANGES: Readonly<Record<NarrowKind, readonly [least: number, most: number]
   time: [0, Number.MAX_SAFE_INTEGER],
 }
 
-/** Numbers that a double holds. */
+/** Numbers that a double represents exactly. */
 class NarrowColumn {
   readonly kind: NarrowKind
-  readonly #least: number
-  readonly #most: number
+  readonly #min: number
+  readonly #max: number
   #numbers = new Float64Array(FIRST_ROWS)
   #count = 0
 
   constructor(kind: NarrowKind) {
     this.kind = kind
-    ;[this.#least, this.#most] = RANGES[kind]
+    ;[this.#min, this.#max] = RANGES[kind]
   }
 
   add(cell: Cell): void {
     const number = Number(cell)
-    if (!(number >= this.#least && number <= this.#most)) throw new RangeError(`${number} is no ${this.kind}`)
+    if (!(number >= this.#min && number <= this.#max)) throw new RangeError(`${number} is not a ${this.kind}`)
     if (this.#count === this.#numbers.length) this.#numbers = grown(this.#numbers, Float64Array)
     this.#numbers[this.#count++] = number
   }
@@ -146,7 +148,7 @@ class NarrowColumn {
   }
 }
 
-class TextColumn {
+class StringColumn {
   readonly kind = 'text'
   #numbers = new Uint32Array(FIRST_ROWS)
   #count = 0
@@ -156,8 +158,8 @@ class TextColumn {
     this.#numbers[this.#count++] = cell as number
   }
 
-  valueAt(at: number, texts: Texts): Value {
-    return texts.textOf(this.#numbers[at] as number)
+  valueAt(at: number, texts: StringTable): Value {
+    return texts.get(this.#numbers[at] as number)
   }
 
   values(): Uint32Array {
@@ -165,7 +167,7 @@ class TextColumn {
   }
 }
 
-class TextsColumn {
+class StringsColumn {
   readonly kind = 'texts'
   #ends = new Uint32Array(FIRST_ROWS)
   #items = new Uint32Array(FIRST_ROWS)
@@ -181,9 +183,9 @@ class TextsColumn {
     this.#ends[this.#count++] = this.#itemCount
   }
 
-  valueAt(at: number, texts: Texts): Value {
+  valueAt(at: number, texts: StringTable): Value {
     const from = at === 0 ? 0 : (this.#ends[at - 1] as number)
-    return Array.from(this.#items.subarray(from, this.#ends[at]), (number) => texts.textOf(number))
+    return Array.from(this.#items.subarray(from, this.#ends[at]), (number) => texts.get(number))
   }
 
   values(): { readonly ends: Uint32Array; readonly items: Uint32Array } {
@@ -191,12 +193,12 @@ class TextsColumn {
   }
 }
 
-/** The rows of one table in all pieces, as they are read. */
+/** The rows of one table in all pieces. */
 export function* rowsIn(pieces: readonly BatchRows[], table: TableName): Generator<Row> {
   for (const { tables } of pieces) yield* tables[table].rows()
 }
 
-/** The place of a column in the rows of a table. */
+/** The index of a column in the rows of a table. */
 export function columnAt(table: TableName, name: string): number {
   return tableOf(table).columns.findIndex((column) => column.name === name)
 }

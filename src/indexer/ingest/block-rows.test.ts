@@ -21,7 +21,7 @@ function column(rows: Rows, table: TableName, name: string): unknown[] {
   return rows[table].map((row) => row[at])
 }
 
-test('a failed transaction has its row and instructions, and moved nothing', () => {
+test('a failed transaction has its row and instructions, and no transfers', () => {
   const failed = BLOCK?.transactions.filter((each) => each.error !== undefined && !isSimpleVote(each)) ?? []
   assert.ok(failed.length > 5)
   const rows = rowsOf()
@@ -35,7 +35,7 @@ test('a failed transaction has its row and instructions, and moved nothing', () 
   assert.deepEqual(kinds, new Set(['sol', 'transfer', 'transferChecked']))
 })
 
-test('votes are counted, and kept only where they are wanted', () => {
+test('votes are counted, and stored only with includeVotes', () => {
   const votes = BLOCK?.transactions.filter(isSimpleVote).length ?? 0
   assert.ok(votes > 20)
   assert.deepEqual(column(rowsOf(), 'blocks', 'vote_tx_count'), [votes])

@@ -12,7 +12,7 @@ import type { BatchRows } from './batch-rows.ts'
 import { createTransferReader } from './token-transfers.ts'
 
 export type RowOptions = {
-  /** Votes are about 60 % of the rows and of little use in SQL; the blocks table counts them either way. */
+  /** Votes are about 60 % of the rows and rarely queried; the blocks table counts them either way. */
   readonly includeVotes: boolean
   readonly includeLogs: boolean
 }
@@ -22,10 +22,10 @@ export type BlockOrigin = {
   readonly source: 'stream' | 'backfill'
 }
 
-/** What is left of a block when its transactions have become rows. */
+/** A block without its transactions, which are in the rows. */
 export type BlockHead = Omit<ChainBlock, 'transactions'> & { readonly transactions: number; readonly votes: number }
 
-/** Adds the rows of a block's transactions and rewards. What its own row needs besides is given back, since how final it is shows later. */
+/** Adds the rows of a block's transactions and rewards. Returns what the block's own row needs, which is added later with the commitment. */
 export function addTransactionRows(rows: BatchRows, block: ChainBlock, options: RowOptions): BlockHead {
   const { texts, tables } = rows
   const time = block.blockTime ?? 0
@@ -36,8 +36,8 @@ export function addTransactionRows(rows: BatchRows, block: ChainBlock, options: 
     if (!isVote || options.includeVotes) addTransaction(rows, { slot: block.slot, time }, transaction, isVote, options)
   }
   for (const { pubkey, rewardType, lamports, postBalance, commission } of block.rewards) {
-    const [who, why] = [texts.numberOf(pubkey), texts.numberOf(rewardType)]
-    tables.rewards.add(block.slot, time, who, why, lamports, postBalance, commission ?? -1)
+    const [recipient, type] = [texts.intern(pubkey), texts.intern(rewardType)]
+    tables.rewards.add(block.slot, time, recipient, type, lamports, postBalance, commission ?? -1)
   }
   return { ...block, transactions: block.transactions.length, votes }
 }
@@ -50,11 +50,11 @@ export function addBlockRow({ texts, tables }: BatchRows, head: BlockHead, origi
     texts.add(head.blockhash),
     head.parentSlot,
     texts.add(head.parentBlockhash),
-    texts.numberOf(leaderOf(head)),
+    texts.intern(leaderOf(head)),
     head.transactions,
     head.votes,
-    texts.numberOf(origin.commitment),
-    texts.numberOf(origin.source),
+    texts.intern(origin.commitment),
+    texts.intern(origin.source),
   )
 }
 
@@ -62,7 +62,7 @@ export function addAccountRow({ texts, tables }: BatchRows, key: string, slot: n
   const { owner, writeVersion, lamports, executable, rentEpoch, data, txnSignature } = account
   tables.accounts.add(
     texts.add(key),
-    texts.numberOf(encodeBase58(owner)),
+    texts.intern(encodeBase58(owner)),
     slot,
     writeVersion,
     lamports,
@@ -73,12 +73,12 @@ export function addAccountRow({ texts, tables }: BatchRows, key: string, slot: n
   )
 }
 
-/** Where a transaction stands: what most of its rows begin with. */
-type Position = { readonly slot: number; readonly time: number }
+/** The block of a transaction: the first values of most rows. */
+type BlockColumns = { readonly slot: number; readonly time: number }
 
 function addTransaction(
   rows: BatchRows,
-  { slot, time }: Position,
+  { slot, time }: BlockColumns,
   transaction: ChainTransaction,
   isVote: boolean,
   options: RowOptions,
@@ -86,8 +86,8 @@ function addTransaction(
   const { texts, tables } = rows
   const { index, accountKeys, header } = transaction
   const signature = texts.add(transaction.signature)
-  const none = texts.numberOf('')
-  const keys = accountKeys.map((key) => texts.numberOf(key))
+  const none = texts.intern('')
+  const keys = accountKeys.map((key) => texts.intern(key))
   const feePayer = keys[0] ?? none
   const success = transaction.error === undefined
   const programs: number[] = []
@@ -97,7 +97,7 @@ function addTransaction(
     const program = keys[each.programIdIndex] ?? none
     if (!programs.includes(program)) programs.push(program)
     const accounts: number[] = []
-    for (const position of each.accounts) accounts.push(keys[position] ?? none)
+    for (const keyIndex of each.accounts) accounts.push(keys[keyIndex] ?? none)
     tables.instructions.add(
       slot,
       time,
@@ -123,13 +123,13 @@ function addTransaction(
       signature,
       at,
       innerAt,
-      texts.numberOf(moved.kind),
-      texts.numberOf(moved.tokenProgram),
-      texts.numberOf(moved.mint),
-      texts.numberOf(moved.from),
-      texts.numberOf(moved.to),
-      texts.numberOf(moved.fromOwner),
-      texts.numberOf(moved.toOwner),
+      texts.intern(moved.kind),
+      texts.intern(moved.tokenProgram),
+      texts.intern(moved.mint),
+      texts.intern(moved.from),
+      texts.intern(moved.to),
+      texts.intern(moved.fromOwner),
+      texts.intern(moved.toOwner),
       moved.amount,
       moved.decimals,
     )
@@ -151,51 +151,50 @@ function addTransaction(
     keys.slice(0, header.numRequiredSignatures),
     isVote,
     success,
-    transaction.error === undefined ? none : texts.numberOf(errorText(transaction.error)),
+    transaction.error === undefined ? none : texts.intern(errorText(transaction.error)),
     transaction.fee,
     transaction.computeUnits,
     transaction.costUnits,
-    texts.numberOf(transaction.version),
-    texts.numberOf(transaction.recentBlockhash),
+    texts.intern(transaction.version),
+    texts.intern(transaction.recentBlockhash),
     keys,
     programs,
-    options.includeLogs ? transaction.logMessages.map((line) => texts.numberOf(line)) : [],
+    options.includeLogs ? transaction.logMessages.map((line) => texts.intern(line)) : [],
   )
   addActivity(rows, { slot, time }, transaction, { signature, keys })
 }
 
-/** Who signed or whose balance moved. */
+/** Adds a row for each account that signed or whose balance changed. */
 function addActivity(
   { texts, tables }: BatchRows,
-  { slot, time }: Position,
+  { slot, time }: BlockColumns,
   transaction: ChainTransaction,
   { signature, keys }: { readonly signature: number; readonly keys: readonly number[] },
 ): void {
   const { index, header, preBalances, postBalances, preTokenBalances, postTokenBalances } = transaction
-  const none = texts.numberOf('')
-  const add = (position: number, mint: number, pre: bigint, post: bigint): void => {
-    const signed = position < header.numRequiredSignatures
-    const writable = isWritableKey(transaction, position)
-    const account = keys[position] ?? none
+  const none = texts.intern('')
+  const add = (keyIndex: number, mint: number, pre: bigint, post: bigint): void => {
+    const signed = keyIndex < header.numRequiredSignatures
+    const writable = isWritableKey(transaction, keyIndex)
+    const account = keys[keyIndex] ?? none
     tables.account_activity.add(slot, time, index, signature, account, mint, pre, post, signed, writable)
   }
-  for (let position = 0; position < keys.length; position++) {
-    const pre = preBalances[position] ?? 0n
-    const post = postBalances[position] ?? 0n
-    if (pre !== post || position < header.numRequiredSignatures) add(position, none, pre, post)
+  for (let keyIndex = 0; keyIndex < keys.length; keyIndex++) {
+    const pre = preBalances[keyIndex] ?? 0n
+    const post = postBalances[keyIndex] ?? 0n
+    if (pre !== post || keyIndex < header.numRequiredSignatures) add(keyIndex, none, pre, post)
   }
   if (preTokenBalances.length + postTokenBalances.length === 0) return
   const before = new Map(preTokenBalances.map((each) => [each.accountIndex, each]))
   const after = new Map(postTokenBalances.map((each) => [each.accountIndex, each]))
-  for (const location of [...new Set([...before.keys(), ...after.keys()])].toSorted((a, b) => a - b)) {
-    const pre = before.get(location)?.amount ?? 0n
-    const post = after.get(location)?.amount ?? 0n
-    if (pre !== post)
-      add(location, texts.numberOf((after.get(location) ?? before.get(location))?.mint ?? ''), pre, post)
+  for (const keyIndex of [...new Set([...before.keys(), ...after.keys()])].toSorted((a, b) => a - b)) {
+    const pre = before.get(keyIndex)?.amount ?? 0n
+    const post = after.get(keyIndex)?.amount ?? 0n
+    if (pre !== post) add(keyIndex, texts.intern((after.get(keyIndex) ?? before.get(keyIndex))?.mint ?? ''), pre, post)
   }
 }
 
-/** The error as getTransaction writes it; numbers in it may have come as bigints. */
+/** The error as getTransaction returns it; numbers in it may be bigints here. */
 function errorText(error: unknown): string {
   return typeof error === 'string'
     ? error

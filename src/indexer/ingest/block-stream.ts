@@ -6,16 +6,16 @@ import type { GrpcStream } from '../../platform/grpc/stream.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { WireReader } from '../../solana/transaction/wire-reader.ts'
+import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import type { Upstream } from '../../upstreams/service.ts'
 import type { RawBlock } from './raw-block.ts'
 
 export type BlockStreamListener = {
   onBlock(raw: RawBlock): void
-  /** A slot was finalized, or given up by the node. */
-  onSlot(slot: number, what: 'seen' | 'finalized' | 'dead'): void
-  /** Nothing comes until the next connection; what is missed is to be asked for. */
-  onLost(message: string): void
+  /** A slot was confirmed or finalized, or the node marked it dead. */
+  onSlot(slot: number, status: 'seen' | 'finalized' | 'dead'): void
+  /** The stream is disconnected; blocks until the next connection have to be fetched. */
+  onLost(reason: string): void
 }
 
 export type BlockStreamDeps = {
@@ -26,23 +26,23 @@ export type BlockStreamDeps = {
 }
 
 export type BlockStream = Disposable & {
-  /** Back-pressure: while the listener is behind, the node waits. */
+  /** Back-pressure: the node waits while the listener is behind. */
   pause(): void
   resume(): void
 }
 
 /** Blocks with accounts are the largest messages of the protocol. */
 const MESSAGE_BYTES_MAX = 256 * 1024 * 1024
-/** A stream that says nothing for so long is dead: slots alone come several times a second, pings every 10 to 15 s. */
+/** A stream without data for this long is dead: slots come several times a second, pings every 10 to 15 s. */
 const SILENCE_MS = 30_000
 const RETRY = { firstMs: 250, maxMs: 15_000 }
 
-/** Fields of SubscribeUpdate and of what it holds (geyser.proto). */
+/** Field numbers of SubscribeUpdate and its messages (geyser.proto). */
 const UPDATE = { slot: 3, block: 5, ping: 6 } as const
 const SLOT_FIELD = 1
 const STATUS_FIELD = 3
 
-/** Follows confirmed blocks, with slots beside them, and comes back by itself after a loss. */
+/** Subscribes to confirmed blocks and slot updates. Reconnects with backoff. */
 export function followBlocks(
   options: { readonly includeAccounts: boolean },
   deps: BlockStreamDeps,
@@ -62,11 +62,11 @@ export function followBlocks(
       if (opened.ok) opened.stream.cancel()
       return
     }
-    if (!opened.ok) return lost('no upstream offers gRPC now')
+    if (!opened.ok) return lost('no upstream offers gRPC')
     const opening = opened.stream
     stream = opening
     lastMs = clock.monotonicMs()
-    const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, take)
+    const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, onMessage)
     opening.onData((bytes) => {
       lastMs = clock.monotonicMs()
       const problem = reader.push(bytes)
@@ -79,19 +79,19 @@ export function followBlocks(
     opening.write(frameMessage(subscribeRequest(options)))
   }
 
-  function take(message: Uint8Array): void {
+  function onMessage(message: Uint8Array): void {
     const update = new WireReader(message)
     while (update.next()) {
       if (update.field === UPDATE.block) {
         const slot = numberIn(update.inside(), SLOT_FIELD)
         backoff.reset()
         listener.onBlock({ slot, source: 'stream', bytes: message })
-      } else if (update.field === UPDATE.slot) takeSlot(update.inside())
+      } else if (update.field === UPDATE.slot) onSlotUpdate(update.inside())
       else if (update.field === UPDATE.ping) stream?.write(frameMessage(PING))
     }
   }
 
-  function takeSlot(update: WireReader): void {
+  function onSlotUpdate(update: WireReader): void {
     let slot = 0
     let status: number = SlotStatus.SLOT_PROCESSED
     while (update.next()) {
@@ -103,12 +103,12 @@ export function followBlocks(
     else if (status === SlotStatus.SLOT_CONFIRMED) listener.onSlot(slot, 'seen')
   }
 
-  function lost(message: string): void {
+  function lost(reason: string): void {
     stream = undefined
     if (isClosed) return
     const delayMs = backoff.nextMs()
-    log.warn({ says: message, delayMs: Math.round(delayMs) }, 'block stream lost')
-    listener.onLost(message)
+    log.warn({ reason, delayMs: Math.round(delayMs) }, 'block stream lost')
+    listener.onLost(reason)
     timer?.cancel()
     timer = clock.setTimer(delayMs, () => void connect())
   }

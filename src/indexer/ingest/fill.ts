@@ -4,20 +4,17 @@ import type { SlotRange } from './slot-ranges.ts'
 
 export type FillResult =
   | { readonly kind: 'done' }
-  /** Worth another try: the reason. */
-  | { readonly kind: 'later'; readonly message: string }
+  /** To be tried again. */
+  | { readonly kind: 'later'; readonly reason: string }
 
 export type FillOptions = {
-  /** Blocks asked for at a time. */
+  /** Blocks fetched concurrently. */
   readonly parallel: number
-  /** Most blocks brought in one go; the rest is asked for again when these have their place. */
+  /** Most blocks of one fill; the frontier requests the rest when these are appended. */
   readonly blocksMax: number
 }
 
-/**
- * Brings the blocks of a range, oldest first. A block that the caller knows to exist (`mustHave`, the parent of one that waits) and no node gives
- * is no reason to go on: the frontier waits for it.
- */
+/** Fetches the blocks of a range, oldest first. Stops at a block that must exist and that no node returns: the frontier waits for it. */
 export async function fillRange(
   range: SlotRange,
   fetch: BlockFetch,
@@ -25,8 +22,8 @@ export async function fillRange(
   onBlock: (raw: RawBlock) => void,
 ): Promise<FillResult> {
   const listed = await fetch.slotsIn(range)
-  if (listed === undefined) return { kind: 'later', message: 'no node lists the blocks of the gap' }
-  // The end of the range is the parent of a block that is here, whatever the list says.
+  if (listed === undefined) return { kind: 'later', reason: 'no node lists the blocks of the gap' }
+  // The end of the range is the parent of a held block, so it exists even if the list omits it.
   const slots = [...new Set([...listed, range.to])].toSorted((a, b) => a - b).slice(0, options.blocksMax)
   for (let from = 0; from < slots.length; from += options.parallel) {
     const piece = slots.slice(from, from + options.parallel)
@@ -39,15 +36,15 @@ export async function fillRange(
           break
         case 'none':
           if (slot === range.to || listed.includes(slot))
-            return { kind: 'later', message: `block ${slot} exists, and no node has it` }
+            return { kind: 'later', reason: `block ${slot} exists, and no node has it` }
           break
         case 'pruned':
           return {
             kind: 'later',
-            message: `block ${slot} was pruned: an archive node among the upstreams would have it`,
+            reason: `block ${slot} was pruned: an archive node among the upstreams would have it`,
           }
         case 'later':
-          return { kind: 'later', message: `block ${slot}: ${one.message}` }
+          return { kind: 'later', reason: `block ${slot}: ${one.reason}` }
       }
     }
   }

@@ -8,11 +8,11 @@ import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { parseIndexerOptions } from '../options.ts'
 import { followCoverage } from './follow-coverage.ts'
 
-test('tells how far another process has written, also while the server is away, and writes nothing', async () => {
-  const asked: string[] = []
+test('reports the progress of another writer, also while the server is unreachable, and writes nothing', async () => {
+  const statements: string[] = []
   let progress: unknown[] | undefined
   const server = createServer((request, response) => {
-    request.on('data', (piece: Buffer) => asked.push(piece.toString()))
+    request.on('data', (piece: Buffer) => statements.push(piece.toString()))
     request.on('end', () => {
       response.statusCode = progress === undefined ? 500 : 200
       response.end(
@@ -28,33 +28,33 @@ test('tells how far another process has written, also while the server is away, 
     { url: `http://127.0.0.1:${port}`, user: 'u', password: 'p', database: 'solana' },
     { clock, log: silentLogger },
   )
-  const look = async (holds: () => boolean) => {
-    await until('it has looked', () => {
+  const poll = async (holds: () => boolean) => {
+    await until('a poll', () => {
       clock.advance(1000)
       return holds()
     })
   }
-  await look(() => asked.length > 0)
+  await poll(() => statements.length > 0)
   assert.deepEqual([follower.status().state, follower.status().ingest], ['opening', undefined])
 
   progress = ['7', '10-20:x', '15', '23', ['1', '10'], ['5', '20'], '0', '', '0', '0']
-  await look(() => follower.status().state === 'running')
+  await poll(() => follower.status().state === 'running')
   const { ingests, ingest } = follower.status()
   assert.deepEqual([ingests, ingest?.headSlot, ingest?.tipSlot], [false, 20, 23])
 
   progress = undefined
-  await look(() => follower.status().state === 'opening')
+  await poll(() => follower.status().state === 'opening')
   assert.equal(follower.status().ingest?.headSlot, 20)
   assert.equal(follower.store(), undefined)
 
   await follower[Symbol.asyncDispose]()
   assert.equal(follower.status().state, 'closed')
-  assert.ok(asked.every((text) => text.startsWith('SELECT')))
+  assert.ok(statements.every((text) => text.startsWith('SELECT')))
   server.closeAllConnections()
   server.close()
 })
 
-test('only where another process can write may this one not', () => {
+test('ingest can be disabled only with ClickHouse, where another process can write', () => {
   const clickhouse = { url: 'http://10.0.0.1:8123', user: 'u', password: 'env:P' }
   assert.equal(parseIndexerOptions().ingest.enabled, true)
   const options = parseIndexerOptions({ engine: 'clickhouse', clickhouse, ingest: { enabled: false } })

@@ -8,13 +8,13 @@ import { type ClickHouseState, readClickHouseState } from '../clickhouse/state.t
 import type { ClickHouseStoreOptions } from '../clickhouse/store.ts'
 import type { IngestSupervisor } from './supervise.ts'
 
-/** One for the question, one to ask whether the server is there. */
+/** One for the query, one for pings. */
 const CONNECTIONS_MAX = 2
 const CONNECT_MS = 3_000
-/** How old what an answer says about coverage may be. */
-const LOOK_MS = 1_000
+/** Longest age of the coverage that responses state. */
+const POLL_MS = 1_000
 
-/** In place of an ingest of our own: looks how far another process has come. Nothing is written, so any number of these may stand before one server. */
+/** Replaces ingest in a process that does not write: polls the progress of the writer. Any number of such processes may use one server. */
 export function followCoverage(
   options: ClickHouseStoreOptions,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
@@ -25,28 +25,29 @@ export function followCoverage(
   let isReadable = false
   let isReported = false
   let isClosed = false
-  let looking: Promise<void> | undefined
+  let polling: Promise<void> | undefined
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     try {
       seen = await readClickHouseState(link, baseDatabase(options.database))
-      if (isReported) log.info('the database tells its coverage again')
+      if (isReported) log.info('the coverage of the database can be read again')
       isReadable = true
       isReported = false
     } catch (error) {
       isReadable = false
-      if (!isReported && !isClosed) log.warn({ reason: messageOf(error) }, 'the database does not tell its coverage')
+      if (!isReported && !isClosed)
+        log.warn({ reason: messageOf(error) }, 'the coverage of the database cannot be read')
       isReported = true
     } finally {
-      looking = undefined
+      polling = undefined
     }
   }
 
   const start = (): void => {
-    looking ??= look()
+    polling ??= poll()
   }
   start()
-  const timer = clock.setRepeating(LOOK_MS, start)
+  const timer = clock.setRepeating(POLL_MS, start)
   timer.unref?.()
   return {
     store: () => undefined,
@@ -67,9 +68,9 @@ export function followCoverage(
     async [Symbol.asyncDispose]() {
       isClosed = true
       timer.cancel()
-      // Ends a question under way.
+      // Ends a query in progress.
       client[Symbol.dispose]()
-      await looking
+      await polling
     },
   }
 }

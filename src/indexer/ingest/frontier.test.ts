@@ -11,7 +11,7 @@ const link = (slot: number, parentSlot: number, branch = '', parentBranch = bran
   parentBlockhash: `${parentBranch}${parentSlot}`,
 })
 
-/** Runs every step, asking `chain` for what is missing, and gives what is stored at the end. */
+/** Runs every step, taking missing blocks from `chain`. Returns what is stored at the end. */
 function settle(frontier: Frontier<BlockLink>, chain: readonly BlockLink[], stored: BlockLink[]): BlockLink[] {
   for (let steps = 0; steps < 10_000; steps++) {
     const step = frontier.step()
@@ -29,7 +29,7 @@ function settle(frontier: Frontier<BlockLink>, chain: readonly BlockLink[], stor
 }
 
 describe('the frontier', () => {
-  test('passes skipped slots only when the chain links across them', () => {
+  test('passes skipped slots only when the parent links prove that they were skipped', () => {
     const frontier = new Frontier<BlockLink>([{ slot: 10, blockhash: '10' }], { heldMax: 10 })
     frontier.offer(link(13, 12))
     assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 11, to: 12 } })
@@ -40,7 +40,7 @@ describe('the frontier', () => {
     assert.equal(frontier.head?.slot, 13)
   })
 
-  test('follows the chain to another branch, and forgets its own from where they part', () => {
+  test('follows the chain to another fork, and rewinds to the common parent', () => {
     const frontier = new Frontier<BlockLink>([], { heldMax: 10 })
     const ours = [link(1, 0), link(2, 1), link(3, 2)]
     const stored = settle(frontier, [], [])
@@ -51,7 +51,7 @@ describe('the frontier', () => {
     assert.deepEqual(settle(frontier, theirs, stored), [ours[0], ...theirs])
   })
 
-  test("a block on another block of the head's own slot is no child of the head", () => {
+  test('a child of another block in the slot of the head is not a child of the head', () => {
     const recent = [4, 5].map((slot) => ({ slot, blockhash: `${slot}` }))
     const frontier = new Frontier<BlockLink>(recent, { heldMax: 10 })
     frontier.offer(link(6, 5, 'b'))
@@ -61,7 +61,7 @@ describe('the frontier', () => {
     assert.deepEqual(settle(frontier, [], []), [link(5, 4, 'b', ''), link(6, 5, 'b')])
   })
 
-  test('an old block of a branch that was left changes nothing', () => {
+  test('an old block of an abandoned fork changes nothing', () => {
     const frontier = new Frontier<BlockLink>(
       [
         { slot: 1, blockhash: '1' },
@@ -74,7 +74,7 @@ describe('the frontier', () => {
     assert.equal(frontier.heldCount, 0)
   })
 
-  test('a slot that the node gives up is forgotten with all that follows', () => {
+  test('a dead slot is rewound with all slots after it', () => {
     const frontier = new Frontier<BlockLink>(
       [1, 2, 3].map((slot) => ({ slot, blockhash: `${slot}` })),
       { heldMax: 10 },
@@ -84,7 +84,7 @@ describe('the frontier', () => {
     assert.equal(frontier.head?.slot, 1)
   })
 
-  test('whatever order blocks come in, lost or doubled, what is stored is the chain', (t) => {
+  test('the chain is stored whatever the order of blocks, with losses and duplicates', (t) => {
     const gaps = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 2, maxLength: 40 })
     checkProperty(
       t,
@@ -106,7 +106,7 @@ describe('the frontier', () => {
           if (draw(2) === 0) stored = settle(frontier, chain, stored)
         }
         assert.deepEqual(stored, chain.slice(0, stored.length))
-        // What did not fit comes again, as on a stream that goes on.
+        // Released blocks are fetched again when later blocks come.
         for (let rounds = 0; rounds < chain.length && stored.length < chain.length; rounds++) {
           frontier.offer(chain.at(-1) as BlockLink)
           stored = settle(frontier, chain, stored)

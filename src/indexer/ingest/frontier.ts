@@ -4,24 +4,24 @@ import type { SlotRange } from './slot-ranges.ts'
 /** What links a block to the one before it. */
 export type BlockLink = StoredBlock & { readonly parentSlot: number; readonly parentBlockhash: string }
 
-/** What is to be done next. */
+/** The next action. */
 export type Step<Block extends BlockLink> =
-  /** This block continues the chain. */
+  /** This block extends the chain. */
   | { readonly kind: 'append'; readonly block: Block }
-  /** These slots must be asked for: something in them links what waits to what is there. */
+  /** These slots must be fetched: a block in them links the held blocks to the head. */
   | { readonly kind: 'fill'; readonly range: SlotRange }
-  /** The chain went another way: forget every block from this slot on. */
+  /** A fork: delete every block from this slot on. */
   | { readonly kind: 'rewind'; readonly fromSlot: number }
   | { readonly kind: 'wait' }
 
 export type FrontierOptions = {
-  /** Blocks that may wait for what comes before them; those farthest ahead are let go, and asked for later. */
+  /** Most blocks that wait for earlier ones; those farthest ahead are released, and fetched later. */
   readonly heldMax: number
 }
 
 /**
- * Puts blocks in the order of the chain, whichever order they come in. Slot numbers alone prove nothing, since slots may be skipped: a block is
- * next when its parent is the head. The head never passes a block that is missing.
+ * Orders blocks by the chain, in whichever order they come. Slot numbers are not enough, because slots may be skipped: a block is next when its parent
+ * is the head. The head never passes a missing block.
  */
 export class Frontier<Block extends BlockLink> {
   readonly #recent: StoredBlock[]
@@ -41,9 +41,9 @@ export class Frontier<Block extends BlockLink> {
     return this.#held.size
   }
 
-  /** A block has come, by whatever way. Gives back the one that is let go for it: itself when it is of no use. */
+  /** Adds a block. Returns the block that is released for it, which is the block itself when it is not needed. */
   offer(block: Block): Block | undefined {
-    // A block at or below the head is one we have, or of a branch that the chain has left since.
+    // A block at or below the head is stored already, or belongs to an abandoned fork.
     if (this.#isKnown(block) || this.#isBehind(block)) return block
     const replaced = this.#held.get(block.slot)
     this.#held.set(block.slot, block)
@@ -54,14 +54,14 @@ export class Frontier<Block extends BlockLink> {
     return dropped
   }
 
-  /** The node has given up this slot. Told once more as a block, it comes back. */
+  /** The node marked this slot dead. A later block for it is accepted again. */
   dropped(slot: number): Step<Block> {
     this.#held.delete(slot)
     if (!this.#recent.some((each) => each.slot === slot)) return { kind: 'wait' }
     return this.#rewind(slot)
   }
 
-  /** Takes the next step; call it until it says to wait, or that something is missing. */
+  /** Takes the next step; call it until it returns `wait` or `fill`. */
   step(): Step<Block> {
     const lowest = this.#lowest()
     if (lowest === undefined) return { kind: 'wait' }
@@ -70,7 +70,7 @@ export class Frontier<Block extends BlockLink> {
     const next = this.#held.values().find((block) => isChildOf(block, head))
     if (next !== undefined) return this.#append(next)
     if (lowest.parentSlot > head.slot) return { kind: 'fill', range: { from: head.slot + 1, to: lowest.parentSlot } }
-    // It branches off below the head. Where the branches meet, ours ends.
+    // The held block forks off below the head: the stored fork ends at their common parent.
     if (this.#recent.some((each) => each.slot === lowest.parentSlot && each.blockhash === lowest.parentBlockhash))
       return this.#rewind(lowest.parentSlot + 1)
     return { kind: 'fill', range: { from: lowest.parentSlot, to: lowest.parentSlot } }
@@ -92,10 +92,7 @@ export class Frontier<Block extends BlockLink> {
     return this.#recent.some((each) => each.slot === slot && each.blockhash === blockhash)
   }
 
-  /**
-   * Below the head, only blocks that are asked for are of interest: those that lead from a branch that has come back to ours. They have a
-   * child among the held.
-   */
+  /** Below the head only the fetched ancestors of a held fork are needed; they have a child among the held blocks. */
   #isBehind(block: Block): boolean {
     const { head } = this
     if (head === undefined || block.slot > head.slot) return false

@@ -4,18 +4,18 @@ import type { Random } from '../../core/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstream } from '../../upstreams/service.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
+import type { StoreRequest } from '../duckdb/protocol.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { createBlockFetch } from './block-fetch.ts'
-import { type BlockStream, followBlocks } from './block-stream.ts'
-import { EventQueue } from './event-queue.ts'
+import { followBlocks } from './block-stream.ts'
 import { type FillOptions, type FillResult, fillRange } from './fill.ts'
-import { type BlockLink, Frontier } from './frontier.ts'
+import { type BlockLink, Frontier, type Step } from './frontier.ts'
 import type { RawBlock } from './raw-block.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
 export type IngestOptions = {
   readonly includeAccounts: boolean
-  /** A batch is written when it has so many blocks, or when its first has waited so long. */
+  /** A batch is written when it has this many blocks, or when its first block has waited this long. */
   readonly batchBlocks: number
   readonly batchMs: number
   readonly heldMax: number
@@ -23,7 +23,7 @@ export type IngestOptions = {
 }
 
 export type IngestDeps = {
-  readonly upstream: Pick<Upstream, 'ask' | 'grpc'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc'>
   readonly store: StoreProcess
   readonly clock: Clock
   readonly random: Random
@@ -35,151 +35,232 @@ export type IngestStatus = {
   readonly headSlot: number | undefined
   readonly tipSlot: number
   readonly held: number
-  /** What the frontier waits for, and why it has not come. */
+  /** The slots that the frontier waits for, and why they have not come. */
   readonly waitsFor: (SlotRange & { readonly message: string }) | undefined
   readonly blocks: number
   readonly transactions: number
 }
 
-/** A block that was looked into; its meaning lies in the store's process under `id`. */
+export type Ingest = {
+  status(): IngestStatus
+  /** Ends the run; blocks that are not written come again from the chain. */
+  stop(): void
+  /**
+   * Resolves after `stop`. Rejects with IngestBroken when the store process has ended or does not accept a batch; the next run gets its unwritten
+   * blocks, because accounts come only with the stream.
+   */
+  readonly ended: Promise<void>
+}
+
+/** The run cannot continue with this store process; the next run gets the unwritten blocks. */
+export class IngestBroken extends Error {
+  override readonly name = 'IngestBroken'
+  readonly unwritten: readonly RawBlock[]
+
+  constructor(unwritten: readonly RawBlock[], options: ErrorOptions) {
+    super('ingest cannot continue with this store process', options)
+    this.unwritten = unwritten
+  }
+}
+
+/** A decoded block; the store process keeps its rows under `id`. */
 type Pending = BlockLink & { readonly id: number; readonly raw: RawBlock; readonly transactions: number }
 
 type Event =
   | { readonly kind: 'block'; readonly raw: RawBlock }
-  | { readonly kind: 'slot'; readonly slot: number; readonly what: 'seen' | 'finalized' | 'dead' }
+  | { readonly kind: 'slot'; readonly slot: number; readonly status: 'seen' | 'finalized' | 'dead' }
   | { readonly kind: 'filled'; readonly result: FillResult }
   | { readonly kind: 'tick' }
   | { readonly kind: 'stop' }
 
-/** Events waiting before the stream is asked to pause, and when it may go on. */
+/** Number of queued events at which the stream is paused, and at which it is resumed. */
 const QUEUE_HIGH = 64
 const QUEUE_LOW = 16
-/** Times the same batch is tried before the database is taken for broken. */
+/** Attempts to write the same batch before the store process is considered broken. */
 const WRITE_TRIES = 4
 const FILL_RETRY = { firstMs: 200, maxMs: 10_000 }
 
-export type Ingest = {
-  status(): IngestStatus
-  /** Ends the run; what is not written comes again from the chain. */
-  stop(): void
-  /**
-   * Resolves when it was stopped; rejects when the store is gone or does not take a batch. `unwritten` are the blocks that were here then: the
-   * next run takes them, because accounts come with the stream alone.
-   */
-  readonly ended: Promise<{ readonly unwritten: readonly RawBlock[] }>
+/** Follows the block stream and writes batches: blocks in chain order, gaps filled before any later block, each batch complete or not at all. */
+export function startIngest(options: IngestOptions, carried: readonly RawBlock[], deps: IngestDeps): Ingest {
+  const run = new IngestRun(options, deps)
+  return { status: () => run.status(), stop: () => run.stop(), ended: run.run(carried) }
 }
 
-/** From stream to store: blocks in the order of the chain, gaps filled before anything passes them, batches written whole. */
-export function startIngest(options: IngestOptions, carried: readonly RawBlock[], deps: IngestDeps): Ingest {
-  const { store, clock, log, metrics } = deps
-  const events = new EventQueue<Event>()
-  const frontier = new Frontier<Pending>(store.progress.recent, { heldMax: options.heldMax })
-  const fetch = createBlockFetch(deps.upstream, 'confirmed')
-  const fillBackoff = createBackoff(FILL_RETRY, deps.random)
-  const unwritten = new Map<number, RawBlock>()
-  let batch: Pending[] = []
-  let batchSinceMs = 0
+/** One run, from the start of a store process to its end. Events are handled one at a time, in order. */
+class IngestRun {
+  readonly #options: IngestOptions
+  readonly #deps: IngestDeps
+  readonly #events = new EventQueue<Event>()
+  readonly #frontier: Frontier<Pending>
+  readonly #fillBackoff
+  readonly #unwritten = new Map<number, RawBlock>()
+  #batch: Pending[] = []
+  #batchSinceMs = 0
   /** The slot after the last one that is written or in the batch. */
-  let nextSlot = (store.progress.ranges.at(-1)?.to ?? -1) + 1
-  let finalizedSlot = store.progress.finalizedSlot
-  let tipSlot = nextSlot
-  let isFilling = false
-  let waitsFor: IngestStatus['waitsFor']
-  let lastId = 0
-  const totals = { blocks: 0, transactions: 0 }
+  #nextSlot: number
+  #finalizedSlot: number
+  #tipSlot: number
+  #isFilling = false
+  #waitsFor: IngestStatus['waitsFor']
+  #lastId = 0
+  #blocks = 0
+  #transactions = 0
 
-  async function take(event: Event): Promise<void> {
+  constructor(options: IngestOptions, deps: IngestDeps) {
+    const { progress } = deps.store
+    this.#options = options
+    this.#deps = deps
+    this.#frontier = new Frontier<Pending>(progress.recent, { heldMax: options.heldMax })
+    this.#fillBackoff = createBackoff(FILL_RETRY, deps.random)
+    this.#nextSlot = (progress.ranges.at(-1)?.to ?? -1) + 1
+    this.#finalizedSlot = progress.finalizedSlot
+    this.#tipSlot = this.#nextSlot
+  }
+
+  status(): IngestStatus {
+    return {
+      headSlot: this.#frontier.head?.slot,
+      tipSlot: this.#tipSlot,
+      held: this.#frontier.heldCount,
+      waitsFor: this.#waitsFor,
+      blocks: this.#blocks,
+      transactions: this.#transactions,
+    }
+  }
+
+  stop(): void {
+    this.#events.push({ kind: 'stop' })
+  }
+
+  async run(carried: readonly RawBlock[]): Promise<void> {
+    const { clock, metrics } = this.#deps
+    const events = this.#events
+    let isPaused = false
+    using stream = followBlocks(this.#options, this.#deps, {
+      onBlock(raw) {
+        events.push({ kind: 'block', raw })
+        if (events.size < QUEUE_HIGH || isPaused) return
+        isPaused = true
+        stream.pause()
+      },
+      onSlot: (slot, status) => events.push({ kind: 'slot', slot, status }),
+      onLost: () => metrics.streamLosses.inc(),
+    })
+    const ticking = clock.setRepeating(Math.max(1, this.#options.batchMs / 4), () => events.push({ kind: 'tick' }))
+    for (const raw of carried) events.push({ kind: 'block', raw })
+    try {
+      for (let event = await events.take(); event.kind !== 'stop'; event = await events.take()) {
+        await this.#handle(event)
+        if (isPaused && events.size <= QUEUE_LOW) {
+          isPaused = false
+          stream.resume()
+        }
+      }
+      await this.#flush()
+    } catch (cause) {
+      throw new IngestBroken([...this.#unwritten.values()], { cause })
+    } finally {
+      ticking.cancel()
+    }
+  }
+
+  async #handle(event: Exclude<Event, { readonly kind: 'stop' }>): Promise<void> {
     switch (event.kind) {
       case 'block':
-        return takeBlock(event.raw)
+        return this.#addBlock(event.raw)
       case 'slot':
-        tipSlot = Math.max(tipSlot, event.slot)
-        if (event.what === 'finalized') finalizedSlot = Math.max(finalizedSlot, event.slot)
-        if (event.what === 'dead') await follow(frontier.dropped(event.slot))
+        this.#tipSlot = Math.max(this.#tipSlot, event.slot)
+        if (event.status === 'finalized') this.#finalizedSlot = Math.max(this.#finalizedSlot, event.slot)
+        if (event.status === 'dead') await this.#apply(this.#frontier.dropped(event.slot))
         return
       case 'filled':
-        return takeFilled(event.result)
-      case 'tick':
-        if (batch.length > 0 && clock.monotonicMs() - batchSinceMs >= options.batchMs) await flush()
-        return
-      case 'stop':
-        return
+        return this.#endFill(event.result)
+      case 'tick': {
+        const waitedMs = this.#deps.clock.monotonicMs() - this.#batchSinceMs
+        if (this.#batch.length > 0 && waitedMs >= this.#options.batchMs) await this.#flush()
+      }
     }
   }
 
-  async function takeBlock(raw: RawBlock): Promise<void> {
-    const id = ++lastId
-    const response = await store.ask({ kind: 'decode', id, raw })
-    if (!response.ok) {
+  async #addBlock(raw: RawBlock): Promise<void> {
+    const { store, log, metrics } = this.#deps
+    const id = ++this.#lastId
+    const decoded = await store.ask({ kind: 'decode', id, raw })
+    if (!decoded.ok) {
       metrics.faults.inc()
-      log.warn({ slot: raw.slot, source: raw.source, message: response.fault }, 'block cannot be read')
-      // The same block asked for by getBlock may be whole; the frontier waits for it either way.
-      waitsFor = { from: raw.slot, to: raw.slot, message: response.fault }
+      log.warn({ slot: raw.slot, source: raw.source, reason: decoded.fault }, 'block cannot be decoded')
+      // The same block from getBlock may be complete; the frontier waits for it either way.
+      this.#waitsFor = { from: raw.slot, to: raw.slot, message: decoded.fault }
       return
     }
-    tipSlot = Math.max(tipSlot, raw.slot)
-    unwritten.set(id, raw)
-    const letGo = frontier.offer({ ...response.link, id, raw, transactions: response.transactions })
-    if (letGo !== undefined) {
-      unwritten.delete(letGo.id)
-      await store.ask({ kind: 'forget', ids: [letGo.id] })
+    this.#tipSlot = Math.max(this.#tipSlot, raw.slot)
+    this.#unwritten.set(id, raw)
+    const released = this.#frontier.offer({ ...decoded.link, id, raw, transactions: decoded.transactions })
+    if (released !== undefined) {
+      this.#unwritten.delete(released.id)
+      await store.ask({ kind: 'forget', ids: [released.id] })
     }
-    await advance()
+    await this.#advance()
   }
 
-  /** Takes every step there is; what cannot be done now waits for the next event. */
-  async function advance(): Promise<void> {
-    for (;;) {
-      const step = frontier.step()
-      if (step.kind === 'wait') break
-      if (step.kind === 'fill') {
-        fill(step.range)
-        break
-      }
-      await follow(step)
-    }
-    metrics.held.set(frontier.heldCount)
-    metrics.tipSlot.set(tipSlot)
+  /** Takes every step that the frontier allows; the rest waits for the next event. */
+  async #advance(): Promise<void> {
+    const { metrics } = this.#deps
+    let step = this.#frontier.step()
+    for (; step.kind === 'append' || step.kind === 'rewind'; step = this.#frontier.step()) await this.#apply(step)
+    if (step.kind === 'fill') this.#startFill(step.range)
+    metrics.held.set(this.#frontier.heldCount)
+    metrics.tipSlot.set(this.#tipSlot)
   }
 
-  async function follow(step: ReturnType<Frontier<Pending>['step']>): Promise<void> {
+  async #apply(step: Step<Pending>): Promise<void> {
+    const { store, clock, log, metrics } = this.#deps
     if (step.kind === 'append') {
-      if (batch.length === 0) batchSinceMs = clock.monotonicMs()
-      batch.push(step.block)
-      waitsFor = undefined
-      if (batch.length >= options.batchBlocks) await flush()
+      if (this.#batch.length === 0) this.#batchSinceMs = clock.monotonicMs()
+      this.#batch.push(step.block)
+      this.#waitsFor = undefined
+      if (this.#batch.length >= this.#options.batchBlocks) await this.#flush()
     } else if (step.kind === 'rewind') {
-      await flush()
-      log.warn({ fromSlot: step.fromSlot }, 'the chain went another way: blocks from this slot on are written anew')
+      await this.#flush()
+      log.warn({ fromSlot: step.fromSlot }, 'fork: blocks from this slot on are written again')
       metrics.rewinds.inc()
       await store.ask({ kind: 'rewind', fromSlot: step.fromSlot })
-      nextSlot = Math.min(nextSlot, step.fromSlot)
+      this.#nextSlot = Math.min(this.#nextSlot, step.fromSlot)
     }
   }
 
-  async function flush(): Promise<void> {
-    const blocks = batch
-    batch = []
+  async #flush(): Promise<void> {
+    const { store, clock, metrics } = this.#deps
+    const blocks = this.#batch
+    this.#batch = []
     const [first, last] = [blocks[0], blocks.at(-1)]
     if (first === undefined || last === undefined) return
-    // Slots before the first block ever are proven empty back to its parent.
-    const from = store.progress.ranges.length === 0 && totals.blocks === 0 ? first.parentSlot + 1 : nextSlot
-    const range = { from, to: last.slot }
+    // The parent link of the very first block proves that the slots between its parent and itself are empty.
+    const isFirstEver = store.progress.ranges.length === 0 && this.#blocks === 0
+    const range = { from: isFirstEver ? first.parentSlot + 1 : this.#nextSlot, to: last.slot }
     const startedMs = clock.monotonicMs()
-    const ids = blocks.map(({ id }) => id)
-    // A block's hash stands for all before it, so this names the content.
+    // The hash of a block covers all blocks before it, so it identifies the content.
     const name = `${range.from}-${range.to}:${last.blockhash}`
-    await tryWriting({ kind: 'write', ids, name, range, finalizedSlot, tipSlot })
-    nextSlot = last.slot + 1
+    const ids = blocks.map(({ id }) => id)
+    await this.#write({
+      kind: 'write',
+      ids,
+      name,
+      range,
+      finalizedSlot: this.#finalizedSlot,
+      tipSlot: this.#tipSlot,
+    })
+    this.#nextSlot = last.slot + 1
     for (const { id, transactions } of blocks) {
-      unwritten.delete(id)
-      totals.transactions += transactions
+      this.#unwritten.delete(id)
+      this.#transactions += transactions
     }
-    totals.blocks += blocks.length
+    this.#blocks += blocks.length
     metrics.wrote(blocks.length, (clock.monotonicMs() - startedMs) / 1000, last.slot)
   }
 
-  async function tryWriting(request: Parameters<typeof store.ask<'write'>>[0]): Promise<void> {
+  async #write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
+    const { store, log, metrics } = this.#deps
     for (let tries = 1; ; tries++) {
       try {
         await store.ask(request)
@@ -192,77 +273,55 @@ export function startIngest(options: IngestOptions, carried: readonly RawBlock[]
     }
   }
 
-  function fill(range: SlotRange): void {
-    if (isFilling) return
-    isFilling = true
-    waitsFor = { ...range, message: 'asking for it' }
-    metrics.gaps.inc()
-    void fillRange(range, fetch, options.fill, (raw) => events.push({ kind: 'block', raw })).then(
+  #startFill(range: SlotRange): void {
+    if (this.#isFilling) return
+    this.#isFilling = true
+    this.#waitsFor = { ...range, message: 'being fetched' }
+    this.#deps.metrics.gaps.inc()
+    const fetch = createBlockFetch(this.#deps.upstream, 'confirmed')
+    const events = this.#events
+    void fillRange(range, fetch, this.#options.fill, (raw) => events.push({ kind: 'block', raw })).then(
       (result) => events.push({ kind: 'filled', result }),
-      (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', message: String(error) } }),
+      (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', reason: String(error) } }),
     )
   }
 
-  async function takeFilled(result: FillResult): Promise<void> {
+  async #endFill(result: FillResult): Promise<void> {
+    const { clock, log } = this.#deps
     if (result.kind === 'later') {
-      if (waitsFor !== undefined) waitsFor = { ...waitsFor, message: result.message }
-      log.warn({ ...waitsFor }, 'gap not filled yet')
-      clock.setTimer(fillBackoff.nextMs(), () => events.push({ kind: 'filled', result: { kind: 'done' } }))
+      if (this.#waitsFor !== undefined) this.#waitsFor = { ...this.#waitsFor, message: result.reason }
+      log.warn({ ...this.#waitsFor }, 'gap not filled yet')
+      const retry: Event = { kind: 'filled', result: { kind: 'done' } }
+      clock.setTimer(this.#fillBackoff.nextMs(), () => this.#events.push(retry))
       return
     }
-    isFilling = false
-    await advance()
-    if (!isFilling) fillBackoff.reset()
-  }
-
-  async function run(): Promise<{ unwritten: readonly RawBlock[] }> {
-    let isPaused = false
-    const stream: BlockStream = followBlocks(options, deps, {
-      onBlock(raw) {
-        events.push({ kind: 'block', raw })
-        if (events.size < QUEUE_HIGH || isPaused) return
-        isPaused = true
-        stream.pause()
-      },
-      onSlot: (slot, what) => events.push({ kind: 'slot', slot, what }),
-      onLost: () => metrics.streamLosses.inc(),
-    })
-    const ticking = clock.setRepeating(Math.max(1, options.batchMs / 4), () => events.push({ kind: 'tick' }))
-    for (const raw of carried) events.push({ kind: 'block', raw })
-    try {
-      for (;;) {
-        const event = await events.take()
-        if (event.kind === 'stop') break
-        await take(event)
-        if (isPaused && events.size <= QUEUE_LOW) {
-          isPaused = false
-          stream.resume()
-        }
-      }
-      await flush()
-      return { unwritten: [] }
-    } catch (cause) {
-      throw new IngestBroken([...unwritten.values()], { cause })
-    } finally {
-      ticking.cancel()
-      stream[Symbol.dispose]()
-    }
-  }
-
-  return {
-    status: () => ({ headSlot: frontier.head?.slot, tipSlot, held: frontier.heldCount, waitsFor, ...totals }),
-    stop: () => events.push({ kind: 'stop' }),
-    ended: run(),
+    this.#isFilling = false
+    await this.#advance()
+    if (!this.#isFilling) this.#fillBackoff.reset()
   }
 }
 
-/** The run cannot go on with this store; the blocks it still held go to the next. */
-export class IngestBroken extends Error {
-  override readonly name = 'IngestBroken'
-  readonly unwritten: readonly RawBlock[]
+/** Events in order of arrival, for one reader. */
+class EventQueue<Event> {
+  #events: Event[] = []
+  #wake: (() => void) | undefined
 
-  constructor(unwritten: readonly RawBlock[], options: ErrorOptions) {
-    super('ingest cannot go on with this store', options)
-    this.unwritten = unwritten
+  get size(): number {
+    return this.#events.length
+  }
+
+  push(event: Event): void {
+    this.#events.push(event)
+    this.#wake?.()
+    this.#wake = undefined
+  }
+
+  async take(): Promise<Event> {
+    while (this.#events.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    return this.#events.shift() as Event
   }
 }

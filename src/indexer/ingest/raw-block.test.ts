@@ -7,14 +7,14 @@ import { makeTestChain } from './test-blocks.ts'
 
 const CHAIN = makeTestChain({ seed: 5, blocks: 3, transactionsPerBlock: 40 })
 
-test('a block comes out of the stream as it was', () => {
+test('a block from the stream is decoded without loss', () => {
   for (const block of CHAIN) {
     const { block: found } = decodeRawBlock({ slot: block.slot, source: 'stream', bytes: geyserBytesOf(block) })
-    assert.deepEqual(plain(found), plain(block))
+    assert.deepEqual(comparable(found), comparable(block))
   }
 })
 
-test('a block that lacks transactions is a fault, not a small block', () => {
+test('a block with missing transactions is a fault', () => {
   const block = CHAIN[0] as ChainBlock
   const bytes = geyserBytesOf(block)
   const short = geyserBytesOf({ ...block, transactions: block.transactions.slice(1) })
@@ -33,15 +33,15 @@ test('a block that lacks transactions is a fault, not a small block', () => {
   )
 })
 
-test('what is no block is a fault', () => {
+test('bytes that are not a block are a fault', () => {
   for (const bytes of [Buffer.from('{'), Buffer.from('{"result":null}'), Buffer.from('{"result":{"blockhash":1}}')])
     assert.throws(() => decodeRawBlock({ slot: 1, source: 'backfill', bytes }), BlockFault)
   for (const bytes of [new Uint8Array(), Uint8Array.of(255, 255, 255), Uint8Array.of(0x32, 0)])
     assert.throws(() => decodeRawBlock({ slot: 1, source: 'stream', bytes }), BlockFault)
 })
 
-/** Views and buffers as plain lists. */
-function plain(block: ChainBlock): unknown {
+/** A comparable form: buffers as hex, bigints as strings. */
+function comparable(block: ChainBlock): unknown {
   return JSON.parse(
     JSON.stringify(block, (_name, value: unknown) =>
       typeof value === 'bigint'

@@ -3,10 +3,10 @@ import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { blockFromGeyser, type GeyserAccount } from '../../solana/geyser/block.ts'
 import { blockFromJson, parseExactJson } from '../../solana/json/block.ts'
 
-/** A block as it came, before anybody looked into it. */
+/** A block as it was received, not decoded. */
 export type RawBlock = {
   readonly slot: number
-  /** `stream`: a SubscribeUpdate with a block. `backfill`: the whole answer to getBlock. */
+  /** `stream`: a SubscribeUpdate with a block. `backfill`: the complete response to getBlock. */
   readonly source: 'stream' | 'backfill'
   readonly bytes: Uint8Array
 }
@@ -17,16 +17,16 @@ export type DecodedBlock = {
   readonly accounts: ReadonlyMap<string, GeyserAccount>
 }
 
-/** Throws BlockFault where the bytes are not the whole block. */
+/** Throws BlockFault when the bytes are not a complete block. */
 export function decodeRawBlock({ slot, source, bytes }: RawBlock): DecodedBlock {
   if (source === 'backfill') {
     const response = parseJson(bytes) as { result?: unknown }
     return { block: blockFromJson(slot, response.result), accounts: new Map() }
   }
   const { block, executedTransactionCount, accounts } = blockFromGeyser(bytes)
-  // A block whose transactions are cut short must not count as complete.
+  // A block with missing transactions must not count as complete.
   if (block.transactions.length !== executedTransactionCount)
-    throw new BlockFault(`${block.transactions.length} of ${executedTransactionCount} transactions came`)
+    throw new BlockFault(`${block.transactions.length} of ${executedTransactionCount} transactions received`)
   return { block, accounts: latestOf(accounts) }
 }
 
@@ -34,7 +34,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return parseExactJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
   } catch (cause) {
-    throw new BlockFault('the answer is no JSON', { cause })
+    throw new BlockFault('the response is not JSON', { cause })
   }
 }
 

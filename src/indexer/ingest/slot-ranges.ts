@@ -1,25 +1,25 @@
-/** Slots from `from` to `to`, both among them, of which everything is known: each has its block or was skipped. */
+/** Slots from `from` to `to`, both inclusive, that are complete: each has its block or was skipped. */
 export type SlotRange = { readonly from: number; readonly to: number }
 
-/** Adds a range; what touches or overlaps becomes one. The list is sorted and its members are apart. */
+/** Adds a range and merges adjacent and overlapping ones. The list is sorted and its ranges are disjoint. */
 export function addRange(ranges: readonly SlotRange[], added: SlotRange): SlotRange[] {
-  const apart = ranges.filter(({ from, to }) => to < added.from - 1 || from > added.to + 1)
+  const disjoint = ranges.filter(({ from, to }) => to < added.from - 1 || from > added.to + 1)
   const joined = ranges.filter(({ from, to }) => !(to < added.from - 1 || from > added.to + 1))
   const from = Math.min(added.from, ...joined.map((range) => range.from))
   const to = Math.max(added.to, ...joined.map((range) => range.to))
-  return [...apart, { from, to }].toSorted((a, b) => a.from - b.from)
+  return [...disjoint, { from, to }].toSorted((a, b) => a.from - b.from)
 }
 
 export function overlaps(ranges: readonly SlotRange[], { from, to }: SlotRange): boolean {
   return ranges.some((range) => range.from <= to && range.to >= from)
 }
 
-/** Takes every slot from `slot` on out of the list. */
+/** Removes every slot from `slot` on. */
 export function cutFrom(ranges: readonly SlotRange[], slot: number): SlotRange[] {
   return ranges.filter(({ from }) => from < slot).map(({ from, to }) => ({ from, to: Math.min(to, slot - 1) }))
 }
 
-/** Takes the slots of `hole` out of the list. */
+/** Removes the slots of `hole`. */
 export function withoutRange(ranges: readonly SlotRange[], hole: SlotRange): SlotRange[] {
   return ranges.flatMap(({ from, to }) =>
     [

@@ -1,5 +1,4 @@
-import { createBackoff } from '../../core/backoff.ts'
-import type { Timer } from '../../core/clock.ts'
+import { openSupervised, type Restart, supervise } from '../../platform/process/supervise.ts'
 import { type StoreProcess, startStoreProcess } from '../duckdb/process.ts'
 import type { StoreOptions } from '../duckdb/protocol.ts'
 import {
@@ -13,18 +12,18 @@ import {
 import type { RawBlock } from './raw-block.ts'
 
 export type IngestSupervisorStatus = {
-  /** `opening` while there is no database process: queries are answered with a retryable error then. */
+  /** `opening` while there is no database process: queries fail with a retryable error then. */
   readonly state: 'opening' | 'running' | 'closed'
-  /** Whether this process writes; where not, `ingest` tells how far another one has come. */
+  /** Whether this process writes; if not, `ingest` is the progress of another process. */
   readonly ingests: boolean
   readonly restarts: number
   readonly storePid: number | undefined
   readonly ingest: IngestStatus | undefined
 }
 
-/** Keeps one database process and the ingest into it alive. */
+/** Keeps one database process, and the ingest into it, running. */
 export type IngestSupervisor = AsyncDisposable & {
-  /** The process to ask, or undefined while it is being started again. */
+  /** The database process, or undefined while it is being restarted. */
   store(): StoreProcess | undefined
   status(): IngestSupervisorStatus
 }
@@ -32,76 +31,59 @@ export type IngestSupervisor = AsyncDisposable & {
 const RESTART = { firstMs: 50, maxMs: 5_000 }
 
 /** Resolves when the database is open for the first time, or the operator's server was tried once; rejects when the file cannot be opened. */
-export async function keepIngesting(
+export async function superviseIngest(
   options: { readonly store: StoreOptions; readonly ingest: IngestOptions },
   deps: Omit<IngestDeps, 'store'>,
 ): Promise<IngestSupervisor> {
-  const { clock, log, metrics } = deps
-  const backoff = createBackoff(RESTART, deps.random)
-  let store: StoreProcess | undefined
+  const { clock, random, log, metrics } = deps
+  const firstFailure = Promise.withResolvers<void>()
   let ingest: Ingest | undefined
-  let timer: Timer | undefined
-  let restarts = 0
-  let isClosed = false
-  let finished = Promise.resolve()
+  /** Blocks that the last database process had not written; the next one writes them first. */
+  let unwritten: readonly RawBlock[] = []
 
-  /** One life of the database process, from open to its end. */
-  async function live(opened: StoreProcess, carried: readonly RawBlock[]): Promise<void> {
-    store = opened
-    const run = startIngest(options.ingest, carried, { ...deps, store: opened })
+  async function openStore(onBroken: (error: Error) => void): Promise<StoreProcess> {
+    const store = await startStoreProcess(options.store)
+    const run = startIngest(options.ingest, unwritten, { ...deps, store })
     ingest = run
-    let unwritten: readonly RawBlock[] = []
-    try {
-      await run.ended
-    } catch (error) {
-      const cause = error instanceof IngestBroken ? error.cause : error
+    unwritten = []
+    // It resolves only when it is stopped.
+    const ended = run.ended.catch((error: unknown) => {
       if (error instanceof IngestBroken) unwritten = error.unwritten
-      if (!isClosed) log.warn({ err: cause, unwritten: unwritten.length }, 'database process is started again')
-    }
-    store = undefined
-    await opened[Symbol.asyncDispose]()
-    if (!isClosed) again(unwritten)
-  }
-
-  function again(carried: readonly RawBlock[]): void {
-    restarts++
-    metrics.storeRestarts.inc()
-    timer = clock.setTimer(backoff.nextMs(), () => {
-      finished = startStoreProcess(options.store).then(
-        (opened) => {
-          backoff.reset()
-          return isClosed ? opened[Symbol.asyncDispose]() : live(opened, carried)
-        },
-        (error: unknown) => {
-          log.error({ err: error }, 'the database cannot be opened; trying again')
-          if (!isClosed) again(carried)
-        },
-      )
+      onBroken((error instanceof IngestBroken ? error.cause : error) as Error)
     })
+    return {
+      ...store,
+      async [Symbol.asyncDispose]() {
+        run.stop()
+        await ended
+        await store[Symbol.asyncDispose]()
+      },
+    }
   }
 
-  try {
-    finished = live(await startStoreProcess(options.store), [])
-  } catch (error) {
-    // A file that cannot be opened is for the operator to see at once. A server may be away for a while, and the other services need not wait.
-    if (options.store.clickhouse === undefined) throw error
-    log.error({ err: error }, 'the database cannot be opened; trying again')
-    again([])
+  function onRestart({ error, delayMs, failedStarts }: Restart): void {
+    metrics.storeRestarts.inc()
+    firstFailure.resolve()
+    if (failedStarts > 0) log.error({ err: error, delayMs }, 'the database cannot be opened and is tried again')
+    else log.warn({ err: error, delayMs, unwritten: unwritten.length }, 'the database process is restarted')
   }
+
+  const supervised = supervise(
+    // The operator must see at once that a file cannot be opened. A server may be down for a while, and the other services need not wait for it.
+    { backoff: RESTART, firstStartsMax: options.store.clickhouse === undefined ? 1 : undefined },
+    { clock, random, start: (events) => openSupervised(events, () => openStore(events.failed)), onRestart },
+  )
+  await Promise.race([supervised.started, firstFailure.promise])
+  const store = (): StoreProcess | undefined => supervised.instance?.value
   return {
-    store: () => store,
+    store,
     status: () => ({
-      state: isClosed ? 'closed' : store === undefined ? 'opening' : 'running',
+      state: supervised.state === 'stopped' ? 'closed' : store() === undefined ? 'opening' : 'running',
       ingests: true,
-      restarts,
-      storePid: store?.pid,
+      restarts: supervised.restarts,
+      storePid: store()?.pid,
       ingest: ingest?.status(),
     }),
-    async [Symbol.asyncDispose]() {
-      isClosed = true
-      timer?.cancel()
-      ingest?.stop()
-      await finished
-    },
+    [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),
   }
 }

@@ -7,7 +7,7 @@ import {
 } from '../../solana/chain-block.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 
-/** Chains made up from a seed, for tests and benches: votes, SOL and token transfers, calls between programs, failures. */
+/** Chains generated from a seed, for tests and benchmarks: votes, SOL and token transfers, calls between programs, failures. */
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111'
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -19,7 +19,7 @@ export type TestChainOptions = {
   readonly firstSlot?: number
 }
 
-/** Blocks that link; now and then a slot is skipped. */
+/** Linked blocks; some slots are skipped. */
 export function makeTestChain({
   seed,
   blocks,
@@ -58,7 +58,7 @@ export function makeTestChain({
 
 function makeTransaction(random: Random, keys: readonly string[], index: number): ChainTransaction {
   const picked = new Set<string>()
-  // A transaction names a key once.
+  // A transaction contains each key once.
   const pick = (): string => {
     let key: string
     do key = keys[randomInt(random, keys.length)] as string

@@ -4,7 +4,7 @@ import type { WriteBatch } from '../store.ts'
 import { BatchRows, type Row, rowsIn, TableRows } from './batch-rows.ts'
 import { addBlockRow, addTransactionRows, type BlockOrigin, type RowOptions } from './block-rows.ts'
 
-/** For tests and benches: what blocks mean, as a batch to write and as rows to compare. */
+/** For tests and benchmarks: the rows of blocks as a batch to write and as values to compare. */
 
 const ALL: RowOptions = { includeVotes: true, includeLogs: true }
 const FROM_STREAM: BlockOrigin = { commitment: 'confirmed', source: 'stream' }
@@ -27,7 +27,7 @@ export function batchOf(
   return { name: `${range.from}-${range.to}:${last.blockhash}`, range, rows, finalizedSlot, tipSlot: last.slot }
 }
 
-/** Rows that no store can take: a text where the slot stands, and nothing else. */
+/** Rows that no store accepts: a string in the column of the slot, and no other columns. */
 export function brokenRows(): BatchRows {
   const { texts, tables } = new BatchRows()
   const columns: Table['columns'] = [{ name: 'slot', type: 'text', help: '' }]

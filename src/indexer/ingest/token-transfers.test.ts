@@ -4,7 +4,7 @@ import { isSimpleVote } from '../../solana/chain-block.ts'
 import { makeTestChain } from './test-blocks.ts'
 import { createTransferReader } from './token-transfers.ts'
 
-test('an account belongs to who owned it before the transaction, where the owner changed in it', () => {
+test('the owner of a transfer is the one before the transaction, when it changes in the transaction', () => {
   const [block] = makeTestChain({ seed: 6, blocks: 1, transactionsPerBlock: 20 })
   const transaction = block?.transactions.find((each) => !isSimpleVote(each) && each.error === undefined)
   assert.ok(transaction !== undefined)

@@ -20,7 +20,7 @@ const TOKEN_PROGRAMS = new Set([
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
 ])
 const SOL_DECIMALS = 9
-/** A token account that was opened and closed inside the transaction without a word about its mint. */
+/** Mint of a token account that was opened and closed inside the transaction by instructions that do not name it. */
 const UNKNOWN_MINT = 'unknown'
 
 /** First byte of an instruction of the token programs. */
@@ -43,7 +43,7 @@ const SYSTEM = { transfer: 2, transferWithSeed: 11 } as const
 
 type TokenAccount = { readonly mint: string; readonly owner: string; readonly decimals: number | undefined }
 
-/** Reads transfers out of the instructions of one transaction; what it knows of token accounts comes from the balances told with it. */
+/** Reads transfers from the instructions of one transaction; mints and owners of token accounts come from its token balances. */
 export function createTransferReader(
   transaction: ChainTransaction,
 ): (instruction: ChainInstruction) => Transfer | undefined {
@@ -64,7 +64,7 @@ export function createTransferReader(
     const tag = data.readUInt32LE(0)
     if (tag !== SYSTEM.transfer && tag !== SYSTEM.transferWithSeed) return undefined
     const from = keyAt(instruction, 0)
-    // With a seed, the base that signs stands between the two accounts.
+    // With a seed, the base account is between the two accounts.
     const to = keyAt(instruction, tag === SYSTEM.transfer ? 1 : 2)
     return {
       kind: 'sol',
@@ -101,7 +101,7 @@ export function createTransferReader(
     }
   }
 
-  /** Of a mint whose accounts were all opened inside the transaction: any other balance of it tells. */
+  /** For a mint whose accounts were all opened inside the transaction: from any other balance of it. */
   function decimalsOf(mint: string): number {
     const reported = [...transaction.postTokenBalances, ...transaction.preTokenBalances].find(
       (each) => each.mint === mint,
@@ -112,7 +112,7 @@ export function createTransferReader(
 
 type Shape = {
   readonly kind: Transfer['kind']
-  /** Places among the accounts of the instruction. */
+  /** Indexes into the accounts of the instruction. */
   readonly from?: number
   readonly to?: number
   readonly mint?: number
@@ -146,21 +146,22 @@ function shapeOf(data: Buffer): Shape | undefined {
 function tokenAccountsOf(transaction: ChainTransaction): Map<string, TokenAccount> {
   const { accountKeys, preTokenBalances, postTokenBalances } = transaction
   const accounts = new Map<string, TokenAccount>()
-  const readOpening = ({ programIdIndex, accounts: positions, data }: ChainInstruction): void => {
+  const readInitialization = ({ programIdIndex, accounts: keyIndexes, data }: ChainInstruction): void => {
     const tag = data[0]
     if (tag !== TOKEN.initializeAccount && tag !== TOKEN.initializeAccount2 && tag !== TOKEN.initializeAccount3) return
     if (!TOKEN_PROGRAMS.has(accountKeys[programIdIndex] ?? '')) return
-    const keyAt = (at: number): string => accountKeys[positions[at] ?? -1] ?? ''
+    const keyAt = (at: number): string => accountKeys[keyIndexes[at] ?? -1] ?? ''
     if (tag === TOKEN.initializeAccount)
       accounts.set(keyAt(0), { mint: keyAt(1), owner: keyAt(2), decimals: undefined })
     else if (data.length >= 33)
       accounts.set(keyAt(0), { mint: keyAt(1), owner: encodeBase58(data.subarray(1, 33)), decimals: undefined })
   }
-  for (const instruction of transaction.instructions) readOpening(instruction)
-  for (const { instructions } of transaction.innerInstructions) for (const call of instructions) readOpening(call)
-  for (const { accountIndex, ...reported } of postTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', reported)
-  // What an account was before counts more: its owner may have been changed afterwards.
-  for (const { accountIndex, ...notified } of preTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', notified)
+  for (const instruction of transaction.instructions) readInitialization(instruction)
+  for (const { instructions } of transaction.innerInstructions)
+    for (const call of instructions) readInitialization(call)
+  for (const { accountIndex, ...account } of postTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', account)
+  // The balance before takes precedence: the owner may have changed inside the transaction.
+  for (const { accountIndex, ...account } of preTokenBalances) accounts.set(accountKeys[accountIndex] ?? '', account)
   return accounts
 }
 

@@ -1,93 +1,96 @@
-import type { DuckResponse } from '../../platform/db/duckdb.ts'
-import { COVERAGE_COLUMNS } from '../duckdb/ddl.ts'
-import { type Column, type ColumnType, TABLES } from '../schema.ts'
-import { QueryError } from './error.ts'
-import { foldName, shownName } from './names.ts'
-import { type Token, tokenize } from './sql-tokens.ts'
+import { CLICKHOUSE_TYPES, type Column, DATABASE, PUBLISHED, PUBLISHED_NAMES } from '../schema.ts'
+import { QueryError, resultTooLarge } from './error.ts'
+import { createFormatter, formatNamed } from './formats.ts'
+import { type QueryLimits, type QueryRequest, readSettings } from './request.ts'
+import type { QueryResult } from './result.ts'
+import { foldName, shownName, type Token } from './sql-tokens.ts'
+import type { Statement } from './statement.ts'
 
-/** ClickHouse's names of the types, as DESCRIBE tells them. */
-export const CLICKHOUSE_TYPES: Readonly<Record<ColumnType, string>> = {
-  u64: 'UInt64',
-  u32: 'UInt32',
-  u16: 'UInt16',
-  u8: 'UInt8',
-  i64: 'Int64',
-  i16: 'Int16',
-  bool: 'Bool',
-  time: "DateTime('UTC')",
-  text: 'String',
-  word: 'LowCardinality(String)',
-  texts: 'Array(String)',
-  words: 'Array(LowCardinality(String))',
+export type CatalogueRows = {
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly rows: readonly (readonly unknown[])[]
 }
 
-const PUBLISHED: ReadonlyMap<string, { readonly help: string; readonly columns: readonly Column[] }> = new Map([
-  ...TABLES.map(({ name, help, columns }) => [name, { help, columns }] as const),
-  [
-    'coverage',
-    { help: 'What is complete, from where to where, and how far behind the chain.', columns: COVERAGE_COLUMNS },
-  ],
-])
-
-/** What is asked about the tables themselves is answered from our own list; nothing of it reaches the engine. Undefined for any other statement. */
-export function respondFromCatalogue(query: string, database: string): DuckResponse | undefined {
-  const tokens = tokenize(query).filter(({ text }) => text !== ';')
-  const words = tokens.map(({ upper }) => upper)
-  const end = words.lastIndexOf('FORMAT') === words.length - 2 ? words.length - 2 : words.length
-  const part = tokens.slice(0, end)
-  switch (words.slice(0, 2).join(' ')) {
-    case 'SHOW TABLES':
-      return oneColumn('name', [...PUBLISHED.keys()].toSorted())
-    case 'SHOW DATABASES':
-      return oneColumn('name', [database])
-    case 'SHOW CREATE': {
-      const { name, columns } = tableIn(part.slice(words[2] === 'TABLE' || words[2] === 'VIEW' ? 3 : 2), database)
-      const lines = columns.map((column) => `    \`${column.name}\` ${CLICKHOUSE_TYPES[column.type]}`)
-      return oneColumn('statement', [`CREATE TABLE ${database}.${name}\n(\n${lines.join(',\n')}\n)`])
+/** The rows of SHOW, DESCRIBE and EXISTS, from the schema and without an engine; undefined for every other statement. */
+export function readCatalogue({ tokens }: Pick<Statement, 'tokens'>): CatalogueRows | undefined {
+  const part = tokens.filter(({ text }) => text !== ';')
+  const [first, second, third] = part.map(({ upper }) => upper)
+  switch (first) {
+    case 'SHOW':
+      if (second === 'TABLES') return oneColumn('name', [...PUBLISHED_NAMES].toSorted())
+      if (second === 'DATABASES') return oneColumn('name', [DATABASE])
+      if (second === 'CREATE') return showCreate(part.slice(third === 'TABLE' || third === 'VIEW' ? 3 : 2))
+      return undefined
+    case 'DESCRIBE':
+    case 'DESC':
+      return describe(part.slice(second === 'TABLE' ? 2 : 1))
+    case 'EXISTS': {
+      const isPublished = PUBLISHED_NAMES.has(foldName(part.at(-1)?.value ?? ''))
+      return { columns: [{ name: 'result', type: 'UTINYINT' }], rows: [[isPublished ? 1 : 0]] }
     }
     default:
+      return undefined
   }
-  if (words[0] === 'DESCRIBE' || words[0] === 'DESC')
-    return describe(part.slice(words[1] === 'TABLE' ? 2 : 1), database)
-  if (words[0] === 'EXISTS') {
-    const name = foldName(part.at(-1)?.value ?? '')
-    return table([{ name: 'result', type: 'UTINYINT' }], [[PUBLISHED.has(name) ? 1 : 0]])
-  }
-  return undefined
 }
 
-function describe(named: readonly Token[], database: string): DuckResponse {
-  const { columns } = tableIn(named, database)
+/** The formatted result of a statement that `readCatalogue` can read; undefined for every other statement. */
+export function catalogueResult(
+  statement: Statement,
+  request: Pick<QueryRequest, 'defaultFormat' | 'settings'>,
+  { bytesMax }: Pick<QueryLimits, 'bytesMax'>,
+  coverageSlot: number,
+): QueryResult | undefined {
+  const found = readCatalogue(statement)
+  if (found === undefined) return undefined
+  const { quote64 } = readSettings([...Object.entries(request.settings), ...statement.settings])
+  const { name: format, contentType } = formatNamed(statement.format ?? request.defaultFormat)
+  const types = found.columns.map(({ type }) => type)
+  const formatter = createFormatter(found.columns, types, { format, quote64 })
+  const rows = found.rows.map((values) => formatter.row(values)).join('')
+  const tail = formatter.tail({ elapsedSeconds: 0, rowsRead: formatter.rows, bytesRead: 0 })
+  const body = Buffer.from(formatter.head() + rows + tail)
+  if (body.length > bytesMax) throw resultTooLarge(bytesMax)
+  return {
+    format,
+    contentType,
+    rows: formatter.rows,
+    elapsedSeconds: 0,
+    coverageSlot,
+    bytes: body.length,
+    async *parts() {
+      yield body
+    },
+    [Symbol.dispose]() {},
+  }
+}
+
+function showCreate(named: readonly Token[]): CatalogueRows {
+  const { name, columns } = tableNamed(named)
+  const lines = columns.map((column) => `    \`${column.name}\` ${CLICKHOUSE_TYPES[column.type]}`)
+  return oneColumn('statement', [`CREATE TABLE ${DATABASE}.${name}\n(\n${lines.join(',\n')}\n)`])
+}
+
+function describe(named: readonly Token[]): CatalogueRows {
+  const { columns } = tableNamed(named)
   const names = ['name', 'type', 'default_type', 'default_expression', 'comment', 'codec_expression', 'ttl_expression']
-  return table(
-    names.map((name) => ({ name, type: 'VARCHAR' })),
-    columns.map(({ name, type, help }) => [name, CLICKHOUSE_TYPES[type], '', '', help, '', '']),
-  )
+  return {
+    columns: names.map((name) => ({ name, type: 'VARCHAR' })),
+    rows: columns.map(({ name, type, help }) => [name, CLICKHOUSE_TYPES[type], '', '', help, '', '']),
+  }
 }
 
-function tableIn(named: readonly Token[], database: string): { name: string; columns: readonly Column[] } {
+/** A table name, qualified or not. Throws QueryError when the tokens are anything else or the table is not published. */
+function tableNamed(named: readonly Token[]): { readonly name: string; readonly columns: readonly Column[] } {
   const [first, dot, second] = named
   const isQualified = dot?.text === '.'
   const name = foldName((isQualified ? second : first)?.value ?? '')
-  const isForeign = isQualified && foldName(first?.value ?? '') !== database
-  const found = isForeign || named.length !== (isQualified ? 3 : 1) ? undefined : PUBLISHED.get(name)
+  const isOtherDatabase = isQualified && foldName(first?.value ?? '') !== DATABASE
+  const isOneName = named.length === (isQualified ? 3 : 1)
+  const found = isOtherDatabase || !isOneName ? undefined : PUBLISHED.find((table) => table.name === name)
   if (found === undefined) throw new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
-  return { name, columns: found.columns }
+  return found
 }
 
-function oneColumn(name: string, values: readonly string[]): DuckResponse {
-  return table(
-    [{ name, type: 'VARCHAR' }],
-    values.map((value) => [value]),
-  )
-}
-
-function table(columns: DuckResponse['columns'], rows: readonly (readonly unknown[])[]): DuckResponse {
-  return {
-    columns,
-    rowCount: rows.length,
-    *pieces() {
-      yield columns.map((_, at) => rows.map((row) => row[at]))
-    },
-  }
+function oneColumn(name: string, values: readonly string[]): CatalogueRows {
+  return { columns: [{ name, type: 'VARCHAR' }], rows: values.map((value) => [value]) }
 }

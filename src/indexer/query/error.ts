@@ -1,4 +1,4 @@
-/** Errors of ClickHouse that the query interface gives, by their names: the number, and the HTTP status it goes with (indexer.md section 5). */
+/** ClickHouse errors that the query interface returns, by name: code and HTTP status (indexer.md section 5). */
 export const QUERY_ERRORS = {
   DUPLICATE_COLUMN: [15, 400],
   BAD_ARGUMENTS: [36, 400],
@@ -14,7 +14,7 @@ export const QUERY_ERRORS = {
   UNKNOWN_DATABASE: [81, 404],
   UNKNOWN_SETTING: [115, 404],
   TIMEOUT_EXCEEDED: [159, 408],
-  /** A customer's statement is no fault of the server, so not 500 as ClickHouse has it. */
+  /** ClickHouse returns 500, but a refused statement is the client's error. */
   READONLY: [164, 400],
   TOO_DEEP_AST: [167, 400],
   TOO_BIG_AST: [168, 400],
@@ -36,11 +36,11 @@ export const QUERY_ERRORS = {
 
 export type QueryErrorName = keyof typeof QUERY_ERRORS
 
-/** A query that is refused or failed, in ClickHouse's words. The message names nothing that the customer did not write. */
+/** A query that was refused or failed. The message contains no name that the customer did not write. */
 export class QueryError extends Error {
   override readonly name = 'QueryError'
   readonly type: QueryErrorName
-  /** Seconds after which the same query may work. */
+  /** Seconds after which the same query may succeed. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(type: QueryErrorName, message: string, retryAfterSeconds?: number) {
@@ -58,11 +58,18 @@ export class QueryError extends Error {
   }
 
   /**
-   * The body of the answer. Clients read the text after the last `Exception: ` up to the first word of capitals in parentheses, so neither may
-   * stand in the message.
+   * The body of the response. Clients read the text after the last `Exception: ` up to the first word of capitals in parentheses, so the message
+   * must contain neither.
    */
   get body(): string {
     const message = this.message.replaceAll('Exception: ', 'exception ').replaceAll(/\(([A-Z][A-Z_0-9]{2,})\)/g, '[$1]')
     return `Code: ${this.code}. DB::Exception: ${message} (${this.type})\n`
   }
+}
+
+export function resultTooLarge(bytesMax: number): QueryError {
+  return new QueryError(
+    'TOO_MANY_BYTES',
+    `Limit for result exceeded: more than ${bytesMax} bytes. Add LIMIT, or select fewer columns.`,
+  )
 }

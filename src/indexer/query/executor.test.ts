@@ -4,10 +4,10 @@ import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
-import type { QueryJob } from '../duckdb/run-query.ts'
 import { indexerMetrics } from '../metrics.ts'
 import type { QueryError } from './error.ts'
 import { createQueryExecutor, type QueryExecutor } from './executor.ts'
+import type { QueryJob } from './request.ts'
 import { createDatabaseDouble, type DatabaseDouble, type QueryProfile } from './test-database-double.ts'
 
 const LIMITS = {
@@ -25,7 +25,11 @@ type Rig = Disposable & {
   readonly clock: ManualClock
   readonly executor: QueryExecutor
   readonly database: DatabaseDouble
-  run(who: string, profile: QueryProfile | (() => QueryProfile), left?: AbortSignal): Promise<'ok' | QueryError>
+  run(
+    subscriptionId: string,
+    profile: QueryProfile | (() => QueryProfile),
+    disconnected?: AbortSignal,
+  ): Promise<'ok' | QueryError>
 }
 
 function startRig(): Rig {
@@ -39,11 +43,15 @@ function startRig(): Rig {
     clock,
     executor,
     database,
-    async run(who, profile, left = new AbortController().signal) {
-      const query = `${who} ${profiles.size}`
+    async run(subscriptionId, profile, disconnected = new AbortController().signal) {
+      const query = `${subscriptionId} ${profiles.size}`
       profiles.set(query, typeof profile === 'function' ? profile : () => profile)
       try {
-        using _result = await executor.run(who, { query, limits: { secondsMax: LIMITS.secondsMax } } as QueryJob, left)
+        using _result = await executor.run(
+          subscriptionId,
+          { query, limits: { secondsMax: LIMITS.secondsMax } } as QueryJob,
+          disconnected,
+        )
         return 'ok'
       } catch (error) {
         return error as QueryError
@@ -58,7 +66,7 @@ function startRig(): Rig {
 
 const typeOf = (outcome: 'ok' | QueryError): string => (outcome === 'ok' ? 'ok' : outcome.type)
 
-test('of those that ran when the memory was used up only the one that did it is refused; the others get their results', async () => {
+test('when the memory limit is reached only the query that caused it fails; the others get their results', async () => {
   using rig = startRig()
   const all = Promise.all([
     rig.run('bad', GREEDY),
@@ -69,7 +77,7 @@ test('of those that ran when the memory was used up only the one that did it is 
   assert.equal(rig.database.kills, 2)
 })
 
-test('a cheap query in between moves the blame to nobody', async () => {
+test('a cheap query of the offender in between does not shift the blame to another subscription', async () => {
   using rig = startRig()
   for (let round = 0; round < 20; round++) {
     const both = Promise.all([rig.run('bad', GREEDY), rig.run('victim', { ms: 5000, bytes: 10 })])
@@ -81,7 +89,7 @@ test('a cheap query in between moves the blame to nobody', async () => {
   }
 })
 
-test('a query that cannot be stopped is ended with its process, and its subscription is refused for a while, longer each time', async () => {
+test('a query that cannot be interrupted is ended with its process, and its subscription is refused for longer each time', async () => {
   using rig = startRig()
   for (const seconds of [30, 120, 480, 1800, 1800]) {
     const stuck = rig.run('stuck', { ms: 0, bytes: 0, isStuck: true })
@@ -94,9 +102,9 @@ test('a query that cannot be stopped is ended with its process, and its subscrip
   }
 })
 
-test('who hangs behind a query that cannot be stopped is not the one that is refused', async () => {
+test('a query blocked by one that cannot be interrupted is not refused', async () => {
   using rig = startRig()
-  // The victim began first, so its time is over first: it waits for threads that the other does not give back.
+  // The victim began first, so it reaches its time limit first: it waits for threads that the other query does not release.
   let isBlocked = true
   const victim = rig.run('victim', () => (isBlocked ? { ms: 0, bytes: 0, isStuck: true } : { ms: 100, bytes: 1 }))
   await rig.clock.advanceAsync(1000)
@@ -108,26 +116,26 @@ test('who hangs behind a query that cannot be stopped is not the one that is ref
   assert.equal(typeOf(await bad), 'TIMEOUT_EXCEEDED')
 })
 
-test('memory that was in use before is not the fault of the query that runs alone', async () => {
+test('memory that was in use before does not count against an exclusive query', async () => {
   using rig = startRig()
   rig.database.baseBytes = 900
-  const asked = rig.run('victim', { ms: 2000, bytes: 200 })
+  const running = rig.run('victim', { ms: 2000, bytes: 200 })
   await rig.clock.advanceAsync(60_000)
-  assert.equal(typeOf(await asked), 'SOCKET_TIMEOUT')
+  assert.equal(typeOf(await running), 'SOCKET_TIMEOUT')
   rig.database.baseBytes = 100
   const again = rig.run('victim', LIGHT)
   await rig.clock.advanceAsync(10_000)
   assert.equal(typeOf(await again), 'ok')
 })
 
-test('queries that are too much together are run one after another', async () => {
+test('queries that exceed the memory limit together run one after another', async () => {
   using rig = startRig()
   const together = Promise.all([rig.run('a', { ms: 2000, bytes: 500 }), rig.run('b', { ms: 2000, bytes: 500 })])
   await rig.clock.advanceAsync(30_000)
   assert.deepEqual((await together).map(typeOf), ['ok', 'ok'])
 })
 
-test('who does harm only beside others is found all the same', async () => {
+test('a query that does harm only beside others is found', async () => {
   using rig = startRig()
   const outcomes: string[] = []
   for (let round = 0; round < 4; round++) {
@@ -141,18 +149,18 @@ test('who does harm only beside others is found all the same', async () => {
   assert.deepEqual(outcomes, ['ok', 'ok', 'MEMORY_LIMIT_EXCEEDED', 'TOO_MANY_SIMULTANEOUS_QUERIES'])
 })
 
-test('a process that is closed by its keeper is nobody’s fault, however often', async () => {
+test('a process that its supervisor closes counts against no query', async () => {
   using rig = startRig()
   for (let round = 0; round < 6; round++) {
-    const asked = rig.run('one', { ms: 500, bytes: 1 })
+    const running = rig.run('one', { ms: 500, bytes: 1 })
     await rig.clock.advanceAsync(100)
     rig.database.close()
     await rig.clock.advanceAsync(20_000)
-    assert.equal(typeOf(await asked), 'ok')
+    assert.equal(typeOf(await running), 'ok')
   }
 })
 
-test('a query that brings its process down twice while it runs alone is refused', async () => {
+test('a query that crashes its process twice while it runs exclusively is refused', async () => {
   using rig = startRig()
   const both = Promise.all([rig.run('bad', { ms: 0, bytes: 0, crashMs: 300 }), rig.run('good', { ms: 900, bytes: 1 })])
   await rig.clock.advanceAsync(10_000)
@@ -160,9 +168,9 @@ test('a query that brings its process down twice while it runs alone is refused'
   assert.equal(typeOf(await rig.run('bad', LIGHT)), 'TOO_MANY_SIMULTANEOUS_QUERIES')
 })
 
-test('a client that leaves gives back its permit and its turn, wherever its query is', async () => {
+test('a client that disconnects releases its permit and its place in the scheduler', async () => {
   using rig = startRig()
-  const alone = rig.run('bad', GREEDY)
+  const greedy = rig.run('bad', GREEDY)
   const beside = rig.run('good', { ms: 3000, bytes: 1 })
   await rig.clock.advanceAsync(2_000)
   const leaving = new AbortController()
@@ -170,19 +178,19 @@ test('a client that leaves gives back its permit and its turn, wherever its quer
   leaving.abort()
   await rig.clock.advanceAsync(60_000)
   for (const one of [...waits]) assert.ok(['QUERY_WAS_CANCELLED', 'ok'].includes(typeOf(await one)))
-  await Promise.all([alone, beside])
+  await Promise.all([greedy, beside])
   assert.equal(rig.executor.running, 0)
 })
 
 const RUNS = isFull ? 100 : 4
 const MINUTES = 10
 
-test(`${RUNS} times ${MINUTES} minutes with customers that attack, nobody else is refused`, async (t) => {
+test(`${RUNS} times ${MINUTES} minutes with attacking customers: no other customer is refused`, async (t) => {
   const seed = seedOf(t)
   let kills = 0
   let slowestMs = 0
   let served = 0
-  let proofs = 0
+  let refusals = 0
   for (let run = 0; run < RUNS; run++) {
     using rig = startRig()
     const random = createRandom(seed + run)
@@ -208,25 +216,25 @@ test(`${RUNS} times ${MINUTES} minutes with customers that attack, nobody else i
     async function attacker(who: string): Promise<void> {
       while (!isOver()) {
         const outcome = await rig.run(who, hostile(random))
-        if (outcome !== 'ok' && outcome.retryAfterSeconds !== undefined) proofs++
+        if (outcome !== 'ok' && outcome.retryAfterSeconds !== undefined) refusals++
         await pause(random(1000))
       }
     }
 
     const all = Promise.all([...['v1', 'v2', 'v3'].map(victim), ...['a1', 'a1', 'a1', 'a2'].map(attacker)])
-    // Long enough for the last trial.
+    // Long enough for the last attempt.
     await rig.clock.advanceAsync(endMs + 20 * 60_000)
     await all
     kills += rig.database.kills
   }
   t.diagnostic(
-    `${kills / RUNS} kills, ${served / RUNS} queries of others, ${proofs / RUNS} refusals a run; slowest ${slowestMs} ms`,
+    `${kills / RUNS} kills, ${served / RUNS} queries of others, ${refusals / RUNS} refusals a run; slowest ${slowestMs} ms`,
   )
-  assert.ok(proofs > 0)
+  assert.ok(refusals > 0)
   assert.ok(kills / RUNS < 30, `${kills / RUNS} kills in ${MINUTES} minutes`)
 })
 
-/** Queries that use up memory at once, late, or only at times; that cannot be stopped; that are cheap; that are heavy together. */
+/** Queries that use up memory at once, late, or only sometimes; that cannot be interrupted; that are cheap; that are heavy together. */
 function hostile(random: (below: number) => number): () => QueryProfile {
   const kind = random(6)
   const afterMs = random(20_000)

@@ -2,23 +2,23 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
 import type { QueryResponse } from '../duckdb/protocol.ts'
-import type { QueryJob } from '../duckdb/run-query.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from './error.ts'
 import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from './permits.ts'
+import { createQueryQuarantine } from './quarantine.ts'
+import type { QueryJob } from './request.ts'
 import { type QueryResult, readResult } from './result.ts'
-import { createQuerySuspicion } from './suspicion.ts'
-import { createQueryTurns, type QueryTurn } from './turns.ts'
+import { createQueryScheduler, type ScheduledQuery } from './scheduler.ts'
 
 export type QueryExecutorOptions = QueryPermitsOptions & {
-  /** Resident memory at which the database process is ended; above what the engine may use by its own count. */
+  /** Resident memory at which the database process is ended; above the engine's own memory limit. */
   readonly residentBytesMax: number
-  /** The longest that a query may run. */
+  /** Time limit of every query. */
   readonly secondsMax: number
 }
 
 export type QueryExecutorDeps = {
-  /** Undefined while the database is being opened again. */
+  /** Undefined while the database process is being restarted. */
   readonly store: () => StoreProcess | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -26,25 +26,26 @@ export type QueryExecutorDeps = {
 }
 
 /**
- * Runs queries in the database process and watches them: too many wait or are refused, too long ones are stopped, and what cannot be stopped is ended
- * with its process. Queries that ran in it then are run again, one after another and alone, so that the one that did it is known.
+ * Runs queries in the database process within limits: queries over the concurrency limit wait or are refused, queries over the time limit are
+ * interrupted, and a query that cannot be interrupted is ended with its process. The queries that ran in it then run again, each exclusively, so
+ * that the one that caused the end is found.
  */
 export type QueryExecutor = Disposable & {
-  /** Rejects with QueryError. The result holds its permit until it is disposed of. */
-  run(subscriptionId: string, job: QueryJob, left: AbortSignal): Promise<QueryResult>
+  /** Rejects with QueryError. The result holds a permit until it is disposed of. */
+  run(subscriptionId: string, job: QueryJob, disconnected: AbortSignal): Promise<QueryResult>
   readonly running: number
 }
 
-/** After its interrupt has arrived a query has this long to end; then its process is ended. */
+/** Time for a query to end after its interrupt was delivered; then its process is ended. */
 const GRACE_MS = 5_000
-/** The event loop of the database process may be held by a large batch; one that does not serve for so long is ended. */
-const DEAF_MS = 30_000
-const MEMORY_LOOK_MS = 250
-/** A database process is open again within a second as a rule. */
+/** A large batch may block the event loop of the database process; a process that does not respond for this long is ended. */
+const UNRESPONSIVE_MS = 30_000
+const MEMORY_CHECK_MS = 250
+/** A restart of the database process usually takes less than a second. */
 const REOPEN_MS = 10_000
-const REOPEN_LOOK_MS = 50
+const REOPEN_CHECK_MS = 50
 const ATTEMPTS_MAX = 4
-/** Strikes of one query that prove it was the cause. Time and memory are measured and prove it at once; what else ends a process has to happen again. */
+/** Strikes at which a query counts as the cause. Time and memory are measured and count fully; any other end has to happen twice. */
 const PROOF = 2
 
 const AWAY = 'The database is being started again. Try again shortly.'
@@ -54,72 +55,71 @@ const TIMEOUT = 'Timeout exceeded: the query ran longer than it may, and could n
 /** A query in the database process. */
 type Run = {
   readonly subscriptionId: string
-  readonly turn: QueryTurn
+  readonly scheduled: ScheduledQuery
   readonly store: StoreProcess
   readonly startedMs: number
-  /** Of the process when this query began. */
+  /** Resident memory of the process when this query began. */
   readonly residentBytes: number
-  /** How its process ended, and whether it ran alone then. */
-  end: { readonly why: EndReason; readonly wasAlone: boolean } | undefined
+  /** How its process ended, and whether the query ran exclusively then. */
+  end: { readonly reason: EndReason; readonly wasExclusive: boolean } | undefined
 }
 
-/** Ended by this process for what it measured; or by itself. */
-type EndReason = 'time' | 'memory' | 'deaf' | 'crash'
-type Lost = { readonly why: EndReason | 'closed'; readonly strikes: number; readonly ranMs: number }
+/** `crash`: the process ended by itself; otherwise this process ended it. */
+type EndReason = 'time' | 'memory' | 'unresponsive' | 'crash'
+type Lost = { readonly reason: EndReason | 'closed'; readonly strikes: number; readonly ranMs: number }
 
 export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryExecutorDeps): QueryExecutor {
   const { clock, log, metrics } = deps
   const permits = createQueryPermits(options, deps)
-  const turns = createQueryTurns()
-  const suspicion = createQuerySuspicion(clock, { aloneMsMax: options.secondsMax * 1000 + GRACE_MS })
+  const scheduler = createQueryScheduler()
+  const quarantine = createQueryQuarantine(clock, { exclusiveMsMax: options.secondsMax * 1000 + GRACE_MS })
   const running = new Set<Run>()
-  /** Processes that no query is given to any more. */
+  /** Processes that get no more queries. */
   const ended = new WeakSet<StoreProcess>()
   let lastId = 0
 
-  /** Notes, once, that a process ends and who ran in it. */
-  function noteEnd(store: StoreProcess, why: EndReason): void {
+  /** Records, once, that a process ends and which queries ran in it. */
+  function recordEnd(store: StoreProcess, reason: EndReason): void {
     if (ended.has(store)) return
     ended.add(store)
     const runs = [...running].filter((run) => run.store === store)
     const subscriptions = new Set(runs.map(({ subscriptionId }) => subscriptionId))
     log.warn(
-      { why, running: runs.length, subscriptions: [...subscriptions] },
+      { reason, running: runs.length, subscriptions: [...subscriptions] },
       'database process ended while queries ran',
     )
-    for (const run of runs) run.end = { why, wasAlone: run.turn.isAlone }
-    if (!runs.some(({ turn }) => turn.isAlone)) suspicion.ranTogether(subscriptions)
+    for (const run of runs) run.end = { reason, wasExclusive: run.scheduled.isExclusive }
+    if (!runs.some(({ scheduled }) => scheduled.isExclusive)) quarantine.suspect(subscriptions)
   }
 
-  /** It may take a while to die. */
-  function end(store: StoreProcess, why: EndReason): void {
+  function end(store: StoreProcess, reason: EndReason): void {
     if (ended.has(store)) return
     metrics.queryKills.inc()
-    noteEnd(store, why)
+    recordEnd(store, reason)
     store.kill()
   }
 
-  const memory = clock.setRepeating(MEMORY_LOOK_MS, () => {
+  const memory = clock.setRepeating(MEMORY_CHECK_MS, () => {
     const store = running.size === 0 ? undefined : deps.store()
     if ((store?.residentBytes() ?? 0) > options.residentBytesMax) end(store as StoreProcess, 'memory')
   })
 
-  /** Waits for the process to be open again: who ran in the one that ended is not refused for it. */
-  async function openStore(left: AbortSignal): Promise<StoreProcess> {
-    for (let waitedMs = 0; ; waitedMs += REOPEN_LOOK_MS) {
-      if (left.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
+  /** Waits for the restart, so that queries which ran in the process that ended are not refused for it. */
+  async function openStore(disconnected: AbortSignal): Promise<StoreProcess> {
+    for (let waitedMs = 0; ; waitedMs += REOPEN_CHECK_MS) {
+      if (disconnected.aborted) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
       const store = deps.store()
       if (store !== undefined && !ended.has(store)) return store
       if (waitedMs >= REOPEN_MS) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
-      await new Promise<void>((resolve) => void clock.setTimer(REOPEN_LOOK_MS, resolve))
+      await new Promise<void>((resolve) => void clock.setTimer(REOPEN_CHECK_MS, resolve))
     }
   }
 
-  /** At its limit the query is interrupted; only one that does not notice is ended with its process. */
+  /** Interrupts the query at its time limit. Ends the process of a query that does not react to it. */
   function watchTime(run: Run, id: number, secondsMax: number): Disposable {
     let timer: Timer = clock.setTimer(secondsMax * 1000, () => {
-      timer = clock.setTimer(DEAF_MS, () => end(run.store, 'deaf'))
-      run.store.ask({ kind: 'interrupt', id, why: 'timeout' }).then(
+      timer = clock.setTimer(UNRESPONSIVE_MS, () => end(run.store, 'unresponsive'))
+      run.store.ask({ kind: 'interrupt', id, reason: 'timeout' }).then(
         () => {
           timer.cancel()
           if (running.has(run)) timer = clock.setTimer(GRACE_MS, () => end(run.store, 'time'))
@@ -130,23 +130,23 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     return { [Symbol.dispose]: () => timer.cancel() }
   }
 
-  /** Runs it once. Resolves with what became of it; `Lost` when its process ended. */
+  /** Runs the query once. Resolves with `Lost` when its process ended. */
   async function attempt(
     id: number,
     subscriptionId: string,
     job: QueryJob,
-    aloneMs: number,
-    left: AbortSignal,
+    exclusiveMs: number,
+    disconnected: AbortSignal,
   ): Promise<{ response: Extract<QueryResponse, { ok: true }>; store: StoreProcess } | Lost> {
-    using turn = await turns.enter(aloneMs, left)
-    const store = await openStore(left)
-    suspicion.check(subscriptionId)
+    using scheduled = await scheduler.start(exclusiveMs, disconnected)
+    const store = await openStore(disconnected)
+    quarantine.check(subscriptionId)
     const residentBytes = store.residentBytes() ?? 0
-    const run: Run = { subscriptionId, turn, store, startedMs: clock.monotonicMs(), residentBytes, end: undefined }
-    using _sharing = clock.setTimer(aloneMs, () => turn.share())
+    const run: Run = { subscriptionId, scheduled, store, startedMs: clock.monotonicMs(), residentBytes, end: undefined }
+    using _sharing = clock.setTimer(exclusiveMs, () => scheduled.share())
     using _time = watchTime(run, id, job.limits.secondsMax)
-    const leave = (): void => void store.ask({ kind: 'interrupt', id, why: 'cancelled' }).catch(() => {})
-    left.addEventListener('abort', leave, { once: true })
+    const leave = (): void => void store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
+    disconnected.addEventListener('abort', leave, { once: true })
     running.add(run)
     try {
       const response = await store.ask({ kind: 'query', id, job, owner: subscriptionId })
@@ -159,47 +159,47 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       throw new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.')
     } finally {
       running.delete(run)
-      left.removeEventListener('abort', leave)
+      disconnected.removeEventListener('abort', leave)
     }
   }
 
   function lost(run: Run, { wasAtWork }: StoreGone): Lost {
     const ranMs = clock.monotonicMs() - run.startedMs
-    // Closed by its keeper, because it could not write for instance: no query has a part in it.
+    // Closed by its supervisor, for instance because a write failed: no query caused it.
     if (run.end === undefined && !wasAtWork) {
       ended.add(run.store)
-      return { why: 'closed', strikes: 0, ranMs }
+      return { reason: 'closed', strikes: 0, ranMs }
     }
-    if (run.end === undefined) noteEnd(run.store, 'crash')
-    const { why, wasAlone } = run.end ?? { why: 'crash', wasAlone: false }
-    return { why, strikes: wasAlone ? strikesOf(why, run) : 0, ranMs }
+    if (run.end === undefined) recordEnd(run.store, 'crash')
+    const { reason, wasExclusive } = run.end ?? { reason: 'crash', wasExclusive: false }
+    return { reason, strikes: wasExclusive ? strikesOf(reason, run) : 0, ranMs }
   }
 
-  /** What an end proves against the query that ran alone. */
-  function strikesOf(why: EndReason, run: Run): number {
-    if (why === 'time') return PROOF
-    // Memory that was in use before it began is not its own.
-    if (why === 'memory') return run.residentBytes <= options.residentBytesMax / 2 ? PROOF : 0
+  /** Strikes against a query that ran exclusively when its process ended. */
+  function strikesOf(reason: EndReason, run: Run): number {
+    if (reason === 'time') return PROOF
+    // Memory that was in use before the query began does not count against it.
+    if (reason === 'memory') return run.residentBytes <= options.residentBytesMax / 2 ? PROOF : 0
     return 1
   }
 
-  async function runUntilDone(id: number, subscriptionId: string, job: QueryJob, left: AbortSignal) {
-    let aloneMs = suspicion.aloneMs(subscriptionId)
+  async function runUntilDone(id: number, subscriptionId: string, job: QueryJob, disconnected: AbortSignal) {
+    let exclusiveMs = quarantine.exclusiveMs(subscriptionId)
     let strikes = 0
     for (let attempts = 1; ; attempts++) {
-      const done = await attempt(id, subscriptionId, job, aloneMs, left)
+      const done = await attempt(id, subscriptionId, job, exclusiveMs, disconnected)
       if ('response' in done) return done
       strikes += done.strikes
       if (strikes >= PROOF) {
-        log.warn({ subscription: subscriptionId, why: done.why }, 'a query used up the database process')
-        suspicion.proven(subscriptionId)
-        throw done.why === 'time'
+        log.warn({ subscription: subscriptionId, reason: done.reason }, 'a query ended the database process')
+        quarantine.refuse(subscriptionId)
+        throw done.reason === 'time'
           ? new QueryError('TIMEOUT_EXCEEDED', TIMEOUT)
           : new QueryError('MEMORY_LIMIT_EXCEEDED', MEMORY)
       }
       if (attempts === ATTEMPTS_MAX) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
-      // Long enough to do again what it did before.
-      aloneMs = Math.max(2 * aloneMs, 2 * done.ranMs + MEMORY_LOOK_MS)
+      // Long enough to repeat what it did before.
+      exclusiveMs = Math.max(2 * exclusiveMs, 2 * done.ranMs + MEMORY_CHECK_MS)
     }
   }
 
@@ -207,12 +207,12 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     get running() {
       return permits.held
     },
-    async run(subscriptionId, job, left) {
-      suspicion.check(subscriptionId)
-      const permit = await permits.acquire(subscriptionId, left)
+    async run(subscriptionId, job, disconnected) {
+      quarantine.check(subscriptionId)
+      const permit = await permits.acquire(subscriptionId, disconnected)
       const id = ++lastId
       try {
-        const { response, store } = await runUntilDone(id, subscriptionId, job, left)
+        const { response, store } = await runUntilDone(id, subscriptionId, job, disconnected)
         return readResult(id, response.done, { store, permit })
       } catch (error) {
         permit[Symbol.dispose]()

@@ -1,19 +1,20 @@
-import type { ResponseColumn } from './declared-types.ts'
+/** A column of a result: its name, and its ClickHouse type where the engine's own type does not give it. */
+export type ResultColumn = { readonly name: string; readonly reported?: string | undefined }
 
-/** A column of an answer, as the formats need it. */
+/** A column as the formats write it. */
 export type FormatColumn = {
   readonly name: string
   readonly nameJson: string
-  /** ClickHouse's name of the type. */
+  /** ClickHouse's name for the type. */
   readonly type: string
 }
 
-/** A column while its values pass: its type depends on all of them. */
-export type ColumnWatch = {
+/** Observes the values of a column, because its ClickHouse type depends on all of them. */
+export type ColumnObserver = {
   readonly nameJson: string
-  /** Whether CSV writes it without quotes. */
-  readonly isBare: boolean
-  see(value: unknown): void
+  /** Whether CSV writes its values without quotes. */
+  readonly isUnquoted: boolean
+  observe(value: unknown): void
   column(): FormatColumn
 }
 
@@ -43,8 +44,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const U64_MAX = 2n ** 64n - 1n
 const I64_MIN = -(2n ** 63n)
 
-/** A sum that fits is reported as 64 bits, and a column with a NULL is Nullable. */
-export function watchColumn({ name, reported }: ResponseColumn, duckType: string): ColumnWatch {
+/** A sum that fits into 64 bits is reported as 64 bits, and a column with a NULL is Nullable. */
+export function observeColumn({ name, reported }: ResultColumn, duckType: string): ColumnObserver {
   const nameJson = JSON.stringify(name)
   const isSum = reported === undefined && duckType === 'HUGEINT'
   const fixed = reported ?? baseType(duckType)
@@ -53,8 +54,8 @@ export function watchColumn({ name, reported }: ResponseColumn, duckType: string
   let is128 = false
   return {
     nameJson,
-    isBare: isSum || /^(U?Int|Float|Bool|Decimal)/.test(fixed),
-    see(value) {
+    isUnquoted: isSum || /^(U?Int|Float|Bool|Decimal)/.test(fixed),
+    observe(value) {
       if (value === null) hasNull = true
       else if (isSum && typeof value === 'bigint') {
         if (value < 0n) isNegative = true
@@ -68,7 +69,7 @@ export function watchColumn({ name, reported }: ResponseColumn, duckType: string
   }
 }
 
-/** A column of words keeps its NULL inside. */
+/** ClickHouse writes LowCardinality(Nullable), not Nullable(LowCardinality). */
 function nullable(type: string): string {
   return type === 'LowCardinality(String)' ? 'LowCardinality(Nullable(String))' : `Nullable(${type})`
 }
@@ -84,7 +85,7 @@ export function toJson(value: unknown, quote64: boolean): string {
     case 'string':
       return JSON.stringify(value)
     case 'number':
-      // As ClickHouse: what JSON cannot say is null.
+      // As ClickHouse does: numbers that JSON does not have are null.
       return Number.isFinite(value) ? String(value) : 'null'
     case 'bigint':
       return quote64 ? `"${value}"` : String(value)
@@ -98,16 +99,16 @@ export function toJson(value: unknown, quote64: boolean): string {
   return JSON.stringify(textOf(value))
 }
 
-/** Times, dates and decimals of the engine's library print themselves. */
+/** Times, dates and decimals of the engine's library. */
 type Printed = { toString(): string }
 
-/** As the text formats write it: times as `YYYY-MM-DD hh:mm:ss`, lists as `['a','b']`. */
+/** A value in the text formats: times as `YYYY-MM-DD hh:mm:ss`, lists as `['a','b']`. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return String(value)
   const items = itemsOf(value)
   if (items !== undefined) return `[${items.map((item) => itemText(item)).join(',')}]`
-  // The library writes a time zone after times that have one; here every time is UTC.
+  // The library appends the time zone to times that have one; here every time is UTC.
   return (value as Printed).toString().replace(/\+00$/, '')
 }
 

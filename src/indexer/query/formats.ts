@@ -1,26 +1,32 @@
-import type { ResponseColumn } from './declared-types.ts'
 import { QueryError } from './error.ts'
-import { type ColumnWatch, type FormatColumn, textOf, toJson, watchColumn } from './format-values.ts'
+import {
+  type ColumnObserver,
+  type FormatColumn,
+  observeColumn,
+  type ResultColumn,
+  textOf,
+  toJson,
+} from './format-values.ts'
 
-/** How long the engine took, and what it read: told in the answer of the JSON formats and in the summary of every answer. */
+/** Time that the query took and what it read, as the JSON formats state them. */
 export type QueryStatistics = { readonly elapsedSeconds: number; readonly rowsRead: number; readonly bytesRead: number }
 
-/** Writes a result row by row. */
+/** Formats a result row by row. */
 export type ResultFormatter = {
   readonly rows: number
   /** The text of the next row. */
   row(values: readonly unknown[]): string
-  /** What stands before the rows. Known after the last one, since types depend on all values. */
+  /** The text before the rows. Call it after the last row, because types depend on all values. */
   head(): string
-  /** What stands after the rows. */
+  /** The text after the rows. */
   tail(statistics: QueryStatistics): string
 }
 
 type Format = {
   readonly contentType: string
   head?(columns: readonly FormatColumn[]): string
-  row(values: readonly unknown[], columns: readonly ColumnWatch[], quote64: boolean): string
-  /** Between two rows; each row ends itself otherwise. */
+  row(values: readonly unknown[], columns: readonly ColumnObserver[], quote64: boolean): string
+  /** Between two rows; without it each row ends with its own line break. */
   readonly separator?: string
   tail?(rows: number, statistics: QueryStatistics): string
 }
@@ -63,7 +69,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   JSONLines: 'JSONEachRow',
 }
 
-/** What the embedded engine writes. */
+/** Formats that the embedded engine writes. */
 export const FORMAT_NAMES: readonly string[] = Object.keys(FORMATS)
 
 /** The format by its full name. Throws QueryError for one that the embedded engine does not write. */
@@ -73,26 +79,26 @@ export function formatNamed(name: string): { readonly name: string; readonly con
   if (format === undefined)
     throw new QueryError(
       'UNKNOWN_FORMAT',
-      `Format ${name.replaceAll(/\W/g, '?').slice(0, 60)} is not offered here. There are: ${FORMAT_NAMES.join(', ')}.`,
+      `Format ${name.replaceAll(/\W/g, '?').slice(0, 60)} is not supported. Supported are: ${FORMAT_NAMES.join(', ')}.`,
     )
   return { name: full, contentType: format.contentType }
 }
 
-/** `format` is a full name; `types` are the engine's. */
+/** `format` is a full name; `types` are the engine's types of the columns. */
 export function createFormatter(
-  given: readonly ResponseColumn[],
+  named: readonly ResultColumn[],
   types: readonly string[],
   options: { readonly format: string; readonly quote64: boolean },
 ): ResultFormatter {
   const format = FORMATS[options.format] as Format
-  const columns = types.map((type, at) => watchColumn(given[at] ?? { name: '' }, type))
+  const columns = types.map((type, at) => observeColumn(named[at] ?? { name: '' }, type))
   let rows = 0
   return {
     get rows() {
       return rows
     },
     row(values) {
-      for (let at = 0; at < columns.length; at++) columns[at]?.see(values[at])
+      for (let at = 0; at < columns.length; at++) columns[at]?.observe(values[at])
       const text = format.row(values, columns, options.quote64)
       return rows++ > 0 && format.separator !== undefined ? format.separator + text : text
     },
@@ -103,11 +109,11 @@ export function createFormatter(
 
 type RowText = Format['row']
 
-function asArray(values: readonly unknown[], _columns: readonly ColumnWatch[], quote64: boolean): string {
+function asArray(values: readonly unknown[], _columns: readonly ColumnObserver[], quote64: boolean): string {
   return `[${values.map((value) => toJson(value, quote64)).join(',')}]`
 }
 
-function asObject(values: readonly unknown[], columns: readonly ColumnWatch[], quote64: boolean): string {
+function asObject(values: readonly unknown[], columns: readonly ColumnObserver[], quote64: boolean): string {
   return `{${values.map((value, at) => `${columns[at]?.nameJson}:${toJson(value, quote64)}`).join(',')}}`
 }
 
@@ -157,10 +163,10 @@ function csvQuoted(text: string): string {
   return `"${text.replaceAll('"', '""')}"`
 }
 
-function asCsv(values: readonly unknown[], columns: readonly ColumnWatch[]): string {
+function asCsv(values: readonly unknown[], columns: readonly ColumnObserver[]): string {
   const cells = values.map((value, at) => {
     if (value === null) return '\\N'
-    return columns[at]?.isBare ? textOf(value) : csvQuoted(textOf(value))
+    return columns[at]?.isUnquoted ? textOf(value) : csvQuoted(textOf(value))
   })
   return `${cells.join(',')}\n`
 }

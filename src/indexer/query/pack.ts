@@ -1,12 +1,12 @@
 /**
- * Questions people ask of the tables, in SQL that both engines read and answer with the same rows. It is documentation (docs/schema.md), and a test
- * runs every one on both. Parameters are of the form that the interface takes: `{name:Type}`, given as `param_name`.
+ * Example queries for the tables, in SQL that gives the same rows on both engines. They are part of docs/schema.md, and a test runs each on both
+ * engines. Parameters have the form of the interface: `{name:Type}`, given as `param_name`.
  */
 export type PackQuery = {
   readonly name: string
-  /** What it answers. */
+  /** The question that the query answers. */
   readonly question: string
-  /** Ordered by something that has no ties, so that answers can be compared. */
+  /** Ordered without ties, so that results can be compared. */
   readonly sql: string
   readonly parameters: readonly ('account' | 'mint' | 'signature')[]
 }

@@ -10,15 +10,15 @@ function open(options: Partial<QueryPermitsOptions> = {}) {
   const all = { concurrent: 4, concurrentPerSubscription: 3, waitingMax: 3, waitSecondsMax: 30, ...options }
   const permits = createQueryPermits(all, { clock, metrics: { running: { set() {} } } })
   const granted: string[] = []
-  const take = (who: string, left = STAYS) =>
-    permits.acquire(who, left).then((permit) => {
+  const take = (who: string, disconnected = STAYS) =>
+    permits.acquire(who, disconnected).then((permit) => {
       granted.push(who)
       return permit
     })
   return { clock, permits, granted, take }
 }
 
-test('a subscription beyond its own limit is refused, and the refusal names the limit', async () => {
+test('a subscription over its own limit is refused, and the refusal names the limit', async () => {
   const { take } = open({ concurrent: 16 })
   for (let at = 0; at < 3; at++) await take('a')
   await assert.rejects(take('a'), {
@@ -29,7 +29,7 @@ test('a subscription beyond its own limit is refused, and the refusal names the 
   await take('b')
 })
 
-test('the more permits a subscription holds, the more have to be free: one or two cannot hold all', async () => {
+test('the more permits a subscription holds, the more have to be free, so that two subscriptions cannot hold all', async () => {
   const { take, permits } = open()
   await take('a')
   const second = await take('a')
@@ -44,7 +44,7 @@ test('the more permits a subscription holds, the more have to be free: one or tw
   third.catch(() => {})
 })
 
-test('those that wait are served in turn, whoever came first', async () => {
+test('waiting subscriptions are served in rotation, whatever their order of arrival', async () => {
   const { take, granted } = open({ concurrent: 1, waitingMax: 8 })
   const held: Disposable[] = [await take('a')]
   for (const who of ['a', 'a', 'b', 'c']) void take(who).then((permit) => held.push(permit))
@@ -55,7 +55,7 @@ test('those that wait are served in turn, whoever came first', async () => {
   assert.deepEqual(granted, ['a', 'b', 'c', 'a', 'a'])
 })
 
-test('the queue has a limit, and nobody waits longer than told', async () => {
+test('the queue is limited by waitingMax, and the wait by waitSecondsMax', async () => {
   const { clock, take, permits } = open({ concurrent: 1, waitingMax: 2, waitSecondsMax: 5 })
   await take('a')
   const waiting = [take('b'), take('c')].map((one) =>
@@ -67,7 +67,7 @@ test('the queue has a limit, and nobody waits longer than told', async () => {
   assert.equal(permits.waiting, 0)
 })
 
-test('who leaves while it waits gives up its place, and a permit is given back once', async () => {
+test('a client that disconnects leaves the queue, and a permit is released once', async () => {
   const { take, permits } = open({ concurrent: 2, concurrentPerSubscription: 1 })
   const first = await take('a')
   await take('b')

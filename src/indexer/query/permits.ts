@@ -3,29 +3,30 @@ import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from './error.ts'
 
 export type QueryPermitsOptions = {
-  /** Queries at a time, from their start until the client has read the last byte: of one subscription, and of all together. */
+  /** Concurrent queries of one subscription and of all, each counted until the client has read the last byte of its result. */
   readonly concurrentPerSubscription: number
   readonly concurrent: number
-  /** Queries that wait for a permit, and how long one does. */
+  /** Most queries that wait for a permit, and the longest wait. */
   readonly waitingMax: number
   readonly waitSecondsMax: number
 }
 
 /**
- * How many queries there are at a time. A subscription beyond its own limit is refused. Near the common limit a query waits: the more permits its
- * subscription holds, the more have to be free, so that few subscriptions cannot hold all of them. Those that wait are served in turn.
+ * Limits the number of concurrent queries. A subscription over its own limit is refused. Near the common limit a query waits: the more permits its
+ * subscription holds, the more have to be free, so that a few subscriptions cannot hold all of them. Of the waiting subscriptions the one that
+ * was served longest ago is next.
  */
 export type QueryPermits = {
   readonly held: number
   readonly waiting: number
-  /** Rejects with QueryError when there is none. The permit is free again when it is disposed of, once or more. */
-  acquire(subscriptionId: string, left: AbortSignal): Promise<Disposable>
+  /** Rejects with QueryError at a limit. Disposing of the permit releases it; further calls do nothing. */
+  acquire(subscriptionId: string, disconnected: AbortSignal): Promise<Disposable>
 }
 
-/** Seconds after which a refused query may find a permit. */
+/** Seconds after which a refused query may get a permit. */
 export const RETRY_SECONDS = 1
 
-/** A subscription with queries here. */
+/** A subscription that holds permits or waits for one. */
 type Account = { held: number; waiting: number; servedAt: number }
 type Waiting = { readonly account: Account; grant(): void }
 
@@ -73,20 +74,20 @@ export function createQueryPermits(
     }
   }
 
-  function wait(subscriptionId: string, account: Account, left: AbortSignal): Promise<Disposable> {
+  function wait(subscriptionId: string, account: Account, disconnected: AbortSignal): Promise<Disposable> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         queue.splice(queue.indexOf(waiting), 1)
         account.waiting--
         timer.cancel()
-        left.removeEventListener('abort', onLeft)
+        disconnected.removeEventListener('abort', onDisconnect)
       }
       const fail = (error: QueryError): void => {
         settle()
         forgetIdle(subscriptionId, account)
         reject(error)
       }
-      const onLeft = (): void => fail(cancelled())
+      const onDisconnect = (): void => fail(cancelled())
       const timer = clock.setTimer(options.waitSecondsMax * 1000, () => fail(refusal(options, 'concurrent')))
       const waiting: Waiting = {
         account,
@@ -97,7 +98,7 @@ export function createQueryPermits(
       }
       account.waiting++
       queue.push(waiting)
-      left.addEventListener('abort', onLeft, { once: true })
+      disconnected.addEventListener('abort', onDisconnect, { once: true })
     })
   }
 
@@ -108,15 +109,15 @@ export function createQueryPermits(
     get waiting() {
       return queue.length
     },
-    async acquire(subscriptionId, left) {
-      if (left.aborted) throw cancelled()
+    async acquire(subscriptionId, disconnected) {
+      if (disconnected.aborted) throw cancelled()
       const account = accounts.get(subscriptionId) ?? { held: 0, waiting: 0, servedAt: 0 }
       if (account.held + account.waiting >= options.concurrentPerSubscription)
         throw refusal(options, 'concurrentPerSubscription')
       const isFree = isFreeFor(account)
       if (!isFree && queue.length >= options.waitingMax) throw refusal(options, 'waitingMax')
       accounts.set(subscriptionId, account)
-      return isFree ? hold(subscriptionId, account) : wait(subscriptionId, account, left)
+      return isFree ? hold(subscriptionId, account) : wait(subscriptionId, account, disconnected)
     },
   }
 }

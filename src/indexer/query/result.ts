@@ -1,32 +1,36 @@
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzipStream } from '../../platform/http/gzip.ts'
+import { leavesMuchUnread } from '../../platform/http/server/reply.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { QueryResponse } from '../duckdb/protocol.ts'
-import type { QuerySummary } from '../duckdb/run-query.ts'
+import type { QueryResponse, QuerySummary } from '../duckdb/protocol.ts'
 import { QueryError } from './error.ts'
 import { RETRY_SECONDS } from './permits.ts'
 
-/** The result of a query. What is not read yet stays in the database process. */
+/** The result of a query. What the client has not read yet stays in the database process. */
 export type QueryResult = QuerySummary &
   Disposable & {
     readonly bytes: number
-    /** In order, each asked for when the one before it was taken. Rejects with QueryError when the rest is lost. */
+    /** In order; each part is fetched after the one before it was taken. Rejects with QueryError when the rest is lost. */
     parts(): AsyncIterable<Uint8Array>
   }
 
 type Done = Extract<QueryResponse, { readonly ok: true }>['done']
 
-/** Disposed of, it gives back its permit and what the database process still holds. */
+/** Disposing of the result releases its permit and the memory that it still takes in the database process. */
 export function readResult(
   id: number,
   { first, ...summary }: Done,
   { store, permit }: { readonly store: Pick<StoreProcess, 'ask'>; readonly permit: Disposable },
 ): QueryResult {
-  let leftBytes = summary.bytes - first.byteLength
+  let unreadBytes = summary.bytes - first.byteLength
 
   async function* parts(): AsyncGenerator<Uint8Array> {
     yield first
-    while (leftBytes > 0) {
+    while (unreadBytes > 0) {
       const part = await next()
-      leftBytes -= part.byteLength
+      unreadBytes -= part.byteLength
       yield part
     }
   }
@@ -49,14 +53,62 @@ export function readResult(
     ...summary,
     parts,
     [Symbol.dispose]() {
-      if (leftBytes > 0) store.ask({ kind: 'discard', id }).catch(() => {})
-      leftBytes = 0
+      if (unreadBytes > 0) store.ask({ kind: 'discard', id }).catch(() => {})
+      unreadBytes = 0
       permit[Symbol.dispose]()
     },
   }
 }
 
-/** All of it, for a reader that is not behind a connection. */
+/** Reads the complete result into memory. */
 export async function collectResult(result: QueryResult): Promise<Uint8Array> {
   return Buffer.concat(await Array.fromAsync(result.parts()))
+}
+
+/** Below this size compression costs more than it saves. */
+const GZIP_BYTES_MIN = 1024
+
+/**
+ * Sends a result part by part: the next part is fetched when the client has taken the one before it. Resolves when the last byte has left this
+ * process or the client has disconnected. When the rest of the result is lost the connection is closed, so that the response does not look complete.
+ */
+export async function sendResult(
+  response: ServerResponse,
+  result: QueryResult,
+  { headers, mayZip }: { readonly headers: Readonly<Record<string, string>>; readonly mayZip: boolean },
+): Promise<void> {
+  if (response.headersSent || response.destroyed) return
+  const isZipped = mayZip && result.bytes >= GZIP_BYTES_MIN
+  if (leavesMuchUnread(response)) response.shouldKeepAlive = false
+  response.writeHead(200, {
+    ...headers,
+    'content-type': result.contentType,
+    'x-content-type-options': 'nosniff',
+    'x-clickhouse-format': result.format,
+    'x-clickhouse-summary': JSON.stringify(summaryOf(result)),
+    'x-sluice-coverage-slot': String(result.coverageSlot),
+    ...(isZipped ? { 'content-encoding': 'gzip' } : { 'content-length': result.bytes }),
+  })
+  const isHead = response.req.method === 'HEAD'
+  const parts = Readable.from(isHead ? [] : result.parts(), { objectMode: true, highWaterMark: 1 })
+  try {
+    if (isZipped && !isHead) await pipeline(parts, createGzipStream(), response)
+    else await pipeline(parts, response)
+  } catch {
+    // The client disconnected or was too slow, or the rest is lost; `pipeline` has closed the connection.
+    response.destroy()
+  }
+}
+
+function summaryOf({ rows, bytes, elapsedSeconds }: QueryResult): Readonly<Record<string, string>> {
+  return {
+    read_rows: String(rows),
+    read_bytes: '0',
+    written_rows: '0',
+    written_bytes: '0',
+    total_rows_to_read: '0',
+    result_rows: String(rows),
+    result_bytes: String(bytes),
+    elapsed_ns: String(Math.round(elapsedSeconds * 1e9)),
+  }
 }

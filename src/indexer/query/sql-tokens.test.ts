@@ -8,7 +8,7 @@ const texts = (sql: string): string[] => tokenize(sql).map(({ text }) => text)
 const refusal = (type: QueryErrorName, message: RegExp) => (error: unknown) =>
   error instanceof QueryError && error.type === type && message.test(error.message)
 
-test('quotes, comments, parameters and symbols are tokens; blanks and comments are left out', () => {
+test('quoted text, parameters and symbols are tokens; white space and comments are skipped', () => {
   assert.deepEqual(texts("SELECT/*a*/'it''s' -- b\n,`x``y`,\"z\"#! c\n<=1_0.5e-3 /**/ FROM\u00a0t"), [
     'SELECT',
     "'it''s'",
@@ -27,23 +27,23 @@ test('quotes, comments, parameters and symbols are tokens; blanks and comments a
   )
 })
 
-test('an escape of two hexadecimal digits is one character; without them it is the letter itself', () => {
+test('an escape of two hexadecimal digits is one character; without them it is the letter x', () => {
   const values = tokenize("'\\x4' '\\x4G' '\\41' '\\X41'").map(({ value }) => value)
   assert.deepEqual(values, ['x4', 'x4G', '41', 'X41'])
 })
 
-test('what is closed again does not count as nested, whatever brackets it has', () => {
+test('closed brackets of any kind do not count as nesting', () => {
   for (const pair of ['()', '[]', '{}']) assert.equal(tokenize(pair.repeat(500)).length, 1000, pair)
 })
 
-test('a word in quotes is never a keyword', () => {
+test('a quoted word is never a keyword', () => {
   assert.deepEqual(
     tokenize('from "from" `from` \'from\'').map(({ upper }) => upper),
     ['FROM', '', '', ''],
   )
 })
 
-test('what does not end is refused with its position, and so is a NUL character', () => {
+test('refuses unterminated quotes and comments, and NUL characters, with their position', () => {
   for (const [sql, message] of [
     ["SELECT 'a", /position 7/],
     ['SELECT `a', /position 7/],
@@ -82,7 +82,7 @@ test('T29: length, tokens and nesting of a statement are bounded, and the refusa
   }
 })
 
-/** Each is pumped to a length; the statement need not be valid. */
+/** Statements of a given length that take the tokenizer the most work; they need not be valid. */
 const PUMPED: Readonly<Record<string, (size: number) => string>> = {
   'blanks in a parameter': (size) => `select {a:${' '.repeat(size)}`,
   'blanks before the colon': (size) => `select {a${' '.repeat(size)}`,
@@ -106,7 +106,7 @@ const PUMPED: Readonly<Record<string, (size: number) => string>> = {
 }
 
 for (const [name, pump] of Object.entries(PUMPED))
-  test(`T29: the time to cut a statement into tokens grows with its length: ${name}`, () => {
+  test(`T29: the time to tokenise a statement grows in proportion to its length: ${name}`, () => {
     const { ratio, milliseconds } = growthOf((size) => {
       const sql = pump(size)
       return () => {

@@ -1,22 +1,22 @@
 import { QueryError } from './error.ts'
 
-/** A piece of SQL. `text` is exactly as written; `value` of a string or a quoted name is what it stands for. */
+/** A token of SQL. `text` is exactly as written; `value` of a string or a quoted name is without quotes and escapes. */
 export type Token = {
   readonly kind: 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
   readonly text: string
   readonly value: string
-  /** A word in capitals; empty for everything else, so that nothing in quotes is taken for a keyword. */
+  /** A word in upper case; empty for every other kind, so that a quoted name is never taken for a keyword. */
   readonly upper: string
 }
 
-/** Characters of one statement; the same number as the bytes that the HTTP interface takes. */
+/** Characters of one statement; the same number as the bytes that the HTTP interface accepts. */
 export const STATEMENT_LENGTH_MAX = 256 * 1024
-/** Tokens of one statement, blanks and comments not counted. */
+/** Tokens of one statement, without white space and comments. */
 export const STATEMENT_TOKENS_MAX = 20_000
 /** Parentheses, brackets and braces inside each other. */
 export const STATEMENT_NESTING_MAX = 100
 
-/** Whether it is this word, given in capitals and written in any case, and without quotes. */
+/** Whether the token is this word, given in upper case. Quoted names are not words. */
 export function isWord(token: Token | undefined, word: string): boolean {
   return token?.upper === word
 }
@@ -25,7 +25,17 @@ export function isSymbol(token: Token | undefined, text: string): boolean {
   return token?.kind === 'symbol' && token.text === text
 }
 
-/** How ClickHouse reads a backslash inside quotes; other characters stand for themselves. */
+/** A name as both engines compare it: ASCII letters in any case are equal, and every other character is equal only to itself. */
+export function foldName(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+/** A name that the customer wrote, for an error message: short and without control characters. */
+export function shownName(name: string): string {
+  return name.slice(0, 100).replaceAll(/[^\x20-\x7e]/g, '?')
+}
+
+/** Backslash escapes of ClickHouse inside quotes; any other character after a backslash is itself. */
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',
@@ -38,9 +48,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Cuts a statement into tokens by ClickHouse's rules: strings in single quotes with backslash escapes or doubled quotes, names in back-ticks or
- * double quotes, parameters `{name:Type}`; blanks and comments of three kinds are left out. The time is proportional to the length, and length,
- * tokens and nesting are bounded.
+ * Splits a statement into tokens by ClickHouse's rules: strings in single quotes with backslash escapes or doubled quotes, names in backticks or
+ * double quotes, parameters `{name:Type}`; white space and the three kinds of comments are skipped. Runs in linear time; length, tokens and nesting
+ * are bounded.
  */
 export function tokenize(sql: string): Token[] {
   if (sql.length > STATEMENT_LENGTH_MAX)
@@ -48,7 +58,7 @@ export function tokenize(sql: string): Token[] {
       'QUERY_IS_TOO_LARGE',
       `The statement is too long. Maximum: ${STATEMENT_LENGTH_MAX} characters (statement_length).`,
     )
-  // Engines that take texts as C does end a statement there.
+  // An engine that reads C strings would end the statement at a NUL.
   const nul = sql.indexOf('\0')
   if (nul !== -1) throw new QueryError('SYNTAX_ERROR', `Syntax error: a NUL character at position ${nul}.`)
   const tokens: Token[] = []
@@ -84,11 +94,11 @@ export function tooDeep(): QueryError {
 const SPACE = /[\s\u00a0]+|--[^\n]*|#[! ][^\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_$]*/y
 const NUMBER = /0[xX][0-9a-fA-F]+|\d+(?:_\d+)*(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y
-/** Up to the colon; the type goes on to the closing brace. */
+/** Up to the colon; the type extends to the closing brace. */
 const PARAMETER_HEAD = /\{\s*([A-Za-z_]\w*)\s*:/y
 const SYMBOL = /<=>|<>|<=|>=|!=|==|\|\||::|->|[^]/y
 
-/** Where the next token begins. */
+/** The offset of the next token. */
 function skipSpace(sql: string, from: number): number {
   let at = from
   while (at < sql.length) {
@@ -123,7 +133,7 @@ function match(pattern: RegExp, sql: string, at: number): RegExpExecArray | unde
   return pattern.exec(sql) ?? undefined
 }
 
-/** `{name:Type}`. It looks no further than the next brace, so no character is looked at by more than one. */
+/** `{name:Type}`. Reads no further than the next brace, so the scan of all parameters stays linear. */
 function parameterAt(sql: string, from: number): Token | undefined {
   const head = match(PARAMETER_HEAD, sql, from)
   if (head === undefined) return undefined

@@ -1,26 +1,26 @@
 import type { Clock } from '../../core/clock.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
 import type { QueryResponse, StoreRequest } from '../duckdb/protocol.ts'
-import type { QueryJob } from '../duckdb/run-query.ts'
+import type { QueryJob } from './request.ts'
 
-/** What a query does to the database process. */
+/** Effect of a query on the database process. */
 export type QueryProfile = {
   readonly ms: number
   readonly bytes: number
-  /** When it takes the memory. */
+  /** When it allocates the memory. */
   readonly afterMs?: number
   /** It cannot be interrupted. */
   readonly isStuck?: boolean
-  /** The process ends by itself after so long. */
+  /** The process crashes after this long. */
   readonly crashMs?: number
 }
 
 export type DatabaseDouble = {
   store(): StoreProcess | undefined
   readonly kills: number
-  /** Memory that is used whatever runs. */
+  /** Memory in use without any query. */
   baseBytes: number
-  /** Ended by whoever keeps it, for a reason of its own. */
+  /** Closed by its supervisor. */
   close(): void
 }
 
@@ -30,7 +30,7 @@ const BASE_BYTES = 100
 const REOPEN_MS = 400
 const DONE = { format: 'JSON', contentType: '', rows: 0, elapsedSeconds: 0, coverageSlot: 0, bytes: 0 }
 
-/** A database process as the executor sees it, on a clock of the test: queries take time and memory as their profiles say. */
+/** A database process as the executor sees it, on the test's clock: queries take the time and memory of their profiles. */
 export function createDatabaseDouble(clock: Clock, profileOf: (query: string) => QueryProfile): DatabaseDouble {
   let kills = 0
   let baseBytes = BASE_BYTES

@@ -1,17 +1,17 @@
 /**
- * Statements made by a grammar that mixes what is ordinary with what is hostile: keywords as names, quotes and comments of every kind, letters that
- * look alike, aliases, and tables that are not published. Seeded, so that a run can be repeated.
+ * Generates statements from a grammar that mixes ordinary and hostile parts: keywords as names, quotes and comments of every kind, letters that look
+ * alike, aliases, and tables that are not published. Seeded, so that a run can be repeated.
  */
 
 export type Fuzz = {
   readonly tables: readonly string[]
-  /** Not published: whoever reads one shows a canary. */
+  /** Tables that are not published; their rows contain the canary. */
   readonly hidden: readonly string[]
   readonly functions: readonly string[]
-  /** What is refused, whatever stands in it. */
+  /** Calls that must be refused. */
   readonly hostileCalls: readonly string[]
   readonly keywords: readonly string[]
-  /** Forms that only one of the engines knows. */
+  /** Joins and clauses of one of the engines. */
   readonly joins: readonly string[]
   readonly ends: readonly string[]
 }
@@ -51,19 +51,19 @@ const LITERALS = [
 ]
 const OPERATORS = ['+', '-', '*', '/', '%', '=', '<>', '<', '>=', 'AND', 'OR', 'LIKE', '||', '!=', '==']
 
-/** Makes one statement from `random`, which gives an integer below its argument. Hostile parts come rarely, so that many statements pass. */
+/** Generates one statement. `random` returns an integer below its argument. Hostile parts are rare, so that many statements pass. */
 export function makeStatement(fuzz: Fuzz, random: (below: number) => number): string {
   const pick = <T>(from: readonly T[]): T => from[random(from.length)] as T
   const chance = (percent: number): boolean => random(100) < percent
   const names: string[] = []
-  let left = 12
+  let budget = 12
 
   function query(depth: number): string {
-    const kept = names.length
+    const outerNames = names.length
     const common = depth < 3 && chance(18) ? `WITH ${list(1 + random(2), () => commonTable(depth + 1))} ` : ''
     const text = `${common}${select(depth)}${chance(8) && depth < 3 ? ` ${pick(['UNION ALL', 'UNION DISTINCT', 'EXCEPT', 'INTERSECT'])} ${select(depth + 1)}` : ''}`
-    // Now and then a name is used where it is no longer in sight.
-    if (!chance(4)) names.length = kept
+    // Sometimes a name is used where it is no longer in scope.
+    if (!chance(4)) names.length = outerNames
     return text
   }
 
@@ -87,7 +87,7 @@ export function makeStatement(fuzz: Fuzz, random: (below: number) => number): st
 
   function source(depth: number): string {
     let text = table(depth)
-    while (chance(22) && left-- > 0) {
+    while (chance(22) && budget-- > 0) {
       if (chance(40)) text += `, ${table(depth)}`
       else
         text += ` ${pick(fuzz.joins)} JOIN ${table(depth)} ${chance(60) ? `ON ${expression(depth)}` : 'USING (slot)'}`
@@ -102,7 +102,7 @@ export function makeStatement(fuzz: Fuzz, random: (below: number) => number): st
         ? pick(fuzz.hidden)
         : at < 5
           ? pick(fuzz.hostileCalls)
-          : at < 20 && depth < 3 && left-- > 0
+          : at < 20 && depth < 3 && budget-- > 0
             ? `(${query(depth + 1)})`
             : at < 35 && names.length > 0
               ? pick(names)
@@ -120,7 +120,7 @@ export function makeStatement(fuzz: Fuzz, random: (below: number) => number): st
   }
 
   function expression(depth: number): string {
-    if (left-- <= 0) return pick(COLUMNS)
+    if (budget-- <= 0) return pick(COLUMNS)
     const at = random(100)
     if (at < 40) return pick(COLUMNS)
     if (at < 55) return pick(LITERALS)
@@ -148,7 +148,7 @@ export function makeStatement(fuzz: Fuzz, random: (below: number) => number): st
 
   return broken(query(0).replaceAll(' ', () => (chance(6) ? pick(SPACES) : ' ')))
 
-  /** Now and then something in the middle is lost, doubled or put in. */
+  /** Sometimes removes or inserts something in the middle. */
   function broken(text: string): string {
     if (!chance(12)) return text
     const [at, to] = [random(text.length), random(6)]
@@ -176,7 +176,7 @@ export function makeStatement(fuzz: Fuzz, random: (below: number) => number): st
   }
 }
 
-/** Stands in the cells, names and comments of everything that no customer may see. */
+/** In the values, names and comments of everything that no customer may see. */
 export const CANARY = 'canary_3971'
 
 export const DUCK_FUZZ: Fuzz = {

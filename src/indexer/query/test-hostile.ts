@@ -1,8 +1,8 @@
 import { KEYWORD_ESCAPES } from '../clickhouse/policy/test-keyword-escapes.ts'
 
 /**
- * Statements that must not get to a ClickHouse: each reaches for another database, a file, a connection or a setting, or does more than read. `port`
- * is one that listens on the loopback and must never be touched.
+ * Statements that must not reach ClickHouse: each reads another database, a file, a connection or a setting, or does more than read. `port` is a
+ * loopback port that must never get a connection.
  */
 export function clickHouseEscapes(port: number): readonly string[] {
   const at = `127.0.0.1:${port}`
@@ -153,10 +153,10 @@ export function clickHouseEscapes(port: number): readonly string[] {
   ]
 }
 
-/** The same for tests that only judge. */
+/** For tests that only apply the policy. */
 export const CLICKHOUSE_ESCAPES: readonly string[] = clickHouseEscapes(9)
 
-/** Pieces that statements are made of, to be put together in any order. */
+/** Pieces of statements, to be combined in any order. */
 export function hostilePieces(port: number): readonly string[] {
   return [
     ...`SELECT FROM WHERE WITH AS INSERT INTO SET DROP TABLE UNION ALL ORDER BY GROUP LIMIT JOIN ARRAY ANY LEFT ON USING GLOBAL IN NOT FINAL SAMPLE PREWHERE

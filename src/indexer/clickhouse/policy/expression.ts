@@ -1,26 +1,28 @@
 import { isSymbol, isWord } from '../../query/sql-tokens.ts'
-import { readCall } from './call.ts'
-import { isName, syntaxError } from './cursor.ts'
-import { type Reader, readExpressions, readList, readNested, type Scope } from './grammar.ts'
-import { INTERVAL_UNITS } from './keywords.ts'
-import { readParameter, readType } from './type.ts'
+import { readCall, readParameter, readType } from './calls.ts'
+import { isName, type Reader, readExpressions, readList, readNested, type Scope, syntaxError } from './reader.ts'
 
 const OPERATORS = ['+', '-', '*', '/', '%', '=', '==', '!=', '<>', '<', '>', '<=', '>=', '||', '->', '?', ':'] as const
 const WORD_OPERATORS = ['AND', 'OR', 'XOR', 'DIV', 'MOD', 'LIKE', 'ILIKE', 'BETWEEN'] as const
+const INTERVAL_UNITS = `
+  MILLISECOND MILLISECONDS SECOND SECONDS MINUTE MINUTES HOUR HOURS DAY DAYS WEEK WEEKS MONTH MONTHS QUARTER QUARTERS YEAR YEARS
+`
+  .trim()
+  .split(/\s+/)
 
-/** An expression with the name that may be given to it. Which operator binds first makes no difference to what is read, so they form a chain. */
+/** An expression with its optional alias. Operator precedence does not change which tokens are read, so operators form a chain. */
 export function readExpression(reader: Reader, scope: Scope): void {
   readOperation(reader, scope)
   if (reader.takeWord('AS') !== undefined) reader.aliases.add(reader.expectName())
 }
 
-/** An expression without a name. */
+/** An expression without an alias. */
 export function readOperation(reader: Reader, scope: Scope): void {
   do readOperand(reader, scope)
   while (takeOperator(reader, scope))
 }
 
-/** Whether another operand follows. IS NULL and IN end with what they say themselves. */
+/** Whether another operand follows. IS NULL and IN are read completely here. */
 function takeOperator(reader: Reader, scope: Scope): boolean {
   for (;;) {
     if (reader.takeSymbol(...OPERATORS) !== undefined || reader.takeWord(...WORD_OPERATORS) !== undefined) return true
@@ -31,7 +33,7 @@ function takeOperator(reader: Reader, scope: Scope): boolean {
       if (reader.takeWord('LIKE', 'ILIKE', 'BETWEEN') !== undefined) return true
       readIn(reader, scope)
     } else if (isWord(reader.peek(), 'IN') || isWord(reader.peek(), 'GLOBAL')) {
-      // GLOBAL may also begin a join; then it is no part of the expression.
+      // GLOBAL may also begin a join; then it is not part of the expression.
       if (isWord(reader.peek(), 'GLOBAL') && !isWord(reader.peek(1), 'IN') && !isWord(reader.peek(1), 'NOT'))
         return false
       readIn(reader, scope)
@@ -39,20 +41,20 @@ function takeOperator(reader: Reader, scope: Scope): boolean {
   }
 }
 
-/** `[GLOBAL] [NOT] IN` and what is looked through: a table, a query, or a list. */
+/** `[GLOBAL] [NOT] IN` and its right side: a table, a query, or a list. */
 function readIn(reader: Reader, scope: Scope): void {
   reader.takeWord('GLOBAL')
   reader.takeWord('NOT')
   reader.expectWord('IN')
   if (reader.takeSymbol('(') !== undefined) readSet(reader, scope)
-  else if (isName(reader.peek()) && !isSymbol(reader.peek(1), '(')) readSearchedTable(reader, scope)
+  else if (isName(reader.peek()) && !isSymbol(reader.peek(1), '(')) readInTable(reader, scope)
   else readOperand(reader, scope)
 }
 
-/** A list that IN looks through, after its parenthesis. One name alone is a table to some servers. */
+/** The list after IN and its opening parenthesis. Some servers take a single name there for a table. */
 function readSet(reader: Reader, scope: Scope): void {
   if (reader.beginsQuery()) return readNested(reader, ')', () => reader.query(scope))
-  if (isName(reader.peek()) && isSymbol(reader.peek(1), ')')) readSearchedTable(reader, scope)
+  if (isName(reader.peek()) && isSymbol(reader.peek(1), ')')) readInTable(reader, scope)
   else {
     const { isInSet } = reader
     reader.isInSet = true
@@ -62,14 +64,14 @@ function readSet(reader: Reader, scope: Scope): void {
   reader.expectSymbol(')')
 }
 
-function readSearchedTable(reader: Reader, scope: Scope): void {
-  reader.searched.add(reader.peek()?.value ?? '')
+function readInTable(reader: Reader, scope: Scope): void {
+  reader.inTables.add(reader.peek()?.value ?? '')
   reader.tableName(scope)
 }
 
 function readOperand(reader: Reader, scope: Scope): void {
   while (reader.takeSymbol('-', '+') !== undefined || reader.takeWord('NOT') !== undefined);
-  readPlainOperand(reader, scope)
+  readBareOperand(reader, scope)
   for (;;) {
     if (reader.takeSymbol('[') !== undefined) readNested(reader, ']', () => reader.expression(scope))
     else if (reader.takeSymbol('::') !== undefined) readType(reader)
@@ -77,7 +79,7 @@ function readOperand(reader: Reader, scope: Scope): void {
   }
 }
 
-/** `.1` of a tuple, which looks like a number. */
+/** `.1` of a tuple, which is tokenised as a number. */
 function takeMember(reader: Reader): boolean {
   const { kind, text } = reader.peek() ?? {}
   if (kind !== 'number' || text?.startsWith('.') !== true) return false
@@ -85,7 +87,7 @@ function takeMember(reader: Reader): boolean {
   return true
 }
 
-function readPlainOperand(reader: Reader, scope: Scope): void {
+function readBareOperand(reader: Reader, scope: Scope): void {
   const token = reader.peek()
   const next = reader.peek(1)
   if (token === undefined) throw reader.unexpected()
@@ -133,11 +135,11 @@ function readStarModifiers(reader: Reader, scope: Scope): void {
   readNested(reader, ')', () => readExpressions(reader, scope))
 }
 
-/** A column, with what it belongs to before it. */
+/** A column, qualified or not. */
 function readColumn(reader: Reader, scope: Scope): void {
   reader.expectName()
   while (isSymbol(reader.peek(), '.')) {
-    if (reader.isInSet) throw syntaxError('inside of IN ( ) a column stands without its table')
+    if (reader.isInSet) throw syntaxError('inside IN ( ) a column must be written without its table')
     reader.take()
     if (reader.takeSymbol('*') !== undefined) return readStarModifiers(reader, scope)
     reader.expectName()

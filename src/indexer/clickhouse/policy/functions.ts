@@ -1,8 +1,8 @@
-import { foldName } from '../../query/names.ts'
+import { foldName } from '../../query/sql-tokens.ts'
 
 /**
- * Functions a customer may call on the operator's ClickHouse, by their names in lower case. What is not here is refused before the server sees it:
- * among its two thousand are some that open connections, read files and dictionaries, wait, or tell of the server and of other users.
+ * Functions that a customer may call on the operator's ClickHouse, by their names in lower case. The policy refuses every other one: some of the
+ * server's two thousand functions open connections, read files and dictionaries, sleep, or show data of the server and of other users.
  */
 
 function words(text: string): readonly string[] {
@@ -98,9 +98,9 @@ const CLICKHOUSE_FUNCTIONS: ReadonlySet<string> = new Set([
   ...OTHERS,
 ])
 
-/** What may stand behind the name of an aggregate function and changes how it is fed, such as `sumIf`. */
+/** Combinators: suffixes of aggregate function names, such as `sumIf`. */
 const COMBINATORS = words('simplestate if array map distinct ornull ordefault foreach state merge argmin argmax')
-/** No function has a longer name, with all that may stand behind it. */
+/** Longer than every function name with its combinators. */
 const NAME_LENGTH_MAX = 100
 
 const AGGREGATE_NAMES: ReadonlySet<string> = new Set(AGGREGATES)
@@ -117,5 +117,5 @@ export function isClickHouseFunction(name: string): boolean {
   }
 }
 
-/** The only source of rows beside the tables: it makes them up. */
+/** The only table function that is allowed: it reads nothing. */
 export const CLICKHOUSE_TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['numbers'])

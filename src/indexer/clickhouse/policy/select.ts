@@ -1,14 +1,12 @@
 import { isSymbol, isWord } from '../../query/sql-tokens.ts'
-import { isName } from './cursor.ts'
-import { type Reader, readExpressions, readList, readNested, type Scope } from './grammar.ts'
+import { readOrderBy, readParameter, readWindow } from './calls.ts'
+import { isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
 import { readAliased, readTables } from './tables.ts'
-import { readParameter } from './type.ts'
-import { readOrderBy, readWindow } from './window.ts'
 
-/** A query: one SELECT or several with set operations between them. Those that follow see the common tables of the first. */
+/** A query: one SELECT, or several with set operations between them. Common table expressions of one are in scope for those after it. */
 export function readQuery(reader: Reader, scope: Scope): void {
-  let inSight = scope
-  do inSight = readTerm(reader, inSight)
+  let inScope = scope
+  do inScope = readTerm(reader, inScope)
   while (takeSetOperation(reader))
 }
 
@@ -25,36 +23,36 @@ function readTerm(reader: Reader, scope: Scope): Scope {
 }
 
 function readSelect(reader: Reader, scope: Scope): Scope {
-  const inSight = reader.takeWord('WITH') === undefined ? scope : readWith(reader, scope)
+  const inScope = reader.takeWord('WITH') === undefined ? scope : readWith(reader, scope)
   reader.expectWord('SELECT')
   reader.takeWord('DISTINCT')
-  readList(reader, () => readAliased(reader, inSight))
-  if (reader.takeWord('FROM') !== undefined) readTables(reader, inSight)
-  if (reader.takeWord('PREWHERE') !== undefined) reader.expression(inSight)
-  if (reader.takeWord('WHERE') !== undefined) reader.expression(inSight)
-  if (reader.takeWord('GROUP') !== undefined) readGroupBy(reader, inSight)
-  if (reader.takeWord('HAVING') !== undefined) reader.expression(inSight)
-  if (reader.takeWord('WINDOW') !== undefined) readList(reader, () => readNamedWindow(reader, inSight))
-  if (reader.takeWord('QUALIFY') !== undefined) reader.expression(inSight)
-  if (reader.takeWord('ORDER') !== undefined) readOrderBy(reader, inSight)
-  readLimits(reader, inSight)
-  return inSight
+  readList(reader, () => readAliased(reader, inScope))
+  if (reader.takeWord('FROM') !== undefined) readTables(reader, inScope)
+  if (reader.takeWord('PREWHERE') !== undefined) reader.expression(inScope)
+  if (reader.takeWord('WHERE') !== undefined) reader.expression(inScope)
+  if (reader.takeWord('GROUP') !== undefined) readGroupBy(reader, inScope)
+  if (reader.takeWord('HAVING') !== undefined) reader.expression(inScope)
+  if (reader.takeWord('WINDOW') !== undefined) readList(reader, () => readNamedWindow(reader, inScope))
+  if (reader.takeWord('QUALIFY') !== undefined) reader.expression(inScope)
+  if (reader.takeWord('ORDER') !== undefined) readOrderBy(reader, inScope)
+  readLimits(reader, inScope)
+  return inScope
 }
 
-/** Common tables, each known to those after it and not to itself, and expressions with names. */
+/** Common table expressions, each in scope for those after it and not for itself, and expressions with aliases. */
 function readWith(reader: Reader, scope: Scope): Scope {
-  const inSight = new Set(scope)
+  const inScope = new Set(scope)
   readList(reader, () => {
     if (isWord(reader.peek(), 'RECURSIVE')) throw reader.unexpected()
     const isTable = isName(reader.peek()) && isWord(reader.peek(1), 'AS') && isSymbol(reader.peek(2), '(')
-    if (!isTable) return reader.expression(inSight)
+    if (!isTable) return reader.expression(inScope)
     const name = reader.expectName()
     reader.take()
     reader.take()
-    readNested(reader, ')', () => readQuery(reader, inSight))
-    inSight.add(name)
+    readNested(reader, ')', () => readQuery(reader, inScope))
+    inScope.add(name)
   })
-  return inSight
+  return inScope
 }
 
 function readGroupBy(reader: Reader, scope: Scope): void {
@@ -77,7 +75,7 @@ function readNamedWindow(reader: Reader, scope: Scope): void {
   readNested(reader, ')', () => readWindow(reader, scope))
 }
 
-/** A number of rows, or a parameter that is one. */
+/** A number of rows, or a parameter for it. */
 function readCount(reader: Reader): void {
   if (reader.peek()?.kind === 'parameter') readParameter(reader)
   else if (reader.peek()?.kind === 'number') reader.take()

@@ -1,12 +1,27 @@
 import { QueryError } from '../../query/error.ts'
-import { shownName } from '../../query/names.ts'
-import { isSymbol, isWord } from '../../query/sql-tokens.ts'
-import { isName } from './cursor.ts'
+import { isSymbol, isWord, shownName } from '../../query/sql-tokens.ts'
 import { CLICKHOUSE_TABLE_FUNCTIONS } from './functions.ts'
-import { type Reader, readExpressions, readList, readNested, type Scope } from './grammar.ts'
-import { JOIN_WORDS } from './keywords.ts'
+import { isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
 
-/** What stands after FROM, up to the next clause: tables, queries in parentheses, and how they are joined. */
+/** Words that may precede JOIN. */
+const JOIN_WORDS = [
+  'GLOBAL',
+  'LOCAL',
+  'ANY',
+  'ALL',
+  'ASOF',
+  'SEMI',
+  'ANTI',
+  'INNER',
+  'LEFT',
+  'RIGHT',
+  'FULL',
+  'OUTER',
+  'CROSS',
+  'PASTE',
+] as const
+
+/** The FROM clause: tables, subqueries and their joins. */
 export function readTables(reader: Reader, scope: Scope): void {
   readTable(reader, scope)
   for (;;) {
@@ -15,7 +30,7 @@ export function readTables(reader: Reader, scope: Scope): void {
   }
 }
 
-/** Whether one more was joined. */
+/** Reads a join, if one follows. Returns whether it did. */
 function readJoin(reader: Reader, scope: Scope): boolean {
   if (isArrayJoin(reader)) {
     reader.takeWord('LEFT', 'INNER')
@@ -39,7 +54,7 @@ function isArrayJoin(reader: Reader): boolean {
   return isWord(reader.peek(isSided ? 1 : 0), 'ARRAY')
 }
 
-/** Columns in parentheses, or one. After one without parentheses a comma would be another column to the server and a table to the reader. */
+/** Columns in parentheses, or one without. After that a comma is refused: the server would read another column, this grammar a table. */
 function readUsing(reader: Reader): void {
   if (reader.takeSymbol('(') !== undefined)
     return readNested(reader, ')', () => readList(reader, () => reader.expectName()))
@@ -73,7 +88,7 @@ function readRatio(reader: Reader): void {
   while (reader.takeSymbol('/') !== undefined)
 }
 
-/** A published table, with the database before it or without, or a common table expression in sight. */
+/** A published table, qualified or not, or a common table expression in scope. */
 export function readTableName(reader: Reader, scope: Scope): void {
   const first = reader.expectName()
   const isQualified = reader.takeSymbol('.') !== undefined
@@ -85,7 +100,7 @@ export function readTableName(reader: Reader, scope: Scope): void {
     throw new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
 }
 
-/** An expression whose name may stand behind it without AS. */
+/** An expression whose alias may follow without AS. */
 export function readAliased(reader: Reader, scope: Scope): void {
   reader.expression(scope)
   const alias = reader.takeName()

@@ -1,4 +1,4 @@
-/** Ordinary questions in ClickHouse's words that must pass its gate. `chain` is the database. */
+/** Ordinary ClickHouse queries that must pass the policy. `chain` is the database. */
 export const CLICKHOUSE_GOOD: readonly string[] = [
   'SELECT 1',
   "SELECT 'from system.tables; url(''x'')', `slot` AS `join`, \"leader\" AS \"in\" FROM blocks",

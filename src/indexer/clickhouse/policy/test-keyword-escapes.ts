@@ -1,10 +1,10 @@
 /**
- * Statements that reach a table by being read otherwise than they look: a word that one version of the server takes for a clause and another for a
- * name, a comma that goes on with another list, quotes that end elsewhere, a name that is in sight only elsewhere.
+ * Statements that reach a hidden table by ambiguity: a word that one version of the server reads as a clause and another as a name, a comma that
+ * continues another list, quotes that end elsewhere, a name that is in scope only elsewhere.
  */
 const HIDDEN = 'system.tables'
 
-/** Words that some server takes for an alias, though they begin something. */
+/** Keywords that some server versions read as an alias. */
 const WORDS =
   `ALL AND ANTI ANY APPLY ARRAY AS ASC ASOF BETWEEN BY CASE COLLATE CROSS DESC DISTINCT DIV ELSE END EXCEPT EXISTS EXPLAIN FETCH FILL FILTER
   FINAL FORMAT FROM FULL GLOBAL GROUP GROUPING HAVING ILIKE IN INNER INTERPOLATE INTERSECT INTERVAL INTO IS JOIN LATERAL LEFT LIKE LIMIT LOCAL
@@ -55,7 +55,7 @@ export const KEYWORD_ESCAPES: readonly string[] = [
   `select * from blocks join ${HIDDEN} using (x)`,
   `select * from blocks asof semi paste join ${HIDDEN}`,
   `select * from blocks, lateral (select * from ${HIDDEN})`,
-  // A name is in sight in its own query and after it, and nowhere else.
+  // A common table expression is in scope in its own query and after it, and nowhere else.
   `select * from (with tables as (select 1) select 1), tables`,
   `with tables as (select * from tables) select * from tables`,
   `with a as (select * from b), b as (select 1) select * from a`,
@@ -64,7 +64,7 @@ export const KEYWORD_ESCAPES: readonly string[] = [
   `with tables as (select 1) select * from chain.tables`,
   `with recursive r as (select 1 union all select * from r) select * from r`,
   `with x as materialized (select * from ${HIDDEN}) select * from x`,
-  // An expression with the name of a table.
+  // An alias with the name of a table.
   `with ${HIDDEN} as blocks select 1 in blocks`,
   `with ${HIDDEN} as x select 1 in x`,
   `select ${HIDDEN} as blocks, 1 in (blocks)`,
@@ -80,7 +80,7 @@ export const KEYWORD_ESCAPES: readonly string[] = [
   `select 1 global in ${HIDDEN}`,
   `select 1 global not in (${HIDDEN})`,
   `select 1 not global in ${HIDDEN}`,
-  // Quotes inside of braces belong to the server's string.
+  // The server reads quotes inside braces as the begin of a string.
   `select {a:Enum8('} , '=1)} from ${HIDDEN} -- '`,
   `select {a:Enum8('} , '=1)} from ${HIDDEN} where '' != '`,
   `select {a:String'}, ' from ${HIDDEN} -- '`,

@@ -3,19 +3,19 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { type HttpCall, HttpCallFailed, type HttpReply } from '../../platform/http/client/client.ts'
-import { watchServer } from './alive.ts'
+import { watchServer } from './liveness.ts'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A server that answers as long as it is told to. */
+/** A server that responds while `state.responds` is true. */
 function fakeServer() {
-  const reported = { responses: true, pings: 0 }
+  const state = { responds: true, pings: 0 }
   const send = ({ signal }: HttpCall) => {
-    reported.pings++
-    if (reported.responses) return Promise.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
+    state.pings++
+    if (state.responds) return Promise.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
     return new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(new Error('late'))))
   }
-  return { told: reported, send }
+  return { state, send }
 }
 
 async function pass(clock: ReturnType<typeof createManualClock>, ms: number): Promise<void> {
@@ -25,40 +25,40 @@ async function pass(clock: ReturnType<typeof createManualClock>, ms: number): Pr
   }
 }
 
-test('a server that answers is left in peace, one that does not is given up within ten seconds', async () => {
+test('the signal is aborted within ten seconds after the server stops to respond, and not before', async () => {
   const clock = createManualClock()
   const server = fakeServer()
   using watch = watchServer(server, clock)
   await pass(clock, 60_000)
   assert.equal(watch.signal.aborted, false)
-  assert.ok(server.told.pings >= 20 && server.told.pings <= 30, `${server.told.pings} pings`)
-  server.told.responses = false
+  assert.ok(server.state.pings >= 20 && server.state.pings <= 30, `${server.state.pings} pings`)
+  server.state.responds = false
   await pass(clock, 5_000)
   assert.equal(watch.signal.aborted, false)
   await pass(clock, 5_000)
   assert.equal(watch.signal.aborted, true)
 })
 
-test('the first ping may be asked for early and with less patience; those after it are not', async () => {
+test('only the first ping may be early and have a shorter timeout', async () => {
   const first = { afterMs: 250, withinMs: 500 }
-  for (const responsesFirst of [false, true]) {
+  for (const respondsFirst of [false, true]) {
     const clock = createManualClock()
     const server = fakeServer()
-    server.told.responses = responsesFirst
+    server.state.responds = respondsFirst
     using watch = watchServer(server, clock, first)
     await pass(clock, 250)
-    assert.equal(server.told.pings, 1)
+    assert.equal(server.state.pings, 1)
     await pass(clock, 500)
-    assert.equal(watch.signal.aborted, !responsesFirst)
-    server.told.responses = false
+    assert.equal(watch.signal.aborted, !respondsFirst)
+    server.state.responds = false
     await pass(clock, 5_000)
-    assert.equal(watch.signal.aborted, !responsesFirst, 'one that was there is given the usual time')
+    assert.equal(watch.signal.aborted, !respondsFirst, 'after a first response the usual timeout holds')
     await pass(clock, 5_000)
     assert.equal(watch.signal.aborted, true)
   }
 })
 
-test('a machine that says there is nobody is not silent: the connection under watch hears it for itself', async () => {
+test('a refused connection does not abort: the watched connection gets the same error itself', async () => {
   const clock = createManualClock()
   const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
   let pings = 0
@@ -71,30 +71,30 @@ test('a machine that says there is nobody is not silent: the connection under wa
   assert.ok(pings > 10 && !watch.signal.aborted)
 })
 
-test('a loop that was held up hears what came meanwhile before it gives up', async () => {
+test('an event loop that was blocked reads a pending response before the ping times out', async () => {
   const clock = createManualClock()
   const response = Promise.withResolvers<HttpReply>()
   using watch = watchServer({ send: () => response.promise }, clock, { afterMs: 250, withinMs: 500 })
   await pass(clock, 250)
   clock.advance(250)
-  // The loop stood still for long; the answer is read after the timers that were due.
+  // The event loop was blocked; the response is read after the timers that were due.
   response.resolve({ status: 200, headers: {}, body: Readable.from(['Ok.\n']) })
   await pass(clock, 2_000)
   assert.equal(watch.signal.aborted, false)
 })
 
-test('one ping that is lost is nothing, and nobody is asked after the end', async () => {
+test('a single lost ping does not abort, and there are no pings after disposal', async () => {
   const clock = createManualClock()
   const server = fakeServer()
   {
     using watch = watchServer(server, clock)
-    server.told.responses = false
+    server.state.responds = false
     await pass(clock, 4_000)
-    server.told.responses = true
+    server.state.responds = true
     await pass(clock, 20_000)
     assert.equal(watch.signal.aborted, false)
   }
-  const { pings } = server.told
+  const { pings } = server.state
   await pass(clock, 20_000)
-  assert.equal(server.told.pings, pings)
+  assert.equal(server.state.pings, pings)
 })

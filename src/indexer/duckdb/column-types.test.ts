@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openQueryDatabase } from '../duckdb/test-queries.ts'
 
-describe('types of an answer are those that ClickHouse would tell', () => {
+describe('types of a result are those of ClickHouse', () => {
   let opened: Awaited<ReturnType<typeof openQueryDatabase>>
   before(async () => {
     opened = await openQueryDatabase()
@@ -52,11 +52,11 @@ describe('types of an answer are those that ClickHouse would tell', () => {
     assert.equal(types.filter((type) => type === 'LowCardinality(String)').length, 3)
   })
 
-  test('a format that is not offered is refused with the names of those that are', async () => {
+  test('a format that is not supported is refused with the list of supported formats', async () => {
     for (const format of ['Parquet', 'Arrow', 'Native'])
       await assert.rejects(opened.ask(`SELECT 1 FORMAT ${format}`), {
         type: 'UNKNOWN_FORMAT',
-        message: new RegExp(`^Format ${format} is not offered here\\. There are: JSON, .*CSVWithNames, Null\\.$`),
+        message: new RegExp(`^Format ${format} is not supported\\. Supported are: JSON, .*CSVWithNames, Null\\.$`),
       })
   })
 })

@@ -1,26 +1,26 @@
 const FIRST_BYTES = 4 * 1024
-const FIRST_TEXTS = 64
+const FIRST_STRINGS = 64
 
-/** The texts of rows, one after another: rows name them by number. */
-export class Texts {
-  readonly #numbers = new Map<string, number>()
-  #ends = new Uint32Array(FIRST_TEXTS)
+/** The strings of rows in one buffer; rows refer to them by index. */
+export class StringTable {
+  readonly #interned = new Map<string, number>()
+  #ends = new Uint32Array(FIRST_STRINGS)
   #count = 0
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #used = 0
 
-  /** The number of a text that may occur often: the same one each time. */
-  numberOf(text: string): number {
-    const known = this.#numbers.get(text)
+  /** The index of a string that may occur often: the same index each time. */
+  intern(text: string): number {
+    const known = this.#interned.get(text)
     if (known !== undefined) return known
-    const number = this.add(text)
-    this.#numbers.set(text, number)
-    return number
+    const index = this.add(text)
+    this.#interned.set(text, index)
+    return index
   }
 
-  /** The number of a text that is not expected again. */
+  /** Adds a string that is not expected again. Returns its index. */
   add(text: string): number {
-    // A character is at most three bytes of UTF-8.
+    // A UTF-16 code unit takes at most three bytes of UTF-8.
     this.#reserve(this.#used + text.length * 3)
     this.#used += this.#bytes.write(text, this.#used)
     if (this.#count === this.#ends.length) this.#ends = grown(this.#ends, Uint32Array)
@@ -28,11 +28,11 @@ export class Texts {
     return this.#count++
   }
 
-  textOf(number: number): string {
-    return this.#bytes.toString('utf8', number === 0 ? 0 : this.#ends[number - 1], this.#ends[number])
+  get(index: number): string {
+    return this.#bytes.toString('utf8', index === 0 ? 0 : this.#ends[index - 1], this.#ends[index])
   }
 
-  /** All of them in one piece of UTF-8, and where each ends in it. */
+  /** All strings as one UTF-8 buffer, with the end offset of each. */
   packed(): { readonly bytes: Uint8Array; readonly ends: Uint32Array } {
     return { bytes: this.#bytes.subarray(0, this.#used), ends: this.#ends.subarray(0, this.#count) }
   }
@@ -45,7 +45,7 @@ export class Texts {
   }
 }
 
-/** Twice as long, with the same beginning. */
+/** A copy of twice the length. */
 export function grown<Kind extends Uint32Array | Float64Array>(items: Kind, make: new (length: number) => Kind): Kind {
   const longer = new make(items.length * 2)
   longer.set(items)
